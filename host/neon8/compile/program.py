@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Program: the lowered int8 network, as values.
+
+lower.py makes it from a Graph and a ScaleTable, writer.py puts it into a .n8 file and
+quantize/oracle.py runs it in numpy. It mirrors runtime/include/neon8_format.h; every number
+that the runtime uses is already here, so there is nothing left to decide on the board.
+Equation numbers refer to docs/numerics.md.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int8Array = npt.NDArray[np.int8]
+Int32Array = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float32]
+Shape = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """shape: N C H W; dtype "int8" or "float32"; real = scale * (q - zero_point)  (1).
+
+    lo, hi: the range of q, [-127, 127] for the symmetric scheme, else [-128, 127].
+    A float tensor has scale 1, zero point 0, lo -128, hi 127.
+    """
+
+    name: str
+    shape: Shape
+    rank: int
+    dtype: str = "int8"
+    scale: np.float32 = np.float32(1)
+    zero_point: int = 0
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """Base of all steps.  name: of the layer it comes from; inputs, output: tensor names."""
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantize(Op):
+    """float32 to int8, with the output's scale, zero point, lo and hi  (2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dequantize(Op):
+    """int8 to float32  (1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conv2d(Op):
+    """Convolution with its fused epilogue; inputs[1], if any, is the residual.
+
+    weights: (O, kh, kw, I / groups) int8 in [-127, 127].
+    int8 output: bias is B and multiplier M of (5), slopes of (5b) or None, residual_scale R
+    of (6), lo and hi the clamp with the activation in it.
+    float32 output: bias is -zero_point * sum(w), multiplier S, bias_f32 the float bias (4).
+    acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12).
+    """
+
+    weights: Int8Array
+    bias: Int32Array
+    multiplier: FloatArray
+    bias_f32: FloatArray | None = None
+    slopes: FloatArray | None = None
+    residual_scale: np.float32 = np.float32(0)
+    strides: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilations: tuple[int, int] = (1, 1)
+    groups: int = 1
+    lo: int = -128
+    hi: int = 127
+    acc_bound: int = 0
+    int16_depth: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Op):
+    """clamp(rne(leaky(fadd(fmul(a - zp_a, scale), fmul(b - zp_b, residual_scale)))) + zp)  (6)."""
+
+    scale: np.float32
+    residual_scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requantize(Op):
+    """clamp(rne(leaky(fmul(a - zp_a, scale))) + zp): another scale, or a lone activation."""
+
+    scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool(Op):
+    """(9).  Max: an exact move of bytes. Average: over the taps that count."""
+
+    kind: str
+    """"max" or "average"."""
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    count_pad: bool = False
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concat(Op):
+    """Moves bytes; all inputs and the output share scale and zero point.  axis: 1, 2, 3."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshape(Op):
+    """Moves bytes; the N C H W order of the values is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Softmax(Op):
+    """float32 over C, H and W being 1  (14)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """ops are in order of execution; tensors in a fixed, deterministic order."""
+
+    source_digest: str
+    tensors: dict[str, Tensor]
+    ops: tuple[Op, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error that neon8 raises on purpose.
+
+Neon8Error
+├── DataError         samples, preprocessing, arrays handed to a session
+├── GraphError        an ONNX file that cannot be read or is not supported
+├── TableError        a scale table or a foreign calibration file
+├── CalibrationError  a threshold that cannot be chosen
+├── CompileError      a network that cannot be lowered to int8
+├── ModelError        a .n8 file that the runtime refuses
+└── SetupError        a library, an emulator or a disk that is missing or full
+
+The text of each is one line that names file, layer and cause, and the remedy where there
+is one; the command line prints it and exits with status 2.
+"""
+
+
+class Neon8Error(Exception):
+    """Base of all errors of this package."""
+
+
+class DataError(Neon8Error):
+    """Samples, preprocessing settings or arrays are unusable."""
+
+
+class GraphError(Neon8Error):
+    """An ONNX file is unreadable or has an operator that neon8 does not support."""
+
+
+class TableError(Neon8Error):
+    """A scale table, or a foreign calibration file, is malformed or of another model."""
+
+
+class CalibrationError(Neon8Error):
+    """No usable threshold follows from the data."""
+
+
+class CompileError(Neon8Error):
+    """A network cannot be lowered to int8 without breaking docs/numerics.md."""
+
+
+class ModelError(Neon8Error):
+    """The runtime refused a model file."""
+
+
+class SetupError(Neon8Error):
+    """A library, tool or file system that is needed is missing, foreign or full."""

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The normalised network: what import makes of an ONNX file and all later stages read.
+
+Every tensor has four dimensions N C H W; a tensor of lower rank in ONNX is filled up with
+ones on the right, so a vector (N, C) is (N, C, 1, 1). BatchNormalization is folded,
+activations are fused into the node before them, Gemm and MatMul are convolutions, and
+constants are gone. A tensor keeps the name it has in the ONNX file, so that onnxruntime
+can be asked for it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+Shape = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What follows a sum, in float: min(max(x, lo), hi), or a leaky slope below zero.
+
+    ReLU is lo = 0; ReLU6 is lo = 0, hi = 6; a leaky activation has slope != 1 and infinite
+    bounds. slope applies first.
+    """
+
+    lo: float = -np.inf
+    hi: float = np.inf
+    slope: float = 1.0
+
+    @property
+    def identity(self) -> bool:
+        """True if nothing happens."""
+        return self.lo == -np.inf and self.hi == np.inf and self.slope == 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A value between nodes.  shape: N C H W; rank: how many of them ONNX knows."""
+
+    name: str
+    shape: Shape
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """Base of all nodes.  name: the ONNX node's name, unique and never empty."""
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conv2d(Node):
+    """y = activation(conv(inputs[0]) + bias).
+
+    weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
+    pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before the
+    activation; equal to `output` where there is none.
+    """
+
+    weight: FloatArray
+    bias: FloatArray
+    strides: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilations: tuple[int, int] = (1, 1)
+    groups: int = 1
+    activation: Activation = Activation()
+    pre_activation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Node):
+    """y = activation(inputs[0] + inputs[1]); both have the output's shape."""
+
+    activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activate(Node):
+    """y = activation(x): one that no node could take in."""
+
+    activation: Activation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool(Node):
+    """Max or average pooling.  pads: top, left, bottom, right (ceil_mode is folded in).
+
+    count_pad: padding counts as taps (average only). Taps beyond `pads` never count.
+    """
+
+    kind: str
+    """"max" or "average"."""
+    kernel: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    dilations: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    count_pad: bool = False
+    activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concat(Node):
+    """Joins along `axis`, 1, 2 or 3 of N C H W."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshape(Node):
+    """The same values in N C H W order with the output's shape (Flatten, Reshape, ...)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Softmax(Node):
+    """Softmax over C of a tensor whose H and W are 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex."""
+
+    name: str
+    digest: str
+    tensors: dict[str, Tensor]
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
