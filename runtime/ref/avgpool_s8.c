@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "epilogue.h"
+
+#define BLOCK 64
+
+void n8_avgpool_s8_c(const struct n8_pool_args *args)
+{
+    const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
+    const float multiplier = args->multiplier;
+    const int32_t offset = -(int32_t)args->taps * args->in_zero_point;
+    for (size_t c = 0; c < args->channels; c += BLOCK) {
+        const size_t n = args->channels - c < BLOCK ? args->channels - c : BLOCK;
+        int32_t sum[BLOCK];
+        for (size_t i = 0; i < n; i++)
+            sum[i] = offset;
+        for (size_t t = 0; t < args->taps; t++) {
+            const int8_t *restrict row = args->rows[t] + c;
+            for (size_t i = 0; i < n; i++)
+                sum[i] += row[i];
+        }
+        int8_t *restrict out = args->out + c;
+        for (size_t i = 0; i < n; i++)
+            out[i] = n8_round_s8((float)sum[i] * multiplier, limits);
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rounding, clamping and the leaky slope, once for all reference kernels, in a form that
+// a compiler vectorizes for plain SSE2 and plain NEON.
+#ifndef N8_REF_EPILOGUE_H
+#define N8_REF_EPILOGUE_H
+
+#include "../kernel.h"
+
+#define N8_INLINE static inline __attribute__((always_inline))
+
+// The limits of (2)(5)(6) in floats, moved by the zero point: these are integers, so
+// clamp(rne(v) + zp, lo, hi) == rne(clamp(v, lo - zp, hi - zp)) + zp for every v.
+struct n8_limits {
+    float lo, hi;
+    int32_t zero_point;
+};
+
+N8_INLINE struct n8_limits n8_limits_of(int32_t zero_point, int32_t lo, int32_t hi)
+{
+    return (struct n8_limits){(float)(lo - zero_point), (float)(hi - zero_point), zero_point};
+}
+
+// clamp(rne(v) + zero_point, lo, hi), NaN as 0. Adding 1.5 * 2^23 leaves no bit for a
+// fraction and the addition itself rounds half to even.
+N8_INLINE int8_t n8_round_s8(float v, struct n8_limits limits)
+{
+    const float magic = 12582912.0f;
+    v = v == v ? v : 0.0f;
+    v = v > limits.lo ? v : limits.lo;
+    v = v < limits.hi ? v : limits.hi;
+    return (int8_t)((int32_t)((v + magic) - magic) + limits.zero_point);
+}
+
+// (5b)
+N8_INLINE float n8_leaky(float v, float slope)
+{
+    const float scaled = v * slope;
+    return v < 0.0f ? scaled : v;
+}
+
+#endif // N8_REF_EPILOGUE_H

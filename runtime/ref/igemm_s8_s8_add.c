@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "igemm.h"
+
+static void store(const struct n8_igemm_args *args, size_t p, size_t n, size_t pixels,
+                  size_t channels, int32_t sums[N8_MR][N8_NR])
+{
+    for (size_t i = 0; i < pixels; i++) {
+        const int8_t *r = args->residual + (ptrdiff_t)(p + i) * args->residual_stride + n;
+        float v[N8_NR];
+        for (size_t j = 0; j < N8_NR; j++) {
+            const float added = (float)(r[j] - args->residual_zero_point) * args->residual_scale;
+            v[j] = (float)sums[i][j] * args->multiplier[n + j] + added;
+        }
+        n8_igemm_store_s8(args, p + i, n, channels, v);
+    }
+}
+
+void n8_igemm_s8_s8_add_c(const struct n8_igemm_args *args)
+{
+    n8_igemm(args, store);
+}
