@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8: float ONNX networks as int8 networks on ARM, every step on a PC.
+
+    import neon8
+
+    table = neon8.calibrate_model("net.onnx", "calibration.npz")
+    neon8.save_table(table, "net.scales.json")
+    neon8.save_model(neon8.compile_model("net.onnx", table), "net.n8")
+    print(neon8.evaluate_model("net.n8", "test.npz", reference="net.onnx"))
+
+    with neon8.Model.open("net.n8") as model, model.session(threads=1) as session:
+        outputs = session.run({"image": image})
+
+All that is public stands in this flat namespace and in neon8.errors; every error derives
+from neon8.errors.Neon8Error. The functions have two words in their names because
+neon8.calibrate, neon8.compile and neon8.evaluate are the modules behind them.
+
+Importing neon8 costs next to nothing: each name loads its module when it is first used.
+Model and Session need numpy and cffi only, so they work on a board; what calibrates and
+compiles needs onnx and onnxruntime, too.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from neon8 import errors
+
+if TYPE_CHECKING:
+    from neon8.api import (
+        calibrate_model,
+        compile_model,
+        export_table,
+        inspect_file,
+        load_graph,
+        load_table,
+        save_model,
+        save_table,
+    )
+    from neon8.data import Preprocess
+    from neon8.evaluate import Evaluation, evaluate_model
+    from neon8.graph.graph import Graph
+    from neon8.runtime import Model, Session
+    from neon8.runtime.emulate import EmulatedModel
+    from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EmulatedModel",
+    "Evaluation",
+    "Graph",
+    "LayerScale",
+    "Model",
+    "Preprocess",
+    "ScaleTable",
+    "Session",
+    "TensorScale",
+    "__version__",
+    "calibrate_model",
+    "compile_model",
+    "errors",
+    "evaluate_model",
+    "export_table",
+    "inspect_file",
+    "load_graph",
+    "load_table",
+    "save_model",
+    "save_table",
+]
+
+_HOMES = {
+    "neon8.api": (
+        "calibrate_model",
+        "compile_model",
+        "export_table",
+        "inspect_file",
+        "load_graph",
+        "load_table",
+        "save_model",
+        "save_table",
+    ),
+    "neon8.data": ("Preprocess",),
+    "neon8.evaluate": ("Evaluation", "evaluate_model"),
+    "neon8.graph.graph": ("Graph",),
+    "neon8.runtime": ("Model", "Session"),
+    "neon8.runtime.emulate": ("EmulatedModel",),
+    "neon8.table.scale_table": ("LayerScale", "ScaleTable", "TensorScale"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module, once."""
+    if name not in _HOME:
+        message = f"module 'neon8' has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted(__all__)
