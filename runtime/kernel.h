@@ -91,7 +91,8 @@ struct n8_igemm_args {
 
 // One row of a depthwise convolution:
 // acc''[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c],
-// then requantized as in igemm_s8_s8. The 3x3 kernels ignore kernel_height and kernel_width.
+// then requantized as in igemm_s8_s8. The 3x3 kernels ignore kernel_height and kernel_width;
+// 3x3s1 needs step == tap_stride, 3x3s2 step == 2 * tap_stride.
 struct n8_depthwise_args {
     int8_t *out;               // pixel p at out + p * out_stride; `channels` are written
     ptrdiff_t out_stride;
@@ -118,7 +119,7 @@ typedef void n8_quantize_fn(int8_t *out, const float *in, size_t count, float in
 // (1): fmul((float)(in - zero_point), scale)
 typedef void n8_dequantize_fn(float *out, const int8_t *in, size_t count, float scale,
                               int32_t zero_point);
-// (4): fadd(fmul((float) in, scale[c]), bias[c])
+// (4): fadd(fmul((float) in, scale[c]), bias[c]); bias may be NULL, which adds 0
 typedef void n8_dequantize_acc_fn(float *out, const int32_t *in, size_t pixels, size_t channels,
                                   const float *scale, const float *bias);
 // (5)
@@ -138,7 +139,8 @@ struct n8_pointwise_args {
 };
 typedef void n8_pointwise_fn(const struct n8_pointwise_args *args);
 
-// One output pixel of a pool: `taps` pixels of `channels` bytes each.
+// One output pixel of a pool: `taps` pixels of `channels` bytes each. Max: the largest, clamped
+// to lo .. hi; average: v = fmul((float)(sum - taps * in_zero_point), multiplier), then as (5).
 struct n8_pool_args {
     int8_t *out;
     const int8_t *const *rows; // [taps]

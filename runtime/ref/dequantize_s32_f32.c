@@ -7,6 +7,6 @@ void n8_dequantize_s32_f32_c(float *restrict out, const int32_t *restrict in, si
 {
     for (size_t p = 0; p < pixels; p++, in += channels, out += channels) {
         for (size_t c = 0; c < channels; c++)
-            out[c] = (float)in[c] * scale[c] + bias[c];
+            out[c] = (float)in[c] * scale[c] + (bias ? bias[c] : 0.0f);
     }
 }

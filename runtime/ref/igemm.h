@@ -17,7 +17,7 @@ typedef void n8_igemm_store_fn(const struct n8_igemm_args *args, size_t p, size_
                                int32_t sums[N8_MR][N8_NR]);
 
 static inline void n8_igemm_accumulate(int32_t sums[N8_MR][N8_NR], const int8_t *const *rows,
-                                       const int8_t *weights, size_t depth)
+                                       const int8_t *weights, size_t depth, size_t pixels)
 {
     int16_t w[N8_NR][N8_IGEMM_BLOCK];
     int16_t x[N8_IGEMM_BLOCK];
@@ -30,7 +30,7 @@ static inline void n8_igemm_accumulate(int32_t sums[N8_MR][N8_NR], const int8_t 
                     w[n][i + j] = packed[j];
             }
         }
-        for (size_t p = 0; p < N8_MR; p++) {
+        for (size_t p = 0; p < pixels; p++) {
             const int8_t *restrict row = rows[p] + k;
             for (size_t i = 0; i < size; i++)
                 x[i] = row[i];
@@ -65,7 +65,7 @@ N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *sto
             }
             for (size_t t = 0; t < args->taps; t++)
                 n8_igemm_accumulate(sums, rows + t * N8_MR,
-                                    weights + t * args->depth * N8_NR, args->depth);
+                                    weights + t * args->depth * N8_NR, args->depth, pixels);
             store(args, p, n, pixels, channels, sums);
         }
     }
