@@ -16,43 +16,43 @@
 #define N8_KR 16
 
 // struct n8_igemm_args
-#define N8_OFF_IG_OUT 0
-#define N8_OFF_IG_OUT_STRIDE 8
-#define N8_OFF_IG_ROWS 16
-#define N8_OFF_IG_WEIGHTS 24
-#define N8_OFF_IG_PIXELS 32
-#define N8_OFF_IG_CHANNELS 40
-#define N8_OFF_IG_TAPS 48
-#define N8_OFF_IG_DEPTH 56
-#define N8_OFF_IG_BIAS 64
-#define N8_OFF_IG_MULTIPLIER 72
-#define N8_OFF_IG_BIAS_F32 80
-#define N8_OFF_IG_SLOPE 88
-#define N8_OFF_IG_RESIDUAL 96
-#define N8_OFF_IG_RESIDUAL_STRIDE 104
-#define N8_OFF_IG_RESIDUAL_SCALE 112
+#define N8_OFF_IG_OUT                 0
+#define N8_OFF_IG_OUT_STRIDE          8
+#define N8_OFF_IG_ROWS                16
+#define N8_OFF_IG_WEIGHTS             24
+#define N8_OFF_IG_PIXELS              32
+#define N8_OFF_IG_CHANNELS            40
+#define N8_OFF_IG_TAPS                48
+#define N8_OFF_IG_DEPTH               56
+#define N8_OFF_IG_BIAS                64
+#define N8_OFF_IG_MULTIPLIER          72
+#define N8_OFF_IG_BIAS_F32            80
+#define N8_OFF_IG_SLOPE               88
+#define N8_OFF_IG_RESIDUAL            96
+#define N8_OFF_IG_RESIDUAL_STRIDE     104
+#define N8_OFF_IG_RESIDUAL_SCALE      112
 #define N8_OFF_IG_RESIDUAL_ZERO_POINT 116
-#define N8_OFF_IG_ZERO_POINT 120
-#define N8_OFF_IG_LO 124
-#define N8_OFF_IG_HI 128
+#define N8_OFF_IG_ZERO_POINT          120
+#define N8_OFF_IG_LO                  124
+#define N8_OFF_IG_HI                  128
 
 // struct n8_depthwise_args
-#define N8_OFF_DW_OUT 0
-#define N8_OFF_DW_OUT_STRIDE 8
-#define N8_OFF_DW_ROWS 16
-#define N8_OFF_DW_TAP_STRIDE 24
-#define N8_OFF_DW_STEP 32
-#define N8_OFF_DW_WEIGHTS 40
-#define N8_OFF_DW_PIXELS 48
-#define N8_OFF_DW_CHANNELS 56
-#define N8_OFF_DW_BIAS 64
-#define N8_OFF_DW_MULTIPLIER 72
-#define N8_OFF_DW_SLOPE 80
-#define N8_OFF_DW_ZERO_POINT 88
-#define N8_OFF_DW_LO 92
-#define N8_OFF_DW_HI 96
+#define N8_OFF_DW_OUT           0
+#define N8_OFF_DW_OUT_STRIDE    8
+#define N8_OFF_DW_ROWS          16
+#define N8_OFF_DW_TAP_STRIDE    24
+#define N8_OFF_DW_STEP          32
+#define N8_OFF_DW_WEIGHTS       40
+#define N8_OFF_DW_PIXELS        48
+#define N8_OFF_DW_CHANNELS      56
+#define N8_OFF_DW_BIAS          64
+#define N8_OFF_DW_MULTIPLIER    72
+#define N8_OFF_DW_SLOPE         80
+#define N8_OFF_DW_ZERO_POINT    88
+#define N8_OFF_DW_LO            92
+#define N8_OFF_DW_HI            96
 #define N8_OFF_DW_KERNEL_HEIGHT 100
-#define N8_OFF_DW_KERNEL_WIDTH 104
+#define N8_OFF_DW_KERNEL_WIDTH  104
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -80,8 +80,8 @@ struct n8_igemm_args {
     const int32_t *bias;       // arrays: [channels rounded up to 4], 16-byte aligned
     const float *multiplier;
     const float *bias_f32;
-    const float *slope;        // or NULL
-    const int8_t *residual;    // pixel p at residual + p * residual_stride, N8_SLACK readable
+    const float *slope;     // or NULL
+    const int8_t *residual; // pixel p at residual + p * residual_stride, N8_SLACK readable
     ptrdiff_t residual_stride;
     float residual_scale;
     int32_t residual_zero_point;
@@ -94,7 +94,7 @@ struct n8_igemm_args {
 // then requantized as in igemm_s8_s8. The 3x3 kernels ignore kernel_height and kernel_width;
 // 3x3s1 needs step == tap_stride, 3x3s2 step == 2 * tap_stride.
 struct n8_depthwise_args {
-    int8_t *out;               // pixel p at out + p * out_stride; `channels` are written
+    int8_t *out; // pixel p at out + p * out_stride; `channels` are written
     ptrdiff_t out_stride;
     const int8_t *const *rows; // [kernel_height]: the pixel under tap x = 0 of output 0
     ptrdiff_t tap_stride;      // bytes between the pixels under neighbouring taps
@@ -104,7 +104,7 @@ struct n8_depthwise_args {
     size_t channels;           // a multiple of 8, >= 8: the padded count
     const int32_t *bias;       // arrays: [channels], 16-byte aligned
     const float *multiplier;
-    const float *slope;        // or NULL
+    const float *slope; // or NULL
     int32_t zero_point;
     int32_t lo, hi;
     int32_t kernel_height, kernel_width;
@@ -174,7 +174,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(avgpool_s8, n8_pool_fn)                                                                      \
     X(softmax_f32, n8_softmax_fn)
 
-#define N8_KERNEL(slot, isa) n8_##slot##_slot n8_##slot##_##isa;
+#define N8_KERNEL(slot, isa)   n8_##slot##_slot n8_##slot##_##isa;
 #define N8_TYPEDEF(slot, type) typedef type n8_##slot##_slot;
 N8_SLOTS(N8_TYPEDEF)
 #include "kernels.inc"

@@ -159,6 +159,7 @@ struct n8_conv2d_shape {
 // N8_TYPE_F32 stores (float) acc'' * multiplier + bias_f32 (4); N8_TYPE_S8 requantizes (5),
 // with a residual added if there is one (6) and a leaky slope if there is one (5b).
 // Arrays have out_channels entries; NULL means all 0 (bias, bias_f32) or none (slope).
+// residual_scale is 0 where there is no residual. lo <= hi clamp the result.
 struct n8_conv2d_epilogue {
     enum n8_type type;
     const int32_t *bias;
@@ -178,9 +179,11 @@ N8_API enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, cons
                                        struct n8_conv2d **out);
 N8_API void n8_conv2d_destroy(struct n8_conv2d *conv);
 
-// Runs it. in_stride, out_stride, residual_stride: bytes between pixels; in_stride a multiple
-// of 8 and the 64 bytes behind the last pixel of `in` readable. `residual` may be NULL.
-// One call at a time for each object.
+// Runs it. in_stride, out_stride, residual_stride: bytes between pixels. For int8 tensors they
+// are at least the channel count rounded up to 8, and the 64 bytes behind the last pixel of
+// `in` and `residual` are readable. Bytes between the channels of a pixel and the next multiple
+// of 8 may be written. `residual` is NULL unless residual_scale is not 0. One call at a time
+// for each object.
 N8_API enum n8_status n8_conv2d_run(struct n8_conv2d *conv, void *out, ptrdiff_t out_stride,
                                     const int8_t *in, ptrdiff_t in_stride, const int8_t *residual,
                                     ptrdiff_t residual_stride);

@@ -17,7 +17,7 @@
 enum n8_format {
     N8_FORMAT_VERSION = 1,
     N8_FORMAT_ALIGN_DATA = 64,
-    N8_FORMAT_MAX_COUNT = 65535,  // of tensors, of ops, of links
+    N8_FORMAT_MAX_COUNT = 16384,  // of tensors, of ops, of links
     N8_FORMAT_MAX_DIM = 1 << 20,  // of one tensor dimension
     N8_FORMAT_MAX_NAME = 1023,    // bytes of a name without its NUL
 };

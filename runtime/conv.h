@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A convolution, planned and packed: what every layer with weights runs on.
+//
+// Two ways. Depthwise layers call a row kernel over channels. All others are an implicit
+// GEMM: for a block of output pixels the driver writes down where the input pixel under each
+// tap lies (or the padding row), and the kernel multiplies. Nothing is copied or unfolded.
+#ifndef N8_CONV_H
+#define N8_CONV_H
+
+#include "include/neon8.h"
+#include "kernels.h"
+
+#include <stdbool.h>
+
+struct n8_conv {
+    struct n8_conv2d_shape shape;
+    struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
+    int32_t in_zero_point;
+    n8_igemm_fn *igemm; // one of the two is NULL
+    n8_depthwise_fn *depthwise;
+    const char *kernel_name;
+    size_t taps;     // kernel_height * kernel_width
+    size_t group_in; // channels of one group
+    size_t group_out;
+    size_t depth;         // igemm: bytes of one tap, group_in rounded up to N8_KR
+    size_t group_weights; // packed bytes of one group
+    size_t group_entries; // entries of one group in each of the epilogue's arrays
+    const int8_t *weights;
+    size_t block;        // igemm: output pixels of one unit
+    size_t units;        // of work; each may run on another thread
+    size_t packed_size;  // bytes that n8_conv_pack fills
+    size_t scratch_size; // bytes of one thread
+};
+
+struct n8_conv_io {
+    void *out;
+    ptrdiff_t out_stride; // bytes between pixels, as all strides here
+    const int8_t *in;
+    ptrdiff_t in_stride;
+    const int8_t *residual;
+    ptrdiff_t residual_stride;
+};
+
+// Checks everything but the arrays and computes the sizes. N8_E_FORMAT: a field is out of
+// range. `epilogue`'s pointers are only looked at for being NULL.
+enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
+                            int32_t in_zero_point, const struct n8_conv2d_epilogue *epilogue,
+                            const struct n8_kernels *kernels);
+
+// Checks the arrays and packs them into `memory`, packed_size bytes, aligned to 64.
+// N8_E_FORMAT: a weight of -128, a multiplier or slope out of range; N8_E_OVERFLOW: (12).
+enum n8_status n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory);
+
+// Runs units [begin, end). `scratch`: scratch_size bytes of this thread, aligned to 64.
+void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
+                 void *scratch);
+
+// The bounds that keep requantization free of NaN and of denormals: 0, or 1e-30 .. 2^64.
+bool n8_multiplier_ok(float multiplier);
+
+#endif // N8_CONV_H

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conv.h"
+
+#include "size.h"
+
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+// Where one tap of a window falls.
+static inline int64_t tap_at(int64_t out, int32_t stride, int32_t tap, int32_t dilation,
+                             int32_t pad) {
+    return out * stride + (int64_t)tap * dilation - pad;
+}
+
+// Implicit GEMM ------------------------------------------------------------------------
+
+// Writes the pointers of one output pixel: `step` entries apart, one for each tap.
+static void point_pixel(const struct n8_conv *conv, const int8_t *image, ptrdiff_t in_stride,
+                        const int8_t *padding, int64_t pixel, const int8_t **table) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const int64_t oy = pixel / s->out_width;
+    const int64_t ox = pixel % s->out_width;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int64_t y = tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
+        const bool row_inside = y >= 0 && y < s->in_height;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += N8_MR) {
+            const int64_t x = tap_at(ox, s->stride_width, kx, s->dilation_width, s->pad_left);
+            *table = row_inside && x >= 0 && x < s->in_width
+                         ? image + (ptrdiff_t)(y * s->in_width + x) * in_stride
+                         : padding;
+        }
+    }
+}
+
+static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                      size_t end, uint8_t *scratch) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
+    const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
+    const size_t units_of_image = conv->units / (size_t)s->batch;
+    const size_t out_size = e->type == N8_TYPE_S8 ? 1 : 4;
+    int8_t *padding = (int8_t *)scratch;
+    const int8_t **table = (const int8_t **)(void *)(scratch + n8_round_up(conv->depth, ALIGN));
+    memset(padding, conv->in_zero_point, conv->depth);
+
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t image = unit / units_of_image;
+        const size_t first = unit % units_of_image * conv->block;
+        const size_t count = out_pixels - first < conv->block ? out_pixels - first : conv->block;
+        const size_t tiles = (count + N8_MR - 1) / N8_MR;
+        const ptrdiff_t out_pixel = (ptrdiff_t)(image * out_pixels + first);
+        for (size_t g = 0; g < (size_t)s->groups; g++) {
+            const int8_t *in = io->in + (ptrdiff_t)image * in_pixels * io->in_stride +
+                               (ptrdiff_t)(g * conv->group_in);
+            for (size_t p = 0; p < tiles * N8_MR; p++) {
+                const size_t pixel = first + (p < count ? p : count - 1);
+                point_pixel(conv, in, io->in_stride, padding, (int64_t)pixel,
+                            table + p / N8_MR * conv->taps * N8_MR + p % N8_MR);
+            }
+            const size_t entry = g * conv->group_entries;
+            const size_t channel = g * conv->group_out;
+            const struct n8_igemm_args args = {
+                .out = (uint8_t *)io->out + out_pixel * io->out_stride + channel * out_size,
+                .out_stride = io->out_stride,
+                .rows = table,
+                .weights = conv->weights + g * conv->group_weights,
+                .pixels = count,
+                .channels = conv->group_out,
+                .taps = conv->taps,
+                .depth = conv->depth,
+                .bias = e->bias + entry,
+                .multiplier = e->multiplier + entry,
+                .bias_f32 = e->bias_f32 + entry,
+                .slope = e->slope == NULL ? NULL : e->slope + entry,
+                .residual = io->residual == NULL
+                                ? NULL
+                                : io->residual + out_pixel * io->residual_stride + channel,
+                .residual_stride = io->residual_stride,
+                .residual_scale = e->residual_scale,
+                .residual_zero_point = e->residual_zero_point,
+                .zero_point = e->zero_point,
+                .lo = e->lo,
+                .hi = e->hi,
+            };
+            conv->igemm(&args);
+        }
+    }
+}
+
+// Depthwise ----------------------------------------------------------------------------
+
+struct depthwise {
+    const struct n8_conv *conv;
+    const struct n8_conv_io *io;
+    int8_t *padding; // a row of zero points, as wide as the input
+    int8_t *patch;   // [kernel_height][kernel_width][channels]
+    const int8_t **rows;
+    struct n8_depthwise_args args;
+};
+
+// Output pixels whose whole window lies between the left and the right edge: [*from, *to).
+static void inner_columns(const struct n8_conv2d_shape *s, int64_t *from, int64_t *to) {
+    const int64_t span = (int64_t)(s->kernel_width - 1) * s->dilation_width;
+    const int64_t last = s->in_width - 1 - span + s->pad_left; // the last start, padding included
+    *from = (s->pad_left + s->stride_width - 1) / s->stride_width;
+    *to = last < 0 ? 0 : last / s->stride_width + 1;
+    *to = *to > s->out_width ? s->out_width : *to;
+    *to = *to < *from ? *from : *to;
+    *from = *from > s->out_width ? s->out_width : *from;
+    *to = *to > s->out_width ? s->out_width : *to;
+}
+
+// A pixel at the border: its window is copied, with padding, and run on its own.
+static void run_patch(struct depthwise *d, const int8_t *image, int8_t *out, int64_t oy,
+                      int64_t ox) {
+    const struct n8_conv2d_shape *s = &d->conv->shape;
+    const size_t channels = d->args.channels;
+    int8_t *to = d->patch;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int64_t y = tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
+        d->rows[ky] = to;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, to += channels) {
+            const int64_t x = tap_at(ox, s->stride_width, kx, s->dilation_width, s->pad_left);
+            if (y >= 0 && y < s->in_height && x >= 0 && x < s->in_width) {
+                memcpy(to, image + (ptrdiff_t)(y * s->in_width + x) * d->io->in_stride, channels);
+            } else {
+                memset(to, d->conv->in_zero_point, channels);
+            }
+        }
+    }
+    const ptrdiff_t ratio = s->stride_width / s->dilation_width; // as the chosen kernel expects
+    d->args.tap_stride = (ptrdiff_t)channels;
+    d->args.step = ratio * (ptrdiff_t)channels;
+    d->args.pixels = 1;
+    d->args.out = out + ox * d->io->out_stride;
+    d->conv->depthwise(&d->args);
+}
+
+static void run_inner(struct depthwise *d, const int8_t *image, int8_t *out, int64_t oy,
+                      int64_t from, int64_t to) {
+    const struct n8_conv2d_shape *s = &d->conv->shape;
+    const int64_t x = tap_at(from, s->stride_width, 0, s->dilation_width, s->pad_left);
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int64_t y = tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
+        d->rows[ky] = y >= 0 && y < s->in_height
+                          ? image + (ptrdiff_t)(y * s->in_width + x) * d->io->in_stride
+                          : d->padding;
+    }
+    d->args.tap_stride = d->io->in_stride * s->dilation_width;
+    d->args.step = d->io->in_stride * s->stride_width;
+    d->args.pixels = (size_t)(to - from);
+    d->args.out = out + from * d->io->out_stride;
+    d->conv->depthwise(&d->args);
+}
+
+static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                          size_t end, uint8_t *scratch) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    const size_t channels = conv->group_entries;
+    const size_t row_size = (size_t)s->in_width * channels;
+    struct depthwise d = {.conv = conv, .io = io, .padding = (int8_t *)scratch};
+    d.patch = d.padding + n8_round_up(row_size + N8_SLACK, ALIGN);
+    d.rows =
+        (const int8_t **)(void *)(d.patch + n8_round_up(conv->taps * channels + N8_SLACK, ALIGN));
+    d.args = (struct n8_depthwise_args){
+        .out_stride = io->out_stride,
+        .rows = d.rows,
+        .weights = conv->weights,
+        .channels = channels,
+        .bias = e->bias,
+        .multiplier = e->multiplier,
+        .slope = e->slope,
+        .zero_point = e->zero_point,
+        .lo = e->lo,
+        .hi = e->hi,
+        .kernel_height = s->kernel_height,
+        .kernel_width = s->kernel_width,
+    };
+    memset(d.padding, conv->in_zero_point, row_size);
+
+    int64_t from = 0;
+    int64_t to = 0;
+    inner_columns(s, &from, &to);
+    // The padding row has the stride of a dense tensor; a sparse one is run patch by patch
+    // wherever its window leaves the image.
+    const bool dense = io->in_stride == (ptrdiff_t)channels;
+    for (size_t unit = begin; unit < end; unit++) {
+        const int64_t oy = (int64_t)(unit % (size_t)s->out_height);
+        const ptrdiff_t n = (ptrdiff_t)(unit / (size_t)s->out_height);
+        const int8_t *image = io->in + n * s->in_height * s->in_width * io->in_stride;
+        int8_t *out = (int8_t *)io->out + (ptrdiff_t)unit * s->out_width * io->out_stride;
+        const int64_t top = tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
+        const int64_t bottom =
+            tap_at(oy, s->stride_height, s->kernel_height - 1, s->dilation_height, s->pad_top);
+        const bool inner = to > from && (dense || (top >= 0 && bottom < s->in_height));
+        const int64_t left_end = inner ? from : s->out_width;
+        for (int64_t ox = 0; ox < left_end; ox++) {
+            run_patch(&d, image, out, oy, ox);
+        }
+        if (inner) {
+            run_inner(&d, image, out, oy, from, to);
+            for (int64_t ox = to; ox < s->out_width; ox++) {
+                run_patch(&d, image, out, oy, ox);
+            }
+        }
+    }
+}
+
+void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
+                 void *scratch) {
+    if (conv->depthwise != NULL) {
+        run_depthwise(conv, io, begin, end, scratch);
+    } else {
+        run_igemm(conv, io, begin, end, scratch);
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sizes of memory, checked: a product that does not fit is SIZE_MAX, which no buffer has
+// and which every later sum and product keeps.
+#ifndef N8_SIZE_H
+#define N8_SIZE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static inline size_t n8_mul(size_t a, size_t b) {
+    if (a == SIZE_MAX || b == SIZE_MAX || (b != 0 && a > (SIZE_MAX - 1) / b)) {
+        return SIZE_MAX;
+    }
+    return a * b;
+}
+
+static inline size_t n8_add(size_t a, size_t b) {
+    return a >= SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+// Up to the next multiple of `unit`, a power of two.
+static inline size_t n8_round_up(size_t a, size_t unit) {
+    return a > SIZE_MAX - unit ? SIZE_MAX : (a + unit - 1) & ~(unit - 1);
+}
+
+#endif // N8_SIZE_H

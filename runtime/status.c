@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "include/neon8.h"
+
+const char *n8_version(void) {
+    return N8_VERSION;
+}
+
+const char *n8_status_string(enum n8_status status) {
+    switch (status) {
+    case N8_OK:
+        return "success";
+    case N8_E_ARGUMENT:
+        return "invalid argument";
+    case N8_E_MEMORY:
+        return "out of memory";
+    case N8_E_FORMAT:
+        return "not a neon8 model, or a damaged one";
+    case N8_E_VERSION:
+        return "a model format version that this library does not know";
+    case N8_E_CHECKSUM:
+        return "the checksum does not match: the model file was altered";
+    case N8_E_OVERFLOW:
+        return "an accumulator could exceed 32 bits";
+    case N8_E_UNSUPPORTED:
+        return "not supported by this build or this processor";
+    }
+    return "unknown status";
+}
