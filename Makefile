@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
+.DEFAULT_GOAL := help
+.PHONY: help setup native native-asan aarch64 sysroot demo test lint clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what is missing: tools by apt, Python packages into .venv
+	@cross/setup.sh
+
+native: setup ## build the library for this machine in build/native
+native-asan: setup
+aarch64: setup ## cross-build it in build/aarch64
+native native-asan aarch64:
+	@cross/build.sh $@
+
+sysroot: setup ## make the arm64 Python that qemu runs, in build/sysroot
+	@.venv/bin/python cross/sysroot.py
+
+demo: native aarch64 sysroot ## train nothing, quantize, run: handwritten digits on PC and ARM
+	@.venv/bin/python tests/demo/demo.py
+
+test: native native-asan aarch64 sysroot ## every test there is
+	@tests/run.sh
+
+lint: setup ## judge the sources only
+	@tests/lint.sh
+
+clean: ## remove what was built; .venv stays
+	rm -rf build

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# build.sh PRESET: configures and builds build/PRESET; shows the log only if that fails.
+set -eu
+cd "$(dirname "$0")/../runtime"
+mkdir -p ../build/logs
+log=../build/logs/build-$1.log
+{ cmake --preset "$1" && cmake --build --preset "$1"; } >"$log" 2>&1 || {
+    cat "$log" >&2
+    exit 1
+}

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what this checkout needs and this machine lacks: tools through apt, as root or
+# with sudo, and Python packages into .venv. Does nothing, and needs no network, when all
+# is there.
+set -eu
+cd "$(dirname "$0")/.."
+
+# Does `$1` compile an empty program, so that the C library's headers are there, too?
+compiles() {
+    echo 'int main(void) { return 0; }' |
+        "$1" -x c -include stdio.h -o /dev/null - 2>/dev/null
+}
+
+# Prints the Debian packages that are missing.
+missing() {
+    for pair in make:make cmake:cmake ninja:ninja-build qemu-aarch64:qemu-user; do
+        command -v "${pair%%:*}" >/dev/null || echo "${pair#*:}"
+    done
+    compiles gcc || echo gcc libc6-dev
+    compiles aarch64-linux-gnu-gcc || echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+    python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3 python3-venv
+}
+
+# by_hand CAUSE PACKAGES: gives up.
+by_hand() {
+    echo "cross/setup.sh: $1. Install these Debian packages by hand and try again: $2" >&2
+    exit 1
+}
+
+packages=$(missing | tr '\n' ' ')
+if [ -n "$packages" ]; then
+    sudo=
+    command -v apt-get >/dev/null || by_hand "there is no apt-get" "$packages"
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || by_hand "neither root nor sudo" "$packages"
+        sudo=sudo
+    fi
+    echo "setup: installing $packages"
+    log=$(mktemp)
+    # An update that fails for a foreign source may still have all that is needed here.
+    $sudo apt-get update -q >"$log" 2>&1 || true
+    # shellcheck disable=SC2086 # the packages are words
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q \
+        --no-install-recommends $packages >>"$log" 2>&1 || {
+        tail -n 20 "$log" >&2
+        by_hand "apt-get failed" "$packages"
+    }
+    rm -f "$log"
+    packages=$(missing | tr '\n' ' ')
+    [ -z "$packages" ] || by_hand "still missing" "$packages"
+fi
+
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+    echo "cross/setup.sh: $(command -v python3) is older than Python 3.10" >&2
+    exit 1
+}
+
+# .venv follows pyproject.toml, and is made anew where the checkout was moved.
+stamp="$(pwd) $(cksum <pyproject.toml)"
+old=$(cat .venv/stamp 2>/dev/null || true)
+if [ "$stamp" != "$old" ] || ! .venv/bin/python -c '' 2>/dev/null; then
+    echo "setup: installing Python packages into .venv"
+    case $old in
+    "$(pwd) "*) .venv/bin/python -m pip --version >/dev/null 2>&1 || old= ;;
+    *) old= ;;
+    esac
+    [ -n "$old" ] || python3 -m venv --clear .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+    echo "$stamp" >.venv/stamp
+fi

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How hypothesis behaves, on this machine and inside the emulated one.
+
+The verdict of a run must not depend on luck, so the examples are derived from the test;
+`pytest --hypothesis-profile=explore` looks further.
+"""
+
+import hypothesis
+
+SLOW = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
+
+hypothesis.settings.register_profile(
+    "default", deadline=None, derandomize=True, suppress_health_check=SLOW
+)
+hypothesis.settings.register_profile(
+    "explore", deadline=None, print_blob=True, suppress_health_check=SLOW
+)
+hypothesis.settings.load_profile("default")

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every test there is, in order, each with a heading and a log in build/logs; all run even
+# when one fails, and the summary comes last. `make test` builds what is tested.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+mkdir -p build/logs
+python=$PWD/.venv/bin/python
+arm_python=$PWD/build/sysroot/aarch64/usr/bin/python3
+summary=() failed=0
+
+# step NAME COMMAND...
+step() {
+    local name=$1 start=$SECONDS verdict=passed
+    shift
+    echo
+    echo "=== $name"
+    "$@" 2>&1 | tee "build/logs/${name//[^a-z0-9]/-}.log" || { verdict=FAILED failed=1; }
+    summary+=("$(printf '%-34s %s %4d s' "$name" "$verdict" $((SECONDS - start)))")
+}
+
+checks() { # PRESET [CTEST OPTIONS]
+    local preset=$1
+    shift
+    (cd runtime && ctest --preset "$preset" "$@")
+}
+
+emulated() {
+    N8_LIBRARY=$PWD/build/aarch64/libneon8.so PYTHONPATH=$PWD/host \
+        cross/run-aarch64 "$arm_python" -m pytest -p no:cacheprovider "$@"
+}
+
+step "lint" tests/lint.sh
+step "c under asan and ubsan" checks native-asan
+N8_QEMU_CPU=cortex-a53 step "c on aarch64 cortex-a53" checks aarch64
+N8_QEMU_CPU=max step "c on aarch64 max" checks aarch64
+step "host" "$python" -m pytest -n 2 tests/host
+step "e2e native" "$python" -m pytest tests/e2e
+step "e2e emulated aarch64" emulated tests/e2e
+step "elf audit" "$python" -m pytest tests/elf
+
+echo
+echo "=== summary"
+printf '%s\n' "${summary[@]}"
+echo "total ${SECONDS} s; logs in build/logs"
+exit "$failed"
