@@ -69,21 +69,10 @@ enum n8_status n8_dequantize_s32_f32(float *out, const int32_t *in, size_t pixel
         }
     }
     const enum n8_status status = n8_kernels_select(N8_ISA_AUTO, &kernels);
-    if (status != N8_OK) {
-        return status;
-    }
-    if (bias != NULL) {
+    if (status == N8_OK) {
         kernels.dequantize_s32_f32(out, in, pixels, channels, scale, bias);
-        return N8_OK;
     }
-    // x + 0 is x but for -0, which becomes +0 here and everywhere.
-    float *zeros = calloc(channels == 0 ? 1 : channels, sizeof *zeros);
-    if (zeros == NULL) {
-        return N8_E_MEMORY;
-    }
-    kernels.dequantize_s32_f32(out, in, pixels, channels, scale, zeros);
-    free(zeros);
-    return N8_OK;
+    return status;
 }
 
 enum n8_status n8_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixels, size_t channels,

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Throws damaged model files at the reader. Built with ASan and UBSan, so that a read outside
+// the file or an undefined operation ends the program.
+//
+//   fuzz_reader [--seed N] [--rounds N] MODEL.n8 ...
+//
+//   truncate   every length but the whole: must be refused
+//   flip       every byte changed, checksum left alone: must be refused
+//   repair     every byte changed, checksum made right: any status, but no crash
+//   words      every 32-bit word set to an awkward value, checksum right: likewise
+//   random     1 to 8 bytes and words at random places, checksum right: likewise
+//
+// Whatever is accepted is run, unless it is too large to wait for.
+#include "checksum.h"
+#include "model.h"
+#include "neon8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_ARENA = 1 << 22,
+    MAX_WORK = 1 << 22,
+    CHECKED_FROM = offsetof(struct n8_file_header, checksum) + sizeof(uint32_t),
+};
+
+static const uint32_t AWKWARD[] = {
+    0,          1,          2,          7,          8,          63,         64,         127,
+    128,        255,        256,        65535,      65536,      1u << 20,   0x00800000, 0x3f800000,
+    0x7f800000, 0x7fc00000, 0xff800000, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffff8, 0xffffffff,
+};
+
+struct counts {
+    unsigned long refused, accepted, run;
+};
+
+static uint64_t random_state;
+
+static uint64_t next_random(void) { // xorshift64*
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return random_state * UINT64_C(2685821657736338717);
+}
+
+static void put_u32(uint8_t *at, uint32_t value) {
+    memcpy(at, &value, sizeof value);
+}
+
+static void repair(uint8_t *bytes, size_t size) {
+    put_u32(bytes + offsetof(struct n8_file_header, checksum),
+            n8_crc32(bytes + CHECKED_FROM, size - CHECKED_FROM));
+}
+
+// What a run would cost, roughly; pools are the only steps whose work is not in `macs`.
+static uint64_t work_of(const struct n8_model *model) {
+    uint64_t work = model->arena_size;
+    for (size_t s = 0; s < model->step_count; s++) {
+        const struct n8_step *step = &model->steps[s];
+        const struct n8_tensor *out = &model->tensors[step->output];
+        const uint64_t taps = 1 + step->scratch_size / sizeof(void *);
+        work += step->macs + out->pixels * (taps + (uint64_t)out->dims[1]);
+        if (step->kind == N8_OP_MAX_POOL || step->kind == N8_OP_AVERAGE_POOL) {
+            work += (uint64_t)out->pixels * taps * (uint64_t)out->dims[1];
+        }
+    }
+    return work;
+}
+
+static void *buffer_for(const struct n8_model *model, enum n8_io which, size_t index) {
+    struct n8_tensor_info info;
+    if (n8_model_io(model, which, index, &info) != N8_OK) {
+        abort();
+    }
+    void *buffer = malloc(info.size); // exactly, so that ASan sees one byte too many
+    if (buffer == NULL) {
+        abort();
+    }
+    for (size_t i = 0; i < info.size; i++) {
+        ((uint8_t *)buffer)[i] = (uint8_t)next_random();
+    }
+    return buffer;
+}
+
+static void run(const struct n8_model *model) {
+    struct n8_session *session = NULL;
+    if (n8_session_create(model, NULL, &session) != N8_OK) {
+        return;
+    }
+    const size_t count = model->input_count + model->output_count;
+    void **buffers = malloc(count * sizeof *buffers);
+    if (buffers == NULL) {
+        abort();
+    }
+    for (size_t i = 0; i < model->input_count; i++) {
+        buffers[i] = buffer_for(model, N8_INPUT, i);
+    }
+    for (size_t i = 0; i < model->output_count; i++) {
+        buffers[model->input_count + i] = buffer_for(model, N8_OUTPUT, i);
+    }
+    const enum n8_status status =
+        n8_session_run(session, (const void *const *)buffers, buffers + model->input_count);
+    if (status != N8_OK) {
+        abort();
+    }
+    for (size_t i = 0; i < count; i++) {
+        free(buffers[i]);
+    }
+    free(buffers);
+    n8_session_destroy(session);
+}
+
+// Opens a copy that ends where ASan's red zone begins.
+static enum n8_status try_open(const uint8_t *bytes, size_t size, struct counts *counts) {
+    uint8_t *copy = malloc(size == 0 ? 1 : size);
+    if (copy == NULL) {
+        abort();
+    }
+    memcpy(copy, bytes, size);
+    struct n8_model *model = NULL;
+    const enum n8_status status = n8_model_open(copy, size, NULL, &model);
+    free(copy);
+    if ((status == N8_OK) != (model != NULL)) {
+        abort();
+    }
+    if (status != N8_OK) {
+        counts->refused++;
+        return status;
+    }
+    counts->accepted++;
+    if (model->arena_size <= MAX_ARENA && work_of(model) <= MAX_WORK) {
+        counts->run++;
+        run(model);
+    }
+    n8_model_close(model);
+    return status;
+}
+
+static void must_refuse(const uint8_t *bytes, size_t size, struct counts *counts, const char *what,
+                        size_t at) {
+    if (try_open(bytes, size, counts) == N8_OK) {
+        fprintf(stderr, "fuzz_reader: accepted a model %s at byte %zu\n", what, at);
+        exit(1);
+    }
+}
+
+static void damage_each_byte(uint8_t *bytes, size_t size, struct counts *counts) {
+    static const uint8_t changes[] = {0x01, 0x80, 0xff};
+    for (size_t i = 0; i < size; i++) {
+        const uint8_t before = bytes[i];
+        uint32_t checksum;
+        memcpy(&checksum, bytes + offsetof(struct n8_file_header, checksum), sizeof checksum);
+        for (size_t c = 0; c < sizeof changes; c++) {
+            bytes[i] = (uint8_t)(before ^ changes[c]);
+            must_refuse(bytes, size, counts, "changed", i);
+            repair(bytes, size);
+            try_open(bytes, size, counts);
+            put_u32(bytes + offsetof(struct n8_file_header, checksum), checksum);
+            bytes[i] = before;
+        }
+    }
+}
+
+static void damage_each_word(uint8_t *bytes, size_t size, struct counts *counts) {
+    struct n8_file_header header;
+    memcpy(&header, bytes, sizeof header);
+    for (size_t i = CHECKED_FROM; i + sizeof(uint32_t) <= header.data; i += sizeof(uint32_t)) {
+        uint32_t before;
+        memcpy(&before, bytes + i, sizeof before);
+        for (size_t v = 0; v < sizeof AWKWARD / sizeof AWKWARD[0]; v++) {
+            put_u32(bytes + i, AWKWARD[v]);
+            repair(bytes, size);
+            try_open(bytes, size, counts);
+        }
+        put_u32(bytes + i, before);
+    }
+    repair(bytes, size);
+}
+
+static void damage_at_random(const uint8_t *bytes, size_t size, unsigned long rounds,
+                             struct counts *counts) {
+    uint8_t *copy = malloc(size);
+    if (copy == NULL) {
+        abort();
+    }
+    for (unsigned long round = 0; round < rounds; round++) {
+        memcpy(copy, bytes, size);
+        for (uint64_t n = next_random() % 8 + 1; n > 0; n--) {
+            const size_t at = CHECKED_FROM + next_random() % (size - CHECKED_FROM - 3);
+            if (next_random() % 2 == 0) {
+                copy[at] = (uint8_t)next_random();
+            } else {
+                const size_t which = next_random() % (sizeof AWKWARD / sizeof AWKWARD[0]);
+                put_u32(copy + at / 4 * 4, AWKWARD[which]);
+            }
+        }
+        repair(copy, size);
+        try_open(copy, size, counts);
+    }
+    free(copy);
+}
+
+static uint8_t *read_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0) {
+        fprintf(stderr, "fuzz_reader: cannot read %s\n", path);
+        exit(2);
+    }
+    *size = (size_t)ftell(file);
+    rewind(file);
+    uint8_t *bytes = malloc(*size);
+    if (bytes == NULL || fread(bytes, 1, *size, file) != *size) {
+        fprintf(stderr, "fuzz_reader: cannot read %s\n", path);
+        exit(2);
+    }
+    fclose(file);
+    return bytes;
+}
+
+static void fuzz(const char *path, unsigned long rounds) {
+    size_t size = 0;
+    uint8_t *bytes = read_file(path, &size);
+    struct counts counts = {0};
+    if (try_open(bytes, size, &counts) != N8_OK || counts.run != 1) {
+        fprintf(stderr, "fuzz_reader: %s is no valid small model\n", path);
+        exit(1);
+    }
+    for (size_t length = 0; length < size; length++) {
+        must_refuse(bytes, length, &counts, "truncated", length);
+    }
+    damage_each_byte(bytes, size, &counts);
+    damage_each_word(bytes, size, &counts);
+    damage_at_random(bytes, size, rounds, &counts);
+    printf("%s: %lu refused, %lu accepted, %lu of them run\n", path, counts.refused,
+           counts.accepted, counts.run);
+    free(bytes);
+}
+
+int main(int argc, char **argv) {
+    unsigned long rounds = 20000;
+    uint64_t seed = 1;
+    int first = 1;
+    for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
+        if (strcmp(argv[first], "--seed") == 0) {
+            seed = strtoull(argv[first + 1], NULL, 0);
+        } else if (strcmp(argv[first], "--rounds") == 0) {
+            rounds = strtoul(argv[first + 1], NULL, 0);
+        } else {
+            fprintf(stderr, "fuzz_reader: unknown option %s\n", argv[first]);
+            return 2;
+        }
+    }
+    if (first >= argc) {
+        fprintf(stderr, "usage: fuzz_reader [--seed N] [--rounds N] MODEL.n8 ...\n");
+        return 2;
+    }
+    printf("seed %" PRIu64 "\n", seed);
+    for (int i = first; i < argc; i++) {
+        random_state = seed * 2 + 1;
+        fuzz(argv[i], rounds);
+    }
+    return 0;
+}
