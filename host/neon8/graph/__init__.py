@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX to the normalised Graph, and passes over it. The only package that imports onnx."""
+"""ONNX to the normalised Graph, and passes over it; no other package imports onnx."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The normalised network: what import makes of an ONNX file and all later stages read.
 
-Every tensor has four dimensions N C H W; a tensor of lower rank in ONNX is filled up with
-ones on the right, so a vector (N, C) is (N, C, 1, 1). BatchNormalization is folded,
-activations are fused into the node before them, Gemm and MatMul are convolutions, and
-constants are gone. A tensor keeps the name it has in the ONNX file, so that onnxruntime
-can be asked for it.
+Every tensor has four dimensions N C H W; a tensor of lower rank in ONNX is filled up
+with ones on the right, so a vector (N, C) is (N, C, 1, 1). BatchNormalization is
+folded, activations are fused into the node before them, Gemm and MatMul are
+convolutions, and constants are gone. A tensor keeps the name it has in the ONNX file,
+so that onnxruntime can be asked for it.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ Shape = tuple[int, int, int, int]
 class Activation:
     """What follows a sum, in float: min(max(x, lo), hi), or a leaky slope below zero.
 
-    ReLU is lo = 0; ReLU6 is lo = 0, hi = 6; a leaky activation has slope != 1 and infinite
-    bounds. slope applies first.
+    ReLU is lo = 0; ReLU6 is lo = 0, hi = 6; a leaky activation has slope != 1.
+    slope applies first.
     """
 
     lo: float = -np.inf
@@ -58,8 +58,8 @@ class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
 
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
-    pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before the
-    activation; equal to `output` where there is none.
+    pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
+    the activation; equal to `output` where there is none.
     """
 
     weight: FloatArray
@@ -88,8 +88,9 @@ class Activate(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool(Node):
-    """Max or average pooling.  pads: top, left, bottom, right (ceil_mode is folded in).
+    """Max or average pooling.  pads: top, left, bottom, right.
 
+    ceil_mode shows only in the output's shape: a last window may reach beyond `pads`.
     count_pad: padding counts as taps (average only). Taps beyond `pads` never count.
     """
 
@@ -112,7 +113,7 @@ class Concat(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape(Node):
-    """The same values in N C H W order with the output's shape (Flatten, Reshape, ...)."""
+    """The same values in N C H W order with the output's shape (Flatten ...)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

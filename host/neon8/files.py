@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing files so that nobody ever sees half of one."""
+
+import contextlib
+import os
+import tempfile
+from os import PathLike
+from pathlib import Path
+
+from neon8.errors import SetupError
+
+
+def write_atomic(path: str | PathLike[str], data: bytes) -> None:
+    """Write `data` beside `path`, flush it to the disk, then rename it into place.
+
+    SetupError names the file if the disk is full, the folder is missing ...; what stood
+    at `path` is then untouched and nothing is left beside it.
+    """
+    target = Path(path)
+    temporary: Path | None = None
+    try:
+        descriptor, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name[:100]}."
+        )
+        temporary = Path(name)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(target)
+    except OSError as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        raise SetupError(f"{target}: cannot be written: {error.strerror}") from error

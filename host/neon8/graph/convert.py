@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source -> Graph: one node for each operator that an output depends on."""
+
+from collections.abc import Callable
+
+from neon8.errors import GraphError
+from neon8.graph import convert_others, convert_sums
+from neon8.graph.graph import Graph, Node, Tensor
+from neon8.graph.source import OnnxNode, Source, failure, nchw, shape_of
+
+OPERATORS: dict[str, Callable[[Source, OnnxNode], Node]] = {
+    "Add": convert_sums.add,
+    "AveragePool": convert_others.average_pool,
+    "BatchNormalization": convert_sums.batch_normalization,
+    "Clip": convert_others.clip,
+    "Concat": convert_others.concat,
+    "Conv": convert_sums.conv,
+    "Div": convert_sums.divide,
+    "Dropout": convert_others.dropout,
+    "Flatten": convert_others.move,
+    "Gemm": convert_sums.gemm,
+    "GlobalAveragePool": convert_others.global_average_pool,
+    "GlobalMaxPool": convert_others.global_max_pool,
+    "Identity": convert_others.move,
+    "LeakyRelu": convert_others.leaky_relu,
+    "MatMul": convert_sums.matmul,
+    "MaxPool": convert_others.max_pool,
+    "Mul": convert_sums.multiply,
+    "PRelu": convert_others.prelu,
+    "Relu": convert_others.relu,
+    "Reshape": convert_others.move,
+    "Softmax": convert_others.softmax,
+    "Squeeze": convert_others.move,
+    "Sub": convert_sums.subtract,
+    "Unsqueeze": convert_others.move,
+}
+
+REMEDIES = {
+    "QuantizeLinear": "is already quantized; give neon8 the float network",
+    "DequantizeLinear": "is already quantized; give neon8 the float network",
+    "ReduceMean": "export GlobalAveragePool instead",
+}
+
+
+def convert(source: Source) -> Graph:
+    """The network node by node, nothing folded or fused.
+
+    GraphError names the first node that neon8 cannot run.
+    """
+    live = set(source.outputs)
+    for node in reversed(source.nodes):
+        if not live.isdisjoint(node.outputs):
+            live.update(node.inputs)
+    nodes: list[Node] = []
+    tensors = {}
+    for name in source.inputs:
+        tensors[name] = _tensor(name, source.shapes[name])
+    for node in source.nodes:
+        wanted = [output for output in node.outputs if output and output in live]
+        if not wanted:
+            continue
+        operator = OPERATORS.get(node.operator)
+        if operator is None:
+            remedy = REMEDIES.get(node.operator, "is not supported")
+            raise failure(source, node, remedy)
+        if wanted != [node.outputs[0]]:
+            text = f"its output {wanted[-1]!r} is used; only the first one may be"
+            raise failure(source, node, text)
+        nodes.append(operator(source, node))
+        shape = shape_of(source, node, node.outputs[0])
+        tensors[node.outputs[0]] = _tensor(node.outputs[0], shape)
+    for name in source.outputs:
+        if name in source.inputs:
+            raise GraphError(f"{source.path}: output {name!r} is an input")
+    return Graph(
+        name=source.name,
+        digest=source.digest,
+        tensors=tensors,
+        nodes=tuple(nodes),
+        inputs=source.inputs,
+        outputs=source.outputs,
+    )
+
+
+def _tensor(name: str, shape: tuple[int, ...]) -> Tensor:
+    return Tensor(name=name, shape=nchw(shape), rank=len(shape))

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""load(): from an ONNX file to the normalised Graph."""
+
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from neon8.errors import GraphError
+from neon8.graph.convert import convert
+from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.passes_fold import drop_moves, fold_affine, fold_flatten
+from neon8.graph.passes_fuse import fuse_activations
+from neon8.graph.reader import read
+
+PASSES = (drop_moves, fold_flatten, fold_affine, fuse_activations)
+
+
+def load(path: str | PathLike[str]) -> Graph:
+    """The network in `path`, batch 1, ready to be calibrated and compiled.
+
+    GraphError, one line: not an ONNX file, or something in it that neon8 cannot run.
+    """
+    file = Path(path)
+    graph = convert(read(file))
+    for apply in PASSES:
+        graph = apply(graph)
+    for node in graph.nodes:
+        if isinstance(node, Conv2d) and not (
+            np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
+        ):
+            text = f"node {node.name!r}: folded weights are too large for float32"
+            raise GraphError(f"{file}: {text}")
+    return graph

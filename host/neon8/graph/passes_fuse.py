@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fusion of activations, Graph -> Graph.
+
+A tensor is quantized only after the activation that follows it, so an activation
+belongs to the node that makes its input wherever nobody else reads that.
+"""
+
+from dataclasses import replace
+
+from neon8.graph.graph import Activate, Activation, Add, Conv2d, Graph, Node, Pool
+from neon8.graph.passes_fold import count_uses, rebuild
+
+
+def fuse_activations(graph: Graph) -> Graph:
+    """Each Activate goes into the Conv2d, Add, Pool or Activate before it if it can."""
+    uses = count_uses(graph)
+    made: dict[str, Node] = {}
+    for original in graph.nodes:
+        node = original
+        before = made.get(node.inputs[0])
+        if (
+            isinstance(node, Activate)
+            and isinstance(before, Conv2d | Add | Pool | Activate)
+            and uses[before.output] == 1
+        ):
+            both = _compose(before.activation, node.activation)
+            leaky_pool = isinstance(before, Pool) and node.activation.slope != 1
+            if both is not None and not leaky_pool:
+                del made[before.output]
+                node = replace(before, output=node.output, activation=both)
+        made[node.output] = node
+    return rebuild(graph, made.values())
+
+
+def _compose(first: Activation, then: Activation) -> Activation | None:
+    """One activation that does both, None if there is none."""
+    if first.identity:
+        return then
+    if then.slope != 1:
+        return None
+    return Activation(
+        lo=min(max(first.lo, then.lo), then.hi),
+        hi=min(max(first.hi, then.lo), then.hi),
+        slope=first.slope,
+    )

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads an ONNX file into a Source: decoding, checks, shapes, constants.
+
+onnx is imported only here and in fold_constants. The file is hostile until onnx.checker
+and the checks below have passed it.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import onnx
+from onnx import numpy_helper
+from onnx.external_data_helper import (
+    load_external_data_for_model,
+    uses_external_data,
+)
+
+from neon8.errors import GraphError
+from neon8.graph.fold_constants import fold_constants
+from neon8.graph.source import Attribute, OnnxNode, Source
+
+OLDEST_OPSET = 7
+MAX_NAME = 1023
+
+
+def read(path: Path) -> Source:
+    """Read, check and infer shapes with batch 1.  GraphError names file and cause."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise GraphError(f"{path}: cannot be read: {error.strerror}") from error
+    model = _decode(path, data)
+    digest = _load_external_data(path, data, model)
+    opset = _opset(path, model)
+    inputs = _pin_batch(path, model)
+    shapes, floats = _fold(path, model)
+    constants = {
+        tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer
+    }
+    outputs = tuple(value.name for value in model.graph.output)
+    for name in outputs:
+        if name in constants:
+            raise GraphError(f"{path}: output {name!r} does not depend on any input")
+    for name in (*inputs, *outputs, *(o for n in model.graph.node for o in n.output)):
+        if len(name.encode()) > MAX_NAME or "\0" in name:
+            raise GraphError(f"{path}: tensor {name[:40]!r}... has an unusable name")
+    return Source(
+        path=str(path),
+        name=path.stem,
+        digest=digest,
+        opset=opset,
+        nodes=_nodes(model),
+        constants=constants,
+        shapes=shapes,
+        floats=floats,
+        inputs=inputs,
+        outputs=outputs,
+    )
+
+
+def _one_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def _decode(path: Path, data: bytes) -> onnx.ModelProto:
+    if not data:
+        raise GraphError(f"{path}: is empty, not an ONNX file")
+    try:
+        model = onnx.load_model_from_string(data)
+    except Exception as error:  # protobuf has no base class of its own errors here
+        raise GraphError(f"{path}: is not an ONNX file, or truncated") from error
+    if not model.graph.node or not model.graph.output:
+        raise GraphError(f"{path}: is not an ONNX file: it has no nodes or no outputs")
+    return model
+
+
+def _load_external_data(path: Path, data: bytes, model: onnx.ModelProto) -> str:
+    """Load weights that are stored beside the file; SHA-256 of all that was read."""
+    digest = hashlib.sha256(data)
+    outside = [item for item in model.graph.initializer if uses_external_data(item)]
+    try:
+        load_external_data_for_model(model, str(path.parent))
+        onnx.checker.check_model(model)
+    except Exception as error:  # onnx raises ValueError, OSError, ValidationError ...
+        text = "its external data cannot be loaded" if outside else "is not valid ONNX"
+        raise GraphError(f"{path}: {text}: {_one_line(error)}") from error
+    for tensor in outside:
+        digest.update(tensor.raw_data)
+    if model.graph.sparse_initializer:
+        raise GraphError(f"{path}: sparse weights are not supported")
+    return digest.hexdigest()
+
+
+def _opset(path: Path, model: onnx.ModelProto) -> int:
+    for entry in model.opset_import:
+        if entry.domain in ("", "ai.onnx"):
+            if entry.version < OLDEST_OPSET:
+                text = f"opset {entry.version} is too old; convert the file to 13 with"
+                raise GraphError(f"{path}: {text} onnx.version_converter")
+            return int(entry.version)
+    raise GraphError(f"{path}: does not use the operators of ONNX itself")
+
+
+def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
+    """Make the batch 1 and forget all other shapes; the names of the inputs."""
+    initializers = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in initializers]
+    for value in inputs:
+        kind = value.type.tensor_type
+        if kind.elem_type != onnx.TensorProto.FLOAT:
+            text = f"input {value.name!r} is not float32; export the network as float32"
+            raise GraphError(f"{path}: {text}")
+        if not 1 <= len(kind.shape.dim) <= 4:
+            text = f"input {value.name!r} has {len(kind.shape.dim)} dimensions"
+            raise GraphError(f"{path}: {text}; neon8 takes 1 to 4, the batch first")
+        for axis, dim in enumerate(kind.shape.dim):
+            fixed = dim.WhichOneof("value") == "dim_value"
+            if axis == 0 and (not fixed or dim.dim_value == 0):
+                dim.dim_value = 1
+            elif axis == 0 and dim.dim_value != 1:
+                text = f"input {value.name!r} has batch {dim.dim_value}; export with"
+                raise GraphError(f"{path}: {text} batch 1 or a symbolic batch")
+            elif not fixed or dim.dim_value < 1:
+                text = f"dimension {axis} of input {value.name!r} is "
+                text += repr(dim.dim_param) if dim.dim_param else "not given"
+                raise GraphError(f"{path}: {text}; only the batch may be symbolic")
+    if not inputs:
+        raise GraphError(f"{path}: the network has no inputs")
+    # Before IR 4 an initializer had to be an input, too; shape inference still holds
+    # old files to that, and constants that are folded here are not.
+    model.ir_version = max(model.ir_version, 4)
+    inputs = [onnx.ValueInfoProto.FromString(v.SerializeToString()) for v in inputs]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    del model.graph.value_info[:]
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return tuple(value.name for value in inputs)
+
+
+def _fold(
+    path: Path, model: onnx.ModelProto
+) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
+    """Fold constants until nothing changes; shapes and the names of float32 tensors."""
+    while True:
+        try:
+            inferred = onnx.shape_inference.infer_shapes(
+                model, strict_mode=True, data_prop=True
+            )
+        except Exception as error:  # InferenceError and whatever protobuf raises
+            text = f"shape inference failed: {_one_line(error)}"
+            raise GraphError(f"{path}: {text}") from error
+        known = (
+            *inferred.graph.input,
+            *inferred.graph.output,
+            *inferred.graph.value_info,
+        )
+        shapes = dict(_known_shapes(known))
+        if not fold_constants(path, model, shapes):
+            floats = frozenset(
+                value.name
+                for value in known
+                if value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+            )
+            return shapes, floats
+
+
+def _known_shapes(
+    values: Iterable[onnx.ValueInfoProto],
+) -> Iterable[tuple[str, tuple[int, ...]]]:
+    for value in values:
+        kind = value.type.tensor_type
+        dims = kind.shape.dim
+        if kind.HasField("shape") and all(
+            dim.WhichOneof("value") == "dim_value" for dim in dims
+        ):
+            yield value.name, tuple(int(dim.dim_value) for dim in dims)
+
+
+def _nodes(model: onnx.ModelProto) -> tuple[OnnxNode, ...]:
+    given = {node.name for node in model.graph.node}
+    taken: set[str] = set()
+    nodes = []
+    for node in model.graph.node:
+        base = node.name or f"{node.op_type}_{next(filter(None, node.output), '')}"
+        name, count = base, 1
+        while name in taken or (name in given and name != node.name):
+            count += 1
+            name = f"{base}_{count}"
+        taken.add(name)
+        foreign = node.domain not in ("", "ai.onnx")
+        nodes.append(
+            OnnxNode(
+                name=name,
+                operator=f"{node.domain}.{node.op_type}" if foreign else node.op_type,
+                inputs=tuple(node.input),
+                outputs=tuple(node.output),
+                attributes={item.name: _attribute(item) for item in node.attribute},
+            )
+        )
+    return tuple(nodes)
+
+
+def _attribute(item: onnx.AttributeProto) -> Attribute:
+    value = onnx.helper.get_attribute_value(item)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, int | float):
+        return value
+    if item.type == onnx.AttributeProto.INTS:
+        return tuple(int(entry) for entry in value)
+    if item.type == onnx.AttributeProto.FLOATS:
+        return tuple(float(entry) for entry in value)
+    return None

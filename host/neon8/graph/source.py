@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ONNX file as plain values: what is left of it once onnx has read and checked it.
+
+The operators module turns a Source into nodes; nothing behind that sees ONNX.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.errors import GraphError
+from neon8.graph.graph import FloatArray, Shape
+
+Array = npt.NDArray[np.generic]
+Float64Array = npt.NDArray[np.float64]
+Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnnxNode:
+    """One operator.  name: unique and never empty; inputs: "" where one is left out."""
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Attribute]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A checked ONNX network with batch 1.
+
+    shapes: of every tensor that is not a constant, as ONNX has it (rank 0 and more); a
+    tensor whose shape nobody knows is missing.  floats: the tensors that are float32.
+    """
+
+    path: str
+    name: str
+    digest: str
+    opset: int
+    nodes: tuple[OnnxNode, ...]
+    constants: dict[str, Array]
+    shapes: dict[str, tuple[int, ...]]
+    floats: frozenset[str]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def failure(source: Source, node: OnnxNode, text: str) -> GraphError:
+    """The error that names file, node and operator."""
+    return GraphError(
+        f"{source.path}: node {node.name!r} (operator {node.operator}): {text}"
+    )
+
+
+def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
+    """The shape of a float32 tensor of rank 1 to 4 with batch 1, as ONNX has it."""
+    if tensor in source.constants:
+        raise failure(source, node, f"tensor {tensor!r} must not be a constant")
+    shape = source.shapes.get(tensor)
+    if shape is None:
+        text = f"the shape of tensor {tensor!r} depends on values that are known only"
+        raise failure(source, node, f"{text} at run time; export with fixed shapes")
+    if tensor not in source.floats:
+        raise failure(source, node, f"tensor {tensor!r} is not float32")
+    if not 1 <= len(shape) <= 4:
+        text = f"tensor {tensor!r} has {len(shape)} dimensions; neon8 takes 1 to 4"
+        raise failure(source, node, text)
+    if shape[0] != 1:
+        text = f"tensor {tensor!r} has shape {list(shape)}; the first dimension must be"
+        raise failure(source, node, f"{text} the batch, 1")
+    if min(shape) < 1:
+        raise failure(source, node, f"tensor {tensor!r} is empty: {list(shape)}")
+    return shape
+
+
+def nchw(shape: tuple[int, ...]) -> Shape:
+    """`shape` filled up with ones on the right to N C H W."""
+    n, c, h, w = (*shape, 1, 1, 1, 1)[:4]
+    return n, c, h, w
+
+
+def constant(source: Source, node: OnnxNode, index: int) -> Array | None:
+    """Input `index` of the node if it is there; GraphError unless it is a constant."""
+    if index >= len(node.inputs) or not node.inputs[index]:
+        return None
+    name = node.inputs[index]
+    value = source.constants.get(name)
+    if value is None:
+        text = f"input {name!r} is computed at run time; it must be a constant"
+        raise failure(source, node, text)
+    return value
+
+
+def weights(source: Source, node: OnnxNode, index: int) -> Float64Array | None:
+    """Input `index` as finite float64, or None if it is left out."""
+    value = constant(source, node, index)
+    if value is None:
+        return None
+    name = node.inputs[index]
+    if value.dtype != np.float32:
+        text = f"weights {name!r} are {value.dtype}; neon8 reads float32 networks"
+        raise failure(source, node, text)
+    if value.size == 0:
+        raise failure(source, node, f"weights {name!r} are empty")
+    if not np.isfinite(value).all():
+        raise failure(source, node, f"weights {name!r} contain NaN or infinity")
+    return value.astype(np.float64)
+
+
+def required(source: Source, node: OnnxNode, index: int) -> Float64Array:
+    """Input `index` as finite float64; GraphError if it is left out."""
+    value = weights(source, node, index)
+    if value is None:
+        raise failure(source, node, f"input {index} is missing")
+    return value
+
+
+def integer(node: OnnxNode, name: str, default: int) -> int:
+    """An integer attribute."""
+    value = node.attributes.get(name)
+    return value if isinstance(value, int) else default
+
+
+def real(node: OnnxNode, name: str, default: float) -> float:
+    """A float attribute."""
+    value = node.attributes.get(name)
+    return value if isinstance(value, float) else default
+
+
+def text(node: OnnxNode, name: str, default: str) -> str:
+    """A string attribute."""
+    value = node.attributes.get(name)
+    return value if isinstance(value, str) else default
+
+
+def integers(node: OnnxNode, name: str) -> tuple[int, ...] | None:
+    """A list of integers, None if the attribute is not there."""
+    value = node.attributes.get(name)
+    if not isinstance(value, tuple):
+        return None
+    return tuple(item for item in value if isinstance(item, int))
+
+
+def float32(value: Float64Array) -> FloatArray:
+    """Rounded once; what is too large becomes infinite, and the importer refuses it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.ascontiguousarray(value, dtype=np.float32)
