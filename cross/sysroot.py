@@ -3,9 +3,9 @@
 
     python3 cross/sysroot.py        # does nothing when it is there and up to date
 
-The packages come from this system's own apt sources, through an apt state of our own in
-build/: no root, no foreign architecture in dpkg. The Python packages are the wheels that
-cross/requirements.txt pins. Everything is made beside and renamed when it has run numpy.
+The packages come from this system's apt sources, through an apt state of our own in
+build/: no root, no foreign architecture in dpkg. The Python packages are the wheels
+that cross/requirements.txt pins. All is made beside and renamed when it has run numpy.
 """
 
 import hashlib
@@ -70,7 +70,9 @@ def download_packages(work: Path) -> list[Path]:
         "Dir::State": state,
         "Dir::State::status": state / "status",
     }
-    options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+    options = [
+        word for key, value in settings.items() for word in ("-o", f"{key}={value}")
+    ]
     update = run("apt-get", *options, "update")
     try:
         run(
@@ -138,7 +140,9 @@ def unpack_wheels(work: Path, root: Path) -> None:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(packages)
     # Present, so that the guest does not see the host's folder of that name.
-    (root / "usr" / "local" / "lib" / f"python{version}" / "dist-packages").mkdir(parents=True)
+    (root / "usr" / "local" / "lib" / f"python{version}" / "dist-packages").mkdir(
+        parents=True
+    )
 
 
 def make(work: Path) -> Path:
@@ -151,7 +155,9 @@ def make(work: Path) -> Path:
     lib = root / "usr" / "lib"
     # Compiled once, an emulated Python starts three times as fast.
     run(*python, "-m", "compileall", "-q", "-j2", *lib.glob("python3*"), env=env)
-    program = "import cffi, numpy, sys; print(sys.version.split()[0], numpy.__version__)"
+    program = (
+        "import cffi, numpy, sys; print(sys.version.split()[0], numpy.__version__)"
+    )
     print("sysroot: python, numpy", run(*python, "-c", program, env=env).strip())
     (root / "stamp").write_text(stamp())
     return root

@@ -10,9 +10,9 @@ import hypothesis
 SLOW = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
 
 hypothesis.settings.register_profile(
-    "default", deadline=None, derandomize=True, suppress_health_check=SLOW
+    "neon8", deadline=None, derandomize=True, suppress_health_check=SLOW
 )
 hypothesis.settings.register_profile(
     "explore", deadline=None, print_blob=True, suppress_health_check=SLOW
 )
-hypothesis.settings.load_profile("default")
+hypothesis.settings.load_profile("neon8")
