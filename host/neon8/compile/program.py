@@ -2,8 +2,8 @@
 """Program: the lowered int8 network, as values.
 
 lower.py makes it from a Graph and a ScaleTable, writer.py puts it into a .n8 file and
-quantize/oracle.py runs it in numpy. It mirrors runtime/include/neon8_format.h; every number
-that the runtime uses is already here, so there is nothing left to decide on the board.
+quantize/oracle.py runs it in numpy. It mirrors runtime/include/neon8_format.h; every
+number that the runtime uses is already here, so nothing is left to decide on the board.
 Equation numbers refer to docs/numerics.md.
 """
 
@@ -38,7 +38,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
-    """Base of all steps.  name: of the layer it comes from; inputs, output: tensor names."""
+    """Base of all steps.  name: of its layer; inputs, output: tensor names."""
 
     name: str
     inputs: tuple[str, ...]
@@ -60,9 +60,10 @@ class Conv2d(Op):
     """Convolution with its fused epilogue; inputs[1], if any, is the residual.
 
     weights: (O, kh, kw, I / groups) int8 in [-127, 127].
-    int8 output: bias is B and multiplier M of (5), slopes of (5b) or None, residual_scale R
-    of (6), lo and hi the clamp with the activation in it.
-    float32 output: bias is -zero_point * sum(w), multiplier S, bias_f32 the float bias (4).
+    int8 output: bias is B and multiplier M of (5), slopes of (5b) or None,
+    residual_scale R of (6), lo and hi the clamp with the activation in it.
+    float32 output: bias is -zero_point * sum(w), multiplier S, bias_f32 the float bias
+    (4).
     acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12).
     """
 
@@ -84,7 +85,10 @@ class Conv2d(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Add(Op):
-    """clamp(rne(leaky(fadd(fmul(a - zp_a, scale), fmul(b - zp_b, residual_scale)))) + zp)  (6)."""
+    """clamp(rne(leaky(v)) + zp)  (6).
+
+    v = fadd(fmul(a - zp_a, scale), fmul(b - zp_b, residual_scale)).
+    """
 
     scale: np.float32
     residual_scale: np.float32
@@ -95,7 +99,7 @@ class Add(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requantize(Op):
-    """clamp(rne(leaky(fmul(a - zp_a, scale))) + zp): another scale, or a lone activation."""
+    """clamp(rne(leaky(fmul(a - zp_a, scale))) + zp): a new scale, a lone activation."""
 
     scale: np.float32
     slope: np.float32 = np.float32(1)
@@ -120,7 +124,7 @@ class Pool(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concat(Op):
-    """Moves bytes; all inputs and the output share scale and zero point.  axis: 1, 2, 3."""
+    """Moves bytes; inputs and output share scale and zero point.  axis: 1, 2, 3."""
 
     axis: int
 

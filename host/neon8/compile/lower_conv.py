@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conv2d nodes: the residual that they can take in, their integers and their proof."""
+
+import numpy as np
+
+from neon8.compile import program
+from neon8.compile.build import FLOAT, INT8, Build, ratio
+from neon8.compile.program import Tensor
+from neon8.compile.proof import prove_sums
+from neon8.compile.scales import clamp_of, weight_scales
+from neon8.errors import CompileError
+from neon8.graph.graph import Activation, Add, Conv2d, FloatArray, Softmax
+from neon8.quantize.weights import DoubleArray, Sums, multiplier_ok
+
+MAX_SLOPE = 2.0**30
+
+
+def lower_conv(b: Build, node: Conv2d) -> Add | None:
+    """Appends a convolution; returns the Add that it took in, which is done then."""
+    source = b.int8(node.inputs[0])
+    add = residual_add(b, node)
+    if add is not None:
+        other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
+        residual = b.int8(other)
+        out = b.declare(add.output, INT8)
+        b.ops.append(to_int8(b, node, source, out, add.activation, residual))
+    elif node.activation.identity and wants_float(b, node.output):
+        out = b.declare(node.output, FLOAT)
+        b.ops.append(to_float(b, node, source, out))
+    else:
+        out = b.declare(node.output, INT8)
+        b.ops.append(to_int8(b, node, source, out, node.activation))
+    return add
+
+
+def residual_add(b: Build, node: Conv2d) -> Add | None:
+    """The Add that this convolution computes as well (6), or None.
+
+    Where both operands are convolutions it is the later one, since the other operand
+    must be there already. Depthwise kernels and leaky sums have no residual.
+    """
+    readers = b.consumers[node.output]
+    if len(readers) != 1 or node.output in b.graph.outputs:
+        return None
+    add = readers[0]
+    if not isinstance(add, Add) or not node.activation.identity:
+        return None
+    if is_depthwise(b, node) or add.activation.slope != 1.0:
+        return None
+    other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
+    return add if b.has(other) else None
+
+
+def is_depthwise(b: Build, node: Conv2d) -> bool:
+    """One input and one output channel in every group."""
+    in_channels = b.graph.tensors[node.inputs[0]].shape[1]
+    return node.groups == in_channels and len(node.weight) == in_channels
+
+
+def wants_float(b: Build, name: str) -> bool:
+    """True if nothing reads graph tensor `name` as int8."""
+    readers = b.consumers[name]
+    floats = all(isinstance(reader, Softmax) for reader in readers)
+    if name in b.graph.outputs:
+        return floats and b.io == FLOAT
+    return floats and len(readers) > 0
+
+
+def to_int8(
+    b: Build,
+    node: Conv2d,
+    source: Tensor,
+    out: Tensor,
+    activation: Activation,
+    residual: Tensor | None = None,
+) -> program.Conv2d:
+    """(5), with slopes (5b) and a residual (6)."""
+    sums, scales = proved(b, node, source, node.bias.astype(np.float64))
+    real = np.float64(source.scale) * scales / np.float64(out.scale)
+    slope = slope_of(node.name, activation)
+    slopes = None if slope == 1 else np.full(scales.shape, slope)
+    lo, hi = clamp_of(activation, out)
+    return program.Conv2d(
+        name=node.name,
+        inputs=(source.name,) if residual is None else (source.name, residual.name),
+        output=out.name,
+        weights=integer_weights(sums),
+        bias=sums.bias.astype(np.int32),
+        multiplier=multipliers(node.name, real),
+        slopes=slopes,
+        residual_scale=(
+            np.float32(0) if residual is None else ratio(node.name, residual, out)
+        ),
+        strides=node.strides,
+        pads=node.pads,
+        dilations=node.dilations,
+        groups=node.groups,
+        lo=lo,
+        hi=hi,
+        acc_bound=int(sums.bound.max()),
+    )
+
+
+def to_float(b: Build, node: Conv2d, source: Tensor, out: Tensor) -> program.Conv2d:
+    """(4): the bias stays in float, so the sum only loses its zero point."""
+    sums, scales = proved(b, node, source, np.zeros(node.bias.shape))
+    if not np.isfinite(node.bias).all():
+        raise CompileError(f"layer {node.name!r}: a bias is not finite")
+    return program.Conv2d(
+        name=node.name,
+        inputs=(source.name,),
+        output=out.name,
+        weights=integer_weights(sums),
+        bias=sums.bias.astype(np.int32),
+        multiplier=multipliers(node.name, np.float64(source.scale) * scales),
+        bias_f32=node.bias.astype(np.float32),
+        strides=node.strides,
+        pads=node.pads,
+        dilations=node.dilations,
+        groups=node.groups,
+        acc_bound=int(sums.bound.max()),
+    )
+
+
+def proved(
+    b: Build, node: Conv2d, source: Tensor, bias: DoubleArray
+) -> tuple[Sums, DoubleArray]:
+    """The integers of `node` and the weight scales that they belong to."""
+    return prove_sums(
+        node.name,
+        node.weight.astype(np.float64),
+        bias,
+        weight_scales(b.table, node),
+        scale_in=float(source.scale),
+        zero_point_in=source.zero_point,
+    )
+
+
+def integer_weights(sums: Sums) -> program.Int8Array:
+    """(O, I / groups, kh, kw) whole numbers to (O, kh, kw, I / groups) int8."""
+    return np.ascontiguousarray(sums.weights.transpose(0, 2, 3, 1)).astype(np.int8)
+
+
+def multipliers(layer: str, real: DoubleArray) -> FloatArray:
+    """M or S as float32, (O,); CompileError names a channel that is out of range."""
+    with np.errstate(over="ignore", under="ignore"):
+        result = real.astype(np.float32)
+    bad = np.flatnonzero(~multiplier_ok(result))
+    if bad.size:
+        channel = bad[0]
+        raise CompileError(
+            f"layer {layer!r}: channel {channel}: multiplier {real[channel]:.4g} is "
+            "outside 1e-30 .. 1.8e19; correct the scales in the table"
+        )
+    return result
+
+
+def slope_of(layer: str, activation: Activation) -> np.float32:
+    """The leaky slope as float32, or CompileError if it is absurd."""
+    if not abs(activation.slope) <= MAX_SLOPE:
+        raise CompileError(
+            f"layer {layer!r}: leaky slope {activation.slope:.4g} is outside +-2**30"
+        )
+    slope: np.float32 = np.float32(activation.slope)
+    return slope

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proof (12): no accumulator of a convolution leaves int32, whatever the input."""
+
+import logging
+from collections.abc import Callable
+
+import numpy as np
+
+from neon8.errors import CompileError
+from neon8.quantize.weights import ACC_LIMIT, DoubleArray, Sums, sums
+
+LOG = logging.getLogger("neon8")
+
+MAX_ENLARGEMENT = 2.0**64
+BISECTIONS = 24
+
+
+def prove_sums(
+    layer: str,
+    weight: DoubleArray,
+    bias: DoubleArray,
+    scales: DoubleArray,
+    *,
+    scale_in: float,
+    zero_point_in: int,
+) -> tuple[Sums, DoubleArray]:
+    """The sums of a layer and the weight scales (O,) with which they fit int32.
+
+    A channel that does not fit gets a larger weight scale, and a warning says so.
+    CompileError: no scale helps.
+    """
+
+    def quantized(at: slice, channel_scales: DoubleArray) -> Sums:
+        return sums(
+            weight[at],
+            bias[at],
+            channel_scales,
+            scale_in=scale_in,
+            zero_point_in=zero_point_in,
+        )
+
+    everything = slice(None)
+    result = quantized(everything, scales)
+    too_large = np.flatnonzero(~(result.bound < ACC_LIMIT))
+    if too_large.size == 0:
+        return result, scales
+    scales = scales.copy()
+    for channel in too_large:
+        at = slice(channel, channel + 1)
+
+        def fits(factor: float, at: slice = at, scale: float = scales[channel]) -> bool:
+            return bool(quantized(at, enlarged(scale, factor)).bound[0] < ACC_LIMIT)
+
+        factor = least_factor(fits)
+        if factor is None:
+            raise CompileError(
+                f"layer {layer!r}: channel {channel}: the accumulator does not fit "
+                "int32 with any weight scale; check its weights and bias"
+            )
+        LOG.warning(
+            "layer %r: channel %d: accumulator bound %.4g reaches 2**31; weight scale "
+            "enlarged by %.7g",
+            layer,
+            channel,
+            result.bound[channel],
+            factor,
+        )
+        scales[at] = enlarged(scales[channel], factor)
+    return quantized(everything, scales), scales
+
+
+def enlarged(scale: float, factor: float) -> DoubleArray:
+    """scale * factor, a float32 value again, as an array (1,)."""
+    with np.errstate(over="ignore"):  # infinity is refused with the multiplier
+        return np.array([scale * factor]).astype(np.float32).astype(np.float64)
+
+
+def least_factor(fits: Callable[[float], bool]) -> float | None:
+    """The least factor > 1 that fits, to one part in 2**24; None if there is none.
+
+    A larger factor shrinks every weight and the bias, so there is one turning point.
+    """
+    high = 2.0
+    while not fits(high):
+        high *= 2
+        if high > MAX_ENLARGEMENT:
+            return None
+    low = high / 2
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle
+    return high

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lowering takes from a ScaleTable, checked: people edit tables by hand."""
+
+import math
+
+import numpy as np
+
+from neon8.compile.program import Tensor
+from neon8.errors import CompileError
+from neon8.graph.graph import Activation, Conv2d, Graph
+from neon8.quantize.weights import DoubleArray
+from neon8.table.scale_table import ScaleTable, TensorScale
+
+SCALE_MIN = 1e-30
+SCALE_MAX = 1e30
+RANGES = {"symmetric": (-127, 127), "unsigned": (-128, 127), "asymmetric": (-128, 127)}
+ZERO_POINTS = {"symmetric": 0, "unsigned": -128}
+
+
+def check_digest(graph: Graph, table: ScaleTable) -> None:
+    """CompileError unless the table was made from this very ONNX file."""
+    if table.model_digest != graph.digest:
+        raise CompileError(
+            f"{graph.name}: the scale table is of another model, {table.model_name} "
+            f"({table.model_digest[:12]}..., not {graph.digest[:12]}...); calibrate "
+            "again"
+        )
+
+
+def quantized(graph: Graph, table: ScaleTable, name: str) -> Tensor:
+    """The int8 form of tensor `name` of the graph, under that name."""
+    entry = table.tensors.get(name)
+    if entry is None:
+        raise CompileError(
+            f"{graph.name}: tensor {name!r} has no scale in the table; calibrate again"
+        )
+    scale = usable_scale(entry.scale, f"tensor {name!r}")
+    lo, hi = check_scheme(entry, name)
+    shape = graph.tensors[name]
+    return Tensor(
+        name=name,
+        shape=shape.shape,
+        rank=shape.rank,
+        scale=scale,
+        zero_point=entry.zero_point,
+        lo=lo,
+        hi=hi,
+    )
+
+
+def weight_scales(table: ScaleTable, node: Conv2d) -> DoubleArray:
+    """The weight scales of a convolution, (O,), float32 values; one serves all."""
+    entry = table.layers.get(node.name)
+    if entry is None:
+        raise CompileError(
+            f"layer {node.name!r} has no weight scales in the table; calibrate again"
+        )
+    channels = node.weight.shape[0]
+    count = len(entry.weight_scales)
+    if count not in (1, channels):
+        raise CompileError(
+            f"layer {node.name!r} has {count} weight scales, expected 1 or {channels}"
+        )
+    values = [
+        usable_scale(scale, f"layer {node.name!r}: weight scale {channel}")
+        for channel, scale in enumerate(entry.weight_scales)
+    ]
+    scales: DoubleArray = np.array(values * (channels // count), np.float64)
+    return scales
+
+
+def clamp_of(activation: Activation, out: Tensor) -> tuple[int, int]:
+    """lo and hi of an int8 result: the activation's clamp in the tensor's range."""
+
+    def level(real: float) -> int:
+        if math.isinf(real):
+            return out.lo if real < 0 else out.hi
+        q = np.rint(real / float(out.scale)) + out.zero_point
+        return int(np.clip(q, out.lo, out.hi))
+
+    return level(activation.lo), level(activation.hi)
+
+
+def usable_scale(value: float, what: str) -> np.float32:
+    """(1): a scale is at least 1e-30, as ARMv7 flushes denormals, and at most 1e30."""
+    if not SCALE_MIN <= value <= SCALE_MAX:
+        raise CompileError(
+            f"{what}: scale {value!r} is outside 1e-30 .. 1e30; correct the table"
+        )
+    scale: np.float32 = np.float32(value)
+    return scale
+
+
+def check_scheme(entry: TensorScale, name: str) -> tuple[int, int]:
+    """The range of q that the scheme gives, once the zero point fits to it."""
+    bounds = RANGES.get(entry.scheme)
+    if bounds is None:
+        raise CompileError(
+            f"tensor {name!r}: scheme {entry.scheme!r} is not one of "
+            f"{', '.join(RANGES)}"
+        )
+    expected = ZERO_POINTS.get(entry.scheme, entry.zero_point)
+    if entry.zero_point != expected or not -128 <= entry.zero_point <= 127:
+        raise CompileError(
+            f"tensor {name!r}: zero point {entry.zero_point} does not fit scheme "
+            f"{entry.scheme!r}; correct the table"
+        )
+    return bounds

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The oracle: docs/numerics.md in numpy, which every back end equals byte for byte.
+
+Written for the reader who wants to check the arithmetic: one equation, one function. It
+shares no code with the C side, nor with what computes the constants of a Program. All
+float32 operations are on float32 arrays, one at a time, so each is rounded once.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.compile.program import (
+    Add,
+    Concat,
+    Conv2d,
+    Dequantize,
+    Op,
+    Pool,
+    Program,
+    Quantize,
+    Requantize,
+    Reshape,
+    Softmax,
+    Tensor,
+)
+from neon8.errors import DataError
+
+Array = npt.NDArray[np.generic]
+Int8Array = npt.NDArray[np.int8]
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float32]
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH = 0.69314718036912382
+LN2_LOW = 1.9082149292705877e-10
+EXP_TERMS = 13
+EXP_LEAST = -104.0
+
+
+def run(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
+    """Run once.  inputs, outputs: by name, shaped as in ONNX (`rank` dimensions).
+
+    DataError: an input is missing, or of another shape or type.
+    """
+    values: dict[str, Array] = {}
+    for name in program.inputs:
+        values[name] = taken(program.tensors[name], inputs)
+    for op in program.ops:
+        out = program.tensors[op.output]
+        operands = [values[name] for name in op.inputs]
+        result = step(program, op, out, operands)
+        if result.shape != out.shape or result.dtype != np.dtype(out.dtype):
+            raise AssertionError(f"{op.name}: {result.dtype}{result.shape}, not {out}")
+        values[op.output] = result
+    return {
+        name: values[name].reshape(program.tensors[name].shape[: tensor.rank])
+        for name in program.outputs
+        for tensor in (program.tensors[name],)
+    }
+
+
+def taken(tensor: Tensor, inputs: dict[str, Array]) -> Array:
+    """One input as N C H W, checked."""
+    expected = tensor.shape[: tensor.rank]
+    value = inputs.get(tensor.name)
+    if (
+        value is None
+        or value.shape != expected
+        or value.dtype != np.dtype(tensor.dtype)
+    ):
+        given = "nothing" if value is None else f"{value.dtype} {value.shape}"
+        raise DataError(
+            f"input {tensor.name!r}: {given} given, {tensor.dtype} {expected} expected"
+        )
+    array: Array = np.reshape(value, tensor.shape)
+    return array
+
+
+def step(program: Program, op: Op, out: Tensor, operands: list[Array]) -> Array:
+    """The result of one op, N C H W."""
+    sources = [program.tensors[name] for name in op.inputs]
+    match op:
+        case Quantize():
+            return quantize(operands[0].astype(np.float32), out)
+        case Dequantize():
+            return centred(operands[0], sources[0]) * np.float32(sources[0].scale)
+        case Conv2d():
+            return conv2d(op, out, sources, operands)
+        case Add():
+            a = centred(operands[0], sources[0]) * np.float32(op.scale)
+            b = centred(operands[1], sources[1]) * np.float32(op.residual_scale)
+            return rounded(leaky(a + b, op.slope), out, op.lo, op.hi)
+        case Requantize():
+            v = centred(operands[0], sources[0]) * np.float32(op.scale)
+            return rounded(leaky(v, op.slope), out, op.lo, op.hi)
+        case Pool(kind="max"):
+            return max_pool(op, out, operands[0])
+        case Pool():
+            return average_pool(op, out, sources[0], operands[0])
+        case Concat():
+            return np.concatenate(operands, axis=op.axis)
+        case Reshape():
+            return operands[0].reshape(out.shape)
+        case Softmax():
+            return softmax(operands[0])
+        case _:
+            raise AssertionError(f"{op.name}: no oracle for {type(op).__name__}")
+
+
+def centred(q: Array, tensor: Tensor) -> FloatArray:
+    """(float)(q - zp), exact."""
+    return (q.astype(np.int32) - tensor.zero_point).astype(np.float32)
+
+
+def leaky(v: FloatArray, slope: FloatArray | np.float32) -> FloatArray:
+    """(5b): v < 0 ? fmul(v, slope) : v."""
+    return np.where(v < 0, v * np.asarray(slope, np.float32), v).astype(np.float32)
+
+
+def rounded(v: FloatArray, out: Tensor, lo: int, hi: int) -> Int8Array:
+    """clamp(rne(v) + zp, lo, hi).
+
+    rne of a float32 is a float32; the addition is in double, where it is exact for
+    every value that the clamp does not cut.
+    """
+    q = np.rint(v).astype(np.float64) + out.zero_point
+    return np.clip(q, lo, hi).astype(np.int8)
+
+
+def quantize(x: FloatArray, out: Tensor) -> Int8Array:
+    """(2), NaN becoming the zero point."""
+    inverse = np.float32(1) / np.float32(out.scale)
+    with np.errstate(over="ignore", invalid="ignore"):
+        v = x * inverse
+    v = np.where(np.isnan(v), np.float32(0), v)
+    return rounded(v, out, out.lo, out.hi)
+
+
+def as_float(acc: Int64Array) -> FloatArray:
+    """(7): int32 to float32, rounded to even; the sums are exact and fit  (3)(12)."""
+    if np.abs(acc).max(initial=0) >= 2**31:
+        raise AssertionError("an accumulator left int32")
+    return acc.astype(np.int32).astype(np.float32)
+
+
+def conv2d(
+    op: Conv2d, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(4), (5), (5b), (6)."""
+    acc = conv_sums(op, out, sources[0], operands[0])
+    acc += op.bias.astype(np.int64)[:, None, None]
+    v = as_float(acc) * op.multiplier[:, None, None]
+    if out.dtype == "float32":
+        bias = np.zeros_like(op.multiplier) if op.bias_f32 is None else op.bias_f32
+        return v + bias[:, None, None]
+    if len(operands) == 2:
+        v = v + centred(operands[1], sources[1]) * np.float32(op.residual_scale)
+    elif op.slopes is not None:
+        v = leaky(v, op.slopes[:, None, None])
+    return rounded(v, out, op.lo, op.hi)
+
+
+def conv_sums(op: Conv2d, out: Tensor, source: Tensor, q: Array) -> Int64Array:
+    """(3): sum of w * q over taps and channels, padding being zp; N O H W.
+
+    One matrix product for each tap, in double: |sum| <= 127 * 128 * K is far below
+    2**53, so BLAS is exact in whatever order it adds.
+    """
+    batch, channels, height, width = out.shape
+    padded = pad_to_windows(op, out, q, source.zero_point)
+    groups = op.groups
+    acc = np.zeros((batch, groups, channels // groups, height * width))
+    weights = op.weights.astype(np.float64)
+    for y in range(op.weights.shape[1]):
+        for x in range(op.weights.shape[2]):
+            taps = tap(op, padded, y, x, height, width).astype(np.float64)
+            taps = taps.reshape(batch, groups, -1, height * width)
+            acc += weights[:, y, x].reshape(groups, channels // groups, -1) @ taps
+    return acc.reshape(out.shape).astype(np.int64)
+
+
+def pad_to_windows(op: Conv2d | Pool, out: Tensor, q: Array, fill: int) -> Array:
+    """q with `fill` around it, as far as the windows of `out` reach."""
+    kernel = op.weights.shape[1:3] if isinstance(op, Conv2d) else op.kernel
+    widths = [(0, 0), (0, 0)]
+    for axis in (0, 1):
+        before = op.pads[axis]
+        last = (out.shape[2 + axis] - 1) * op.strides[axis]
+        reach = last + (kernel[axis] - 1) * op.dilations[axis] + 1
+        widths.append((before, max(0, reach - before - q.shape[2 + axis])))
+    return np.pad(q, widths, constant_values=fill)
+
+
+def tap(
+    op: Conv2d | Pool, padded: Array, y: int, x: int, height: int, width: int
+) -> Array:
+    """What lies under tap (y, x) of every window: N C height width."""
+    top, left = y * op.dilations[0], x * op.dilations[1]
+    rows = slice(top, top + (height - 1) * op.strides[0] + 1, op.strides[0])
+    columns = slice(left, left + (width - 1) * op.strides[1] + 1, op.strides[1])
+    return padded[:, :, rows, columns]
+
+
+def max_pool(op: Pool, out: Tensor, q: Array) -> Int8Array:
+    """(9): the largest of the taps inside the input, within the clamp."""
+    padded = pad_to_windows(op, out, q, -128)
+    best = np.full(out.shape, -128, np.int8)
+    for y in range(op.kernel[0]):
+        for x in range(op.kernel[1]):
+            best = np.maximum(best, tap(op, padded, y, x, *out.shape[2:]))
+    return np.clip(best, op.lo, op.hi).astype(np.int8)
+
+
+def average_pool(op: Pool, out: Tensor, source: Tensor, q: Array) -> Int8Array:
+    """(9): M = scale_in / (scale_out * count), count being the taps that count."""
+    moved = q.astype(np.int64) - source.zero_point
+    padded = pad_to_windows(op, out, moved, 0)
+    acc = np.zeros(out.shape, np.int64)
+    for y in range(op.kernel[0]):
+        for x in range(op.kernel[1]):
+            acc += tap(op, padded, y, x, *out.shape[2:]).astype(np.int64)
+    rows, columns = (counted(op, axis, q.shape, out.shape) for axis in (0, 1))
+    count = rows[:, None] * columns[None, :]
+    scale = np.float64(out.scale) * count
+    multiplier = (np.float64(source.scale) / scale).astype(np.float32)
+    return rounded(as_float(acc) * multiplier, out, op.lo, op.hi)
+
+
+def counted(
+    op: Pool, axis: int, in_shape: tuple[int, ...], out_shape: tuple[int, ...]
+) -> Int64Array:
+    """Along one axis: how many taps of each window count, (out,)."""
+    size = in_shape[2 + axis]
+    before, after = (op.pads[axis], op.pads[2 + axis]) if op.count_pad else (0, 0)
+    start = np.arange(out_shape[2 + axis]) * op.strides[axis] - op.pads[axis]
+    at = start[:, None] + np.arange(op.kernel[axis]) * op.dilations[axis]
+    counts: Int64Array = ((at >= -before) & (at < size + after)).sum(axis=1)
+    return counts
+
+
+def softmax(x: Array) -> FloatArray:
+    """(14) over C, in double, in the order written there."""
+    x64 = x.astype(np.float64)
+    d = x64 - x64.max(axis=1, keepdims=True)
+    k = np.rint(d * LOG2_E)
+    r = (d - k * LN2_HIGH) - k * LN2_LOW
+    factorials = [1.0]
+    for j in range(1, EXP_TERMS + 1):
+        factorials.append(factorials[-1] * j)  # exact: 13! < 2**53
+    p = np.full_like(r, 1.0 / factorials[EXP_TERMS])
+    for j in range(EXP_TERMS - 1, -1, -1):
+        p = p * r
+        p = p + 1.0 / factorials[j]
+    e = np.where(d < EXP_LEAST, 0.0, np.ldexp(p, np.maximum(k, -200).astype(np.int32)))
+    total = np.add.accumulate(e, axis=1)[:, -1:]  # left to right; np.sum would pair
+    return (e / total).astype(np.float32)

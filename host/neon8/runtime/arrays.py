@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What models take and give, and the check of the arrays that callers hand over."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.errors import DataError
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorInfo:
+    """An input or output.  shape: as in the ONNX network; dtype: "float32" or "int8".
+
+    real = scale * (q - zero_point) for int8; 1 and 0 otherwise.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepInfo:
+    """One step of the plan.  kernel: the chosen symbol; macs: of one run."""
+
+    name: str
+    operation: str
+    kernel: str
+    macs: int
+
+
+def checked(
+    inputs: Mapping[str, Array], expected: Mapping[str, TensorInfo], *, source: str
+) -> list[Array]:
+    """The arrays in the order of `expected`, contiguous and aligned.
+
+    Values are not looked at: NaN is quantized to the zero point  (2).
+    DataError: a name, a shape or a type is not what the model wants.
+    """
+    for name in inputs:
+        if name not in expected:
+            raise DataError(
+                f"{source}: no input {name!r}; the inputs are {', '.join(expected)}"
+            )
+    arrays = []
+    for name, info in expected.items():
+        if name not in inputs:
+            raise DataError(f"{source}: input {name!r} is missing")
+        array = np.asarray(inputs[name])
+        if array.dtype != np.dtype(info.dtype):
+            raise DataError(
+                f"{source}: input {name!r} has type {array.dtype}, "
+                f"expected {info.dtype}"
+            )
+        if array.shape != info.shape:
+            raise DataError(
+                f"{source}: input {name!r} has shape {array.shape}, "
+                f"expected {info.shape}"
+            )
+        arrays.append(np.require(array, requirements=("C", "A")))
+    return arrays

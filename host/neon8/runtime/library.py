@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds and loads libneon8: cffi in ABI mode, from the header that stands beside it.
+
+The only module of the package that imports cffi.
+"""
+
+import functools
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+import neon8
+from neon8.errors import SetupError
+
+FILE_NAME = "libneon8.dylib" if sys.platform == "darwin" else "libneon8.so"
+CDEF_NAME = "neon8_cdef.h"
+PACKAGE = Path(neon8.__file__).resolve().parent
+
+ELF_MAGIC = b"\x7fELF"
+ELF_MACHINES = {3: "x86", 40: "32-bit ARM", 62: "x86-64", 183: "AArch64", 243: "RISC-V"}
+PYTHON_MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "arm64": "AArch64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A loaded library.  ffi, lib: as cffi calls them."""
+
+    path: Path
+    ffi: Any
+    lib: Any
+
+
+def find() -> Path:
+    """The library that this process uses, absolute.
+
+    $N8_LIBRARY, else the file that a wheel carries, else build/native of the checkout.
+    SetupError: none of them is there.
+    """
+    override = os.environ.get("N8_LIBRARY")
+    if override:
+        path = Path(override).absolute()
+        if not path.is_file():
+            raise SetupError(f"{override}: no such library; correct N8_LIBRARY")
+        return path
+    candidates = (
+        PACKAGE / FILE_NAME,
+        PACKAGE.parents[1] / "build" / "native" / FILE_NAME,
+    )
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    raise SetupError(
+        f"{FILE_NAME} is neither in {candidates[0].parent} nor in "
+        f"{candidates[1].parent}; run 'make native' or set N8_LIBRARY"
+    )
+
+
+def load() -> Library:
+    """The library of this process, loaded once.  SetupError: missing, foreign, old."""
+    return load_file(find())
+
+
+@functools.cache
+def load_file(path: Path) -> Library:
+    """The library at `path`, checked."""
+    check_machine(path)
+    ffi = declarations(path.parent / CDEF_NAME)
+    try:
+        lib = ffi.dlopen(str(path))
+    except OSError as error:
+        raise SetupError(f"{path}: cannot be loaded: {error}") from error
+    try:
+        version = ffi.string(lib.n8_version()).decode()
+    except AttributeError as error:
+        raise SetupError(f"{path}: not a neon8 library: {error}") from error
+    if version.split(".")[:2] != neon8.__version__.split(".")[:2]:
+        raise SetupError(
+            f"{path}: version {version} does not fit neon8 {neon8.__version__}; "
+            "build it again"
+        )
+    return Library(path, ffi, lib)
+
+
+@functools.cache
+def declarations(path: Path) -> Any:
+    """cffi's view of neon8.h and neon8_format.h from the generated file at `path`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(
+            f"{path}: cannot be read; the build writes it beside {FILE_NAME}"
+        ) from error
+    ffi = cffi.FFI()
+    try:
+        ffi.cdef(text)
+    except (cffi.CDefError, cffi.FFIError) as error:
+        raise SetupError(f"{path}: not the header of a neon8 library") from error
+    return ffi
+
+
+def check_machine(path: Path) -> None:
+    """SetupError if `path` is an ELF file for another processor than this Python's.
+
+    dlopen would only say 'cannot open shared object file'.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except OSError as error:
+        raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(head) < 20 or not head.startswith(ELF_MAGIC):
+        if sys.platform == "linux":
+            raise SetupError(f"{path}: not an ELF library")
+        return
+    code = int.from_bytes(head[18:20], "big" if head[5] == 2 else "little")
+    theirs = ELF_MACHINES.get(code, f"ELF machine {code}")
+    machine = platform.machine().lower()
+    ours = "AArch64" if machine == "aarch64" else PYTHON_MACHINES.get(machine, machine)
+    known = ours in ELF_MACHINES.values()
+    if known and theirs != ours:
+        raise SetupError(
+            f"{path}: {path.name} is for {theirs}, this Python runs on {ours}; "
+            "build it with 'make native' or run in the emulated Python"
+        )

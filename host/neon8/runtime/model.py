@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model and Session: a .n8 file, opened and run by the C library."""
+
+import threading
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, final
+
+import numpy as np
+
+from neon8.errors import ModelError, Neon8Error, SetupError
+from neon8.runtime import library
+from neon8.runtime.arrays import Array, StepInfo, TensorInfo, checked
+from neon8.runtime.library import Library
+
+MAX_THREADS = 64
+
+
+def check(lib: Library, status: int, source: str) -> None:
+    """Raise what `status` of the C library means for `source`."""
+    if status == lib.lib.N8_OK:
+        return
+    text = lib.ffi.string(lib.lib.n8_status_string(status)).decode()
+    kind: type[Neon8Error] = ModelError
+    if status in (lib.lib.N8_E_MEMORY, lib.lib.N8_E_UNSUPPORTED):
+        kind = SetupError
+    raise kind(f"{source}: {text}")
+
+
+def isa_number(lib: Library, isa: str | None) -> int:
+    """enum n8_isa from its name in lower case; None lets the library choose."""
+    levels = lib.ffi.typeof("enum n8_isa").relements
+    name = f"N8_ISA_{(isa or 'auto').upper()}"
+    if name not in levels:
+        known = ", ".join(level.removeprefix("N8_ISA_").lower() for level in levels)
+        raise SetupError(f"instruction set {isa!r} is not one of {known}")
+    return int(levels[name])
+
+
+@final
+class Model:
+    """An opened .n8 file: immutable, and free to be shared by threads.
+
+    Open it with Model.open; close it, or use it in a `with` statement.
+    """
+
+    def __init__(self, lib: Library, handle: Any, source: str) -> None:
+        """Use Model.open."""
+        self._library = lib
+        self._handle = handle
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self.source = source
+        self.inputs = self._describe(lib.lib.N8_INPUT)
+        self.outputs = self._describe(lib.lib.N8_OUTPUT)
+
+    @classmethod
+    def open(cls, path: str | Path, isa: str | None = None) -> "Model":
+        """The model in the file `path`.
+
+        isa: "c" or "neon" forces an instruction set; by default $N8_ISA, else the best.
+        ModelError: the file is unreadable, damaged or refused. SetupError: no library,
+        no memory, or no such instruction set here.
+        """
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise ModelError(f"{path}: {error.strerror}") from error
+        return cls.from_bytes(content, source=str(path), isa=isa)
+
+    @classmethod
+    def from_bytes(
+        cls, content: bytes, *, source: str = "model", isa: str | None = None
+    ) -> "Model":
+        """The model in `content`; `source` names it in errors."""
+        lib = library.load()
+        options = lib.ffi.new(
+            "struct n8_model_options *", {"isa": isa_number(lib, isa)}
+        )
+        out = lib.ffi.new("struct n8_model **")
+        status = lib.lib.n8_model_open(
+            lib.ffi.from_buffer(content), len(content), options, out
+        )
+        check(lib, status, source)
+        handle = lib.ffi.gc(out[0], lib.lib.n8_model_close)
+        return cls(lib, handle, source)
+
+    @property
+    def steps(self) -> tuple[StepInfo, ...]:
+        """The plan, in order of execution."""
+        lib, text = self._library, self._library.ffi.string
+        info = lib.ffi.new("struct n8_step_info *")
+        steps: list[StepInfo] = []
+        handle = self._open_handle()
+        while lib.lib.n8_model_step(handle, len(steps), info) == lib.lib.N8_OK:
+            step = StepInfo(
+                name=text(info.name).decode(),
+                operation=text(info.operation).decode(),
+                kernel=text(info.kernel).decode(),
+                macs=int(info.macs),
+            )
+            steps.append(step)
+        return tuple(steps)
+
+    def session(self, threads: int = 1) -> "Session":
+        """A new session; the result does not depend on `threads`, 1 to 64."""
+        if not 1 <= threads <= MAX_THREADS:
+            raise SetupError(f"{threads} threads; a session takes 1 to {MAX_THREADS}")
+        lib, handle = self._library, self._open_handle()
+        options = lib.ffi.new("struct n8_session_options *", {"threads": threads})
+        out = lib.ffi.new("struct n8_session **")
+        check(lib, lib.lib.n8_session_create(handle, options, out), self.source)
+
+        def destroy(pointer: Any, model: Any = handle) -> None:
+            del model  # bound as a default, so the model outlives its session
+            lib.lib.n8_session_destroy(pointer)
+
+        session = Session(self, lib, lib.ffi.gc(out[0], destroy))
+        self._sessions.add(session)
+        return session
+
+    def close(self) -> None:
+        """Free the model and its sessions; closing twice is allowed."""
+        for session in tuple(self._sessions):
+            session.close()
+        self._handle = None
+
+    def __enter__(self) -> "Model":
+        """Return the model itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the model."""
+        self.close()
+
+    def _open_handle(self) -> Any:
+        if self._handle is None:
+            raise ModelError(f"{self.source}: the model has been closed")
+        return self._handle
+
+    def _describe(self, which: int) -> dict[str, TensorInfo]:
+        lib = self._library
+        info = lib.ffi.new("struct n8_tensor_info *")
+        found: dict[str, TensorInfo] = {}
+        while (
+            lib.lib.n8_model_io(self._handle, which, len(found), info) == lib.lib.N8_OK
+        ):
+            name = lib.ffi.string(info.name).decode()
+            if name in found:
+                raise ModelError(f"{self.source}: two inputs or outputs named {name!r}")
+            found[name] = TensorInfo(
+                shape=tuple(info.dims[0 : info.rank]),
+                dtype="int8" if info.type == lib.lib.N8_TYPE_S8 else "float32",
+                scale=float(info.scale),
+                zero_point=int(info.zero_point),
+            )
+        return found
+
+
+@final
+class Session:
+    """The memory of one run at a time.  Made by Model.session.
+
+    Threads may call `run` at the same time; they take turns. For runs side by side give
+    each thread its own session.
+    """
+
+    def __init__(self, model: Model, lib: Library, handle: Any) -> None:
+        """Use Model.session."""
+        self._model = model
+        self._library = lib
+        self._handle = handle
+        self._lock = threading.Lock()
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once.  inputs, result: name -> array, as the model describes them.
+
+        DataError: an input has another name, shape or type. The GIL is released.
+        """
+        model, lib, ffi = self._model, self._library, self._library.ffi
+        arrays = checked(inputs, model.inputs, source=model.source)
+        results = {
+            name: np.empty(info.shape, info.dtype)
+            for name, info in model.outputs.items()
+        }
+        # These hold the arrays' buffers while C uses them.
+        given = [ffi.from_buffer(array) for array in arrays]
+        taken = [ffi.from_buffer(array) for array in results.values()]
+        with self._lock:
+            if self._handle is None:
+                raise ModelError(f"{model.source}: the session has been closed")
+            status = lib.lib.n8_session_run(
+                self._handle,
+                ffi.new("const void *[]", given),
+                ffi.new("void *[]", taken),
+            )
+        check(lib, status, model.source)
+        return results
+
+    def close(self) -> None:
+        """Free the memory; closing twice is allowed."""
+        with self._lock:
+            if self._handle is not None:
+                self._library.ffi.release(self._handle)
+                self._handle = None
+
+    def __enter__(self) -> "Session":
+        """Return the session itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the session."""
+        self.close()
