@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job on real data: handwritten digits on this PC and on an emulated ARM core.
 
-Calibrates and compiles digits.onnx as a user would, runs the 600 digits that it never saw
+Calibrates and compiles digits.onnx as a user would, runs the 600 digits it never saw
 three ways and compares what the two int8 libraries computed, byte for byte. Exits with
 status 1 when a byte differs or int8 loses more than one point.
 """
@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build" / "demo"
 NETWORK = HERE / "digits.onnx"
 PREPROCESS = HERE / "digits.toml"
+NEON8 = Path(sys.executable).with_name("neon8")
 CALIBRATION_SAMPLES = 200
 ALLOWED_LOSS = 1.0  # points of top-1
 
@@ -34,7 +35,7 @@ def command(*words: str | Path | int) -> None:
     """Shows and runs `neon8 ...`."""
     line = list(map(str, words))
     print(f"\n$ neon8 {shlex.join(line)}", flush=True)
-    subprocess.run([sys.executable, "-m", "neon8", *line], check=True)
+    subprocess.run([NEON8, *line], check=True)
 
 
 def save(name: str, part: Part) -> Path:

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audit of the objects in libneon8.a for aarch64: branch protection and kernels.
+
+As in test_shared_library.py, each audit has to complain about a bad object first.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+ROOT = Path(__file__).resolve().parents[2]
+FEATURES = 0xC0000000  # GNU_PROPERTY_AARCH64_FEATURE_1_AND
+BTI_AND_PAC = 3
+BASELINE = {"c", "neon"}  # levels that every Armv8-A processor runs
+# Hints: they do nothing where they are not known, but gas wants a newer -march.
+HINTS = {"bti", "paciasp", "autiasp"}
+
+
+class Row(NamedTuple):
+    """A row of kernels.inc."""
+
+    slot: str
+    isa: str
+
+    @property
+    def symbol(self) -> str:
+        return f"n8_{self.slot}_{self.isa}"
+
+
+def run(*command: str | Path, **options) -> str:
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, **options
+    ).stdout
+
+
+def rows() -> list[Row]:
+    """The rows of kernels.inc that an aarch64 build has."""
+    table = ROOT / "runtime" / "kernels.inc"
+    text = run("aarch64-linux-gnu-gcc", "-E", "-P", "-x", "c", table)
+    return [Row(*pair) for pair in re.findall(r"N8_KERNEL\((\w+), (\w+)\)", text)]
+
+
+def features(path: Path) -> Iterator[int]:
+    """The AArch64 feature words in the object's property notes."""
+    with path.open("rb") as file:
+        section = ELFFile(file).get_section_by_name(".note.gnu.property")
+        if section is None:
+            return
+        for note in section.iter_notes():
+            for item in note["n_desc"]:
+                if item["pr_type"] in (FEATURES, "GNU_PROPERTY_AARCH64_FEATURE_1_AND"):
+                    yield int(item["pr_data"])
+
+
+def unprotected(path: Path) -> list[str]:
+    if any(word & BTI_AND_PAC == BTI_AND_PAC for word in features(path)):
+        return []
+    return [f"{path.name}: no BTI and PAC in a property note"]
+
+
+def wrong_kernel(path: Path, symbol: str) -> list[str]:
+    """Complains unless `symbol` is a hidden function with a size."""
+    with path.open("rb") as file:
+        found = ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(symbol)
+    if not found or found[0]["st_shndx"] == "SHN_UNDEF":
+        return [f"{symbol}: not in {path.name}"]
+    info, other, size = (found[0][key] for key in ("st_info", "st_other", "st_size"))
+    problems = {
+        "no function": info["type"] != "STT_FUNC",
+        "not hidden": other["visibility"] != "STV_HIDDEN",
+        "size 0": size == 0,
+    }
+    return [f"{symbol}: {problem}" for problem, is_so in problems.items() if is_so]
+
+
+def instructions(path: Path) -> list[str]:
+    """The object's instructions as assembly, every branch going to itself."""
+    listing = run("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", path)
+    lines = re.findall(r"^ +[0-9a-f]+:\t(.*)$", listing, re.MULTILINE)
+    code = [re.sub(r"\s*//.*|\s*;.*", "", line).strip() for line in lines]
+    return [re.sub(r"\b[0-9a-f]+ <[^>]*>", ".", line) for line in code]
+
+
+def beyond_baseline(path: Path) -> list[str]:
+    """Instructions that the assembler refuses for plain Armv8-A: it knows them all."""
+    code = [line for line in instructions(path) if line.split()[0] not in HINTS]
+    words = [line for line in code if line.startswith(".inst")]
+    done = subprocess.run(
+        ["aarch64-linux-gnu-as", "-march=armv8-a", "-o", "/dev/null", "-"],
+        input="\n".join(code) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return words + [line for line in done.stderr.splitlines() if "Error" in line]
+
+
+@pytest.fixture(scope="session")
+def objects(build, tmp_path_factory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("objects")
+    archive = build / "libneon8.a"
+    run("aarch64-linux-gnu-ar", "x", archive, cwd=folder)
+    names = run("aarch64-linux-gnu-ar", "t", archive).split()
+    found = sorted(folder.iterdir())
+    assert len(found) == len(names), "two objects of one name"
+    return found
+
+
+def test_every_object_is_protected(objects):
+    assert [line for path in objects for line in unprotected(path)] == []
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.symbol)
+def test_kernel(row, objects):
+    stem = row.slot if row.isa == "c" else f"{row.slot}_{row.isa}"
+    (path,) = (path for path in objects if path.name.split(".")[0] == stem)
+    assert wrong_kernel(path, row.symbol) == []
+    if row.isa in BASELINE:
+        assert beyond_baseline(path) == []
+
+
+def test_kernels_were_read():
+    assert {"c", "neon"} <= {row.isa for row in rows()}
+
+
+def test_audit_sees_an_unprotected_object(cross):
+    source = "int n8_x(void) { return 1; }"
+    assert unprotected(cross(source, "-c"))
+    assert unprotected(cross(source, "-c", "-mbranch-protection=bti"))
+    assert unprotected(cross(source, "-c", "-mbranch-protection=standard")) == []
+
+
+FUNCTION = """
+.hidden n8_x
+.globl n8_x
+.type n8_x, %function
+n8_x: ret
+.size n8_x, . - n8_x
+"""
+
+
+@pytest.mark.parametrize(
+    ("remove", "complaint"),
+    [
+        (".hidden n8_x", "n8_x: not hidden"),
+        (".type n8_x, %function", "n8_x: no function"),
+        (".size n8_x, . - n8_x", "n8_x: size 0"),
+        (FUNCTION, "n8_x: not in bad"),
+    ],
+)
+def test_audit_sees_a_wrong_kernel(remove, complaint, cross):
+    good = cross(FUNCTION, "-c", language="assembler")
+    assert wrong_kernel(good, "n8_x") == []
+    source = FUNCTION.replace(remove, "")
+    bad = cross(source, "-c", language="assembler")
+    assert wrong_kernel(bad, "n8_x") == [complaint]
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "sdot v0.4s, v1.16b, v2.16b",
+        "smmla v0.4s, v1.16b, v2.16b",
+        "usdot v0.4s, v1.16b, v2.16b",
+        "bfdot v0.4s, v1.8h, v2.8h",
+        "fadd v0.8h, v1.8h, v2.8h",
+        "sqrdmlah v0.4s, v1.4s, v2.4s",
+        "ldadd w0, w1, [x2]",
+        "ptrue p0.b",
+        ".inst 0xffffffff",
+    ],
+)
+def test_audit_sees_what_a_plain_armv8_lacks(instruction, cross):
+    good = cross(
+        "f: cbz x0, f\nsmull v0.8h, v1.8b, v2.8b\nret\n", "-c", language="assembler"
+    )
+    assert beyond_baseline(good) == []
+    source = f"{instruction}\nret\n"
+    bad = cross(source, "-c", "-march=armv8.6-a+sve+fp16", language="assembler")
+    assert len(beyond_baseline(bad)) == 1

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audit of libneon8.so for aarch64.
+
+Each audit returns what is wrong as a list of lines. Each is first shown a library that
+offends, so that a silent audit is an audit that works.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.constants import P_FLAGS
+from elftools.elf.elffile import ELFFile
+from pycparser import c_ast, c_parser
+
+NEEDED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-aarch64.so.1"}
+PAGE = 65536
+MAX_STRIPPED = 200_000  # bytes
+DF_TEXTREL = 4
+TYPES = "size_t ptrdiff_t int8_t int32_t uint8_t uint32_t uint64_t"
+
+
+def wrong_machine(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        have = (elf["e_machine"], elf.elfclass, elf.little_endian, elf["e_type"])
+    want = ("EM_AARCH64", 64, True, "ET_DYN")
+    return [] if have == want else [f"{have}, expected {want}"]
+
+
+def declared(cdef: Path) -> set[str]:
+    """Names of the functions that the public headers declare."""
+    text = "".join(f"typedef int {name};\n" for name in TYPES.split())
+    tree = c_parser.CParser().parse(text + cdef.read_text())
+    return {
+        node.name
+        for node in tree.ext
+        if isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl)
+    }
+
+
+def wrong_exports(path: Path, functions: set[str]) -> list[str]:
+    with path.open("rb") as file:
+        symbols = ELFFile(file).get_section_by_name(".dynsym").iter_symbols()
+        exported = {
+            symbol.name
+            for symbol in symbols
+            if symbol["st_shndx"] != "SHN_UNDEF"
+            and symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")
+        }
+    return [f"{name} is exported" for name in sorted(exported - functions)] + [
+        f"{name} is missing" for name in sorted(functions - exported)
+    ]
+
+
+def foreign_libraries(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        tags = ELFFile(file).get_section_by_name(".dynamic").iter_tags("DT_NEEDED")
+        return sorted({tag.needed for tag in tags} - NEEDED)
+
+
+def text_relocations(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        tags = ELFFile(file).get_section_by_name(".dynamic").iter_tags()
+        return [
+            tag["d_tag"]
+            for tag in tags
+            if tag["d_tag"] == "DT_TEXTREL"
+            or (tag["d_tag"] == "DT_FLAGS" and tag["d_val"] & DF_TEXTREL)
+        ]
+
+
+def executable_stack(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        stacks = list(ELFFile(file).iter_segments("PT_GNU_STACK"))
+        if not stacks:
+            return ["no PT_GNU_STACK"]
+        return ["executable" for s in stacks if s["p_flags"] & P_FLAGS.PF_X]
+
+
+def small_pages(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        return [
+            f"LOAD {segment['p_vaddr']:#x} is aligned to {segment['p_align']:#x}"
+            for segment in ELFFile(file).iter_segments("PT_LOAD")
+            if segment["p_align"] < PAGE
+            or (segment["p_vaddr"] - segment["p_offset"]) % PAGE
+        ]
+
+
+def too_large(path: Path, stripped: Path) -> list[str]:
+    subprocess.run(["aarch64-linux-gnu-strip", "-o", stripped, path], check=True)
+    size = stripped.stat().st_size
+    return [f"{size} bytes"] if size > MAX_STRIPPED else []
+
+
+@pytest.fixture
+def library(build):
+    return build / "libneon8.so"
+
+
+@pytest.mark.parametrize(
+    "audit",
+    [
+        wrong_machine,
+        foreign_libraries,
+        text_relocations,
+        executable_stack,
+        small_pages,
+    ],
+)
+def test_library(audit, library):
+    assert audit(library) == []
+
+
+def test_exports_are_the_public_header(build, library):
+    functions = declared(build / "neon8_cdef.h")
+    assert {"n8_model_open", "n8_session_run"} <= functions
+    assert all(re.fullmatch(r"n8_[a-z0-9_]+", name) for name in functions)
+    assert wrong_exports(library, functions) == []
+
+
+def test_stripped_size(library, tmp_path):
+    assert too_large(library, tmp_path / "stripped") == []
+
+
+DATA_IN_TEXT = ".text\n.quad elsewhere\n"
+CODE = "int n8_code(void) { return 1; }"
+
+
+@pytest.mark.parametrize(
+    ("audit", "flags", "complaint"),
+    [
+        (wrong_machine, ["-c"], "ET_REL"),
+        (foreign_libraries, ["-Wl,--no-as-needed", "-lresolv"], "libresolv.so.2"),
+        (executable_stack, ["-Wl,-z,execstack"], "executable"),
+        (small_pages, ["-Wl,-z,max-page-size=4096"], "0x1000"),
+    ],
+)
+def test_audit_sees_a_bad_library(audit, flags, complaint, cross):
+    shared = [] if "-c" in flags else ["-shared"]
+    problems = audit(cross(CODE, "-fPIC", *shared, *flags))
+    assert problems
+    assert complaint in problems[0]
+
+
+def test_audit_sees_text_relocations(cross):
+    flags = ("-shared", "-Wl,-z,notext")
+    bad = cross(DATA_IN_TEXT, *flags, language="assembler")
+    assert "DT_TEXTREL" in text_relocations(bad)
+
+
+def test_audit_sees_wrong_exports(cross):
+    bad = cross(CODE, "-fPIC", "-shared")
+    problems = wrong_exports(bad, {"n8_other"})
+    assert problems == ["n8_code is exported", "n8_other is missing"]
+
+
+def test_audit_sees_a_large_library(cross, tmp_path):
+    source = f"const char n8_large[{MAX_STRIPPED}] = {{1}};"
+    bad = cross(source, "-fPIC", "-shared")
+    assert too_large(bad, tmp_path / "stripped")
