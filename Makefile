@@ -22,7 +22,7 @@ sysroot: setup ## make the arm64 Python that qemu runs, in build/sysroot
 demo: native aarch64 sysroot ## train nothing, quantize, run: handwritten digits on PC and ARM
 	@.venv/bin/python tests/demo/demo.py
 
-test: native native-asan aarch64 sysroot ## every test there is
+test: ## set up and run every test there is
 	@tests/run.sh
 
 lint: setup ## judge the sources only

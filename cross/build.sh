@@ -5,6 +5,7 @@
 set -eu
 cd "$(dirname "$0")/../runtime"
 mkdir -p ../build/logs
+echo "build: $1"
 log=../build/logs/build-$1.log
 { cmake --preset "$1" && cmake --build --preset "$1"; } >"$log" 2>&1 || {
     cat "$log" >&2

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every test there is, in order, each with a heading and a log in build/logs; all run even
-# when one fails, and the summary comes last. `make test` builds what is tested.
+# when one fails, and the summary comes last.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/logs
@@ -31,6 +31,8 @@ emulated() {
         cross/run-aarch64 "$arm_python" -m pytest -p no:cacheprovider "$@"
 }
 
+step "set-up" make --no-print-directory native native-asan aarch64 sysroot
+[ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
 step "c under asan and ubsan" checks native-asan
 N8_QEMU_CPU=cortex-a53 step "c on aarch64 cortex-a53" checks aarch64
