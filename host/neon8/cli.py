@@ -6,12 +6,11 @@ lacks something; 130 interrupted (Ctrl-C); 141 the reader of our output went awa
 """
 
 import importlib
+import logging
 import os
 import sys
 import traceback
-import warnings
 from collections.abc import Sequence
-from typing import TextIO
 
 from neon8.cli_parser import make_parser
 from neon8.errors import Neon8Error
@@ -21,18 +20,18 @@ OK, FAULT, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; `argv` without the program's name, sys.argv's if None."""
+    logger, handler = logging.getLogger("neon8"), _OneLine(logging.WARNING)
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            arguments = make_parser().parse_args(argv)
-            command = importlib.import_module(f"neon8.commands.{arguments.command}")
-            _write(command.run(arguments))
+        arguments = make_parser().parse_args(argv)
+        command = importlib.import_module(f"neon8.commands.{arguments.command}")
+        logger.addHandler(handler)
+        _write(command.run(arguments))
     except Neon8Error as error:
         return _fail(BAD_INPUT, f"error: {error}")
     except BrokenPipeError:
-        # Nobody reads any more; the interpreter's own flush at exit must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except ModuleNotFoundError as error:
+        return _fail(BAD_INPUT, f"error: {error}; `pip install neon8` brings it")
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _fail(BAD_INPUT, f"error: {where}{error.strerror or error}")
@@ -42,26 +41,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(INTERRUPTED, "interrupted")
     except Exception as error:  # noqa: BLE001 - the last line of defence, see _fault
         return _fault(error)
+    finally:
+        logger.removeHandler(handler)
     return OK
 
 
 def _write(text: str) -> None:
     """To standard output, at once, so that a full disk or a closed pipe shows here."""
     try:
-        print(text, flush=True)  # noqa: T201
-    except BrokenPipeError:
-        raise
+        print(text, flush=True)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, "standard output") from error
+        # The interpreter flushes again at exit: that must not complain a second time.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise type(error)(error.errno, error.strerror, "standard output") from error
 
 
 def _fail(status: int, message: str) -> int:
+    """Say it and hand the exit status on."""
+    _say(message)
+    return status
+
+
+def _say(message: str) -> None:
     """One line on stderr whatever the message holds, even names from a hostile file."""
     line = "".join(
         character if character.isprintable() else " " for character in message
     )
-    print(f"neon8: {line}", file=sys.stderr)  # noqa: T201
-    return status
+    print(f"neon8: {line}", file=sys.stderr)
 
 
 def _fault(error: Exception) -> int:
@@ -75,14 +81,9 @@ def _fault(error: Exception) -> int:
     )
 
 
-def _show_warning(  # noqa: PLR0913 - the signature of warnings.showwarning
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,  # noqa: ARG001
-    lineno: int,  # noqa: ARG001
-    file: TextIO | None = None,  # noqa: ARG001
-    line: str | None = None,  # noqa: ARG001
-) -> None:
-    """Show neon8's own warnings as one line; those of other packages are not the user's."""
-    if issubclass(category, UserWarning):
-        _fail(OK, f"warning: {message}")
+class _OneLine(logging.Handler):
+    """Warnings of the package's logger, in the manner of errors."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it."""
+        _say(f"{record.levelname.lower()}: {record.getMessage()}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grammar of the command line.  Imports nothing heavy: `neon8 --help` is instant."""
+"""The grammar of the command line.  Imports nothing heavy: --help is instant."""
 
 import argparse
 from pathlib import Path
@@ -14,10 +14,10 @@ METHODS = ("mse", "kl", "kl2017", "minmax", "percentile")
 OVERVIEW = """\
 From a float ONNX network to an int8 network on ARM, every step on this PC:
 
-  neon8 calibrate net.onnx --data train.npz -o net.scales.json   look at FP32, choose scales
+  neon8 calibrate net.onnx --data train.npz -o net.scales.json   choose scales
   neon8 compile   net.onnx --scales net.scales.json -o net.n8    lower, prove, write
-  neon8 run       net.n8 --input x.npy -o y.npy --target aarch64 run it, here or emulated
-  neon8 evaluate  net.n8 --data test.npz --reference net.onnx    what did int8 cost?
+  neon8 run       net.n8 --input x.npy -o y.npy --target aarch64 here, or emulated
+  neon8 evaluate  net.n8 --data test.npz --reference net.onnx    what int8 costs
 """
 
 DATA = """\
@@ -78,9 +78,10 @@ examples:
   neon8 run net.n8 --input x.npy -o y.npy --target aarch64 --cpu cortex-a53
   neon8 run net.n8 --input x.npy --isa c
 
-X.npy holds one sample, with or without its batch axis, or many along the first axis; the
-outputs come in the same order. A network with several inputs takes an .npz with one
-array for each; one with several outputs writes an .npz. Without -o a summary is printed.
+X.npy holds one sample, with or without its batch axis, or many along the first axis;
+the outputs come in the same order. A network with several inputs takes an .npz with one
+array for each; one with several outputs writes an .npz. Without -o a summary is
+printed.
 A network with int8 inputs takes int8 arrays, in which nothing is converted.
 
 --target aarch64 runs the NEON kernels in an ARM Python under qemu-user, built by
@@ -94,12 +95,12 @@ examples:
   neon8 evaluate net.n8 --data photos/ --preprocess imagenet.toml --limit 500 \\
       --target aarch64 --reference net.onnx --json
 
-top-1, top-5   share of samples whose label is the largest, or among the five largest, of
-               the first output; between equal values the lower index is the larger one
+top-1, top-5   share of samples whose label is the largest, or among the five largest,
+               of the first output; of equal values the lower index counts as larger
 agreement      share of samples with the same top-1 as the reference
 SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB
---json         one object {{"n", "top1", "top5", "agreement", "sqnr_db"}}; percentages from
-               0 to 100; null: no labels, no reference, or outputs without any error
+--json         one object {{"n", "top1", "top5", "agreement", "sqnr_db"}}; percentages
+               from 0 to 100; null: no labels, no reference, or no error at all
 
 A network with int8 inputs and outputs is fed and read through its own scales.
 
@@ -158,7 +159,9 @@ def make_parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
 
-    _calibrate(add("calibrate", "choose the scales of a network from samples", CALIBRATE))
+    _calibrate(
+        add("calibrate", "choose the scales of a network from samples", CALIBRATE)
+    )
     _compile(add("compile", "turn a network and its scales into an .n8 file", COMPILE))
     _run(add("run", "run an .n8 file on arrays", RUN))
     _evaluate(add("evaluate", "measure a network, float or int8, on samples", EVALUATE))

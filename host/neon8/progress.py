@@ -1,25 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress bars on stderr.  The only module that imports tqdm."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
 
 from tqdm import tqdm
 
+Item = TypeVar("Item")
+Watch = Callable[[Iterable[Item]], Iterable[Item]]
+
 
 @contextmanager
-def bar(total: int, what: str, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
-    """A bar of `total` samples; yields advance(done).
+def watcher(what: str, *, quiet: bool) -> Iterator[Watch[Item]]:
+    """Yields a function that wraps samples so that going through them moves a bar.
 
-    It shows itself only where stderr is a terminal, so logs stay clean.
+    The bar shows itself only where stderr is a terminal, so logs stay clean, and is
+    wiped away at the end, also when that is an error.
     """
-    shown = tqdm(
-        total=total,
-        desc=what,
-        unit="sample",
-        leave=False,
-        dynamic_ncols=True,
-        disable=True if quiet else None,
-    )
-    with shown:
-        yield shown.update
+    with ExitStack() as stack:
+
+        def watch(samples: Iterable[Item]) -> Iterable[Item]:
+            shown: Iterable[Item] = stack.enter_context(
+                tqdm(
+                    samples,
+                    desc=what,
+                    unit="sample",
+                    leave=False,
+                    dynamic_ncols=True,
+                    disable=True if quiet else None,
+                )
+            )
+            return shown
+
+        yield watch

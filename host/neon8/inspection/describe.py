@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`neon8 inspect`: a file, told apart by its contents, as text."""
+
+from pathlib import Path
+
+from neon8.errors import SetupError
+from neon8.inspection import elf, model_file, text
+from neon8.inspection.model_file import FileOp, FileTensor
+from neon8.runtime import Model
+from neon8.runtime.emulate import EmulatedModel
+from neon8.table import json_format
+from neon8.table.scale_table import ScaleTable
+
+
+def describe(
+    path: Path, *, target: str = "native", cpu: str = "max", isa: str | None = None
+) -> str:
+    """Text about a model, a scale table or a library.
+
+    target, cpu, isa: where the kernels of a model are chosen.  Neon8Error: the file
+    cannot be read, is damaged, or is nothing that neon8 makes.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
+    if path.suffix == ".n8" or data.startswith(model_file.MAGIC):
+        return _model(path, data, target=target, cpu=cpu, isa=isa)
+    if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
+        return _library(path, data)
+    if path.suffix == ".json" or data.lstrip().startswith(b"{"):
+        return _table(path, json_format.load(path))
+    raise SetupError(
+        f"{path}: neither a model (.n8), a scale table (.json) nor a library (.so, .a)"
+    )
+
+
+def _model(path: Path, data: bytes, *, target: str, cpu: str, isa: str | None) -> str:
+    contents = model_file.read(str(path), data)
+    if target == "aarch64":
+        with EmulatedModel(path, target=target, cpu=cpu, isa=isa) as emulated:
+            steps = emulated.steps
+    else:
+        with Model.open(path, isa=isa) as model:
+            steps = model.steps
+    rows = [
+        (
+            str(number),
+            op.name,
+            op.operation,
+            _geometry(op),
+            text.shape(op.output.shape),
+            step.kernel,
+            str(step.macs),
+            str(op.acc_bound) if op.operation == "conv2d" else "-",
+            str(op.int16_depth) if op.operation == "conv2d" else "-",
+        )
+        for number, (op, step) in enumerate(zip(contents.ops, steps, strict=True))
+    ]
+    where = "this machine" if target == "native" else f"{target}, {cpu}"
+    return "\n".join(
+        (
+            *text.fields(
+                (
+                    ("model", str(path)),
+                    ("format", f"neon8 model, version {contents.version}"),
+                    ("size", text.size(contents.size)),
+                    ("arrays", text.size(contents.data_size)),
+                    ("checksum", f"{contents.checksum:08x} (CRC-32, correct)"),
+                    ("compiled from", f"sha256 {contents.digest}"),
+                    ("work", f"{sum(step.macs for step in steps)} MACs a run"),
+                    ("kernels for", where),
+                )
+            ),
+            "",
+            "inputs",
+            *_ends(contents.inputs),
+            "outputs",
+            *_ends(contents.outputs),
+            "steps",
+            *text.columns(
+                rows,
+                header=(
+                    "",
+                    "layer",
+                    "operation",
+                    "kernel",
+                    "output",
+                    "symbol",
+                    "MACs",
+                    "acc bound",
+                    "int16 depth",
+                ),
+            ),
+            "",
+            "acc bound: largest |accumulator| for any input, proved below 2147483648",
+            "int16 depth: products that may be summed in int16 before widening",
+        )
+    )
+
+
+def _geometry(op: FileOp) -> str:
+    """'3x3', '3x3 /2', '3x3 /2 g32'; nothing where there is no window."""
+    if op.operation not in {"conv2d", "max_pool", "average_pool"}:
+        return ""
+    words = [text.shape(op.kernel)]
+    if op.stride != (1, 1):
+        same = op.stride[0] == op.stride[1]
+        words.append(f"/{op.stride[0]}" if same else f"/{text.shape(op.stride)}")
+    if op.groups != 1:
+        words.append(f"g{op.groups}")
+    return " ".join(words)
+
+
+def _ends(tensors: tuple[FileTensor, ...]) -> list[str]:
+    return text.columns(
+        [
+            (
+                tensor.name,
+                tensor.dtype,
+                text.shape(tensor.shape),
+                text.number(tensor.scale) if tensor.dtype == "int8" else "-",
+                str(tensor.zero_point) if tensor.dtype == "int8" else "-",
+                f"{tensor.lo} .. {tensor.hi}" if tensor.dtype == "int8" else "-",
+            )
+            for tensor in tensors
+        ],
+        header=("name", "type", "shape", "scale", "zero point", "range"),
+    )
+
+
+def _table(path: Path, table: ScaleTable) -> str:
+    tensors = [
+        (
+            name,
+            entry.scheme,
+            text.number(entry.scale),
+            str(entry.zero_point),
+            *map(text.number, (*entry.threshold, entry.min, entry.max)),
+            " ".join(entry.reasons),
+        )
+        for name, entry in table.tensors.items()
+    ]
+    layers = [
+        (
+            name,
+            entry.input,
+            str(len(entry.weight_scales)),
+            text.number(min(entry.weight_scales)),
+            text.number(max(entry.weight_scales)),
+            " ".join(entry.reasons),
+        )
+        for name, entry in table.layers.items()
+    ]
+    return "\n".join(
+        (
+            *text.fields(
+                (
+                    ("scale table", str(path)),
+                    ("of", f"{table.model_name}, sha256 {table.model_digest}"),
+                    ("method", f"{table.method}, scheme {table.scheme}"),
+                    ("samples", str(table.samples)),
+                    ("engine", table.engine),
+                )
+            ),
+            "",
+            "tensors",
+            *text.columns(
+                tensors,
+                header=(
+                    "name",
+                    "scheme",
+                    "scale",
+                    "zero point",
+                    "from",
+                    "to",
+                    "min seen",
+                    "max seen",
+                    "guards",
+                ),
+            ),
+            "layers",
+            *text.columns(
+                layers,
+                header=("name", "input", "scales", "smallest", "largest", "guards"),
+            ),
+        )
+    )
+
+
+def _library(path: Path, data: bytes) -> str:
+    facts = elf.read(str(path), data)
+    members = f" of {facts.members} objects" if facts.members > 1 else ""
+    pairs = [
+        ("library", str(path)),
+        ("kind", facts.kind + members),
+        ("machine", facts.machine),
+        ("size", text.size(len(data))),
+    ]
+    if facts.alignment:
+        pairs += [
+            ("alignment", f"{facts.alignment} bytes (LOAD segments)"),
+            ("needs", ", ".join(facts.needed) or "nothing"),
+            ("text relocations", "yes" if facts.text_relocations else "none"),
+        ]
+    pairs.append(
+        ("stack", "executable" if facts.executable_stack else "not executable")
+    )
+    kernels = ["  unknown: the symbols were stripped"]
+    if facts.kernels is not None:
+        kernels = text.columns(
+            [(isa, str(len(s)), " ".join(s)) for isa, s in facts.kernels.items()],
+            header=("isa", "count", "kernels"),
+        )
+    return "\n".join(
+        (
+            *text.fields(pairs),
+            "",
+            f"exports, {len(facts.exports)}",
+            *(f"  {text.printable(name)}" for name in facts.exports),
+            "kernels",
+            *kernels,
+        )
+    )
