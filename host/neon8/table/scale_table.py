@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ScaleTable: the scales of a network, as a value. table/json_format.py reads and writes it."""
+"""ScaleTable: the scales of a network, as a value; json_format reads and writes it."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,10 @@ class TensorScale:
     """How one activation is quantized: real = scale * (q - zero_point)  (1).
 
     threshold: (lo, hi), the real range that the scale covers; min, max: what was seen.
-    reasons: codes of the guards that fired, e.g. "dead".
+    All real numbers are float32 values.
+    reasons: codes of the guards that fired: "dead" (all values are zero, the scale is
+    made up), "few" (too few values to choose from: minimum and maximum it is), "guard"
+    (the method clipped too much energy, the range was widened).
     """
 
     scale: float
@@ -28,6 +31,8 @@ class LayerScale:
     """The weight scales of one convolution, one per output channel, float32 values.
 
     input: the activation that it reads; its scale is tensors[input].
+    reasons: "dead:N" (channel N has no weights), "bias:N" (the scale of channel N was
+    enlarged so that its bias fits int32).
     """
 
     input: str
@@ -37,7 +42,7 @@ class LayerScale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleTable:
-    """tensors: by ONNX tensor name; layers: by node name; samples: how many were seen."""
+    """tensors: by ONNX tensor name; layers: by node name; samples: how many seen."""
 
     model_name: str
     model_digest: str
