@@ -42,9 +42,7 @@ def run(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
 
     DataError: an input is missing, or of another shape or type.
     """
-    values: dict[str, Array] = {}
-    for name in program.inputs:
-        values[name] = taken(program.tensors[name], inputs)
+    values = {name: taken(program.tensors[name], inputs) for name in program.inputs}
     for op in program.ops:
         out = program.tensors[op.output]
         operands = [values[name] for name in op.inputs]
@@ -83,7 +81,7 @@ def step(program: Program, op: Op, out: Tensor, operands: list[Array]) -> Array:
         case Quantize():
             return quantize(operands[0].astype(np.float32), out)
         case Dequantize():
-            return centred(operands[0], sources[0]) * np.float32(sources[0].scale)
+            return np.multiply(centred(operands[0], sources[0]), sources[0].scale)
         case Conv2d():
             return conv2d(op, out, sources, operands)
         case Add():

@@ -18,15 +18,18 @@ from neon8.runtime.library import Library
 MAX_THREADS = 64
 
 
-def check(lib: Library, status: int, source: str) -> None:
-    """Raise what `status` of the C library means for `source`."""
+def check(
+    lib: Library, status: int, source: str, *, error: type[Neon8Error] = ModelError
+) -> None:
+    """Raise what `status` of the C library means for `source`.
+
+    error: what is raised unless the fault is this machine's.
+    """
     if status == lib.lib.N8_OK:
         return
     text = lib.ffi.string(lib.lib.n8_status_string(status)).decode()
-    kind: type[Neon8Error] = ModelError
-    if status in (lib.lib.N8_E_MEMORY, lib.lib.N8_E_UNSUPPORTED):
-        kind = SetupError
-    raise kind(f"{source}: {text}")
+    ours = status in (lib.lib.N8_E_MEMORY, lib.lib.N8_E_UNSUPPORTED)
+    raise (SetupError if ours else error)(f"{source}: {text}")
 
 
 def isa_number(lib: Library, isa: str | None) -> int:

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""EmulatedModel: a .n8 file run by the ARM library, on this PC.
+
+A child process runs qemu with an arm64 Python and neon8.runtime.worker; arrays travel
+through pipes. Everything the board would do is done, the processor excepted.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, BinaryIO, cast, final
+
+from neon8 import errors
+from neon8.errors import Neon8Error, SetupError
+from neon8.runtime.arrays import Array, StepInfo, TensorInfo, checked
+from neon8.runtime.library import PACKAGE
+from neon8.runtime.pipes import Message, receive, send
+
+TARGETS = ("aarch64",)
+BUILD = PACKAGE.parents[1] / "build"
+GRACE_SECONDS = 5
+STDERR_LINES = 5
+
+
+@final
+class EmulatedModel:
+    """A model in an emulated ARM process; close it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        target: str = "aarch64",
+        cpu: str = "max",
+        isa: str | None = None,
+    ) -> None:
+        """Start the process and open the model.
+
+        cpu: as qemu calls it, e.g. "cortex-a53"; isa: "c" or "neon", else the best.
+        SetupError: qemu, the sysroot or the library is missing, or the process died.
+        ModelError: the runtime refuses the file.
+        """
+        command, environment = how_to_start(target, cpu)
+        command += [str(path), *([isa] if isa else [])]
+        self.source = str(path)
+        self._lock = threading.Lock()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)
+        self._process = subprocess.Popen(  # noqa: S603 (no shell, our own words)
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+        )
+        self._stop = weakref.finalize(self, stop, self._process, self._errors)
+        try:
+            facts = self._answer().facts
+        except BaseException:
+            self.close()
+            raise
+        self.inputs = infos(facts["inputs"])
+        self.outputs = infos(facts["outputs"])
+        self.steps = tuple(StepInfo(**step) for step in facts["steps"])
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once, as Session.run does."""
+        arrays = checked(inputs, self.inputs, source=self.source)
+        with self._lock:
+            if not self._stop.alive:
+                raise SetupError(f"{self.source}: the emulated model has been closed")
+            try:
+                message = Message(arrays=dict(zip(self.inputs, arrays, strict=True)))
+                send(pipe(self._process.stdin), message)
+            except BrokenPipeError:
+                raise self._death() from None
+            return dict(self._answer().arrays)
+
+    def close(self) -> None:
+        """End the process; closing twice is allowed."""
+        self._stop()
+
+    def __enter__(self) -> "EmulatedModel":
+        """Return the model itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the process."""
+        self.close()
+
+    def _answer(self) -> Message:
+        """The next message of the worker; its errors are raised here."""
+        try:
+            message = receive(pipe(self._process.stdout))
+        except EOFError:
+            raise self._death() from None
+        if "error" in message.facts:
+            kind: type[Neon8Error] = getattr(errors, message.facts["error"])
+            raise kind(message.facts["text"])
+        return message
+
+    def _death(self) -> SetupError:
+        """What the worker said before it ended without an answer."""
+        status = self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        said = " | ".join(
+            [line.strip() for line in lines if line.strip()][-STDERR_LINES:]
+        )
+        return SetupError(
+            f"{self.source}: the emulated process ended with status {status}: "
+            f"{said or 'no message'}"
+        )
+
+
+def how_to_start(target: str, cpu: str) -> tuple[list[str], dict[str, str]]:
+    """Command and environment of a worker.  SetupError: something is missing."""
+    if target not in TARGETS:
+        raise SetupError(f"target {target!r} is not one of {', '.join(TARGETS)}")
+    qemu = shutil.which(f"qemu-{target}") or shutil.which(f"qemu-{target}-static")
+    if qemu is None:
+        raise SetupError(f"qemu-{target} is not installed; run 'make sysroot {target}'")
+    sysroot = Path(os.environ.get("N8_SYSROOT") or BUILD / "sysroot" / target)
+    python = sysroot / "usr" / "bin" / "python3"
+    library = Path(
+        os.environ.get(f"N8_{target.upper()}_LIBRARY") or BUILD / target / "libneon8.so"
+    )
+    for path in (python, library):
+        if not path.exists():
+            raise SetupError(f"{path} is missing; run 'make sysroot {target}'")
+    environment = os.environ | {
+        "N8_LIBRARY": str(library.absolute()),
+        "PYTHONPATH": str(PACKAGE.parent),
+    }
+    environment.pop("PYTHONHOME", None)
+    worker = ["-m", "neon8.runtime.worker"]
+    return [qemu, "-cpu", cpu, "-L", str(sysroot), str(python), *worker], environment
+
+
+def stop(process: "subprocess.Popen[bytes]", stderr: IO[bytes]) -> None:
+    """End a worker by closing its input, or by force, and leave no zombie."""
+    with contextlib.suppress(BrokenPipeError):  # dead, with something left to send
+        pipe(process.stdin).close()
+    pipe(process.stdout).close()
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    stderr.close()
+
+
+def pipe(stream: IO[bytes] | None) -> BinaryIO:
+    """A pipe that Popen was asked for and that is therefore there."""
+    return cast("BinaryIO", stream)
+
+
+def infos(facts: dict[str, dict[str, Any]]) -> dict[str, TensorInfo]:
+    """Inputs or outputs as the worker describes them."""
+    return {
+        name: TensorInfo(**(fact | {"shape": tuple(fact["shape"])}))
+        for name, fact in facts.items()
+    }

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's single layers on numpy arrays: each step of a network on its own.
+
+Activations are N H W C here, as the library keeps them. Equation numbers refer to
+docs/numerics.md. DataError: the library refuses an argument.
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.errors import DataError
+from neon8.runtime import library
+from neon8.runtime.library import Library
+from neon8.runtime.model import check, isa_number
+
+Int8Array = npt.NDArray[np.int8]
+Int32Array = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float32]
+
+PIXEL_ALIGN = 8
+SLACK = 64
+"""Bytes that must be readable behind the last pixel of an input."""
+
+TYPES = {"int8": "N8_TYPE_S8", "float32": "N8_TYPE_F32", "int32": "N8_TYPE_S32"}
+
+
+def quantize(
+    x: FloatArray, *, scale: float, zero_point: int = 0, lo: int = -128, hi: int = 127
+) -> Int8Array:
+    """(2), elementwise; NaN becomes zero_point."""
+    lib = library.load()
+    source = contiguous(x, np.float32)
+    out = np.empty(source.shape, np.int8)
+    status = lib.lib.n8_quantize_f32_s8(
+        at(lib, "int8_t *", out),
+        at(lib, "float *", source),
+        source.size,
+        scale,
+        zero_point,
+        lo,
+        hi,
+    )
+    check(lib, status, "quantize", error=DataError)
+    return out
+
+
+def dequantize(q: Int8Array, *, scale: float, zero_point: int = 0) -> FloatArray:
+    """(1), elementwise."""
+    lib = library.load()
+    source = contiguous(q, np.int8)
+    out = np.empty(source.shape, np.float32)
+    status = lib.lib.n8_dequantize_s8_f32(
+        at(lib, "float *", out),
+        at(lib, "int8_t *", source),
+        source.size,
+        scale,
+        zero_point,
+    )
+    check(lib, status, "dequantize", error=DataError)
+    return out
+
+
+def dequantize_s32(
+    acc: Int32Array, scale: FloatArray, bias: FloatArray | None = None
+) -> FloatArray:
+    """(4): acc * scale + bias, two roundings.  acc: (..., C); scale, bias: (C,)."""
+    lib = library.load()
+    source = contiguous(acc, np.int32)
+    channels = source.shape[-1]
+    out = np.empty(source.shape, np.float32)
+    status = lib.lib.n8_dequantize_s32_f32(
+        at(lib, "float *", out),
+        at(lib, "int32_t *", source),
+        source.size // channels,
+        channels,
+        at(lib, "float *", per_channel(scale, channels, np.float32)),
+        at(lib, "float *", per_channel(bias, channels, np.float32)),
+    )
+    check(lib, status, "dequantize_s32", error=DataError)
+    return out
+
+
+def requantize_s32(
+    acc: Int32Array,
+    multiplier: FloatArray,
+    *,
+    zero_point: int = 0,
+    lo: int = -128,
+    hi: int = 127,
+) -> Int8Array:
+    """(5).  acc: (..., C); multiplier: (C,)."""
+    lib = library.load()
+    source = contiguous(acc, np.int32)
+    channels = source.shape[-1]
+    out = np.empty(source.shape, np.int8)
+    status = lib.lib.n8_requantize_s32_s8(
+        at(lib, "int8_t *", out),
+        at(lib, "int32_t *", source),
+        source.size // channels,
+        channels,
+        at(lib, "float *", per_channel(multiplier, channels, np.float32)),
+        zero_point,
+        lo,
+        hi,
+    )
+    check(lib, status, "requantize_s32", error=DataError)
+    return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epilogue:
+    """What happens to the int32 sums of a Conv2d; arrays are (O,).
+
+    type: "int32" for acc + bias (3); "float32" for (acc + bias) * multiplier + bias_f32
+    (4); "int8" for (5), with slope (5b) or with a residual (6), residual_scale being 0
+    where there is none.
+    """
+
+    type: str = "int8"
+    bias: Int32Array | None = None
+    multiplier: FloatArray | None = None
+    bias_f32: FloatArray | None = None
+    slope: FloatArray | None = None
+    residual_scale: float = 0.0
+    residual_zero_point: int = 0
+    zero_point: int = 0
+    lo: int = -128
+    hi: int = 127
+
+
+@final
+class Conv2d:
+    """A convolution with packed weights, for inputs of one shape."""
+
+    def __init__(
+        self,
+        weights: Int8Array,
+        in_shape: tuple[int, int, int, int],
+        epilogue: Epilogue,
+        *,
+        in_zero_point: int = 0,
+        strides: tuple[int, int] = (1, 1),
+        pads: tuple[int, int, int, int] = (0, 0, 0, 0),
+        dilations: tuple[int, int] = (1, 1),
+        groups: int = 1,
+        isa: str | None = None,
+    ) -> None:
+        """Pack weights (O, kh, kw, I / groups) for inputs of in_shape, N H W C.
+
+        pads: top, left, bottom, right.
+        """
+        lib = library.load()
+        batch, height, width, channels = in_shape
+        weights = contiguous(weights, np.int8)
+        out_channels, *kernel, depth = weights.shape
+        if depth * groups != channels:
+            raise DataError(
+                f"conv2d: weights {weights.shape} in {groups} groups do not fit to an "
+                f"input of {channels} channels"
+            )
+        size = [
+            (length + pads[axis] + pads[axis + 2] - dilations[axis] * (taps - 1) - 1)
+            // strides[axis]
+            + 1
+            for axis, (length, taps) in enumerate(
+                zip((height, width), kernel, strict=True)
+            )
+        ]
+        shape = {
+            "batch": batch,
+            "in_height": height,
+            "in_width": width,
+            "in_channels": channels,
+            "out_height": size[0],
+            "out_width": size[1],
+            "out_channels": out_channels,
+            "kernel_height": kernel[0],
+            "kernel_width": kernel[1],
+            "stride_height": strides[0],
+            "stride_width": strides[1],
+            "dilation_height": dilations[0],
+            "dilation_width": dilations[1],
+            "pad_top": pads[0],
+            "pad_left": pads[1],
+            "groups": groups,
+        }
+        arrays = {
+            "bias": per_channel(epilogue.bias, out_channels, np.int32),
+            "multiplier": per_channel(epilogue.multiplier, out_channels, np.float32),
+            "bias_f32": per_channel(epilogue.bias_f32, out_channels, np.float32),
+            "slope": per_channel(epilogue.slope, out_channels, np.float32),
+        }
+        row = lib.ffi.new("struct n8_conv2d_epilogue *")
+        row.type = getattr(lib.lib, TYPES[epilogue.type])
+        for name, array in arrays.items():
+            kind = "int32_t *" if name == "bias" else "float *"
+            setattr(row, name, at(lib, kind, array))
+        row.residual_scale = epilogue.residual_scale
+        row.residual_zero_point = epilogue.residual_zero_point
+        row.zero_point, row.lo, row.hi = epilogue.zero_point, epilogue.lo, epilogue.hi
+        out = lib.ffi.new("struct n8_conv2d **")
+        status = lib.lib.n8_conv2d_create(
+            lib.ffi.new("struct n8_conv2d_shape *", shape),
+            at(lib, "int8_t *", weights),
+            in_zero_point,
+            row,
+            isa_number(lib, isa),
+            out,
+        )
+        check(lib, status, "conv2d", error=DataError)
+        self._library = lib
+        self._handle = lib.ffi.gc(out[0], lib.lib.n8_conv2d_destroy)
+        self._type = epilogue.type
+        self.in_shape = in_shape
+        self.out_shape = (batch, *size, out_channels)
+
+    def run(
+        self, x: Int8Array, residual: Int8Array | None = None
+    ) -> npt.NDArray[np.generic]:
+        """x: N H W C; residual: of the output's shape. Not for two threads at once."""
+        lib = self._library
+        if x.shape != self.in_shape:
+            raise DataError(f"conv2d: input {x.shape}, expected {self.in_shape}")
+        if residual is not None and residual.shape != self.out_shape:
+            raise DataError(f"conv2d: residual {residual.shape}, not {self.out_shape}")
+        source, in_stride = padded_pixels(x)
+        addend, residual_stride = (
+            (None, 0) if residual is None else padded_pixels(residual)
+        )
+        channels = self.out_shape[-1]
+        room = channels + -channels % PIXEL_ALIGN
+        out = np.empty((*self.out_shape[:3], room), self._type)
+        status = lib.lib.n8_conv2d_run(
+            self._handle,
+            at(lib, "void *", out),
+            room * out.itemsize,
+            at(lib, "int8_t *", source),
+            in_stride,
+            at(lib, "int8_t *", addend),
+            residual_stride,
+        )
+        check(lib, status, "conv2d", error=DataError)
+        return np.ascontiguousarray(out[..., :channels])
+
+
+def contiguous(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
+    """The array as C wants it.  DataError: another type."""
+    if array.dtype != np.dtype(dtype):
+        raise DataError(f"an array of {array.dtype}, expected {np.dtype(dtype)}")
+    return np.require(array, requirements=("C", "A"))
+
+
+def per_channel(
+    array: npt.NDArray[Any] | None, channels: int, dtype: type
+) -> npt.NDArray[Any] | None:
+    """The array, (channels,), as C wants it.  DataError: another shape or type."""
+    if array is not None and array.shape != (channels,):
+        raise DataError(f"an array {array.shape}, expected one entry per channel")
+    return None if array is None else contiguous(array, dtype)
+
+
+def padded_pixels(x: Int8Array) -> tuple[Int8Array, int]:
+    """A copy with pixels of 8 n bytes and slack behind them; the bytes of a pixel."""
+    *pixels, channels = x.shape
+    stride = channels + -channels % PIXEL_ALIGN
+    size = int(np.prod(pixels)) * stride
+    buffer = np.zeros(size + SLACK, np.int8)
+    buffer[:size].reshape(*pixels, stride)[..., :channels] = contiguous(x, np.int8)
+    return buffer, stride
+
+
+def at(lib: Library, kind: str, array: npt.NDArray[Any] | None) -> Any:
+    """A pointer to the array's memory, which the caller keeps alive; NULL for None."""
+    if array is None:
+        return lib.ffi.NULL
+    return lib.ffi.cast(kind, array.ctypes.data)
