@@ -6,8 +6,8 @@
 
 All weight lines come first. ncnn is symmetric: the threshold is the larger end of the
 range that our scale covers, whatever its zero point. Only convolutions and inner
-products have lines. ncnn takes one weight scale for each group of a grouped convolution,
-so the table of a convolution that is grouped but not depthwise is not for it.
+products have lines. ncnn takes one weight scale for each group of a grouped
+convolution, so a convolution that is grouped but not depthwise is not for it.
 """
 
 from neon8.errors import TableError

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an image to the float32 array that a network takes, as a TOML file says."""
+
+import math
+import sys
+from dataclasses import dataclass, fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from neon8.errors import DataError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Array = npt.NDArray[np.generic]
+FloatArray = npt.NDArray[np.float32]
+
+RESIZES = ("none", "stretch", "short")
+COLORS = ("rgb", "bgr", "gray")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preprocess:
+    """value = (raw * scale - mean) / std, in N C H W, raw being 0 to 255 in an image.
+
+    size: height, width of the result, None for those that the network takes.  resize:
+    "none" (centre crop only), "stretch" (to size), "short" (the short side to `short`
+    pixels, then centre crop).  color: "rgb", "bgr" or "gray".  mean, std: one value, or
+    one for each channel in the order of color.
+    """
+
+    size: tuple[int, int] | None = None
+    resize: str = "none"
+    short: int | None = None
+    color: str = "rgb"
+    scale: float = 1.0
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        """Check every field.  DataError."""
+        if self.size is not None and (len(self.size) != 2 or min(self.size) < 1):
+            raise DataError(f"size: {list(self.size)} is not [height, width]")
+        if self.resize not in RESIZES:
+            raise DataError(f"resize: expected one of {', '.join(RESIZES)}")
+        if self.color not in COLORS:
+            raise DataError(f"color: expected one of {', '.join(COLORS)}")
+        if (self.resize == "short") != (self.short is not None):
+            raise DataError('short: goes with resize = "short" and only with it')
+        if self.short is not None and self.short < max(self.size or (1,)):
+            raise DataError(f"short: {self.short} pixels are fewer than the size has")
+        channels = 1 if self.color == "gray" else 3
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if len(values) not in (1, channels):
+                text = f"{len(values)} values for {channels} channels"
+                raise DataError(f"{name}: {text}")
+        if not all(math.isfinite(v) for v in (self.scale, *self.mean, *self.std)):
+            raise DataError("scale, mean and std must be finite")
+        if 0 in self.std or self.scale == 0:
+            raise DataError("scale and std must not be zero")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Preprocess":
+        """The settings in the TOML file `path`.  DataError: file, key and cause."""
+        try:
+            data = tomllib.loads(Path(path).read_bytes().decode())
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise DataError(f"{path}: is not TOML: {error}") from error
+        known = [field.name for field in fields(cls)]
+        for key in data:
+            if key not in known:
+                text = f"key {key!r} is unknown; there are {', '.join(known)}"
+                raise DataError(f"{path}: {text}")
+        try:
+            return cls(**{key: _value(key, value) for key, value in data.items()})
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error
+
+    def apply(self, raw: Array, size: tuple[int, int]) -> FloatArray:
+        """raw: (H, W), (H, W, 1) or (H, W, 3) in RGB -> (C, h, w).  DataError.
+
+        size: height, width that the network takes, used where self.size is None.
+        """
+        size = self.size or size
+        if raw.ndim == 3 and raw.shape[2] == 1:
+            raw = raw[:, :, 0]
+        if raw.ndim != 2 and not (raw.ndim == 3 and raw.shape[2] == 3):
+            text = f"shape {list(raw.shape)} is no image of height, width, channels"
+            raise DataError(text)
+        if raw.dtype == np.uint8:
+            image = Image.fromarray(np.ascontiguousarray(raw))
+            image = image.convert("L" if self.color == "gray" else "RGB")
+            raw = np.asarray(self._resized(image, size))
+        elif self.resize != "none":
+            raise DataError(f"resize needs uint8 images, not {raw.dtype}")
+        elif raw.ndim != (2 if self.color == "gray" else 3):
+            text = f"shape {list(raw.shape)} does not match color {self.color!r}"
+            raise DataError(text)
+        top, left = ((raw.shape[axis] - size[axis]) // 2 for axis in (0, 1))
+        if top < 0 or left < 0:
+            text = f"image of {raw.shape[0]} x {raw.shape[1]} is smaller than the size"
+            raise DataError(f"{text} {size[0]} x {size[1]}")
+        crop = raw[top : top + size[0], left : left + size[1]]
+        pixels = crop.reshape(*size, -1).astype(np.float64)
+        if self.color == "bgr":
+            pixels = pixels[:, :, ::-1]
+        values = (pixels * self.scale - np.array(self.mean)) / np.array(self.std)
+        return np.ascontiguousarray(values.transpose(2, 0, 1), dtype=np.float32)
+
+    def _resized(self, image: Image.Image, size: tuple[int, int]) -> Image.Image:
+        height, width = size
+        if self.short is not None:
+            factor = self.short / min(image.size)
+            width, height = (max(round(side * factor), 1) for side in image.size)
+        if self.resize == "none" or image.size == (width, height):
+            return image
+        return image.resize((width, height), Image.Resampling.BILINEAR)
+
+
+def _value(key: str, value: Any) -> Any:
+    """A TOML value as the type of the field; DataError if it is of another."""
+    number = (int, float)
+    if key in ("size", "mean", "std"):
+        kind = (int,) if key == "size" else number
+        if isinstance(value, list) and all(type(item) in kind for item in value):
+            return tuple(value)
+        raise DataError(f"{key}: expected a list of numbers, not {value!r}")
+    wanted = {"scale": number, "short": (int,)}.get(key, (str,))
+    if type(value) not in wanted:
+        raise DataError(f"{key}: {value!r} is of the wrong type")
+    return value
+
+
+def open_image(path: Path, *, gray: bool = False) -> Array:
+    """The pixels of an image file: (H, W, 3) RGB or, if gray, (H, W); uint8.
+
+    DataError names the file.
+    """
+    try:
+        with Image.open(path) as image:
+            return np.asarray(image.convert("L" if gray else "RGB"))
+    except Exception as error:  # every decoder of Pillow has its own
+        text = "cannot be read as an image (JPEG or PNG), or is truncated"
+        raise DataError(f"{path}: {text}") from error
