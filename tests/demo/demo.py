@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import neon8
 import numpy as np
-from digits import Part, split
 from neon8.calibrate.reference import Reference
+from tqdm import tqdm
+
+import neon8
+from digits import Part, split
 from neon8.data import Sample, open_samples
 from neon8.runtime.emulate import EmulatedModel
-from tqdm import tqdm
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build" / "demo"

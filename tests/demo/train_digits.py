@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from digits import Part, split
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
+
+from digits import Part, split
 
 EPOCHS = 80
 BATCH = 32
