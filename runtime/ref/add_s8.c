@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "epilogue.h"
 
-void n8_add_s8_c(const struct n8_pointwise_args *args)
-{
+void n8_add_s8_c(const struct n8_pointwise_args *args) {
     const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
     const float a_scale = args->a_scale, b_scale = args->b_scale, slope = args->slope;
     const int32_t a_zero_point = args->a_zero_point, b_zero_point = args->b_zero_point;

@@ -9,8 +9,7 @@
 
 #define N8_DEPTHWISE_BLOCK 8
 
-N8_INLINE void n8_depthwise(const struct n8_depthwise_args *args, size_t height, size_t width)
-{
+N8_INLINE void n8_depthwise(const struct n8_depthwise_args *args, size_t height, size_t width) {
     const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
     const size_t taps = height * width;
     for (size_t c = 0; c < args->channels; c += N8_DEPTHWISE_BLOCK) {

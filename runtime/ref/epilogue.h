@@ -16,15 +16,13 @@ struct n8_limits {
     int32_t zero_point;
 };
 
-N8_INLINE struct n8_limits n8_limits_of(int32_t zero_point, int32_t lo, int32_t hi)
-{
+N8_INLINE struct n8_limits n8_limits_of(int32_t zero_point, int32_t lo, int32_t hi) {
     return (struct n8_limits){(float)(lo - zero_point), (float)(hi - zero_point), zero_point};
 }
 
 // clamp(rne(v) + zero_point, lo, hi), NaN as 0. Adding 1.5 * 2^23 leaves no bit for a
 // fraction and the addition itself rounds half to even.
-N8_INLINE int8_t n8_round_s8(float v, struct n8_limits limits)
-{
+N8_INLINE int8_t n8_round_s8(float v, struct n8_limits limits) {
     const float magic = 12582912.0f;
     v = v == v ? v : 0.0f;
     v = v > limits.lo ? v : limits.lo;
@@ -33,8 +31,7 @@ N8_INLINE int8_t n8_round_s8(float v, struct n8_limits limits)
 }
 
 // (5b)
-N8_INLINE float n8_leaky(float v, float slope)
-{
+N8_INLINE float n8_leaky(float v, float slope) {
     const float scaled = v * slope;
     return v < 0.0f ? scaled : v;
 }

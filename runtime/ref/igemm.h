@@ -12,13 +12,11 @@
 #define N8_IGEMM_BLOCK 256 // bytes of depth widened at a time
 
 // Receives the sums of pixels p .. p + 3, channels n .. n + 3; stores `pixels` x `channels`.
-typedef void n8_igemm_store_fn(const struct n8_igemm_args *args, size_t p, size_t n,
-                               size_t pixels, size_t channels,
-                               int32_t sums[N8_MR][N8_NR]);
+typedef void n8_igemm_store_fn(const struct n8_igemm_args *args, size_t p, size_t n, size_t pixels,
+                               size_t channels, int32_t sums[N8_MR][N8_NR]);
 
 static inline void n8_igemm_accumulate(int32_t sums[N8_MR][N8_NR], const int8_t *const *rows,
-                                       const int8_t *weights, size_t depth, size_t pixels)
-{
+                                       const int8_t *weights, size_t depth, size_t pixels) {
     int16_t w[N8_NR][N8_IGEMM_BLOCK];
     int16_t x[N8_IGEMM_BLOCK];
     for (size_t k = 0; k < depth; k += N8_IGEMM_BLOCK) {
@@ -49,8 +47,7 @@ static inline void n8_igemm_accumulate(int32_t sums[N8_MR][N8_NR], const int8_t 
     }
 }
 
-N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *store)
-{
+N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *store) {
     const size_t panel = args->taps * args->depth * N8_NR;
     const int8_t *weights = args->weights;
     for (size_t n = 0; n < args->channels; n += N8_NR, weights += panel) {
@@ -64,8 +61,8 @@ N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *sto
                     sums[i][j] = args->bias[n + j];
             }
             for (size_t t = 0; t < args->taps; t++)
-                n8_igemm_accumulate(sums, rows + t * N8_MR,
-                                    weights + t * args->depth * N8_NR, args->depth, pixels);
+                n8_igemm_accumulate(sums, rows + t * N8_MR, weights + t * args->depth * N8_NR,
+                                    args->depth, pixels);
             store(args, p, n, pixels, channels, sums);
         }
     }
@@ -73,8 +70,7 @@ N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *sto
 
 // Stores one pixel's values as int8 (5)(5b).
 N8_INLINE void n8_igemm_store_s8(const struct n8_igemm_args *args, size_t p, size_t n,
-                                 size_t channels, float v[N8_NR])
-{
+                                 size_t channels, float v[N8_NR]) {
     const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
     int8_t q[N8_NR];
     if (args->slope) {

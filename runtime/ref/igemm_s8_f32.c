@@ -4,8 +4,7 @@
 #include <string.h>
 
 static void store(const struct n8_igemm_args *args, size_t p, size_t n, size_t pixels,
-                  size_t channels, int32_t sums[N8_MR][N8_NR])
-{
+                  size_t channels, int32_t sums[N8_MR][N8_NR]) {
     for (size_t i = 0; i < pixels; i++) {
         float v[N8_NR];
         for (size_t j = 0; j < N8_NR; j++)
@@ -15,7 +14,6 @@ static void store(const struct n8_igemm_args *args, size_t p, size_t n, size_t p
     }
 }
 
-void n8_igemm_s8_f32_c(const struct n8_igemm_args *args)
-{
+void n8_igemm_s8_f32_c(const struct n8_igemm_args *args) {
     n8_igemm(args, store);
 }

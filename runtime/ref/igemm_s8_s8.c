@@ -2,8 +2,7 @@
 #include "igemm.h"
 
 static void store(const struct n8_igemm_args *args, size_t p, size_t n, size_t pixels,
-                  size_t channels, int32_t sums[N8_MR][N8_NR])
-{
+                  size_t channels, int32_t sums[N8_MR][N8_NR]) {
     for (size_t i = 0; i < pixels; i++) {
         float v[N8_NR];
         for (size_t j = 0; j < N8_NR; j++)
@@ -12,7 +11,6 @@ static void store(const struct n8_igemm_args *args, size_t p, size_t n, size_t p
     }
 }
 
-void n8_igemm_s8_s8_c(const struct n8_igemm_args *args)
-{
+void n8_igemm_s8_s8_c(const struct n8_igemm_args *args) {
     n8_igemm(args, store);
 }

@@ -3,8 +3,7 @@
 
 #define BLOCK 64
 
-void n8_maxpool_s8_c(const struct n8_pool_args *args)
-{
+void n8_maxpool_s8_c(const struct n8_pool_args *args) {
     const int8_t lo = (int8_t)args->lo, hi = (int8_t)args->hi;
     for (size_t c = 0; c < args->channels; c += BLOCK) {
         const size_t n = args->channels - c < BLOCK ? args->channels - c : BLOCK;

@@ -5,8 +5,7 @@
 
 // exp(d) for d <= 0 by (14), each operation rounded once. Adding 1.5 * 2^52 rounds half to
 // even and leaves the integer k in the low bits, from where it goes into the exponent.
-static double exp_of(double d)
-{
+static double exp_of(double d) {
     static const double coefficients[14] = {
         // 1 / j!, j = 0 .. 13
         1.0,
@@ -41,8 +40,7 @@ static double exp_of(double d)
     return p * power;
 }
 
-void n8_softmax_f32_c(float *out, const float *in, size_t count)
-{
+void n8_softmax_f32_c(float *out, const float *in, size_t count) {
     double largest = (double)in[0];
     for (size_t i = 1; i < count; i++)
         largest = (double)in[i] > largest ? (double)in[i] : largest;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frame of every assembly file: symbols, unwinding, BTI and the notes that tell the linker
+// that no executable stack is needed and that BTI and PAC may stay on.
+#ifndef N8_ASM_H
+#define N8_ASM_H
+
+// Opens a global function that is hidden from users of the library. The hint is `bti c`,
+// which assemblers accept by that name only above the baseline.
+.macro  func    name
+        .text
+        .p2align 4
+        .global \name
+        .hidden \name
+        .type   \name, %function
+\name:
+        .cfi_startproc
+        hint    #34
+.endm
+
+// Closes it.
+.macro  endfunc name
+        .cfi_endproc
+        .size   \name, . - \name
+.endm
+
+        .section .note.GNU-stack, "", %progbits
+
+        .section .note.gnu.property, "a"
+        .p2align 3
+        .word   4                               // size of "GNU\0"
+        .word   16                              // size of the description
+        .word   5                               // NT_GNU_PROPERTY_TYPE_0
+        .asciz  "GNU"
+        .word   0xc0000000                      // GNU_PROPERTY_AARCH64_FEATURE_1_AND
+        .word   4                               // size of the value
+        .word   3                               // BTI | PAC
+        .word   0                               // padding to 8 bytes
+        .text
+
+#endif // N8_ASM_H

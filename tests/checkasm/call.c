@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call.h"
+#include "kernel.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static void *pointer(uint64_t x) {
+    return (void *)(uintptr_t)x;
+}
+
+static float single(uint64_t bits) {
+    const uint32_t low = (uint32_t)bits;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+void call_plain(const struct call *call) {
+    const uint64_t *x = call->x;
+    switch (call->signature) {
+    case SIGNATURE_QUANTIZE:
+        ((n8_quantize_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], single(call->v0),
+                                     (int32_t)x[3], (int32_t)x[4], (int32_t)x[5]);
+        break;
+    case SIGNATURE_DEQUANTIZE:
+        ((n8_dequantize_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], single(call->v0),
+                                       (int32_t)x[3]);
+        break;
+    case SIGNATURE_DEQUANTIZE_ACC:
+        ((n8_dequantize_acc_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], (size_t)x[3],
+                                           pointer(x[4]), pointer(x[5]));
+        break;
+    case SIGNATURE_REQUANTIZE_ACC:
+        ((n8_requantize_acc_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], (size_t)x[3],
+                                           pointer(x[4]), (int32_t)x[5], (int32_t)x[6],
+                                           (int32_t)x[7]);
+        break;
+    case SIGNATURE_IGEMM:
+        ((n8_igemm_fn *)call->fn)(pointer(x[0]));
+        break;
+    case SIGNATURE_DEPTHWISE:
+        ((n8_depthwise_fn *)call->fn)(pointer(x[0]));
+        break;
+    case SIGNATURE_POINTWISE:
+        ((n8_pointwise_fn *)call->fn)(pointer(x[0]));
+        break;
+    case SIGNATURE_POOL:
+        ((n8_pool_fn *)call->fn)(pointer(x[0]));
+        break;
+    case SIGNATURE_SOFTMAX:
+        ((n8_softmax_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2]);
+        break;
+    }
+}
+
+#if defined(__aarch64__)
+_Static_assert(offsetof(struct call, fn) == CALL_FN, "fn");
+_Static_assert(offsetof(struct call, x) == CALL_X, "x");
+_Static_assert(offsetof(struct call, v0) == CALL_V0, "v0");
+_Static_assert(offsetof(struct call, flags) == CALL_FLAGS, "flags");
+_Static_assert(offsetof(struct call, saved) == CALL_SAVED, "saved");
+_Static_assert(offsetof(struct call, saved_sp) == CALL_SAVED_SP, "saved_sp");
+_Static_assert(offsetof(struct call, before) == CALL_BEFORE, "before");
+_Static_assert(offsetof(struct call, before.sp) == CALL_BEFORE_SP, "before.sp");
+_Static_assert(offsetof(struct call, before.fpcr) == CALL_BEFORE_FPCR, "before.fpcr");
+_Static_assert(offsetof(struct call, after) == CALL_AFTER, "after");
+_Static_assert(offsetof(struct call, after.sp) == CALL_AFTER_SP, "after.sp");
+_Static_assert(offsetof(struct call, after.fpcr) == CALL_AFTER_FPCR, "after.fpcr");
+
+void checkasm_shim(struct call *call);
+
+const char *call_checked(struct call *call, uint64_t noise) {
+    for (size_t i = 0; i < CALL_PRESERVED; i++) {
+        // Never 0 in any half: a callee that clears one must be noticed.
+        noise = noise * 6364136223846793005u + 1442695040888963407u;
+        call->before.registers[i] = noise | 0x8000000180000001u;
+    }
+    call->flags = noise & 0xf0000000u;
+    checkasm_shim(call);
+    if (call->after.sp != call->before.sp)
+        return "sp changed";
+    if (call->after.fpcr != call->before.fpcr)
+        return "FPCR changed";
+    for (size_t i = 0; i < CALL_PRESERVED; i++) {
+        if (call->after.registers[i] != call->before.registers[i])
+            return i < CALL_GENERAL ? "one of x19 to x29 changed" : "one of d8 to d15 changed";
+    }
+    return NULL;
+}
+#else
+const char *call_checked(struct call *call, uint64_t noise) {
+    (void)noise;
+    call_plain(call);
+    return NULL;
+}
+#endif

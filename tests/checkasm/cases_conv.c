@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The convolution kernels: every tail of pixels and channels, few and many taps and depths,
+// strides with gaps, misaligned activations.
+#include "checkasm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static size_t round_up(size_t value, size_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+static float *place_slopes(struct rng *rng, size_t count) {
+    float *slope = guard_place(rng, REGION_SLOPE, count * sizeof *slope);
+    for (size_t i = 0; i < count; i++)
+        slope[i] = data_slope(rng);
+    return rng_below(rng, 2) ? slope : NULL;
+}
+
+struct igemm_size {
+    size_t pixels, channels, taps, depth;
+};
+
+static struct test_case igemm_case(struct context *context, struct igemm_size size) {
+    struct rng *rng = &context->rng;
+    const int pattern = (int)rng_below(rng, DATA_PATTERNS);
+    const bool wide =
+        !ends_with(context->kernel->slot, "_s8_s8") && !ends_with(context->kernel->slot, "_add");
+    const size_t element = wide ? 4 : 1;
+    const size_t out_stride = (size.channels + rng_below(rng, 9)) * element;
+    const size_t out_size = (size.pixels - 1) * out_stride + size.channels * element;
+    const size_t padded = round_up(size.channels, N8_NR);
+    const size_t tiles = round_up(size.pixels, N8_MR) / N8_MR;
+
+    // Distinct rows to point to, a gap between them; the last byte is the last row's.
+    const size_t distinct = 1 + rng_below(rng, 12);
+    const size_t in_stride = size.depth + rng_below(rng, 17);
+    const size_t in_size = (distinct - 1) * in_stride + size.depth;
+    const size_t panel = size.taps * size.depth * N8_NR;
+    int8_t *in = guard_place(rng, REGION_IN, in_size);
+    int8_t *weights = guard_place(rng, REGION_WEIGHTS, padded / N8_NR * panel);
+    data_operands(rng, pattern, in, in_size, weights, padded / N8_NR * panel);
+    for (size_t i = 0; i < panel; i++) {
+        const size_t lane = i / N8_KR % N8_NR;
+        if (padded - N8_NR + lane >= size.channels)
+            weights[(padded / N8_NR - 1) * panel + i] = 0;
+    }
+    const size_t pointers = tiles * size.taps * N8_MR;
+    const int8_t **rows = guard_place(rng, REGION_ROWS, pointers * sizeof *rows);
+    for (size_t i = 0; i < pointers; i++)
+        rows[i] = in + rng_below(rng, (uint32_t)distinct) * in_stride;
+
+    int32_t *bias = guard_place(rng, REGION_BIAS, padded * sizeof *bias);
+    float *multiplier = guard_place(rng, REGION_MULTIPLIER, padded * sizeof *multiplier);
+    float *bias_f32 = guard_place(rng, REGION_BIAS_F32, padded * sizeof *bias_f32);
+    data_bias(rng, pattern, bias, padded, (int64_t)(size.taps * size.depth) * 128 * 127);
+    data_multipliers(rng, pattern, multiplier, padded);
+    for (size_t i = 0; i < padded; i++)
+        bias_f32[i] = rng_float(rng, -1000.0f, 1000.0f);
+    const size_t residual_stride = size.channels + rng_below(rng, 9);
+    const size_t residual_size = (size.pixels - 1) * residual_stride + size.channels + N8_SLACK;
+    int8_t *residual = guard_place(rng, REGION_RESIDUAL, residual_size);
+    rng_bytes(rng, residual, residual_size);
+    float residual_scale;
+    data_multipliers(rng, pattern, &residual_scale, 1);
+    const struct range range = data_range(rng, false);
+
+    void *out = guard_place(rng, REGION_OUT, out_size);
+    struct n8_igemm_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+    *args = (struct n8_igemm_args){
+        .out = out,
+        .out_stride = (ptrdiff_t)out_stride,
+        .rows = rows,
+        .weights = weights,
+        .pixels = size.pixels,
+        .channels = size.channels,
+        .taps = size.taps,
+        .depth = size.depth,
+        .bias = bias,
+        .multiplier = multiplier,
+        .bias_f32 = bias_f32,
+        .slope = place_slopes(rng, padded),
+        .residual = residual,
+        .residual_stride = (ptrdiff_t)residual_stride,
+        .residual_scale = residual_scale,
+        .residual_zero_point = rng_range(rng, -128, 127),
+        .zero_point = range.zero_point,
+        .lo = range.lo,
+        .hi = range.hi,
+    };
+    struct test_case test = {.out = out, .out_size = out_size};
+    test.call = (struct call){.signature = SIGNATURE_IGEMM, .x = {(uintptr_t)args}};
+    snprintf(test.text, sizeof test.text,
+             "pixels=%zu channels=%zu taps=%zu depth=%zu pattern=%d slope=%d zero_point=%d lo=%d "
+             "hi=%d",
+             size.pixels, size.channels, size.taps, size.depth, pattern, args->slope != NULL,
+             range.zero_point, range.lo, range.hi);
+    return test;
+}
+
+void cases_igemm(struct context *context) {
+    static const size_t taps[] = {1, 2, 9};
+    for (size_t pixels = 1; pixels <= 2 * N8_MR + 1; pixels++) {
+        for (size_t channels = 1; channels <= 2 * N8_NR + 1; channels++) {
+            for (size_t t = 0; t < sizeof taps / sizeof taps[0]; t++) {
+                for (size_t depth = 16; depth <= 64; depth += 16) {
+                    const struct igemm_size size = {pixels, channels, taps[t], depth};
+                    struct test_case test = igemm_case(context, size);
+                    check_case(context, &test);
+                }
+            }
+        }
+    }
+    const struct igemm_size large = {37, 42, 9, 80};
+    struct test_case test = igemm_case(context, large);
+    check_case(context, &test);
+    check_under_fire(context, &test);
+    check_in_threads(context, &test);
+}
+
+struct depthwise_size {
+    size_t pixels, channels, height, width, stride, dilation;
+};
+
+static struct test_case depthwise_case(struct context *context, struct depthwise_size size) {
+    struct rng *rng = &context->rng;
+    const int pattern = (int)rng_below(rng, DATA_PATTERNS);
+    const size_t pixel = size.channels + 8 * rng_below(rng, 3); // bytes from pixel to pixel
+    const size_t out_stride = size.channels + rng_below(rng, 17);
+    const size_t out_size = (size.pixels - 1) * out_stride + size.channels;
+    const size_t width = (size.pixels - 1) * size.stride + (size.width - 1) * size.dilation;
+    const size_t row_size = width * pixel + size.channels;
+    const size_t in_size = size.height * row_size + N8_SLACK;
+    const size_t weights_size = size.channels * size.height * size.width;
+    int8_t *in = guard_place(rng, REGION_IN, in_size);
+    int8_t *weights = guard_place(rng, REGION_WEIGHTS, weights_size);
+    data_operands(rng, pattern, in, in_size, weights, weights_size);
+    const int8_t **rows = guard_place(rng, REGION_ROWS, size.height * sizeof *rows);
+    for (size_t y = 0; y < size.height; y++)
+        rows[y] = in + rng_below(rng, (uint32_t)size.height) * row_size;
+
+    const size_t channels = size.channels;
+    int32_t *bias = guard_place(rng, REGION_BIAS, channels * sizeof *bias);
+    float *multiplier = guard_place(rng, REGION_MULTIPLIER, channels * sizeof *multiplier);
+    data_bias(rng, pattern, bias, channels, (int64_t)(size.height * size.width) * 128 * 127);
+    data_multipliers(rng, pattern, multiplier, channels);
+    const struct range range = data_range(rng, false);
+
+    int8_t *out = guard_place(rng, REGION_OUT, out_size);
+    struct n8_depthwise_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+    *args = (struct n8_depthwise_args){
+        .out = out,
+        .out_stride = (ptrdiff_t)out_stride,
+        .rows = rows,
+        .tap_stride = (ptrdiff_t)(size.dilation * pixel),
+        .step = (ptrdiff_t)(size.stride * pixel),
+        .weights = weights,
+        .pixels = size.pixels,
+        .channels = channels,
+        .bias = bias,
+        .multiplier = multiplier,
+        .slope = place_slopes(rng, channels),
+        .zero_point = range.zero_point,
+        .lo = range.lo,
+        .hi = range.hi,
+        .kernel_height = (int32_t)size.height,
+        .kernel_width = (int32_t)size.width,
+    };
+    struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
+    test.call = (struct call){.signature = SIGNATURE_DEPTHWISE, .x = {(uintptr_t)args}};
+    snprintf(test.text, sizeof test.text,
+             "pixels=%zu channels=%zu kernel=%zux%zu stride=%zu dilation=%zu pattern=%d slope=%d",
+             size.pixels, channels, size.height, size.width, size.stride, size.dilation, pattern,
+             args->slope != NULL);
+    return test;
+}
+
+void cases_depthwise(struct context *context) {
+    enum { ROUNDS = 6 };
+    struct rng *rng = &context->rng;
+    const char *slot = context->kernel->slot;
+    const bool any = strcmp(slot, "depthwise_s8") == 0;
+    struct depthwise_size size = {
+        .height = 3, .width = 3, .dilation = 1, .stride = strstr(slot, "3x3s2") ? 2 : 1};
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size.channels = 8; size.channels <= 5 * 8; size.channels += 8) {
+            for (size.pixels = 1; size.pixels <= 3 * 4 + 1; size.pixels++) {
+                if (any) {
+                    size.height = 1 + rng_below(rng, 7);
+                    size.width = 1 + rng_below(rng, 7);
+                    size.stride = 1 + rng_below(rng, 3);
+                    size.dilation = 1 + rng_below(rng, 3);
+                }
+                struct test_case test = depthwise_case(context, size);
+                check_case(context, &test);
+            }
+        }
+    }
+    size.channels = 64;
+    size.pixels = 50;
+    struct test_case test = depthwise_case(context, size);
+    check_case(context, &test);
+    check_under_fire(context, &test);
+    check_in_threads(context, &test);
+}

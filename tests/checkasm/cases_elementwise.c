@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels over contiguous values: every count from 0 to four blocks and three more.
+#include "checkasm.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    COUNTS = 68,
+    LARGE = 4000, // the last case
+    ROUNDS = 12,  // of each count
+};
+
+static size_t count_of(int step) {
+    return step < COUNTS * ROUNDS ? (size_t)(step % COUNTS) : LARGE;
+}
+
+static uint64_t low_half(struct rng *rng, int32_t value) {
+    return (rng_next(rng) << 32) | (uint32_t)value;
+}
+
+static uint64_t float_argument(struct rng *rng, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (rng_next(rng) << 32) | bits;
+}
+
+static float unit_of(struct rng *rng) {
+    const int exponent = rng_range(rng, -12, 4);
+    return ldexpf(rng_below(rng, 2) ? 1.0f : rng_float(rng, 1.0f, 2.0f), exponent);
+}
+
+static void finish(struct context *context, struct test_case *test, bool last) {
+    check_case(context, test);
+    if (last) {
+        check_under_fire(context, test);
+        check_in_threads(context, test);
+    }
+}
+
+void cases_quantize(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step);
+        const float unit = unit_of(rng);
+        const struct range range = data_range(rng, true);
+        int8_t *out = guard_place(rng, REGION_OUT, count);
+        float *in = guard_place(rng, REGION_IN, count * sizeof *in);
+        data_floats(rng, in, count, unit);
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count};
+        test.call = (struct call){
+            .signature = SIGNATURE_QUANTIZE,
+            .x = {(uintptr_t)out, (uintptr_t)in, count, low_half(rng, range.zero_point),
+                  low_half(rng, range.lo), low_half(rng, range.hi)},
+            .v0 = float_argument(rng, 1.0f / unit),
+        };
+        snprintf(test.text, sizeof test.text, "count=%zu scale=%g zero_point=%d lo=%d hi=%d", count,
+                 (double)unit, range.zero_point, range.lo, range.hi);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+void cases_dequantize(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step);
+        const float unit = unit_of(rng);
+        const struct range range = data_range(rng, true);
+        float *out = guard_place(rng, REGION_OUT, count * sizeof *out);
+        int8_t *in = guard_place(rng, REGION_IN, count);
+        rng_bytes(rng, in, count);
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
+        test.call = (struct call){
+            .signature = SIGNATURE_DEQUANTIZE,
+            .x = {(uintptr_t)out, (uintptr_t)in, count, low_half(rng, range.zero_point)},
+            .v0 = float_argument(rng, unit),
+        };
+        snprintf(test.text, sizeof test.text, "count=%zu scale=%g zero_point=%d", count,
+                 (double)unit, range.zero_point);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+static int32_t accumulator(struct rng *rng) {
+    static const int32_t special[] = {INT32_MIN, INT32_MAX, 16777217, -16777217, 33554435, 0, 1};
+    const uint32_t pick = rng_below(rng, 16);
+    if (pick < sizeof special / sizeof special[0])
+        return special[pick];
+    return pick < 12 ? rng_range(rng, -500, 500) : (int32_t)rng_next(rng);
+}
+
+// (4) and (5) on sums that are already there: pixels 0 to 3, channels as the counts.
+static void cases_acc(struct context *context, bool to_float) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const bool last = step == COUNTS * ROUNDS;
+        const size_t channels = count_of(step);
+        const size_t pixels = last ? 3 : rng_below(rng, 4);
+        const size_t total = pixels * channels;
+        const size_t out_size = total * (to_float ? sizeof(float) : sizeof(int8_t));
+        const struct range range = data_range(rng, false);
+        const int pattern = (int)rng_below(rng, DATA_PATTERNS);
+        void *out = guard_place(rng, REGION_OUT, out_size);
+        int32_t *in = guard_place(rng, REGION_IN, total * sizeof *in);
+        float *scale = guard_place(rng, REGION_MULTIPLIER, channels * sizeof *scale);
+        float *bias = guard_place(rng, REGION_BIAS_F32, channels * sizeof *bias);
+        for (size_t i = 0; i < total; i++)
+            in[i] = accumulator(rng);
+        data_multipliers(rng, pattern, scale, channels);
+        for (size_t i = 0; i < channels; i++)
+            bias[i] = rng_float(rng, -1000.0f, 1000.0f);
+        const bool has_bias = rng_below(rng, 4) != 0;
+        struct test_case test = {.out = out, .out_size = out_size};
+        test.call = (struct call){
+            .signature = to_float ? SIGNATURE_DEQUANTIZE_ACC : SIGNATURE_REQUANTIZE_ACC,
+            .x = {(uintptr_t)out, (uintptr_t)in, pixels, channels, (uintptr_t)scale},
+        };
+        if (to_float) {
+            test.call.x[5] = has_bias ? (uintptr_t)bias : 0;
+        } else {
+            test.call.x[5] = low_half(rng, range.zero_point);
+            test.call.x[6] = low_half(rng, range.lo);
+            test.call.x[7] = low_half(rng, range.hi);
+        }
+        snprintf(test.text, sizeof test.text, "pixels=%zu channels=%zu bias=%d pattern=%d", pixels,
+                 channels, has_bias, pattern);
+        finish(context, &test, last);
+    }
+}
+
+void cases_dequantize_acc(struct context *context) {
+    cases_acc(context, true);
+}
+
+void cases_requantize_acc(struct context *context) {
+    cases_acc(context, false);
+}
+
+void cases_pointwise(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step);
+        const struct range range = data_range(rng, false);
+        const int pattern = (int)rng_below(rng, DATA_PATTERNS);
+        float scales[2];
+        data_multipliers(rng, pattern, scales, 2);
+        int8_t *out = guard_place(rng, REGION_OUT, count);
+        int8_t *a = guard_place(rng, REGION_IN, count);
+        int8_t *b = guard_place(rng, REGION_RESIDUAL, count);
+        rng_bytes(rng, a, count);
+        rng_bytes(rng, b, count);
+        struct n8_pointwise_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_pointwise_args){
+            .out = out,
+            .a = a,
+            .b = strcmp(context->kernel->slot, "add_s8") == 0 ? b : NULL,
+            .count = count,
+            .a_scale = scales[0],
+            .b_scale = scales[1],
+            .slope = data_slope(rng),
+            .a_zero_point = rng_range(rng, -128, 127),
+            .b_zero_point = rng_range(rng, -128, 127),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count};
+        test.call = (struct call){.signature = SIGNATURE_POINTWISE, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
+                 (double)scales[0], (double)scales[1], (double)args->slope);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+void cases_pool(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t channels = count_of(step), taps = 1 + rng_below(rng, 9);
+        const size_t stride = channels + rng_below(rng, 9);
+        const struct range range = data_range(rng, false);
+        int8_t *out = guard_place(rng, REGION_OUT, channels);
+        int8_t *in = guard_place(rng, REGION_IN, taps * stride + N8_SLACK);
+        const int8_t **rows = guard_place(rng, REGION_ROWS, taps * sizeof *rows);
+        rng_bytes(rng, in, taps * stride + N8_SLACK);
+        for (size_t t = 0; t < taps; t++)
+            rows[t] = in + rng_below(rng, (uint32_t)taps) * stride;
+        struct n8_pool_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_pool_args){
+            .out = out,
+            .rows = rows,
+            .taps = taps,
+            .channels = channels,
+            .multiplier = rng_below(rng, 2) ? 0.5f : rng_float(rng, 0.01f, 2.0f),
+            .in_zero_point = rng_range(rng, -128, 127),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        struct test_case test = {.out = (uint8_t *)out, .out_size = channels};
+        test.call = (struct call){.signature = SIGNATURE_POOL, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "channels=%zu taps=%zu multiplier=%g", channels, taps,
+                 (double)args->multiplier);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+void cases_softmax(struct context *context) {
+    static const float spreads[] = {1.0f, 10.0f, 60.0f, 300.0f, 1e30f};
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step) + 1;
+        const float spread = spreads[rng_below(rng, 5)];
+        float *out = guard_place(rng, REGION_OUT, count * sizeof *out);
+        float *in = guard_place(rng, REGION_IN, count * sizeof *in);
+        for (size_t i = 0; i < count; i++)
+            in[i] = rng_float(rng, -spread, spread);
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
+        test.call = (struct call){
+            .signature = SIGNATURE_SOFTMAX,
+            .x = {(uintptr_t)out, (uintptr_t)in, count},
+        };
+        snprintf(test.text, sizeof test.text, "count=%zu spread=%g", count, (double)spread);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}

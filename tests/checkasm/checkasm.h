@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// checkasm: every kernel of kernels.inc against its twin, byte for byte. A row of another
+// instruction set is compared with the C row of its slot, the C row with a naive scalar
+// implementation of the contract in kernel.h.
+#ifndef N8_CHECKASM_H
+#define N8_CHECKASM_H
+
+#include "call.h"
+#include "kernel.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct context;
+
+// One row of kernels.inc.
+struct kernel {
+    const char *slot;
+    const char *isa;
+    any_fn *run;
+    any_fn *reference;
+    void (*cases)(struct context *context);
+};
+
+// Memory between two inaccessible pages each.
+enum region {
+    REGION_OUT,
+    REGION_IN,
+    REGION_WEIGHTS,
+    REGION_ROWS,
+    REGION_BIAS,
+    REGION_MULTIPLIER,
+    REGION_BIAS_F32,
+    REGION_SLOPE,
+    REGION_RESIDUAL,
+    REGION_ARGS,
+    REGION_COUNT,
+};
+
+struct rng {
+    uint64_t state;
+};
+
+// What is being checked, and what came of it.
+struct context {
+    const struct kernel *kernel;
+    struct rng rng;
+    unsigned long cases, failures;
+    bool quiet; // selftest: failures are wanted, not printed
+};
+
+// One call with the place of its output: `out_size` bytes, gaps included.
+struct test_case {
+    struct call call;
+    uint8_t *out;
+    size_t out_size;
+    char text[200]; // the sizes, for messages
+};
+
+// rng.c
+uint64_t rng_next(struct rng *rng);
+uint32_t rng_below(struct rng *rng, uint32_t bound);
+int32_t rng_range(struct rng *rng, int32_t low, int32_t high); // both included
+float rng_float(struct rng *rng, float low, float high);
+void rng_bytes(struct rng *rng, void *out, size_t size);
+
+// guard.c. A placed buffer ends at the guard page behind it or, every fourth time, starts
+// at the one before it.
+void guard_init(void);
+void *guard_place(struct rng *rng, enum region region, size_t size);
+bool guard_contains(const void *address); // is it one of the guard pages?
+const uint8_t *guard_begin(enum region region);
+const uint8_t *guard_end(enum region region);
+
+// data.c: the values that the checks are about.
+struct range {
+    int32_t zero_point, lo, hi;
+};
+enum { DATA_PATTERNS = 6 };
+enum { DATA_TIES = 5 }; // a pattern with small sums, for multipliers that give x.5
+struct range data_range(struct rng *rng, bool inside);
+void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int8_t *weights,
+                   size_t weights_size);
+void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach);
+void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
+void data_floats(struct rng *rng, float *out, size_t count, float unit);
+float data_slope(struct rng *rng);
+
+// check.c. The latter two do nothing once a case has failed: there is no escape from a thread.
+void check_case(struct context *context, struct test_case *test);
+void check_under_fire(struct context *context, struct test_case *test);
+void check_in_threads(struct context *context, struct test_case *test);
+void check_signals_init(void);
+
+// Set by the timer, for the kernel of the selftest that waits for it.
+extern volatile unsigned long check_ticks;
+
+// All cases of one signature; the last is a large one, under fire and in threads.
+void cases_quantize(struct context *context);
+void cases_dequantize(struct context *context);
+void cases_dequantize_acc(struct context *context);
+void cases_requantize_acc(struct context *context);
+void cases_igemm(struct context *context);
+void cases_depthwise(struct context *context);
+void cases_pointwise(struct context *context);
+void cases_pool(struct context *context);
+void cases_softmax(struct context *context);
+
+// selftest.c: whether every misbehaving kernel was caught and no other.
+bool selftest(uint64_t seed);
+
+// naive.c: one for each slot.
+#define N8_NAIVE(slot, type) type naive_##slot;
+N8_SLOTS(N8_NAIVE)
+#undef N8_NAIVE
+
+#endif // N8_CHECKASM_H

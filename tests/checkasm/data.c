@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkasm.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+struct range data_range(struct rng *rng, bool inside) {
+    static const struct range common[] = {
+        {0, -127, 127},    // symmetric
+        {-128, -128, 127}, // unsigned
+        {3, -128, 127},    // asymmetric
+        {-128, -128, 20},  // unsigned with ReLU6
+        {5, 5, 127},       // asymmetric with ReLU
+        {127, -128, 127},  {0, 0, 0},
+    };
+    const uint32_t pick = rng_below(rng, 10);
+    if (pick < sizeof common / sizeof common[0])
+        return common[pick];
+    struct range range;
+    range.lo = rng_range(rng, -128, 127);
+    range.hi = rng_range(rng, range.lo, 127);
+    range.zero_point = inside ? rng_range(rng, range.lo, range.hi) : rng_range(rng, -128, 127);
+    return range;
+}
+
+// Patterns: 0 noise; 1, 2 the largest sums of both signs; 3 alternating signs; 4 extremes in
+// random order; 5 small sums.
+void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int8_t *weights,
+                   size_t weights_size) {
+    rng_bytes(rng, in, in_size);
+    rng_bytes(rng, weights, weights_size);
+    for (size_t i = 0; i < in_size; i++) {
+        switch (pattern) {
+        case 1:
+            in[i] = -128;
+            break;
+        case 2:
+            in[i] = 127;
+            break;
+        case 3:
+            in[i] = i % 2 ? 127 : -128;
+            break;
+        case 4:
+            in[i] = in[i] < 0 ? -128 : 127;
+            break;
+        case DATA_TIES:
+            in[i] = (int8_t)(in[i] % 4);
+            break;
+        default:
+            break;
+        }
+    }
+    for (size_t i = 0; i < weights_size; i++) {
+        switch (pattern) {
+        case 1:
+            weights[i] = 127;
+            break;
+        case 2:
+            weights[i] = -127;
+            break;
+        case 3:
+            weights[i] = i % 2 ? -127 : 127;
+            break;
+        case 4:
+            weights[i] = weights[i] < 0 ? -127 : 127;
+            break;
+        case DATA_TIES:
+            weights[i] = (int8_t)(weights[i] % 2);
+            break;
+        default:
+            weights[i] = weights[i] == -128 ? -127 : weights[i];
+            break;
+        }
+    }
+}
+
+// `reach`: the largest |sum| without the bias; with it int32 still holds (12).
+void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach) {
+    const int32_t limit = (int32_t)(INT32_MAX - reach);
+    for (size_t i = 0; i < count; i++) {
+        if (pattern == DATA_TIES)
+            bias[i] = rng_range(rng, -400, 400);
+        else if (rng_below(rng, 4) == 0)
+            bias[i] = rng_below(rng, 2) ? limit : -limit;
+        else
+            bias[i] = rng_range(rng, -100000, 100000);
+    }
+}
+
+void data_multipliers(struct rng *rng, int pattern, float *out, size_t count) {
+    static const float ties[] = {0.5f, 0.25f, 1.5f, 1.0f};
+    static const float extremes[] = {1e-30f, 3e38f, 1.0f, 1e30f, 1e-12f};
+    for (size_t i = 0; i < count; i++) {
+        if (pattern == DATA_TIES)
+            out[i] = ties[rng_below(rng, 4)];
+        else if (rng_below(rng, 16) == 0)
+            out[i] = extremes[rng_below(rng, 5)];
+        else
+            out[i] = ldexpf(rng_float(rng, 1.0f, 2.0f), rng_range(rng, -20, -6));
+    }
+}
+
+void data_floats(struct rng *rng, float *out, size_t count, float unit) {
+    static const float special[] = {
+        NAN,    -NAN,    INFINITY, -INFINITY, 0.0f,          -0.0f, FLT_MIN, -FLT_MIN,
+        1e-45f, -1e-45f, FLT_MAX,  -FLT_MAX,  2147483648.0f, 1e10f, -1e10f,
+    };
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        switch (rng_below(rng, 8)) {
+        case 0:
+            out[i] = special[rng_below(rng, sizeof special / sizeof special[0])];
+            break;
+        case 1:
+            bits = (uint32_t)rng_next(rng);
+            memcpy(&out[i], &bits, sizeof bits);
+            break;
+        case 2:
+        case 3:
+        case 4:
+            out[i] = ((float)rng_range(rng, -300, 300) + 0.5f) * unit;
+            break;
+        default:
+            out[i] = rng_float(rng, -200.0f, 200.0f) * unit;
+            break;
+        }
+    }
+}
+
+float data_slope(struct rng *rng) {
+    static const float slopes[] = {0.0f, 1.0f, 0.5f, 0.01f, -1.0f, 1e30f};
+    const uint32_t pick = rng_below(rng, 8);
+    return pick < 6 ? slopes[pick] : rng_float(rng, -2.0f, 2.0f);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkasm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CASES_n8_quantize_fn       cases_quantize
+#define CASES_n8_dequantize_fn     cases_dequantize
+#define CASES_n8_dequantize_acc_fn cases_dequantize_acc
+#define CASES_n8_requantize_acc_fn cases_requantize_acc
+#define CASES_n8_igemm_fn          cases_igemm
+#define CASES_n8_depthwise_fn      cases_depthwise
+#define CASES_n8_pointwise_fn      cases_pointwise
+#define CASES_n8_pool_fn           cases_pool
+#define CASES_n8_softmax_fn        cases_softmax
+
+// What a slot needs to be checked; `naive` is the reference of its C row.
+struct slot {
+    any_fn *naive, *twin;
+    void (*cases)(struct context *context);
+};
+
+enum slot_number {
+#define N8_NUMBER(slot, type) SLOT_##slot,
+    N8_SLOTS(N8_NUMBER)
+#undef N8_NUMBER
+};
+
+static const struct slot slots[] = {
+#define N8_SLOT(slot, type) {(any_fn *)naive_##slot, (any_fn *)n8_##slot##_c, CASES_##type},
+    N8_SLOTS(N8_SLOT)
+#undef N8_SLOT
+};
+
+struct row {
+    enum slot_number slot;
+    const char *slot_name, *isa;
+    any_fn *run;
+};
+
+static const struct row rows[] = {
+#define N8_KERNEL(slot, isa) {SLOT_##slot, #slot, #isa, (any_fn *)n8_##slot##_##isa},
+#include "kernels.inc"
+#undef N8_KERNEL
+};
+
+// Cases of a kernel depend on the seed and on its slot, not on what ran before.
+static uint64_t seed_of(uint64_t seed, const char *name) {
+    for (; *name != '\0'; name++)
+        seed = (seed ^ (uint8_t)*name) * 0x100000001b3u;
+    return seed;
+}
+
+static bool wanted(const struct row *row, const char *name) {
+    char symbol[80];
+    snprintf(symbol, sizeof symbol, "%s_%s", row->slot_name, row->isa);
+    return !name || strcmp(name, symbol) == 0 || strcmp(name, row->slot_name) == 0;
+}
+
+static int check_rows(const char *program, uint64_t seed, const char *name) {
+    unsigned long kernels = 0, assembly = 0, cases = 0, failures = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row *row = &rows[i];
+        if (!wanted(row, name))
+            continue;
+        const bool is_c = strcmp(row->isa, "c") == 0;
+        const struct slot *slot = &slots[row->slot];
+        const struct kernel kernel = {row->slot_name, row->isa, row->run,
+                                      is_c ? slot->naive : slot->twin, slot->cases};
+        struct context context = {.kernel = &kernel, .rng = {seed_of(seed, row->slot_name)}};
+        kernel.cases(&context);
+        kernels++;
+        assembly += !is_c;
+        cases += context.cases;
+        failures += context.failures;
+        if (context.failures > 0)
+            printf("  %lu of %lu cases failed; again: %s --seed %llu --kernel %s_%s\n",
+                   context.failures, context.cases, program, (unsigned long long)seed,
+                   row->slot_name, row->isa);
+    }
+    if (kernels == 0) {
+        fprintf(stderr, "checkasm: no kernel is called %s\n", name);
+        return 2;
+    }
+    if (assembly == 0)
+        printf("checkasm: C kernels only, compared with a naive implementation\n");
+    printf("checkasm: %lu kernels (%lu in assembly), %lu cases, %lu failed\n", kernels, assembly,
+           cases, failures);
+    return failures > 0;
+}
+
+int main(int count, char **arguments) {
+    uint64_t seed = (uint64_t)time(NULL);
+    const char *name = NULL;
+    bool only_selftest = false;
+    for (int i = 1; i < count; i++) {
+        char *end = "";
+        if (strcmp(arguments[i], "--selftest") == 0) {
+            only_selftest = true;
+        } else if (strcmp(arguments[i], "--seed") == 0 && i + 1 < count) {
+            seed = strtoull(arguments[++i], &end, 0);
+        } else if (strcmp(arguments[i], "--kernel") == 0 && i + 1 < count) {
+            name = arguments[++i];
+        } else {
+            end = "?";
+        }
+        if (*end != '\0') {
+            fprintf(stderr, "usage: checkasm [--selftest] [--seed N] [--kernel NAME]\n");
+            return 2;
+        }
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    guard_init();
+    check_signals_init();
+    printf("checkasm: seed %llu\n", (unsigned long long)seed);
+    if (!selftest(seed))
+        return 1;
+    return only_selftest ? 0 : check_rows(arguments[0], seed, name);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The contract of kernel.h, one value at a time and nothing clever.
+#include "checkasm.h"
+
+#include <math.h>
+#include <string.h>
+
+static int8_t round_s8(float v, int32_t zero_point, int32_t lo, int32_t hi) {
+    const double rounded = isnan(v) ? 0.0 : (double)rintf(v);
+    const double moved = rounded + (double)zero_point;
+    return (int8_t)fmin(fmax(moved, (double)lo), (double)hi);
+}
+
+static float leaky(float v, const float *slope) {
+    return slope && v < 0.0f ? v * *slope : v;
+}
+
+void naive_quantize_f32_s8(int8_t *out, const float *in, size_t count, float inverse,
+                           int32_t zero_point, int32_t lo, int32_t hi) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = round_s8(in[i] * inverse, zero_point, lo, hi);
+}
+
+void naive_dequantize_s8_f32(float *out, const int8_t *in, size_t count, float scale,
+                             int32_t zero_point) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = scale * (float)((int32_t)in[i] - zero_point);
+}
+
+void naive_dequantize_s32_f32(float *out, const int32_t *in, size_t pixels, size_t channels,
+                              const float *scale, const float *bias) {
+    for (size_t i = 0; i < pixels * channels; i++) {
+        const float product = (float)in[i] * scale[i % channels];
+        out[i] = product + (bias ? bias[i % channels] : 0.0f);
+    }
+}
+
+void naive_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
+                             const float *multiplier, int32_t zero_point, int32_t lo, int32_t hi) {
+    for (size_t i = 0; i < pixels * channels; i++)
+        out[i] = round_s8((float)in[i] * multiplier[i % channels], zero_point, lo, hi);
+}
+
+static int32_t igemm_sum(const struct n8_igemm_args *args, size_t p, size_t n) {
+    int64_t sum = args->bias[n];
+    for (size_t t = 0; t < args->taps; t++) {
+        const int8_t *row = args->rows[(p / 4 * args->taps + t) * 4 + p % 4];
+        for (size_t k = 0; k < args->depth; k++) {
+            const size_t block = (n / 4 * args->taps + t) * (args->depth / 16) + k / 16;
+            sum += row[k] * args->weights[(block * 4 + n % 4) * 16 + k % 16];
+        }
+    }
+    return (int32_t)sum;
+}
+
+enum igemm_kind { TO_S32, TO_F32, TO_S8, TO_S8_ADD };
+
+static void igemm(const struct n8_igemm_args *args, enum igemm_kind kind) {
+    for (size_t p = 0; p < args->pixels; p++) {
+        char *row = (char *)args->out + (ptrdiff_t)p * args->out_stride;
+        for (size_t n = 0; n < args->channels; n++) {
+            const int32_t sum = igemm_sum(args, p, n);
+            if (kind == TO_S32) {
+                memcpy(row + n * sizeof sum, &sum, sizeof sum);
+                continue;
+            }
+            float v = (float)sum * args->multiplier[n];
+            if (kind == TO_F32) {
+                v = v + args->bias_f32[n];
+                memcpy(row + n * sizeof v, &v, sizeof v);
+                continue;
+            }
+            if (kind == TO_S8_ADD) {
+                const int8_t r =
+                    args->residual[(ptrdiff_t)p * args->residual_stride + (ptrdiff_t)n];
+                v = v + (float)(r - args->residual_zero_point) * args->residual_scale;
+            }
+            v = leaky(v, args->slope ? args->slope + n : NULL);
+            row[n] = (char)round_s8(v, args->zero_point, args->lo, args->hi);
+        }
+    }
+}
+
+void naive_igemm_s8_s32(const struct n8_igemm_args *args) {
+    igemm(args, TO_S32);
+}
+
+void naive_igemm_s8_f32(const struct n8_igemm_args *args) {
+    igemm(args, TO_F32);
+}
+
+void naive_igemm_s8_s8(const struct n8_igemm_args *args) {
+    igemm(args, TO_S8);
+}
+
+void naive_igemm_s8_s8_add(const struct n8_igemm_args *args) {
+    igemm(args, TO_S8_ADD);
+}
+
+static void depthwise(const struct n8_depthwise_args *args, int32_t height, int32_t width) {
+    for (size_t p = 0; p < args->pixels; p++) {
+        for (size_t c = 0; c < args->channels; c++) {
+            int64_t sum = args->bias[c];
+            for (int32_t y = 0; y < height; y++) {
+                for (int32_t x = 0; x < width; x++) {
+                    const size_t tap = (c / 8 * (size_t)height + (size_t)y) * (size_t)width;
+                    const int8_t w = args->weights[(tap + (size_t)x) * 8 + c % 8];
+                    const ptrdiff_t at = (ptrdiff_t)p * args->step + x * args->tap_stride;
+                    sum += w * args->rows[y][at + (ptrdiff_t)c];
+                }
+            }
+            const float v = (float)(int32_t)sum * args->multiplier[c];
+            args->out[(ptrdiff_t)p * args->out_stride + (ptrdiff_t)c] =
+                round_s8(leaky(v, args->slope ? args->slope + c : NULL), args->zero_point, args->lo,
+                         args->hi);
+        }
+    }
+}
+
+void naive_depthwise_s8(const struct n8_depthwise_args *args) {
+    depthwise(args, args->kernel_height, args->kernel_width);
+}
+
+void naive_depthwise3x3s1_s8(const struct n8_depthwise_args *args) {
+    depthwise(args, 3, 3);
+}
+
+void naive_depthwise3x3s2_s8(const struct n8_depthwise_args *args) {
+    depthwise(args, 3, 3);
+}
+
+void naive_requantize_s8(const struct n8_pointwise_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        const float v = (float)(args->a[i] - args->a_zero_point) * args->a_scale;
+        args->out[i] = round_s8(leaky(v, &args->slope), args->zero_point, args->lo, args->hi);
+    }
+}
+
+void naive_add_s8(const struct n8_pointwise_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        const float a = (float)(args->a[i] - args->a_zero_point) * args->a_scale;
+        const float b = (float)(args->b[i] - args->b_zero_point) * args->b_scale;
+        args->out[i] = round_s8(leaky(a + b, &args->slope), args->zero_point, args->lo, args->hi);
+    }
+}
+
+void naive_maxpool_s8(const struct n8_pool_args *args) {
+    for (size_t c = 0; c < args->channels; c++) {
+        int32_t best = -128;
+        for (size_t t = 0; t < args->taps; t++)
+            best = args->rows[t][c] > best ? args->rows[t][c] : best;
+        best = best < args->lo ? args->lo : best;
+        args->out[c] = (int8_t)(best > args->hi ? args->hi : best);
+    }
+}
+
+void naive_avgpool_s8(const struct n8_pool_args *args) {
+    for (size_t c = 0; c < args->channels; c++) {
+        int32_t sum = 0;
+        for (size_t t = 0; t < args->taps; t++)
+            sum += args->rows[t][c] - args->in_zero_point;
+        args->out[c] =
+            round_s8((float)sum * args->multiplier, args->zero_point, args->lo, args->hi);
+    }
+}
+
+static double exp_of(double d) {
+    if (d < -104.0)
+        return 0.0;
+    const double k = rint(d * 1.4426950408889634);
+    const double first = d - k * 0.69314718036912382;
+    const double r = first - k * 1.9082149292705877e-10;
+    double factorial = 6227020800.0; // 13!
+    double p = 1.0 / factorial;
+    for (int j = 12; j >= 0; j--) {
+        factorial /= j + 1;
+        p = p * r + 1.0 / factorial;
+    }
+    return ldexp(p, (int)k);
+}
+
+void naive_softmax_f32(float *out, const float *in, size_t count) {
+    double largest = -INFINITY;
+    for (size_t i = 0; i < count; i++)
+        largest = (double)in[i] > largest ? (double)in[i] : largest;
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++)
+        sum += exp_of((double)in[i] - largest);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)(exp_of((double)in[i] - largest) / sum);
+}
