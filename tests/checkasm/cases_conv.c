@@ -104,18 +104,20 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     return test;
 }
 
+// Every combination of tails comes with several draws of everything else.
 void cases_igemm(struct context *context) {
-    static const size_t taps[] = {1, 2, 9};
-    for (size_t pixels = 1; pixels <= 2 * N8_MR + 1; pixels++) {
-        for (size_t channels = 1; channels <= 2 * N8_NR + 1; channels++) {
-            for (size_t t = 0; t < sizeof taps / sizeof taps[0]; t++) {
-                for (size_t depth = 16; depth <= 64; depth += 16) {
-                    const struct igemm_size size = {pixels, channels, taps[t], depth};
-                    struct test_case test = igemm_case(context, size);
-                    check_case(context, &test);
-                }
-            }
-        }
+    enum { ROUNDS = 4, PIXELS = 2 * N8_MR + 1, CHANNELS = 2 * N8_NR + 1, TAPS = 3, DEPTHS = 4 };
+    static const size_t taps[TAPS] = {1, 2, 9};
+    static const size_t depths[DEPTHS] = {16, 32, 48, 64};
+    for (size_t step = 0; step < ROUNDS * PIXELS * CHANNELS * TAPS * DEPTHS; step++) {
+        const struct igemm_size size = {
+            .pixels = 1 + step % PIXELS,
+            .channels = 1 + step / PIXELS % CHANNELS,
+            .taps = taps[step / (PIXELS * CHANNELS) % TAPS],
+            .depth = depths[step / (PIXELS * CHANNELS * TAPS) % DEPTHS],
+        };
+        struct test_case test = igemm_case(context, size);
+        check_case(context, &test);
     }
     const struct igemm_size large = {37, 42, 9, 80};
     struct test_case test = igemm_case(context, large);
@@ -182,7 +184,7 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
 }
 
 void cases_depthwise(struct context *context) {
-    enum { ROUNDS = 6 };
+    enum { ROUNDS = 12 };
     struct rng *rng = &context->rng;
     const char *slot = context->kernel->slot;
     const bool any = strcmp(slot, "depthwise_s8") == 0;
