@@ -94,8 +94,7 @@ N8_API const char *n8_status_string(enum n8_status status);
 // Checks a model file in memory, plans it and packs its weights. Nothing of `bytes` is
 // needed afterwards. `options` may be NULL. Any byte of `bytes` may be hostile.
 N8_API enum n8_status n8_model_open(const void *bytes, size_t size,
-                                    const struct n8_model_options *options,
-                                    struct n8_model **out);
+                                    const struct n8_model_options *options, struct n8_model **out);
 
 // Ends a model; its sessions must have ended before. NULL is allowed.
 N8_API void n8_model_close(struct n8_model *model);
@@ -135,8 +134,7 @@ N8_API enum n8_status n8_dequantize_s8_f32(float *out, const int8_t *in, size_t 
 
 // (4): out[p][c] = in[p][c] * scale[c] + bias[c], two roundings. `bias` may be NULL.
 N8_API enum n8_status n8_dequantize_s32_f32(float *out, const int32_t *in, size_t pixels,
-                                            size_t channels, const float *scale,
-                                            const float *bias);
+                                            size_t channels, const float *scale, const float *bias);
 
 // (5): out[p][c] = clamp(rne(in[p][c] * multiplier[c]) + zero_point, lo, hi).
 N8_API enum n8_status n8_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixels,

@@ -17,84 +17,84 @@
 enum n8_format {
     N8_FORMAT_VERSION = 1,
     N8_FORMAT_ALIGN_DATA = 64,
-    N8_FORMAT_MAX_COUNT = 16384,  // of tensors, of ops, of links
-    N8_FORMAT_MAX_DIM = 1 << 20,  // of one tensor dimension
-    N8_FORMAT_MAX_NAME = 1023,    // bytes of a name without its NUL
+    N8_FORMAT_MAX_COUNT = 16384, // of tensors, of ops, of links
+    N8_FORMAT_MAX_DIM = 1 << 20, // of one tensor dimension
+    N8_FORMAT_MAX_NAME = 1023,   // bytes of a name without its NUL
 };
 
 enum n8_op {
-    N8_OP_QUANTIZE = 1,      // f32 -> s8, (2)
-    N8_OP_DEQUANTIZE = 2,    // s8 -> f32, (1)
-    N8_OP_CONV2D = 3,        // s8 [, s8 residual] -> s8 (5)(6) or f32 (4)
-    N8_OP_ADD = 4,           // s8, s8 -> s8, (6)
-    N8_OP_REQUANTIZE = 5,    // s8 -> s8 with another scale, or a lone activation
-    N8_OP_MAX_POOL = 6,      // s8 -> s8, (9)
-    N8_OP_AVERAGE_POOL = 7,  // s8 -> s8, (9)
-    N8_OP_CONCAT = 8,        // s8, s8, ... -> s8, moves bytes
-    N8_OP_RESHAPE = 9,       // s8 -> s8, moves bytes; N C H W order is kept
-    N8_OP_SOFTMAX = 10,      // f32 -> f32 over C
+    N8_OP_QUANTIZE = 1,     // f32 -> s8, (2)
+    N8_OP_DEQUANTIZE = 2,   // s8 -> f32, (1)
+    N8_OP_CONV2D = 3,       // s8 [, s8 residual] -> s8 (5)(6) or f32 (4)
+    N8_OP_ADD = 4,          // s8, s8 -> s8, (6)
+    N8_OP_REQUANTIZE = 5,   // s8 -> s8 with another scale, or a lone activation
+    N8_OP_MAX_POOL = 6,     // s8 -> s8, (9)
+    N8_OP_AVERAGE_POOL = 7, // s8 -> s8, (9)
+    N8_OP_CONCAT = 8,       // s8, s8, ... -> s8, moves bytes
+    N8_OP_RESHAPE = 9,      // s8 -> s8, moves bytes; N C H W order is kept
+    N8_OP_SOFTMAX = 10,     // f32 -> f32 over C
 };
 
 enum n8_op_flags {
-    N8_OP_COUNT_PAD = 1,     // average pool: padding counts as taps
+    N8_OP_COUNT_PAD = 1, // average pool: padding counts as taps
 };
 
 struct n8_file_header {
-    uint8_t magic[8];           // 89 'N' '8' 0d 0a 1a 0a 00
-    uint32_t version;           // N8_FORMAT_VERSION
-    uint32_t checksum;          // CRC-32 (IEEE 802.3) of all bytes behind this field
+    uint8_t magic[8];  // 89 'N' '8' 0d 0a 1a 0a 00
+    uint32_t version;  // N8_FORMAT_VERSION
+    uint32_t checksum; // CRC-32 (IEEE 802.3) of all bytes behind this field
     uint64_t file_size;
-    uint8_t source_digest[32];  // SHA-256 of the ONNX file
+    uint8_t source_digest[32]; // SHA-256 of the ONNX file
     uint32_t tensor_count;
     uint32_t op_count;
     uint32_t link_count;
-    uint32_t input_count;       // links[0 .. input_count) are the graph's inputs,
-    uint32_t output_count;      // the output_count links behind them its outputs
+    uint32_t input_count;  // links[0 .. input_count) are the graph's inputs,
+    uint32_t output_count; // the output_count links behind them its outputs
     uint32_t strings_size;
-    uint64_t tensors;           // offset of n8_file_tensor[tensor_count]
-    uint64_t ops;               // offset of n8_file_op[op_count], in order of execution
-    uint64_t links;             // offset of uint32_t[link_count]: tensor numbers
-    uint64_t strings;           // offset of NUL-terminated UTF-8 names
-    uint64_t data;              // offset of the arrays
+    uint64_t tensors; // offset of n8_file_tensor[tensor_count]
+    uint64_t ops;     // offset of n8_file_op[op_count], in order of execution
+    uint64_t links;   // offset of uint32_t[link_count]: tensor numbers
+    uint64_t strings; // offset of NUL-terminated UTF-8 names
+    uint64_t data;    // offset of the arrays
     uint64_t data_size;
 };
 
 struct n8_file_tensor {
-    uint32_t name;              // offset in strings
-    uint32_t type;              // enum n8_type: S8 or F32
-    uint32_t rank;              // 1..4 in the ONNX network
-    int32_t dims[4];            // N C H W; behind `rank` they are 1
-    float scale;                // (1); 1 for F32
+    uint32_t name;   // offset in strings
+    uint32_t type;   // enum n8_type: S8 or F32
+    uint32_t rank;   // 1..4 in the ONNX network
+    int32_t dims[4]; // N C H W; behind `rank` they are 1
+    float scale;     // (1); 1 for F32
     int32_t zero_point;
-    int32_t lo, hi;             // range of q: [-127, 127] or [-128, 127]
+    int32_t lo, hi; // range of q: [-127, 127] or [-128, 127]
     uint32_t reserved;
 };
 
 struct n8_file_op {
-    uint32_t kind;              // enum n8_op
-    uint32_t name;              // offset in strings
-    uint32_t inputs;            // first link
+    uint32_t kind;   // enum n8_op
+    uint32_t name;   // offset in strings
+    uint32_t inputs; // first link
     uint32_t input_count;
-    uint32_t output;            // tensor number
-    uint32_t flags;             // enum n8_op_flags
-    int32_t kernel[2];          // height, width: conv2d, pools
+    uint32_t output;   // tensor number
+    uint32_t flags;    // enum n8_op_flags
+    int32_t kernel[2]; // height, width: conv2d, pools
     int32_t stride[2];
     int32_t dilation[2];
-    int32_t pad[2];             // top, left; the far ends follow from the output's size
-    int32_t pad_end[2];         // bottom, right; average pool with N8_OP_COUNT_PAD needs them
+    int32_t pad[2];     // top, left; the far ends follow from the output's size
+    int32_t pad_end[2]; // bottom, right; average pool with N8_OP_COUNT_PAD needs them
     int32_t groups;
-    int32_t axis;               // concat: 1 C, 2 H, 3 W
-    int32_t lo, hi;             // clamp of the result (the activation is in here)
-    float scale;                // requantize, add: A = scale_a / scale_out
-    float residual_scale;       // conv2d with residual, add: R = scale_r / scale_out
-    float slope;                // requantize, add: leaky slope, 1 for none
-    uint32_t int16_depth;       // proof (11): products that may be summed in int16, >= 2
-    uint64_t weights;           // conv2d: int8 [O][kh][kw][I / groups]
-    uint64_t bias;              // conv2d: int32 [O], B of (5) or -zp * sum(w) of (4)
-    uint64_t multiplier;        // conv2d: float [O], M of (5) or S of (4)
-    uint64_t bias_f32;          // conv2d to F32: float [O]; 0 otherwise
-    uint64_t slopes;            // conv2d with a leaky activation: float [O]; 0 otherwise
-    uint64_t acc_bound;         // proof (12): max over n of sum|w| * 128 + |B|, < 2^31
+    int32_t axis;         // concat: 1 C, 2 H, 3 W
+    int32_t lo, hi;       // clamp of the result (the activation is in here)
+    float scale;          // requantize, add: A = scale_a / scale_out
+    float residual_scale; // conv2d with residual, add: R = scale_r / scale_out
+    float slope;          // requantize, add: leaky slope, 1 for none
+    uint32_t int16_depth; // proof (11): products that may be summed in int16, >= 2
+    uint64_t weights;     // conv2d: int8 [O][kh][kw][I / groups]
+    uint64_t bias;        // conv2d: int32 [O], B of (5) or -zp * sum(w) of (4)
+    uint64_t multiplier;  // conv2d: float [O], M of (5) or S of (4)
+    uint64_t bias_f32;    // conv2d to F32: float [O]; 0 otherwise
+    uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
+    uint64_t acc_bound;   // proof (12): max over n of sum|w| * 128 + |B|, < 2^31
 };
 
 #endif // NEON8_FORMAT_H
