@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Oracle == library, byte for byte, on random networks."""
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_program import differing_bytes, random_inputs, random_program
+
+from neon8.compile import writer
+from neon8.compile.program import Conv2d, Pool
+from neon8.quantize import oracle
+from neon8.runtime import Model
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def run_library(program, inputs, *, isa, threads=1):
+    with Model.from_bytes(writer.dumps(program), isa=isa) as model:
+        return model.session(threads).run(inputs)
+
+
+@pytest.mark.parametrize("isa", ["c", "auto"])
+@settings(max_examples=600)
+@given(seed=SEEDS, threads=st.sampled_from([1, 1, 1, 2, 3]))
+def test_library_equals_oracle(isa, seed, threads):
+    program = random_program(seed)
+    inputs = random_inputs(program, seed)
+    expected = oracle.run(program, inputs)
+    result = run_library(program, inputs, isa=isa, threads=threads)
+    assert differing_bytes(result, expected) == {}
+
+
+def test_comparison_notices_one_level():
+    """A bias that is off by what moves the result by one level is found."""
+    noticed = 0
+    for seed in range(40):
+        program = random_program(seed)
+        ops = list(program.ops)
+        for at, op in enumerate(ops):
+            if isinstance(op, Conv2d):
+                bias = np.where(np.abs(op.bias) < 2**30, op.bias // 2 + 99, op.bias)
+                ops[at] = dataclasses.replace(op, bias=bias.astype(np.int32))
+        wrong = dataclasses.replace(program, ops=tuple(ops))
+        inputs = random_inputs(program, seed)
+        result = run_library(wrong, inputs, isa=None)
+        noticed += differing_bytes(result, oracle.run(program, inputs)) != {}
+    assert noticed > 10
+
+
+def test_generator_reaches_everything():
+    """What the networks are made of, over the seeds that a run surely sees."""
+    seen = Counter()
+    for seed in range(300):
+        program = random_program(seed)
+        with Model.from_bytes(writer.dumps(program)) as model:
+            seen.update(step.operation for step in model.steps)
+            seen.update(step.kernel.rpartition("_")[0] for step in model.steps)
+        for op in program.ops:
+            if isinstance(op, Conv2d):
+                source = program.tensors[op.inputs[0]]
+                seen["grouped"] += 1 < op.groups < source.shape[1]
+                seen["slopes"] += op.slopes is not None
+                seen["dilated"] += max(op.dilations) > 1
+                seen["batch"] += source.shape[0] > 1
+                seen["odd channels"] += source.shape[1] % 8 != 0
+            if isinstance(op, Pool):
+                seen["count_pad"] += op.count_pad
+        seen.update(tensor.zero_point for tensor in program.tensors.values())
+    for what in (
+        *("quantize", "dequantize", "conv2d", "add", "requantize", "max_pool"),
+        *("average_pool", "concat", "reshape", "softmax"),
+        *("n8_igemm_s8_s8", "n8_igemm_s8_f32", "n8_igemm_s8_s8_add"),
+        *("n8_depthwise_s8", "n8_depthwise3x3s1_s8", "n8_depthwise3x3s2_s8"),
+        *("grouped", "slopes", "dilated", "batch", "odd channels", "count_pad"),
+        *(-128, -1, 0, 1, 127),
+    ):
+        assert seen[what] >= 5, what
+
+
+def test_results_vary():
+    """Not all is saturated: a comparison of constants would prove nothing."""
+    varied = 0
+    for seed in range(100):
+        program = random_program(seed)
+        result = oracle.run(program, random_inputs(program, seed))
+        varied += any(np.unique(array).size > 4 for array in result.values())
+    assert varied > 60

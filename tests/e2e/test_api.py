@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model and Session: what they say, and what they refuse."""
+
+import struct
+import threading
+import zlib
+
+import numpy as np
+import pytest
+from random_program import differing_bytes, random_inputs, random_program
+
+from neon8.compile import writer
+from neon8.compile.program import Conv2d
+from neon8.errors import DataError, ModelError, SetupError
+from neon8.quantize import oracle
+from neon8.runtime import Model, library
+
+SEED = 1
+
+
+@pytest.fixture(scope="module")
+def program():
+    """The first random program with a convolution, a float and an int8 input."""
+    for seed in range(1000):
+        chosen = random_program(seed)
+        dtypes = {chosen.tensors[name].dtype for name in chosen.inputs}
+        convolves = any(isinstance(op, Conv2d) for op in chosen.ops)
+        if convolves and dtypes == {"float32", "int8"}:
+            return chosen
+    raise AssertionError("no such program")
+
+
+@pytest.fixture(scope="module")
+def content(program):
+    return writer.dumps(program)
+
+
+@pytest.fixture
+def model(content):
+    with Model.from_bytes(content, source="net.n8") as opened:
+        yield opened
+
+
+@pytest.fixture
+def inputs(program):
+    return random_inputs(program, SEED)
+
+
+def test_describes_inputs_and_outputs(program, model):
+    for infos, names in (
+        (model.inputs, program.inputs),
+        (model.outputs, program.outputs),
+    ):
+        assert tuple(infos) == names
+        for name, info in infos.items():
+            tensor = program.tensors[name]
+            assert info.shape == tensor.shape[: tensor.rank]
+            assert info.dtype == tensor.dtype
+            assert info.scale == tensor.scale
+            assert info.zero_point == tensor.zero_point
+
+
+def test_describes_steps(program, model):
+    steps = model.steps
+    assert [step.name for step in steps] == [op.name for op in program.ops]
+    assert all(step.kernel for step in steps)
+    assert any(step.macs > 0 for step in steps if step.operation == "conv2d")
+
+
+def test_opens_a_file(tmp_path, program, content, inputs):
+    path = tmp_path / "net.n8"
+    path.write_bytes(content)
+    with Model.open(path) as model, model.session() as session:
+        assert differing_bytes(session.run(inputs), oracle.run(program, inputs)) == {}
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(ModelError, match=r"none\.n8: No such file"):
+        Model.open(tmp_path / "none.n8")
+
+
+def with_checksum(content):
+    """The content with a checksum that is right again."""
+    fresh = bytearray(content)
+    struct.pack_into("<I", fresh, 12, zlib.crc32(fresh[16:]))
+    return bytes(fresh)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda c: b"", "not a neon8 model"),
+        (lambda c: b"\x7fELF" + c[4:], "not a neon8 model"),
+        (lambda c: c[:-1], "not a neon8 model"),
+        (lambda c: c[:8] + b"\x63" + c[9:], "format version"),
+        (lambda c: c[:-1] + bytes([c[-1] ^ 1]), "checksum"),
+        (lambda c: with_checksum(c[:60] + b"\xff" * 8 + c[68:]), "damaged"),
+    ],
+)
+def test_damaged_content(content, damage, message):
+    with pytest.raises(ModelError, match=rf"^net\.n8: .*{message}"):
+        Model.from_bytes(damage(content), source="net.n8")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x | {"other": np.zeros(1)}, "no input 'other'; the inputs are"),
+        (lambda x: dict(list(x.items())[:-1]), "is missing"),
+        (lambda x: {k: v[None] for k, v in x.items()}, r"shape \(1, .*, expected"),
+        (lambda x: {k: v.astype(float) for k, v in x.items()}, "type float64, expected"),
+        (lambda x: {k: v.astype("U9") for k, v in x.items()}, "type <U9, expected"),
+    ],
+)
+def test_wrong_inputs(model, inputs, change, message):
+    with model.session() as session, pytest.raises(DataError, match=message):
+        session.run(change(inputs))
+
+
+def test_takes_arrays_of_any_layout(program, model, inputs):
+    expected = oracle.run(program, inputs)
+    strided = {}
+    for name, array in inputs.items():
+        twice = np.repeat(array, 2, axis=-1)
+        strided[name] = twice[..., ::2]
+    raw = {
+        name: np.frombuffer(b"x" + array.tobytes(), array.dtype, offset=1)
+        for name, array in inputs.items()
+    }
+    misaligned = {name: raw[name].reshape(inputs[name].shape) for name in inputs}
+    read_only = {name: array.copy() for name, array in inputs.items()}
+    for array in read_only.values():
+        array.flags.writeable = False
+    with model.session() as session:
+        for arrays in (strided, misaligned, read_only):
+            assert differing_bytes(session.run(arrays), expected) == {}
+
+
+def test_run_leaves_inputs_and_earlier_results_alone(model, inputs):
+    before = {name: array.copy() for name, array in inputs.items()}
+    with model.session() as session:
+        first = session.run(inputs)
+        kept = {name: array.copy() for name, array in first.items()}
+        session.run({name: np.zeros_like(array) for name, array in inputs.items()})
+    assert differing_bytes(inputs, before) == {}
+    assert differing_bytes(first, kept) == {}
+
+
+def test_closed_is_an_error_not_a_crash(content, inputs):
+    model = Model.from_bytes(content, source="net.n8")
+    session, other = model.session(), model.session()
+    session.close()
+    session.close()
+    with pytest.raises(ModelError, match=r"net\.n8: the session has been closed"):
+        session.run(inputs)
+    model.close()
+    model.close()
+    with pytest.raises(ModelError, match="the session has been closed"):
+        other.run(inputs)
+    with pytest.raises(ModelError, match="the model has been closed"):
+        model.session()
+
+
+def test_session_outlives_the_name_of_its_model(program, content, inputs):
+    session = Model.from_bytes(content).session()
+    assert differing_bytes(session.run(inputs), oracle.run(program, inputs)) == {}
+
+
+@pytest.mark.parametrize("threads", [0, -1, 65])
+def test_number_of_threads(model, threads):
+    with pytest.raises(SetupError, match=f"^{threads} threads"):
+        model.session(threads)
+
+
+def test_sessions_run_side_by_side(program, model):
+    """Two sessions of one model, and two threads on each of them."""
+    arrays = [random_inputs(program, seed) for seed in range(8)]
+    expected = [oracle.run(program, each) for each in arrays]
+    sessions = [model.session(), model.session(threads=2)]
+    failures = []
+
+    def work(number):
+        session = sessions[number % 2]
+        for turn in range(60):
+            at = (turn + number) % len(arrays)
+            if differing_bytes(session.run(arrays[at]), expected[at]):
+                failures.append((number, turn))
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert failures == []
+
+
+def test_instruction_set(monkeypatch, content):
+    with pytest.raises(SetupError, match="'mmx' is not one of auto, c, neon"):
+        Model.from_bytes(content, isa="mmx")
+    monkeypatch.setenv("N8_ISA", "c")
+    kernels = {step.kernel for step in Model.from_bytes(content).steps}
+    assert all(kernel == "copy" or kernel.endswith("_c") for kernel in kernels)
+
+
+def fake_library(tmp_path, machine):
+    """The first bytes of a little-endian ELF library for `machine`."""
+    path = tmp_path / "libneon8.so"
+    head = b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + struct.pack("<HH", 3, machine)
+    path.write_bytes(head + bytes(100))
+    return path
+
+
+def test_foreign_library(tmp_path, monkeypatch):
+    path = fake_library(tmp_path, 243)
+    monkeypatch.setenv("N8_LIBRARY", str(path))
+    with pytest.raises(SetupError, match=r"libneon8\.so is for RISC-V, this Python"):
+        library.load()
+
+
+def test_library_without_its_header(tmp_path, monkeypatch):
+    path = tmp_path / "libneon8.so"
+    path.write_bytes(library.find().read_bytes())
+    monkeypatch.setenv("N8_LIBRARY", str(path))
+    with pytest.raises(SetupError, match=r"neon8_cdef\.h: cannot be read"):
+        library.load()
+
+
+def test_library_that_is_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("N8_LIBRARY", str(tmp_path / "none.so"))
+    with pytest.raises(SetupError, match=r"none\.so: no such library"):
+        library.load()
+    path = tmp_path / "text.so"
+    path.write_text("no library")
+    monkeypatch.setenv("N8_LIBRARY", str(path))
+    with pytest.raises(SetupError, match=r"text\.so: not an ELF library"):
+        library.load()
+
+
+def test_library_of_another_version(tmp_path, monkeypatch):
+    monkeypatch.setattr("neon8.__version__", "99.1.0")
+    path = tmp_path / "libneon8.so"
+    path.write_bytes(library.find().read_bytes())
+    header = library.find().with_name(library.CDEF_NAME)
+    path.with_name(library.CDEF_NAME).write_bytes(header.read_bytes())
+    monkeypatch.setenv("N8_LIBRARY", str(path))
+    with pytest.raises(SetupError, match=r"does not fit neon8 99\.1\.0"):
+        library.load()
