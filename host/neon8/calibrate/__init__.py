@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observe FP32 activations, keep histograms, choose thresholds. The only package that imports onnxruntime."""
+"""Observe FP32 activations, choose thresholds; no other package runs onnxruntime."""

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads an ONNX file into a Source: decoding, checks, shapes, constants.
 
-onnx is imported only here and in fold_constants. The file is hostile until onnx.checker
-and the checks below have passed it.
+The file is hostile until onnx.checker and the checks below have passed it.
 """
 
 import hashlib
@@ -24,14 +23,19 @@ OLDEST_OPSET = 7
 MAX_NAME = 1023
 
 
-def read(path: Path) -> Source:
-    """Read, check and infer shapes with batch 1.  GraphError names file and cause."""
+def read_model(path: Path) -> tuple[onnx.ModelProto, str]:
+    """The checked model and the SHA-256, hex, of what it was read from.  GraphError."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise GraphError(f"{path}: cannot be read: {error.strerror}") from error
     model = _decode(path, data)
-    digest = _load_external_data(path, data, model)
+    return model, _load_external_data(path, data, model)
+
+
+def read(path: Path) -> Source:
+    """Read, check and infer shapes with batch 1.  GraphError names file and cause."""
+    model, digest = read_model(path)
     opset = _opset(path, model)
     inputs = _pin_batch(path, model)
     shapes, floats = _fold(path, model)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The FP32 network run by onnxruntime, the only module that imports it."""
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from neon8.errors import DataError, GraphError
+from neon8.graph.extend import with_outputs
+
+Array = npt.NDArray[np.generic]
+
+ENGINE = f"onnxruntime {onnxruntime.__version__}, CPU, ORT_ENABLE_ALL"
+"""Other builds and levels round differently, so a table says which one it is from."""
+SILENT = 4
+
+
+class Reference:
+    """The network in an ONNX file, in FP32, on one thread.
+
+    input_shapes: name -> shape with batch 1.  output_names: those of the file.
+    GraphError if onnxruntime does not take the file.
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], extra_outputs: Iterable[str] = ()
+    ) -> None:
+        """extra_outputs: names of tensors inside the network to hand out as well."""
+        self._path = path
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = SILENT
+        model = with_outputs(path, extra_outputs)
+        try:
+            self._session = onnxruntime.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # onnxruntime has no public base class of errors
+            text = f"onnxruntime cannot run it: {_one_line(error)}"
+            raise GraphError(f"{path}: {text}") from error
+        self.input_shapes = {
+            value.name: _shape(path, value.name, value.shape)
+            for value in self._session.get_inputs()
+        }
+        self.output_names = tuple(value.name for value in self._session.get_outputs())
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """All outputs and extra outputs, by name.  DataError if it fails."""
+        try:
+            values = self._session.run(None, dict(inputs))
+        except Exception as error:  # as above
+            raise DataError(f"{self._path}: onnxruntime: {_one_line(error)}") from error
+        return dict(zip(self.output_names, map(np.asarray, values), strict=True))
+
+
+def _shape(
+    path: str | PathLike[str], name: str, dims: Iterable[int | str | None]
+) -> tuple[int, ...]:
+    shape = [1 if axis == 0 and dim != 1 else dim for axis, dim in enumerate(dims)]
+    sizes = tuple(dim for dim in shape if isinstance(dim, int))
+    if len(sizes) != len(shape):
+        text = f"input {name!r} has dimensions {shape}; only the batch may be symbolic"
+        raise GraphError(f"{path}: {text}")
+    return sizes
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
