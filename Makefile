@@ -19,7 +19,7 @@ native native-asan aarch64:
 sysroot: setup ## make the arm64 Python that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
 
-demo: native aarch64 sysroot ## train nothing, quantize, run: handwritten digits on PC and ARM
+demo: native aarch64 sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
 	@.venv/bin/python tests/demo/demo.py
 
 test: ## set up and run every test there is

@@ -22,7 +22,8 @@ from neon8.data import Sample, open_samples
 from neon8.runtime.emulate import EmulatedModel
 
 HERE = Path(__file__).resolve().parent
-BUILD = HERE.parents[1] / "build" / "demo"
+ROOT = HERE.parents[1]
+BUILD = ROOT / "build" / "demo"
 NETWORK = HERE / "digits.onnx"
 PREPROCESS = HERE / "digits.toml"
 NEON8 = Path(sys.executable).with_name("neon8")
@@ -33,10 +34,13 @@ Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
 
 
 def command(*words: str | Path | int) -> None:
-    """Shows and runs `neon8 ...`."""
-    line = list(map(str, words))
+    """Shows and runs `neon8 ...` at the top of the checkout."""
+    line = [
+        str(word.relative_to(ROOT) if isinstance(word, Path) else word)
+        for word in words
+    ]
     print(f"\n$ neon8 {shlex.join(line)}", flush=True)
-    subprocess.run([NEON8, *line], check=True)
+    subprocess.run([NEON8, *line], cwd=ROOT, check=True)
 
 
 def save(name: str, part: Part) -> Path:
@@ -66,7 +70,7 @@ def main() -> int:
     learned, unseen = split()
     calibration, test = save("calib.npz", learned), save("test.npz", unseen)
     table, compiled = BUILD / "digits.scales.json", BUILD / "digits.n8"
-    print(f"{PREPROCESS.name}:")
+    print(f"$ cat {PREPROCESS.relative_to(ROOT)}")
     print(PREPROCESS.read_text().strip())
 
     command(
