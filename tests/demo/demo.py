@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-from neon8.calibrate.reference import Reference
 from tqdm import tqdm
 
 import neon8
 from digits import Part, split
+from neon8.calibrate.reference import Reference
 from neon8.data import Sample, open_samples
 from neon8.runtime.emulate import EmulatedModel
 
