@@ -48,11 +48,17 @@ def window(
         if ceil and steps * strides[axis] >= image[axis] + begins[axis]:
             steps -= 1  # that window would see nothing but padding
         if room < 0 or steps + 1 != out[axis]:
+            # Before opset 22 ONNX's own shape inference counts such a window, and
+            # onnxruntime does not.
+            hint = (
+                "; convert the file to opset 22" if ceil and source.opset < 22 else ""
+            )
             raise failure(
                 source,
                 node,
                 f"a window of {reach} over {image[axis]} elements, padded by "
-                f"{begins[axis]} and {ends[axis]}, does not give {out[axis]} outputs",
+                f"{begins[axis]} and {ends[axis]}, does not give {out[axis]} outputs"
+                f"{hint}",
             )
     fill = 2 - rank
     one, zero = (1,) * fill, (0,) * fill
