@@ -151,7 +151,7 @@ struct n8_pool_args {
 };
 typedef void n8_pool_fn(const struct n8_pool_args *args);
 
-// Softmax of `count` contiguous floats, in double, in the order written in the oracle.
+// (14) over `count` contiguous floats, count >= 1.
 typedef void n8_softmax_fn(float *out, const float *in, size_t count);
 
 // The table of kernels, one function pointer per operation; every row of kernels.inc that

@@ -30,10 +30,10 @@ N8_INLINE int8_t n8_round_s8(float v, struct n8_limits limits) {
     return (int8_t)((int32_t)((v + magic) - magic) + limits.zero_point);
 }
 
-// (5b)
+// (5b): v < 0 ? v * slope : v. One of the terms is 0, so the sum is exact; written like this
+// it needs no branch. 0 may lose its sign and NaN may become 0: the same to n8_round_s8.
 N8_INLINE float n8_leaky(float v, float slope) {
-    const float scaled = v * slope;
-    return v < 0.0f ? scaled : v;
+    return (v > 0.0f ? v : 0.0f) + (v < 0.0f ? v : 0.0f) * slope;
 }
 
 #endif // N8_REF_EPILOGUE_H
