@@ -80,7 +80,7 @@ struct n8_igemm_args {
     const int32_t *bias;       // arrays: [channels rounded up to 4], 16-byte aligned
     const float *multiplier;
     const float *bias_f32;
-    const float *slope;     // or NULL
+    const float *slope;     // finite, or NULL
     const int8_t *residual; // pixel p at residual + p * residual_stride, N8_SLACK readable
     ptrdiff_t residual_stride;
     float residual_scale;
@@ -104,7 +104,7 @@ struct n8_depthwise_args {
     size_t channels;           // a multiple of 8, >= 8: the padded count
     const int32_t *bias;       // arrays: [channels], 16-byte aligned
     const float *multiplier;
-    const float *slope; // or NULL
+    const float *slope; // finite, or NULL
     int32_t zero_point;
     int32_t lo, hi;
     int32_t kernel_height, kernel_width;

@@ -20,7 +20,7 @@ enum {
     THREAD_RUNS = 100, // of each
     PRINTED = 5,       // failures of one kernel
     FIRE_TICKS = 3,    // signals that must have hit a kernel
-    FIRE_SECONDS = 5,  // before giving up on that
+    FIRE_SECONDS = 30, // before giving up on that
     FIRE_PERIOD = 500, // microseconds between two signals
 };
 
