@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random small Programs and inputs for them, from a seed: what all back ends must agree on.
+"""Random small Programs, and inputs for them, that all back ends must agree on.
 
 Drawn so that the awkward cases are frequent: odd channel counts, windows that reach far
 into the padding, ranges of every scheme, multipliers that give x.5 ties or saturate,
@@ -157,7 +157,7 @@ def random_program(seed: int) -> Program:
 
 
 def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
-    """Arrays for a program: int8 over the whole range; floats with ties, NaN and inf."""
+    """Arrays for a program: int8 of the whole range; floats with ties, NaN and inf."""
     rng = np.random.default_rng(seed)
     arrays = {}
     for name in program.inputs:
@@ -170,9 +170,7 @@ def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
             arrays[name] = values
             continue
         (scale,) = {
-            program.tensors[op.output].scale
-            for op in program.ops
-            if name in op.inputs
+            program.tensors[op.output].scale for op in program.ops if name in op.inputs
         }
         values = rng.normal(0, 60, shape)
         ties = rng.integers(-300, 300, shape) + 0.5

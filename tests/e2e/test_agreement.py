@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_program import differing_bytes, random_inputs, random_program
 
 from neon8.compile import writer
 from neon8.compile.program import Conv2d, Pool
 from neon8.quantize import oracle
 from neon8.runtime import Model
+from random_program import differing_bytes, random_inputs, random_program
 
 SEEDS = st.integers(0, 2**32 - 1)
 

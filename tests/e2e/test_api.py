@@ -7,13 +7,13 @@ import zlib
 
 import numpy as np
 import pytest
-from random_program import differing_bytes, random_inputs, random_program
 
 from neon8.compile import writer
 from neon8.compile.program import Conv2d
 from neon8.errors import DataError, ModelError, SetupError
 from neon8.quantize import oracle
 from neon8.runtime import Model, library
+from random_program import differing_bytes, random_inputs, random_program
 
 SEED = 1
 
@@ -89,7 +89,7 @@ def with_checksum(content):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda c: b"", "not a neon8 model"),
+        (lambda _: b"", "not a neon8 model"),
         (lambda c: b"\x7fELF" + c[4:], "not a neon8 model"),
         (lambda c: c[:-1], "not a neon8 model"),
         (lambda c: c[:8] + b"\x63" + c[9:], "format version"),
@@ -108,7 +108,10 @@ def test_damaged_content(content, damage, message):
         (lambda x: x | {"other": np.zeros(1)}, "no input 'other'; the inputs are"),
         (lambda x: dict(list(x.items())[:-1]), "is missing"),
         (lambda x: {k: v[None] for k, v in x.items()}, r"shape \(1, .*, expected"),
-        (lambda x: {k: v.astype(float) for k, v in x.items()}, "type float64, expected"),
+        (
+            lambda x: {k: v.astype(float) for k, v in x.items()},
+            "type float64, expected",
+        ),
         (lambda x: {k: v.astype("U9") for k, v in x.items()}, "type <U9, expected"),
     ],
 )

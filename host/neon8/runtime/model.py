@@ -37,7 +37,8 @@ def isa_number(lib: Library, isa: str | None) -> int:
     levels = lib.ffi.typeof("enum n8_isa").relements
     name = f"N8_ISA_{(isa or 'auto').upper()}"
     if name not in levels:
-        known = ", ".join(level.removeprefix("N8_ISA_").lower() for level in levels)
+        ordered = sorted(levels, key=levels.__getitem__)
+        known = ", ".join(level.removeprefix("N8_ISA_").lower() for level in ordered)
         raise SetupError(f"instruction set {isa!r} is not one of {known}")
     return int(levels[name])
 

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public single layers against the oracle."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neon8.compile.program import Conv2d, Tensor
+from neon8.errors import DataError, SetupError
+from neon8.quantize import oracle
+from neon8.runtime import layers
+from random_program import random_inputs, random_program
+
+SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-40, 126.5, -127.5, 0.5]
+SCALES = [1.0, 0.5, 0.37, 1e-30, 1e30, 2.0**-7]
+ZERO_POINTS = [-128, -1, 0, 1, 127]
+
+
+def bits(array):
+    return array.dtype, array.shape, array.tobytes()
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("zero_point", ZERO_POINTS)
+@pytest.mark.parametrize("size", [1, 7, 8, 15, 16, 17, 33, 1000])
+def test_quantize(scale, zero_point, size):
+    rng = np.random.default_rng(size)
+    steps = np.where(
+        rng.random(size) < 0.5,
+        rng.integers(-300, 300, size) + 0.5,
+        rng.choice(SPECIAL, size),
+    )
+    with np.errstate(over="ignore"):
+        x = (steps * scale).astype(np.float32)
+    lo = -127 if zero_point == 0 else -128
+    out = Tensor(
+        name="q",
+        shape=(1, size, 1, 1),
+        rank=2,
+        scale=np.float32(scale),
+        zero_point=zero_point,
+        lo=lo,
+    )
+    result = layers.quantize(x, scale=scale, zero_point=zero_point, lo=lo)
+    assert bits(result) == bits(oracle.quantize(x, out))
+
+
+@pytest.mark.parametrize(
+    ("x", "q"),
+    [(0.5, 0), (1.5, 2), (-0.5, 0), (126.5, 126), (300.0, 127), (-300.0, -127)],
+)
+def test_quantize_by_hand(x, q):
+    given_x = np.array([x], np.float32)
+    assert layers.quantize(given_x, scale=1.0, lo=-127).tolist() == [q]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("zero_point", ZERO_POINTS)
+def test_dequantize(scale, zero_point):
+    q = np.arange(-128, 128).astype(np.int8).reshape(4, 64)
+    source = Tensor(name="q", shape=(4, 64, 1, 1), rank=2, zero_point=zero_point)
+    expected = oracle.centred(q, source) * np.float32(scale)
+    result = layers.dequantize(q, scale=scale, zero_point=zero_point)
+    assert bits(result) == bits(expected)
+
+
+def sums(rng, shape):
+    """int32 values of all sizes, ties in float32 included."""
+    bits_used = rng.integers(1, 32, shape)
+    return (rng.integers(-(2**31), 2**31, shape) >> (31 - bits_used)).astype(np.int32)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4, 5, 8, 17])
+@pytest.mark.parametrize("pixels", [1, 2, 5])
+def test_dequantize_s32(pixels, channels):
+    rng = np.random.default_rng(channels)
+    acc = sums(rng, (pixels, channels))
+    scale = (2.0 ** rng.uniform(-20, 3, channels)).astype(np.float32)
+    bias = rng.normal(0, 100, channels).astype(np.float32)
+    product = oracle.as_float(acc.astype(np.int64)) * scale
+    assert bits(layers.dequantize_s32(acc, scale, bias)) == bits(product + bias)
+    zero = np.float32(0)
+    assert bits(layers.dequantize_s32(acc, scale)) == bits(product + zero)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4, 5, 8, 17])
+@pytest.mark.parametrize("zero_point", ZERO_POINTS)
+def test_requantize_s32(channels, zero_point):
+    rng = np.random.default_rng(channels)
+    acc = sums(rng, (9, channels))
+    multiplier = (2.0 ** rng.integers(-24, 1, channels)).astype(np.float32)
+    out = Tensor(name="q", shape=(9, channels, 1, 1), rank=2, zero_point=zero_point)
+    product = oracle.as_float(acc.astype(np.int64)) * multiplier
+    expected = oracle.rounded(product, out, -100, 101)
+    result = layers.requantize_s32(
+        acc, multiplier, zero_point=zero_point, lo=-100, hi=101
+    )
+    assert bits(result) == bits(expected)
+
+
+def to_nhwc(array):
+    return np.ascontiguousarray(array.transpose(0, 2, 3, 1))
+
+
+def convolutions(seed):
+    """(program, op, operands) for each convolution of a random program."""
+    program = random_program(seed)
+    values = {
+        name: oracle.taken(program.tensors[name], random_inputs(program, seed))
+        for name in program.inputs
+    }
+    for op in program.ops:
+        operands = [values[name] for name in op.inputs]
+        values[op.output] = oracle.step(
+            program, op, program.tensors[op.output], operands
+        )
+        if isinstance(op, Conv2d):
+            yield program, op, operands
+
+
+def layer_of(program, op, operands, *, kind, isa):
+    """The single layer that does what `op` does, or only its sums."""
+    source, out = program.tensors[op.inputs[0]], program.tensors[op.output]
+    residual = program.tensors[op.inputs[1]] if len(op.inputs) == 2 else out
+    epilogue = layers.Epilogue(
+        type=kind,
+        bias=op.bias,
+        multiplier=None if kind == "int32" else op.multiplier,
+        bias_f32=op.bias_f32,
+        slope=None if kind == "int32" else op.slopes,
+        residual_scale=0 if kind == "int32" else float(op.residual_scale),
+        residual_zero_point=residual.zero_point,
+        zero_point=out.zero_point,
+        lo=op.lo,
+        hi=op.hi,
+    )
+    # The single layer derives the output size from all four pads, the file states it.
+    spare = [
+        (out.shape[2 + axis] - 1) * op.strides[axis]
+        + (op.weights.shape[1 + axis] - 1) * op.dilations[axis]
+        + 1
+        - source.shape[2 + axis]
+        - op.pads[axis]
+        for axis in (0, 1)
+    ]
+    return layers.Conv2d(
+        op.weights,
+        to_nhwc(operands[0]).shape,
+        epilogue,
+        in_zero_point=source.zero_point,
+        strides=op.strides,
+        pads=(*op.pads[:2], *spare),
+        dilations=op.dilations,
+        groups=op.groups,
+        isa=isa,
+    )
+
+
+@pytest.mark.parametrize("isa", ["c", None])
+@settings(max_examples=150)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_conv2d(isa, seed):
+    for program, op, operands in convolutions(seed):
+        out = program.tensors[op.output]
+        sources = [program.tensors[name] for name in op.inputs]
+        nhwc = [to_nhwc(operand) for operand in operands]
+        layer = layer_of(program, op, operands, kind=out.dtype, isa=isa)
+        expected = to_nhwc(oracle.conv2d(op, out, sources, operands))
+        assert bits(layer.run(*nhwc)) == bits(expected)
+        acc = oracle.conv_sums(op, out, sources[0], operands[0])
+        acc += op.bias[:, None, None]
+        layer = layer_of(program, op, operands, kind="int32", isa=isa)
+        assert bits(layer.run(nhwc[0])) == bits(to_nhwc(acc).astype(np.int32))
+
+
+ONES = np.ones((4, 1, 1, 4), np.int8)
+UNIT = np.ones(4, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: layers.quantize(UNIT, scale=0.0), DataError, "invalid argument"),
+        (lambda: layers.quantize(UNIT, scale=np.inf), DataError, "invalid argument"),
+        (
+            lambda: layers.quantize(UNIT.astype(float), scale=1.0),
+            DataError,
+            "float64, expected float32",
+        ),
+        (
+            lambda: layers.requantize_s32(np.ones((2, 4), np.int32), UNIT[:3]),
+            DataError,
+            "one entry per channel",
+        ),
+        (
+            lambda: layers.requantize_s32(np.ones((2, 4), np.int32), UNIT * 1e-35),
+            DataError,
+            "invalid argument",
+        ),
+        (
+            lambda: layers.Conv2d(ONES, (1, 2, 2, 3), layers.Epilogue()),
+            DataError,
+            "do not fit",
+        ),
+        (
+            lambda: layers.Conv2d(ONES, (1, 2, 2, 4), layers.Epilogue()),
+            DataError,
+            "invalid argument",
+        ),
+        (
+            lambda: layers.Conv2d(
+                ONES,
+                (1, 2, 2, 4),
+                layers.Epilogue(
+                    type="int32", bias=np.full(4, 2**31 - 1).astype(np.int32)
+                ),
+            ),
+            DataError,
+            "exceed 32 bits",
+        ),
+        (
+            lambda: layers.Conv2d(
+                ONES, (1, 2, 2, 4), layers.Epilogue(type="int32"), isa="mmx"
+            ),
+            SetupError,
+            "not one of auto, c, neon",
+        ),
+    ],
+)
+def test_refusals(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_conv2d_refuses_other_shapes():
+    layer = layers.Conv2d(ONES, (1, 2, 2, 4), layers.Epilogue(type="int32"))
+    x = np.zeros((1, 2, 2, 4), np.int8)
+    with pytest.raises(DataError, match="expected"):
+        layer.run(x[:, :1])
+    with pytest.raises(DataError, match="residual"):
+        layer.run(x, x[:, :1])
+    with pytest.raises(DataError, match="invalid argument"):
+        layer.run(x, x)

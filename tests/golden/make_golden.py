@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes small.n8 and small.json: one network whose file and results must never change.
+
+    PYTHONPATH=host python3 tests/golden/make_golden.py
+
+Run it only after a deliberate change of the format, of lowering or of docs/numerics.md,
+and say so in CHANGELOG.md. All numbers come from formulas, none from a generator.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from neon8.compile import compile_model
+from neon8.compile.lower import lower
+from neon8.graph.graph import (
+    Activation,
+    Add,
+    Concat,
+    Conv2d,
+    Graph,
+    Pool,
+    Softmax,
+    Tensor,
+)
+from neon8.quantize import oracle
+from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
+
+HERE = Path(__file__).parent
+MODEL = HERE / "small.n8"
+DIGESTS = HERE / "small.json"
+
+RELU = Activation(lo=0.0)
+RELU6 = Activation(lo=0.0, hi=6.0)
+LEAKY = Activation(slope=0.1)
+
+# name: (N C H W, rank, scheme, scale, zero point)
+TENSORS = {
+    "image": ((2, 3, 9, 7), 4, "asymmetric", 0.03125, -20),
+    "c1": ((2, 11, 9, 7), 4, "unsigned", 0.0223, -128),
+    "dw": ((2, 11, 5, 4), 4, "unsigned", 0.0235, -128),
+    "pw": ((2, 12, 5, 4), 4, "symmetric", 0.0402, 0),
+    "c2": ((2, 12, 5, 4), 4, "asymmetric", 0.0317, 11),
+    "sum": ((2, 12, 5, 4), 4, "unsigned", 0.0281, -128),
+    "gate": ((2, 4, 5, 4), 4, "asymmetric", 0.0173, -77),
+    "max": ((2, 4, 5, 4), 4, "asymmetric", 0.0173, -77),
+    "mean": ((2, 4, 5, 4), 4, "symmetric", 0.0211, 0),
+    "join": ((2, 8, 5, 4), 4, "asymmetric", 0.0181, -60),
+    "pool": ((2, 8, 1, 1), 4, "asymmetric", 0.0091, -30),
+    "logits": ((2, 10, 1, 1), 2, "asymmetric", 0.05, 0),
+    "p": ((2, 10, 1, 1), 2, "unsigned", 0.0039, -128),
+}
+
+
+def wave(count: int, start: int) -> np.ndarray:
+    """`count` floats in [-1, 1) without a pattern that a kernel could hide behind."""
+    numbers = np.arange(start, start + count, dtype=np.int64)
+    return ((numbers * numbers * 31 + numbers * 17) % 256 / 128 - 1).astype(np.float32)
+
+
+def conv(name, source, output, shape, **options) -> Conv2d:
+    """A convolution with weights (O, I / groups, kh, kw) from `wave`."""
+    size = int(np.prod(shape))
+    gain = np.float32(1.5 / np.sqrt(size / shape[0]))
+    return Conv2d(
+        name=name,
+        inputs=(source,),
+        output=output,
+        weight=wave(size, len(name) + size).reshape(shape) * gain,
+        bias=wave(shape[0], size) * np.float32(0.5),
+        pre_activation=output,
+        **options,
+    )
+
+
+def graph() -> Graph:
+    """Each kind of layer once, two outputs, one of which is read on."""
+    around = (1, 1, 1, 1)
+    nodes = (
+        conv("first", "image", "c1", (11, 3, 3, 3), pads=around, activation=RELU),
+        conv(
+            "depthwise",
+            "c1",
+            "dw",
+            (11, 1, 3, 3),
+            pads=around,
+            strides=(2, 2),
+            groups=11,
+            activation=RELU6,
+        ),
+        conv("pointwise", "dw", "pw", (12, 11, 1, 1), activation=LEAKY),
+        conv("second", "pw", "c2", (12, 6, 3, 3), pads=around, groups=2),
+        Add(name="add", inputs=("c2", "pw"), output="sum", activation=RELU),
+        conv("gate", "sum", "gate", (4, 12, 1, 3), pads=(0, 1, 0, 1)),
+        Pool(
+            name="maxpool",
+            inputs=("gate",),
+            output="max",
+            kind="max",
+            kernel=(3, 3),
+            pads=around,
+        ),
+        Pool(
+            name="meanpool",
+            inputs=("gate",),
+            output="mean",
+            kind="average",
+            kernel=(3, 3),
+            pads=around,
+            count_pad=True,
+        ),
+        Concat(name="concat", inputs=("max", "mean"), output="join", axis=1),
+        Pool(
+            name="global",
+            inputs=("join",),
+            output="pool",
+            kind="average",
+            kernel=(5, 4),
+        ),
+        conv("dense", "pool", "logits", (10, 8, 1, 1)),
+        Softmax(name="softmax", inputs=("logits",), output="p"),
+    )
+    tensors = {
+        name: Tensor(name, shape, rank) for name, (shape, rank, *_) in TENSORS.items()
+    }
+    return Graph(
+        name="small",
+        digest=hashlib.sha256(b"small").hexdigest(),
+        tensors=tensors,
+        nodes=nodes,
+        inputs=("image",),
+        outputs=("sum", "p"),
+    )
+
+
+def table(net: Graph) -> ScaleTable:
+    """Scales from TENSORS; weight scales from the weights."""
+    scales = {
+        name: TensorScale(
+            scale=scale,
+            zero_point=zero_point,
+            scheme=scheme,
+            threshold=(0.0, 0.0),
+            min=0.0,
+            max=0.0,
+        )
+        for name, (_, _, scheme, scale, zero_point) in TENSORS.items()
+    }
+    layers = {}
+    for node in net.nodes:
+        if isinstance(node, Conv2d):
+            largest = np.abs(node.weight).max(axis=(1, 2, 3)) / np.float32(127)
+            layers[node.name] = LayerScale(
+                input=node.inputs[0], weight_scales=tuple(map(float, largest))
+            )
+    return ScaleTable(
+        model_name="small.onnx",
+        model_digest=net.digest,
+        method="mse",
+        scheme="auto",
+        samples=1,
+        engine="none",
+        tensors=scales,
+        layers=layers,
+    )
+
+
+def inputs() -> dict[str, np.ndarray]:
+    """What the network is run on."""
+    shape = TENSORS["image"][0]
+    return {"image": 4 * wave(int(np.prod(shape)), 7).reshape(shape)}
+
+
+def digest(array: np.ndarray) -> str:
+    """SHA-256 of an array's bytes."""
+    return hashlib.sha256(array.tobytes()).hexdigest()
+
+
+def make() -> tuple[bytes, dict[str, object]]:
+    """The file, and the digests of the file, of the inputs and of the outputs."""
+    net = graph()
+    content = compile_model(net, table(net))
+    results = oracle.run(lower(net, table(net)), inputs())
+    return content, {
+        "file": hashlib.sha256(content).hexdigest(),
+        "inputs": {name: digest(array) for name, array in inputs().items()},
+        "outputs": {name: digest(array) for name, array in results.items()},
+    }
+
+
+if __name__ == "__main__":
+    golden, digests = make()
+    MODEL.write_bytes(golden)
+    DIGESTS.write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
