@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 BINS = 2048
-_LOG_BINS = 11
+LOG_BINS = 11
 MIN_EXPONENT = -100
 """Values below 2**-100 share the first bin; no scale is as small."""
-_CHUNK = 1 << 15
 
 Counts = npt.NDArray[np.uint64]
-FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,69 +24,48 @@ class Histogram:
     """positive, negative: (2048,) counts of |x| over [0, 2**exponent).
 
     Bin i counts i <= |x| * 2048 / 2**exponent < i + 1.  Zeros of both signs are counted
-    apart.  minimum, maximum: exact; inf and -inf while it is empty.
+    apart, and NaN and infinities (of both signs), which count nowhere else.
+    minimum, maximum: exact, of the finite values; inf and -inf if there are none.
     """
 
     exponent: int
     positive: Counts
     negative: Counts
     zeros: int
+    nans: int
+    infs: int
     minimum: float
     maximum: float
 
     @property
     def width(self) -> float:
         """Of one bin."""
-        return math.ldexp(1.0, self.exponent - _LOG_BINS)
+        return math.ldexp(1.0, self.exponent - LOG_BINS)
 
     @property
     def total(self) -> int:
-        """How many values."""
+        """How many finite values."""
         return self.zeros + int(self.positive.sum()) + int(self.negative.sum())
 
 
-def empty() -> Histogram:
-    """Of no values."""
+def empty(*, nans: int = 0, infs: int = 0) -> Histogram:
+    """Of no finite values."""
     nothing = np.zeros(BINS, dtype=np.uint64)
     return Histogram(
         exponent=MIN_EXPONENT,
         positive=nothing,
         negative=nothing,
         zeros=0,
+        nans=nans,
+        infs=infs,
         minimum=math.inf,
         maximum=-math.inf,
     )
 
 
-def of(values: FloatArray) -> Histogram:
-    """Of finite float32 values of any shape, at least one."""
-    flat = np.ascontiguousarray(values, dtype=np.float32).reshape(-1)
-    minimum, maximum = float(flat.min()) + 0.0, float(flat.max()) + 0.0  # no -0.0
-    largest = max(-minimum, maximum)
-    exponent = max(math.frexp(largest)[1], MIN_EXPONENT) if largest else MIN_EXPONENT
-    factor = np.float32(math.ldexp(1.0, _LOG_BINS - exponent))
-    counts = np.zeros(2 * BINS - 1, dtype=np.int64)
-    zeros = below = 0
-    for start in range(0, flat.size, _CHUNK):
-        chunk = flat[start : start + _CHUNK]
-        index = (chunk * factor).astype(np.int32)  # exact, then towards zero
-        index += BINS - 1
-        counts += np.bincount(index, minlength=2 * BINS - 1)
-        zeros += chunk.size - int(np.count_nonzero(chunk))
-        below += int(np.count_nonzero(chunk < 0))
-    # Index 0 holds the first bin of both sides and the zeros.
-    positive = counts[BINS - 1 :].astype(np.uint64)
-    negative = counts[BINS - 1 :: -1].astype(np.uint64)
-    negative[0] = below - int(counts[: BINS - 1].sum())
-    positive[0] = int(counts[BINS - 1]) - zeros - int(negative[0])
-    return Histogram(
-        exponent=exponent,
-        positive=positive,
-        negative=negative,
-        zeros=zeros,
-        minimum=minimum,
-        maximum=maximum,
-    )
+def exponent_of(largest: float) -> int:
+    """Of the range for values up to `largest` >= 0."""
+    return max(math.frexp(largest)[1], MIN_EXPONENT) if largest else MIN_EXPONENT
 
 
 def merge(first: Histogram, second: Histogram) -> Histogram:
@@ -101,6 +78,8 @@ def merge(first: Histogram, second: Histogram) -> Histogram:
         negative=_fold(first.negative, exponent - first.exponent)
         + _fold(second.negative, exponent - second.exponent),
         zeros=first.zeros + second.zeros,
+        nans=first.nans + second.nans,
+        infs=first.infs + second.infs,
         minimum=min(first.minimum, second.minimum),
         maximum=max(first.maximum, second.maximum),
     )
@@ -108,6 +87,13 @@ def merge(first: Histogram, second: Histogram) -> Histogram:
 
 def _fold(counts: Counts, times: int) -> Counts:
     """The counts over a range that is 2**times as large."""
-    times = min(times, _LOG_BINS)
+    times = min(times, LOG_BINS)
     folded = counts.reshape(-1, 1 << times).sum(axis=1, dtype=np.uint64)
     return np.concatenate([folded, np.zeros(BINS - folded.size, dtype=np.uint64)])
+
+
+def of(values: npt.NDArray[np.float32]) -> Histogram:
+    """Of float32 values of any shape."""
+    from neon8.calibrate.twins import histogram_of
+
+    return histogram_of(values)

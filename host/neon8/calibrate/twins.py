@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calibrator's C functions once more in numpy: slower, the same numbers.
+
+They say what the C code means, and the tests hold the two against each other.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate import channels, histogram
+from neon8.calibrate.channels import GRID, LANES, LIMBS, ChannelStatistics, Int64Array
+from neon8.calibrate.histogram import BINS, Histogram
+
+Float32Array = npt.NDArray[np.float32]
+Float64Array = npt.NDArray[np.float64]
+
+_CHUNK = 1 << 15
+
+
+def histogram_of(values: Float32Array) -> Histogram:
+    """Of float32 values of any shape."""
+    everything = np.ascontiguousarray(values, dtype=np.float32).reshape(-1)
+    flat = everything[np.isfinite(everything)]
+    nans = int(np.count_nonzero(np.isnan(everything)))
+    infs = everything.size - flat.size - nans
+    if flat.size == 0:
+        return histogram.empty(nans=nans, infs=infs)
+    minimum, maximum = float(flat.min()) + 0.0, float(flat.max()) + 0.0  # no -0.0
+    exponent = histogram.exponent_of(max(-minimum, maximum))
+    factor = np.float32(math.ldexp(1.0, histogram.LOG_BINS - exponent))
+    counts = np.zeros(2 * BINS - 1, dtype=np.int64)
+    zeros = below = 0
+    for start in range(0, flat.size, _CHUNK):
+        chunk = flat[start : start + _CHUNK]
+        index = (chunk * factor).astype(np.int32)  # exact, then towards zero
+        index += BINS - 1
+        counts += np.bincount(index, minlength=2 * BINS - 1)
+        zeros += chunk.size - int(np.count_nonzero(chunk))
+        below += int(np.count_nonzero(chunk < 0))
+    # Index 0 holds the first bin of both sides and the zeros.
+    positive = counts[BINS - 1 :].astype(np.uint64)
+    negative = counts[BINS - 1 :: -1].astype(np.uint64)
+    negative[0] = below - int(counts[: BINS - 1].sum())
+    positive[0] = int(counts[BINS - 1]) - zeros - int(negative[0])
+    return Histogram(
+        exponent=exponent,
+        positive=positive,
+        negative=negative,
+        zeros=zeros,
+        nans=nans,
+        infs=infs,
+        minimum=minimum,
+        maximum=maximum,
+    )
+
+
+def channels_of(values: Float32Array) -> ChannelStatistics:
+    """Of one sample, shape (1, C, ...)."""
+    planes = np.ascontiguousarray(values, dtype=np.float32)
+    planes = planes.reshape(values.shape[1], -1)
+    finite = np.isfinite(planes)
+    with np.errstate(invalid="ignore"):
+        least = np.where(finite, planes, np.float32(np.inf)).min(axis=1)
+        most = np.where(finite, planes, np.float32(-np.inf)).max(axis=1)
+        double = np.where(finite, planes, np.float32(0)).astype(np.float64)
+    return ChannelStatistics(
+        count=np.count_nonzero(finite, axis=1).astype(np.int64),
+        minimum=least + np.float32(0),
+        maximum=most + np.float32(0),
+        total=limbs_of_sums(sums(double)),
+        squares=limbs_of_sums(sums(double * double)),
+    )
+
+
+def sums(values: Float64Array) -> Float64Array:
+    """(C, n) -> (C,): lane j of eight adds the values j, j + 8, ..., one after another;
+    then lane j and j + 4, of those j and j + 2, and the last two."""
+    rows, count = values.shape
+    steps = -(-count // LANES)
+    padded = np.zeros((rows, steps * LANES))
+    padded[:, :count] = values
+    lanes = np.zeros((rows, LANES))
+    for step in padded.reshape(rows, steps, LANES).swapaxes(0, 1):
+        lanes = lanes + step
+    lanes = lanes[:, :4] + lanes[:, 4:]
+    lanes = lanes[:, :2] + lanes[:, 2:]
+    result: Float64Array = lanes[:, 0] + lanes[:, 1]
+    return result
+
+
+def limbs_of_sums(values: Float64Array) -> Int64Array:
+    """(C,) finite -> (C, LIMBS): the nearest multiple of 2**GRID, ties to even."""
+    whole = (int(np.rint(np.ldexp(value, -GRID))) for value in values)
+    result = channels.limbs_of(whole)
+    assert result.shape == (len(values), LIMBS)
+    return result
