@@ -6,7 +6,7 @@ That sum is rounded to a multiple of 2**GRID and added to a 448-bit integer, so 
 result depends neither on the order of the samples nor on how they were divided.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,15 @@ def merge(first: ChannelStatistics, second: ChannelStatistics) -> ChannelStatist
         total=canonical(first.total + second.total),
         squares=canonical(first.squares + second.squares),
     )
+
+
+def join(parts: Sequence[ChannelStatistics]) -> ChannelStatistics:
+    """Of a tensor whose channels are those of the parts, one after another."""
+    fields = ("count", "minimum", "maximum", "total", "squares")
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in fields
+    }
+    return ChannelStatistics(**joined)
 
 
 def canonical(limbs: Int64Array) -> Int64Array:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of the tensors, one sample at a time: nothing of a sample is kept."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from neon8.calibrate import channels, histogram, twins
 from neon8.calibrate.channels import ChannelStatistics
+from neon8.calibrate.groups import sources
 from neon8.calibrate.histogram import Histogram
 from neon8.errors import CalibrationError
-from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.graph import Activation, Concat, Conv2d, Graph
 
 Array = npt.NDArray[np.generic]
 
@@ -31,7 +32,7 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:
-    """Of one tensor.  histogram, channels: None if not asked for.
+    """Of one tensor.  histogram: of the sources; channels: of those that have them.
 
     smallest, largest: None if there is no finite value, or no histogram.
     """
@@ -57,32 +58,45 @@ def pre_activations(graph: Graph) -> tuple[str, ...]:
 class Observer:
     """Takes in samples and gives the statistics of all so far.
 
-    histograms, channels: the names of tensors of which to take each kind; a name may
-    be in both.
+    Histograms of all sources of `graph`; channels of all inputs and pre-activation
+    outputs of its convolutions.
+
+    fetch: names of the tensors inside the network that add() needs. What follows from
+    others is not among them: an activation's output, a Concat's channels.
     """
 
-    def __init__(
-        self,
-        *,
-        histograms: Iterable[str],
-        channels: Iterable[str],
-        ignore_nonfinite: bool = False,
-    ) -> None:
-        self._histograms = dict.fromkeys(histograms, histogram.empty())
-        self._channels: dict[str, ChannelStatistics | None] = dict.fromkeys(channels)
+    def __init__(self, graph: Graph, *, ignore_nonfinite: bool = False) -> None:
+        self._ignore_nonfinite = ignore_nonfinite
+        self._histograms = dict.fromkeys(sources(graph), histogram.empty())
+        self._channels: dict[str, ChannelStatistics | None] = {}
         self._smallest: dict[str, Extreme] = {}
         self._largest: dict[str, Extreme] = {}
-        self._ignore_nonfinite = ignore_nonfinite
+        self._activated: dict[str, tuple[str, Activation]] = {
+            node.output: (node.pre_activation, node.activation)
+            for node in graph.nodes
+            if isinstance(node, Conv2d) and node.pre_activation != node.output
+        }
+        self._concats = {
+            node.output: node.inputs
+            for node in graph.nodes
+            if isinstance(node, Concat) and node.axis == 1
+        }
+        self._wanted = (*channel_inputs(graph), *pre_activations(graph))
+        for name in self._wanted:
+            self._channels |= dict.fromkeys(self._parts(name))
+        needed = (*self._histograms, *self._channels)
+        made = dict.fromkeys(self._activated.get(name, (name,))[0] for name in needed)
+        self.fetch = tuple(name for name in made if name not in graph.inputs)
 
     def add(self, values: Mapping[str, Array], *, sample: str, digest: str) -> None:
         """One sample more.
 
-        values: each tensor asked for, float32 of shape (1, C, ...).  sample: its name,
-        for messages.  CalibrationError: a value is NaN or infinite; the sample then
-        counts nowhere.
+        values: the inputs of the network and what `fetch` names, float32 of shape
+        (1, C, ...).  sample: its name, for messages.  CalibrationError: a value is NaN
+        or infinite; the observer is of no use afterwards.
         """
-        new = {name: _floats(values[name]) for name in self._histograms}
-        new |= {name: _floats(values[name]) for name in self._channels}
+        new = {name: self._value(values, name) for name in self._histograms}
+        new |= {name: self._value(values, name) for name in self._channels}
         if not self._ignore_nonfinite:
             for name, array in new.items():
                 _check_finite(name, array, sample)
@@ -98,16 +112,36 @@ class Observer:
             self._channels[name] = now
 
     def result(self) -> dict[str, Observed]:
-        """Of all samples so far, by name."""
+        """Of all samples so far, at least one, by name."""
+        observed = dict.fromkeys(self._wanted)
+        for name in observed:
+            parts = [self._channels[part] for part in self._parts(name)]
+            observed[name] = channels.join(parts)
         return {
             name: Observed(
                 histogram=self._histograms.get(name),
-                channels=self._channels.get(name),
+                channels=observed.get(name),
                 smallest=self._smallest.get(name),
                 largest=self._largest.get(name),
             )
-            for name in {**self._histograms, **self._channels}
+            for name in {**self._histograms, **observed}
         }
+
+    def _parts(self, name: str) -> tuple[str, ...]:
+        """The tensors whose channels, one after another, are those of `name`."""
+        inputs = self._concats.get(name)
+        if inputs is None:
+            return (name,)
+        return tuple(part for each in inputs for part in self._parts(each))
+
+    def _value(self, values: Mapping[str, Array], name: str) -> npt.NDArray[np.float32]:
+        if name not in self._activated:
+            return np.ascontiguousarray(values[name], dtype=np.float32)
+        source, activation = self._activated[name]
+        x = np.ascontiguousarray(values[source], dtype=np.float32)
+        x = np.where(x < 0, x * np.float32(activation.slope), x)
+        lo, hi = np.float32(activation.lo), np.float32(activation.hi)
+        return np.minimum(np.maximum(x, lo), hi)
 
     def _keep(
         self, name: str, values: npt.NDArray[np.float32], one: Histogram, digest: str
@@ -120,11 +154,6 @@ class Observer:
             if old is None or (sign * value, digest) < (sign * old.value, old.sample):
                 channel = int(np.argwhere(values[0] == value)[0][0])
                 kept[name] = Extreme(value=value, sample=digest, channel=channel)
-
-
-def _floats(values: Array) -> npt.NDArray[np.float32]:
-    floats = np.ascontiguousarray(values, dtype=np.float32)
-    return floats.reshape(1, 1) if floats.ndim < 2 and floats.size == 1 else floats
 
 
 def _check_finite(name: str, values: npt.NDArray[np.float32], sample: str) -> None:
