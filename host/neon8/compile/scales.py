@@ -93,6 +93,11 @@ def usable_scale(value: float, what: str) -> np.float32:
 
 def check_scheme(entry: TensorScale, name: str) -> tuple[int, int]:
     """The range of q that the scheme gives, once the zero point fits to it."""
+    if entry.bits != 8:
+        raise CompileError(
+            f"tensor {name!r}: has {entry.bits} bits in the table; this compiler makes "
+            "int8 only; solve with --bits 8"
+        )
     bounds = RANGES.get(entry.scheme)
     if bounds is None:
         raise CompileError(

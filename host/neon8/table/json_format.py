@@ -15,12 +15,18 @@ from typing import Any
 import numpy as np
 
 from neon8.errors import TableError
-from neon8.table.scale_table import SCHEMES, LayerScale, ScaleTable, TensorScale
+from neon8.table.scale_table import (
+    BITS,
+    SCHEMES,
+    TABLE_SCHEMES,
+    LayerScale,
+    ScaleTable,
+    TensorScale,
+)
 
 FORMAT = "neon8 scale table"
 VERSION = 1
 SMALLEST_SCALE = 1e-30
-ZERO_POINTS = {"symmetric": (0, 0), "unsigned": (-128, -128), "asymmetric": (-128, 127)}
 
 
 def dumps(table: ScaleTable) -> str:
@@ -63,11 +69,12 @@ def _reasons(reasons: tuple[str, ...]) -> str:
 
 
 def _tensor(tensor: TensorScale) -> str:
+    bits = "" if tensor.bits == 8 else f', "bits": {tensor.bits}'
     return (
         f'{{"scale": {_number(tensor.scale)}, "zero_point": {tensor.zero_point}, '
         f'"scheme": {_text(tensor.scheme)}, "threshold": {_numbers(tensor.threshold)}, '
         f'"min": {_number(tensor.min)}, "max": {_number(tensor.max)}'
-        f"{_reasons(tensor.reasons)}}}"
+        f"{bits}{_reasons(tensor.reasons)}}}"
     )
 
 
@@ -118,8 +125,9 @@ def loads(text: str, *, source: str = "table") -> ScaleTable:
         text = f"version: {root['version']!r} is unknown; this neon8 reads {VERSION}"
         raise TableError(f"{source}: {text}")
     model = _object(f"{source}: model", root["model"], "name", "digest")
-    if root["scheme"] not in ("auto", "symmetric"):
-        raise TableError(f"{source}: scheme: expected 'auto' or 'symmetric'")
+    if root["scheme"] not in TABLE_SCHEMES:
+        text = f"scheme: expected one of {', '.join(TABLE_SCHEMES)}"
+        raise TableError(f"{source}: {text}")
     tensors = {
         name: _read_tensor(f"{source}: tensor {name!r}", value)
         for name, value in _mapping(source, root, "tensors").items()
@@ -142,13 +150,19 @@ def loads(text: str, *, source: str = "table") -> ScaleTable:
 
 def _read_tensor(where: str, data: Any) -> TensorScale:
     data = _object(where, data, "scale", "zero_point", "scheme", "threshold", "min",
-                   "max", optional="reasons")  # fmt: skip
+                   "max", optional=("bits", "reasons"))  # fmt: skip
     scheme = data["scheme"]
     if scheme not in SCHEMES:
         text = f"scheme: {scheme!r} is unknown; expected one of {', '.join(SCHEMES)}"
         raise TableError(f"{where}: {text}")
-    zero_point = _integer(f"{where}: zero_point", data["zero_point"], -128, 127)
-    lo, hi = ZERO_POINTS[scheme]
+    bits = data.get("bits", 8)
+    if bits not in BITS or isinstance(bits, bool | float):
+        raise TableError(f"{where}: bits: {bits!r} is neither 8 nor 16")
+    least = -(2 ** (bits - 1))
+    zero_point = _integer(f"{where}: zero_point", data["zero_point"], least, -least - 1)
+    lo, hi = {"symmetric": (0, 0), "unsigned": (least, least)}.get(
+        scheme, (least, -least - 1)
+    )
     if not lo <= zero_point <= hi:
         text = f"zero_point: {zero_point}, but the scheme {scheme!r} has {lo}"
         raise TableError(f"{where}: {text}")
@@ -167,12 +181,13 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
         threshold=(low, high),
         min=smallest,
         max=largest,
+        bits=bits,
         reasons=_read_reasons(where, data),
     )
 
 
 def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> LayerScale:
-    data = _object(where, data, "input", "weight_scales", optional="reasons")
+    data = _object(where, data, "input", "weight_scales", optional=("reasons",))
     name = _string(f"{where}: input", data["input"])
     if name not in tensors:
         raise TableError(f"{where}: input: there is no tensor {name!r} in the table")
@@ -196,14 +211,16 @@ def _read_reasons(where: str, data: dict[str, Any]) -> tuple[str, ...]:
     return tuple(_string(f"{where}: reasons", reason) for reason in reasons)
 
 
-def _object(where: str, data: Any, *keys: str, optional: str = "") -> dict[str, Any]:
+def _object(
+    where: str, data: Any, *keys: str, optional: tuple[str, ...] = ()
+) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise TableError(f"{where}: expected an object with {', '.join(keys)}")
     for key in keys:
         if key not in data:
             raise TableError(f"{where}: {key} is missing")
     for key in data:
-        if key not in keys and key != optional:
+        if key not in (*keys, *optional):
             text = f"key {key!r} is unknown; there are {', '.join(keys)}"
             raise TableError(f"{where}: {text}")
     return data

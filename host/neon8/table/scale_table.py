@@ -4,6 +4,10 @@
 from dataclasses import dataclass, field
 
 SCHEMES = ("symmetric", "unsigned", "asymmetric")
+"""Of a tensor."""
+TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
+"""By which the schemes of the tensors were chosen."""
+BITS = (8, 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,10 +15,8 @@ class TensorScale:
     """How one activation is quantized: real = scale * (q - zero_point)  (1).
 
     threshold: (lo, hi), the real range that the scale covers; min, max: what was seen.
-    All real numbers are float32 values.
-    reasons: codes of the guards that fired: "dead" (all values are zero, the scale is
-    made up), "few" (too few values to choose from: minimum and maximum it is), "guard"
-    (the method clipped too much energy, the range was widened).
+    All real numbers are float32 values.  bits: of q, 8 or 16.
+    reasons: codes of the guards that fired, see neon8.calibrate.guards.
     """
 
     scale: float
@@ -23,6 +25,7 @@ class TensorScale:
     threshold: tuple[float, float]
     min: float
     max: float
+    bits: int = 8
     reasons: tuple[str, ...] = ()
 
 
@@ -31,8 +34,7 @@ class LayerScale:
     """The weight scales of one convolution, one per output channel, float32 values.
 
     input: the activation that it reads; its scale is tensors[input].
-    reasons: "dead:N" (channel N has no weights), "bias:N" (the scale of channel N was
-    enlarged so that its bias fits int32).
+    reasons: codes of the guards that fired, as above.
     """
 
     input: str
