@@ -114,11 +114,22 @@ def test_sum_that_does_not_fit_gets_a_larger_scale(caplog, taps, bias):
     np.testing.assert_allclose(real, 1, rtol=0.01 if not bias else 0.5)
 
 
-@pytest.mark.parametrize("bias", [np.nan, np.inf])
+def test_sum_that_no_scale_makes_fit():
+    node = conv("y", bias=np.array([0, 0, 1e38, 0], np.float32))
+    message = "layer 'layer_y': channel 2: the accumulator does not fit"
+    with pytest.raises(CompileError, match=message):
+        lowered(node, scales={"x": scale(1e-29)})
+
+
+@pytest.mark.parametrize("what", ["weight", "bias"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("io", ["float", "int8"])
-def test_bias_that_is_no_number(bias, io):
-    node = conv("y", bias=np.array([0, 0, bias, 0], np.float32))
-    with pytest.raises(CompileError, match=r"layer 'layer_y'.*bias"):
+def test_parameters_that_are_no_numbers(what, value, io):
+    node = conv("y")
+    array = getattr(node, what).copy()
+    array.flat[2] = value
+    node = dataclasses.replace(node, **{what: array})
+    with pytest.raises(CompileError, match="'layer_y': a weight or bias is not finite"):
         lowered(node, io=io)
 
 
