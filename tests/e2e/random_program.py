@@ -90,7 +90,9 @@ class Net:
             return 0, -127
         if kind == 1:
             return -128, -128
-        return int(self.rng.choice([-128, -1, 0, 1, 127, *range(-128, 128)])), -128
+        if kind == 2:
+            return int(self.rng.choice([-128, -1, 0, 1, 127])), -128
+        return int(self.rng.integers(-128, 128)), -128
 
     def add(self, op, out):
         """Appends an op; an int8 result may be read by the next ones."""
@@ -121,9 +123,15 @@ def random_program(seed: int) -> Program:
     batch = int(rng.choice([1, 1, 2, 3]))
     inputs = []
     for _ in range(rng.choice([1, 1, 2])):
-        shape = (batch, rng.integers(1, 20), rng.integers(1, 12), rng.integers(1, 12))
-        if rng.integers(4) == 0:
-            shape = (*shape[:2], 1, 1)
+        kind = rng.integers(8)
+        channels, height, width = rng.integers(1, (20, 12, 12))
+        if kind < 2:  # a vector
+            height = width = 1
+        elif kind == 2:  # deep: more than one step along the channels
+            channels, height, width = rng.integers(1, (150, 5, 5))
+        elif kind == 3:  # wide: more than one piece of an image
+            channels, height, width = rng.integers((1, 20, 20), (4, 42, 42))
+        shape = (batch, channels, height, width)
         if rng.integers(2):
             source = net.tensor(shape, dtype="float32")
             inputs.append(source.name)
