@@ -49,7 +49,7 @@ def test_weights_first_then_inputs():
         *("conv1_param_0", "conv2_param_0", "fc_param_0"),
         *("conv1", "conv2", "fc"),
     ]
-    assert lines[0][1:] == ["1", "0", f"{1 / 0.003:.9g}"]
+    assert lines[0][1:] == ["1", "0", f"{np.float32(1 / 0.003):.9g}"]
     assert lines[1][1:] == ["4"]
     assert float(lines[3][1]) == pytest.approx(127 / 2.0, rel=1e-6)
     assert float(lines[4][1]) == pytest.approx(127 / 5.0, rel=1e-6)

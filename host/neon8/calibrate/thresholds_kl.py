@@ -79,8 +79,7 @@ def divergence(
         tail = np.where(last > 0, logs[:, -1], -np.inf)
     groups = np.where(mass > 0, mass * np.where(mass > 0, logs, 0.0), 0.0).sum(axis=1)
     above_log_q = np.where(above > 0, above * np.where(above > 0, tail, 0.0), 0.0)
-    with np.errstate(divide="ignore"):
-        log_inside = np.log(inside)
+    log_inside = np.log(np.where(inside > 0, inside, 1.0))
     entropy = (p_log_p - groups - above_log_q) / total - np.log(total) + log_inside
     result: Float64Array = np.where(inside > 0, entropy, np.inf)
     return result
