@@ -161,6 +161,22 @@ def test_kl_of_a_flat_histogram_keeps_everything():
     assert thresholds_kl.kl(of(x), "symmetric") == (-top, top)
 
 
+def test_ties(monkeypatch):
+    """kl takes the last minimum, rounding aside; kl2017 the first."""
+    h = of(np.arange(1, 2048, dtype=F))
+
+    def level(_counts, candidates, _levels):
+        noise = np.resize([0.0, 1e-15, 3e-14], candidates.size)
+        return np.where((candidates < 500) | (candidates > 700), 1.0, noise)
+
+    monkeypatch.setattr(thresholds_kl, "divergence", level)
+    assert thresholds_kl.kl(h, "symmetric")[1] == 700.5
+    monkeypatch.setattr(
+        thresholds_kl, "divergence", lambda _, c, __: np.abs(c // 2 - 250)
+    )
+    assert thresholds_kl.kl2017(h, "symmetric")[1] == 500.5
+
+
 def test_kl2017_is_the_slide():
     x = np.maximum(GAUSS[:5000], 0)
     h = of(x)

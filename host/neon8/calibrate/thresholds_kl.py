@@ -20,6 +20,8 @@ from neon8.calibrate.thresholds_range import minmax
 Float64Array = npt.NDArray[np.float64]
 
 LEVELS = 128
+TIE = 1e-12
+"""Entropies this close are equal: logarithms differ by as much between computers."""
 
 
 def kl(histogram: Histogram, scheme: str) -> tuple[float, float]:
@@ -31,7 +33,7 @@ def kl(histogram: Histogram, scheme: str) -> tuple[float, float]:
         return minmax(histogram, scheme)
     candidates = np.arange(levels, used + 1)
     entropy = divergence(counts, candidates, levels)
-    last = len(entropy) - 1 - int(np.argmin(entropy[::-1]))
+    last = np.flatnonzero(entropy <= entropy.min() + TIE)[-1]
     return _limits(histogram, scheme, int(candidates[last]))
 
 
