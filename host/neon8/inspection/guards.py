@@ -20,6 +20,7 @@ def guarded(table: ScaleTable) -> list[str]:
 
 def legend(table: ScaleTable) -> list[str]:
     """'few: too few ...' for each kind of guard that fired, in a fixed order."""
-    entries = [*table.tensors.values(), *table.layers.values()]
-    fired = {code.partition(":")[0] for entry in entries for code in entry.reasons}
+    codes = [code for entry in table.tensors.values() for code in entry.reasons]
+    codes += [code for entry in table.layers.values() for code in entry.reasons]
+    fired = {code.partition(":")[0] for code in codes}
     return [f"{code}: {text}" for code, text in MEANINGS.items() if code in fired]
