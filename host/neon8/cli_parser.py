@@ -119,7 +119,8 @@ example:
   neon8 convert net.scales.json --to ncnn -o net.table
 
 ncnn   the .table of ncnn2int8: 127 / threshold, weights per channel, then inputs. ncnn
-       knows zero point 0 only, so calibrate with --scheme symmetric for this purpose.
+       is symmetric and takes the larger end of each range, so calibrate with --scheme
+       symmetric for this purpose.
 """
 
 

@@ -2,10 +2,12 @@
 """Every command's good path, through main() and through a process of its own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -253,6 +255,26 @@ def test_interrupting_ends_cleanly(tiny, tmp_path):
     assert started.returncode == 130
     assert err.strip() == "neon8: interrupted"
     assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_names_that_the_terminal_cannot_show(tiny, tmp_path, encoding):
+    odd = os.fsencode(tmp_path) + "/größe-".encode() + b"\xff.json"
+    with Path(os.fsdecode(odd)).open("wb") as file:
+        file.write(tiny.table.read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-m", "neon8", "inspect", odd],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_closed_standard_output(tiny):
+    line = f"exec {sys.executable} -m neon8 inspect {tiny.table} >&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_importing_neon8_is_light():

@@ -194,6 +194,17 @@ CASES = [
         ("t.json",),
     ),
     Case(
+        "a name that is no Unicode",
+        lambda t, d: (
+            "convert",
+            written(
+                d, "t.json", t.table.read_bytes().replace(b'"image"', b'"\\ud800"')
+            ),
+            *("--to", "ncnn", "-o", d / OUT),
+        ),
+        ("t.json",),
+    ),
+    Case(
         "a table that is missing",
         lambda t, d: compile_(t, d, d / "t.json"),
         ("t.json",),
