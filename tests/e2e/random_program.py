@@ -242,7 +242,7 @@ def random_multiplier(rng, weights):
 
 
 def grow_conv(net: Net) -> None:
-    """Convolution: dense or grouped; int8, with residual or slopes, or float output."""
+    """Convolution: dense or grouped; int8, with residual and slopes, or float output."""
     source = pick(net)
     divisors = [g for g in range(1, source.shape[1] + 1) if source.shape[1] % g == 0]
     groups = int(net.rng.choice([1, 1, 1, net.rng.choice(divisors)]))
@@ -277,11 +277,11 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False):
     ]
     if floats:
         bias_f32 = rng.normal(0, 10, out_channels).astype(np.float32)
-    elif residuals and rng.integers(4):
-        inputs = (source.name, rng.choice([tensor.name for tensor in residuals]))
-        residual_scale = 2.0 ** rng.uniform(-3, 2)
     elif rng.integers(3) == 0:
         slopes = rng.normal(0, 1, out_channels).astype(np.float32)
+    if not floats and residuals and rng.integers(4):
+        inputs = (source.name, rng.choice([tensor.name for tensor in residuals]))
+        residual_scale = 2.0 ** rng.uniform(-3, 2)
     bias = random_bias(rng, weights)
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
     op = Conv2d(

@@ -202,6 +202,13 @@ def test_residual_takes_the_activation_of_the_sum():
     assert prog.ops[1].lo == -7
 
 
+def test_residual_takes_the_leaky_slope_of_the_sum():
+    add = dataclasses.replace(ADD, activation=Activation(slope=0.1))
+    fused = lowered(conv("a"), conv("b"), add).ops[1]
+    assert len(fused.inputs) == 2
+    assert (fused.slopes == np.float32(0.1)).all()
+
+
 def test_chain_of_residuals():
     nodes = (
         conv("a"),
@@ -220,14 +227,6 @@ def test_chain_of_residuals():
         ((conv("a"), conv("b", groups=4), ADD), ("y",)),  # falls to a, which is early
         ((conv("a"), conv("b", activation=RELU), ADD), ("y",)),
         ((conv("a"), conv("b"), ADD), ("y", "b")),
-        (
-            (
-                conv("a"),
-                conv("b"),
-                dataclasses.replace(ADD, activation=Activation(slope=0.1)),
-            ),
-            ("y",),
-        ),
         ((conv("a"), conv("b"), conv("z", "b"), ADD), ("y", "z")),
         ((conv("a"), dataclasses.replace(ADD, inputs=("a", "a"))), ("y",)),
     ],

@@ -37,7 +37,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | None:
     """The Add that this convolution computes as well (6), or None.
 
     Where both operands are convolutions it is the later one, since the other operand
-    must be there already. Depthwise kernels and leaky sums have no residual.
+    must be there already. Depthwise kernels have no residual.
     """
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs:
@@ -45,7 +45,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | None:
     add = readers[0]
     if not isinstance(add, Add) or not node.activation.identity:
         return None
-    if is_depthwise(b, node) or add.activation.slope != 1.0:
+    if is_depthwise(b, node):
         return None
     other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
     return add if b.has(other) else None
