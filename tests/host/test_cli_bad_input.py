@@ -3,11 +3,7 @@
 
 # ruff: noqa: ARG005 - all rows of the table of cases have one signature
 
-import errno
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-
-from neon8.cli import main
-
-
-def refuse(capsys, *words) -> str:
-    """Run a command that must fail; its one line without 'neon8: error: '."""
-    status = main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    assert (status, out) == (2, "")
-    assert err.startswith("neon8: error: ")
-    assert err.count("\n") == 1
-    assert err.endswith("\n")
-    return err.removeprefix("neon8: error: ").rstrip("\n")
+from failing import OUT, calibrate, compile_, refuse, saved, spoilt_onnx, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +21,6 @@ class Case:
     name: str
     words: Callable
     says: tuple[str, ...]
-
-
-def saved(folder: Path, name: str, array) -> Path:
-    np.save(folder / name, array)
-    return folder / name
-
-
-def spoilt_onnx(folder: Path, model: onnx.ModelProto) -> Path:
-    onnx.save(model, folder / "spoilt.onnx")
-    return folder / "spoilt.onnx"
-
-
-def written(folder: Path, name: str, data: bytes) -> Path:
-    (folder / name).write_bytes(data)
-    return folder / name
 
 
 def edited_table(tiny, folder: Path, key: str, value) -> Path:
@@ -81,18 +50,6 @@ def renamed_input(tiny) -> onnx.ModelProto:
 
 
 WRONG_SHAPE = np.zeros((2, 3, 8, 9), np.float32)
-OUT = "out"
-
-
-def calibrate(tiny, data, folder, model=None, *more):
-    words = ("calibrate", model or tiny.onnx, "--data", data, "-o", folder / OUT)
-    return (*words, *more)
-
-
-def compile_(tiny, folder, table, model=None):
-    return ("compile", model or tiny.onnx, "--scales", table, "-o", folder / OUT)
-
-
 CASES = [
     Case(
         "not an ONNX file",
@@ -331,115 +288,3 @@ def test_bad_input_gives_one_line(tiny, tmp_path, capsys, case):
     for part in case.says:
         assert part in line
     assert sorted(tmp_path.iterdir()) == before
-
-
-USAGE = [
-    ([], "COMMAND"),
-    (["nonsense"], "nonsense"),
-    (["calibrate"], "MODEL.onnx"),
-    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--limit", "0"], "--limit"),
-    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--skip", "-1"], "--skip"),
-    (
-        ["calibrate", "m.onnx", "--data", "d", "-o", "t", "--limit", "9" * 5000],
-        "--limit",
-    ),
-    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--method", "luck"], "luck"),
-    (["compile", "m.onnx", "--scales", "t", "-o", "m", "--io", "int4"], "int4"),
-    (["run", "m.n8", "--input", "x", "--cpu", "z80"], "z80"),
-    (["convert", "t.json", "--to", "stone", "-o", "t"], "stone"),
-    (["inspect", "a", "b"], "b"),
-]
-
-
-@pytest.mark.parametrize(("words", "says"), USAGE, ids=lambda value: str(value)[:60])
-def test_bad_usage_gives_one_line(capsys, words, says):
-    line = refuse(capsys, *words)
-    assert says in line
-    assert "--help" in line
-
-
-def test_names_from_a_file_cannot_move_the_cursor(tiny, tmp_path, capsys):
-    model = tiny.net(operator="Sin")
-    model.graph.node[1].name = "a\x1b[2J\nb"
-    line = refuse(
-        capsys, *calibrate(tiny, tiny.data, tmp_path, spoilt_onnx(tmp_path, model))
-    )
-    assert line.isprintable()
-
-
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_full_disk(tiny, tmp_path, capsys, monkeypatch, call):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    owner = os if call == "fsync" else Path
-    monkeypatch.setattr(owner, call, full)
-    line = refuse(capsys, *compile_(tiny, tmp_path, tiny.table))
-    assert "No space left on device" in line
-    assert str(tmp_path / OUT) in line
-    assert list(tmp_path.iterdir()) == []
-
-
-LIMITED = """
-import resource, signal, sys
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-from neon8.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-@pytest.mark.parametrize("command", ["calibrate", "compile", "run", "convert"])
-def test_a_file_that_cannot_be_written_whole(tiny, tmp_path, command):
-    out = tmp_path / OUT
-    out.write_text("what was here before")
-    words = {
-        "calibrate": calibrate(tiny, tiny.data, tmp_path),
-        "compile": compile_(tiny, tmp_path, tiny.table),
-        "run": (
-            *("run", tiny.n8, "-o", out),
-            *("--input", saved(tiny.folder, "x.npy", np.load(tiny.data)["x"])),
-        ),
-        "convert": ("convert", tiny.table, "--to", "ncnn", "-o", out),
-    }[command]
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"neon8: error: {out}: cannot be written: File too")
-    assert done.stderr.count("\n") == 1
-    assert [p.name for p in tmp_path.iterdir()] == [OUT]
-    assert out.read_text() == "what was here before"
-
-
-def test_a_full_standard_output(tiny):
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "neon8", "inspect", str(tiny.table)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 2
-    assert done.stderr == "neon8: error: standard output: No space left on device\n"
-
-
-def test_a_defect_shows_as_one_line_too(monkeypatch, capsys, tiny):
-    import neon8.commands.inspect
-
-    def defect(*_, **__):
-        raise ZeroDivisionError("oops")
-
-    monkeypatch.setattr(neon8.commands.inspect, "describe", defect)
-    monkeypatch.delenv("NEON8_TRACEBACK", raising=False)
-    assert main(["inspect", str(tiny.table)]) == 1
-    err = capsys.readouterr().err
-    assert err.startswith("neon8: fault: ZeroDivisionError: oops")
-    assert err.count("\n") == 1
-    monkeypatch.setenv("NEON8_TRACEBACK", "1")
-    assert main(["inspect", str(tiny.table)]) == 1
-    assert "Traceback" in capsys.readouterr().err
