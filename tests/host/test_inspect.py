@@ -87,7 +87,7 @@ def test_a_table_shows_every_entry(tiny):
         (AARCH64 / "libneon8.so", "AArch64", {"c", "neon"}),
         (AARCH64 / "libneon8.a", "AArch64", {"c", "neon"}),
     ],
-    ids=lambda value: str(value)[-24:],
+    ids=["native-so", "native-a", "aarch64-so", "aarch64-a"],
 )
 def test_a_library_shows_exports_and_kernels(library, machine, isas):
     facts = elf.read(str(library), library.read_bytes())
