@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What every source file must satisfy before it is worth running.
-set -eu
-cd "$(dirname "$0")/.."
-.venv/bin/ruff check --quiet .
-.venv/bin/ruff format --check --quiet .
-.venv/bin/mypy
-find runtime tests -name '*.[ch]' -exec .venv/bin/clang-format --dry-run -Werror {} +
+# What every source file must satisfy before it is worth running; all complaints at once.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+status=0
+.venv/bin/ruff check --quiet --output-format concise . || status=1
+.venv/bin/ruff format --check --quiet . || status=1
+.venv/bin/mypy || status=1
+find runtime tests -name '*.[ch]' -exec .venv/bin/clang-format --dry-run -Werror {} + || status=1
+exit $status

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
         save_model,
         save_table,
     )
-    from neon8.data import Preprocess
     from neon8.evaluate import Evaluation, evaluate_model
     from neon8.graph.graph import Graph
+    from neon8.preprocess import Preprocess
     from neon8.runtime import Model, Session
     from neon8.runtime.emulate import EmulatedModel
     from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
@@ -79,9 +79,9 @@ _HOMES = {
         "save_model",
         "save_table",
     ),
-    "neon8.data": ("Preprocess",),
     "neon8.evaluate": ("Evaluation", "evaluate_model"),
     "neon8.graph.graph": ("Graph",),
+    "neon8.preprocess": ("Preprocess",),
     "neon8.runtime": ("Model", "Session"),
     "neon8.runtime.emulate": ("EmulatedModel",),
     "neon8.table.scale_table": ("LayerScale", "ScaleTable", "TensorScale"),

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from neon8.calibrate.calibrate import calibrate
 from neon8.compile import compile_model as compile_graph
-from neon8.data import Preprocess, Sample
+from neon8.data import Sample
 from neon8.errors import TableError
 from neon8.files import write_atomic
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
 from neon8.inspection.describe import describe
+from neon8.preprocess import Preprocess
 from neon8.samples import Data, gather
 from neon8.table import json_format, ncnn
 from neon8.table.scale_table import ScaleTable
@@ -41,15 +42,8 @@ def calibrate_model(
     GraphError, DataError, CalibrationError.
     """
     graph = load_graph(model)
-    shapes = {name: onnx_shape(graph, name) for name in graph.inputs}
-    samples = gather(data, shapes, preprocess=preprocess, limit=limit, skip=skip)
+    samples = gather(data, graph, preprocess=preprocess, limit=limit, skip=skip)
     return calibrate(Path(model), watch(samples), method=method, scheme=scheme)
-
-
-def onnx_shape(graph: Graph, name: str) -> tuple[int, ...]:
-    """The shape of a tensor as ONNX has it, without the ones that fill it up."""
-    tensor = graph.tensors[name]
-    return tensor.shape[: tensor.rank]
 
 
 def load_table(path: str | Path) -> ScaleTable:

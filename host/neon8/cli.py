@@ -48,8 +48,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _write(text: str) -> None:
     """To standard output, at once, so that a full disk or a closed pipe shows here."""
+    if sys.stdout is None:  # closed by whoever started us
+        return
+    encoding = sys.stdout.encoding or "utf-8"
     try:
-        print(text, flush=True)
+        # Names of files and layers may hold what this terminal cannot show.
+        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
     except OSError as error:
         # The interpreter flushes again at exit: that must not complain a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,8 +10,8 @@ Neon8Error
 ├── ModelError        a .n8 file that the runtime refuses
 └── SetupError        a library, an emulator or a disk that is missing or full
 
-The text of each is one line that names file, layer and cause, and the remedy where there
-is one; the command line prints it and exits with status 2.
+The text of each is one line that names file, layer and cause, and the remedy where
+there is one; the command line prints it and exits with status 2.
 """
 
 
@@ -24,11 +24,11 @@ class DataError(Neon8Error):
 
 
 class GraphError(Neon8Error):
-    """An ONNX file is unreadable or has an operator that neon8 does not support."""
+    """An ONNX file is unreadable or has something that neon8 does not support."""
 
 
 class TableError(Neon8Error):
-    """A scale table, or a foreign calibration file, is malformed or of another model."""
+    """A scale table or foreign calibration file is malformed or of another model."""
 
 
 class CalibrationError(Neon8Error):

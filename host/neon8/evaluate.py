@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neon8.data import Preprocess, Sample
+from neon8.data import Sample
 from neon8.errors import DataError
+from neon8.preprocess import Preprocess
 from neon8.runner import Runner, open_real
 from neon8.samples import Data, gather
 

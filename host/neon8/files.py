@@ -14,14 +14,17 @@ def write_atomic(path: str | PathLike[str], data: bytes) -> None:
     """Write `data` beside `path`, flush it to the disk, then rename it into place.
 
     SetupError names the file if the disk is full, the folder is missing ...; what stood
-    at `path` is then untouched and nothing is left beside it.
+    at `path` is then untouched and nothing is left beside it. A device or a pipe cannot
+    be replaced and is written to as it is.
     """
     target = Path(path)
     temporary: Path | None = None
     try:
-        descriptor, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name[:100]}."
-        )
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(data)
+            return
+        final = Path(os.path.realpath(target))  # a link stays one
+        descriptor, name = tempfile.mkstemp(dir=final.parent, prefix=".neon8-")
         temporary = Path(name)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -30,9 +33,11 @@ def write_atomic(path: str | PathLike[str], data: bytes) -> None:
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
-        temporary.replace(target)
+        temporary.replace(final)
+        temporary = None
     except OSError as error:
+        raise SetupError(f"{target}: cannot be written: {error.strerror}") from error
+    finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
-        raise SetupError(f"{target}: cannot be written: {error.strerror}") from error

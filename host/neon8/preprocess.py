@@ -54,7 +54,7 @@ class Preprocess:
             raise DataError(f"color: expected one of {', '.join(COLORS)}")
         if (self.resize == "short") != (self.short is not None):
             raise DataError('short: goes with resize = "short" and only with it')
-        if self.short is not None and self.short < max(self.size or (1,)):
+        if self.short is not None and self.short < min(self.size or (1,)):
             raise DataError(f"short: {self.short} pixels are fewer than the size has")
         channels = 1 if self.color == "gray" else 3
         for name, values in (("mean", self.mean), ("std", self.std)):

@@ -3,16 +3,15 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar
+from typing import Any
 
 from tqdm import tqdm
 
-Item = TypeVar("Item")
-Watch = Callable[[Iterable[Item]], Iterable[Item]]
+Watch = Callable[[Iterable[Any]], Iterable[Any]]
 
 
 @contextmanager
-def watcher(what: str, *, quiet: bool) -> Iterator[Watch[Item]]:
+def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
     """Yields a function that wraps samples so that going through them moves a bar.
 
     The bar shows itself only where stderr is a terminal, so logs stay clean, and is
@@ -20,8 +19,8 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch[Item]]:
     """
     with ExitStack() as stack:
 
-        def watch(samples: Iterable[Item]) -> Iterable[Item]:
-            shown: Iterable[Item] = stack.enter_context(
+        def watch(samples: Iterable[Any]) -> Iterable[Any]:
+            shown: Iterable[Any] = stack.enter_context(
                 tqdm(
                     samples,
                     desc=what,

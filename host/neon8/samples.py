@@ -6,16 +6,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from neon8.data import Preprocess, Sample, as_samples, open_samples
+from neon8.data import Sample, Shapes, as_samples, open_samples
 from neon8.errors import DataError
+from neon8.graph.graph import Graph
+from neon8.preprocess import Preprocess
 
 Data = str | Path | Iterable[Any]
-Shapes = dict[str, tuple[int, ...]]
 
 
 def gather(
     data: Data,
-    inputs: Shapes,
+    inputs: Shapes | Graph,
     *,
     preprocess: Preprocess | None = None,
     limit: int | None = None,

@@ -90,7 +90,9 @@ class Net:
             return 0, -127
         if kind == 1:
             return -128, -128
-        return int(self.rng.choice([-128, -1, 0, 1, 127, *range(-128, 128)])), -128
+        if kind == 2:
+            return int(self.rng.choice([-128, -1, 0, 1, 127])), -128
+        return int(self.rng.integers(-128, 128)), -128
 
     def add(self, op, out):
         """Appends an op; an int8 result may be read by the next ones."""
@@ -121,9 +123,15 @@ def random_program(seed: int) -> Program:
     batch = int(rng.choice([1, 1, 2, 3]))
     inputs = []
     for _ in range(rng.choice([1, 1, 2])):
-        shape = (batch, rng.integers(1, 20), rng.integers(1, 12), rng.integers(1, 12))
-        if rng.integers(4) == 0:
-            shape = (*shape[:2], 1, 1)
+        kind = rng.integers(8)
+        channels, height, width = rng.integers(1, (20, 12, 12))
+        if kind < 2:  # a vector
+            height = width = 1
+        elif kind == 2:  # deep: more than one step along the channels
+            channels, height, width = rng.integers(1, (150, 5, 5))
+        elif kind == 3:  # wide: more than one piece of an image
+            channels, height, width = rng.integers((1, 20, 20), (4, 42, 42))
+        shape = (batch, channels, height, width)
         if rng.integers(2):
             source = net.tensor(shape, dtype="float32")
             inputs.append(source.name)
@@ -234,7 +242,7 @@ def random_multiplier(rng, weights):
 
 
 def grow_conv(net: Net) -> None:
-    """Convolution: dense or grouped; int8, with residual or slopes, or float output."""
+    """Convolution: dense or grouped; int8, with residual and slopes, or float output."""
     source = pick(net)
     divisors = [g for g in range(1, source.shape[1] + 1) if source.shape[1] % g == 0]
     groups = int(net.rng.choice([1, 1, 1, net.rng.choice(divisors)]))
@@ -269,11 +277,11 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False):
     ]
     if floats:
         bias_f32 = rng.normal(0, 10, out_channels).astype(np.float32)
-    elif residuals and rng.integers(4):
-        inputs = (source.name, rng.choice([tensor.name for tensor in residuals]))
-        residual_scale = 2.0 ** rng.uniform(-3, 2)
     elif rng.integers(3) == 0:
         slopes = rng.normal(0, 1, out_channels).astype(np.float32)
+    if not floats and residuals and rng.integers(4):
+        inputs = (source.name, rng.choice([tensor.name for tensor in residuals]))
+        residual_scale = 2.0 ** rng.uniform(-3, 2)
     bias = random_bias(rng, weights)
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
     op = Conv2d(

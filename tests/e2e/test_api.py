@@ -200,6 +200,9 @@ def test_sessions_run_side_by_side(program, model):
 def test_instruction_set(monkeypatch, content):
     with pytest.raises(SetupError, match="'mmx' is not one of auto, c, neon"):
         Model.from_bytes(content, isa="mmx")
+    monkeypatch.setenv("N8_ISA", "mmx")
+    with pytest.raises(SetupError, match=r"net\.n8: instruction set 'mmx' is not one"):
+        Model.from_bytes(content, source="net.n8")
     monkeypatch.setenv("N8_ISA", "c")
     kernels = {step.kernel for step in Model.from_bytes(content).steps}
     assert all(kernel == "copy" or kernel.endswith("_c") for kernel in kernels)

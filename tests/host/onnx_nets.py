@@ -21,7 +21,7 @@ def node(operator, inputs, outputs, name="", **attributes):
     )
 
 
-def net(nodes, inputs, outputs, weights=None, *, opset=13, ir=8):
+def net(nodes, inputs, outputs, weights=None, *, opset=13):
     """A model.  inputs: name -> shape; outputs: words; weights: name -> array."""
     graph = helper.make_graph(
         nodes,
@@ -39,10 +39,12 @@ def net(nodes, inputs, outputs, weights=None, *, opset=13, ir=8):
     for output in graph.output:
         output.type.tensor_type.elem_type = TensorProto.FLOAT
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = ir
+    model.ir_version = 8
     shaped = onnx.shape_inference.infer_shapes(model)
     for output, known in zip(graph.output, shaped.graph.output, strict=True):
         output.CopyFrom(known)
+        if not output.type.tensor_type.HasField("shape"):  # a network that is refused
+            output.type.tensor_type.shape.dim.add().dim_param = "unknown"
     del model.graph.output[:]
     model.graph.output.extend(graph.output)
     return model

@@ -114,11 +114,22 @@ def test_sum_that_does_not_fit_gets_a_larger_scale(caplog, taps, bias):
     np.testing.assert_allclose(real, 1, rtol=0.01 if not bias else 0.5)
 
 
-@pytest.mark.parametrize("bias", [np.nan, np.inf])
+def test_sum_that_no_scale_makes_fit():
+    node = conv("y", bias=np.array([0, 0, 1e38, 0], np.float32))
+    message = "layer 'layer_y': channel 2: the accumulator does not fit"
+    with pytest.raises(CompileError, match=message):
+        lowered(node, scales={"x": scale(1e-29)})
+
+
+@pytest.mark.parametrize("what", ["weight", "bias"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("io", ["float", "int8"])
-def test_bias_that_is_no_number(bias, io):
-    node = conv("y", bias=np.array([0, 0, bias, 0], np.float32))
-    with pytest.raises(CompileError, match=r"layer 'layer_y'.*bias"):
+def test_parameters_that_are_no_numbers(what, value, io):
+    node = conv("y")
+    array = getattr(node, what).copy()
+    array.flat[2] = value
+    node = dataclasses.replace(node, **{what: array})
+    with pytest.raises(CompileError, match="'layer_y': a weight or bias is not finite"):
         lowered(node, io=io)
 
 
@@ -191,6 +202,13 @@ def test_residual_takes_the_activation_of_the_sum():
     assert prog.ops[1].lo == -7
 
 
+def test_residual_takes_the_leaky_slope_of_the_sum():
+    add = dataclasses.replace(ADD, activation=Activation(slope=0.1))
+    fused = lowered(conv("a"), conv("b"), add).ops[1]
+    assert len(fused.inputs) == 2
+    assert (fused.slopes == np.float32(0.1)).all()
+
+
 def test_chain_of_residuals():
     nodes = (
         conv("a"),
@@ -209,14 +227,6 @@ def test_chain_of_residuals():
         ((conv("a"), conv("b", groups=4), ADD), ("y",)),  # falls to a, which is early
         ((conv("a"), conv("b", activation=RELU), ADD), ("y",)),
         ((conv("a"), conv("b"), ADD), ("y", "b")),
-        (
-            (
-                conv("a"),
-                conv("b"),
-                dataclasses.replace(ADD, activation=Activation(slope=0.1)),
-            ),
-            ("y",),
-        ),
         ((conv("a"), conv("b"), conv("z", "b"), ADD), ("y", "z")),
         ((conv("a"), dataclasses.replace(ADD, inputs=("a", "a"))), ("y",)),
     ],

@@ -20,6 +20,8 @@ from neon8.calibrate.thresholds_range import minmax
 Float64Array = npt.NDArray[np.float64]
 
 LEVELS = 128
+TIE = 1e-12
+"""Entropies this close are equal: logarithms differ by as much between computers."""
 
 
 def kl(histogram: Histogram, scheme: str) -> tuple[float, float]:
@@ -31,7 +33,7 @@ def kl(histogram: Histogram, scheme: str) -> tuple[float, float]:
         return minmax(histogram, scheme)
     candidates = np.arange(levels, used + 1)
     entropy = divergence(counts, candidates, levels)
-    last = len(entropy) - 1 - int(np.argmin(entropy[::-1]))
+    last = np.flatnonzero(entropy <= entropy.min() + TIE)[-1]
     return _limits(histogram, scheme, int(candidates[last]))
 
 
@@ -79,8 +81,7 @@ def divergence(
         tail = np.where(last > 0, logs[:, -1], -np.inf)
     groups = np.where(mass > 0, mass * np.where(mass > 0, logs, 0.0), 0.0).sum(axis=1)
     above_log_q = np.where(above > 0, above * np.where(above > 0, tail, 0.0), 0.0)
-    with np.errstate(divide="ignore"):
-        log_inside = np.log(inside)
+    log_inside = np.log(np.where(inside > 0, inside, 1.0))
     entropy = (p_log_p - groups - above_log_q) / total - np.log(total) + log_inside
     result: Float64Array = np.where(inside > 0, entropy, np.inf)
     return result

@@ -26,14 +26,14 @@ def percentile(
     """
     lo, hi = minmax(histogram, scheme)
     total = int(histogram.positive.sum()) + int(histogram.negative.sum())
+    others = (1 - keep) * total + 1e-6  # 1 - keep is not exact, counts are
     if scheme == "asymmetric":
-        others = (1 - keep) / 2 * total
         return (
-            max(lo, -_edge(histogram.negative, others) * histogram.width),
-            min(hi, _edge(histogram.positive, others) * histogram.width),
+            max(lo, -_edge(histogram.negative, others / 2) * histogram.width),
+            min(hi, _edge(histogram.positive, others / 2) * histogram.width),
         )
     both = histogram.positive + histogram.negative
-    t = min(hi, _edge(both, (1 - keep) * total) * histogram.width)
+    t = min(hi, _edge(both, others) * histogram.width)
     return (-t if scheme == "symmetric" else 0.0), t
 
 

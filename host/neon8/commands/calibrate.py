@@ -5,6 +5,7 @@ import argparse
 
 from neon8.api import calibrate_model, save_table
 from neon8.commands.common import check_output, counted, preprocess_of
+from neon8.inspection.guards import guarded, legend
 from neon8.progress import watcher
 
 
@@ -23,13 +24,11 @@ def run(arguments: argparse.Namespace) -> str:
             watch=watch,
         )
     save_table(table, arguments.output)
-    reasons = [(f"tensor {name!r}", t.reasons) for name, t in table.tensors.items()]
-    reasons += [(f"layer {name!r}", w.reasons) for name, w in table.layers.items()]
-    guarded = [f"  {what}: {', '.join(codes)}" for what, codes in reasons if codes]
     done = (
         f"{arguments.output}: {counted(len(table.tensors), 'tensor')} and "
         f"{counted(len(table.layers), 'layer')} from "
         f"{counted(table.samples, 'sample')}, method {table.method}, "
         f"scheme {table.scheme}"
     )
-    return "\n".join([done, *(["guards that fired:", *guarded] if guarded else [])])
+    notes = [*guarded(table), *legend(table)]
+    return "\n".join([done, *(f"  {note}" for note in notes)])

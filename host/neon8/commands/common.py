@@ -4,8 +4,8 @@
 import argparse
 from pathlib import Path
 
-from neon8.data import Preprocess
 from neon8.errors import DataError, SetupError
+from neon8.preprocess import Preprocess
 
 
 def check_output(output: Path, *inputs: Path) -> None:

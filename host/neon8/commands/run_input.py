@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays for `neon8 run`: what the network takes, as it takes it."""
 
-import zipfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 
 from neon8.errors import DataError
+from neon8.npz import UNREADABLE, open_npy
 from neon8.runner import Array, Arrays
 
 
@@ -16,17 +16,14 @@ def load_arrays(path: Path, inputs: list[str]) -> Arrays:
 
     DataError: unreadable, pickled, or not the inputs of the network.
     """
-    try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            arrays = {inputs[0]: loaded}
-        else:
-            with loaded:
-                arrays = {name: loaded[name] for name in loaded.files}
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path}: not an .npy or .npz file of numbers") from error
+    if path.suffix == ".npz":
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        except (*UNREADABLE, zlib.error) as error:
+            raise DataError(f"{path}: cannot be read as an .npz file") from error
+    else:
+        arrays = {inputs[0]: open_npy(path)}
     if set(arrays) != set(inputs):
         raise DataError(
             f"{path}: has {sorted(arrays)}, the network takes {sorted(inputs)}; "

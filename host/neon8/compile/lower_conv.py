@@ -37,7 +37,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | None:
     """The Add that this convolution computes as well (6), or None.
 
     Where both operands are convolutions it is the later one, since the other operand
-    must be there already. Depthwise kernels and leaky sums have no residual.
+    must be there already. Depthwise kernels have no residual.
     """
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs:
@@ -45,7 +45,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | None:
     add = readers[0]
     if not isinstance(add, Add) or not node.activation.identity:
         return None
-    if is_depthwise(b, node) or add.activation.slope != 1.0:
+    if is_depthwise(b, node):
         return None
     other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
     return add if b.has(other) else None
@@ -84,7 +84,7 @@ def to_int8(
         name=node.name,
         inputs=(source.name,) if residual is None else (source.name, residual.name),
         output=out.name,
-        weights=integer_weights(sums),
+        weights=channels_last(sums),
         bias=sums.bias.astype(np.int32),
         multiplier=multipliers(node.name, real),
         slopes=slopes,
@@ -104,13 +104,11 @@ def to_int8(
 def to_float(b: Build, node: Conv2d, source: Tensor, out: Tensor) -> program.Conv2d:
     """(4): the bias stays in float, so the sum only loses its zero point."""
     sums, scales = proved(b, node, source, np.zeros(node.bias.shape))
-    if not np.isfinite(node.bias).all():
-        raise CompileError(f"layer {node.name!r}: a bias is not finite")
     return program.Conv2d(
         name=node.name,
         inputs=(source.name,),
         output=out.name,
-        weights=integer_weights(sums),
+        weights=channels_last(sums),
         bias=sums.bias.astype(np.int32),
         multiplier=multipliers(node.name, np.float64(source.scale) * scales),
         bias_f32=node.bias.astype(np.float32),
@@ -126,9 +124,11 @@ def proved(
     b: Build, node: Conv2d, source: Tensor, bias: DoubleArray
 ) -> tuple[Sums, DoubleArray]:
     """The integers of `node` and the weight scales that they belong to."""
+    if not np.isfinite(node.weight).all() or not np.isfinite(node.bias).all():
+        raise CompileError(f"layer {node.name!r}: a weight or bias is not finite")
     return prove_sums(
         node.name,
-        node.weight.astype(np.float64),
+        node.weight,
         bias,
         weight_scales(b.table, node),
         scale_in=float(source.scale),
@@ -136,9 +136,9 @@ def proved(
     )
 
 
-def integer_weights(sums: Sums) -> program.Int8Array:
-    """(O, I / groups, kh, kw) whole numbers to (O, kh, kw, I / groups) int8."""
-    return np.ascontiguousarray(sums.weights.transpose(0, 2, 3, 1)).astype(np.int8)
+def channels_last(sums: Sums) -> program.Int8Array:
+    """(O, I / groups, kh, kw) to (O, kh, kw, I / groups)."""
+    return np.ascontiguousarray(sums.weights.transpose(0, 2, 3, 1))
 
 
 def multipliers(layer: str, real: DoubleArray) -> FloatArray:

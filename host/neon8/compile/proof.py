@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.quantize.weights import ACC_LIMIT, DoubleArray, Sums, sums
+from neon8.quantize.weights import ACC_LIMIT, DoubleArray, FloatArray, Sums, sums
 
 LOG = logging.getLogger("neon8")
 
@@ -17,7 +17,7 @@ BISECTIONS = 24
 
 def prove_sums(
     layer: str,
-    weight: DoubleArray,
+    weight: FloatArray,
     bias: DoubleArray,
     scales: DoubleArray,
     *,
@@ -41,7 +41,7 @@ def prove_sums(
 
     everything = slice(None)
     result = quantized(everything, scales)
-    too_large = np.flatnonzero(~(result.bound < ACC_LIMIT))
+    too_large = np.flatnonzero(result.bound >= ACC_LIMIT)
     if too_large.size == 0:
         return result, scales
     scales = scales.copy()
@@ -55,7 +55,7 @@ def prove_sums(
         if factor is None:
             raise CompileError(
                 f"layer {layer!r}: channel {channel}: the accumulator does not fit "
-                "int32 with any weight scale; check its weights and bias"
+                "int32 with any weight scale; check its bias"
             )
         LOG.warning(
             "layer %r: channel %d: accumulator bound %.4g reaches 2**31; weight scale "

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 
-from neon8.errors import GraphError
 from neon8.graph import convert_others, convert_sums
 from neon8.graph.graph import Graph, Node, Tensor
 from neon8.graph.source import OnnxNode, Source, failure, nchw, shape_of
@@ -69,9 +68,6 @@ def convert(source: Source) -> Graph:
         nodes.append(operator(source, node))
         shape = shape_of(source, node, node.outputs[0])
         tensors[node.outputs[0]] = _tensor(node.outputs[0], shape)
-    for name in source.outputs:
-        if name in source.inputs:
-            raise GraphError(f"{source.path}: output {name!r} is an input")
     return Graph(
         name=source.name,
         digest=source.digest,

@@ -93,7 +93,8 @@ def gemm(source: Source, node: OnnxNode) -> Node:
         weight = weight.T
     c = weights(source, node, 2)
     bias = np.zeros(len(weight)) if c is None else c * real(node, "beta", 1.0)
-    if bias.size not in (1, len(weight)) or bias.ndim > 2:
+    rows, columns = (1, 1, *bias.shape)[-2:]
+    if bias.ndim > 2 or rows != 1 or columns not in (1, len(weight)):
         raise failure(source, node, f"C {list(bias.shape)} is not one value per output")
     bias = np.broadcast_to(bias.reshape(-1), (len(weight),))
     return make_conv(node, weight[:, :, np.newaxis, np.newaxis], bias)

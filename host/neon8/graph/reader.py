@@ -38,11 +38,14 @@ def read(path: Path) -> Source:
     model, digest = read_model(path)
     opset = _opset(path, model)
     inputs = _pin_batch(path, model)
+    outputs = tuple(value.name for value in model.graph.output)
+    for name in outputs:
+        if name in inputs:
+            raise GraphError(f"{path}: output {name!r} is an input")
     shapes, floats = _fold(path, model)
     constants = {
         tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer
     }
-    outputs = tuple(value.name for value in model.graph.output)
     for name in outputs:
         if name in constants:
             raise GraphError(f"{path}: output {name!r} does not depend on any input")

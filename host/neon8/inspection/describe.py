@@ -5,6 +5,7 @@ from pathlib import Path
 
 from neon8.errors import SetupError
 from neon8.inspection import elf, model_file, text
+from neon8.inspection.guards import legend
 from neon8.inspection.model_file import FileOp, FileTensor
 from neon8.runtime import Model
 from neon8.runtime.emulate import EmulatedModel
@@ -184,6 +185,7 @@ def _table(path: Path, table: ScaleTable) -> str:
                 layers,
                 header=("name", "input", "scales", "smallest", "largest", "guards"),
             ),
+            *legend(table),
         )
     )
 

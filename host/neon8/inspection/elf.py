@@ -5,7 +5,9 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
+from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
@@ -104,10 +106,10 @@ def _facts(elf: ELFFile, kind: str) -> Library:
         if match and not table:
             kernels.setdefault(match[2], set()).add(match[1])
     segments = list(elf.iter_segments())
-    dynamic = [
+    dynamic: list[Any] = [
         tag
         for segment in segments
-        if segment.header.p_type == "PT_DYNAMIC"
+        if isinstance(segment, DynamicSegment)
         for tag in segment.iter_tags()
     ]
     return Library(

@@ -153,7 +153,7 @@ def conv2d(
         return v + bias[:, None, None]
     if len(operands) == 2:
         v = v + centred(operands[1], sources[1]) * np.float32(op.residual_scale)
-    elif op.slopes is not None:
+    if op.slopes is not None:
         v = leaky(v, op.slopes[:, None, None])
     return rounded(v, out, op.lo, op.hi)
 

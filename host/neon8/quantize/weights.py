@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 DoubleArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float32]
+Int8Array = npt.NDArray[np.int8]
 
 ACC_LIMIT = 2**31
 """|acc''| stays below this  (12)."""
@@ -15,30 +17,35 @@ MULTIPLIER_MIN = np.float32(1e-30)
 MULTIPLIER_MAX = np.float32(2.0**64)
 
 
-def quantize_weights(weight: DoubleArray, scales: DoubleArray) -> DoubleArray:
-    """clamp(rne(w / scale), -127, 127), whole numbers.
+def quantize_weights(weight: FloatArray, scales: DoubleArray) -> Int8Array:
+    """clamp(rne(w / scale), -127, 127).
 
-    weight: (O, ...); scales: (O,), one for each output channel.
+    weight: (O, ...), finite; scales: (O,), one for each output channel. The division is
+    in double, one channel at a time: a large layer does not fit in memory eight times.
     """
-    per_channel = scales.reshape(-1, *(1,) * (weight.ndim - 1))
-    return np.clip(np.rint(weight / per_channel), -127, 127)
+    result = np.empty(weight.shape, np.int8)
+    for channel, scale in enumerate(scales):
+        levels = np.rint(weight[channel].astype(np.float64) / scale)
+        result[channel] = np.clip(levels, -127, 127)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """A convolution up to its int32 sums; whole numbers, kept in double.
+    """A convolution up to its int32 sums.
 
     weights: (O, I / groups, kh, kw); bias: (O,), what is added to the sum; bound: (O,),
-    the largest |acc''| that any input can give  (12).
+    the largest |acc''| that any input can give (12). The last two are whole numbers in
+    double, since they may be beyond int32 before the proof.
     """
 
-    weights: DoubleArray
+    weights: Int8Array
     bias: DoubleArray
     bound: DoubleArray
 
 
 def sums(
-    weight: DoubleArray,
+    weight: FloatArray,
     bias: DoubleArray,
     scales: DoubleArray,
     *,
@@ -52,10 +59,10 @@ def sums(
     """
     weights = quantize_weights(weight, scales)
     axes = tuple(range(1, weights.ndim))
-    offset = np.rint(bias / (scale_in * scales)) - zero_point_in * weights.sum(
-        axis=axes
-    )
-    bound = np.abs(weights).sum(axis=axes) * 128 + np.abs(offset)
+    total = weights.sum(axis=axes, dtype=np.int64)
+    offset = np.rint(bias / (scale_in * scales)) - zero_point_in * total
+    magnitude = np.abs(weights).sum(axis=axes, dtype=np.int64)
+    bound = magnitude * 128 + np.abs(offset)
     return Sums(weights, offset, bound)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model and Session: a .n8 file, opened and run by the C library."""
 
+import os
 import threading
 import weakref
 from collections.abc import Mapping
@@ -86,6 +87,12 @@ class Model:
         status = lib.lib.n8_model_open(
             lib.ffi.from_buffer(content), len(content), options, out
         )
+        if status == lib.lib.N8_E_UNSUPPORTED:
+            wanted = isa or os.environ.get("N8_ISA")
+            raise SetupError(
+                f"{source}: instruction set {wanted!r} is not one of this build's or "
+                "not one of this processor's; unset N8_ISA"
+            )
         check(lib, status, source)
         handle = lib.ffi.gc(out[0], lib.lib.n8_model_close)
         return cls(lib, handle, source)

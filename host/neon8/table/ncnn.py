@@ -10,6 +10,8 @@ products have lines. ncnn takes one weight scale for each group of a grouped
 convolution, so a convolution that is grouped but not depthwise is not for it.
 """
 
+import numpy as np
+
 from neon8.errors import TableError
 from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
 
@@ -40,8 +42,9 @@ def dumps(table: ScaleTable) -> str:
 
 
 def _line(name: str, values: tuple[float, ...]) -> str:
-    # %f, as ncnn writes it, loses digits; the reader scans both.
-    return " ".join((name, *(f"{value:.9g}" for value in values))) + "\n"
+    # %f, as ncnn writes it, loses digits; the reader scans both, into a float32.
+    texts = (f"{np.float32(value):.9g}" for value in values)
+    return " ".join((name, *texts)) + "\n"
 
 
 def weight_multipliers(layer: LayerScale) -> tuple[float, ...]:

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the README and CONTRIBUTING show works as it stands there."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neon8
+from neon8.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def block(text: str, language: str) -> str:
+    """The one code block in a language."""
+    (found,) = re.findall(
+        rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    )
+    return found
+
+
+@pytest.fixture
+def folder(tiny, tmp_path, monkeypatch):
+    """A folder with the files that the examples name."""
+    for source, name in (
+        (tiny.onnx, "net.onnx"),
+        (tiny.data, "train.npz"),
+        (tiny.labelled, "test.npz"),
+    ):
+        shutil.copy(source, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_command_lines(folder, capsys):
+    lines = block(README, "sh").splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert (program, main(words)) == ("neon8", 0), capsys.readouterr().err
+    assert (folder / "net.table").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_ten_lines_of_python():
+    code = block(README, "python")
+    assert len([line for line in code.splitlines() if line]) <= 10
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert "Evaluation(n=24" in done.stdout
+    assert "scores" in done.stdout
+
+
+MAIN = """
+#include <stdio.h>
+int main(void) {
+    static unsigned char file[1 << 20];
+    static float image[3 * 8 * 8], scores[6];
+    const size_t size = fread(file, 1, sizeof file, stdin);
+    for (int i = 0; i < 3 * 8 * 8; i++) image[i] = (float)i / 100.0f - 1.0f;
+    if (classify(file, size, image, scores) != N8_OK) return 1;
+    return fwrite(scores, sizeof scores, 1, stdout) != 1;
+}
+"""
+
+
+def test_ten_lines_of_c(tiny, tmp_path):
+    (tmp_path / "main.c").write_text(block(README, "c") + MAIN)
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion"]
+    library = ROOT / "build" / "native" / "libneon8.a"
+    subprocess.run(
+        [
+            *("gcc", *flags, f"-I{ROOT / 'runtime' / 'include'}"),
+            *("main.c", str(library), "-lm", "-pthread", "-o", "main"),
+        ],
+        cwd=tmp_path,
+        check=True,
+    )
+    with tiny.n8.open("rb") as model:
+        done = subprocess.run(
+            [tmp_path / "main"], stdin=model, capture_output=True, check=True
+        )
+    image = np.arange(192, dtype=np.float32) / np.float32(100) - np.float32(1)
+    with neon8.Model.open(tiny.n8) as net, net.session() as session:
+        wanted = session.run({"image": image.reshape(1, 3, 8, 8)})["scores"]
+    assert done.stdout == wanted.tobytes()
+
+
+def test_the_kernel_of_the_worked_example_assembles(tmp_path):
+    diff = block(CONTRIBUTING, "diff")
+    name = re.search(r"^\+\+\+ b/asm/aarch64/(\S+)$", diff, re.MULTILINE)[1]
+    body = diff[diff.index(name) :].splitlines()[1:]
+    assert all(line.startswith("+") for line in body)
+    (tmp_path / name).write_text("".join(line[1:] + "\n" for line in body))
+    subprocess.run(
+        [
+            *("aarch64-linux-gnu-gcc", "-c", name, "-o", "kernel.o"),
+            f"-I{ROOT / 'asm' / 'aarch64'}",
+        ],
+        cwd=tmp_path,
+        check=True,
+    )
+    symbols = subprocess.run(
+        ["aarch64-linux-gnu-nm", tmp_path / "kernel.o"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert f" T n8_{name.removesuffix('.S')}" in symbols
+    slot = name.removesuffix("_neon.S")
+    assert f"+N8_KERNEL({slot}, neon)\n" in diff
+    assert f" X({slot}, " in (ROOT / "runtime" / "kernel.h").read_text()
+
+
+def test_links_lead_somewhere():
+    pages = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").glob("*.md"),
+    ]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
