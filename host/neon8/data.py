@@ -6,8 +6,10 @@ a folder of .npy files or a folder of images; a folder may hold a labels.txt. ui
 arrays are images, H W C; anything else is float as the network takes it.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -36,21 +38,43 @@ class Sample:
     inputs: dict[str, FloatArray]
     label: int | None
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what the network gets, in hex; name and label do not matter.
+
+        Of each input, in order of their names: a line of JSON [name, "<f4", shape] and
+        the values, little-endian.
+        """
+        digest = hashlib.sha256()
+        for name in sorted(self.inputs):
+            array = np.ascontiguousarray(self.inputs[name], dtype="<f4")
+            digest.update(json.dumps([name, "<f4", array.shape]).encode() + b"\n")
+            digest.update(array.data)
+        return digest.hexdigest()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """So many samples, made anew each time they are iterated over."""
+    """Samples start .. stop of some data, made anew each time they are iterated over.
 
-    count: int
-    make: Callable[[], Iterator[Sample]]
+    make: gives samples a .. b of the data.
+    """
+
+    start: int
+    stop: int
+    make: Callable[[int, int], Iterator[Sample]]
 
     def __len__(self) -> int:
         """How many there are."""
-        return self.count
+        return self.stop - self.start
 
     def __iter__(self) -> Iterator[Sample]:
         """From the first to the last."""
-        return self.make()
+        return self.make(self.start, self.stop)
+
+    def part(self, start: int, stop: int) -> "Samples":
+        """Those from `start` to `stop`, counted from the first of these."""
+        return replace(self, start=self.start + start, stop=self.start + stop)
 
 
 def open_samples(
@@ -85,11 +109,11 @@ def open_samples(
         text = f"holds {count} samples" + (f", {skip} are skipped" if skip else "")
         raise DataError(f"{file}: {text}: nothing is left")
 
-    def make() -> Iterator[Sample]:
-        for name, raw, label in read(skip, stop):
+    def make(first: int, last: int) -> Iterator[Sample]:
+        for name, raw, label in read(first, last):
             yield _sample(name, raw, shapes, preprocess=preprocess, label=label)
 
-    return Samples(count=stop - skip, make=make)
+    return Samples(start=skip, stop=stop, make=make)
 
 
 def as_samples(data: Iterable[Any], inputs: Shapes | Graph) -> Iterator[Sample]:

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a model and samples to an Observation, in one process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate import channels, histogram, patches
+from neon8.calibrate.groups import scale_groups, sources
+from neon8.calibrate.machine import machine
+from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
+from neon8.calibrate.observe import Observer, channel_inputs, pre_activations
+from neon8.calibrate.patches import Patches
+from neon8.calibrate.reference import FACTS, Reference
+from neon8.data import Sample
+from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.importer import load
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Network:
+    """A model, ready to be observed.  nothing: the Observation of no samples."""
+
+    graph: Graph
+    reference: Reference
+    nothing: Observation
+    ignore_nonfinite: bool
+
+
+def open_network(
+    model: str | PathLike[str],
+    *,
+    preprocess_digest: str = "",
+    ignore_nonfinite: bool = False,
+) -> Network:
+    """Read the ONNX file and start onnxruntime on it.  GraphError."""
+    graph = load(model)
+    reference = Reference(model, Observer(graph).fetch)
+    nothing = _nothing(graph, preprocess_digest)
+    return Network(
+        graph=graph,
+        reference=reference,
+        nothing=nothing,
+        ignore_nonfinite=ignore_nonfinite,
+    )
+
+
+def _nothing(graph: Graph, preprocess_digest: str) -> Observation:
+    """Of no samples."""
+    nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
+    sizes = {node.pre_activation: len(node.weight) for node in nodes}
+    sizes |= {node.inputs[0]: node.weight.shape[1] * node.groups for node in nodes}
+    names = dict.fromkeys((*channel_inputs(graph), *pre_activations(graph)))
+    return Observation(
+        model_name=graph.name,
+        model_digest=graph.digest,
+        engine={**FACTS, "machine": machine()},
+        preprocess_digest=preprocess_digest,
+        samples=(),
+        tensors={
+            name: TensorObservation(
+                histogram=histogram.empty(), smallest=None, largest=None
+            )
+            for name in sources(graph)
+        },
+        channels={name: channels.empty(sizes[name]) for name in names},
+        layers={node.name: _facts(node) for node in nodes},
+        leaders=scale_groups(graph),
+    )
+
+
+def _facts(node: Conv2d) -> LayerFacts:
+    out, inputs, height, width = node.weight.shape
+    return LayerFacts(
+        input=node.inputs[0],
+        output=node.output,
+        pre_activation=node.pre_activation,
+        weight_shape=(out, inputs, height, width),
+        groups=node.groups,
+        strides=node.strides,
+        weight_absmax=np.abs(node.weight).reshape(out, -1).max(axis=1),
+        bias=node.bias,
+        patches=patches.empty(node),
+    )
+
+
+class Collector:
+    """Takes in samples, one at a time, and gives the Observation of all so far.
+
+    A sample whose digest is in `known`, or came before, is not taken in. If an
+    exception leaves add(), the collector is of no use afterwards.
+
+    names: digest -> name, of the samples taken in.
+    """
+
+    def __init__(
+        self, network: Network, known: frozenset[str] = frozenset()
+    ) -> None:
+        self._network = network
+        self._known = known
+        self._observer = Observer(
+            network.graph, ignore_nonfinite=network.ignore_nonfinite
+        )
+        self._layers = [n for n in network.graph.nodes if isinstance(n, Conv2d)]
+        self._producers = {node.output: node for node in network.graph.nodes}
+        self._patches = {
+            name: layer.patches for name, layer in network.nothing.layers.items()
+        }
+        self._drawn: dict[str, list[Patches]] = {name: [] for name in self._patches}
+        self.names: dict[str, str] = {}
+
+    def add(self, sample: Sample) -> str | None:
+        """Take it in; its digest if that is not new, else None.
+
+        CalibrationError: a value in the network is NaN or infinite.  DataError.
+        """
+        digest = sample.digest
+        if digest in self._known or digest in self.names:
+            return digest
+        values: dict[str, Array] = {**sample.inputs}
+        values |= self._network.reference.run(sample.inputs)
+        self._observer.add(values, sample=sample.name, digest=digest)
+        for node in self._layers:
+            self._draw(node, values, digest)
+        self.names[digest] = sample.name
+        return None
+
+    def result(self) -> Observation:
+        """Of all samples taken in."""
+        nothing = self._network.nothing
+        if not self.names:
+            return nothing
+        observed = self._observer.result()
+        tensors, statistics = {}, {}
+        for name in nothing.tensors:
+            one = observed[name]
+            assert one.histogram is not None
+            tensors[name] = TensorObservation(
+                histogram=one.histogram, smallest=one.smallest, largest=one.largest
+            )
+        for name in nothing.channels:
+            of_channels = observed[name].channels
+            assert of_channels is not None
+            statistics[name] = of_channels
+        for name in self._drawn:
+            self._settle(name)
+        return replace(
+            nothing,
+            samples=tuple(sorted(self.names)),
+            tensors=tensors,
+            channels=statistics,
+            layers={
+                name: replace(layer, patches=self._patches[name])
+                for name, layer in nothing.layers.items()
+            },
+        )
+
+    def _draw(self, node: Conv2d, values: Mapping[str, Array], digest: str) -> None:
+        if patches.offers(self._patches[node.name], node, digest=digest):
+            image = self._value(node.inputs[0], values)
+            self._drawn[node.name].append(patches.draw(node, image, digest=digest))
+            if len(self._drawn[node.name]) * patches.PIXELS >= patches.ROWS:
+                self._settle(node.name)
+
+    def _settle(self, name: str) -> None:
+        """Merge what was drawn; one by one would take longer than inference."""
+        drawn = self._drawn[name]
+        if drawn:
+            self._patches[name] = patches.merge(self._patches[name], *drawn)
+            drawn.clear()
+
+    def _value(self, name: str, values: Mapping[str, Array]) -> Array:
+        """A tensor that onnxruntime gave, or that follows from those it gave."""
+        if name in values:
+            return values[name]
+        node = self._producers[name]
+        if isinstance(node, Conv2d):
+            return node.activation.apply(values[node.pre_activation])
+        parts = [self._value(each, values) for each in node.inputs]  # of a Concat
+        return np.concatenate(parts, axis=1)
