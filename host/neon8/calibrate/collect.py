@@ -13,7 +13,7 @@ from neon8.calibrate.groups import scale_groups, sources
 from neon8.calibrate.machine import machine
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
 from neon8.calibrate.observe import Observer, channel_inputs, pre_activations
-from neon8.calibrate.patches import Patches
+from neon8.calibrate.patches import Sampler
 from neon8.calibrate.reference import FACTS, Reference
 from neon8.data import Sample
 from neon8.graph.graph import Conv2d, Graph
@@ -108,10 +108,7 @@ class Collector:
         )
         self._layers = [n for n in network.graph.nodes if isinstance(n, Conv2d)]
         self._producers = {node.output: node for node in network.graph.nodes}
-        self._patches = {
-            name: layer.patches for name, layer in network.nothing.layers.items()
-        }
-        self._drawn: dict[str, list[Patches]] = {name: [] for name in self._patches}
+        self._samplers = {node.name: Sampler(node) for node in self._layers}
         self.names: dict[str, str] = {}
 
     def add(self, sample: Sample) -> str | None:
@@ -126,7 +123,9 @@ class Collector:
         values |= self._network.reference.run(sample.inputs)
         self._observer.add(values, sample=sample.name, digest=digest)
         for node in self._layers:
-            self._draw(node, values, digest)
+            sampler = self._samplers[node.name]
+            if sampler.wants(digest=digest):
+                sampler.add(self._value(node.inputs[0], values), digest=digest)
         self.names[digest] = sample.name
         return None
 
@@ -147,32 +146,16 @@ class Collector:
             of_channels = observed[name].channels
             assert of_channels is not None
             statistics[name] = of_channels
-        for name in self._drawn:
-            self._settle(name)
         return replace(
             nothing,
             samples=tuple(sorted(self.names)),
             tensors=tensors,
             channels=statistics,
             layers={
-                name: replace(layer, patches=self._patches[name])
+                name: replace(layer, patches=self._samplers[name].result())
                 for name, layer in nothing.layers.items()
             },
         )
-
-    def _draw(self, node: Conv2d, values: Mapping[str, Array], digest: str) -> None:
-        if patches.offers(self._patches[node.name], node, digest=digest):
-            image = self._value(node.inputs[0], values)
-            self._drawn[node.name].append(patches.draw(node, image, digest=digest))
-            if len(self._drawn[node.name]) * patches.PIXELS >= patches.ROWS:
-                self._settle(node.name)
-
-    def _settle(self, name: str) -> None:
-        """Merge what was drawn; one by one would take longer than inference."""
-        drawn = self._drawn[name]
-        if drawn:
-            self._patches[name] = patches.merge(self._patches[name], *drawn)
-            drawn.clear()
 
     def _value(self, name: str, values: Mapping[str, Array]) -> Array:
         """A tensor that onnxruntime gave, or that follows from those it gave."""
@@ -180,6 +163,8 @@ class Collector:
             return values[name]
         node = self._producers[name]
         if isinstance(node, Conv2d):
-            return node.activation.apply(values[node.pre_activation])
+            x = np.asarray(values[node.pre_activation], dtype=np.float32)
+            x = np.where(x < 0, x * np.float32(node.activation.slope), x)
+            return np.clip(x, node.activation.lo, node.activation.hi)
         parts = [self._value(each, values) for each in node.inputs]  # of a Concat
         return np.concatenate(parts, axis=1)

@@ -70,23 +70,25 @@ class Sampler:
         real = np.unique(channels // (len(node.weight) // node.groups))
         self._groups = None if node.groups == 1 else real
 
+    def wants(self, *, digest: str) -> bool:
+        """False if add() of this sample would change nothing."""
+        return min(self._numbers(digest)[2:]) <= self._largest
+
     def add(self, values: Array, *, digest: str) -> None:
         """One sample more.
 
         values: the layer's input, (1, I) or (1, I, H, W), float32.  digest: of the
-        sample.
+        sample.  A row with NaN or infinity is left out.
         """
-        text = f"{digest}\0{self._node.name}".encode()
-        *numbers, first, second = struct.unpack("<4Q", hashlib.sha256(text).digest())
-        if first > self._largest and second > self._largest:
-            return
+        *numbers, first, second = self._numbers(digest)
         image = values.reshape(*values.shape, *(1,) * (4 - values.ndim))[0]
         out = [_out_size(self._node, image.shape[1 + axis], axis) for axis in (0, 1)]
         pixels = _distinct(numbers, out[0] * out[1])
         for pixel, key in zip(pixels, (first, second), strict=False):
             if key <= self._largest:
                 window = _window(self._node, image, *divmod(pixel, out[1]))
-                self._kept.append((key, self._row(window)))
+                if np.isfinite(window).all():
+                    self._kept.append((key, self._row(window)))
         if len(self._kept) >= 2 * ROWS:
             self._cut()
 
@@ -100,6 +102,11 @@ class Sampler:
             keys=np.array([key for key, _ in self._kept], np.uint64),
             rows=np.frombuffer(rows, np.float32).reshape(shape),
         )
+
+    def _numbers(self, digest: str) -> tuple[int, ...]:
+        """Two to choose pixels by, then the two keys."""
+        text = f"{digest}\0{self._node.name}".encode()
+        return struct.unpack("<4Q", hashlib.sha256(text).digest())
 
     def _row(self, window: Array) -> bytes:
         if self._groups is None:
