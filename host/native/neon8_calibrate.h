@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// neon8_calibrate: the calibrator's inner loops, for the machine that calibrates.
+//
+// This header is the whole interface and the only cffi cdef: the build runs it through
+// `cc -E -P -DN8_CDEF`. The library prints nothing, keeps no state, allocates nothing but
+// what a solver needs for a call, and never sets errno. Its results depend on no
+// instruction set. host/neon8/calibrate/twins.py says the same in numpy.
+#ifndef NEON8_CALIBRATE_H
+#define NEON8_CALIBRATE_H
+
+#ifdef N8_CDEF
+#define N8C_API
+#else
+#include <stddef.h>
+#include <stdint.h>
+#define N8C_API __attribute__((visibility("default")))
+#endif
+
+enum n8c_status {
+    N8C_OK = 0,
+    N8C_E_ARGUMENT = 1,    // a pointer or size of this call is wrong
+    N8C_E_MEMORY = 2,      // out of memory
+    N8C_E_UNSUPPORTED = 3, // this processor has not that instruction set
+};
+
+enum n8c_isa {
+    N8C_ISA_AUTO = 0, // the best one there is
+    N8C_ISA_C = 1,
+    N8C_ISA_AVX2 = 2,
+    N8C_ISA_AVX512 = 3,
+};
+
+enum {
+    N8C_BINS = 2048,
+    N8C_TALLY = 4 * 4096, // uint32_t that n8c_statistics.tally points to
+    N8C_LIMBS = 14,       // of 32 bits each: a sum is an integer multiple of 2^N8C_GRID
+    N8C_GRID = -128,
+    N8C_EXPONENT_MIN = -100,
+};
+
+// The statistics of one tensor so far; every array belongs to the caller.
+//
+// Bin i of `positive` and of `negative` counts i <= |x| * 2048 / 2^exponent < i + 1;
+// `exponent` grows as values need it, from N8C_EXPONENT_MIN. Exact zeros, NaN and infinities
+// are counted apart; all else is about the finite values. To begin: all zero, but
+// exponent = N8C_EXPONENT_MIN, minimum and minima = INFINITY, maximum and maxima = -INFINITY.
+// Counts and limbs are complete and canonical after n8c_settle only.
+struct n8c_statistics {
+    uint64_t *positive, *negative; // [N8C_BINS]; both NULL: no histogram
+    uint32_t *tally;               // [N8C_TALLY]: counts that are not in them yet
+    uint64_t tallied;              // how many
+    uint64_t zeros, nans, infs;
+    float minimum, maximum;
+    float sample_minimum, sample_maximum; // of the last sample
+    uint64_t sample_nans, sample_infs;
+    int32_t exponent;
+    int64_t *count;          // [channels], of finite values; NULL: no channels
+    float *minima, *maxima;  // [channels]
+    int64_t *total;          // [channels][N8C_LIMBS], least significant first
+    int64_t *squares;        // the same
+    uint64_t sums;           // how many were added since the limbs were canonical
+};
+
+// One tensor of a sample: `channels` planes of `plane` values. What `activated` takes is
+// min(max(x < 0 ? x * slope : x, lo), hi). Either of the two may be NULL.
+struct n8c_tensor {
+    const float *values;
+    size_t channels, plane;
+    float slope, lo, hi;
+    struct n8c_statistics *raw, *activated;
+};
+
+// The version of the library, "major.minor.patch".
+N8C_API const char *n8c_version(void);
+
+// Adds one sample: `count` tensors, no n8c_statistics in more than one of them. A channel's
+// sum over a sample is taken in float64: lane j of eight adds the values j, j + 8, ... in this
+// order; then lanes j and j + 4, of those j and j + 2, and the last two. It is rounded to a
+// multiple of 2^N8C_GRID, ties to even, and added exactly. N8C_E_ARGUMENT: a NULL pointer.
+N8C_API enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count,
+                                    enum n8c_isa isa);
+
+// Completes the counts and makes the limbs canonical: all but the last in [0, 2^32).
+N8C_API enum n8c_status n8c_settle(struct n8c_statistics *statistics, size_t channels);
+
+// Solvers. Every sum below runs from the first bin or group to the last, in float64.
+
+// Relative entropy of histograms cut off after `first`, first + 1, ... `last` of N8C_BINS bins,
+// where all that is above goes into the last bin kept, against the same bins without that,
+// merged into `levels` groups (a power of two) and spread again over the bins of each group that
+// are not empty; see thresholds_kl.py. out: [last - first + 1], INFINITY where it is not finite.
+// counts: [N8C_BINS]. 1 <= levels <= first <= last <= N8C_BINS, else N8C_E_ARGUMENT.
+N8C_API enum n8c_status n8c_divergence(double *out, const double *counts, size_t first,
+                                       size_t last, size_t levels);
+
+// Expected squared error, in bins squared, of values quantized to grids of steps[i] bins, of which
+// levels[j] steps lie on the side that `counts` is of: rounding inside, clipping outside; see
+// thresholds_mse.py. out[i * level_count + j] += that. counts: [N8C_BINS]. Steps are > 0.
+N8C_API enum n8c_status n8c_squared_error(double *out, const double *counts, const double *steps,
+                                          size_t step_count, const int64_t *levels,
+                                          size_t level_count);
+
+#endif // NEON8_CALIBRATE_H
