@@ -90,10 +90,3 @@ def _fold(counts: Counts, times: int) -> Counts:
     times = min(times, LOG_BINS)
     folded = counts.reshape(-1, 1 << times).sum(axis=1, dtype=np.uint64)
     return np.concatenate([folded, np.zeros(BINS - folded.size, dtype=np.uint64)])
-
-
-def of(values: npt.NDArray[np.float32]) -> Histogram:
-    """Of float32 values of any shape."""
-    from neon8.calibrate.twins import histogram_of
-
-    return histogram_of(values)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import neon8
 from neon8.calibrate.channels import LIMBS, ChannelStatistics
 from neon8.calibrate.histogram import BINS, MIN_EXPONENT, Histogram
-from neon8.errors import SetupError
+from neon8.errors import CalibrationError, SetupError
 from neon8.graph.graph import Activation
 from neon8.runtime.library import PACKAGE, Library, check_machine, declarations
 
@@ -164,6 +164,12 @@ class Job:
     activated: Statistics | None = None
     activation: Activation = Activation()
 
+    @property
+    def channels(self) -> int:
+        """Of the tensor."""
+        taken = [one.channels for one in (self.raw, self.activated) if one is not None]
+        return taken[0]
+
 
 def observe(jobs: Sequence[Job], values: Sequence[Float32Array], isa: int = 0) -> None:
     """One sample more: values[i], contiguous and not empty, for jobs[i]."""
@@ -172,6 +178,9 @@ def observe(jobs: Sequence[Job], values: Sequence[Float32Array], isa: int = 0) -
     tensors = ffi.new("struct n8c_tensor[]", len(jobs))
     for tensor, job, array in zip(tensors, jobs, values, strict=True):
         tensor.values = _pointer(array)
+        if array.shape[0] != 1 or array.shape[1] != job.channels or array.size == 0:
+            text = f"expected (1, {job.channels}, ...)"
+            raise CalibrationError(f"a sample has shape {array.shape}, {text}")
         tensor.channels = array.shape[1]
         tensor.plane = array.size // array.shape[1]
         tensor.slope = job.activation.slope

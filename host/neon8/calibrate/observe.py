@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neon8.calibrate import channels, histogram, twins
-from neon8.calibrate.channels import ChannelStatistics
+from neon8.calibrate.channels import ChannelStatistics, join
 from neon8.calibrate.groups import sources
 from neon8.calibrate.histogram import Histogram
+from neon8.calibrate.native import Job, Statistics, observe, statistics
 from neon8.errors import CalibrationError
 from neon8.graph.graph import Activation, Concat, Conv2d, Graph
 
 Array = npt.NDArray[np.generic]
+FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,26 +68,35 @@ class Observer:
 
     def __init__(self, graph: Graph, *, ignore_nonfinite: bool = False) -> None:
         self._ignore_nonfinite = ignore_nonfinite
-        self._histograms = dict.fromkeys(sources(graph), histogram.empty())
-        self._channels: dict[str, ChannelStatistics | None] = {}
-        self._smallest: dict[str, Extreme] = {}
-        self._largest: dict[str, Extreme] = {}
-        self._activated: dict[str, tuple[str, Activation]] = {
-            node.output: (node.pre_activation, node.activation)
-            for node in graph.nodes
-            if isinstance(node, Conv2d) and node.pre_activation != node.output
-        }
+        self._histograms = sources(graph)
+        self._channels = dict.fromkeys(
+            (*channel_inputs(graph), *pre_activations(graph))
+        )
         self._concats = {
             node.output: node.inputs
             for node in graph.nodes
             if isinstance(node, Concat) and node.axis == 1
         }
-        self._wanted = (*channel_inputs(graph), *pre_activations(graph))
-        for name in self._wanted:
-            self._channels |= dict.fromkeys(self._parts(name))
-        needed = (*self._histograms, *self._channels)
-        made = dict.fromkeys(self._activated.get(name, (name,))[0] for name in needed)
-        self.fetch = tuple(name for name in made if name not in graph.inputs)
+        self._activations = {
+            node.output: (node.pre_activation, node.activation)
+            for node in graph.nodes
+            if isinstance(node, Conv2d) and node.pre_activation != node.output
+        }
+        parts = (part for name in self._channels for part in self._parts(name))
+        self._summed = dict.fromkeys(parts)
+        needed = dict.fromkeys((*self._histograms, *self._summed))
+        made = (self._activations.get(name, (name,))[0] for name in needed)
+        self._given = tuple(dict.fromkeys(made))
+        self.fetch = tuple(name for name in self._given if name not in graph.inputs)
+        self._activated = {
+            source: (name, activation)
+            for name, (source, activation) in self._activations.items()
+            if name in needed
+        }
+        self._jobs: tuple[Job, ...] = ()
+        self._statistics: dict[str, Statistics] = {}
+        self._smallest: dict[str, Extreme] = {}
+        self._largest: dict[str, Extreme] = {}
 
     def add(self, values: Mapping[str, Array], *, sample: str, digest: str) -> None:
         """One sample more.
@@ -95,36 +105,40 @@ class Observer:
         (1, C, ...).  sample: its name, for messages.  CalibrationError: a value is NaN
         or infinite; the observer is of no use afterwards.
         """
-        new = {name: self._value(values, name) for name in self._histograms}
-        new |= {name: self._value(values, name) for name in self._channels}
+        arrays = [_floats(values[name]) for name in self._given]
+        if not self._jobs:
+            pairs = zip(self._given, arrays, strict=True)
+            self._jobs = tuple(self._job(name, array) for name, array in pairs)
+        observe(self._jobs, arrays)
         if not self._ignore_nonfinite:
-            for name, array in new.items():
-                _check_finite(name, array, sample)
-        for name, old in self._histograms.items():
-            one = histogram.of(new[name])
-            self._histograms[name] = histogram.merge(old, one)
-            if one.total:
-                self._keep(name, new[name], one, digest)
-        for name, before in self._channels.items():
-            now = twins.channels_of(new[name])
-            if before is not None:
-                now = channels.merge(before, now)
-            self._channels[name] = now
+            self._check_finite(sample)
+        for name, job, array in zip(self._given, self._jobs, arrays, strict=True):
+            if job.raw is not None:
+                self._keep(name, job.raw, Activation(), array, digest)
+            if job.activated is not None:
+                activated = self._activated[name][0]
+                self._keep(activated, job.activated, job.activation, array, digest)
 
     def result(self) -> dict[str, Observed]:
         """Of all samples so far, at least one, by name."""
-        observed = dict.fromkeys(self._wanted)
-        for name in observed:
-            parts = [self._channels[part] for part in self._parts(name)]
-            observed[name] = channels.join(parts)
+        sums = {
+            name: self._statistics[name].channel_statistics() for name in self._summed
+        }
+        joined = {
+            name: join([sums[part] for part in self._parts(name)])
+            for name in self._channels
+        }
+        histograms = {
+            name: self._statistics[name].histogram() for name in self._histograms
+        }
         return {
             name: Observed(
-                histogram=self._histograms.get(name),
-                channels=observed.get(name),
+                histogram=histograms.get(name),
+                channels=joined.get(name),
                 smallest=self._smallest.get(name),
                 largest=self._largest.get(name),
             )
-            for name in {**self._histograms, **observed}
+            for name in {**histograms, **joined}
         }
 
     def _parts(self, name: str) -> tuple[str, ...]:
@@ -134,31 +148,68 @@ class Observer:
             return (name,)
         return tuple(part for each in inputs for part in self._parts(each))
 
-    def _value(self, values: Mapping[str, Array], name: str) -> npt.NDArray[np.float32]:
-        if name not in self._activated:
-            return np.ascontiguousarray(values[name], dtype=np.float32)
-        source, activation = self._activated[name]
-        x = np.ascontiguousarray(values[source], dtype=np.float32)
-        x = np.where(x < 0, x * np.float32(activation.slope), x)
-        lo, hi = np.float32(activation.lo), np.float32(activation.hi)
-        return np.minimum(np.maximum(x, lo), hi)
+    def _job(self, name: str, values: FloatArray) -> Job:
+        """What is taken of a tensor and of its activation."""
+        channels = values.shape[1]
+        raw = activated = None
+        if name in self._histograms or name in self._summed:
+            raw = self._new(name, channels)
+        after, activation = self._activated.get(name, ("", Activation()))
+        if after:
+            activated = self._new(after, channels)
+        return Job(raw, activated, activation)
+
+    def _new(self, name: str, channels: int) -> Statistics:
+        made = statistics(
+            channels,
+            histogram=name in self._histograms,
+            per_channel=name in self._summed,
+        )
+        self._statistics[name] = made
+        return made
+
+    def _check_finite(self, sample: str) -> None:
+        for name, made in self._statistics.items():
+            nans, infinite = made.struct.sample_nans, made.struct.sample_infs
+            if nans or infinite:
+                text = f"{nans} NaN and {infinite} infinite values"
+                raise CalibrationError(f"tensor {name!r}: {text} in sample {sample}")
 
     def _keep(
-        self, name: str, values: npt.NDArray[np.float32], one: Histogram, digest: str
+        self,
+        name: str,
+        made: Statistics,
+        activation: Activation,
+        values: FloatArray,
+        digest: str,
     ) -> None:
+        """Remember the sample if it has the smallest or largest value so far."""
+        struct = made.struct
+        if not made.histogram_arrays or struct.sample_minimum > struct.sample_maximum:
+            return
         for kept, value, sign in (
-            (self._smallest, one.minimum, 1),
-            (self._largest, one.maximum, -1),
+            (self._smallest, struct.sample_minimum, 1),
+            (self._largest, struct.sample_maximum, -1),
         ):
             old = kept.get(name)
             if old is None or (sign * value, digest) < (sign * old.value, old.sample):
-                channel = int(np.argwhere(values[0] == value)[0][0])
-                kept[name] = Extreme(value=value, sample=digest, channel=channel)
+                seen = np.argwhere(activated(values[0], activation) == value)
+                kept[name] = Extreme(
+                    value=value, sample=digest, channel=int(seen[0][0])
+                )
 
 
-def _check_finite(name: str, values: npt.NDArray[np.float32], sample: str) -> None:
-    nans = int(np.count_nonzero(np.isnan(values)))
-    infinite = int(np.count_nonzero(np.isinf(values)))
-    if nans or infinite:
-        text = f"{nans} NaN and {infinite} infinite values of {values.size}"
-        raise CalibrationError(f"tensor {name!r}: {text} in sample {sample}")
+def activated(values: FloatArray, activation: Activation) -> FloatArray:
+    """What `activation` makes of them, of the same shape."""
+    if activation.identity:
+        return values
+    slope = np.float32(activation.slope)
+    lo, hi = np.float32(activation.lo), np.float32(activation.hi)
+    leaky = np.minimum(values, 0) * slope + np.maximum(values, 0)
+    result: FloatArray = np.minimum(np.maximum(leaky, lo), hi)
+    return result
+
+
+def _floats(values: Array) -> FloatArray:
+    floats = np.ascontiguousarray(values, dtype=np.float32)
+    return floats if floats.ndim > 1 else floats.reshape(1, -1)
