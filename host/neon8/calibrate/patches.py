@@ -74,6 +74,10 @@ class Sampler:
         """False if add() of this sample would change nothing."""
         return min(self._numbers(digest)[2:]) <= self._largest
 
+    def wants(self, *, digest: str) -> bool:
+        """False if add() would keep nothing of the sample, whatever its values."""
+        return min(self._drawn(digest)[2:]) <= self._largest
+
     def add(self, values: Array, *, digest: str) -> None:
         """One sample more.
 
@@ -105,6 +109,11 @@ class Sampler:
 
     def _numbers(self, digest: str) -> tuple[int, ...]:
         """Two to choose pixels by, then the two keys."""
+        text = f"{digest}\0{self._node.name}".encode()
+        return struct.unpack("<4Q", hashlib.sha256(text).digest())
+
+    def _drawn(self, digest: str) -> tuple[int, ...]:
+        """Two numbers for pixels and two keys."""
         text = f"{digest}\0{self._node.name}".encode()
         return struct.unpack("<4Q", hashlib.sha256(text).digest())
 
@@ -162,7 +171,7 @@ def _chosen(node: Conv2d) -> tuple[Int64Array, Int64Array]:
 def _out_size(node: Conv2d, size: int, axis: int) -> int:
     padded = size + node.pads[axis] + node.pads[axis + 2]
     reach = (node.weight.shape[2 + axis] - 1) * node.dilations[axis] + 1
-    return (padded - reach) // node.strides[axis] + 1
+    return int(padded - reach) // node.strides[axis] + 1
 
 
 def _distinct(numbers: Sequence[int], count: int) -> list[int]:
