@@ -74,10 +74,6 @@ class Sampler:
         """False if add() of this sample would change nothing."""
         return min(self._numbers(digest)[2:]) <= self._largest
 
-    def wants(self, *, digest: str) -> bool:
-        """False if add() would keep nothing of the sample, whatever its values."""
-        return min(self._drawn(digest)[2:]) <= self._largest
-
     def add(self, values: Array, *, digest: str) -> None:
         """One sample more.
 
@@ -109,11 +105,6 @@ class Sampler:
 
     def _numbers(self, digest: str) -> tuple[int, ...]:
         """Two to choose pixels by, then the two keys."""
-        text = f"{digest}\0{self._node.name}".encode()
-        return struct.unpack("<4Q", hashlib.sha256(text).digest())
-
-    def _drawn(self, digest: str) -> tuple[int, ...]:
-        """Two numbers for pixels and two keys."""
         text = f"{digest}\0{self._node.name}".encode()
         return struct.unpack("<4Q", hashlib.sha256(text).digest())
 

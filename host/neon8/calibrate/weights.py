@@ -2,9 +2,9 @@
 """Weight scales: symmetric, one for each output channel."""
 
 import numpy as np
+import numpy.typing as npt
 
 from neon8.errors import CalibrationError
-from neon8.graph.graph import Conv2d
 from neon8.table.scale_table import LayerScale
 
 SMALLEST = 1e-30
@@ -12,29 +12,38 @@ BIAS_BITS = 29
 """|bias| / (scale_in * scale_w) stays below 2**29, so that B of numerics (5) fits int32
 with room for the products."""
 
+FloatArray = npt.NDArray[np.float32]
 
-def weight_scales(node: Conv2d, input_scale: float) -> LayerScale:
+
+def weight_scales(
+    layer: str,
+    *,
+    source: str,
+    absmax: FloatArray,
+    bias: FloatArray,
+    input_scale: float,
+) -> LayerScale:
     """absmax / 127 of each channel, enlarged where the bias would not fit int32.
 
-    A channel without weights takes the largest scale of the others. CalibrationError if
-    a scale would not fit float32.
+    layer: its name; source: the tensor that it reads; absmax: (O,) the largest |weight|
+    of each output channel; bias: (O,). A channel without weights takes the largest
+    scale of the others. CalibrationError if a scale would not fit float32.
     """
-    absmax = np.abs(node.weight).reshape(len(node.weight), -1).max(axis=1)
     wanted = absmax.astype(np.float64) / 127
     # Below this, scale_in * scale_w would be no normal float32.
     floor = max(SMALLEST, SMALLEST / input_scale)
     dead = wanted < floor
     usual = float(wanted.max()) if not dead.all() else max(1 / 127, floor)
-    for_bias = np.abs(node.bias.astype(np.float64)) / (input_scale * 2.0**BIAS_BITS)
+    for_bias = np.abs(bias.astype(np.float64)) / (input_scale * 2.0**BIAS_BITS)
     scales = np.maximum(np.where(dead, usual, wanted), for_bias)
     if scales.max() > np.finfo(np.float32).max:
         text = "the bias is too large for the scale of the input"
-        raise CalibrationError(f"layer {node.name!r}: {text}")
+        raise CalibrationError(f"layer {layer!r}: {text}")
     raised = (for_bias > np.where(dead, usual, wanted)).tolist()
     reasons = [f"dead:{channel}" for channel in np.flatnonzero(dead)]
     reasons += [f"bias:{channel}" for channel in np.flatnonzero(raised)]
     return LayerScale(
-        input=node.inputs[0],
+        input=source,
         weight_scales=tuple(float(np.float32(scale)) for scale in scales),
         reasons=tuple(reasons),
     )

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The grids of numerics (1): schemes of a tensor, 8 or 16 bits, and what they cover."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+SMALLEST_SCALE = np.float32(1e-30)
+"""Numerics (1): the least scale that every processor keeps."""
+
+Float32Array = npt.NDArray[np.float32]
+Float64Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """scheme: "symmetric", "unsigned" or "asymmetric"; bits: 8 or 16."""
+
+    scheme: str
+    bits: int = 8
+
+    @property
+    def lowest(self) -> int:
+        """The least q: -127 or -128, -32767 or -32768."""
+        return -self.highest - (self.scheme != "symmetric")
+
+    @property
+    def highest(self) -> int:
+        """The largest q: 127 or 32767."""
+        return int(2 ** (self.bits - 1) - 1)
+
+    @property
+    def steps(self) -> int:
+        """Between the least and the largest q."""
+        return self.highest - self.lowest
+
+    def cover(self, lo: float, hi: float) -> tuple[np.float32, int]:
+        """Scale and zero point so that [lo, hi], lo <= 0 <= hi, is covered."""
+        if self.scheme == "symmetric":
+            return np.float32(max(-lo, hi) / self.highest), 0
+        if self.scheme == "unsigned":
+            return np.float32(hi / self.steps), self.lowest
+        scale = (hi - lo) / self.steps
+        zero_point = np.clip(
+            np.rint(self.lowest - lo / scale), self.lowest, self.highest
+        )
+        return np.float32(scale), int(zero_point)
+
+    def rounded(
+        self, values: Float32Array, scale: float, zero_point: int
+    ) -> Float64Array:
+        """What is left of real values after (2) and (1), in double."""
+        q = np.rint(values * np.float32(1 / np.float32(scale))).astype(np.float64)
+        q = np.clip(q + zero_point, self.lowest, self.highest)
+        result: Float64Array = (q - zero_point) * scale
+        return result
