@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a model and samples to an Observation, in one process."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set as AbstractSet
 from dataclasses import dataclass, replace
 from os import PathLike
 
@@ -12,7 +12,12 @@ from neon8.calibrate import channels, histogram, patches
 from neon8.calibrate.groups import scale_groups, sources
 from neon8.calibrate.machine import machine
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
-from neon8.calibrate.observe import Observer, channel_inputs, pre_activations
+from neon8.calibrate.observe import (
+    Observer,
+    activated,
+    channel_inputs,
+    pre_activations,
+)
 from neon8.calibrate.patches import Sampler
 from neon8.calibrate.reference import FACTS, Reference
 from neon8.data import Sample
@@ -40,7 +45,7 @@ def open_network(
 ) -> Network:
     """Read the ONNX file and start onnxruntime on it.  GraphError."""
     graph = load(model)
-    reference = Reference(model, Observer(graph).fetch)
+    reference = Reference(model, Observer(graph).fetch, reuse=1)
     nothing = _nothing(graph, preprocess_digest)
     return Network(
         graph=graph,
@@ -98,9 +103,7 @@ class Collector:
     names: digest -> name, of the samples taken in.
     """
 
-    def __init__(
-        self, network: Network, known: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, network: Network, known: AbstractSet[str] = frozenset()) -> None:
         self._network = network
         self._known = known
         self._observer = Observer(
@@ -111,14 +114,13 @@ class Collector:
         self._samplers = {node.name: Sampler(node) for node in self._layers}
         self.names: dict[str, str] = {}
 
-    def add(self, sample: Sample) -> str | None:
-        """Take it in; its digest if that is not new, else None.
+    def add(self, sample: Sample, digest: str) -> bool:
+        """Take it in; False if it is not new.  digest: the sample's.
 
         CalibrationError: a value in the network is NaN or infinite.  DataError.
         """
-        digest = sample.digest
         if digest in self._known or digest in self.names:
-            return digest
+            return False
         values: dict[str, Array] = {**sample.inputs}
         values |= self._network.reference.run(sample.inputs)
         self._observer.add(values, sample=sample.name, digest=digest)
@@ -127,7 +129,7 @@ class Collector:
             if sampler.wants(digest=digest):
                 sampler.add(self._value(node.inputs[0], values), digest=digest)
         self.names[digest] = sample.name
-        return None
+        return True
 
     def result(self) -> Observation:
         """Of all samples taken in."""
@@ -135,17 +137,18 @@ class Collector:
         if not self.names:
             return nothing
         observed = self._observer.result()
-        tensors, statistics = {}, {}
-        for name in nothing.tensors:
-            one = observed[name]
-            assert one.histogram is not None
-            tensors[name] = TensorObservation(
-                histogram=one.histogram, smallest=one.smallest, largest=one.largest
+        tensors = {
+            name: TensorObservation(
+                histogram=one, smallest=seen.smallest, largest=seen.largest
             )
-        for name in nothing.channels:
-            of_channels = observed[name].channels
-            assert of_channels is not None
-            statistics[name] = of_channels
+            for name, seen in ((name, observed[name]) for name in nothing.tensors)
+            if (one := seen.histogram) is not None
+        }
+        statistics = {
+            name: each
+            for name in nothing.channels
+            if (each := observed[name].channels) is not None
+        }
         return replace(
             nothing,
             samples=tuple(sorted(self.names)),
@@ -164,7 +167,6 @@ class Collector:
         node = self._producers[name]
         if isinstance(node, Conv2d):
             x = np.asarray(values[node.pre_activation], dtype=np.float32)
-            x = np.where(x < 0, x * np.float32(node.activation.slope), x)
-            return np.clip(x, node.activation.lo, node.activation.hi)
+            return activated(x, node.activation)
         parts = [self._value(each, values) for each in node.inputs]  # of a Concat
         return np.concatenate(parts, axis=1)
