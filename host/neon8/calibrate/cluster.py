@@ -3,7 +3,8 @@
 
 import importlib
 import threading
-from collections.abc import Callable, Set as AbstractSet
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a model and samples to an Observation, in one process."""
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from os import PathLike
 

@@ -8,7 +8,8 @@ observes parts; parts are merged, so it does not matter who observed which.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Generator, Set as AbstractSet
+from collections.abc import Callable, Generator
+from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
