@@ -9,23 +9,27 @@
 #include <math.h>
 
 enum {
-    N8C_LANES = 8,
+    N8C_LANES = 16,
     N8C_BLOCK = 2048, // values that are looked at together; a multiple of N8C_LANES
     N8C_WAYS = 4,     // counters of each bin, side by side in n8c_statistics.tally
     N8C_LOG_WAYS = 2,
     N8C_LOG_BINS = 11,
 };
 
-// The unfinished sums of one channel of one sample.
+// The sums of one channel of one sample so far: by lanes, and of all lanes together.
 struct n8c_sums {
-    double total[N8C_LANES], squares[N8C_LANES];
-    float least[N8C_LANES], most[N8C_LANES];
+    double totals[N8C_LANES], squares[N8C_LANES];
+    float minima[N8C_LANES], maxima[N8C_LANES];
+    double total, square;
+    float minimum, maximum;
 };
 
 struct n8c_kernels {
-    // Adds `count` values; all calls but a channel's last bring a multiple of N8C_LANES.
-    // Values that are not finite make `squares` not finite.
-    void (*add)(struct n8c_sums *sums, const float *in, size_t count);
+    // out = before with `count` values more; `before` is NULL for a channel's first values.
+    // All calls but a channel's last bring a multiple of N8C_LANES. A value that is not finite
+    // makes out->square not finite.
+    void (*add)(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
+                size_t count);
 
     // The first counters of the bins of all values that are not zero:
     // out[k] = N8C_WAYS * (trunc(|x| * factor) + (x < 0 ? N8C_BINS : 0)). Returns how many.
@@ -36,9 +40,12 @@ struct n8c_kernels {
     void (*activate)(float *out, const float *in, size_t count, float slope, float lo, float hi);
 };
 
-void n8c_add_c(struct n8c_sums *sums, const float *in, size_t count);
-void n8c_add_avx2(struct n8c_sums *sums, const float *in, size_t count);
-void n8c_add_avx512(struct n8c_sums *sums, const float *in, size_t count);
+void n8c_add_c(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
+                   size_t count);
+void n8c_add_avx2(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
+                   size_t count);
+void n8c_add_avx512(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
+                   size_t count);
 size_t n8c_bins_c(uint32_t *out, const float *in, size_t count, float factor);
 size_t n8c_bins_avx2(uint32_t *out, const float *in, size_t count, float factor);
 size_t n8c_bins_avx512(uint32_t *out, const float *in, size_t count, float factor);
@@ -46,6 +53,9 @@ void n8c_activate_c(float *out, const float *in, size_t count, float slope, floa
 void n8c_activate_avx2(float *out, const float *in, size_t count, float slope, float lo, float hi);
 void n8c_activate_avx512(float *out, const float *in, size_t count, float slope, float lo,
                          float hi);
+
+// Adds the lanes up, in the order that n8c_observe promises.
+void n8c_sums_finish(struct n8c_sums *sums);
 
 enum n8c_status n8c_kernels_select(enum n8c_isa isa, struct n8c_kernels *out);
 

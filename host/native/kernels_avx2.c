@@ -3,30 +3,43 @@
 
 #include <immintrin.h>
 
-void n8c_add_avx2(struct n8c_sums *sums, const float *in, size_t count) {
-    __m256d total0 = _mm256_loadu_pd(sums->total), total1 = _mm256_loadu_pd(sums->total + 4);
-    __m256d squares0 = _mm256_loadu_pd(sums->squares);
-    __m256d squares1 = _mm256_loadu_pd(sums->squares + 4);
-    __m256 least = _mm256_loadu_ps(sums->least), most = _mm256_loadu_ps(sums->most);
-    size_t i = 0;
-    for (; i + N8C_LANES <= count; i += N8C_LANES) {
-        __m256 x = _mm256_loadu_ps(in + i);
-        __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
-        __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
-        total0 = _mm256_add_pd(total0, low);
-        total1 = _mm256_add_pd(total1, high);
-        squares0 = _mm256_add_pd(squares0, _mm256_mul_pd(low, low));
-        squares1 = _mm256_add_pd(squares1, _mm256_mul_pd(high, high));
-        least = _mm256_min_ps(x, least);
-        most = _mm256_max_ps(x, most);
+void n8c_add_avx2(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
+                  size_t count) {
+    __m256d total[4], square[4];
+    __m256 least[2], most[2];
+    for (size_t j = 0; j < 4; j++) {
+        total[j] = before ? _mm256_loadu_pd(before->totals + 4 * j) : _mm256_setzero_pd();
+        square[j] = before ? _mm256_loadu_pd(before->squares + 4 * j) : _mm256_setzero_pd();
     }
-    _mm256_storeu_pd(sums->total, total0);
-    _mm256_storeu_pd(sums->total + 4, total1);
-    _mm256_storeu_pd(sums->squares, squares0);
-    _mm256_storeu_pd(sums->squares + 4, squares1);
-    _mm256_storeu_ps(sums->least, least);
-    _mm256_storeu_ps(sums->most, most);
-    n8c_add_c(sums, in + i, count - i);
+    for (size_t j = 0; j < 2; j++) {
+        least[j] = before ? _mm256_loadu_ps(before->minima + 8 * j) : _mm256_set1_ps(INFINITY);
+        most[j] = before ? _mm256_loadu_ps(before->maxima + 8 * j) : _mm256_set1_ps(-INFINITY);
+    }
+    size_t whole = count - count % N8C_LANES;
+    for (size_t i = 0; i < whole; i += N8C_LANES) {
+        for (size_t j = 0; j < 4; j++) {
+            __m256d x = _mm256_cvtps_pd(_mm_loadu_ps(in + i + 4 * j));
+            total[j] = _mm256_add_pd(total[j], x);
+            square[j] = _mm256_add_pd(square[j], _mm256_mul_pd(x, x));
+        }
+        for (size_t j = 0; j < 2; j++) {
+            __m256 x = _mm256_loadu_ps(in + i + 8 * j);
+            least[j] = _mm256_min_ps(x, least[j]);
+            most[j] = _mm256_max_ps(x, most[j]);
+        }
+    }
+    for (size_t j = 0; j < 4; j++) {
+        _mm256_storeu_pd(out->totals + 4 * j, total[j]);
+        _mm256_storeu_pd(out->squares + 4 * j, square[j]);
+    }
+    for (size_t j = 0; j < 2; j++) {
+        _mm256_storeu_ps(out->minima + 8 * j, least[j]);
+        _mm256_storeu_ps(out->maxima + 8 * j, most[j]);
+    }
+    if (whole < count)
+        n8c_add_c(out, out, in + whole, count - whole);
+    else
+        n8c_sums_finish(out);
 }
 
 #define LANE(i) 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3

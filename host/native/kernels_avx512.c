@@ -3,23 +3,50 @@
 
 #include <immintrin.h>
 
-void n8c_add_avx512(struct n8c_sums *sums, const float *in, size_t count) {
-    __m512d total = _mm512_loadu_pd(sums->total), squares = _mm512_loadu_pd(sums->squares);
-    __m256 least = _mm256_loadu_ps(sums->least), most = _mm256_loadu_ps(sums->most);
+static inline double over_lanes(__m512d low, __m512d high) {
+    __m512d eight = _mm512_add_pd(low, high);
+    __m256d four =
+        _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
+    __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
+
+void n8c_add_avx512(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
+                    size_t count) {
+    __m512d total0 = _mm512_setzero_pd(), total1 = total0, square0 = total0, square1 = total0;
+    __m512 least = _mm512_set1_ps(INFINITY), most = _mm512_set1_ps(-INFINITY);
+    if (before != NULL) {
+        total0 = _mm512_loadu_pd(before->totals);
+        total1 = _mm512_loadu_pd(before->totals + 8);
+        square0 = _mm512_loadu_pd(before->squares);
+        square1 = _mm512_loadu_pd(before->squares + 8);
+        least = _mm512_loadu_ps(before->minima);
+        most = _mm512_loadu_ps(before->maxima);
+    }
     for (size_t i = 0; i < count; i += N8C_LANES) {
         size_t left = count - i;
-        __mmask8 valid = left < N8C_LANES ? (__mmask8)((1u << left) - 1) : (__mmask8)0xff;
-        __m256 x = _mm256_maskz_loadu_ps(valid, in + i);
-        __m512d wide = _mm512_cvtps_pd(x);
-        total = _mm512_add_pd(total, wide);
-        squares = _mm512_add_pd(squares, _mm512_mul_pd(wide, wide));
-        least = _mm256_mask_min_ps(least, valid, x, least);
-        most = _mm256_mask_max_ps(most, valid, x, most);
+        __mmask16 valid = left < N8C_LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff;
+        __m512 x = _mm512_maskz_loadu_ps(valid, in + i);
+        __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
+        __m512d high = _mm512_cvtps_pd(
+            _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1)));
+        total0 = _mm512_add_pd(total0, low);
+        total1 = _mm512_add_pd(total1, high);
+        square0 = _mm512_add_pd(square0, _mm512_mul_pd(low, low));
+        square1 = _mm512_add_pd(square1, _mm512_mul_pd(high, high));
+        least = _mm512_mask_min_ps(least, valid, x, least);
+        most = _mm512_mask_max_ps(most, valid, x, most);
     }
-    _mm512_storeu_pd(sums->total, total);
-    _mm512_storeu_pd(sums->squares, squares);
-    _mm256_storeu_ps(sums->least, least);
-    _mm256_storeu_ps(sums->most, most);
+    _mm512_storeu_pd(out->totals, total0);
+    _mm512_storeu_pd(out->totals + 8, total1);
+    _mm512_storeu_pd(out->squares, square0);
+    _mm512_storeu_pd(out->squares + 8, square1);
+    _mm512_storeu_ps(out->minima, least);
+    _mm512_storeu_ps(out->maxima, most);
+    out->total = over_lanes(total0, total1);
+    out->square = over_lanes(square0, square1);
+    out->minimum = _mm512_reduce_min_ps(least);
+    out->maximum = _mm512_reduce_max_ps(most);
 }
 
 size_t n8c_bins_avx512(uint32_t *out, const float *in, size_t count, float factor) {

@@ -14,13 +14,15 @@
 
 // limbs += value / 2^N8C_GRID, rounded to an integer, ties to even. |value| < 2^318.
 static inline void n8c_limbs_add(int64_t *limbs, double value) {
-    double whole = rint(value * 0x1p128);
+    double whole = value * 0x1p128;
+    if (fabs(whole) < 0x1p52)
+        whole = rint(whole);
+    if (whole == 0)
+        return;
     uint64_t bits;
     memcpy(&bits, &whole, sizeof bits);
     int exponent = (int)(bits >> 52 & 0x7ff) - 1075;
     uint64_t mantissa = (bits & 0xfffffffffffff) | UINT64_C(1) << 52;
-    if (whole == 0)
-        return;
     if (exponent < 0) { // an integer below 2^52
         mantissa >>= -exponent;
         exponent = 0;

@@ -75,8 +75,8 @@ struct n8c_tensor {
 N8C_API const char *n8c_version(void);
 
 // Adds one sample: `count` tensors, no n8c_statistics in more than one of them. A channel's
-// sum over a sample is taken in float64: lane j of eight adds the values j, j + 8, ... in this
-// order; then lanes j and j + 4, of those j and j + 2, and the last two. It is rounded to a
+// sum over a sample is taken in float64: lane j of 16 adds the values j, j + 16, ... in this
+// order; then lanes j and j + 8 are added, of those j and j + 4, and so on. It is rounded to a
 // multiple of 2^N8C_GRID, ties to even, and added exactly. N8C_E_ARGUMENT: a NULL pointer.
 N8C_API enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count,
                                     enum n8c_isa isa);

@@ -7,134 +7,126 @@
 // What one sample adds to one n8c_statistics, block by block while it is in the first cache.
 struct task {
     const struct n8c_kernels *kernels;
-    struct n8c_statistics *out;
-    size_t channel;
-    struct n8c_sums sums; // of that channel, so far
-    size_t finite;        // values in them
+    struct n8c_statistics *out; // NULL: nothing
+    struct n8c_sums sums;       // of the current channel
+    size_t finite;              // values in them
+};
+
+// Part of a tensor: `length` values of each of `channels` channels, the first of which has the
+// number `channel`; only whole channels come together.
+struct block {
+    const float *in;
+    size_t channel, channels, length;
+    int first, last; // are these the first, the last values of their channels?
 };
 
 struct range {
-    float least, most;
+    float minimum, maximum; // of finite values
+    size_t finite;
 };
 
-static void begin_channel(struct task *task, size_t channel) {
-    task->channel = channel;
-    task->finite = 0;
-    memset(&task->sums, 0, sizeof task->sums);
-    for (size_t lane = 0; lane < N8C_LANES; lane++) {
-        task->sums.least[lane] = INFINITY;
-        task->sums.most[lane] = -INFINITY;
-    }
-}
-
-static double over_lanes(const double *lanes) {
-    double four[4];
-    for (size_t i = 0; i < 4; i++)
-        four[i] = lanes[i] + lanes[i + 4];
-    return (four[0] + four[2]) + (four[1] + four[3]);
-}
-
-// The part of add() for values some of which are not finite: those are left out.
-static size_t add_finite(struct task *task, const float *in, size_t count) {
-    struct n8c_sums *sums = &task->sums;
+// add() where some values are not finite: those are left out. Returns how many are finite.
+static size_t add_finite(struct task *task, const struct n8c_sums *before, const float *in,
+                         size_t count) {
+    float clean[N8C_BLOCK] = {0};
     size_t finite = 0;
+    float least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < count; i++) {
-        if (isfinite(in[i])) {
-            size_t lane = i % N8C_LANES;
-            double x = in[i];
-            sums->total[lane] += x;
-            sums->squares[lane] += x * x;
-            sums->least[lane] = fminf(sums->least[lane], in[i]);
-            sums->most[lane] = fmaxf(sums->most[lane], in[i]);
-            finite++;
-        } else if (isnan(in[i])) {
+        int nan = isnan(in[i]), inf = isinf(in[i]);
+        clean[i] = nan || inf ? 0 : in[i];
+        if (nan) {
             task->out->nans++;
             task->out->sample_nans++;
-        } else {
+        } else if (inf) {
             task->out->infs++;
             task->out->sample_infs++;
+        } else {
+            least = in[i] < least ? in[i] : least;
+            most = in[i] > most ? in[i] : most;
+            finite++;
         }
     }
-    return finite;
-}
-
-// Adds values to the sums of the channel. Returns how many of them are finite.
-static size_t add(struct task *task, const float *in, size_t count) {
-    struct n8c_sums before = task->sums;
-    task->kernels->add(&task->sums, in, count);
-    double squares = over_lanes(task->sums.squares);
-    size_t finite = count;
-    if (!isfinite(squares)) {
-        task->sums = before;
-        finite = add_finite(task, in, count);
+    float minimum = before == NULL ? INFINITY : before->minimum;
+    float maximum = before == NULL ? -INFINITY : before->maximum;
+    task->kernels->add(&task->sums, before, clean, count);
+    // The zeros in place of what was left out are right in the sums only.
+    task->sums.minimum = least < minimum ? least : minimum;
+    task->sums.maximum = most > maximum ? most : maximum;
+    for (size_t lane = 0; lane < N8C_LANES; lane++) {
+        task->sums.minima[lane] = task->sums.minimum;
+        task->sums.maxima[lane] = task->sums.maximum;
     }
-    task->finite += finite;
     return finite;
 }
 
-static struct range range(const struct n8c_sums *sums) {
-    struct range range = {sums->least[0], sums->most[0]};
-    for (size_t lane = 1; lane < N8C_LANES; lane++) {
-        range.least = sums->least[lane] < range.least ? sums->least[lane] : range.least;
-        range.most = sums->most[lane] > range.most ? sums->most[lane] : range.most;
+static void end_channel(const struct task *task, size_t channel) {
+    struct n8c_statistics *out = task->out;
+    float minimum = task->sums.minimum + 0.0f, maximum = task->sums.maximum + 0.0f; // no -0
+    out->count[channel] += (int64_t)task->finite;
+    if (minimum < out->minima[channel])
+        out->minima[channel] = minimum;
+    if (maximum > out->maxima[channel])
+        out->maxima[channel] = maximum;
+    n8c_limbs_add(out->total + channel * N8C_LIMBS, task->sums.total);
+    n8c_limbs_add(out->squares + channel * N8C_LIMBS, task->sums.square);
+}
+
+// Takes the block into the channels' sums. Returns the range of its values, or of more values
+// of the same channel.
+static struct range take_sums(struct task *task, const struct block *block) {
+    struct range range = {INFINITY, -INFINITY, 0};
+    struct n8c_sums copy;
+    for (size_t i = 0; i < block->channels; i++) {
+        const float *in = block->in + i * block->length;
+        const struct n8c_sums *before = NULL;
+        if (!block->first) {
+            copy = task->sums;
+            before = &copy;
+        }
+        size_t finite = block->length;
+        task->kernels->add(&task->sums, before, in, block->length);
+        if (!isfinite(task->sums.square))
+            finite = add_finite(task, before, in, block->length);
+        task->finite = finite + (block->first ? 0 : task->finite);
+        range.finite += finite;
+        range.minimum = task->sums.minimum < range.minimum ? task->sums.minimum : range.minimum;
+        range.maximum = task->sums.maximum > range.maximum ? task->sums.maximum : range.maximum;
+        if (block->last && task->out != NULL && task->out->count != NULL)
+            end_channel(task, block->channel + i);
     }
     return range;
 }
 
-static void end_channel(struct task *task, struct range range) {
+static void take_histogram(const struct task *task, const struct block *block,
+                           const struct range *range) {
     struct n8c_statistics *out = task->out;
-    float least = range.least + 0.0f, most = range.most + 0.0f; // no -0
-    out->sample_minimum = least < out->sample_minimum ? least : out->sample_minimum;
-    out->sample_maximum = most > out->sample_maximum ? most : out->sample_maximum;
-    size_t c = task->channel;
-    if (out->count == NULL)
-        return;
-    out->count[c] += (int64_t)task->finite;
-    out->minima[c] = least < out->minima[c] ? least : out->minima[c];
-    out->maxima[c] = most > out->maxima[c] ? most : out->maxima[c];
-    n8c_limbs_add(out->total + c * N8C_LIMBS, over_lanes(task->sums.total));
-    n8c_limbs_add(out->squares + c * N8C_LIMBS, over_lanes(task->sums.squares));
-}
-
-// Takes `count` values: whole channels of `plane` values, or a part of one channel of which
-// `done` came before.
-static void take(struct task *task, const float *in, size_t count, size_t first_channel,
-                 size_t plane, size_t done) {
-    size_t finite = 0;
-    float largest = 0;
-    for (size_t start = 0; start < count;) {
-        size_t position = done + start;
-        size_t rest = plane - position % plane;
-        size_t part = rest < count - start ? rest : count - start;
-        if (position % plane == 0)
-            begin_channel(task, first_channel + position / plane);
-        finite += add(task, in + start, part);
-        struct range found = range(&task->sums);
-        largest = found.most > largest ? found.most : largest;
-        largest = -found.least > largest ? -found.least : largest;
-        if (part == rest)
-            end_channel(task, found);
-        start += part;
-    }
-    struct n8c_statistics *out = task->out;
-    if (out->positive == NULL)
-        return;
+    size_t count = block->channels * block->length;
+    float largest = range->maximum > -range->minimum ? range->maximum : -range->minimum;
     n8c_histogram_grow(out, largest);
-    if (finite == count) {
-        n8c_histogram_add(out, task->kernels, in, count);
+    if (range->finite == count) {
+        n8c_histogram_add(out, task->kernels, block->in, count);
         return;
     }
-    float clean[N8C_BLOCK];
+    float clean[N8C_BLOCK] = {0};
     for (size_t i = 0; i < count; i++)
-        clean[i] = isfinite(in[i]) ? in[i] : 0;
+        clean[i] = isfinite(block->in[i]) ? block->in[i] : 0;
     n8c_histogram_add(out, task->kernels, clean, count);
-    out->zeros -= count - finite;
+    out->zeros -= count - range->finite;
 }
 
-static void begin_sample(struct task *task, const struct n8c_kernels *kernels,
-                         struct n8c_statistics *out, size_t channels) {
-    task->kernels = kernels;
-    task->out = out;
+static void take(struct task *task, const struct block *block, struct range range) {
+    struct n8c_statistics *out = task->out;
+    if (out == NULL)
+        return;
+    float minimum = range.minimum + 0.0f, maximum = range.maximum + 0.0f; // no -0
+    out->sample_minimum = minimum < out->sample_minimum ? minimum : out->sample_minimum;
+    out->sample_maximum = maximum > out->sample_maximum ? maximum : out->sample_maximum;
+    if (out->positive != NULL)
+        take_histogram(task, block, &range);
+}
+
+static void begin_sample(struct task *task, size_t channels) {
+    struct n8c_statistics *out = task->out;
     if (out == NULL)
         return;
     out->sample_minimum = INFINITY;
@@ -150,30 +142,59 @@ static void end_sample(const struct task *task) {
     struct n8c_statistics *out = task->out;
     if (out == NULL)
         return;
-    out->minimum = fminf(out->minimum, out->sample_minimum);
-    out->maximum = fmaxf(out->maximum, out->sample_maximum);
+    if (out->sample_minimum < out->minimum)
+        out->minimum = out->sample_minimum;
+    if (out->sample_maximum > out->maximum)
+        out->maximum = out->sample_maximum;
+}
+
+static void observe_block(const struct n8c_tensor *tensor, struct task *raw,
+                          struct task *activated, struct block block) {
+    struct range range = {INFINITY, -INFINITY, 0};
+    if (raw->out != NULL) {
+        range = take_sums(raw, &block);
+        take(raw, &block, range);
+    }
+    if (activated->out == NULL)
+        return;
+    float values[N8C_BLOCK];
+    size_t count = block.channels * block.length;
+    const struct n8c_kernels *kernels = activated->kernels;
+    kernels->activate(values, block.in, count, tensor->slope, tensor->lo, tensor->hi);
+    block.in = values;
+    if (range.finite == count && activated->out->count == NULL && tensor->slope >= 0) {
+        // It never decreases, so its range follows; and there are no sums to take.
+        float ends[2] = {range.minimum, range.maximum};
+        kernels->activate(ends, ends, 2, tensor->slope, tensor->lo, tensor->hi);
+        range.minimum = ends[0];
+        range.maximum = ends[1];
+    } else {
+        range = take_sums(activated, &block);
+    }
+    take(activated, &block, range);
 }
 
 static void observe(const struct n8c_tensor *tensor, const struct n8c_kernels *kernels) {
-    struct task raw, activated;
-    float block[N8C_BLOCK];
-    begin_sample(&raw, kernels, tensor->raw, tensor->channels);
-    begin_sample(&activated, kernels, tensor->activated, tensor->channels);
-    size_t total = tensor->channels * tensor->plane;
-    // As many whole channels as fit, else a part of one.
-    size_t step = tensor->plane < N8C_BLOCK ? N8C_BLOCK / tensor->plane * tensor->plane : N8C_BLOCK;
-    for (size_t start = 0; start < total;) {
-        size_t channel = start / tensor->plane, done = start % tensor->plane;
-        size_t rest = tensor->plane < N8C_BLOCK ? total - start : tensor->plane - done;
-        size_t count = rest < step ? rest : step;
-        const float *in = tensor->values + start;
-        if (raw.out != NULL)
-            take(&raw, in, count, channel, tensor->plane, done);
-        if (activated.out != NULL) {
-            kernels->activate(block, in, count, tensor->slope, tensor->lo, tensor->hi);
-            take(&activated, block, count, channel, tensor->plane, done);
+    struct task raw = {.kernels = kernels, .out = tensor->raw};
+    struct task activated = {.kernels = kernels, .out = tensor->activated};
+    begin_sample(&raw, tensor->channels);
+    begin_sample(&activated, tensor->channels);
+    size_t plane = tensor->plane, group = plane < N8C_BLOCK ? N8C_BLOCK / plane : 1;
+    for (size_t channel = 0; channel < tensor->channels; channel += group) {
+        size_t channels = tensor->channels - channel;
+        channels = channels < group ? channels : group;
+        for (size_t done = 0; done < plane; done += N8C_BLOCK) {
+            size_t length = plane - done < N8C_BLOCK ? plane - done : N8C_BLOCK;
+            struct block block = {
+                .in = tensor->values + channel * plane + done,
+                .channel = channel,
+                .channels = channels,
+                .length = length,
+                .first = done == 0,
+                .last = done + length == plane,
+            };
+            observe_block(tensor, &raw, &activated, block);
         }
-        start += count;
     }
     end_sample(&raw);
     end_sample(&activated);

@@ -17,7 +17,7 @@ LIMBS = 14
 GRID = -128
 """Squares of values near 2**-64 still count; 2**31 samples of 2**31 values of the
 largest float32 still fit."""
-LANES = 8
+LANES = 16
 _MASK = (1 << 32) - 1
 
 Float32Array = npt.NDArray[np.float32]

@@ -6,6 +6,7 @@ tests use that.
 """
 
 import functools
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -77,26 +78,33 @@ def load_file(path: Path) -> Library:
     return Library(path, ffi, lib)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Statistics:
-    """Of one tensor, filled in by observe().
-
-    histogram_arrays: positive, negative, tally.  channel_arrays: count, minima, maxima,
-    total, squares.  Either is empty if not taken.  struct: points to all of them.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to take of a tensor of so many channels."""
 
     channels: int
+    histogram: bool
+    per_channel: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Statistics:
+    """Of one tensor, filled in by Plan.observe().
+
+    histogram_arrays: positive, negative, tally.  channel_arrays: count, minima, maxima,
+    total, squares.  Either is empty if not taken.  struct: points to all of them, in
+    memory of `owner`.
+    """
+
+    wanted: Wanted
     histogram_arrays: tuple[Array, ...]
     channel_arrays: tuple[Array, ...]
     struct: Any
-
-    def settle(self) -> None:
-        """Make all counts complete and all limbs canonical."""
-        _check(load().lib.n8c_settle(self.struct, self.channels))
+    owner: Any
 
     def histogram(self) -> Histogram:
         """A copy, of all values so far."""
-        self.settle()
+        _check(load().lib.n8c_settle(self.struct, self.wanted.channels))
         positive, negative, _ = self.histogram_arrays
         return Histogram(
             exponent=self.struct.exponent,
@@ -109,9 +117,9 @@ class Statistics:
             maximum=self.struct.maximum,
         )
 
-    def channel_statistics(self) -> ChannelStatistics:
+    def channels(self) -> ChannelStatistics:
         """A copy, of all values so far."""
-        self.settle()
+        _check(load().lib.n8c_settle(self.struct, self.wanted.channels))
         count, minima, maxima, total, squares = self.channel_arrays
         return ChannelStatistics(
             count=count.astype(np.int64),
@@ -122,22 +130,51 @@ class Statistics:
         )
 
 
-def statistics(channels: int, *, histogram: bool, per_channel: bool) -> Statistics:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bank:
+    """Statistics of many tensors.
+
+    each: of no values yet.  sample_minimum, sample_maximum: (n,) float32, of the last
+    sample, inf and -inf if nothing is finite.  sample_nans, sample_infs: (n,) uint64.
+    """
+
+    each: tuple[Statistics, ...]
+    sample_minimum: Float32Array
+    sample_maximum: Float32Array
+    sample_nans: Array
+    sample_infs: Array
+
+
+def bank(wanted: Sequence[Wanted]) -> Bank:
     """Of no values yet."""
-    library = load()
+    ffi = load().ffi
+    structs = ffi.new("struct n8c_statistics[]", len(wanted))
+    each = tuple(_statistics(structs, i, one) for i, one in enumerate(wanted))
+    return Bank(
+        each=each,
+        sample_minimum=_field(structs, "struct n8c_statistics", "sample_minimum", "f4"),
+        sample_maximum=_field(structs, "struct n8c_statistics", "sample_maximum", "f4"),
+        sample_nans=_field(structs, "struct n8c_statistics", "sample_nans", "u8"),
+        sample_infs=_field(structs, "struct n8c_statistics", "sample_infs", "u8"),
+    )
+
+
+def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
+    struct = owner + index
     bins: tuple[Array, ...] = ()
     sums: tuple[Array, ...] = ()
-    struct = library.ffi.new("struct n8c_statistics *")
     struct.exponent = MIN_EXPONENT
     struct.minimum, struct.maximum = np.inf, -np.inf
-    if histogram:
+    if wanted.histogram:
         bins = (
             np.zeros(BINS, dtype=np.uint64),
             np.zeros(BINS, dtype=np.uint64),
-            np.zeros(library.lib.N8C_TALLY, dtype=np.uint32),
+            np.zeros(load().lib.N8C_TALLY, dtype=np.uint32),
         )
-        struct.positive, struct.negative, struct.tally = map(_pointer, bins)
-    if per_channel:
+        for name, array in zip(("positive", "negative", "tally"), bins, strict=True):
+            setattr(struct, name, _pointer(array))
+    if wanted.per_channel:
+        channels = wanted.channels
         sums = (
             np.zeros(channels, dtype=np.int64),
             np.full(channels, np.inf, dtype=np.float32),
@@ -145,49 +182,61 @@ def statistics(channels: int, *, histogram: bool, per_channel: bool) -> Statisti
             np.zeros((channels, LIMBS), dtype=np.int64),
             np.zeros((channels, LIMBS), dtype=np.int64),
         )
-        pointers = map(_pointer, sums)
-        struct.count, struct.minima, struct.maxima = (next(pointers) for _ in range(3))
-        struct.total, struct.squares = pointers
+        fields = ("count", "minima", "maxima", "total", "squares")
+        for name, array in zip(fields, sums, strict=True):
+            setattr(struct, name, _pointer(array))
     return Statistics(
-        channels=channels, histogram_arrays=bins, channel_arrays=sums, struct=struct
+        wanted=wanted,
+        histogram_arrays=bins,
+        channel_arrays=sums,
+        struct=struct,
+        owner=owner,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What observe() does with one tensor of shape (1, channels, ...).
+    """What to do with one tensor of `shape`, (1, C, ...).
 
     raw: takes the values; activated: takes what `activation` makes of them.
     """
 
+    shape: tuple[int, ...]
     raw: Statistics | None
     activated: Statistics | None = None
     activation: Activation = Activation()
 
-    @property
-    def channels(self) -> int:
-        """Of the tensor."""
-        taken = [one.channels for one in (self.raw, self.activated) if one is not None]
-        return taken[0]
 
+class Plan:
+    """Jobs, ready to be done for one sample after the other."""
 
-def observe(jobs: Sequence[Job], values: Sequence[Float32Array], isa: int = 0) -> None:
-    """One sample more: values[i], contiguous and not empty, for jobs[i]."""
-    library = load()
-    ffi = library.ffi
-    tensors = ffi.new("struct n8c_tensor[]", len(jobs))
-    for tensor, job, array in zip(tensors, jobs, values, strict=True):
-        tensor.values = _pointer(array)
-        if array.shape[0] != 1 or array.shape[1] != job.channels or array.size == 0:
-            text = f"expected (1, {job.channels}, ...)"
-            raise CalibrationError(f"a sample has shape {array.shape}, {text}")
-        tensor.channels = array.shape[1]
-        tensor.plane = array.size // array.shape[1]
-        tensor.slope = job.activation.slope
-        tensor.lo, tensor.hi = job.activation.lo, job.activation.hi
-        tensor.raw = ffi.NULL if job.raw is None else job.raw.struct
-        tensor.activated = ffi.NULL if job.activated is None else job.activated.struct
-    _check(library.lib.n8c_observe(tensors, len(jobs), isa))
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = tuple(jobs)
+        ffi = load().ffi
+        self._tensors = ffi.new("struct n8c_tensor[]", len(self._jobs))
+        for tensor, job in zip(self._tensors, self._jobs, strict=True):
+            tensor.channels = job.shape[1]
+            tensor.plane = math.prod(job.shape[2:])
+            tensor.slope = job.activation.slope
+            tensor.lo, tensor.hi = job.activation.lo, job.activation.hi
+            for name in ("raw", "activated"):
+                taken = getattr(job, name)
+                setattr(tensor, name, ffi.NULL if taken is None else taken.struct)
+        self._values = _field(self._tensors, "struct n8c_tensor", "values", "u8")
+
+    def observe(self, values: Sequence[Float32Array], *, isa: int = 0) -> None:
+        """One sample more: values[i], contiguous, for job i.
+
+        isa: n8c_isa.  CalibrationError: a value has not the shape of its job.
+        """
+        for job, array in zip(self._jobs, values, strict=True):
+            if array.shape != job.shape:
+                text = f"{array.shape} instead of {job.shape}"
+                raise CalibrationError(
+                    f"a tensor has another shape than before: {text}"
+                )
+        self._values[:] = [_address(array) for array in values]
+        _check(load().lib.n8c_observe(self._tensors, len(self._jobs), isa))
 
 
 def divergence(
@@ -238,13 +287,37 @@ def squared_error(
     return out
 
 
-_TYPES = {"f4": "float", "f8": "double", "i8": "int64_t", "u8": "uint64_t", "u4": "uint32_t"}
+_TYPES = {
+    "f4": "float",
+    "f8": "double",
+    "i8": "int64_t",
+    "u8": "uint64_t",
+    "u4": "uint32_t",
+}
 
 
 def _pointer(array: Array) -> Any:
     """To the first element; the array must outlive it."""
-    kind = _TYPES[array.dtype.str[1:]]
-    return load().ffi.cast(f"{kind} *", array.__array_interface__["data"][0])
+    return load().ffi.cast(f"{_TYPES[array.dtype.str[1:]]} *", _address(array))
+
+
+def _address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _field(structs: Any, kind: str, name: str, dtype: str) -> Array:
+    """One field of all of an array of structs, as an array that shares their memory."""
+    ffi = load().ffi
+    layout = np.dtype(
+        {
+            "names": [name],
+            "formats": [dtype],
+            "offsets": [ffi.offsetof(kind, name)],
+            "itemsize": ffi.sizeof(kind),
+        }
+    )
+    return np.frombuffer(ffi.buffer(structs), dtype=layout)[name]
 
 
 def _check(status: int) -> None:

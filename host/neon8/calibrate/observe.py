@@ -10,7 +10,7 @@ import numpy.typing as npt
 from neon8.calibrate.channels import ChannelStatistics, join
 from neon8.calibrate.groups import sources
 from neon8.calibrate.histogram import Histogram
-from neon8.calibrate.native import Job, Statistics, observe, statistics
+from neon8.calibrate.native import Bank, Job, Plan, Wanted, bank
 from neon8.errors import CalibrationError
 from neon8.graph.graph import Activation, Concat, Conv2d, Graph
 
@@ -88,13 +88,10 @@ class Observer:
         made = (self._activations.get(name, (name,))[0] for name in needed)
         self._given = tuple(dict.fromkeys(made))
         self.fetch = tuple(name for name in self._given if name not in graph.inputs)
-        self._activated = {
-            source: (name, activation)
-            for name, (source, activation) in self._activations.items()
-            if name in needed
-        }
-        self._jobs: tuple[Job, ...] = ()
-        self._statistics: dict[str, Statistics] = {}
+        names = (name for name in (*self._given, *self._activations) if name in needed)
+        self._names = tuple(dict.fromkeys(names))
+        self._sourced = np.array([name in self._histograms for name in self._names])
+        self._bank: Bank | None = None
         self._smallest: dict[str, Extreme] = {}
         self._largest: dict[str, Extreme] = {}
 
@@ -105,32 +102,35 @@ class Observer:
         (1, C, ...).  sample: its name, for messages.  CalibrationError: a value is NaN
         or infinite; the observer is of no use afterwards.
         """
-        arrays = [_floats(values[name]) for name in self._given]
-        if not self._jobs:
-            pairs = zip(self._given, arrays, strict=True)
-            self._jobs = tuple(self._job(name, array) for name, array in pairs)
-        observe(self._jobs, arrays)
-        if not self._ignore_nonfinite:
-            self._check_finite(sample)
-        for name, job, array in zip(self._given, self._jobs, arrays, strict=True):
-            if job.raw is not None:
-                self._keep(name, job.raw, Activation(), array, digest)
-            if job.activated is not None:
-                activated = self._activated[name][0]
-                self._keep(activated, job.activated, job.activation, array, digest)
+        given = {name: _floats(values[name]) for name in self._given}
+        if self._bank is None:
+            self._bank, self._plan = self._begin(given)
+        self._plan.observe(tuple(given.values()))
+        nonfinite = self._bank.sample_nans + self._bank.sample_infs
+        if not self._ignore_nonfinite and nonfinite.any():
+            first = int(np.flatnonzero(nonfinite)[0])
+            nans, infs = self._bank.sample_nans[first], self._bank.sample_infs[first]
+            text = f"{nans} NaN and {infs} infinite values in sample {sample}"
+            raise CalibrationError(f"tensor {self._names[first]!r}: {text}")
+        low, high = self._bank.sample_minimum, self._bank.sample_maximum
+        known = self._sourced & (low <= high)
+        for index in np.flatnonzero(known & (low <= self._low)).tolist():
+            self._keep(self._smallest, index, float(low[index]), given, digest)
+        for index in np.flatnonzero(known & (high >= self._high)).tolist():
+            self._keep(self._largest, index, float(high[index]), given, digest)
+        np.minimum(self._low, low, out=self._low)
+        np.maximum(self._high, high, out=self._high)
 
     def result(self) -> dict[str, Observed]:
         """Of all samples so far, at least one, by name."""
-        sums = {
-            name: self._statistics[name].channel_statistics() for name in self._summed
-        }
+        assert self._bank is not None
+        taken = dict(zip(self._names, self._bank.each, strict=True))
+        sums = {name: taken[name].channels() for name in self._summed}
         joined = {
             name: join([sums[part] for part in self._parts(name)])
             for name in self._channels
         }
-        histograms = {
-            name: self._statistics[name].histogram() for name in self._histograms
-        }
+        histograms = {name: taken[name].histogram() for name in self._histograms}
         return {
             name: Observed(
                 histogram=histograms.get(name),
@@ -148,55 +148,53 @@ class Observer:
             return (name,)
         return tuple(part for each in inputs for part in self._parts(each))
 
-    def _job(self, name: str, values: FloatArray) -> Job:
-        """What is taken of a tensor and of its activation."""
-        channels = values.shape[1]
-        raw = activated = None
-        if name in self._histograms or name in self._summed:
-            raw = self._new(name, channels)
-        after, activation = self._activated.get(name, ("", Activation()))
-        if after:
-            activated = self._new(after, channels)
-        return Job(raw, activated, activation)
-
-    def _new(self, name: str, channels: int) -> Statistics:
-        made = statistics(
-            channels,
-            histogram=name in self._histograms,
-            per_channel=name in self._summed,
+    def _begin(self, given: Mapping[str, FloatArray]) -> tuple[Bank, Plan]:
+        """For samples of these shapes."""
+        self._low = np.full(len(self._names), np.inf, dtype=np.float32)
+        self._high = -self._low
+        made = bank(
+            [
+                Wanted(
+                    channels=given[self._origin(name)].shape[1],
+                    histogram=name in self._histograms,
+                    per_channel=name in self._summed,
+                )
+                for name in self._names
+            ]
         )
-        self._statistics[name] = made
-        return made
+        taken = dict(zip(self._names, made.each, strict=True))
+        after = {self._origin(name): name for name in self._names if name not in given}
+        jobs = []
+        for name, values in given.items():
+            activated, activation = None, Activation()
+            if name in after:
+                activated = taken[after[name]]
+                activation = self._activations[after[name]][1]
+            jobs.append(Job(values.shape, taken.get(name), activated, activation))
+        return made, Plan(jobs)
 
-    def _check_finite(self, sample: str) -> None:
-        for name, made in self._statistics.items():
-            nans, infinite = made.struct.sample_nans, made.struct.sample_infs
-            if nans or infinite:
-                text = f"{nans} NaN and {infinite} infinite values"
-                raise CalibrationError(f"tensor {name!r}: {text} in sample {sample}")
+    def _origin(self, name: str) -> str:
+        """The given tensor that `name` follows from by an activation, or is."""
+        return name if name in self._given else self._activations[name][0]
 
     def _keep(
         self,
-        name: str,
-        made: Statistics,
-        activation: Activation,
-        values: FloatArray,
+        kept: dict[str, Extreme],
+        index: int,
+        value: float,
+        given: Mapping[str, FloatArray],
         digest: str,
     ) -> None:
-        """Remember the sample if it has the smallest or largest value so far."""
-        struct = made.struct
-        if not made.histogram_arrays or struct.sample_minimum > struct.sample_maximum:
+        """Remember where `value`, at least as extreme as all before, was seen."""
+        name = self._names[index]
+        old = kept.get(name)
+        if old is not None and old.value == value and old.sample <= digest:
             return
-        for kept, value, sign in (
-            (self._smallest, struct.sample_minimum, 1),
-            (self._largest, struct.sample_maximum, -1),
-        ):
-            old = kept.get(name)
-            if old is None or (sign * value, digest) < (sign * old.value, old.sample):
-                seen = np.argwhere(activated(values[0], activation) == value)
-                kept[name] = Extreme(
-                    value=value, sample=digest, channel=int(seen[0][0])
-                )
+        values = given[self._origin(name)]
+        if name not in given:
+            values = activated(values, self._activations[name][1])
+        seen = np.argwhere(values[0] == np.float32(value))
+        kept[name] = Extreme(value=value, sample=digest, channel=int(seen[0][0]))
 
 
 def activated(values: FloatArray, activation: Activation) -> FloatArray:

@@ -75,8 +75,8 @@ def channels_of(values: Float32Array) -> ChannelStatistics:
 
 
 def sums(values: Float64Array) -> Float64Array:
-    """(C, n) -> (C,): lane j of eight adds the values j, j + 8, ..., one after another;
-    then lane j and j + 4, of those j and j + 2, and the last two."""
+    """(C, n) -> (C,): lane j of 16 adds the values j, j + 16, ..., one after another;
+    then lanes j and j + 8 are added, of those j and j + 4, and so on."""
     rows, count = values.shape
     steps = -(-count // LANES)
     padded = np.zeros((rows, steps * LANES))
@@ -84,10 +84,9 @@ def sums(values: Float64Array) -> Float64Array:
     lanes = np.zeros((rows, LANES))
     for step in padded.reshape(rows, steps, LANES).swapaxes(0, 1):
         lanes = lanes + step
-    lanes = lanes[:, :4] + lanes[:, 4:]
-    lanes = lanes[:, :2] + lanes[:, 2:]
-    result: Float64Array = lanes[:, 0] + lanes[:, 1]
-    return result
+    for half in (8, 4, 2, 1):
+        lanes = lanes[:, :half] + lanes[:, half:]
+    return lanes[:, 0]
 
 
 def limbs_of_sums(values: Float64Array) -> Int64Array:
