@@ -29,13 +29,21 @@ if TYPE_CHECKING:
     from neon8.api import (
         calibrate_model,
         compile_model,
-        export_table,
+        convert_table,
         inspect_file,
         load_graph,
         load_table,
         save_model,
         save_table,
     )
+    from neon8.api_calibration import (
+        load_observation,
+        merge_observations,
+        observe_model,
+        save_observation,
+        solve_observation,
+    )
+    from neon8.calibrate.observation import Observation
     from neon8.evaluate import Evaluation, evaluate_model
     from neon8.graph.graph import Graph
     from neon8.preprocess import Preprocess
@@ -51,6 +59,7 @@ __all__ = [
     "Graph",
     "LayerScale",
     "Model",
+    "Observation",
     "Preprocess",
     "ScaleTable",
     "Session",
@@ -58,27 +67,40 @@ __all__ = [
     "__version__",
     "calibrate_model",
     "compile_model",
+    "convert_table",
     "errors",
     "evaluate_model",
-    "export_table",
     "inspect_file",
     "load_graph",
+    "load_observation",
     "load_table",
+    "merge_observations",
+    "observe_model",
     "save_model",
+    "save_observation",
     "save_table",
+    "solve_observation",
 ]
 
 _HOMES = {
     "neon8.api": (
         "calibrate_model",
         "compile_model",
-        "export_table",
+        "convert_table",
         "inspect_file",
         "load_graph",
         "load_table",
         "save_model",
         "save_table",
     ),
+    "neon8.api_calibration": (
+        "load_observation",
+        "merge_observations",
+        "observe_model",
+        "save_observation",
+        "solve_observation",
+    ),
+    "neon8.calibrate.observation": ("Observation",),
     "neon8.evaluate": ("Evaluation", "evaluate_model"),
     "neon8.graph.graph": ("Graph",),
     "neon8.preprocess": ("Preprocess",),

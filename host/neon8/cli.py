@@ -37,8 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(BAD_INPUT, f"error: {where}{error.strerror or error}")
     except MemoryError:
         return _fail(BAD_INPUT, "error: out of memory")
-    except KeyboardInterrupt:
-        return _fail(INTERRUPTED, "interrupted")
+    except KeyboardInterrupt as interrupt:
+        # Its text, if it has one, says how to go on.
+        return _fail(INTERRUPTED, ": ".join(["interrupted", *map(str, interrupt.args)]))
     except Exception as error:  # noqa: BLE001 - the last line of defence, see _fault
         return _fault(error)
     finally:

@@ -5,9 +5,12 @@ import argparse
 from pathlib import Path
 from typing import NoReturn
 
-from neon8 import __version__
+from neon8 import __version__, cli_calibration
+from neon8.cli_calibration import not_negative, positive
+from neon8.cli_choose import method
 from neon8.cli_help import (
     CALIBRATE,
+    COMPARE,
     COMPILE,
     CONVERT,
     EVALUATE,
@@ -15,10 +18,21 @@ from neon8.cli_help import (
     OVERVIEW,
     RUN,
 )
+from neon8.cli_help_calibration import MERGE, OBSERVE, SOLVE
 from neon8.errors import Neon8Error
+from neon8.table.scale_table import TABLE_SCHEMES
 
+FORMATS = (
+    "neon8",
+    "ncnn",
+    "trt",
+    "glow",
+    "ort",
+    "ort-cache",
+    "ort-overrides",
+    "qdq",
+)
 CPUS = ("cortex-a53", "neoverse-n1", "max")
-METHODS = ("mse", "kl", "kl2017", "minmax", "percentile")
 
 
 class UsageError(Neon8Error):
@@ -60,28 +74,49 @@ def make_parser() -> argparse.ArgumentParser:
     _calibrate(
         add("calibrate", "choose the scales of a network from samples", CALIBRATE)
     )
+    _observe(add("observe", "collect statistics from samples", OBSERVE))
+    _merge(add("merge", "make one file of what several runs observed", MERGE))
+    _solve(add("solve", "choose the scales from what was observed", SOLVE))
     _compile(add("compile", "turn a network and its scales into an .n8 file", COMPILE))
     _run(add("run", "run an .n8 file on arrays", RUN))
     _evaluate(add("evaluate", "measure a network, float or int8, on samples", EVALUATE))
+    _compare(add("compare", "measure all methods on your own network", COMPARE))
     _inspect(add("inspect", "say what is in a file that neon8 made", INSPECT))
-    _convert(add("convert", "write a scale table in another tool's format", CONVERT))
+    _convert(add("convert", "turn one tool's scales into another's", CONVERT))
     return parser
 
 
 def _calibrate(parser: argparse.ArgumentParser) -> None:
     _model(parser, "MODEL.onnx", "the float network")
     _data(parser)
-    parser.add_argument(
-        "--method", choices=METHODS, default="mse", help="how thresholds are chosen"
-    )
-    parser.add_argument(
-        "--scheme",
-        choices=("auto", "symmetric"),
-        default="auto",
-        help="where zero points may lie",
-    )
+    cli_calibration.observing(parser)
+    cli_calibration.solving(parser)
     _output(parser, "M.scales.json", required=True)
     _quiet(parser)
+
+
+def _observe(parser: argparse.ArgumentParser) -> None:
+    _model(parser, "MODEL.onnx", "the float network")
+    _data(parser)
+    cli_calibration.shard(parser)
+    cli_calibration.observing(parser)
+    _output(parser, "M.calib", required=True)
+    _quiet(parser)
+
+
+def _merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="A.calib", help="what observe wrote"
+    )
+    _output(parser, "M.calib", required=True)
+
+
+def _solve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "calib", type=Path, metavar="M.calib", help="what observe or merge wrote"
+    )
+    cli_calibration.solving(parser)
+    _output(parser, "M.scales.json", required=True)
 
 
 def _compile(parser: argparse.ArgumentParser) -> None:
@@ -130,17 +165,60 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     _quiet(parser)
 
 
+def _compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "calibration", type=Path, metavar="M.calib", help="from `neon8 observe`"
+    )
+    _model(parser, "MODEL.onnx", "the float network that it is of")
+    _data(parser)
+    parser.add_argument(
+        "--methods", type=method, nargs="+", metavar="METHOD", help="instead of all"
+    )
+    parser.add_argument(
+        "--schemes",
+        choices=TABLE_SCHEMES,
+        nargs="+",
+        help="instead of auto, symmetric and symmetric_with_uint8",
+    )
+    parser.add_argument(
+        "--override",
+        type=Path,
+        metavar="RANGES.json",
+        help="your own ranges for some tensors",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    _quiet(parser)
+
+
 def _inspect(parser: argparse.ArgumentParser) -> None:
     _model(parser, "FILE", "MODEL.n8, M.scales.json, libneon8.so or libneon8.a")
     _target(parser)
 
 
 def _convert(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", type=Path, metavar="A", help="the calibration file")
     parser.add_argument(
-        "table", type=Path, metavar="M.scales.json", help="the scale table"
+        "--from",
+        dest="source_format",
+        choices=FORMATS,
+        metavar="F",
+        help="its format (default: the content tells)",
     )
-    parser.add_argument("--to", choices=("ncnn",), required=True, help="the format")
-    _output(parser, "M.table", required=True)
+    parser.add_argument(
+        "--to", choices=FORMATS, required=True, metavar="G", help="the other format"
+    )
+    files = (
+        ("--names", "MAP.json", "old names -> new ones"),
+        ("--model", "MODEL.onnx", "the float network, for what A does not say"),
+        ("--onto", "M.scales.json", "our table, for scales that A does not have"),
+        ("--ncnn-param", "NET.param", "name ncnn's entries after its layers"),
+    )
+    for option, metavar, text in files:
+        parser.add_argument(option, type=Path, metavar=metavar, help=text)
+    parser.add_argument(
+        "--trt-version", metavar="V", help="of the header: 8.6.1, or 8601"
+    )
+    _output(parser, "B", required=True)
 
 
 def _model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
@@ -169,11 +247,11 @@ def _data(parser: argparse.ArgumentParser) -> None:
         help="how images become inputs, see below",
     )
     parser.add_argument(
-        "--limit", type=_positive, metavar="N", help="use at most N samples"
+        "--limit", type=positive, metavar="N", help="use at most N samples"
     )
     parser.add_argument(
         "--skip",
-        type=_not_negative,
+        type=not_negative,
         default=0,
         metavar="N",
         help="leave out the first N samples",
@@ -204,18 +282,3 @@ def _quiet(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="no progress bar (there is none anyway where stderr is no terminal)",
     )
-
-
-def _positive(text: str) -> int:
-    number = _not_negative(text)
-    if number == 0:
-        message = "must be at least 1"
-        raise argparse.ArgumentTypeError(message)
-    return number
-
-
-def _not_negative(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        message = f"{text!r} is not a whole number"
-        raise argparse.ArgumentTypeError(message)
-    return int(text)

@@ -33,3 +33,24 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
             return shown
 
         yield watch
+
+
+@contextmanager
+def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Yields a function that is told how many samples are done, and of how many.
+
+    It may be called from any thread; the bar is the same as that of watcher().
+    """
+    with tqdm(
+        desc=what,
+        unit="sample",
+        leave=False,
+        dynamic_ncols=True,
+        disable=True if quiet else None,
+    ) as bar:
+
+        def count(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield count

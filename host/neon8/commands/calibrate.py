@@ -3,32 +3,25 @@
 
 import argparse
 
-from neon8.api import calibrate_model, save_table
-from neon8.commands.common import check_output, counted, preprocess_of
-from neon8.inspection.guards import guarded, legend
-from neon8.progress import watcher
+from neon8.api import save_table
+from neon8.calibrate import overrides
+from neon8.calibrate.calibrate import solve
+from neon8.commands import observing
 
 
 def run(arguments: argparse.Namespace) -> str:
-    """Choose the scales and write the table."""
-    check_output(arguments.output, arguments.model, arguments.data)
-    with watcher("calibrate", quiet=arguments.quiet) as watch:
-        table = calibrate_model(
-            arguments.model,
-            arguments.data,
-            method=arguments.method,
-            scheme=arguments.scheme,
-            preprocess=preprocess_of(arguments),
-            limit=arguments.limit,
-            skip=arguments.skip,
-            watch=watch,
-        )
-    save_table(table, arguments.output)
-    done = (
-        f"{arguments.output}: {counted(len(table.tensors), 'tensor')} and "
-        f"{counted(len(table.layers), 'layer')} from "
-        f"{counted(table.samples, 'sample')}, method {table.method}, "
-        f"scheme {table.scheme}"
+    """Observe the samples, choose the scales and write the table."""
+    observing.check(arguments)
+    path = arguments.override
+    own = None if path is None else overrides.load(path)  # before all the work
+    outcome, _ = observing.observe(arguments, shard=None, output=None)
+    table = solve(
+        outcome.observation,
+        method=arguments.method,
+        scheme=arguments.scheme,
+        bits=arguments.bits,
+        overrides=own,
     )
-    notes = [*guarded(table), *legend(table)]
-    return "\n".join([done, *(f"  {note}" for note in notes)])
+    lines = observing.report(arguments, outcome)
+    save_table(table, arguments.output)
+    return "\n".join([observing.described(arguments.output, table), *lines])

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 observe."""
+
+import argparse
+
+from neon8.api_calibration import save_observation
+from neon8.calibrate.campaign import forget
+from neon8.commands import observing
+from neon8.commands.common import counted
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Go through the data and write what was seen."""
+    observing.check(arguments)
+    outcome, plan = observing.observe(
+        arguments, shard=arguments.shard, output=arguments.output
+    )
+    lines = observing.report(arguments, outcome)
+    save_observation(outcome.observation, arguments.output)
+    forget(plan)
+    observation = outcome.observation
+    done = (
+        f"{arguments.output}: {counted(len(observation.tensors), 'tensor')} and "
+        f"{counted(len(observation.layers), 'layer')} seen in "
+        f"{counted(len(observation.samples), 'sample')}"
+    )
+    return "\n".join([done, *lines])
