@@ -167,19 +167,20 @@ def evaluate_model(
             data, runner.shapes, preprocess=preprocess, limit=limit, skip=skip
         )
         for sample in watch(samples):
-            outputs = _real_outputs(str(model), runner, sample)
+            outputs = real_outputs(str(model), runner, sample)
             wanted = None
             if compared is not None:
-                wanted = _real_outputs(str(reference), compared, sample)
+                wanted = real_outputs(str(reference), compared, sample)
                 _check_same_sizes(sample, outputs, wanted)
-            _check_label(sample, outputs[0])
+            check_label(sample, outputs[0])
             tally = count(tally, outputs, label=sample.label, reference=wanted)
     if tally.n == 0:
         raise DataError("no samples to evaluate")
     return summary(tally)
 
 
-def _real_outputs(path: str, runner: Runner, sample: Sample) -> list[Array]:
+def real_outputs(path: str, runner: Runner, sample: Sample) -> list[Array]:
+    """Those of one sample, float32.  DataError: NaN or infinity among them."""
     outputs = runner.run(dict(sample.inputs))
     for name, array in outputs.items():
         if not np.isfinite(array).all():
@@ -212,7 +213,8 @@ def _check_same_sizes(
         )
 
 
-def _check_label(sample: Sample, scores: Array) -> None:
+def check_label(sample: Sample, scores: Array) -> None:
+    """DataError: a label that is no index of the scores."""
     if sample.label is not None and not 0 <= sample.label < scores.size:
         raise DataError(
             f"{sample.name}: label {sample.label}, but the first output has "

@@ -28,6 +28,7 @@ MEANINGS = {
     "unread": "no convolution reads the tensor; judged by the histogram instead of the "
     "output of a layer",
     "override": "set by the user",
+    "imported": "taken from another tool's table",
     "bias": "the weight scale was enlarged so that the bias fits int32",
 }
 """Of tensors and layers, and few:samples of a whole table. `dead` and `bias` of a layer
@@ -91,8 +92,8 @@ def widen(histogram: Histogram, kind: str, limits: Range) -> Range:
 
 
 def meaning(code: str) -> str:
-    """Of a code, with or without a channel."""
-    return MEANINGS.get(code) or MEANINGS[code.partition(":")[0]]
+    """Of a code, with or without a channel; "?" for one that is not of this list."""
+    return MEANINGS.get(code) or MEANINGS.get(code.partition(":")[0], "?")
 
 
 def lines(table: ScaleTable) -> Iterator[str]:

@@ -16,7 +16,7 @@ from neon8.calibrate.overrides import Entry, Overrides, resolve
 from neon8.calibrate.patches import Patches
 from neon8.calibrate.thresholds import scheme_of, tensor_scale
 from neon8.calibrate.weights import weight_scales
-from neon8.errors import TableError
+from neon8.errors import CalibrationError, TableError
 from neon8.table.scale_table import SCHEMES, ScaleTable, TensorScale
 
 
@@ -28,12 +28,33 @@ def solve(
     bits: int = 8,
     overrides: Overrides | None = None,
 ) -> ScaleTable:
-    """All scales; each group of tensors that share one is solved once.
+    """All scales; a warning of the logger "neon8" for each guard that fired.
 
-    method, scheme, bits: see thresholds.solve.  overrides: the user's own settings.
-    CalibrationError; TableError for an override that fits no tensor or contradicts.
+    Each group of tensors that share a scale is solved once.  method, scheme, bits: see
+    thresholds.solve.  overrides: the user's own settings. CalibrationError; TableError
+    for an override that fits no tensor or contradicts.
     """
+    table = solve_quietly(
+        observation, method=method, scheme=scheme, bits=bits, overrides=overrides
+    )
+    guards.log(table)
+    return table
+
+
+def solve_quietly(
+    observation: Observation,
+    *,
+    method: str,
+    scheme: str,
+    bits: int = 8,
+    overrides: Overrides | None = None,
+) -> ScaleTable:
+    """solve() without the warnings."""
     thresholds.check(method, scheme, bits)
+    if not observation.samples:
+        raise CalibrationError(
+            f"{observation.model_name}: there are no samples to calibrate with"
+        )
     leaders = observation.leaders
     histograms: dict[str, list[Histogram]] = {}
     for name, tensor in observation.tensors.items():
