@@ -105,7 +105,7 @@ class _Run:
         self._interrupted = interrupted
         self._progress, self._ticks = progress, 0
         self._path = None if plan.output is None else journal.journal_of(plan.output)
-        self._pace = Pace(_NEVER if self._path is None else 1.0)
+        self._pace = Pace(_NEVER if self._path is None else None)
         self._observation = opened.network.nothing
         self._names: dict[str, str] = {}
         self._points: list[Point] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a model and samples to an Observation, in one process."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -15,14 +15,13 @@ from neon8.calibrate.machine import machine
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
 from neon8.calibrate.observe import (
     Observer,
-    activated,
     channel_inputs,
     pre_activations,
 )
 from neon8.calibrate.patches import Sampler
 from neon8.calibrate.reference import FACTS, Reference
 from neon8.data import Sample
-from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.graph import Activation, Conv2d, Graph
 from neon8.graph.importer import load
 
 Array = npt.NDArray[np.generic]
@@ -111,7 +110,7 @@ class Collector:
             network.graph, ignore_nonfinite=network.ignore_nonfinite
         )
         self._layers = [n for n in network.graph.nodes if isinstance(n, Conv2d)]
-        self._producers = {node.output: node for node in network.graph.nodes}
+        self._inputs = _inputs(network.graph, Observer(network.graph).fetch)
         self._samplers = {node.name: Sampler(node) for node in self._layers}
         self.names: dict[str, str] = {}
 
@@ -128,7 +127,11 @@ class Collector:
         for node in self._layers:
             sampler = self._samplers[node.name]
             if sampler.wants(digest=digest):
-                sampler.add(self._value(node.inputs[0], values), digest=digest)
+                parts = [
+                    (values[name], activation)
+                    for name, activation in self._inputs[node.inputs[0]]
+                ]
+                sampler.add_parts(parts, digest=digest)
         self.names[digest] = sample.name
         return True
 
@@ -161,13 +164,23 @@ class Collector:
             },
         )
 
-    def _value(self, name: str, values: Mapping[str, Array]) -> Array:
-        """A tensor that onnxruntime gave, or that follows from those it gave."""
-        if name in values:
-            return values[name]
-        node = self._producers[name]
+
+def _inputs(
+    graph: Graph, fetch: Iterable[str]
+) -> dict[str, list[tuple[str, Activation]]]:
+    """Of each convolution's input: the fetched tensors that its channels come from.
+
+    With each of them goes the activation that follows it.
+    """
+    given = {*fetch, *graph.inputs}
+    producers = {node.output: node for node in graph.nodes}
+
+    def parts(name: str) -> list[tuple[str, Activation]]:
+        if name in given:
+            return [(name, Activation())]
+        node = producers[name]
         if isinstance(node, Conv2d):
-            x = np.asarray(values[node.pre_activation], dtype=np.float32)
-            return activated(x, node.activation)
-        parts = [self._value(each, values) for each in node.inputs]  # of a Concat
-        return np.concatenate(parts, axis=1)
+            return [(node.pre_activation, node.activation)]
+        return [part for each in node.inputs for part in parts(each)]  # of a Concat
+
+    return {name: parts(name) for name in channel_inputs(graph)}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from neon8.calibrate.observe import activated
 from neon8.graph.graph import Activation, Conv2d
 
 ROWS = 64
@@ -80,13 +81,32 @@ class Sampler:
         values: the layer's input, (1, I) or (1, I, H, W), float32.  digest: of the
         sample.  A row with NaN or infinity is left out.
         """
+        self.add_parts([(values, Activation())], digest=digest)
+
+    def add_parts(
+        self, parts: Sequence[tuple[Array, Activation]], *, digest: str
+    ) -> None:
+        """The same, of an input whose channels come from several tensors.
+
+        parts: in order of the channels, what is read after the activation.  Only the
+        few values that are kept go through it.
+        """
         *numbers, first, second = self._numbers(digest)
-        image = values.reshape(*values.shape, *(1,) * (4 - values.ndim))[0]
-        out = [_out_size(self._node, image.shape[1 + axis], axis) for axis in (0, 1)]
+        images = [
+            (values.reshape(*values.shape, *(1,) * (4 - values.ndim))[0], activation)
+            for values, activation in parts
+        ]
+        shape = images[0][0].shape
+        out = [_out_size(self._node, shape[1 + axis], axis) for axis in (0, 1)]
         pixels = _distinct(numbers, out[0] * out[1])
         for pixel, key in zip(pixels, (first, second), strict=False):
             if key <= self._largest:
-                window = _window(self._node, image, *divmod(pixel, out[1]))
+                row, column = divmod(pixel, out[1])
+                windows = [
+                    _window(self._node, image, activation, row, column)
+                    for image, activation in images
+                ]
+                window = windows[0] if len(windows) == 1 else np.concatenate(windows)
                 if np.isfinite(window).all():
                     self._kept.append((key, self._row(window)))
         if len(self._kept) >= 2 * ROWS:
@@ -173,8 +193,10 @@ def _distinct(numbers: Sequence[int], count: int) -> list[int]:
     return [first, (second + 1) % count if second == first else second]
 
 
-def _window(node: Conv2d, image: Array, y: int, x: int) -> Array:
-    """(I, kh, kw): what lies under output pixel (y, x).  image: (I, H, W)."""
+def _window(
+    node: Conv2d, image: Array, activation: Activation, y: int, x: int
+) -> Array:
+    """(I, kh, kw): what lies under output pixel (y, x) of image, (I, H, W)."""
     inner: list[slice] = []
     pads: list[tuple[int, int]] = [(0, 0)]
     for axis, at in ((0, y), (1, x)):
@@ -186,7 +208,8 @@ def _window(node: Conv2d, image: Array, y: int, x: int) -> Array:
         first = start + before * step
         inner.append(slice(first, first + (count - before - after) * step, step))
         pads.append((before, after))
-    window = image[:, inner[0], inner[1]]
+    values = np.asarray(image[:, inner[0], inner[1]], dtype=np.float32)
+    window = activated(values, activation)
     return window if not any(map(any, pads)) else np.pad(window, pads)
 
 

@@ -22,6 +22,8 @@ from neon8.data import Samples, open_samples
 from neon8.errors import DataError
 from neon8.preprocess import Preprocess
 
+SECONDS = 1.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -122,10 +124,11 @@ class Pace:
     """When to hand out what was observed so far: about once a second.
 
     Less often if that takes long, so that it stays below 1/50 of the time.
+    seconds: None for the usual.
     """
 
-    def __init__(self, seconds: float = 1.0) -> None:
-        self._least = self.seconds = seconds
+    def __init__(self, seconds: float | None = None) -> None:
+        self._least = self.seconds = SECONDS if seconds is None else seconds
 
     def cost(self, seconds: float) -> None:
         """It took so long this time."""
