@@ -28,8 +28,7 @@ struct n8c_kernels {
     // out = before with `count` values more; `before` is NULL for a channel's first values.
     // All calls but a channel's last bring a multiple of N8C_LANES. A value that is not finite
     // makes out->square not finite.
-    void (*add)(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
-                size_t count);
+    void (*add)(struct n8c_sums *out, const struct n8c_sums *before, const float *in, size_t count);
 
     // The first counters of the bins of all values that are not zero:
     // out[k] = N8C_WAYS * (trunc(|x| * factor) + (x < 0 ? N8C_BINS : 0)). Returns how many.
@@ -40,12 +39,11 @@ struct n8c_kernels {
     void (*activate)(float *out, const float *in, size_t count, float slope, float lo, float hi);
 };
 
-void n8c_add_c(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
-                   size_t count);
+void n8c_add_c(struct n8c_sums *out, const struct n8c_sums *before, const float *in, size_t count);
 void n8c_add_avx2(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
-                   size_t count);
+                  size_t count);
 void n8c_add_avx512(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
-                   size_t count);
+                    size_t count);
 size_t n8c_bins_c(uint32_t *out, const float *in, size_t count, float factor);
 size_t n8c_bins_avx2(uint32_t *out, const float *in, size_t count, float factor);
 size_t n8c_bins_avx512(uint32_t *out, const float *in, size_t count, float factor);

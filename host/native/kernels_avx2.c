@@ -88,7 +88,6 @@ size_t n8c_bins_avx2(uint32_t *out, const float *in, size_t count, float factor)
     return found + n8c_bins_c(out + found, in + i, count - i, factor);
 }
 
-void n8c_activate_avx2(float *out, const float *in, size_t count, float slope, float lo,
-                       float hi) {
+void n8c_activate_avx2(float *out, const float *in, size_t count, float slope, float lo, float hi) {
     n8c_activate(out, in, count, slope, lo, hi);
 }

@@ -5,8 +5,7 @@
 
 static inline double over_lanes(__m512d low, __m512d high) {
     __m512d eight = _mm512_add_pd(low, high);
-    __m256d four =
-        _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
+    __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
     __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
@@ -28,8 +27,8 @@ void n8c_add_avx512(struct n8c_sums *out, const struct n8c_sums *before, const f
         __mmask16 valid = left < N8C_LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff;
         __m512 x = _mm512_maskz_loadu_ps(valid, in + i);
         __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
-        __m512d high = _mm512_cvtps_pd(
-            _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1)));
+        __m512d high =
+            _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1)));
         total0 = _mm512_add_pd(total0, low);
         total1 = _mm512_add_pd(total1, high);
         square0 = _mm512_add_pd(square0, _mm512_mul_pd(low, low));

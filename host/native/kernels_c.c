@@ -15,8 +15,7 @@ static inline void add_one(struct n8c_sums *sums, float x, size_t lane) {
     sums->maxima[lane] = x > sums->maxima[lane] ? x : sums->maxima[lane];
 }
 
-void n8c_add_c(struct n8c_sums *out, const struct n8c_sums *before, const float *in,
-               size_t count) {
+void n8c_add_c(struct n8c_sums *out, const struct n8c_sums *before, const float *in, size_t count) {
     struct n8c_sums sums = before == NULL ? nothing : *before;
     size_t whole = count - count % N8C_LANES;
     for (size_t i = 0; i < whole; i += N8C_LANES) {

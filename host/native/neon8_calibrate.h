@@ -55,11 +55,11 @@ struct n8c_statistics {
     float sample_minimum, sample_maximum; // of the last sample
     uint64_t sample_nans, sample_infs;
     int32_t exponent;
-    int64_t *count;          // [channels], of finite values; NULL: no channels
-    float *minima, *maxima;  // [channels]
-    int64_t *total;          // [channels][N8C_LIMBS], least significant first
-    int64_t *squares;        // the same
-    uint64_t sums;           // how many were added since the limbs were canonical
+    int64_t *count;         // [channels], of finite values; NULL: no channels
+    float *minima, *maxima; // [channels]
+    int64_t *total;         // [channels][N8C_LIMBS], least significant first
+    int64_t *squares;       // the same
+    uint64_t sums;          // how many were added since the limbs were canonical
 };
 
 // One tensor of a sample: `channels` planes of `plane` values. What `activated` takes is
@@ -91,8 +91,8 @@ N8C_API enum n8c_status n8c_settle(struct n8c_statistics *statistics, size_t cha
 // merged into `levels` groups (a power of two) and spread again over the bins of each group that
 // are not empty; see thresholds_kl.py. out: [last - first + 1], INFINITY where it is not finite.
 // counts: [N8C_BINS]. 1 <= levels <= first <= last <= N8C_BINS, else N8C_E_ARGUMENT.
-N8C_API enum n8c_status n8c_divergence(double *out, const double *counts, size_t first,
-                                       size_t last, size_t levels);
+N8C_API enum n8c_status n8c_divergence(double *out, const double *counts, size_t first, size_t last,
+                                       size_t levels);
 
 // Expected squared error, in bins squared, of values quantized to grids of steps[i] bins, of which
 // levels[j] steps lie on the side that `counts` is of: rounding inside, clipping outside; see

@@ -148,8 +148,8 @@ static void end_sample(const struct task *task) {
         out->maximum = out->sample_maximum;
 }
 
-static void observe_block(const struct n8c_tensor *tensor, struct task *raw,
-                          struct task *activated, struct block block) {
+static void observe_block(const struct n8c_tensor *tensor, struct task *raw, struct task *activated,
+                          struct block block) {
     struct range range = {INFINITY, -INFINITY, 0};
     if (raw->out != NULL) {
         range = take_sums(raw, &block);

@@ -90,7 +90,7 @@ def join(parts: Sequence[ChannelStatistics]) -> ChannelStatistics:
 
 def canonical(limbs: Int64Array) -> Int64Array:
     """The same integers with every limb but the last in [0, 2**32)."""
-    result = limbs.copy()
+    result: Int64Array = limbs.copy()
     for limb in range(LIMBS - 1):
         result[:, limb + 1] += result[:, limb] >> 32  # towards minus infinity
         result[:, limb] &= _MASK
@@ -98,8 +98,10 @@ def canonical(limbs: Int64Array) -> Int64Array:
 
 
 def integers(limbs: Int64Array) -> list[int]:
-    """(C, LIMBS) -> the sum of limb[i] * 2**(32 * i) of each row: a multiple of 2**GRID
-    is that integer."""
+    """(C, LIMBS) -> of each row, the sum of limb[i] * 2**(32 * i).
+
+    That is how often 2**GRID is in the sum that the row stands for.
+    """
     rows = limbs.tolist()
     return [sum(limb << 32 * i for i, limb in enumerate(row)) for row in rows]
 

@@ -1,81 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calibrator's C library, loaded through cffi, which releases the GIL in calls.
+"""Calls of the calibrator's C library, during which cffi releases the GIL."""
 
-There is no substitute for it in the product: twins.py says the same in numpy, but only
-tests use that.
-"""
-
-import functools
 import math
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-import neon8
 from neon8.calibrate.channels import LIMBS, ChannelStatistics
 from neon8.calibrate.histogram import BINS, MIN_EXPONENT, Histogram
+from neon8.calibrate.native_library import FILE_NAME, REMEDY, load
 from neon8.errors import CalibrationError, SetupError
 from neon8.graph.graph import Activation
-from neon8.runtime.library import PACKAGE, Library, check_machine, declarations
-
-FILE_NAME = f"libneon8_calibrate.{'dylib' if sys.platform == 'darwin' else 'so'}"
-CDEF_NAME = "neon8_calibrate_cdef.h"
-REMEDY = "run 'make native' or set N8_CALIBRATE_LIBRARY"
 
 Array = npt.NDArray[np.generic]
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]
-
-
-def find() -> Path:
-    """The library that this process uses, absolute.
-
-    $N8_CALIBRATE_LIBRARY, else the file that a wheel carries, else build/native of the
-    checkout.  SetupError: none of them is there.
-    """
-    override = os.environ.get("N8_CALIBRATE_LIBRARY")
-    if override:
-        path = Path(override).absolute()
-        if not path.is_file():
-            text = "no such library; correct N8_CALIBRATE_LIBRARY"
-            raise SetupError(f"{override}: {text}")
-        return path
-    folders = (PACKAGE, PACKAGE.parents[1] / "build" / "native")
-    for folder in folders:
-        if (folder / FILE_NAME).is_file():
-            return folder / FILE_NAME
-    text = f"is neither in {folders[0]} nor in {folders[1]}"
-    raise SetupError(f"{FILE_NAME} {text}; {REMEDY}")
-
-
-@functools.cache
-def load() -> Library:
-    """The library of this process, loaded once.  SetupError: missing, foreign, old."""
-    return load_file(find())
-
-
-@functools.cache
-def load_file(path: Path) -> Library:
-    """The library at `path`, checked."""
-    check_machine(path)
-    ffi = declarations(path.parent / CDEF_NAME)
-    try:
-        lib = ffi.dlopen(str(path))
-        version = ffi.string(lib.n8c_version()).decode()
-    except (OSError, AttributeError) as error:
-        text = f"not a neon8 calibration library: {error}"
-        raise SetupError(f"{path}: {text}; {REMEDY}") from error
-    if version != neon8.__version__:
-        text = f"version {version} does not fit neon8 {neon8.__version__}"
-        raise SetupError(f"{path}: {text}; {REMEDY}")
-    return Library(path, ffi, lib)
+UInt64Array = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +85,8 @@ class Bank:
     each: tuple[Statistics, ...]
     sample_minimum: Float32Array
     sample_maximum: Float32Array
-    sample_nans: Array
-    sample_infs: Array
+    sample_nans: UInt64Array
+    sample_infs: UInt64Array
 
 
 def bank(wanted: Sequence[Wanted]) -> Bank:
@@ -306,7 +250,7 @@ def _address(array: Array) -> int:
     return address
 
 
-def _field(structs: Any, kind: str, name: str, dtype: str) -> Array:
+def _field(structs: Any, kind: str, name: str, dtype: str) -> Any:
     """One field of all of an array of structs, as an array that shares their memory."""
     ffi = load().ffi
     layout = np.dtype(

@@ -122,8 +122,9 @@ class Observer:
         np.maximum(self._high, high, out=self._high)
 
     def result(self) -> dict[str, Observed]:
-        """Of all samples so far, at least one, by name."""
-        assert self._bank is not None
+        """Of all samples so far, by name; nothing before the first one."""
+        if self._bank is None:
+            return {}
         taken = dict(zip(self._names, self._bank.each, strict=True))
         sums = {name: taken[name].channels() for name in self._summed}
         joined = {

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.calibrate import channels, histogram
-from neon8.calibrate.channels import GRID, LANES, LIMBS, ChannelStatistics, Int64Array
+from neon8.calibrate.channels import GRID, LANES, ChannelStatistics, Int64Array
 from neon8.calibrate.histogram import BINS, Histogram
 
 Float32Array = npt.NDArray[np.float32]
@@ -75,8 +75,11 @@ def channels_of(values: Float32Array) -> ChannelStatistics:
 
 
 def sums(values: Float64Array) -> Float64Array:
-    """(C, n) -> (C,): lane j of 16 adds the values j, j + 16, ..., one after another;
-    then lanes j and j + 8 are added, of those j and j + 4, and so on."""
+    """(C, n) -> (C,), in a fixed order.
+
+    Lane j of 16 adds the values j, j + 16, ..., one after another; then lanes j and
+    j + 8 are added, of those j and j + 4, and so on.
+    """
     rows, count = values.shape
     steps = -(-count // LANES)
     padded = np.zeros((rows, steps * LANES))
@@ -92,6 +95,4 @@ def sums(values: Float64Array) -> Float64Array:
 def limbs_of_sums(values: Float64Array) -> Int64Array:
     """(C,) finite -> (C, LIMBS): the nearest multiple of 2**GRID, ties to even."""
     whole = (int(np.rint(np.ldexp(value, -GRID))) for value in values)
-    result = channels.limbs_of(whole)
-    assert result.shape == (len(values), LIMBS)
-    return result
+    return channels.limbs_of(whole)
