@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps as functions on paths and values; the command line calls the same ones."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from neon8.calibrate.calibrate import calibrate
 from neon8.compile import compile_model as compile_graph
 from neon8.data import Sample
-from neon8.errors import TableError
 from neon8.files import write_atomic
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
 from neon8.inspection.describe import describe
 from neon8.preprocess import Preprocess
 from neon8.samples import Data, gather
-from neon8.table import json_format, ncnn
+from neon8.table import json_format
+from neon8.table.conversion import Converted, convert
 from neon8.table.scale_table import ScaleTable
-
-_WRITERS = {"ncnn": ncnn.dumps}
 
 
 def load_graph(model: str | Path) -> Graph:
@@ -56,11 +54,31 @@ def save_table(table: ScaleTable, path: str | Path) -> None:
     write_atomic(Path(path), json_format.dumps(table).encode())
 
 
-def export_table(table: ScaleTable, to: str) -> str:
-    """The table in another tool's format: "ncnn"."""
-    if to not in _WRITERS:
-        raise TableError(f"format {to!r} is not one of {', '.join(_WRITERS)}")
-    return _WRITERS[to](table)
+def convert_table(
+    path: str | Path,
+    to: str,
+    *,
+    source_format: str | None = None,
+    names: Mapping[str, str] | None = None,
+    model: str | Path | None = None,
+    onto: str | Path | None = None,
+    ncnn_param: str | Path | None = None,
+    trt_version: str | None = None,
+) -> Converted:
+    """A calibration file of any tool in the format of another; see docs/formats.md.
+
+    The rest is as for `neon8 convert`.  TableError, GraphError, CompileError.
+    """
+    return convert(
+        path,
+        to,
+        source_format=source_format,
+        names=names,
+        model=model,
+        onto=onto,
+        ncnn_param=ncnn_param,
+        trt_version=trt_version,
+    )
 
 
 def compile_model(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What --help says beside the options: examples, and what needs explaining."""
 
+from neon8.cli_choose import CHOOSING
+
 OVERVIEW = """\
 From a float ONNX network to an int8 network on ARM, every step on this PC:
 
@@ -96,6 +98,26 @@ A network with int8 inputs and outputs is fed and read through its own scales.
 
 {DATA}"""
 
+COMPARE = f"""\
+examples:
+  neon8 compare net.calib net.onnx --data test.npz
+  neon8 compare net.calib net.onnx --data photos/ --preprocess imagenet.toml \\
+      --skip 100 --limit 200 --methods mse kl percentile:99.9 --schemes auto
+
+Every method is solved with every scheme, compiled and run by the int8 library on this
+PC, whose results are those of the device to the last bit. Take other samples than for
+the calibration. The table has the best by SQNR first.
+
+SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB
+agreement      share of samples with the same top-1 as the float network
+guards         number of tensors with a reason code in the table
+top-1          share of samples whose label is the largest, if there are labels
+--json         {{"reference": {{...}}, "rows": [{{"method", "scheme", "guards",
+               "failure", "n", "top1", "top5", "agreement", "sqnr_db"}}, ...]}}
+
+{CHOOSING}
+{DATA}"""
+
 INSPECT = """\
 examples:
   neon8 inspect net.n8                    inputs, outputs, steps, kernels, proofs
@@ -105,10 +127,26 @@ examples:
 """
 
 CONVERT = """\
-example:
+examples:
   neon8 convert net.scales.json --to ncnn -o net.table
+  neon8 convert net.scales.json --to ncnn --ncnn-param net.param -o net.table
+  neon8 convert net.scales.json --to qdq --model net.onnx -o net_qdq.onnx
+  neon8 convert calibration.cache --to neon8 --model net.onnx -o net.scales.json
+  neon8 convert weights.table --to neon8 --onto net.scales.json -o new.scales.json
 
-ncnn   the .table of ncnn2int8: 127 / threshold, weights per channel, then inputs. ncnn
-       is symmetric and takes the larger end of each range, so calibrate with --scheme
-       symmetric for this purpose.
+formats, read and written:
+  neon8          our own JSON: everything
+  ncnn           the .table of ncnn2int8: weights of layers, inputs of layers
+  trt            TensorRT's calibration cache: tensors, zero point 0
+  glow           Glow's profile, YAML: ranges of tensors
+  ort            onnxruntime's calibration.json: ranges of tensors
+  ort-cache      the same for its calibration_cache_path
+  ort-overrides  its TensorQuantOverrides as JSON: tensors and weights
+  qdq            ONNX with QuantizeLinear and DequantizeLinear nodes: everything
+
+What the target needs and A lacks comes from the network (--model) or from a table of
+ours (--onto), or is an error that names it; what gets lost is said in a line.
+--names       {"old": "new", ...}, of tensors, layers and weights
+--ncnn-param  ncnn's tools look for the layer names of this file; the order of its
+              convolutions and inner products must be that of the network
 """

@@ -3,15 +3,33 @@
 
 import argparse
 
-from neon8.api import export_table, load_table
-from neon8.commands.common import check_output, counted
+from neon8.api import convert_table
+from neon8.commands.common import check_output
 from neon8.files import write_atomic
+from neon8.inspection import text
+from neon8.table.conversion import read_names
 
 
 def run(arguments: argparse.Namespace) -> str:
-    """Write the scale table in another tool's format."""
-    check_output(arguments.output, arguments.table)
-    table = load_table(arguments.table)
-    write_atomic(arguments.output, export_table(table, arguments.to).encode())
-    layers = counted(len(table.layers), "layer")
-    return f"{arguments.output}: {layers}, format {arguments.to}"
+    """Write a calibration file in another format, and say what that one cannot hold."""
+    others = (
+        arguments.names,
+        arguments.model,
+        arguments.onto,
+        arguments.ncnn_param,
+    )
+    given = [path for path in others if path is not None]
+    check_output(arguments.output, arguments.table, *given)
+    done = convert_table(
+        arguments.table,
+        arguments.to,
+        source_format=arguments.source_format,
+        names=None if arguments.names is None else read_names(arguments.names),
+        model=arguments.model,
+        onto=arguments.onto,
+        ncnn_param=arguments.ncnn_param,
+        trt_version=arguments.trt_version,
+    )
+    write_atomic(arguments.output, done.data)
+    first = f"{arguments.output}: format {arguments.to}, from {done.source_format}"
+    return "\n".join((first, *(f"  {text.printable(note)}" for note in done.notes)))

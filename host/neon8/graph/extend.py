@@ -27,3 +27,17 @@ def with_outputs(path: str | PathLike[str], names: Iterable[str]) -> bytes:
     except ValueError as error:
         raise GraphError(f"{path}: is larger than 2 GB with its weights") from error
     return data
+
+
+def batch_sizes(path: str | PathLike[str]) -> dict[str, int | str]:
+    """The first dimension of each input as the file has it: 1, or a name.
+
+    GraphError names the file.
+    """
+    graph = read_model(Path(path))[0].graph
+    sizes: dict[str, int | str] = {}
+    for value in graph.input:
+        dims = value.type.tensor_type.shape.dim
+        fixed = len(dims) > 0 and dims[0].dim_value == 1
+        sizes[value.name] = 1 if fixed else "N"
+    return sizes

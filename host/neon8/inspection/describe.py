@@ -3,13 +3,14 @@
 
 from pathlib import Path
 
-from neon8.errors import SetupError
-from neon8.inspection import elf, model_file, text
+from neon8.errors import SetupError, TableError
+from neon8.inspection import elf, foreign, model_file, text
 from neon8.inspection.guards import legend
 from neon8.inspection.model_file import FileOp, FileTensor
 from neon8.runtime import Model
 from neon8.runtime.emulate import EmulatedModel
-from neon8.table import json_format
+from neon8.table.conversion import read
+from neon8.table.detect import detect
 from neon8.table.scale_table import ScaleTable
 
 
@@ -29,11 +30,22 @@ def describe(
         return _model(path, data, target=target, cpu=cpu, isa=isa)
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
-    if path.suffix == ".json" or data.lstrip().startswith(b"{"):
-        return _table(path, json_format.load(path))
-    raise SetupError(
-        f"{path}: neither a model (.n8), a scale table (.json) nor a library (.so, .a)"
-    )
+    kind = _kind(path, data)
+    table, own = read(path, source_format=kind)
+    return foreign.describe(table) if own is None else _table(path, own)
+
+
+def _kind(path: Path, data: bytes) -> str:
+    """The format of a table; an error about the syntax where it is surely one."""
+    try:
+        return detect(data, source=str(path))
+    except TableError as error:
+        if path.suffix == ".json" or data.lstrip().startswith(b"{"):
+            raise
+        raise SetupError(
+            f"{path}: neither a model (.n8), a scale table of any known format nor a "
+            "library (.so, .a)"
+        ) from error
 
 
 def _model(path: Path, data: bytes, *, target: str, cpu: str, isa: str | None) -> str:
@@ -137,7 +149,8 @@ def _table(path: Path, table: ScaleTable) -> str:
             entry.scheme,
             text.number(entry.scale),
             str(entry.zero_point),
-            *map(text.number, (*entry.threshold, entry.min, entry.max)),
+            *map(text.number, entry.threshold),
+            *("-" if v is None else text.number(v) for v in (entry.min, entry.max)),
             " ".join(entry.reasons),
         )
         for name, entry in table.tensors.items()

@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 
 from neon8.errors import TableError
+from neon8.table import strict_json
+from neon8.table.checks import decode, float32, integer, string
+from neon8.table.checks import scale as checked_scale
 from neon8.table.scale_table import (
     BITS,
     SCHEMES,
@@ -26,7 +29,6 @@ from neon8.table.scale_table import (
 
 FORMAT = "neon8 scale table"
 VERSION = 1
-SMALLEST_SCALE = 1e-30
 
 
 def dumps(table: ScaleTable) -> str:
@@ -40,6 +42,8 @@ def dumps(table: ScaleTable) -> str:
         "samples": table.samples,
         "engine": table.engine,
     }
+    if table.reasons:
+        head["reasons"] = table.reasons
     lines = [f"  {_text(key)}: {_text(value)}," for key, value in head.items()]
     tensors = (f"{_text(key)}: {_tensor(t)}" for key, t in table.tensors.items())
     layers = (f"{_text(key)}: {_layer(layer)}" for key, layer in table.layers.items())
@@ -51,8 +55,8 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _number(value: float) -> str:
-    return str(np.float32(value))
+def _number(value: float | None) -> str:
+    return "null" if value is None else str(np.float32(value))
 
 
 def _numbers(values: Iterable[float]) -> str:
@@ -69,12 +73,13 @@ def _reasons(reasons: tuple[str, ...]) -> str:
 
 
 def _tensor(tensor: TensorScale) -> str:
-    bits = "" if tensor.bits == 8 else f', "bits": {tensor.bits}'
+    more = "" if tensor.bits == 8 else f', "bits": {tensor.bits}'
+    more += f', "method": {_text(tensor.method)}' if tensor.method else ""
     return (
         f'{{"scale": {_number(tensor.scale)}, "zero_point": {tensor.zero_point}, '
         f'"scheme": {_text(tensor.scheme)}, "threshold": {_numbers(tensor.threshold)}, '
         f'"min": {_number(tensor.min)}, "max": {_number(tensor.max)}'
-        f"{bits}{_reasons(tensor.reasons)}}}"
+        f"{more}{_reasons(tensor.reasons)}}}"
     )
 
 
@@ -86,71 +91,60 @@ def _layer(layer: LayerScale) -> str:
 
 
 def load(path: str | PathLike[str]) -> ScaleTable:
-    """The table in the file `path`.  TableError names file, place and cause."""
+    """The table in the file `path`.  TableError names file, line, place and cause."""
     try:
-        text = Path(path).read_bytes().decode()
+        data = Path(path).read_bytes()
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise TableError(f"{path}: is not UTF-8 text, so no scale table") from error
-    return loads(text, source=str(path))
+    return loads(decode(data, str(path)), source=str(path))
 
 
 def loads(text: str, *, source: str = "table") -> ScaleTable:
     """The table in `text`.  source: what errors call it."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            double = next(name for name in names if names.count(name) > 1)
-            raise TableError(f"{source}: key {double!r} occurs twice")
-        return found
-
-    def refuse(word: str) -> None:
-        raise TableError(f"{source}: {word} is not a number that a table may hold")
-
-    try:
-        data = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        text = f"{source}:{error.lineno}: is not JSON: {error.msg}"
-        raise TableError(text) from error
-    except (RecursionError, ValueError) as error:  # nesting, numbers of 5000 digits
-        raise TableError(f"{source}: is not a scale table") from error
-    root = _object(source, data, "format", "version", "model", "method", "scheme",
-                   "samples", "engine", "tensors", "layers")  # fmt: skip
+    data = strict_json.loads(text, source=source)
+    head = f"{source}:1"
+    root = _object(head, data, "format", "version", "model", "method", "scheme",
+                   "samples", "engine", "tensors", "layers",
+                   optional=("reasons",))  # fmt: skip
     if root["format"] != FORMAT:
-        raise TableError(f"{source}: format: expected {FORMAT!r}")
+        raise TableError(f"{head}: format: expected {FORMAT!r}")
     if root["version"] != VERSION or isinstance(root["version"], bool):
         text = f"version: {root['version']!r} is unknown; this neon8 reads {VERSION}"
-        raise TableError(f"{source}: {text}")
-    model = _object(f"{source}: model", root["model"], "name", "digest")
+        raise TableError(f"{head}: {text}")
+    model = _object(f"{head}: model", root["model"], "name", "digest")
     if root["scheme"] not in TABLE_SCHEMES:
         text = f"scheme: expected one of {', '.join(TABLE_SCHEMES)}"
-        raise TableError(f"{source}: {text}")
+        raise TableError(f"{head}: {text}")
     tensors = {
-        name: _read_tensor(f"{source}: tensor {name!r}", value)
-        for name, value in _mapping(source, root, "tensors").items()
+        name: _read_tensor(_place(source, "tensor", name, value), value)
+        for name, value in _mapping(head, root, "tensors").items()
     }
     layers = {
-        name: _read_layer(f"{source}: layer {name!r}", value, tensors)
-        for name, value in _mapping(source, root, "layers").items()
+        name: _read_layer(_place(source, "layer", name, value), value, tensors)
+        for name, value in _mapping(head, root, "layers").items()
     }
     return ScaleTable(
-        model_name=_string(f"{source}: model: name", model["name"]),
-        model_digest=_digest(f"{source}: model: digest", model["digest"]),
-        method=_string(f"{source}: method", root["method"]),
+        model_name=string(f"{head}: model: name", model["name"]),
+        model_digest=_digest(f"{head}: model: digest", model["digest"]),
+        method=string(f"{head}: method", root["method"]),
         scheme=root["scheme"],
-        samples=_integer(f"{source}: samples", root["samples"], 0, 2**63 - 1),
-        engine=_string(f"{source}: engine", root["engine"]),
+        samples=integer(f"{head}: samples", root["samples"], 0, 2**63 - 1),
+        engine=string(f"{head}: engine", root["engine"]),
         tensors=tensors,
         layers=layers,
+        reasons=_read_reasons(head, root),
     )
+
+
+def _place(source: str, what: str, name: str, value: Any) -> str:
+    """For errors: the file, the line of an entry, and its name."""
+    line = value.line if isinstance(value, strict_json.Located) else 1
+    return f"{source}:{line}: {what} {name!r}"
 
 
 def _read_tensor(where: str, data: Any) -> TensorScale:
     data = _object(where, data, "scale", "zero_point", "scheme", "threshold", "min",
-                   "max", optional=("bits", "reasons"))  # fmt: skip
+                   "max", optional=("bits", "method", "reasons"))  # fmt: skip
     scheme = data["scheme"]
     if scheme not in SCHEMES:
         text = f"scheme: {scheme!r} is unknown; expected one of {', '.join(SCHEMES)}"
@@ -159,7 +153,7 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
     if bits not in BITS or isinstance(bits, bool | float):
         raise TableError(f"{where}: bits: {bits!r} is neither 8 nor 16")
     least = -(2 ** (bits - 1))
-    zero_point = _integer(f"{where}: zero_point", data["zero_point"], least, -least - 1)
+    zero_point = integer(f"{where}: zero_point", data["zero_point"], least, -least - 1)
     lo, hi = {"symmetric": (0, 0), "unsigned": (least, least)}.get(
         scheme, (least, -least - 1)
     )
@@ -169,26 +163,28 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
     threshold = data["threshold"]
     if not isinstance(threshold, list) or len(threshold) != 2:
         raise TableError(f"{where}: threshold: expected [lo, hi]")
-    low, high = (_real(f"{where}: threshold", value) for value in threshold)
-    smallest = _real(f"{where}: min", data["min"])
-    largest = _real(f"{where}: max", data["max"])
-    if low > high or smallest > largest:
+    low, high = (float32(f"{where}: threshold", value) for value in threshold)
+    smallest = _seen(f"{where}: min", data["min"])
+    largest = _seen(f"{where}: max", data["max"])
+    swapped = smallest is not None and largest is not None and smallest > largest
+    if low > high or swapped:
         raise TableError(f"{where}: threshold or min and max are the wrong way round")
     return TensorScale(
-        scale=_scale(f"{where}: scale", data["scale"]),
+        scale=checked_scale(f"{where}: scale", data["scale"]),
         zero_point=zero_point,
         scheme=scheme,
         threshold=(low, high),
         min=smallest,
         max=largest,
         bits=bits,
+        method=string(f"{where}: method", data["method"]) if "method" in data else None,
         reasons=_read_reasons(where, data),
     )
 
 
 def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> LayerScale:
     data = _object(where, data, "input", "weight_scales", optional=("reasons",))
-    name = _string(f"{where}: input", data["input"])
+    name = string(f"{where}: input", data["input"])
     if name not in tensors:
         raise TableError(f"{where}: input: there is no tensor {name!r} in the table")
     scales = data["weight_scales"]
@@ -197,8 +193,8 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
     return LayerScale(
         input=name,
         weight_scales=tuple(
-            _scale(f"{where}: weight_scales[{index}]", scale)
-            for index, scale in enumerate(scales)
+            checked_scale(f"{where}: weight_scales[{index}]", value)
+            for index, value in enumerate(scales)
         ),
         reasons=_read_reasons(where, data),
     )
@@ -208,7 +204,7 @@ def _read_reasons(where: str, data: dict[str, Any]) -> tuple[str, ...]:
     reasons = data.get("reasons", [])
     if not isinstance(reasons, list):
         raise TableError(f"{where}: reasons: expected a list of strings")
-    return tuple(_string(f"{where}: reasons", reason) for reason in reasons)
+    return tuple(string(f"{where}: reasons", reason) for reason in reasons)
 
 
 def _object(
@@ -231,48 +227,18 @@ def _mapping(source: str, data: dict[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TableError(f"{source}: {key}: expected an object")
     for name in value:
-        _string(f"{source}: {key}: a name", name)
+        string(f"{source}: {key}: a name", name)
     return value
 
 
-def _string(where: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise TableError(f"{where}: expected a string that is not empty")
-    if any(0xD800 <= ord(letter) < 0xE000 for letter in value):
-        raise TableError(f"{where}: contains half of a surrogate pair")
-    return value
+def _seen(where: str, value: Any) -> float | None:
+    """null: nobody says what was seen."""
+    return None if value is None else float32(where, value)
 
 
 def _digest(where: str, value: Any) -> str:
-    text = _string(where, value)
+    text = string(where, value)
     head, _, digits = text.partition(":")
     if head != "sha256" or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
         raise TableError(f"{where}: expected sha256: and 64 hexadecimal digits")
     return digits
-
-
-def _integer(where: str, value: Any, lo: int, hi: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not lo <= value <= hi:
-        raise TableError(f"{where}: {value!r} is not a whole number from {lo} to {hi}")
-    return value
-
-
-def _real(where: str, value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise TableError(f"{where}: {value!r} is not a number")
-    try:
-        with np.errstate(over="ignore"):
-            number = float(np.float32(value))
-    except OverflowError as error:
-        raise TableError(f"{where}: is too large for float32") from error
-    if not np.isfinite(number):
-        raise TableError(f"{where}: {value!r} is too large for float32")
-    return number
-
-
-def _scale(where: str, value: Any) -> float:
-    scale = _real(where, value)
-    if scale < float(np.float32(SMALLEST_SCALE)):
-        text = f"{value!r}: a scale is a positive number of at least {SMALLEST_SCALE}"
-        raise TableError(f"{where}: {text}")
-    return scale

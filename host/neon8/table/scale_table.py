@@ -14,8 +14,9 @@ BITS = (8, 16)
 class TensorScale:
     """How one activation is quantized: real = scale * (q - zero_point)  (1).
 
-    threshold: (lo, hi), the real range that the scale covers; min, max: what was seen.
-    All real numbers are float32 values.  bits: of q, 8 or 16.
+    threshold: (lo, hi), the real range that the scale covers; min, max: what was seen,
+    None where the scale comes from a tool that does not say.  All real numbers are
+    float32 values.  bits: of q, 8 or 16.  method: where it is not the table's.
     reasons: codes of the guards that fired, see neon8.calibrate.guards.
     """
 
@@ -23,9 +24,10 @@ class TensorScale:
     zero_point: int
     scheme: str
     threshold: tuple[float, float]
-    min: float
-    max: float
+    min: float | None
+    max: float | None
     bits: int = 8
+    method: str | None = None
     reasons: tuple[str, ...] = ()
 
 
@@ -44,7 +46,10 @@ class LayerScale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleTable:
-    """tensors: by ONNX tensor name; layers: by node name; samples: how many seen."""
+    """tensors: by ONNX tensor name; layers: by node name; samples: how many seen.
+
+    reasons: codes of the guards that fired for all.
+    """
 
     model_name: str
     model_digest: str
@@ -54,3 +59,4 @@ class ScaleTable:
     engine: str
     tensors: dict[str, TensorScale] = field(default_factory=dict)
     layers: dict[str, LayerScale] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()

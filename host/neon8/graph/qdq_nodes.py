@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of a Q/DQ network while they are appended."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import helper
+
+from neon8.compile.program import FloatArray, Tensor
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Nodes:
+    """Grows in order of execution.
+
+    tensors: of the program.  arrays: the initializers.  floats: int8 tensor -> the
+    float tensor that its DequantizeLinear gives.  A float tensor of the program keeps
+    its name, and the value that becomes an int8 tensor takes the name of that.
+    """
+
+    tensors: dict[str, Tensor]
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    arrays: dict[str, Array] = field(default_factory=dict)
+    floats: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    def node(
+        self,
+        operator: str,
+        inputs: list[str],
+        *,
+        name: str = "",
+        output: str = "",
+        **attributes: Any,
+    ) -> str:
+        """Appends a node; the name of its output, a new one unless it is given."""
+        out = output or self.fresh(f"{name or inputs[0]}_{operator}")
+        label = self.fresh_node(name or out)
+        node = helper.make_node(operator, inputs, [out], label, **attributes)
+        self.nodes.append(node)
+        return out
+
+    def array(self, name: str, values: Array) -> str:
+        """Adds an initializer; its name."""
+        unique = self.fresh(name)
+        self.arrays[unique] = np.ascontiguousarray(values).reshape(values.shape)
+        return unique
+
+    def reshape(self, value: str, shape: tuple[int, ...]) -> str:
+        """`value` with other dimensions; the batch, the first one, stays."""
+        dims = np.array([0, *shape[1:]], dtype=np.int64)
+        return self.node("Reshape", [value, self.array(f"{value}_shape", dims)])
+
+    def constant(self, name: str, values: Array, scale: FloatArray) -> str:
+        """int8 or int32 values with one scale for each along axis 0, as float."""
+        arrays = {
+            "quantized": values,
+            "scale": scale.astype(np.float32),
+            "zero_point": np.zeros(scale.shape, values.dtype),
+        }
+        inputs = [self.array(f"{name}_{what}", a) for what, a in arrays.items()]
+        return self.node("DequantizeLinear", inputs, output=self.fresh(name), axis=0)
+
+    def quantize(self, value: str, output: str) -> None:
+        """QuantizeLinear of float `value` into int8 tensor `output` of the program."""
+        tensor = self.tensors[output]
+        scale = self.array(f"{output}_scale", np.array(tensor.scale, np.float32))
+        zero = self.array(f"{output}_zero_point", np.array(tensor.zero_point, np.int8))
+        quantized = self.fresh(f"{output}_quantized")
+        self.node("QuantizeLinear", [value, scale, zero], output=quantized)
+        self.floats[output] = self.fresh(f"{output}_dequantized")
+        inputs = [quantized, scale, zero]
+        self.node("DequantizeLinear", inputs, output=self.floats[output])
+
+    def dequantize(self, name: str, output: str) -> None:
+        """A second DequantizeLinear, for float tensor `output` of the program."""
+        first = self.floats[name]
+        (made,) = (node for node in self.nodes if node.output[0] == first)
+        self.node("DequantizeLinear", list(made.input), output=output)
+
+    def real(self, name: str) -> str:
+        """The float values of int8 tensor `name`."""
+        return self.floats[name]
+
+    def finish(self, value: str, output: str) -> None:
+        """`value`, which the last node gives, becomes int8 tensor `output`."""
+        if self.nodes[-1].output[0] != value or value in self.floats.values():
+            value = self.node("Identity", [value])
+        self.rename_last(output)
+        self.quantize(output, output)
+
+    def rename_last(self, name: str) -> None:
+        """Gives the output of the last node another name."""
+        self.nodes[-1].output[0] = name
+
+    def fresh(self, name: str) -> str:
+        """`name`, lengthened until nothing has it."""
+        while name in self.taken or name in self.tensors:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+    def fresh_node(self, name: str) -> str:
+        """`name`, lengthened until no node has it."""
+        names = {node.name for node in self.nodes}
+        while name in names:
+            name += "_"
+        return name

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another tool's calibration file as text."""
+
+from neon8.inspection import text
+from neon8.table.foreign import ForeignTable, Span, Step
+
+
+def describe(table: ForeignTable) -> str:
+    """Its tensors and layers, and what the reader left out."""
+    fields = [
+        ("calibration file", table.source),
+        ("format", table.format),
+        *table.header.items(),
+        ("holds", table.holds),
+    ]
+    lines = text.fields(fields)
+    lines += [f"  {text.printable(note)}" for note in table.notes]
+    if table.tensors:
+        rows = [(name, *_entry(entry)) for name, entry in table.tensors.items()]
+        header = ("name", "scheme", "scale", "zero point", "from", "to", "bins")
+        lines += ["", "tensors", *text.columns(rows, header=header)]
+    weights = table.weights or {k: v for k, (_, v) in table.constants.items()}
+    layers = dict.fromkeys((*weights, *table.inputs))
+    if layers:
+        details = [
+            (
+                name,
+                table.reads.get(name, "-"),
+                _scale(table.inputs[name].scale) if name in table.inputs else "-",
+                *_range(weights.get(name, ())),
+            )
+            for name in layers
+        ]
+        header = ("name", "input", "its scale", "scales", "smallest", "largest")
+        lines += ["", "layers", *text.columns(details, header=header)]
+    return "\n".join(lines)
+
+
+def _entry(entry: Step | Span) -> tuple[str, ...]:
+    if isinstance(entry, Step):
+        scale = _scale(entry.scale)
+        return (entry.scheme, scale, str(entry.zero_point), "-", "-", "-")
+    ends = (text.number(entry.lo), text.number(entry.hi))
+    return ("-", "-", "-", *ends, str(len(entry.histogram) or "-"))
+
+
+def _scale(scale: float) -> str:
+    return text.number(scale) if scale else "all zero"
+
+
+def _range(scales: tuple[float, ...]) -> tuple[str, ...]:
+    alive = [scale for scale in scales if scale]
+    ends = (min(alive), max(alive)) if alive else ()
+    return (str(len(scales)), *(map(text.number, ends) if ends else ("-", "-")))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON from a file that nobody trusts: no key twice, no NaN; objects know their line.
+
+The line is what lets an error about a value, not only one about the syntax, say where.
+"""
+
+import json
+from bisect import bisect_left
+from json.decoder import JSONObject  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from typing import Any
+
+from neon8.errors import TableError
+
+
+class Located(dict[str, Any]):
+    """An object of the file; line: where it begins, from 1."""
+
+    line: int = 1
+
+
+def loads(text: str, *, source: str) -> Any:
+    """The value in `text`, its objects Located.  TableError names file and line."""
+    breaks = [at for at, letter in enumerate(text) if letter == "\n"]
+
+    def located(state: tuple[str, int], *rest: Any) -> tuple[Any, int]:
+        line = bisect_left(breaks, state[1]) + 1
+        try:
+            value, end = JSONObject(state, *rest)
+        except json.JSONDecodeError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise TableError(f"{source}:{line}: {_cause(error)}") from error
+        value.line = line
+        return value, end
+
+    decoder: Any = json.JSONDecoder(
+        object_pairs_hook=_unique, parse_constant=_refuse_constant
+    )
+    decoder.parse_object = located
+    decoder.scan_once = py_make_scanner(decoder)
+    try:
+        return decoder.decode(text)
+    except json.JSONDecodeError as error:
+        text = f"{source}:{error.lineno}: is not JSON: {error.msg}"
+        raise TableError(text) from error
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{source}:1: {_cause(error)}") from error
+
+
+class _RefusedError(ValueError):
+    """JSON that Python takes and a table must not have."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Located:
+    found = Located(pairs)
+    if len(found) < len(pairs):
+        left = dict.fromkeys(found)
+        for name, _ in pairs:
+            if name not in left:
+                text = f"key {name!r} occurs twice in an object"
+                raise _RefusedError(text)
+            del left[name]
+    return found
+
+
+def _refuse_constant(word: str) -> None:
+    text = f"{word} is not a number that a table may hold"
+    raise _RefusedError(text)
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, _RefusedError):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "is nested too deeply"
+    return "has a number of too many digits"
