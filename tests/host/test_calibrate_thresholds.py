@@ -10,16 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neon8.calibrate import thresholds_kl
-from neon8.calibrate.histogram import BINS, of
-from neon8.calibrate.thresholds import (
-    MAX_CLIPPED_ENERGY,
-    METHODS,
-    SCHEMES,
-    clipped_energy,
-    solve,
-)
+from neon8.calibrate.guards import MAX_CLIPPED_ENERGY, clipped_energy
+from neon8.calibrate.histogram import BINS
+from neon8.calibrate.thresholds import METHODS, SCHEMES, solve
 from neon8.calibrate.thresholds_mse import mse
 from neon8.calibrate.thresholds_range import percentile
+from neon8.calibrate.twins import histogram_of as of
+from neon8.calibrate.twins_solving import divergence
 
 F = np.float32
 RNG = np.random.default_rng(4)
@@ -39,9 +36,11 @@ DATA = {
 
 
 def kind(x, scheme):
-    if scheme == "symmetric":
+    if scheme in ("symmetric", "asymmetric"):
         return scheme
-    return "unsigned" if x.min() >= 0 else "asymmetric"
+    if x.min() >= 0:
+        return "unsigned"
+    return "asymmetric" if scheme == "auto" else "symmetric"
 
 
 def noise(x, scale, zero_point, scheme):
@@ -83,7 +82,7 @@ def test_minmax_covers_all_values(name, scheme):
     error = np.abs(np.clip(x, *t.threshold) - x).max()
     assert error <= t.scale * 0.51
     span = max(x.max(), 0) - min(x.min(), 0)
-    if scheme == "symmetric":
+    if t.scheme == "symmetric":
         assert t.scale == F(np.abs(x).max() / 127)
     else:
         assert t.scale == pytest.approx(span / 255, rel=1e-6)
@@ -135,7 +134,7 @@ def test_divergence_is_that_of_the_definition(counts, levels):
     if not any(counts):
         return
     candidates = np.arange(levels, len(counts) + 1)
-    got = thresholds_kl.divergence(np.array(counts, float), candidates, levels)
+    got = divergence(np.array(counts, float), candidates, levels)
     want = [naive_divergence(counts, int(bins), levels) for bins in candidates]
     assert got == pytest.approx(want, abs=1e-9)
 
@@ -165,15 +164,18 @@ def test_ties(monkeypatch):
     """kl takes the last minimum, rounding aside; kl2017 the first."""
     h = of(np.arange(1, 2048, dtype=F))
 
-    def level(_counts, candidates, _levels):
+    def level(_counts, *, first, last, levels):
+        candidates = np.arange(first, last + 1)
         noise = np.resize([0.0, 1e-15, 3e-14], candidates.size)
         return np.where((candidates < 500) | (candidates > 700), 1.0, noise)
 
     monkeypatch.setattr(thresholds_kl, "divergence", level)
     assert thresholds_kl.kl(h, "symmetric")[1] == 700.5
-    monkeypatch.setattr(
-        thresholds_kl, "divergence", lambda _, c, __: np.abs(c // 2 - 250)
-    )
+
+    def pairs(_counts, *, first, last, levels):
+        return np.abs(np.arange(first, last + 1) // 2 - 250)
+
+    monkeypatch.setattr(thresholds_kl, "divergence", pairs)
     assert thresholds_kl.kl2017(h, "symmetric")[1] == 500.5
 
 
@@ -225,10 +227,14 @@ def test_dead_tensor(method, scheme, value):
     assert t.threshold == pytest.approx((-1, 1))
 
 
-@pytest.mark.parametrize("x", [GAUSS[:999], np.rint(GAUSS * 10)[:5000]])
-def test_too_few_values_take_minimum_and_maximum(x):
-    t = solve(of(x.astype(F)), method="kl", scheme="auto")
-    assert t.reasons == ("few",)
+@pytest.mark.parametrize(
+    ("x", "code"),
+    [(GAUSS[:999], "few:values"), (np.rint(GAUSS * 10)[:5000], "few:bins")],
+)
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"minmax"}))
+def test_too_few_values_take_minimum_and_maximum(x, code, method):
+    t = solve(of(x.astype(F)), method=method, scheme="auto")
+    assert t.reasons == (code,)
     assert t.threshold == pytest.approx((x.min(), x.max()), abs=t.scale)
     assert solve(of(x.astype(F)), method="minmax", scheme="auto").reasons == ()
 

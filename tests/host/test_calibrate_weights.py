@@ -11,6 +11,16 @@ from neon8.graph.graph import Conv2d
 F = np.float32
 
 
+def scales_of(node, input_scale):
+    return weight_scales(
+        node.name,
+        source=node.inputs[0],
+        absmax=np.abs(node.weight).reshape(len(node.weight), -1).max(axis=1),
+        bias=node.bias,
+        input_scale=input_scale,
+    )
+
+
 def conv(weight, bias=None):
     weight = np.asarray(weight, F).reshape(len(weight), -1, 1, 1)
     return Conv2d(
@@ -25,7 +35,7 @@ def conv(weight, bias=None):
 
 def test_one_scale_for_each_channel():
     weight = np.random.default_rng(0).normal(size=(7, 5)).astype(F)
-    layer = weight_scales(conv(weight), 0.1)
+    layer = scales_of(conv(weight), 0.1)
     want = [float(F(float(row) / 127)) for row in np.abs(weight).max(axis=1)]
     assert layer.weight_scales == tuple(want)
     assert layer.input == "x"
@@ -35,13 +45,13 @@ def test_one_scale_for_each_channel():
 
 
 def test_dead_channel_takes_the_largest_of_the_others():
-    layer = weight_scales(conv([[0, 0], [1, -2], [0.5, 0]]), 0.1)
+    layer = scales_of(conv([[0, 0], [1, -2], [0.5, 0]]), 0.1)
     assert layer.weight_scales[0] == layer.weight_scales[1] == float(F(2 / 127))
     assert layer.reasons == ("dead:0",)
 
 
 def test_dead_layer():
-    layer = weight_scales(conv([[0], [-0.0], [1e-40]], [0, 5, 0]), 0.1)
+    layer = scales_of(conv([[0], [-0.0], [1e-40]], [0, 5, 0]), 0.1)
     assert layer.weight_scales == (float(F(1 / 127)),) * 3
     assert layer.reasons == ("dead:0", "dead:1", "dead:2")
 
@@ -49,7 +59,7 @@ def test_dead_layer():
 @pytest.mark.parametrize("weight", [0.0, 1e-6])
 @pytest.mark.parametrize("bias", [3e7, -3e7])
 def test_bias_fits_int32(weight, bias):
-    layer = weight_scales(conv([[weight], [1e-7]], [bias, 0]), 1e-3)
+    layer = scales_of(conv([[weight], [1e-7]], [bias, 0]), 1e-3)
     b = abs(bias) / (1e-3 * layer.weight_scales[0])
     assert b <= 2**29 * 1.000001
     assert "bias:0" in layer.reasons
@@ -60,7 +70,7 @@ def test_bias_fits_int32(weight, bias):
 @pytest.mark.parametrize("scale", [1e-30, 1e-10, 1.0, 1e30])
 def test_products_of_scales_stay_normal(scale):
     for weight in (0.0, 1e-38, 1e-20, 1.0):
-        (w,) = weight_scales(conv([[weight]]), scale).weight_scales
+        (w,) = scales_of(conv([[weight]]), scale).weight_scales
         assert w >= 1e-30
         assert F(scale * w) >= F(1e-30) * F(0.999)
         assert w == float(F(w))
@@ -68,4 +78,4 @@ def test_products_of_scales_stay_normal(scale):
 
 def test_bias_that_no_scale_can_hold():
     with pytest.raises(CalibrationError, match="layer 'c': the bias is too large"):
-        weight_scales(conv([[1.0]], [3e38]), 1e-30)
+        scales_of(conv([[1.0]], [3e38]), 1e-30)
