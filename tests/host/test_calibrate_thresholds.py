@@ -164,7 +164,7 @@ def test_ties(monkeypatch):
     """kl takes the last minimum, rounding aside; kl2017 the first."""
     h = of(np.arange(1, 2048, dtype=F))
 
-    def level(_counts, *, first, last, levels):
+    def level(_counts, *, first, last, levels):  # noqa: ARG001
         candidates = np.arange(first, last + 1)
         noise = np.resize([0.0, 1e-15, 3e-14], candidates.size)
         return np.where((candidates < 500) | (candidates > 700), 1.0, noise)
@@ -172,7 +172,7 @@ def test_ties(monkeypatch):
     monkeypatch.setattr(thresholds_kl, "divergence", level)
     assert thresholds_kl.kl(h, "symmetric")[1] == 700.5
 
-    def pairs(_counts, *, first, last, levels):
+    def pairs(_counts, *, first, last, levels):  # noqa: ARG001
         return np.abs(np.arange(first, last + 1) // 2 - 250)
 
     monkeypatch.setattr(thresholds_kl, "divergence", pairs)
