@@ -15,7 +15,7 @@ from onnx import numpy_helper
 from neon8.errors import GraphError, TableError
 from neon8.graph.reader import read_model
 from neon8.table.checks import scale as checked_scale
-from neon8.table.foreign import ForeignTable, Step, step_with
+from neon8.table.foreign import ForeignTable, Step, counted, step_with
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 LAYERS = ("Conv", "Gemm", "MatMul")
@@ -88,10 +88,9 @@ class _Reader:
             raise TableError(f"{self.source}: {text}")
         notes: tuple[str, ...] = ()
         if self.asymmetric:
-            text = (
-                f"weights of {len(self.asymmetric)} layers have zero points, those of"
-            )
-            notes = (f"{text} neon8 have none: left out, as {self.asymmetric[0]!r}",)
+            layers = counted(len(self.asymmetric), "layer")
+            text = f"left out, as they have zero points: the weights of {layers}"
+            notes = (f"{text}, as of {self.asymmetric[0]!r}",)
         return ForeignTable(
             source=self.source,
             format="qdq",

@@ -17,8 +17,8 @@ def describe(table: ForeignTable) -> str:
     lines += [f"  {text.printable(note)}" for note in table.notes]
     if table.tensors:
         rows = [(name, *_entry(entry)) for name, entry in table.tensors.items()]
-        header = ("name", "scheme", "scale", "zero point", "from", "to", "bins")
-        lines += ["", "tensors", *text.columns(rows, header=header)]
+        titles = ("name", "scheme", "scale", "zero point", "from", "to", "bins")
+        lines += ["", "tensors", *text.columns(rows, header=titles)]
     weights = table.weights or {k: v for k, (_, v) in table.constants.items()}
     layers = dict.fromkeys((*weights, *table.inputs))
     if layers:

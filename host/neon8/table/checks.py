@@ -10,7 +10,6 @@ import numpy as np
 from neon8.errors import TableError
 
 SMALLEST_SCALE = 1e-30
-LARGEST = float(np.finfo(np.float32).max)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -35,10 +34,14 @@ def real(where: str, value: Any) -> float:
     """A finite number that fits float32, in double."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TableError(f"{where}: {_shown(value)} is not a number")
-    if isinstance(value, float) and math.isnan(value):
-        raise TableError(f"{where}: NaN is not a number")
-    if abs(value) > LARGEST:
-        raise TableError(f"{where}: {_shown(value)} is too large for float32")
+    try:
+        with np.errstate(over="ignore"):
+            rounded = np.float32(value)
+    except OverflowError:  # an integer of hundreds of digits
+        rounded = np.float32(np.inf)
+    if not np.isfinite(rounded):
+        cause = "is not a number" if math.isnan(rounded) else "is too large for float32"
+        raise TableError(f"{where}: {_shown(value)} {cause}")
     return float(value)
 
 

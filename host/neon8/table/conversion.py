@@ -26,6 +26,7 @@ from neon8.table.checks import decode, string
 from neon8.table.detect import FORMATS, detect
 from neon8.table.foreign import (
     ForeignTable,
+    counted,
     from_table,
     moved_to_zero,
     renamed,
@@ -177,10 +178,10 @@ def _attached(
         text = f"none of its {len(absent)} tensors is in the network {graph.name}"
         raise TableError(f"{table.source}: {text}; map names with --names")
     if absent:
-        text = f"{len(absent)} tensors are not in the network once it is folded and"
-        table = replace(
-            table, notes=(*table.notes, f"{text} fused, such as {absent[0]!r}")
-        )
+        text = f"not in the network once it is folded and fused: {absent[0]!r}"
+        if len(absent) > 1:
+            text += f" and {counted(len(absent) - 1, 'other tensor')}"
+        table = replace(table, notes=(*table.notes, text))
     return table
 
 
@@ -215,14 +216,15 @@ def _written(
     notes = []
     moved = moved_to_zero(table)
     if to in SYMMETRIC and moved:
-        text = f"{moved} tensors have a zero point; {to} has none, so half of their"
-        notes.append(f"{text} levels, or some, are lost: calibrate --scheme symmetric")
+        text = f"{to} has no zero point: {counted(moved, 'tensor')} with one lost up to"
+        notes.append(f"{text} half of the levels; calibrate with --scheme symmetric")
     if to in ("trt", "glow", "ort", "ort-cache") and table.weights:
         notes.append(
             f"the weight scales are left out, {to} takes them from the weights"
         )
     if table.other and to != "ncnn":
-        notes.append(f"{len(table.other)} lines that only ncnn has are left out")
+        lines = counted(len(table.other), "line")
+        notes.append(f"left out, as only ncnn has such: {lines}")
     if to == "ncnn":
         return ncnn.dumps(table), tuple(notes)
     if to == "trt":
@@ -238,9 +240,8 @@ def _written(
     if to == "ort-overrides":
         unnamed = [name for name in table.weights if name not in table.weight_names]
         if unnamed:
-            text = f"weight scales of {len(unnamed)} layers are left out, such as"
-            notes.append(
-                f"{text} {unnamed[0]!r}: --model names weights that are not folded"
-            )
+            layers = counted(len(unnamed), "layer")
+            text = f"the weight scales of {layers} are left out, as of {unnamed[0]!r}"
+            notes.append(f"{text}: --model names the weights that are not folded")
         return ort_overrides.dumps(table), tuple(notes)
     return ort.dumps(table, cache=to == "ort-cache"), tuple(notes)

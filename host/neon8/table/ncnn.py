@@ -15,7 +15,7 @@ import numpy as np
 
 from neon8.errors import TableError
 from neon8.table.checks import NUMBER, decode, parse_real, step
-from neon8.table.foreign import ForeignTable, Step, symmetric_scale, to_step
+from neon8.table.foreign import ForeignTable, Step, counted, symmetric_scale, to_step
 
 LONGEST_NAME = 255
 MARK = "_param_"
@@ -88,8 +88,8 @@ def _sorted_out(source: str, entries: dict[str, tuple[int, list[str]]]) -> Forei
             raise TableError(f"{source}:{entries[name][0]}: {text}")
     notes: tuple[str, ...] = ()
     if imprecise:
-        text = f"{imprecise} scales have fewer than {FEWEST_DIGITS} digits left of"
-        notes = (f"{text} ncnn's %f; write the table with %.9g",)
+        text = f"ncnn's %f left fewer than {FEWEST_DIGITS} digits of"
+        notes = (f"{text} {counted(imprecise, 'scale')}",)
     return ForeignTable(
         source=source,
         format="ncnn",

@@ -57,7 +57,7 @@ def loads(data: bytes, *, source: str) -> tuple[ParamLayer, ...]:
         if len(blobs) < 2 or not all(word.isdecimal() for word in blobs):
             raise TableError(f"{where}: expected a type, a name and two numbers")
         first = 4 + sum(int(word[:6]) for word in blobs)
-        if len(words) < first:
+        if len(words) < first or any(map(OPTION.fullmatch, words[4:first])):
             raise TableError(f"{where}: the names of blobs are missing")
         kind, name = words[:2]
         if name in names:

@@ -18,7 +18,7 @@ from typing import Any
 from neon8.errors import TableError
 from neon8.table import strict_json
 from neon8.table.checks import decode, real, string
-from neon8.table.foreign import ForeignTable, Span, to_span
+from neon8.table.foreign import ForeignTable, Span, counted, to_span
 from neon8.table.strict_json import Located
 
 METHODS = ("MinMax", "Entropy", "Percentile", "Distribution")
@@ -55,7 +55,7 @@ def loads(data: bytes, *, source: str = "calibration") -> ForeignTable:
         histograms += "hist" in entry
     notes: tuple[str, ...] = ()
     if histograms:
-        notes = (f"the histograms of {histograms} tensors are left out",)
+        notes = (f"left out: the histograms of {counted(histograms, 'tensor')}",)
     return ForeignTable(
         source=source,
         format="ort",

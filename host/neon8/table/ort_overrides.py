@@ -17,7 +17,7 @@ from typing import Any
 from neon8.errors import TableError
 from neon8.table import strict_json
 from neon8.table.checks import decode, integer, real, step, string
-from neon8.table.foreign import ForeignTable, Span, Step, step_with, to_step
+from neon8.table.foreign import ForeignTable, Span, Step, counted, step_with, to_step
 from neon8.table.strict_json import Located
 
 TYPES = {"QInt8": 0, "QUInt8": 128}
@@ -66,8 +66,10 @@ def loads(data: bytes, *, source: str = "overrides") -> ForeignTable:
             tensors[name] = known[0]
     notes: tuple[str, ...] = ()
     if bare:
-        text = f"{len(bare)} entries without scale or range are left out"
-        notes = (f"{text}: {', '.join(bare[:3])}{' ...' if len(bare) > 3 else ''}",)
+        text = f"left out, without scale or range: {bare[0]!r}"
+        if len(bare) > 1:
+            text += f" and {counted(len(bare) - 1, 'other tensor')}"
+        notes = (text,)
     return ForeignTable(
         source=source,
         format="ort-overrides",
