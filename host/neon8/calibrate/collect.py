@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.calibrate import channels, histogram, patches
+from neon8.calibrate.background import Background
 from neon8.calibrate.groups import scale_groups, sources
 from neon8.calibrate.machine import machine
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
@@ -45,7 +46,7 @@ def open_network(
 ) -> Network:
     """Read the ONNX file and start onnxruntime on it.  GraphError."""
     graph = load(model)
-    reference = Reference(model, Observer(graph).fetch, reuse=1)
+    reference = Reference(model, Observer(graph).fetch, reuse=2)
     nothing = _nothing(graph, preprocess_digest)
     return Network(
         graph=graph,
@@ -112,18 +113,25 @@ class Collector:
         self._layers = [n for n in network.graph.nodes if isinstance(n, Conv2d)]
         self._inputs = _inputs(network.graph, Observer(network.graph).fetch)
         self._samplers = {node.name: Sampler(node) for node in self._layers}
+        self._background = Background()
         self.names: dict[str, str] = {}
 
     def add(self, sample: Sample, digest: str) -> bool:
         """Take it in; False if it is not new.  digest: the sample's.
 
-        CalibrationError: a value in the network is NaN or infinite.  DataError.
+        CalibrationError: a value in the network is NaN or infinite, in this sample or
+        the one before; result() raises it, too.  DataError.
         """
         if digest in self._known or digest in self.names:
             return False
         values: dict[str, Array] = {**sample.inputs}
         values |= self._network.reference.run(sample.inputs)
-        self._observer.add(values, sample=sample.name, digest=digest)
+        self._background.submit(lambda: self._take(values, sample.name, digest))
+        self.names[digest] = sample.name
+        return True
+
+    def _take(self, values: dict[str, Array], name: str, digest: str) -> None:
+        self._observer.add(values, sample=name, digest=digest)
         for node in self._layers:
             sampler = self._samplers[node.name]
             if sampler.wants(digest=digest):
@@ -132,14 +140,13 @@ class Collector:
                     for name, activation in self._inputs[node.inputs[0]]
                 ]
                 sampler.add_parts(parts, digest=digest)
-        self.names[digest] = sample.name
-        return True
 
     def result(self) -> Observation:
         """Of all samples taken in."""
         nothing = self._network.nothing
         if not self.names:
             return nothing
+        self._background.wait()
         observed = self._observer.result()
         tensors = {
             name: TensorObservation(

@@ -192,10 +192,21 @@ class Observer:
         if old is not None and old.value == value and old.sample <= digest:
             return
         values = given[self._origin(name)]
-        if name not in given:
-            values = activated(values, self._activations[name][1])
-        seen = np.argwhere(values[0] == np.float32(value))
-        kept[name] = Extreme(value=value, sample=digest, channel=int(seen[0][0]))
+        _, activation = self._activations.get(name, ("", Activation()))
+        if name in given:
+            activation = Activation()
+        channel = _channel(values, activation, np.float32(value))
+        kept[name] = Extreme(value=value, sample=digest, channel=channel)
+
+
+def _channel(values: FloatArray, activation: Activation, extreme: np.float32) -> int:
+    """The first channel in which `extreme` is, after the activation."""
+    planes = values.reshape(values.shape[1], -1)
+    if activation.slope >= 0:  # then the ends of each channel stay its ends
+        ends = np.stack([planes.min(axis=1), planes.max(axis=1)], axis=1)
+        if np.isfinite(ends).all():
+            planes = ends
+    return int(np.argwhere(activated(planes, activation) == extreme)[0][0])
 
 
 def activated(values: FloatArray, activation: Activation) -> FloatArray:
