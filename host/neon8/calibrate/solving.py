@@ -184,7 +184,7 @@ def _exactly(
         text = f"zero_point {zero_point} does not fit {kind} int{bits}; {wanted} does"
         raise TableError(f"{entry.where}: {text}")
     ends = [float(scale) * (end - zero_point) for end in (grid.lowest, grid.highest)]
-    if max(-ends[0], ends[1]) > np.finfo(np.float32).max:
+    if max(-ends[0], ends[1]) > float(np.finfo(np.float32).max):
         raise TableError(f"{entry.where}: scale: its range is too large for float32")
     low, high = (float(np.float32(end)) for end in ends)
     plain = tensor_scale(histogram, grid, (-1.0, 1.0), ())
