@@ -108,7 +108,8 @@ Every method is solved with every scheme, compiled and run by the int8 library o
 PC, whose results are those of the device to the last bit. Take other samples than for
 the calibration. The table has the best by SQNR first.
 
-SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB
+SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB; of a
+               network that ends in Softmax, over what goes into it
 agreement      share of samples with the same top-1 as the float network
 guards         number of tensors with a reason code in the table
 top-1          share of samples whose label is the largest, if there are labels

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
+from neon8.calibrate.reference import Reference
 from neon8.calibrate.solving import solve_quietly
 from neon8.compile import compile_model
 from neon8.data import Sample
@@ -25,10 +26,10 @@ from neon8.evaluate import (
     real_outputs,
     summary,
 )
-from neon8.graph.graph import Graph
+from neon8.graph.graph import Graph, Softmax
 from neon8.graph.importer import load
 from neon8.preprocess import Preprocess
-from neon8.runner import open_real
+from neon8.runner import Arrays, Runner
 from neon8.runtime import Model
 from neon8.samples import Data, gather
 
@@ -91,7 +92,7 @@ def compare(
     samples, as tqdm does. CalibrationError, DataError, GraphError, TableError,
     ModelError; what only the compiler refuses is a row without a result.
     """
-    graph = load(model)
+    graph = before_softmax(load(model))
     if observation.model_digest != graph.digest:
         raise CalibrationError(
             f"{model}: the calibration file is of another model, "
@@ -104,12 +105,21 @@ def compare(
         for method in methods
     ]
     programs = {program: Tally() for _, program in plans if program is not None}
-    reference = _run(model, data, programs, preprocess, limit, skip, watch)
+    reference = Reference(model, graph.outputs)
+    samples = gather(
+        data,
+        reference.input_shapes,
+        preprocess=preprocess,
+        limit=limit,
+        skip=skip,
+    )
+    runner = _runner(reference, graph)
+    exact = _run(str(model), runner, watch(samples), programs)
     rows = [
         row if program is None else replace(row, result=summary(programs[program]))
         for row, program in plans
     ]
-    return Comparison(reference=reference, rows=tuple(sorted(rows, key=_place)))
+    return Comparison(reference=exact, rows=tuple(sorted(rows, key=_place)))
 
 
 def _plan(
@@ -131,31 +141,58 @@ def _plan(
         return replace(row, failure=str(error)), None
 
 
-def _run(
-    model: str | Path,
-    data: Data,
-    programs: dict[bytes, Tally],
-    preprocess: Preprocess | None,
-    limit: int | None,
-    skip: int,
-    watch: Callable[[Iterable[Sample]], Iterable[Sample]],
-) -> Evaluation:
-    """Counts into `programs`, which share one pass over the data; of the FP32 network.
+def before_softmax(graph: Graph) -> Graph:
+    """The network without a Softmax that nothing but an output needs.
 
-    Equal files, from settings that do not differ for this network, run once.
+    Probabilities near 0 and 1 hide how far off the values before them are. The order
+    of the outputs, which is what top-1 looks at, is the same.
+    """
+    read = {name for node in graph.nodes for name in node.inputs}
+    source = {
+        node.output: node.inputs[0]
+        for node in graph.nodes
+        if isinstance(node, Softmax)
+        and node.output in graph.outputs
+        and node.output not in read
+        and node.inputs[0] not in (*graph.inputs, *graph.outputs)
+    }
+    outputs = tuple(source.get(name, name) for name in graph.outputs)
+    if len(set(outputs)) < len(outputs):
+        return graph
+    nodes = tuple(node for node in graph.nodes if node.output not in source)
+    return replace(graph, nodes=nodes, outputs=outputs)
+
+
+def _runner(reference: Reference, graph: Graph) -> Runner:
+    """The float network that gives what `graph` gives."""
+
+    def run(arrays: Arrays) -> Arrays:
+        results = reference.run(arrays)
+        return {name: results[name] for name in graph.outputs}
+
+    shapes = reference.input_shapes
+    return Runner(shapes, dict.fromkeys(shapes, "float32"), run)
+
+
+def _run(
+    name: str,
+    reference: Runner,
+    samples: Iterable[Sample],
+    programs: dict[bytes, Tally],
+) -> Evaluation:
+    """Counts into `programs`, which share one pass over the data; of `reference`.
+
+    name: of the model.  Equal programs, from settings that make no difference to this
+    network, run once.
     """
     exact = Tally()
     with ExitStack() as stack:
-        reference = stack.enter_context(open_real(Path(model)))
         sessions = {}
         for program in programs:
-            opened = stack.enter_context(Model.from_bytes(program, source=str(model)))
-            sessions[program] = stack.enter_context(opened.session())
-        samples = gather(
-            data, reference.shapes, preprocess=preprocess, limit=limit, skip=skip
-        )
-        for sample in watch(samples):
-            wanted = real_outputs(str(model), reference, sample)
+            model = stack.enter_context(Model.from_bytes(program, source=name))
+            sessions[program] = stack.enter_context(model.session())
+        for sample in samples:
+            wanted = real_outputs(name, reference, sample)
             check_label(sample, wanted[0])
             exact = count(exact, wanted, label=sample.label, reference=wanted)
             for program, session in sessions.items():
