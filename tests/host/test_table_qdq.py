@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX with Q/DQ nodes: what onnxruntime makes of it is what our int8 network gives."""
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx_nets import chain, net, node, save
+from table_nets import case, mixed
+
+from neon8.compile.lower import lower
+from neon8.errors import CompileError, TableError
+from neon8.quantize import oracle
+from neon8.table import qdq
+from neon8.table.foreign import Step, step_of, weights_of
+
+SHARE = 0.999
+"""Of the outputs must be within one step: onnxruntime rounds its sums and products in
+another order, so a value that lies on the edge of two steps falls to either side."""
+
+
+def runs(data, *, optimized):
+    """A function of inputs -> outputs by name.  optimized: in integers, as it can."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    levels = onnxruntime.GraphOptimizationLevel
+    level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
+    options.graph_optimization_level = level
+    options.add_session_config_entry("session.qdqisint8allowed", "1")
+    session = onnxruntime.InferenceSession(
+        data, options, providers=["CPUExecutionProvider"]
+    )
+    names = [value.name for value in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def assert_within_a_step(made, data, *, optimized):
+    program = lower(made.graph, made.table)
+    theirs = runs(data, optimized=optimized)
+    close = total = 0
+    for sample in made.samples:
+        want = oracle.run(program, sample)
+        for name, values in theirs(sample).items():
+            assert values.shape == want[name].shape
+            known = made.table.tensors.get(name)
+            step = known.scale if known else 1 / 255
+            close += int((np.abs(values - want[name]) <= 1.001 * step).sum())
+            total += values.size
+    assert close >= SHARE * total
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_every_operator(tmp_path, symmetric, optimized):
+    made = case(tmp_path, mixed(), symmetric=symmetric)
+    data = qdq.dumps(made.table, made.graph, made.path)
+    assert_within_a_step(made, data, optimized=optimized)
+
+
+CHAINS = {
+    "vectors": (
+        [("Gemm", [(6, 5), (5,)], {}), ("Relu", [], {}), ("MatMul", [(5, 4)], {})],
+        (1, 6),
+    ),
+    "sequence": (
+        [
+            ("Conv", [(4, 3, 3), (4,)], {"pads": [1, 1]}),
+            ("Relu", [], {}),
+            ("MaxPool", [], {"kernel_shape": [2], "strides": [2]}),
+            ("Conv", [(4, 4, 1)], {}),
+        ],
+        (1, 3, 8),
+    ),
+    "batch norm of vectors": (
+        [
+            ("BatchNormalization", [np.ones(6, np.float32), (6,), (6,),
+                                    np.full(6, 2, np.float32)], {}),
+            ("LeakyRelu", [], {"alpha": 0.25}),
+        ],
+        (1, 6),
+    ),
+    "average and relu6": (
+        [
+            ("AveragePool", [], {"kernel_shape": [3, 3], "ceil_mode": 1,
+                                 "strides": [2, 2]}),
+            ("Clip", [np.float32(-0.1), np.float32(0.1)], {}),
+            ("Conv", [(5, 2, 2, 3)], {"strides": [1, 2], "dilations": [2, 1]}),
+        ],
+        (1, 2, 10, 10),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("steps", "shape"), CHAINS.values(), ids=CHAINS)
+def test_chains(tmp_path, steps, shape):
+    made = case(tmp_path, chain(steps, shape), count=20)
+    data = qdq.dumps(made.table, made.graph, made.path)
+    for optimized in (False, True):
+        assert_within_a_step(made, data, optimized=optimized)
+
+
+def test_the_digits_network_on_our_runtime(tmp_path):
+    """The library itself, on real images."""
+    from pathlib import Path
+
+    from sklearn.datasets import load_digits
+
+    from neon8.compile import compile_model
+    from neon8.runtime import Model
+
+    path = Path(__file__).parents[1] / "demo" / "digits.onnx"
+    made = case(tmp_path, onnx.load(path), count=1)
+    images = (load_digits().images[:200] / 16).astype(np.float32)
+    (name,) = made.graph.inputs
+    images = images.reshape(-1, *made.graph.tensors[name].shape)
+    data = qdq.dumps(made.table, made.graph, made.path)
+    file = tmp_path / "digits.n8"
+    file.write_bytes(compile_model(made.graph, made.table))
+    (output,) = made.graph.outputs
+    step = made.table.tensors[output].scale
+    with Model.open(file) as model, model.session() as session:
+        for optimized in (False, True):
+            theirs = runs(data, optimized=optimized)
+            ours = np.stack([session.run({name: x})[output] for x in images])
+            other = np.stack([theirs({name: x})[output] for x in images])
+            close = np.abs(ours - other) <= 1.001 * step
+            assert close.mean() >= SHARE
+            assert (ours.argmax(-1) == other.argmax(-1)).mean() >= SHARE
+
+
+def test_what_the_standard_asks_for(tmp_path):
+    made = case(tmp_path, mixed())
+    model = onnx.load_model_from_string(qdq.dumps(made.table, made.graph, made.path))
+    onnx.checker.check_model(model, full_check=True)
+    assert [(o.domain, o.version) for o in model.opset_import] == [("", 13)]
+    arrays = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    makers = {name: n for n in model.graph.node for name in n.output}
+    sums = [n for n in model.graph.node if n.op_type in {"Conv", "Gemm"}]
+    assert len(sums) == 6
+    for layer in sums:
+        x, w, b = (makers[name] for name in layer.input)
+        assert {n.op_type for n in (x, w, b)} == {"DequantizeLinear"}
+        weights, scales, zeros = (arrays[name] for name in w.input)
+        assert weights.dtype == zeros.dtype == np.int8
+        assert weights.min() >= -127
+        assert scales.shape == zeros.shape == (len(weights),)
+        assert not zeros.any()
+        bias, bias_scales, bias_zeros = (arrays[name] for name in b.input)
+        assert bias.dtype == bias_zeros.dtype == np.int32
+        assert np.array_equal(bias_scales, arrays[x.input[1]] * scales)
+        for n in (w, b):
+            assert helper.get_attribute_value(n.attribute[0]) == 0
+    quantized = {n.input[0] for n in model.graph.node if n.op_type == "QuantizeLinear"}
+    fused = {"c0", "c1", "c2", "a2", "c3", "g4", "g5"}
+    assert not quantized & fused
+    assert {"x", "r0", "p0", "l1", "r2", "k3", "cat", "r4"} <= quantized
+
+
+def test_a_free_batch_stays_free(tmp_path):
+    model = mixed()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    made = case(tmp_path, model)
+    data = qdq.dumps(made.table, made.graph, made.path)
+    many = {"x": np.concatenate([sample["x"] for sample in made.samples])}
+    together = runs(data, optimized=False)(many)
+    for at, sample in enumerate(made.samples):
+        alone = runs(data, optimized=False)(sample)
+        assert np.allclose(together["z"][at], alone["z"][0], atol=1e-6)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_its_scales_come_back(tmp_path, symmetric):
+    made = case(tmp_path, mixed(), symmetric=symmetric)
+    path = tmp_path / "q.onnx"
+    path.write_bytes(qdq.dumps(made.table, made.graph, made.path))
+    back = qdq.load(path)
+    for name in ("x", "r0", "p0", "l1", "r2", "k3", "cat", "avg", "sum", "r4", "z"):
+        assert back.tensors[name] == step_of("t", made.table.tensors[name])
+    assert back.weights == {
+        name: weights_of(layer) for name, layer in made.table.layers.items()
+    }
+    assert back.reads["pw2"] == "l1"
+
+
+def test_a_table_of_another_network(tmp_path):
+    made = case(tmp_path, mixed())
+    other = replace(made.table, model_digest="0" * 64)
+    with pytest.raises(CompileError, match="another model"):
+        qdq.dumps(other, made.graph, made.path)
+
+
+def pair(tensor, scale, zero_point, *, axis=None):
+    """Nodes and arrays that quantize `tensor` and give back `tensor`_d."""
+    options = {} if axis is None else {"axis": axis}
+    constants = f"{tensor}_s {tensor}_z" if zero_point is not None else f"{tensor}_s"
+    nodes = [
+        node("QuantizeLinear", f"{tensor} {constants}", f"{tensor}_q", **options),
+        node("DequantizeLinear", f"{tensor}_q {constants}", f"{tensor}_d", **options),
+    ]
+    arrays = {f"{tensor}_s": np.asarray(scale, np.float32)}
+    if zero_point is not None:
+        arrays[f"{tensor}_z"] = np.asarray(zero_point)
+    return nodes, arrays
+
+
+def loaded(folder, x, w, **weight):
+    """What load() says about one convolution with these pairs."""
+    nodes, arrays = pair("x", *x)
+    more, others = pair("w", *w, **weight)
+    layer = node("Conv", "x_d w_d", "y", "c")
+    constants = {"w": np.ones((2, 3, 1, 1), np.float32), **arrays, **others}
+    model = net([*nodes, *more, layer], {"x": (1, 3, 4, 4)}, "y", constants)
+    return qdq.load(save(folder, model))
+
+
+I8, U8 = np.int8, np.uint8
+GOOD = (np.float32(0.5), I8(0))
+
+
+@pytest.mark.parametrize(
+    ("x", "step"),
+    [
+        ((0.5, I8(0)), Step(scale=0.5)),
+        ((0.5, I8(-128)), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
+        ((0.5, I8(5)), Step(scale=0.5, zero_point=5, scheme="asymmetric")),
+        ((0.5, U8(0)), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
+        ((0.5, U8(128)), Step(scale=0.5)),
+        ((0.5, None), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
+        (([0.5], [I8(1)]), Step(scale=0.5, zero_point=1, scheme="asymmetric")),
+    ],
+)
+def test_types_of_activations(tmp_path, x, step):
+    assert loaded(tmp_path, x, GOOD).tensors == {"x": step}
+
+
+@pytest.mark.parametrize(
+    ("w", "axis", "scales"),
+    [
+        ((0.5, I8(0)), None, (0.5,)),
+        ((0.5, U8(128)), None, (0.5,)),
+        (([0.5, 0.25], np.zeros(2, I8)), 0, (0.5, 0.25)),
+        (([0.5, 0.25], np.zeros(2, I8)), -4, (0.5, 0.25)),
+        (([0.5, 0.25], np.array([0, 1], I8)), 0, None),
+    ],
+)
+def test_types_of_weights(tmp_path, w, axis, scales):
+    table = loaded(tmp_path, GOOD, w, axis=axis)
+    assert table.weights.get("c") == scales
+    assert bool(table.notes) == (scales is None)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "axis", "word"),
+    [
+        ((0.0, I8(0)), GOOD, None, "positive number"),
+        ((np.inf, I8(0)), GOOD, None, "too large"),
+        ((np.nan, I8(0)), GOOD, None, "not a number"),
+        ((-1.0, I8(0)), GOOD, None, "positive number"),
+        (([0.5] * 3, np.zeros(3, I8)), GOOD, None, "one scale per channel"),
+        (GOOD, ([0.5] * 3, np.zeros(3, I8)), 1, "output channels are axis 0"),
+    ],
+)
+def test_scales_that_mean_nothing(tmp_path, x, w, axis, word):
+    with pytest.raises(TableError, match=word):
+        loaded(tmp_path, x, w, axis=axis)
+
+
+def test_int16_is_not_ours(tmp_path):
+    nodes, arrays = pair("x", 0.5, np.int16(0))
+    model = net(
+        [*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays, opset=21
+    )
+    with pytest.raises(TableError, match="is int16; neon8 reads int8 and uint8"):
+        qdq.load(save(tmp_path, model))
+
+
+def test_a_scale_that_is_computed(tmp_path):
+    nodes, arrays = pair("x", 0.5, I8(0))
+    arrays["s0"] = arrays.pop("x_s")
+    first = node("Identity", "s0", "x_s")
+    model = net([first, *nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
+    with pytest.raises(TableError, match="'x_s' is computed at run time"):
+        qdq.load(save(tmp_path, model))
+
+
+def test_a_float_network_has_no_scales(tmp_path):
+    path = save(tmp_path, chain([("Relu", [], {})], (1, 3)))
+    with pytest.raises(TableError, match="no QuantizeLinear"):
+        qdq.load(path)
+
+
+def test_quantized_inputs_have_scales_too(tmp_path):
+    graph = helper.make_graph(
+        [
+            helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xd"]),
+            helper.make_node("Relu", ["xd"], ["y"]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])],
+        [
+            numpy_helper.from_array(np.float32(0.5), "s"),
+            numpy_helper.from_array(np.uint8(128), "z"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    assert qdq.load(save(tmp_path, model)).tensors == {"x": Step(scale=0.5)}
