@@ -2,7 +2,7 @@
 #
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-asan aarch64 sysroot demo test lint clean
+.PHONY: help setup native native-asan aarch64 sysroot demo test bench lint clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ demo: native aarch64 sysroot ## handwritten digits: FP32, int8 here, int8 on emu
 
 test: ## set up and run every test there is
 	@tests/run.sh
+
+bench: native ## measure calibration; SQUEEZENET=file.onnx JPEGS=folder for that network, too
+	@.venv/bin/python tests/bench/bench.py \
+		$(if $(SQUEEZENET),--squeezenet $(SQUEEZENET)) $(if $(JPEGS),--jpegs $(JPEGS))
 
 lint: setup ## judge the sources only
 	@tests/lint.sh
