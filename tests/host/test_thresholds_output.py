@@ -203,6 +203,32 @@ def test_what_the_layer_reads_decides(method, scheme):
     assert clipped <= 1.05 * MAX_CLIPPED_ENERGY
 
 
+def test_rare_values_that_no_row_holds_count():
+    """The rows alone would vote for the smallest range that the guard allows."""
+    layer = conv(out=16, channels=8, kernel=(1, 1))
+    images = [RNG.normal(size=(1, 8, 20, 20)).astype(F) for _ in range(40)]
+    for x in images[::4]:
+        x[0, 0, 0, 0] = 11
+    values = np.concatenate([x.ravel() for x in images])
+    rows = sampled(layer, images)
+    assert rows.rows.max() < 6
+    found = solve(histogram_of(values), method="eq", scheme="symmetric", layers=[rows])
+    usual = solve(histogram_of(values), method="mse", scheme="symmetric")
+    assert found.threshold[1] == pytest.approx(usual.threshold[1], rel=0.15)
+
+
+@pytest.mark.parametrize("method", ["eq", "eq:cosine", "auto"])
+def test_saturated_values_are_not_clipped(method):
+    """As in a photograph: many values are the largest there can be."""
+    layer = conv(out=16, channels=8, kernel=(1, 1))
+    images = [
+        np.clip(RNG.normal(0, 3, size=(1, 8, 20, 20)), -2, 4).astype(F)
+        for _ in range(40)
+    ]
+    found, _ = measured(layer, images, method, "auto")
+    assert found.threshold == pytest.approx((-2, 4), rel=0.02)
+
+
 def test_auto_says_what_it_took():
     layer, images = unequal_channels()
     values = histogram_of(np.concatenate([x.ravel() for x in images]))
@@ -211,7 +237,7 @@ def test_auto_says_what_it_took():
     assert found.method in RIVALS
     again = solve(values, method=found.method, scheme="auto")
     assert (found.scale, found.zero_point) == (again.scale, again.zero_point)
-    error = judge(rows)
+    error = judge(values, rows)
     grid = Grid(found.scheme)
     errors = {
         name: error(grid, solve(values, method=name, scheme="auto").threshold)

@@ -151,19 +151,16 @@ def merge(first: Patches, second: Patches) -> Patches:
     )
 
 
-def outputs(
-    patches: Patches, rows: Float64Array | None = None, weights: Array | None = None
-) -> Float64Array:
+def outputs(patches: Patches, rows: Float64Array | None = None) -> Float64Array:
     """(n, C) what the layer makes of its rows, activation included, in double.
 
-    rows, weights: others than those of the network, of the same shapes.
+    rows: others than those that were observed, of the same shape.
     """
     taken = patches.rows.astype(np.float64) if rows is None else rows
-    used = patches.weights if weights is None else weights
     result = np.empty((len(taken), len(patches.groups)))
     for group in range(taken.shape[1]):
         own = patches.groups == group
-        result[:, own] = taken[:, group] @ used[own].astype(np.float64).T
+        result[:, own] = taken[:, group] @ patches.weights[own].astype(np.float64).T
     result += patches.bias
     activation = patches.activation
     if activation.slope != 1.0:

@@ -100,7 +100,7 @@ def _limits(
         return full, method, (lacking,)
     if method.name not in ("eq", "auto"):
         return _guarded(histogram, grid, method)
-    error = judge(layers, metric=method.metric)
+    error = judge(histogram, layers, metric=method.metric)
     if method.name == "auto":
         return _auto(histogram, grid, error)
     if error is None:

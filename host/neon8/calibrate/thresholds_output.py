@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thresholds judged by what they do to the layers that read the tensor.
 
-A layer's rows are rounded on the candidate's grid, its weights on theirs, and its
-output is compared with the one in float. This is what ncnn's EQ does with whole images.
+ncnn's EQ runs whole images through each layer for each candidate. Here there are a few
+rows of each layer, which hardly ever hold the rare large values, so taken alone they
+would vote for a smaller range each time. Therefore they only say how much of an error
+the layer passes on to its output, of rounding and of clipping apart. How much error
+there is to pass on is the histogram's to say, which has seen all values:
+
+    error = passed on of rounding * rounding + passed on of clipping * clipping
+
+Rounding is measured on each candidate's grid, clipping once, of about the largest 1 %
+of the rows' values, since beyond a sensible threshold there may be none.
+
+The weights are those of the network: what rounding them does is the same for all.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,45 +22,77 @@ import numpy as np
 
 from neon8.calibrate.grids import Float64Array, Grid
 from neon8.calibrate.guards import MAX_CLIPPED_ENERGY, clipped_energy
-from neon8.calibrate.histogram import Histogram
+from neon8.calibrate.histogram import BINS, Histogram
 from neon8.calibrate.patches import Patches, outputs
-from neon8.calibrate.thresholds_mse import mse
+from neon8.calibrate.thresholds_mse import expected_error, mse
 from neon8.calibrate.thresholds_range import minmax
-from neon8.quantize.weights import quantize_weights
 
 FACTORS = np.linspace(2.0, 0.5, 61)
+LARGEST = 0.01
+SATURATED = 0.9
+"""Of the largest value: many pixels of an image are exactly as bright as can be."""
 TIE = 1e-12
 """Relative: errors this close are equal, and the larger range is better."""
 
 Range = tuple[float, float]
+Compare = Callable[[Float64Array, Float64Array], float]
 Judge = Callable[[Grid, Range], float]
 """The error of a layer's output, from 0, for a tensor's grid and range."""
 
 
-def judge(layers: Sequence[Patches], *, metric: str = "error") -> Judge | None:
+def judge(
+    histogram: Histogram, layers: Sequence[Patches], *, metric: str = "error"
+) -> Judge | None:
     """How to tell ranges apart, or None if no layer has an output to look at.
 
     metric: "error", the energy of the error as a share of the output's; "cosine", one
     less the cosine of the angle between the two outputs. The mean over the layers.
     """
     compare = {"error": error_share, "cosine": cosine_loss}[metric]
-    known = []
-    for layer in layers:
-        exact = outputs(layer)
-        if exact.any():
-            known.append((layer, _rounded_weights(layer), exact))
+    known = [
+        (layer, exact)
+        for layer in layers
+        for exact in (outputs(layer),)
+        if layer.rows.any() and exact.any()
+    ]
     if not known:
         return None
 
+    clipping = [_clipping(layer, exact, compare) for layer, exact in known]
+    energy = _energy(histogram)
+
     def error(grid: Grid, limits: Range) -> float:
         scale, zero_point = grid.cover(*limits)
+        everything = expected_error(histogram, grid, float(scale), zero_point)
+        clipped = min(clipped_energy(histogram, *limits) * energy, everything)
         total = 0.0
-        for layer, weights, exact in known:
-            rows = grid.rounded(layer.rows, float(scale), zero_point)
-            total += compare(exact, outputs(layer, rows, weights))
-        return total / len(known)
+        for (layer, exact), share in zip(known, clipping, strict=True):
+            rows = np.clip(layer.rows, *limits)
+            noise = grid.rounded(rows, float(scale), zero_point) - rows
+            there = float(np.square(noise).mean())
+            if there > 0:
+                lost = compare(exact, outputs(layer, layer.rows + noise))
+                total += lost / there * (everything - clipped)
+            total += share * clipped
+        return total / len(known) / histogram.total
 
     return error
+
+
+def _clipping(layer: Patches, exact: Float64Array, compare: Compare) -> float:
+    """How much of a clipping error the layer passes on: of the output, per energy."""
+    sizes = np.abs(layer.rows)
+    limit = min(np.quantile(sizes, 1 - LARGEST), SATURATED * sizes.max())
+    rows = np.clip(layer.rows.astype(np.float64), -limit, limit)
+    there = float(np.square(rows - layer.rows).mean())
+    return compare(exact, outputs(layer, rows)) / there if there > 0 else 0.0
+
+
+def _energy(histogram: Histogram) -> float:
+    """Sum of x * x over all values."""
+    centers = (np.arange(BINS) + 0.5) * histogram.width
+    both = histogram.positive + histogram.negative
+    return float(both @ (centers * centers))
 
 
 def error_share(exact: Float64Array, found: Float64Array) -> float:
@@ -87,11 +129,3 @@ def best(candidates: Sequence[Range], errors: Sequence[float]) -> Range:
     most = min(errors) * (1 + TIE)
     equal = [c for c, e in zip(candidates, errors, strict=True) if e <= most]
     return max(equal, key=lambda limits: limits[1] - limits[0])
-
-
-def _rounded_weights(layer: Patches) -> Float64Array:
-    """(C, K): the weights as they come back from int8, absmax per channel."""
-    absmax = np.abs(layer.weights).max(axis=1).astype(np.float64)
-    scales = np.where(absmax > 0, absmax, 1.0) / 127
-    levels = quantize_weights(layer.weights, scales)
-    return levels.astype(np.float64) * scales[:, np.newaxis]
