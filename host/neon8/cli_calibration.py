@@ -5,8 +5,7 @@ import argparse
 import math
 from pathlib import Path
 
-from neon8.calibrate.methods import parse
-from neon8.errors import Neon8Error
+from neon8.cli_choose import method
 from neon8.table.scale_table import BITS, TABLE_SCHEMES
 
 PERCENT = 1.0
@@ -64,7 +63,7 @@ def solving(parser: argparse.ArgumentParser) -> None:
     """How the scales are chosen."""
     parser.add_argument(
         "--method",
-        type=_method,
+        type=method,
         default="mse",
         help="how thresholds are chosen, see below (default: mse)",
     )
@@ -135,10 +134,3 @@ def _engine(text: str) -> str:
         message = f"{text!r} is not dask://HOST:PORT, which is what there is"
         raise argparse.ArgumentTypeError(message)
     return text
-
-
-def _method(text: str) -> str:
-    try:
-        return str(parse(text))
-    except Neon8Error as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

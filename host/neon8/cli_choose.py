@@ -25,7 +25,7 @@ methods:
 schemes:
   auto         unsigned where a tensor is never negative, else asymmetric (default)
   symmetric    zero point 0 everywhere
-  unsigned     unsigned where a tensor is never negative; says so where it is
+  unsigned     unsigned where a tensor is never negative, else symmetric, with a warning
   asymmetric   any zero point, for every tensor
   symmetric_with_uint8  unsigned where a tensor is never negative, else symmetric
 """

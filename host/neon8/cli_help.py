@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What --help says beside the options: examples, and what needs explaining."""
 
-from neon8.cli_choose import CHOOSING
+from neon8.cli_choose import CHOOSING, OVERRIDE
 
 OVERVIEW = """\
 From a float ONNX network to an int8 network on ARM, every step on this PC:
@@ -39,16 +39,8 @@ examples:
 
 The table is JSON, made to be read and edited: change a scale and compile again.
 
-methods:
-  mse          least squared error of what is rounded and clipped (default)
-  kl           least Kullback-Leibler divergence, exact zeros left out
-  kl2017       the pseudo-code published for TensorRT in 2017, to the letter
-  minmax       everything that was seen
-  percentile   99.99 % of what was seen
-schemes:
-  auto         unsigned where a tensor is never negative, else asymmetric (default)
-  symmetric    zero point 0 everywhere
-
+{CHOOSING}
+{OVERRIDE}
 {DATA}"""
 
 COMPILE = """\
