@@ -3,6 +3,11 @@
 
 #include <immintrin.h>
 
+// The lanes that hold values if so many are left.
+static inline __mmask16 lanes(size_t left) {
+    return (__mmask16)(left < 16 ? (1u << left) - 1 : 0xffffu);
+}
+
 static inline double over_lanes(__m512d low, __m512d high) {
     __m512d eight = _mm512_add_pd(low, high);
     __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
@@ -23,8 +28,7 @@ void n8c_add_avx512(struct n8c_sums *out, const struct n8c_sums *before, const f
         most = _mm512_loadu_ps(before->maxima);
     }
     for (size_t i = 0; i < count; i += N8C_LANES) {
-        size_t left = count - i;
-        __mmask16 valid = left < N8C_LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff;
+        __mmask16 valid = lanes(count - i);
         __m512 x = _mm512_maskz_loadu_ps(valid, in + i);
         __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
         __m512d high =
@@ -53,8 +57,7 @@ size_t n8c_bins_avx512(uint32_t *out, const float *in, size_t count, float facto
     const __m512i negative = _mm512_set1_epi32(N8C_BINS);
     size_t found = 0;
     for (size_t i = 0; i < count; i += 16) {
-        size_t left = count - i;
-        __mmask16 valid = left < 16 ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff;
+        __mmask16 valid = lanes(count - i);
         __m512 x = _mm512_maskz_loadu_ps(valid, in + i);
         __mmask16 kept = _mm512_cmp_ps_mask(x, zero, _CMP_NEQ_UQ);
         __m512i bin = _mm512_cvttps_epi32(_mm512_mul_ps(_mm512_abs_ps(x), scale));

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calibrator's C code under the sanitizers: every instruction set on arrays that end where
+// their memory ends, held against loops as plain as can be. The exact sums are checked by pytest.
+#include "neon8_calibrate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHANNELS_MAX = 40 };
+
+struct own { // n8c_statistics and what it points to
+    struct n8c_statistics it;
+    uint64_t positive[N8C_BINS], negative[N8C_BINS];
+    uint32_t tally[N8C_TALLY];
+    int64_t count[CHANNELS_MAX], total[CHANNELS_MAX * N8C_LIMBS];
+    int64_t squares[CHANNELS_MAX * N8C_LIMBS];
+    float minima[CHANNELS_MAX], maxima[CHANNELS_MAX];
+};
+
+static int failures;
+
+static void expect(int holds, const char *what, enum n8c_isa isa, size_t channels, size_t plane) {
+    if (!holds) {
+        failures++;
+        fprintf(stderr, "isa %d, %zu x %zu: %s\n", (int)isa, channels, plane, what);
+    }
+}
+
+static struct own *make(void) {
+    struct own *own = calloc(1, sizeof *own);
+    if (own == NULL)
+        abort();
+    own->it = (struct n8c_statistics){
+        .positive = own->positive,
+        .negative = own->negative,
+        .tally = own->tally,
+        .minimum = INFINITY,
+        .maximum = -INFINITY,
+        .exponent = N8C_EXPONENT_MIN,
+        .count = own->count,
+        .minima = own->minima,
+        .maxima = own->maxima,
+        .total = own->total,
+        .squares = own->squares,
+    };
+    for (size_t channel = 0; channel < CHANNELS_MAX; channel++) {
+        own->minima[channel] = INFINITY;
+        own->maxima[channel] = -INFINITY;
+    }
+    return own;
+}
+
+static uint32_t next(uint32_t *state) {
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 8;
+}
+
+static float value(uint32_t *state) {
+    static const float awkward[] = {0, -0.0f, 1e-45f, -3.4e38f, 1, 0.5f, -1, 1.9999999f};
+    switch (next(state) % 16) {
+    case 0:
+        return awkward[next(state) % 8];
+    case 1:
+        return next(state) % 64 ? 0 : NAN;
+    case 2:
+        return next(state) % 64 ? 2 : -INFINITY;
+    default:
+        return ((float)next(state) - 8388608.0f) / 4194304.0f;
+    }
+}
+
+static float relu(float x) {
+    return x < 0 ? 0 : x;
+}
+
+// Compares a histogram with a loop over all values, each put through `change`.
+static void compare(struct own *own, const float *values, size_t channels, size_t plane,
+                    int activated, enum n8c_isa isa) {
+    static uint64_t positive[N8C_BINS], negative[N8C_BINS];
+    memset(positive, 0, sizeof positive);
+    memset(negative, 0, sizeof negative);
+    uint64_t zeros = 0, nans = 0, infs = 0;
+    expect(n8c_settle(&own->it, channels) == N8C_OK, "settle", isa, channels, plane);
+    double factor = ldexp(N8C_BINS, -own->it.exponent);
+    for (size_t i = 0; i < channels * plane; i++) {
+        float x = activated ? relu(values[i]) : values[i];
+        if (isnan(x))
+            nans++;
+        else if (isinf(x))
+            infs++;
+        else if (x == 0)
+            zeros++;
+        else
+            (x > 0 ? positive : negative)[(size_t)(fabs((double)x) * factor)]++;
+    }
+    expect(memcmp(positive, own->positive, sizeof positive) == 0, "positive", isa, channels, plane);
+    expect(memcmp(negative, own->negative, sizeof negative) == 0, "negative", isa, channels, plane);
+    expect(zeros == own->it.zeros, "zeros", isa, channels, plane);
+    expect(nans == own->it.nans, "nans", isa, channels, plane);
+    expect(infs == own->it.infs, "infs", isa, channels, plane);
+}
+
+static void check(enum n8c_isa isa, size_t channels, size_t plane) {
+    uint32_t state = (uint32_t)(channels * 1000 + plane);
+    struct own *raw = make(), *activated = make();
+    size_t size = channels * plane;
+    float *values = malloc(size * sizeof *values);
+    if (values == NULL)
+        abort();
+    for (size_t i = 0; i < size; i++)
+        values[i] = value(&state);
+    struct n8c_tensor tensor = {
+        .values = values,
+        .channels = channels,
+        .plane = plane,
+        .slope = 1,
+        .lo = 0,
+        .hi = INFINITY,
+        .raw = &raw->it,
+        .activated = &activated->it,
+    };
+    expect(n8c_observe(&tensor, 1, isa) == N8C_OK, "observe", isa, channels, plane);
+    compare(raw, values, channels, plane, 0, isa);
+    compare(activated, values, channels, plane, 1, isa);
+    free(values);
+    free(raw);
+    free(activated);
+}
+
+static void check_solvers(void) {
+    double *counts = calloc(N8C_BINS, sizeof *counts), *out = calloc(N8C_BINS, sizeof *out);
+    if (counts == NULL || out == NULL)
+        abort();
+    int64_t levels[] = {0, 1, 127, 65535};
+    double steps[] = {1e-3, 0.5, 16, 4096};
+    for (size_t filled = 0; filled <= N8C_BINS; filled += 512) {
+        for (size_t bin = 0; bin < filled; bin++)
+            counts[bin] = (double)(bin % 7);
+        int fine = n8c_divergence(out, counts, 128, N8C_BINS, 128) == N8C_OK &&
+                   n8c_squared_error(out, counts, steps, 4, levels, 4) == N8C_OK;
+        expect(fine, "solvers", N8C_ISA_AUTO, filled, 1);
+    }
+    expect(n8c_divergence(out, counts, 127, N8C_BINS, 128) == N8C_E_ARGUMENT, "first", N8C_ISA_AUTO,
+           0, 0);
+    expect(n8c_divergence(out, counts, 128, N8C_BINS + 1, 128) == N8C_E_ARGUMENT, "last",
+           N8C_ISA_AUTO, 0, 0);
+    expect(n8c_observe(NULL, 1, N8C_ISA_AUTO) == N8C_E_ARGUMENT, "NULL", N8C_ISA_AUTO, 0, 0);
+    free(counts);
+    free(out);
+}
+
+int main(void) {
+    static const size_t planes[] = {1,  2,   7,   8,    15,   16,   17,   31,   33,
+                                    49, 169, 729, 2047, 2048, 2049, 4096, 5000, 12321};
+    for (int isa = N8C_ISA_AUTO; isa <= N8C_ISA_AVX512; isa++) {
+        if (n8c_observe(NULL, 0, (enum n8c_isa)isa) == N8C_E_UNSUPPORTED)
+            continue;
+        for (size_t i = 0; i < sizeof planes / sizeof *planes; i++) {
+            for (size_t channels = 1; channels <= CHANNELS_MAX; channels += 13)
+                check((enum n8c_isa)isa, channels, planes[i]);
+        }
+    }
+    check_solvers();
+    printf("calibrate_check: %d failures\n", failures);
+    return failures != 0;
+}
