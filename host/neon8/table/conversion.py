@@ -175,7 +175,8 @@ def _attached(
     absent = [name for name in table.tensors if name not in graph.tensors]
     table = binding.attach(table, graph, weight_names(model, graph))
     if absent and len(absent) == len(table.tensors):
-        text = f"none of its {len(absent)} tensors is in the network {graph.name}"
+        tensors = counted(len(absent), "tensor")
+        text = f"none of its {tensors} is in the network {graph.name}"
         raise TableError(f"{table.source}: {text}; map names with --names")
     if absent:
         text = f"not in the network once it is folded and fused: {absent[0]!r}"
