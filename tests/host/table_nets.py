@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 from onnx_nets import net, node, save
 
+from neon8.api import save_table
 from neon8.calibrate.reference import Reference
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
 from neon8.table.binding import attach, complete
+from neon8.table.conversion import convert
+from neon8.table.detect import FORMATS
 from neon8.table.foreign import ForeignTable, Span, Step, to_step
 from neon8.table.scale_table import ScaleTable
 
@@ -97,3 +100,13 @@ def case(folder, model, *, symmetric=False, count=6, seed=0):
     foreign = ForeignTable(source="seen", format="ranges", tensors=tensors)
     table = complete(attach(foreign, graph, {}), graph)
     return Case(path, graph, table, samples)
+
+
+def in_every_format(folder, *, symmetric):
+    """The mixed network, its table in `folder` in files named after the formats."""
+    made = case(folder, mixed(), symmetric=symmetric)
+    own = folder / "net.scales.json"
+    save_table(made.table, own)
+    for name in FORMATS:
+        (folder / name).write_bytes(convert(own, name, model=made.path).data)
+    return made

@@ -2,13 +2,10 @@
 """neon8 convert: every pair of formats, names, and what is missing."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
-import onnx
 import pytest
-from onnx_nets import net, node
-from table_nets import case, mixed
+from table_nets import in_every_format
 
 import neon8
 from neon8.cli import main
@@ -24,13 +21,7 @@ LOSSLESS = ("neon8", "glow", "ort", "ort-cache", "ort-overrides")
 def made(request, tmp_path_factory):
     """A network, its table in a file, and that in every format."""
     folder = tmp_path_factory.mktemp("formats")
-    result = case(folder, mixed(), symmetric=request.param)
-    json_path = folder / "net.scales.json"
-    neon8.save_table(result.table, json_path)
-    for name in FORMATS:
-        done = convert(json_path, name, model=result.path)
-        (folder / name).write_bytes(done.data)
-    return result
+    return in_every_format(folder, symmetric=request.param)
 
 
 def table_of(made, source, **options):
@@ -230,141 +221,3 @@ def test_maps_that_are_none(tmp_path, text):
     (tmp_path / "m").write_text(text, encoding="utf-8")
     with pytest.raises(TableError, match=r"m:1: "):
         read_names(tmp_path / "m")
-
-
-PARAM = """\
-7767517
-6 6
-Input           in0    0 1 in0
-Convolution     c_9    1 1 in0 1 0=8 1=3 4=1 5=1 6=216
-ConvolutionDepthWise d_1 1 1 1 2 0=8 1=3 4=1 5=1 6=72 7=8
-Convolution     c_4    1 1 2 3 0=8 1=1 6=64
-Convolution     c_5    1 1 3 4 0=4 1=3 4=1 6=288
-InnerProduct    f_0    1 1 4 5 0=10 1=1 2=480
-InnerProduct    f_1    1 1 5 6 0=5 1=1 2=50
-"""
-
-
-def test_ncnn_names_both_ways(made, tmp_path):
-    param = tmp_path / "net.param"
-    param.write_text(PARAM.replace("6 6", "7 7"), encoding="utf-8")
-    folder = made.path.parent
-    done = convert(folder / "neon8", "ncnn", ncnn_param=param, model=made.path)
-    path = tmp_path / "t.table"
-    path.write_bytes(done.data)
-    entries = ncnn.loads(done.data)
-    assert list(entries.weights) == ["c_9", "d_1", "c_4", "c_5", "f_0", "f_1"]
-    assert list(entries.inputs) == list(entries.weights)
-    back = convert(path, "ncnn", ncnn_param=param, source_format="ncnn")
-    assert back.data == done.data
-    for options in ({"model": made.path}, {}):
-        own = convert(path, "neon8", ncnn_param=param, onto=folder / "neon8", **options)
-        table = json_format.loads(own.data.decode())
-        for name, layer in made.table.layers.items():
-            assert table.layers[name].weight_scales == layer.weight_scales
-    with pytest.raises(TableError, match="nothing without the network"):
-        convert(path, "trt", ncnn_param=param)
-    param.write_text(
-        PARAM.replace("6 6", "7 7").replace("6=72", "6=73"), encoding="utf-8"
-    )
-    with pytest.raises(TableError, match=r"net.param:5: .*another order"):
-        convert(folder / "neon8", "ncnn", ncnn_param=param, model=made.path)
-
-
-def test_weights_with_names_and_folded_ones(tmp_path):
-    rng = np.random.default_rng(1)
-    f = np.float32
-    model = net(
-        [
-            node("Conv", "x w0", "c0", "conv0"),
-            node("BatchNormalization", "c0 s b m v", "n0", "norm0"),
-            node("Relu", "n0", "r0", "relu0"),
-            node("MatMul", "r1 w1", "y", "fc"),
-            node("Flatten", "r0", "r1", "flat"),
-        ],
-        {"x": (1, 2, 2, 2)},
-        "y",
-        {
-            "w0": rng.normal(0, 1, (3, 2, 1, 1)).astype(f),
-            "w1": rng.normal(0, 1, (12, 4)).astype(f),
-            **{name: rng.uniform(1, 2, 3).astype(f) for name in "sbmv"},
-        },
-    )
-    nodes = list(model.graph.node)
-    del model.graph.node[:]
-    model.graph.node.extend([*nodes[:3], nodes[4], nodes[3]])
-    made = case(tmp_path, model)
-    neon8.save_table(made.table, tmp_path / "t.json")
-    done = convert(tmp_path / "t.json", "ort-overrides", model=made.path)
-    assert any("1 layer are" in note and "'conv0'" in note for note in done.notes)
-    root = json.loads(done.data)
-    assert "w0" not in root
-    assert [channel["scale"] for channel in root["w1"]] == list(
-        made.table.layers["fc"].weight_scales
-    )
-    assert root["w1"][0]["axis"] == 1
-    (tmp_path / "o.json").write_bytes(done.data)
-    table = convert(tmp_path / "o.json", "neon8", model=made.path).data.decode()
-    layers = json_format.loads(table).layers
-    assert layers["fc"].weight_scales == made.table.layers["fc"].weight_scales
-
-
-def test_dead_channels_and_tensors(tmp_path):
-    model = mixed()
-    for index, item in enumerate(model.graph.initializer):
-        if item.name == "w2":
-            array = onnx.numpy_helper.to_array(item).copy()
-            array[3] = 0
-            new = onnx.numpy_helper.from_array(array, "w2")
-            model.graph.initializer[index].CopyFrom(new)
-    made = case(tmp_path, model)
-    dead = replace(made.table.tensors["k3"], scale=1 / 127, reasons=("dead",),
-                   zero_point=0, scheme="symmetric")  # fmt: skip
-    tensors = {**made.table.tensors, "k3": dead}
-    base = tmp_path / "t.json"
-    neon8.save_table(replace(made.table, tensors=tensors), base)
-    assert "dead:3" in made.table.layers["pw2"].reasons
-    text = convert(base, "ncnn").data.decode()
-    line = next(line for line in text.split("\n") if line.startswith("pw2_param_0"))
-    assert line.split()[4] == "0"
-    (tmp_path / "t.table").write_text(text, encoding="utf-8")
-    back = convert(tmp_path / "t.table", "neon8", onto=base).data.decode()
-    layer = json_format.loads(back).layers["pw2"]
-    assert layer.weight_scales == made.table.layers["pw2"].weight_scales
-    assert layer.reasons == ("dead:3", "imported")
-    cache = convert(base, "trt").data
-    assert b"\nk3: 0\n" in cache
-    (tmp_path / "c").write_bytes(cache)
-    back = convert(tmp_path / "c", "neon8", onto=base).data.decode()
-    entry = json_format.loads(back).tensors["k3"]
-    assert entry.reasons == ("dead", "imported")
-    assert entry.scale == float(np.float32(1 / 127))
-    with pytest.raises(TableError, match="'k3': is all zero"):
-        convert(base, "ort-overrides")
-
-
-def test_int16_is_for_our_format_only(made, tmp_path):
-    entry = replace(made.table.tensors["x"], bits=16, zero_point=0, scheme="symmetric")
-    path = tmp_path / "t.json"
-    neon8.save_table(
-        replace(made.table, tensors={**made.table.tensors, "x": entry}), path
-    )
-    with pytest.raises(TableError, match="'x': has 16 bits"):
-        convert(path, "trt")
-
-
-def test_the_command(made, tmp_path, capsys):
-    folder = made.path.parent
-    out = tmp_path / "c"
-    words = [str(folder / "neon8"), "--to", "trt", "--trt-version", "10.3.0", "-o"]
-    assert main(["convert", *words, str(out)]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == f"{out}: format trt, from neon8"
-    assert "  the weight scales are left out" in said[-1]
-    assert out.read_bytes().startswith(b"TRT-100300-EntropyCalibration2\n")
-    words = [str(out), "--from", "trt", "--to", "glow", "-o", str(tmp_path / "g")]
-    assert main(["convert", *words]) == 0
-    assert "hash" in capsys.readouterr().out
-    words = [str(out), "--from", "glow", "--to", "trt", "-o", str(tmp_path / "h")]
-    assert main(["convert", *words]) == 2
-    assert not (tmp_path / "h").exists()

@@ -8,13 +8,12 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_nets import case, mixed
+from table_nets import in_every_format
 
-import neon8
 from neon8.errors import TableError
 from neon8.table import json_format, ncnn_param, qdq
 from neon8.table.checks import decode
-from neon8.table.conversion import READERS, convert
+from neon8.table.conversion import READERS
 from neon8.table.detect import FORMATS, detect
 from neon8.table.foreign import from_table
 
@@ -62,11 +61,7 @@ def damaged(data, changes, moves):
 def files(tmp_path_factory):
     """A file of each format, and those that go with it."""
     folder = tmp_path_factory.mktemp("fuzz")
-    made = case(folder, mixed())
-    neon8.save_table(made.table, folder / "own.json")
-    for name in FORMATS:
-        data = convert(folder / "own.json", name, model=made.path).data
-        (folder / name).write_bytes(data)
+    in_every_format(folder, symmetric=False)
     return folder
 
 
