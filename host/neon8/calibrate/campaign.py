@@ -180,9 +180,10 @@ class _Run:
         while missing:
             part = executor.next()
             if part is not None:
-                again = self._done.intersection(part.observation.samples)
-                if again:  # the same sample twice, met by two workers at once
-                    executor.submit(part.start, part.stop, again)
+                if self._done.intersection(part.observation.samples):
+                    # The same sample is there twice and two workers met it at once.
+                    met = {*part.observation.samples, *part.again}
+                    executor.submit(part.start, part.stop, self._done & met)
                     continue
                 began = time.monotonic()
                 self._take(part)

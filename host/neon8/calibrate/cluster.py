@@ -3,6 +3,7 @@
 
 import importlib
 import threading
+import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -13,7 +14,10 @@ from neon8.errors import CalibrationError, SetupError
 
 SCHEME = "dask://"
 RETRIES = 3
+PATIENCE = 10
+"""Seconds for a scheduler to answer."""
 _NEVER = 1e9
+_POLL = 0.05
 _BUSY = threading.Lock()
 """A session's memory is used again and again, but a worker may have many threads."""
 
@@ -43,11 +47,15 @@ class Cluster:
             raise SetupError(f"--engine {address}: {text}") from error
         host = "tcp://" + address.removeprefix(SCHEME)
         try:
-            self._client = self._dask.Client(host, timeout=10, set_as_default=False)
+            self._client = self._dask.Client(
+                host, timeout=PATIENCE, set_as_default=False
+            )
         except (OSError, ValueError) as error:
             text = "no dask scheduler answers there; is it running?"
             raise SetupError(f"--engine {address}: {text}") from error
-        self._ready = self._dask.as_completed(raise_errors=False)
+        self._ready = self._dask.as_completed(
+            loop=self._client.loop, raise_errors=False
+        )
 
     def submit(self, start: int, stop: int, without: AbstractSet[str]) -> None:
         """See Executor."""
@@ -65,12 +73,10 @@ class Cluster:
 
     def next(self) -> Part | None:
         """See Executor.  CalibrationError: workers keep dying."""
-        if self._ready.is_empty():
+        if not self._ready.has_ready():
+            time.sleep(_POLL)
             return None
-        try:
-            future = self._ready.next(timeout=0.1)
-        except TimeoutError:
-            return None
+        future = next(self._ready)
         try:
             head, data = future.result()
         except self._dask.KilledWorker as error:
@@ -85,7 +91,7 @@ class Cluster:
 
     def close(self) -> None:
         """Withdraw what is not done, and disconnect."""
-        self._client.cancel(self._ready.futures, force=True)
+        self._client.cancel(list(self._ready.futures), force=True)
         self._client.close()
 
 

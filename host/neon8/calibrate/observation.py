@@ -85,8 +85,9 @@ def merge(first: Observation, second: Observation) -> Observation:
     again = set(first.samples).intersection(second.samples)
     if again:
         raise CalibrationError(
-            f"{len(again)} samples are in both, the first with digest {min(again)}; "
-            "counting them twice would be wrong: make shards that do not overlap"
+            f"both hold the sample with digest {min(again)} ({len(again)} such samples "
+            "in all); counting it twice would be wrong: merge shards that do not "
+            "overlap, of data without duplicates"
         )
     return replace(
         first,

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whenever `neon8 observe` is killed, the same command goes on to the same bytes."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from calib_nets import branchy, images
+from onnx_nets import save
+
+from neon8.calibrate.task import Pace
+from neon8.cli import main
+
+COUNT = 60
+SCRIPT = Path(__file__).with_name("slow_observe.py")
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Files, the command, and the bytes of a run that nothing disturbs."""
+    model = save(tmp_path, branchy())
+    np.savez(tmp_path / "x.npz", x=images(COUNT))
+    words = ["observe", model, "--data", tmp_path / "x.npz"]
+    assert main([*map(str, words), "-o", str(tmp_path / "want.calib")]) == 0
+    want = (tmp_path / "want.calib").read_bytes()
+    return tmp_path, [*words, "-o", tmp_path / "got.calib"], want
+
+
+def start(words, kill="never", seconds=0.0):
+    line = [sys.executable, SCRIPT, str(seconds), kill, *map(str, words)]
+    return subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finished(folder, want):
+    assert (folder / "got.calib").read_bytes() == want
+    left = sorted(path.name for path in folder.iterdir() if "got" in path.name)
+    assert left == ["got.calib"]
+
+
+def kept(error):
+    """How many samples the run said it goes on with."""
+    found = re.search(r"journal: (\d+) samples were kept", error)
+    return int(found[1]) if found else 0
+
+
+MOMENTS = [
+    "sample:0",
+    "write:0",
+    "sample:7",
+    "rename:1",
+    "write:3",
+    "sample:3",
+    "end:0",
+]
+"""Each is of the run that goes on after the one before.  With both options and the
+random ones they are twenty."""
+
+
+@pytest.mark.parametrize("options", [[], ["--until-stable", "0.001", "--workers", "1"]])
+def test_killed_at_fixed_moments(job, options):
+    folder, words, want = job
+    before = 0
+    for kill in [*MOMENTS, "never"]:
+        process = start([*words, *options], kill, 0.008)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == (0 if kill == "never" else -signal.SIGKILL), error
+        assert kept(error) >= before
+        before = kept(error)
+    assert before == COUNT  # the last one had nothing left to do
+    finished(folder, want)
+
+
+def test_killed_at_random_moments(job):
+    folder, words, want = job
+    rng = np.random.default_rng(int(os.environ.get("NEON8_SEED", "20")))
+    kills = 0
+    while kills < 6:
+        process = start(words, seconds=0.02)
+        journal = folder / "got.calib.journal"
+        while process.poll() is None and kills and not journal.exists():
+            time.sleep(0.01)
+        try:
+            process.wait(rng.uniform(0, 0.9))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        _, error = process.communicate()
+        if process.returncode == 0:  # it was faster than the killer: that is fine, too
+            finished(folder, want)
+            (folder / "got.calib").unlink()
+        else:
+            assert process.returncode == -signal.SIGKILL, error
+        kills += 1
+    process = start(words)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    finished(folder, want)
+
+
+@pytest.mark.parametrize("options", [[], ["--workers", "2"]])
+def test_ctrl_c_keeps_what_is_done(job, options):
+    folder, words, want = job
+    process = start([*words, *options], seconds=0.03)
+    while not (folder / "got.calib.journal").exists():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    done = re.search(r"interrupted: (\d+) samples are kept in (\S+journal);", error)
+    assert "the same command goes on" in error
+    process = start([*words, *options])
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    assert kept(error) == int(done[1]) > 0
+    finished(folder, want)
+
+
+@pytest.fixture
+def interrupted(job):
+    """The same with a journal of some samples beside it."""
+    folder, words, want = job
+    process = start(words, "write:6", 0.02)
+    process.communicate(timeout=60)
+    assert (folder / "got.calib.journal").exists()
+    return folder, words, want
+
+
+def fail(capsys, words):
+    status = main([str(word) for word in words])
+    out, error = capsys.readouterr()
+    assert (status, out) == (2, "")
+    *warnings, last = error.splitlines()
+    assert all("were kept" in line for line in warnings)
+    assert last.startswith("neon8: error: ")
+    return last
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--limit", "9"], ["--limit was None, now it is 9"]),
+        (["--skip", "1"], ["--skip was 0, now it is 1"]),
+        (["--shard", "1/2"], ["--shard was None, now it is [1, 2]"]),
+        (["--ignore-nonfinite"], ["--ignore-nonfinite was False"]),
+        (["--until-stable"], ["--until-stable was None, now it is 0.01"]),
+    ],
+)
+def test_a_journal_of_other_settings_is_refused(interrupted, capsys, options, words):
+    folder, command, _ = interrupted
+    error = fail(capsys, [*command, *options])
+    for word in [*words, "got.calib.journal", "same options", "delete it"]:
+        assert word in error
+    assert (folder / "got.calib.journal").exists()
+
+
+def test_a_journal_of_another_model_is_refused(interrupted, capsys):
+    folder, command, _ = interrupted
+    model = branchy()
+    model.doc_string = "another"
+    command[1] = save(folder, model, "other.onnx")
+    assert "the model was" in fail(capsys, command)
+
+
+def test_a_journal_of_data_that_has_changed_is_refused(interrupted, capsys):
+    folder, command, _ = interrupted
+    np.savez(folder / "x.npz", x=images(COUNT, seed=4))
+    error = fail(capsys, command)
+    assert "samples that the data no longer has" in error
+    assert "delete it" in error
+
+
+@pytest.mark.parametrize("damage", [b"", b"n8journal 1\n", None])
+def test_a_damaged_journal_is_refused(interrupted, capsys, damage):
+    folder, command, _ = interrupted
+    journal = folder / "got.calib.journal"
+    journal.write_bytes(journal.read_bytes()[:-1] if damage is None else damage)
+    assert "delete it" in fail(capsys, command)
+
+
+def test_the_journal_is_cheap():
+    """Writing takes at most a 50th of the time, whatever the interval asked for."""
+    pace = Pace(0.5)
+    pace.cost(0.2)
+    assert pace.seconds == 10
+    pace.cost(0.0)
+    assert pace.seconds == 0.5
