@@ -23,10 +23,16 @@ def process(*words, **options) -> subprocess.CompletedProcess:
     return subprocess.run(line, capture_output=True, text=True, check=False, **options)
 
 
+def but_guards(text):
+    """What was said beside the guards of so few samples of so small a network."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if ": few:" not in line)
+
+
 def succeed(capsys, *words) -> str:
     status = main([str(word) for word in words])
     out, err = capsys.readouterr()
-    assert (status, err) == (0, "")
+    assert (status, but_guards(err)) == (0, "")
     return out
 
 

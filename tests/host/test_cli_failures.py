@@ -89,8 +89,9 @@ def test_a_file_that_cannot_be_written_whole(tiny, tmp_path, command):
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"neon8: error: {out}: cannot be written: File too")
-    assert done.stderr.count("\n") == 1
+    said = [line for line in done.stderr.splitlines() if ": few:" not in line]
+    assert len(said) == 1
+    assert said[0].startswith(f"neon8: error: {out}: cannot be written: File too")
     assert [p.name for p in tmp_path.iterdir()] == [OUT]
     assert out.read_text() == "what was here before"
 

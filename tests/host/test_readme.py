@@ -59,7 +59,8 @@ def test_ten_lines_of_python():
         text=True,
         check=True,
     )
-    assert done.stderr == ""
+    # The guards of so small a network, and no more.
+    assert all(": few:values: " in line for line in done.stderr.splitlines())
     assert "Evaluation(n=24" in done.stdout
     assert "scores" in done.stdout
 
