@@ -275,6 +275,9 @@ def test_int16(method, scheme, x):
         assert found.threshold[1] >= x.max() * 0.999
     if method in ("mse", "minmax"):
         assert sqnr(x, found) > 75
+    if method == "auto":
+        assert found.reasons == ("unread",)
+        assert found.method not in ("kl", "kl2017")
 
 
 SCHEMES = {  # of a table: for a tensor with negative values, for one without

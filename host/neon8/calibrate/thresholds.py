@@ -149,7 +149,9 @@ def _auto(
     histogram: Histogram, grid: Grid, error: Judge | None
 ) -> tuple[Range, Method, tuple[str, ...]]:
     """The rival with the least error at a layer's output, or else in the histogram."""
-    found = [_guarded(histogram, grid, Method(name=name)) for name in RIVALS]
+    all_of_them = (_guarded(histogram, grid, Method(name=name)) for name in RIVALS)
+    # Without enough bins kl and kl2017 are minmax, which is among them anyway.
+    found = [each for each in all_of_them if "few:bins" not in each[2]]
     ranges = [limits for limits, _, _ in found]
     if error is not None:
         errors = [error(grid, limits) for limits in ranges]
