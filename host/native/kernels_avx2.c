@@ -17,6 +17,7 @@ void n8c_add_avx2(struct n8c_sums *out, const struct n8c_sums *before, const flo
     }
     size_t whole = count - count % N8C_LANES;
     for (size_t i = 0; i < whole; i += N8C_LANES) {
+        n8c_prefetch(in + i);
         for (size_t j = 0; j < 4; j++) {
             __m256d x = _mm256_cvtps_pd(_mm_loadu_ps(in + i + 4 * j));
             total[j] = _mm256_add_pd(total[j], x);

@@ -29,6 +29,7 @@ void n8c_add_avx512(struct n8c_sums *out, const struct n8c_sums *before, const f
     }
     for (size_t i = 0; i < count; i += N8C_LANES) {
         __mmask16 valid = lanes(count - i);
+        n8c_prefetch(in + i);
         __m512 x = _mm512_maskz_loadu_ps(valid, in + i);
         __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
         __m512d high =

@@ -19,6 +19,7 @@ void n8c_add_c(struct n8c_sums *out, const struct n8c_sums *before, const float 
     struct n8c_sums sums = before == NULL ? nothing : *before;
     size_t whole = count - count % N8C_LANES;
     for (size_t i = 0; i < whole; i += N8C_LANES) {
+        n8c_prefetch(in + i);
         for (size_t lane = 0; lane < N8C_LANES; lane++)
             add_one(&sums, in[i + lane], lane);
     }

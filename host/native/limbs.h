@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-// So many sums may be added before a limb could overflow; each adds less than 2^34.
+// So many samples may be added, and N8C_STAGED more, before a limb could overflow: each adds
+// less than 2^34.
 #define N8C_SUMS_MAX (UINT64_C(1) << 28)
 
 // limbs += value / 2^N8C_GRID, rounded to an integer, ties to even. |value| < 2^318.

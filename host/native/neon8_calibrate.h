@@ -34,6 +34,7 @@ enum n8c_isa {
 enum {
     N8C_BINS = 2048,
     N8C_TALLY = 4 * 4096, // uint32_t that n8c_statistics.tally points to
+    N8C_STAGED = 8,       // samples whose sums wait in n8c_statistics.staged
     N8C_LIMBS = 14,       // of 32 bits each: a sum is an integer multiple of 2^N8C_GRID
     N8C_GRID = -128,
     N8C_EXPONENT_MIN = -100,
@@ -55,11 +56,13 @@ struct n8c_statistics {
     float sample_minimum, sample_maximum; // of the last sample
     uint64_t sample_nans, sample_infs;
     int32_t exponent;
-    int64_t *count;         // [channels], of finite values; NULL: no channels
-    float *minima, *maxima; // [channels]
-    int64_t *total;         // [channels][N8C_LIMBS], least significant first
-    int64_t *squares;       // the same
-    uint64_t sums;          // how many were added since the limbs were canonical
+    int64_t *count;          // [channels], of finite values; NULL: no channels
+    float *minima, *maxima;  // [channels]
+    int64_t *total;          // [channels][N8C_LIMBS], least significant first
+    int64_t *squares;        // the same
+    double *staged;          // [N8C_STAGED][2][channels]: sums that are not in them yet
+    uint64_t staged_samples; // how many samples
+    uint64_t added_samples;  // since the limbs were canonical
 };
 
 // One tensor of a sample: `channels` planes of `plane` values. What `activated` takes is

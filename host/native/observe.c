@@ -8,8 +8,9 @@
 struct task {
     const struct n8c_kernels *kernels;
     struct n8c_statistics *out; // NULL: nothing
-    struct n8c_sums sums;       // of the current channel
-    size_t finite;              // values in them
+    size_t channels;
+    struct n8c_sums sums; // of the current channel
+    size_t finite;        // values in them
 };
 
 // Part of a tensor: `length` values of each of `channels` channels, the first of which has the
@@ -67,8 +68,9 @@ static void end_channel(const struct task *task, size_t channel) {
         out->minima[channel] = minimum;
     if (maximum > out->maxima[channel])
         out->maxima[channel] = maximum;
-    n8c_limbs_add(out->total + channel * N8C_LIMBS, task->sums.total);
-    n8c_limbs_add(out->squares + channel * N8C_LIMBS, task->sums.square);
+    double *staged = out->staged + 2 * task->channels * out->staged_samples;
+    staged[channel] = task->sums.total;
+    staged[task->channels + channel] = task->sums.square;
 }
 
 // Takes the block into the channels' sums. Returns the range of its values, or of more values
@@ -125,17 +127,39 @@ static void take(struct task *task, const struct block *block, struct range rang
         take_histogram(task, block, &range);
 }
 
-static void begin_sample(struct task *task, size_t channels) {
+// Adds the sums that wait. So a channel's limbs are fetched once for many samples.
+static void add_staged(struct n8c_statistics *out, size_t channels) {
+    for (size_t channel = 0; channel < channels; channel++) {
+        for (size_t sample = 0; sample < out->staged_samples; sample++) {
+            const double *staged = out->staged + 2 * channels * sample + channel;
+            n8c_limbs_add(out->total + channel * N8C_LIMBS, staged[0]);
+            n8c_limbs_add(out->squares + channel * N8C_LIMBS, staged[channels]);
+        }
+    }
+    out->added_samples += out->staged_samples;
+    out->staged_samples = 0;
+}
+
+static void settle_sums(struct n8c_statistics *out, size_t channels) {
+    add_staged(out, channels);
+    for (size_t channel = 0; channel < channels; channel++) {
+        n8c_limbs_settle(out->total + channel * N8C_LIMBS);
+        n8c_limbs_settle(out->squares + channel * N8C_LIMBS);
+    }
+    out->added_samples = 0;
+}
+
+static void begin_sample(const struct task *task) {
     struct n8c_statistics *out = task->out;
     if (out == NULL)
         return;
     out->sample_minimum = INFINITY;
     out->sample_maximum = -INFINITY;
     out->sample_nans = out->sample_infs = 0;
-    if (out->count != NULL && ++out->sums > N8C_SUMS_MAX) {
-        n8c_settle(out, channels);
-        out->sums = 1;
-    }
+    if (out->count != NULL && out->staged_samples == N8C_STAGED)
+        add_staged(out, task->channels);
+    if (out->count != NULL && out->added_samples > N8C_SUMS_MAX)
+        settle_sums(out, task->channels);
 }
 
 static void end_sample(const struct task *task) {
@@ -146,6 +170,8 @@ static void end_sample(const struct task *task) {
         out->minimum = out->sample_minimum;
     if (out->sample_maximum > out->maximum)
         out->maximum = out->sample_maximum;
+    if (out->count != NULL)
+        out->staged_samples++;
 }
 
 static void observe_block(const struct n8c_tensor *tensor, struct task *raw, struct task *activated,
@@ -174,21 +200,12 @@ static void observe_block(const struct n8c_tensor *tensor, struct task *raw, str
     take(activated, &block, range);
 }
 
-// Asks for the next block while this one is counted: the processor's own prefetching stops at
-// every page, and counting leaves the memory idle.
-static void prefetch(const float *next, const float *end) {
-    size_t count = (size_t)(end - next);
-    count = count < N8C_BLOCK ? count : N8C_BLOCK;
-    for (size_t i = 0; i < count; i += 16)
-        __builtin_prefetch(next + i);
-}
-
 static void observe(const struct n8c_tensor *tensor, const struct n8c_kernels *kernels) {
-    struct task raw = {.kernels = kernels, .out = tensor->raw};
-    struct task activated = {.kernels = kernels, .out = tensor->activated};
-    begin_sample(&raw, tensor->channels);
-    begin_sample(&activated, tensor->channels);
-    const float *end = tensor->values + tensor->channels * tensor->plane;
+    struct task raw = {.kernels = kernels, .out = tensor->raw, .channels = tensor->channels};
+    struct task activated = raw;
+    activated.out = tensor->activated;
+    begin_sample(&raw);
+    begin_sample(&activated);
     size_t plane = tensor->plane, group = plane < N8C_BLOCK ? N8C_BLOCK / plane : 1;
     for (size_t channel = 0; channel < tensor->channels; channel += group) {
         size_t channels = tensor->channels - channel;
@@ -203,7 +220,6 @@ static void observe(const struct n8c_tensor *tensor, const struct n8c_kernels *k
                 .first = done == 0,
                 .last = done + length == plane,
             };
-            prefetch(block.in + channels * length, end);
             observe_block(tensor, &raw, &activated, block);
         }
     }
@@ -216,7 +232,8 @@ static int valid(const struct n8c_statistics *s) {
     int channels = s->count != NULL;
     return histogram == (s->negative != NULL) && histogram == (s->tally != NULL) &&
            channels == (s->minima != NULL) && channels == (s->maxima != NULL) &&
-           channels == (s->total != NULL) && channels == (s->squares != NULL);
+           channels == (s->total != NULL) && channels == (s->squares != NULL) &&
+           channels == (s->staged != NULL) && s->staged_samples <= N8C_STAGED;
 }
 
 enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count, enum n8c_isa isa) {
@@ -244,12 +261,7 @@ enum n8c_status n8c_settle(struct n8c_statistics *statistics, size_t channels) {
         return N8C_E_ARGUMENT;
     if (statistics->positive != NULL)
         n8c_histogram_settle(statistics);
-    if (statistics->count != NULL) {
-        for (size_t c = 0; c < channels; c++) {
-            n8c_limbs_settle(statistics->total + c * N8C_LIMBS);
-            n8c_limbs_settle(statistics->squares + c * N8C_LIMBS);
-        }
-        statistics->sums = 0;
-    }
+    if (statistics->count != NULL)
+        settle_sums(statistics, channels);
     return N8C_OK;
 }

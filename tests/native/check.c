@@ -17,6 +17,7 @@ struct own { // n8c_statistics and what it points to
     uint32_t tally[N8C_TALLY];
     int64_t count[CHANNELS_MAX], total[CHANNELS_MAX * N8C_LIMBS];
     int64_t squares[CHANNELS_MAX * N8C_LIMBS];
+    double staged[N8C_STAGED * 2 * CHANNELS_MAX];
     float minima[CHANNELS_MAX], maxima[CHANNELS_MAX];
 };
 
@@ -45,6 +46,7 @@ static struct own *make(void) {
         .maxima = own->maxima,
         .total = own->total,
         .squares = own->squares,
+        .staged = own->staged,
     };
     for (size_t channel = 0; channel < CHANNELS_MAX; channel++) {
         own->minima[channel] = INFINITY;

@@ -36,7 +36,7 @@ class Statistics:
     """Of one tensor, filled in by Plan.observe().
 
     histogram_arrays: positive, negative, tally.  channel_arrays: count, minima, maxima,
-    total, squares.  Either is empty if not taken.  struct: points to all of them, in
+    total, squares, staged.  Either is empty if not taken.  struct: points to all of them, in
     memory of `owner`.
     """
 
@@ -64,7 +64,7 @@ class Statistics:
     def channels(self) -> ChannelStatistics:
         """A copy, of all values so far."""
         _check(load().lib.n8c_settle(self.struct, self.wanted.channels))
-        count, minima, maxima, total, squares = self.channel_arrays
+        count, minima, maxima, total, squares, _ = self.channel_arrays
         return ChannelStatistics(
             count=count.astype(np.int64),
             minimum=minima.astype(np.float32),
@@ -125,8 +125,9 @@ def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
             np.full(channels, -np.inf, dtype=np.float32),
             np.zeros((channels, LIMBS), dtype=np.int64),
             np.zeros((channels, LIMBS), dtype=np.int64),
+            np.zeros((load().lib.N8C_STAGED, 2, channels)),
         )
-        fields = ("count", "minima", "maxima", "total", "squares")
+        fields = ("count", "minima", "maxima", "total", "squares", "staged")
         for name, array in zip(fields, sums, strict=True):
             setattr(struct, name, _pointer(array))
     return Statistics(
