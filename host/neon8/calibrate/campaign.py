@@ -137,7 +137,7 @@ class _Run:
             for number, (start, stop) in enumerate(rounds):
                 self._round(executor, start, stop)
                 if measuring:
-                    self._measure(number)
+                    self._measure(number, stop)
                 if tolerance is not None and convergence.stable(
                     self._points[: number + 1], tolerance
                 ):
@@ -206,10 +206,10 @@ class _Run:
             else:
                 self._repeated += 1
 
-    def _measure(self, number: int) -> None:
+    def _measure(self, number: int, positions: int) -> None:
         """Add the point of this round, unless the journal had it."""
         if len(self._points) <= number:
-            self._points.append(convergence.measure(self._observation))
+            self._points.append(convergence.measure(self._observation, positions))
 
     def _resume(self) -> None:
         if self._path is None:

@@ -26,8 +26,12 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """thresholds: (lo, hi) of each group, by its leader, after so many samples."""
+    """thresholds: (lo, hi) of each group, by its leader, after so many samples.
 
+    positions: in the data; more than samples where some are there twice.
+    """
+
+    positions: int
     samples: int
     thresholds: dict[str, Range]
 
@@ -41,8 +45,8 @@ def rounds(count: int) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
-def measure(observation: Observation) -> Point:
-    """The thresholds of what has been observed."""
+def measure(observation: Observation, positions: int) -> Point:
+    """The thresholds of what has been observed at so many positions."""
     groups: dict[str, list[histogram.Histogram]] = {}
     for name, tensor in observation.tensors.items():
         groups.setdefault(observation.leaders[name], []).append(tensor.histogram)
@@ -53,6 +57,7 @@ def measure(observation: Observation) -> Point:
         for leader, group in groups.items()
     }
     return Point(
+        positions=positions,
         samples=len(observation.samples),
         thresholds={name: found.threshold for name, found in solved.items()},
     )
@@ -68,7 +73,9 @@ def movements(before: Point, after: Point) -> dict[str, float]:
 
 
 def stable(points: Sequence[Point], tolerance: float) -> bool:
-    """True if from the last point but one to the last nothing moved by more."""
+    """True if nothing moved by more when the data last doubled."""
+    if len(points) > 1 and points[-1].positions < 2 * points[-2].positions:
+        points = points[:-1]
     if len(points) < 2:
         return False
     return max(movements(*points[-2:]).values(), default=0.0) <= tolerance
@@ -76,14 +83,16 @@ def stable(points: Sequence[Point], tolerance: float) -> bool:
 
 def to_json(point: Point) -> list[Any]:
     """As a JSON value."""
-    return [point.samples, point.thresholds]
+    return [point.positions, point.samples, point.thresholds]
 
 
 def from_json(value: Any) -> Point:
     """to_json() backwards."""
-    samples, found = value
+    positions, samples, found = value
     return Point(
-        samples=samples, thresholds={n: (r[0], r[1]) for n, r in found.items()}
+        positions=positions,
+        samples=samples,
+        thresholds={n: (r[0], r[1]) for n, r in found.items()},
     )
 
 
@@ -152,7 +161,7 @@ def as_text(value: Mapping[str, Any]) -> str:
             lines.append(f"{last}   {name}: {_largest(value, name)}")
     limit = f"{100 * value['tolerance']:g} %"
     state = "stable" if value["stable"] else "not stable"
-    lines.append(f"{state}: the limit is {limit} between the last two lines")
+    lines.append(f"{state}: the limit is {limit} while the samples double")
     return "\n".join(lines)
 
 
