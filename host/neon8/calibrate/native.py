@@ -36,8 +36,8 @@ class Statistics:
     """Of one tensor, filled in by Plan.observe().
 
     histogram_arrays: positive, negative, tally.  channel_arrays: count, minima, maxima,
-    total, squares, staged.  Either is empty if not taken.  struct: points to all of them, in
-    memory of `owner`.
+    total, squares, staged.  Either is empty if not taken.  struct: points to all of
+    them, in memory of `owner`.
     """
 
     wanted: Wanted
