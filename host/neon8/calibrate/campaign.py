@@ -135,7 +135,7 @@ class _Run:
         rounds = convergence.rounds(count) if measuring else [(0, count)]
         with closing(self._executor()) as executor:
             for number, (start, stop) in enumerate(rounds):
-                self._round(executor, start, stop)
+                self._round(executor, start, stop, last=stop == count)
                 if measuring:
                     self._measure(number, stop)
                 if tolerance is not None and convergence.stable(
@@ -167,7 +167,7 @@ class _Run:
         self._progress(min(self._ticks, total), total)
         return not self._interrupted.is_set()
 
-    def _round(self, executor: Executor, start: int, stop: int) -> None:
+    def _round(self, executor: Executor, start: int, stop: int, *, last: bool) -> None:
         """Observe these positions and take in all parts."""
         if isinstance(executor, Local):
             executor.submit(start, stop, self._done)
@@ -188,7 +188,8 @@ class _Run:
                 began = time.monotonic()
                 self._take(part)
                 missing -= part.stop - part.start
-                if began - saved >= self._pace.seconds or isinstance(executor, Local):
+                due = began - saved >= self._pace.seconds or isinstance(executor, Local)
+                if due and (missing or not last):  # else the output comes at once
                     self._save()
                     saved = time.monotonic()
                     self._pace.cost(2 * (saved - began))  # making it takes as long
