@@ -242,7 +242,7 @@ def random_multiplier(rng, weights):
 
 
 def grow_conv(net: Net) -> None:
-    """Convolution: dense or grouped; int8, with residual and slopes, or float output."""
+    """Convolution, dense or grouped: int8 with residual and slopes, or float."""
     source = pick(net)
     divisors = [g for g in range(1, source.shape[1] + 1) if source.shape[1] % g == 0]
     groups = int(net.rng.choice([1, 1, 1, net.rng.choice(divisors)]))

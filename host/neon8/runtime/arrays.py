@@ -16,13 +16,15 @@ Array = npt.NDArray[np.generic]
 class TensorInfo:
     """An input or output.  shape: as in the ONNX network; dtype: "float32" or "int8".
 
-    real = scale * (q - zero_point) for int8; 1 and 0 otherwise.
+    real = scale * (q - zero_point), lo <= q <= hi, for int8; the defaults otherwise.
     """
 
     shape: tuple[int, ...]
     dtype: str
-    scale: float
-    zero_point: int
+    scale: float = 1.0
+    zero_point: int = 0
+    lo: int = -128
+    hi: int = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

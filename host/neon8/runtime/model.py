@@ -106,7 +106,7 @@ class Model:
         handle = self._open_handle()
         while lib.lib.n8_model_step(handle, len(steps), info) == lib.lib.N8_OK:
             step = StepInfo(
-                name=text(info.name).decode(),
+                name=self._name(info.name),
                 operation=text(info.operation).decode(),
                 kernel=text(info.kernel).decode(),
                 macs=int(info.macs),
@@ -150,6 +150,13 @@ class Model:
         """Close the model."""
         self.close()
 
+    def _name(self, pointer: Any) -> str:
+        try:
+            text: str = self._library.ffi.string(pointer).decode()
+        except UnicodeDecodeError as error:
+            raise ModelError(f"{self.source}: a name in it is not UTF-8") from error
+        return text
+
     def _open_handle(self) -> Any:
         if self._handle is None:
             raise ModelError(f"{self.source}: the model has been closed")
@@ -162,7 +169,7 @@ class Model:
         while (
             lib.lib.n8_model_io(self._handle, which, len(found), info) == lib.lib.N8_OK
         ):
-            name = lib.ffi.string(info.name).decode()
+            name = self._name(info.name)
             if name in found:
                 raise ModelError(f"{self.source}: two inputs or outputs named {name!r}")
             found[name] = TensorInfo(
@@ -170,6 +177,8 @@ class Model:
                 dtype="int8" if info.type == lib.lib.N8_TYPE_S8 else "float32",
                 scale=float(info.scale),
                 zero_point=int(info.zero_point),
+                lo=int(info.lo),
+                hi=int(info.hi),
             )
         return found
 
