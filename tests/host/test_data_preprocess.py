@@ -164,3 +164,11 @@ def test_open_image(tmp_path):
         path.write_bytes(content)
         with pytest.raises(DataError, match=r"a\.png: cannot be read as an image"):
             open_image(path)
+
+
+def test_sixteen_bits_of_grey_are_scaled_and_not_clipped(tmp_path):
+    levels = np.arange(0, 65536, 4096, dtype=np.uint16).reshape(4, 4)
+    Image.fromarray(levels).save(tmp_path / "a.png")
+    grey = open_image(tmp_path / "a.png", gray=True)
+    assert np.array_equal(grey, levels >> 8)
+    assert np.array_equal(open_image(tmp_path / "a.png"), np.dstack([grey] * 3))
