@@ -123,7 +123,7 @@ def test_load_names_the_file(tmp_path):
 
 
 BAD_SCALES = ["0", "-0.0", "-1", "1e-31", "1e-400", "1e39", "1e999", "true", '"1"',
-              "null", "[1]", "1" + "0" * 400]  # fmt: skip
+              "null", "[1]", "1" + "0" * 400, "NaN", "Infinity"]  # fmt: skip
 
 
 @pytest.mark.parametrize("scale", BAD_SCALES)
@@ -149,9 +149,9 @@ BAD_TEXTS = {
     "list": ("[1, 2]", "expected an object"),
     "deep": ("[" * 100000, "is not a scale table"),
     "digits": ('{"format": ' + "9" * 9999 + "}", "is not a scale table"),
-    "nan": (TEXT.replace('"min": 0.0', '"min": NaN', 1), "NaN is not a number"),
-    "inf": (TEXT.replace('"max": 30.1', '"max": Infinity', 1), "Infinity"),
-    "-inf": (TEXT.replace('"max": 30.1', '"max": -Infinity', 1), "-Infinity"),
+    "nan": (TEXT.replace('"min": 0.0', '"min": NaN', 1), "'a': min: nan is no"),
+    "inf": (TEXT.replace('"max": 30.1', '"max": Infinity', 1), "'a': max: inf is no"),
+    "-inf": (TEXT.replace('"max": 30.1', '"max": -Infinity', 1), "max: -inf is no"),
     "twice": (
         TEXT.replace('"conv": {', '"conv": {}, "conv": {'),
         "'conv' occurs twice",

@@ -81,7 +81,7 @@ def _layer(layer: LayerScale) -> str:
 def load(path: str | PathLike[str]) -> ScaleTable:
     """The table in the file `path`.  TableError names file, place and cause."""
     try:
-        text = Path(path).read_bytes().decode()
+        text = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -100,11 +100,8 @@ def loads(text: str, *, source: str = "table") -> ScaleTable:
             raise TableError(f"{source}: key {double!r} occurs twice")
         return found
 
-    def refuse(word: str) -> None:
-        raise TableError(f"{source}: {word} is not a number that a table may hold")
-
     try:
-        data = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+        data = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         text = f"{source}:{error.lineno}: is not JSON: {error.msg}"
         raise TableError(text) from error
@@ -243,6 +240,8 @@ def _integer(where: str, value: Any, lo: int, hi: int) -> int:
 def _real(where: str, value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TableError(f"{where}: {value!r} is not a number")
+    if isinstance(value, float) and not np.isfinite(value):
+        raise TableError(f"{where}: {value!r} is no number that a table may hold")
     try:
         with np.errstate(over="ignore"):
             number = float(np.float32(value))
