@@ -121,6 +121,8 @@ def test_name_that_is_no_text(program, content):
             "type float64, expected",
         ),
         (lambda x: {k: v.astype("U9") for k, v in x.items()}, "type <U9, expected"),
+        (lambda x: {k: [[0.0], []] for k in x}, "is no array"),
+        (lambda x: next(iter(x.values())), "must be a dict"),
     ],
 )
 def test_wrong_inputs(model, inputs, change, message):

@@ -89,9 +89,10 @@ class Model:
         )
         if status == lib.lib.N8_E_UNSUPPORTED:
             wanted = isa or os.environ.get("N8_ISA")
+            remedy = "leave the choice to the library" if isa else "unset N8_ISA"
             raise SetupError(
                 f"{source}: instruction set {wanted!r} is not one of this build's or "
-                "not one of this processor's; unset N8_ISA"
+                f"not one of this processor's; {remedy}"
             )
         check(lib, status, source)
         handle = lib.ffi.gc(out[0], lib.lib.n8_model_close)
