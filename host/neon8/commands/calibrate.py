@@ -11,7 +11,9 @@ from neon8.progress import watcher
 
 def run(arguments: argparse.Namespace) -> str:
     """Choose the scales and write the table."""
-    check_output(arguments.output, arguments.model, arguments.data)
+    check_output(
+        arguments.output, arguments.model, arguments.data, arguments.preprocess
+    )
     with watcher("calibrate", quiet=arguments.quiet) as watch:
         table = calibrate_model(
             arguments.model,
