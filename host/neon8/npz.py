@@ -2,6 +2,7 @@
 """Arrays in .npz and .npy files, row by row, so that memory does not grow with them."""
 
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from neon8.files import unreadable
 Array = npt.NDArray[np.generic]
 UNREADABLE = (
     *(OSError, ValueError, EOFError, NotImplementedError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
 )
 
 

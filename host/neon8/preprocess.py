@@ -27,6 +27,8 @@ FloatArray = npt.NDArray[np.float32]
 RESIZES = ("none", "stretch", "short")
 COLORS = ("rgb", "bgr", "gray")
 FORMATS = ("JPEG", "PNG")
+MAX_PIXELS = 1 << 26
+"""Of an image after resizing: a typing error must not eat all memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +118,9 @@ class Preprocess:
         pixels = crop.reshape(*size, -1).astype(np.float64)
         if self.color == "bgr":
             pixels = pixels[:, :, ::-1]
-        values = (pixels * self.scale - np.array(self.mean)) / np.array(self.std)
-        return np.ascontiguousarray(values.transpose(2, 0, 1), dtype=np.float32)
+        with np.errstate(all="ignore"):  # what is not finite then is refused as such
+            values = (pixels * self.scale - np.array(self.mean)) / np.array(self.std)
+            return np.ascontiguousarray(values.transpose(2, 0, 1), dtype=np.float32)
 
     def _resized(self, image: Image.Image, size: tuple[int, int]) -> Image.Image:
         height, width = size
@@ -126,6 +129,8 @@ class Preprocess:
             width, height = (max(round(side * factor), 1) for side in image.size)
         if self.resize == "none" or image.size == (width, height):
             return image
+        if width * height > MAX_PIXELS:
+            raise DataError(f"resizing to {height} x {width} makes too many pixels")
         return image.resize((width, height), Image.Resampling.BILINEAR)
 
 

@@ -51,6 +51,16 @@ def test_an_array_of_python_objects(tiny, tmp_path, capsys):
     assert "holds Python objects" in refuse(capsys, "run", tiny.n8, "--input", path)
 
 
+def test_an_array_header_that_does_not_end(tiny, tmp_path, capsys):
+    path = saved(tmp_path, "x.npy", np.zeros((1, 3, 8, 8), np.float32))
+    path.write_bytes(path.read_bytes().replace(b"), }", b", } "))
+    for words in (
+        ("run", tiny.n8, "--input", path),
+        ("evaluate", tiny.n8, "--data", path),
+    ):
+        assert "cannot be read as an .npy file" in refuse(capsys, *words)
+
+
 def test_doubles_beyond_float32(tiny, tmp_path, capsys):
     path = saved(tmp_path, "x.npy", np.full((1, 3, 8, 8), 1e300))
     with warnings.catch_warnings():
