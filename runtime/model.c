@@ -106,9 +106,9 @@ static enum n8_status read_links(const struct n8_file *file, struct n8_model *mo
     return N8_OK;
 }
 
-static enum n8_status read_parts(const struct n8_file *file, struct n8_model *model,
-                                 char *strings) {
+static enum n8_status read_parts(struct n8_file *file, struct n8_model *model, char *strings) {
     const struct n8_file_header *h = &file->header;
+    file->taken = 0;
     memcpy(strings, file->bytes + h->strings, h->strings_size);
     for (size_t i = 0; i < h->tensor_count; i++) {
         const enum n8_status status = read_tensor(file, i, strings, &model->tensors[i]);
@@ -166,7 +166,7 @@ static void point_into(struct n8_model *model, const struct layout *l,
 }
 
 // Reads into a model without room for weights, to learn how much room they need.
-static enum n8_status measure(const struct n8_file *file, struct layout *layout,
+static enum n8_status measure(struct n8_file *file, struct layout *layout,
                               const struct n8_kernels *kernels) {
     struct n8_model *model = n8_allocate(layout->size);
     if (model == NULL) {
