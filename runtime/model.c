@@ -66,8 +66,8 @@ static enum n8_status read_tensor(const struct n8_file *file, size_t index, cons
     memcpy(t->dims, row.dims, sizeof t->dims);
     t->scale = t->type == N8_TYPE_S8 ? row.scale : 1.0f;
     t->zero_point = t->type == N8_TYPE_S8 ? row.zero_point : 0;
-    t->lo = row.lo;
-    t->hi = row.hi;
+    t->lo = t->type == N8_TYPE_S8 ? row.lo : -128;
+    t->hi = t->type == N8_TYPE_S8 ? row.hi : 127;
     t->input = -1;
     t->pixels = n8_mul(n8_mul((size_t)row.dims[0], (size_t)row.dims[2]), (size_t)row.dims[3]);
     t->pixel_stride = t->type == N8_TYPE_S8 ? n8_round_up((size_t)row.dims[1], 8)
@@ -106,9 +106,9 @@ static enum n8_status read_links(const struct n8_file *file, struct n8_model *mo
     return N8_OK;
 }
 
-static enum n8_status read_parts(const struct n8_file *file, struct n8_model *model,
-                                 char *strings) {
+static enum n8_status read_parts(struct n8_file *file, struct n8_model *model, char *strings) {
     const struct n8_file_header *h = &file->header;
+    file->taken = 0;
     memcpy(strings, file->bytes + h->strings, h->strings_size);
     for (size_t i = 0; i < h->tensor_count; i++) {
         const enum n8_status status = read_tensor(file, i, strings, &model->tensors[i]);
@@ -166,7 +166,7 @@ static void point_into(struct n8_model *model, const struct layout *l,
 }
 
 // Reads into a model without room for weights, to learn how much room they need.
-static enum n8_status measure(const struct n8_file *file, struct layout *layout,
+static enum n8_status measure(struct n8_file *file, struct layout *layout,
                               const struct n8_kernels *kernels) {
     struct n8_model *model = n8_allocate(layout->size);
     if (model == NULL) {
@@ -249,6 +249,8 @@ enum n8_status n8_model_io(const struct n8_model *model, enum n8_io which, size_
         .rank = t->rank,
         .scale = t->scale,
         .zero_point = t->zero_point,
+        .lo = t->lo,
+        .hi = t->hi,
         .size = n8_tensor_io_size(t),
     };
     memcpy(out->dims, t->dims, sizeof out->dims);

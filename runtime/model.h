@@ -60,6 +60,7 @@ struct n8_model {
 struct n8_file {
     const uint8_t *bytes;
     struct n8_file_header header;
+    uint64_t taken; // bytes of the arrays that were read; see n8_read_array
 };
 
 // Bytes of the tensor in a buffer of the caller: N C H W, no padding.
@@ -71,13 +72,15 @@ enum n8_status n8_read_header(const void *bytes, size_t size, struct n8_file *ou
 void n8_read_tensor(const struct n8_file *file, size_t index, struct n8_file_tensor *out);
 void n8_read_op(const struct n8_file *file, size_t index, struct n8_file_op *out);
 // reader.c: the array of `count` entries of `entry` bytes at `offset` of the file, or NULL if
-// it does not lie in the data section or is misaligned.
-const void *n8_read_array(const struct n8_file *file, uint64_t offset, size_t count, size_t entry);
+// it does not lie in the data section or is misaligned. NULL, too, once all arrays together
+// are larger than the section: they overlap then, and packed copies of one array would let
+// a small file ask for any amount of memory.
+const void *n8_read_array(struct n8_file *file, uint64_t offset, size_t count, size_t entry);
 // reader.c: the name at `offset`, or NULL.
 const char *n8_read_name(const struct n8_file *file, uint32_t offset);
 
 // reader_steps.c: checks one row against the tensors and plans it; packs nothing.
-enum n8_status n8_read_step(const struct n8_file *file, const struct n8_file_op *op,
+enum n8_status n8_read_step(struct n8_file *file, const struct n8_file_op *op,
                             const struct n8_model *model, struct n8_step *step);
 
 // plan.c: lifetimes and arena offsets; N8_E_FORMAT: a tensor is used before it is made, made

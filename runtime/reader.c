@@ -62,16 +62,18 @@ void n8_read_op(const struct n8_file *file, size_t index, struct n8_file_op *out
     memcpy(out, file->bytes + file->header.ops + index * sizeof *out, sizeof *out);
 }
 
-const void *n8_read_array(const struct n8_file *file, uint64_t offset, size_t count, size_t entry) {
+const void *n8_read_array(struct n8_file *file, uint64_t offset, size_t count, size_t entry) {
     const struct n8_file_header *h = &file->header;
     const size_t size = n8_mul(count, entry);
     if (offset % N8_FORMAT_ALIGN_DATA != 0 || offset < h->data) {
         return NULL;
     }
     const uint64_t inside = offset - h->data;
-    if (inside > h->data_size || size > h->data_size - inside) {
+    if (inside > h->data_size || size > h->data_size - inside ||
+        size > h->data_size - file->taken) {
         return NULL;
     }
+    file->taken += size;
     return file->bytes + offset;
 }
 

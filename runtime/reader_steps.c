@@ -35,18 +35,37 @@ static bool pointwise_ok(const struct n8_step *step, const struct n8_tensor *out
            n8_multiplier_ok(step->residual_scale) && fabsf(step->slope) <= 0x1p30f;
 }
 
-// True if every window along one axis has a tap inside the input.
+// True if every window along one axis has a tap inside the input. A file may ask this of
+// thousands of axes of a million windows each, so the windows are not looked at one by one.
 static bool windows_ok(const struct n8_step *step, int axis, int32_t in, int32_t out) {
     const int64_t stride = step->stride[axis];
     const int64_t dilation = step->dilation[axis];
-    for (int64_t o = 0; o < out; o++) {
-        const int64_t start = o * stride - step->pad[axis];
-        const int64_t skipped = start < 0 ? (-start + dilation - 1) / dilation : 0;
-        if (skipped >= step->kernel[axis] || start + skipped * dilation >= in) {
+    const int64_t pad = step->pad[axis];
+    if ((pad + dilation - 1) / dilation >= step->kernel[axis] || (out - 1) * stride - pad >= in) {
+        return false; // the first window ends before the input, or the last starts behind it
+    }
+    // Windows that start in the padding: of those that share their first tap inside, the last
+    // has it deepest. Their depths repeat after `dilation` windows.
+    const int64_t starts = (pad + stride - 1) / stride;
+    const int64_t count = starts < out ? starts : out;
+    for (int64_t o = 0; o < count && o < dilation; o++) {
+        const int64_t tap = (pad - o * stride + dilation - 1) / dilation;
+        const int64_t last = (pad - (tap - 1) * dilation - 1) / stride;
+        o = last < count ? last : count - 1;
+        if (o * stride - pad + tap * dilation >= in) {
             return false;
         }
     }
     return true;
+}
+
+// Average pool: M of (9) for a window of one tap and for one of all, as of a convolution.
+static bool average_ok(const struct n8_step *step, const struct n8_tensor *in,
+                       const struct n8_tensor *out) {
+    const double ratio = (double)in->scale / (double)out->scale;
+    const float most = (float)ratio;
+    const float least = (float)(ratio / ((double)step->kernel[0] * step->kernel[1]));
+    return least > 0.0f && n8_multiplier_ok(least) && n8_multiplier_ok(most);
 }
 
 static bool pool_ok(const struct n8_step *step, const struct n8_tensor *in,
@@ -63,7 +82,7 @@ static bool pool_ok(const struct n8_step *step, const struct n8_tensor *in,
     }
     return (int64_t)step->kernel[0] * step->kernel[1] <= MAX_TAPS && in->dims[0] == out->dims[0] &&
            in->dims[1] == out->dims[1] && clamp_ok(step, out) &&
-           (step->kind == N8_OP_AVERAGE_POOL || same_scale(in, out));
+           (step->kind == N8_OP_AVERAGE_POOL ? average_ok(step, in, out) : same_scale(in, out));
 }
 
 static bool concat_ok(const struct n8_model *model, const struct n8_step *step,
@@ -88,7 +107,7 @@ static bool concat_ok(const struct n8_model *model, const struct n8_step *step,
 }
 
 // Where the arrays lie; all have one entry for each output channel.
-static bool conv_arrays(const struct n8_file *file, const struct n8_file_op *op,
+static bool conv_arrays(struct n8_file *file, const struct n8_file_op *op,
                         const struct n8_conv2d_shape *s, struct n8_conv2d_epilogue *e,
                         const int8_t **weights) {
     if (s->out_channels < 1 || s->in_channels < 1 || s->kernel_height < 1 || s->kernel_width < 1 ||
@@ -115,7 +134,7 @@ static bool conv_arrays(const struct n8_file *file, const struct n8_file_op *op,
            (op->bias_f32 == 0) == (e->bias_f32 == NULL) && (op->slopes == 0) == (e->slope == NULL);
 }
 
-static enum n8_status read_conv(const struct n8_file *file, const struct n8_file_op *op,
+static enum n8_status read_conv(struct n8_file *file, const struct n8_file_op *op,
                                 const struct n8_model *model, struct n8_step *step) {
     const struct n8_tensor *in = &model->tensors[step->inputs[0]];
     const struct n8_tensor *out = &model->tensors[step->output];
@@ -222,7 +241,7 @@ static bool simple_ok(const struct n8_model *model, struct n8_step *step) {
     }
 }
 
-enum n8_status n8_read_step(const struct n8_file *file, const struct n8_file_op *op,
+enum n8_status n8_read_step(struct n8_file *file, const struct n8_file_op *op,
                             const struct n8_model *model, struct n8_step *step) {
     step->kind = (enum n8_op)op->kind;
     step->output = op->output;

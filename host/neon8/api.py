@@ -7,6 +7,7 @@ from pathlib import Path
 from neon8.calibrate.calibrate import calibrate
 from neon8.compile import compile_model as compile_graph
 from neon8.data import Sample
+from neon8.errors import CompileError
 from neon8.files import write_atomic
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
@@ -91,7 +92,12 @@ def compile_model(
     """
     graph = model if isinstance(model, Graph) else load_graph(model)
     scales = table if isinstance(table, ScaleTable) else load_table(table)
-    return compile_graph(graph, scales, io=io)
+    try:
+        return compile_graph(graph, scales, io=io)
+    except CompileError as error:
+        where = graph.name if model is graph else str(model)
+        where += "" if table is scales else f" with {table}"
+        raise CompileError(f"{where}: {error}") from error
 
 
 def save_model(model: bytes, path: str | Path) -> None:

@@ -8,6 +8,7 @@ arrays are images, H W C; anything else is float as the network takes it.
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -28,6 +29,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 IMAGES = (".jpg", ".jpeg", ".png")
 LABELS = "labels.txt"
+_CLASS = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,17 +125,18 @@ def as_samples(data: Iterable[Any], inputs: Shapes | Graph) -> Iterator[Sample]:
     sample by its number.
     """
     shapes = input_shapes(inputs)
-    if isinstance(data, str | bytes | Mapping):
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise DataError("data: expected an iterable of arrays or of dicts")
     for number, item in enumerate(data):
         if isinstance(item, Sample):
             yield item
             continue
         name = f"sample {number}"
-        if isinstance(item, Mapping):
-            raw = {key: np.asarray(value) for key, value in item.items()}
-        else:
-            raw = {_single(name, shapes): np.asarray(item)}
+        arrays = item if isinstance(item, Mapping) else {_single(name, shapes): item}
+        try:
+            raw = {key: np.asarray(value) for key, value in arrays.items()}
+        except ValueError as error:  # lists of different lengths
+            raise DataError(f"{name}: is no array") from error
         yield _sample(name, raw, shapes, preprocess=None, label=None)
 
 
@@ -300,7 +303,7 @@ def _list_folder(path: Path) -> list[tuple[Path, int | None]]:
             raise DataError(f"{path}: holds no {', '.join(known)} file")
         return entries
     try:
-        lines = listing.read_bytes().decode().splitlines()
+        lines = listing.read_bytes().decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{listing}: cannot be read as text") from error
     entries = []
@@ -308,7 +311,7 @@ def _list_folder(path: Path) -> list[tuple[Path, int | None]]:
         if not line.strip():
             continue
         name, *label = line.strip().rsplit(maxsplit=1)
-        if not label or not label[0].isascii() or not label[0].isdigit():
+        if not label or not _CLASS.fullmatch(label[0]):
             raise DataError(f"{listing}:{number}: expected a file name and its class")
         places = (path / name, path / "images" / name)
         file = next((place for place in places if place.is_file()), places[0])

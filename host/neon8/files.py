@@ -7,7 +7,14 @@ import tempfile
 from os import PathLike
 from pathlib import Path
 
-from neon8.errors import SetupError
+from neon8.errors import DataError, SetupError
+
+
+def unreadable(path: str | PathLike[str], what: str, error: Exception) -> DataError:
+    """The error that says why the file is no `what`, "an .npy file" for example."""
+    if isinstance(error, OSError) and error.strerror:
+        return DataError(f"{path}: cannot be read: {error.strerror}")
+    return DataError(f"{path}: cannot be read as {what}, or is truncated")
 
 
 def write_atomic(path: str | PathLike[str], data: bytes) -> None:

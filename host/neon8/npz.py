@@ -2,6 +2,7 @@
 """Arrays in .npz and .npy files, row by row, so that memory does not grow with them."""
 
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import DataError
+from neon8.files import unreadable
 
 Array = npt.NDArray[np.generic]
 UNREADABLE = (
     *(OSError, ValueError, EOFError, NotImplementedError),
-    *(zipfile.BadZipFile, zlib.error),
+    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
 )
 
 
@@ -41,8 +43,10 @@ def open_npy(path: Path) -> Array:
     try:
         array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:
-        text = "cannot be read as an .npy file, or is truncated"
-        raise DataError(f"{path}: {text}") from error
+        if "Python objects" in str(error):
+            text = "holds Python objects; save an array of numbers"
+            raise DataError(f"{path}: {text}") from error
+        raise unreadable(path, "an .npy file", error) from error
     if not isinstance(array, np.memmap):
         raise DataError(f"{path}: is not an .npy file")
     return array
@@ -59,8 +63,7 @@ def open_npz(path: Path) -> dict[str, Rows]:
                     rows[name] = _header(path, info, file)
             return rows
     except UNREADABLE as error:
-        text = "cannot be read as an .npz file, or is truncated"
-        raise DataError(f"{path}: {text}") from error
+        raise unreadable(path, "an .npz file", error) from error
 
 
 def _header(path: Path, info: zipfile.ZipInfo, file: IO[bytes]) -> Rows:

@@ -3,6 +3,7 @@
 
 import math
 import sys
+import warnings
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from neon8.errors import DataError
+from neon8.files import unreadable
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,6 +26,9 @@ FloatArray = npt.NDArray[np.float32]
 
 RESIZES = ("none", "stretch", "short")
 COLORS = ("rgb", "bgr", "gray")
+FORMATS = ("JPEG", "PNG")
+MAX_PIXELS = 1 << 26
+"""Of an image after resizing: a typing error must not eat all memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +75,7 @@ class Preprocess:
     def load(cls, path: str | PathLike[str]) -> "Preprocess":
         """The settings in the TOML file `path`.  DataError: file, key and cause."""
         try:
-            data = tomllib.loads(Path(path).read_bytes().decode())
+            data = tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from error
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -113,8 +118,9 @@ class Preprocess:
         pixels = crop.reshape(*size, -1).astype(np.float64)
         if self.color == "bgr":
             pixels = pixels[:, :, ::-1]
-        values = (pixels * self.scale - np.array(self.mean)) / np.array(self.std)
-        return np.ascontiguousarray(values.transpose(2, 0, 1), dtype=np.float32)
+        with np.errstate(all="ignore"):  # what is not finite then is refused as such
+            values = (pixels * self.scale - np.array(self.mean)) / np.array(self.std)
+            return np.ascontiguousarray(values.transpose(2, 0, 1), dtype=np.float32)
 
     def _resized(self, image: Image.Image, size: tuple[int, int]) -> Image.Image:
         height, width = size
@@ -123,6 +129,8 @@ class Preprocess:
             width, height = (max(round(side * factor), 1) for side in image.size)
         if self.resize == "none" or image.size == (width, height):
             return image
+        if width * height > MAX_PIXELS:
+            raise DataError(f"resizing to {height} x {width} makes too many pixels")
         return image.resize((width, height), Image.Resampling.BILINEAR)
 
 
@@ -146,8 +154,18 @@ def open_image(path: Path, *, gray: bool = False) -> Array:
     DataError names the file.
     """
     try:
-        with Image.open(path) as image:
-            return np.asarray(image.convert("L" if gray else "RGB"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _pixels(path, "L" if gray else "RGB")
+    except Image.DecompressionBombError as error:
+        raise DataError(f"{path}: has too many pixels for an image") from error
     except Exception as error:  # every decoder of Pillow has its own
-        text = "cannot be read as an image (JPEG or PNG), or is truncated"
-        raise DataError(f"{path}: {text}") from error
+        raise unreadable(path, "an image (JPEG or PNG)", error) from error
+
+
+def _pixels(path: Path, mode: str) -> Array:
+    with Image.open(path, formats=FORMATS) as image:
+        if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip
+            scaled = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+            return np.asarray(scaled.convert(mode))
+        return np.asarray(image.convert(mode))

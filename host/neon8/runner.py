@@ -14,7 +14,7 @@ from neon8.compile.program import Tensor
 from neon8.errors import DataError, ModelError
 from neon8.inspection import model_file
 from neon8.quantize.oracle import centred, quantize
-from neon8.runtime import Model
+from neon8.runtime import Model, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 
 Array = npt.NDArray[np.generic]
@@ -26,13 +26,23 @@ TARGETS = ("native", "aarch64")
 class Runner:
     """A network that is open.
 
-    shapes: of the inputs, as in ONNX; dtypes: "int8" or "float32"; run: name -> array
-    of that shape and type, inputs and outputs; outputs in the order of the network.
+    run: name -> array as `inputs` says to name -> array, in the order of the network.
+    outputs: of an .n8 file that is run as it is; else empty.
     """
 
-    shapes: dict[str, tuple[int, ...]]
-    dtypes: dict[str, str]
+    inputs: dict[str, TensorInfo]
+    outputs: dict[str, TensorInfo]
     run: Callable[[Arrays], Arrays]
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the inputs, as in ONNX."""
+        return {name: info.shape for name, info in self.inputs.items()}
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Of the inputs: "int8" or "float32"."""
+        return {name: info.dtype for name, info in self.inputs.items()}
 
 
 def is_model_file(path: Path) -> bool:
@@ -62,11 +72,7 @@ def open_int8(
 
 
 def _runner(model: Model | EmulatedModel, run: Callable[[Arrays], Arrays]) -> Runner:
-    return Runner(
-        {name: tuple(info.shape) for name, info in model.inputs.items()},
-        {name: info.dtype for name, info in model.inputs.items()},
-        run,
-    )
+    return Runner(model.inputs, model.outputs, run)
 
 
 @contextmanager
@@ -81,43 +87,54 @@ def open_real(
         if target != "native":
             raise ModelError(f"{path}: only an .n8 file runs on {target}; compile it")
         reference = Reference(path)
-        shapes = {name: tuple(dims) for name, dims in reference.input_shapes.items()}
-        yield Runner(shapes, dict.fromkeys(shapes, "float32"), reference.run)
+        inputs = {
+            name: TensorInfo(shape=tuple(dims), dtype="float32")
+            for name, dims in reference.input_shapes.items()
+        }
+        yield Runner(inputs, {}, reference.run)
         return
     with open_int8(path, target=target, cpu=cpu, isa=isa) as runner:
-        contents = model_file.load(path)
-        inputs = {tensor.name: _quantized(tensor) for tensor in contents.inputs}
-        outputs = {tensor.name: _quantized(tensor) for tensor in contents.outputs}
 
         def run(real: Arrays) -> Arrays:
             results = runner.run(
-                {name: _to_model(array, inputs[name]) for name, array in real.items()}
+                {
+                    name: _to_model(array, runner.inputs[name])
+                    for name, array in real.items()
+                }
             )
             return {
-                name: _from_model(array, outputs[name])
+                name: _from_model(array, runner.outputs[name])
                 for name, array in results.items()
             }
 
-        yield Runner(runner.shapes, dict.fromkeys(runner.shapes, "float32"), run)
+        inputs = {
+            name: TensorInfo(shape=info.shape, dtype="float32")
+            for name, info in runner.inputs.items()
+        }
+        yield Runner(inputs, {}, run)
 
 
-def _quantized(tensor: model_file.FileTensor) -> Tensor:
+def _tensor(info: TensorInfo) -> Tensor:
+    """As the oracle takes it; the name and the shape are not looked at."""
     return Tensor(
-        name=tensor.name,
+        name="",
         shape=(1, 1, 1, 1),
-        rank=len(tensor.shape),
-        dtype=tensor.dtype,
-        scale=np.float32(tensor.scale),
-        zero_point=tensor.zero_point,
-        lo=tensor.lo,
-        hi=tensor.hi,
+        rank=1,
+        dtype=info.dtype,
+        scale=np.float32(info.scale),
+        zero_point=info.zero_point,
+        lo=info.lo,
+        hi=info.hi,
     )
 
 
-def _to_model(array: Array, tensor: Tensor) -> Array:
+def _to_model(array: Array, info: TensorInfo) -> Array:
     real = array.astype(np.float32)
-    return quantize(real, tensor) if tensor.dtype == "int8" else real
+    return quantize(real, _tensor(info)) if info.dtype == "int8" else real
 
 
-def _from_model(array: Array, tensor: Tensor) -> Array:
-    return centred(array, tensor) * tensor.scale if tensor.dtype == "int8" else array
+def _from_model(array: Array, info: TensorInfo) -> Array:
+    if info.dtype != "int8":
+        return array
+    real: Array = centred(array, _tensor(info)) * np.float32(info.scale)
+    return real

@@ -35,5 +35,7 @@ def gather(
         raise DataError(
             "preprocessing is for files; arrays come as the network takes them"
         )
+    if skip < 0 or (limit is not None and limit < 1):
+        raise DataError("data: limit must be positive and skip not negative")
     stop = None if limit is None else skip + limit
     return islice(iter(as_samples(data, inputs)), skip, stop)

@@ -119,6 +119,13 @@ void cases_igemm(struct context *context) {
         struct test_case test = igemm_case(context, size);
         check_case(context, &test);
     }
+    // Depths and taps beyond what a kernel may take in one piece.
+    static const struct igemm_size long_sums[] = {
+        {5, 6, 2, 272}, {3, 5, 1, 528}, {5, 6, 25, 32}, {6, 3, 300, 16}};
+    for (size_t i = 0; i < ROUNDS * (sizeof long_sums / sizeof long_sums[0]); i++) {
+        struct test_case test = igemm_case(context, long_sums[i / ROUNDS]);
+        check_case(context, &test);
+    }
     const struct igemm_size large = {37, 42, 9, 80};
     struct test_case test = igemm_case(context, large);
     check_case(context, &test);

@@ -80,7 +80,7 @@ void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_
     const int32_t limit = (int32_t)(INT32_MAX - reach);
     for (size_t i = 0; i < count; i++) {
         if (pattern == DATA_TIES)
-            bias[i] = rng_range(rng, -400, 400);
+            bias[i] = rng_below(rng, 2) ? rng_range(rng, -400, 400) : rng_range(rng, -40, 40);
         else if (rng_below(rng, 4) == 0)
             bias[i] = rng_below(rng, 2) ? limit : -limit;
         else
@@ -88,12 +88,14 @@ void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_
     }
 }
 
+// A sixth is rounded up, and so a product that rounds to x.5 is more than that before: a fused
+// multiply-add, which skips that rounding (6), misses the tie.
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count) {
-    static const float ties[] = {0.5f, 0.25f, 1.5f, 1.0f};
+    static const float ties[] = {0.5f, 0.25f, 1.5f, 1.0f, 1.0f / 6.0f, 1.0f / 6.0f};
     static const float extremes[] = {1e-30f, 3e38f, 1.0f, 1e30f, 1e-12f};
     for (size_t i = 0; i < count; i++) {
         if (pattern == DATA_TIES)
-            out[i] = ties[rng_below(rng, 4)];
+            out[i] = ties[rng_below(rng, sizeof ties / sizeof ties[0])];
         else if (rng_below(rng, 16) == 0)
             out[i] = extremes[rng_below(rng, 5)];
         else

@@ -58,6 +58,7 @@ def test_describes_inputs_and_outputs(program, model):
             assert info.dtype == tensor.dtype
             assert info.scale == tensor.scale
             assert info.zero_point == tensor.zero_point
+            assert (info.lo, info.hi) == (tensor.lo, tensor.hi)
 
 
 def test_describes_steps(program, model):
@@ -102,6 +103,13 @@ def test_damaged_content(content, damage, message):
         Model.from_bytes(damage(content), source="net.n8")
 
 
+def test_name_that_is_no_text(program, content):
+    name = program.inputs[0].encode() + b"\0"
+    damaged = with_checksum(content.replace(name, b"\xff" * (len(name) - 1) + b"\0"))
+    with pytest.raises(ModelError, match=r"^net\.n8: a name in it is not UTF-8$"):
+        Model.from_bytes(damaged, source="net.n8")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -113,6 +121,8 @@ def test_damaged_content(content, damage, message):
             "type float64, expected",
         ),
         (lambda x: {k: v.astype("U9") for k, v in x.items()}, "type <U9, expected"),
+        (lambda x: {k: [[0.0], []] for k in x}, "is no array"),
+        (lambda x: next(iter(x.values())), "must be a dict"),
     ],
 )
 def test_wrong_inputs(model, inputs, change, message):

@@ -100,6 +100,11 @@ def beyond_baseline(path: Path) -> list[str]:
     return words + [line for line in done.stderr.splitlines() if "Error" in line]
 
 
+def platform_register(path: Path) -> list[str]:
+    """Uses of x18: Android keeps a pointer there, so assembly stays away from it."""
+    return [line for line in instructions(path) if re.search(r"\b[wx]18\b", line)]
+
+
 @pytest.fixture(scope="session")
 def objects(build, tmp_path_factory) -> list[Path]:
     folder = tmp_path_factory.mktemp("objects")
@@ -122,6 +127,8 @@ def test_kernel(row, objects):
     assert wrong_kernel(path, row.symbol) == []
     if row.isa in BASELINE:
         assert beyond_baseline(path) == []
+    if row.isa != "c":
+        assert platform_register(path) == []
 
 
 def test_kernels_were_read():
@@ -183,3 +190,11 @@ def test_audit_sees_what_a_plain_armv8_lacks(instruction, cross):
     source = f"{instruction}\nret\n"
     bad = cross(source, "-c", "-march=armv8.6-a+sve+fp16", language="assembler")
     assert len(beyond_baseline(bad)) == 1
+
+
+@pytest.mark.parametrize("instruction", ["mov x18, #0", "ldr w0, [x18, #4]"])
+def test_audit_sees_the_platform_register(instruction, cross):
+    good = cross("mov x8, #18\nret\n", "-c", language="assembler")
+    assert platform_register(good) == []
+    bad = cross(f"{instruction}\nret\n", "-c", language="assembler")
+    assert len(platform_register(bad)) == 1

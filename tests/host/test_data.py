@@ -256,7 +256,11 @@ def test_bad_folders(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "data", ["file.npz", {"image": FLOATS}, [{"other": FLOATS[0]}], [FLOATS[0, 0]]]
+    "data",
+    [
+        *("file.npz", {"image": FLOATS}, [{"other": FLOATS[0]}], [FLOATS[0, 0]]),
+        *(None, 5, [[[1.0, 2.0], [3.0]]], [{"image": [[1.0], []]}]),
+    ],
 )
 def test_bad_iterables(data):
     with pytest.raises(DataError):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preprocessing: the TOML file and what it does to an image."""
 
+import warnings
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -164,3 +166,31 @@ def test_open_image(tmp_path):
         path.write_bytes(content)
         with pytest.raises(DataError, match=r"a\.png: cannot be read as an image"):
             open_image(path)
+
+
+def test_sixteen_bits_of_grey_are_scaled_and_not_clipped(tmp_path):
+    levels = np.arange(0, 65536, 4096, dtype=np.uint16).reshape(4, 4)
+    Image.fromarray(levels).save(tmp_path / "a.png")
+    grey = open_image(tmp_path / "a.png", gray=True)
+    assert np.array_equal(grey, levels >> 8)
+    assert np.array_equal(open_image(tmp_path / "a.png"), np.dstack([grey] * 3))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Preprocess(resize="stretch", size=(100_000, 100_000)),
+        Preprocess(resize="short", short=1_000_000, size=(8, 8)),
+    ],
+)
+def test_an_image_beyond_all_memory_is_not_made(settings):
+    with pytest.raises(DataError, match="too many pixels"):
+        settings.apply(IMAGE, (8, 8))
+
+
+@pytest.mark.parametrize("settings", [{"scale": 1e308}, {"std": (1e-310,)}])
+def test_overflow_is_infinite_and_silent(settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = Preprocess(**settings).apply(IMAGE, IMAGE.shape[:2])
+    assert np.isinf(values).any()

@@ -144,6 +144,17 @@ def test_missing_pieces(monkeypatch, path, variable, value, message):
         EmulatedModel(path)
 
 
+def test_packages_of_the_user_are_not_for_the_guest(
+    monkeypatch, path, program, inputs, tmp_path
+):
+    fake = tmp_path / "lib/python3.11/site-packages/numpy"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text("raise ImportError('built for the PC')\n")
+    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
+    with EmulatedModel(path) as model:
+        assert not differing_bytes(model.run(inputs), oracle.run(program, inputs))
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names this processor")
 def test_native_library_in_the_emulated_python(monkeypatch, path):
     """dlopen alone would only say that there is no such file."""

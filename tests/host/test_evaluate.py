@@ -131,6 +131,12 @@ def test_data_may_be_any_iterable(tiny, form):
     assert got == path
 
 
+@pytest.mark.parametrize("part", [{"skip": -1}, {"limit": -1}, {"limit": 0}])
+def test_part_of_an_iterable_that_cannot_be_meant(tiny, part):
+    with pytest.raises(DataError, match="limit must be positive"):
+        neon8.evaluate_model(tiny.n8, np.load(tiny.data)["x"], **part)
+
+
 def test_labels_outside_the_output_are_refused(tiny, tmp_path):
     np.savez(tmp_path / "x.npz", x=np.zeros((1, 3, 8, 8), np.float32), y=[6])
     with pytest.raises(DataError, match="label 6"):

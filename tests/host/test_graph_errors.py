@@ -100,6 +100,7 @@ NETWORKS = {
     "pool indices": ([node("MaxPool", "x", "a i", kernel_shape=[2, 2]),
                       node("Cast", "i", "y", to=1)], {"x": IMAGE}, "only the first"),
     "symbolic height": ([node("Relu", "x", "y")], {"x": (1, 3, "h", 6)}, "'h'"),
+    "batch 0": ([node("Relu", "x", "y")], {"x": (0, 3, 6, 6)}, "batch 0"),
     "batch 8": ([node("Relu", "x", "y")], {"x": (8, 3, 6, 6)}, "batch 8"),
     "rank 5": ([node("Relu", "x", "y")], {"x": (1, 1, 1, 1, 1)}, "5 dimensions"),
     "rank 0": ([node("Relu", "x", "y")], {"x": ()}, "0 dimensions"),

@@ -123,7 +123,7 @@ def test_load_names_the_file(tmp_path):
 
 
 BAD_SCALES = ["0", "-0.0", "-1", "1e-31", "1e-400", "1e39", "1e999", "true", '"1"',
-              "null", "[1]", "1" + "0" * 400]  # fmt: skip
+              "null", "[1]", "1" + "0" * 400, "NaN", "Infinity"]  # fmt: skip
 
 
 @pytest.mark.parametrize("scale", BAD_SCALES)

@@ -7,12 +7,14 @@ from neon8.api import save_table
 from neon8.calibrate import overrides
 from neon8.calibrate.calibrate import solve
 from neon8.commands import observing
+from neon8.commands.common import check_output
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Observe the samples, choose the scales and write the table."""
     observing.check(arguments)
     path = arguments.override
+    check_output(arguments.output, path)
     own = None if path is None else overrides.load(path)  # before all the work
     outcome, _ = observing.observe(arguments, shard=None, output=None)
     table = solve(

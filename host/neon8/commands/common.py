@@ -8,16 +8,17 @@ from neon8.errors import DataError, SetupError
 from neon8.preprocess import Preprocess
 
 
-def check_output(output: Path, *inputs: Path) -> None:
+def check_output(output: Path, *inputs: Path | None) -> None:
     """SetupError, before any work is done, for an output that cannot be meant.
 
-    A folder that is missing, a folder in the file's place, or one of the inputs.
+    A folder that is missing, a folder in the file's place, or one of the inputs, which
+    are None where the user gave none.
     """
     if not output.parent.is_dir():
         raise SetupError(f"{output}: no folder {str(output.parent)!r}; create it first")
     if output.is_dir():
         raise SetupError(f"{output}: is a folder; name a file in it")
-    for path in inputs:
+    for path in filter(None, inputs):
         known = output.exists() and path.exists()
         if known and output.samefile(path):
             raise SetupError(f"{output}: is an input; name another file to write")

@@ -18,7 +18,7 @@ from neon8.table.scale_table import ScaleTable
 
 def check(arguments: argparse.Namespace) -> None:
     """What can be wrong before any work is done.  SetupError, DataError."""
-    inputs = [arguments.model, arguments.data]
+    inputs = [arguments.model, arguments.data, arguments.preprocess]
     check_output(arguments.output, *inputs)
     if arguments.report is not None:
         check_output(arguments.report, *inputs)

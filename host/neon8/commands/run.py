@@ -3,6 +3,7 @@
 
 import argparse
 import io
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,7 +64,12 @@ def as_bytes(path: Path, outputs: Arrays) -> bytes:
     """
     buffer = io.BytesIO()
     if path.suffix == ".npz":
-        np.savez(buffer, allow_pickle=False, **outputs)
+        # Not np.savez: its own arguments are names that an output may have.
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, array in outputs.items():
+                member = zipfile.ZipInfo(f"{name}.npy")
+                with archive.open(member, "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
     elif len(outputs) == 1:
         np.save(buffer, next(iter(outputs.values())), allow_pickle=False)
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from neon8.errors import DataError
+from neon8.files import unreadable
 from neon8.npz import UNREADABLE, open_npy
 from neon8.runner import Array, Arrays
 
@@ -21,7 +22,7 @@ def load_arrays(path: Path, inputs: list[str]) -> Arrays:
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
         except (*UNREADABLE, zlib.error) as error:
-            raise DataError(f"{path}: cannot be read as an .npz file") from error
+            raise unreadable(path, "an .npz file", error) from error
     else:
         arrays = {inputs[0]: open_npy(path)}
     if set(arrays) != set(inputs):
@@ -77,7 +78,8 @@ def _stacked(what: str, array: Array, shape: tuple[int, ...], dtype: str) -> Arr
 
 def taken(path: Path, batch: Arrays, dtypes: dict[str, str]) -> Arrays:
     """One batch in memory and in the model's types.  DataError: NaN or infinity."""
-    ready = {name: np.asarray(array, dtypes[name]) for name, array in batch.items()}
+    with np.errstate(over="ignore"):  # becomes infinite and is refused as such
+        ready = {name: np.asarray(array, dtypes[name]) for name, array in batch.items()}
     for name, array in ready.items():
         if not np.isfinite(array).all():
             raise DataError(f"{path}: input {name!r}: NaN or infinity in the data")

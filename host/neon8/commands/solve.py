@@ -11,7 +11,7 @@ from neon8.commands.observing import described
 
 def run(arguments: argparse.Namespace) -> str:
     """Choose the scales and write the table."""
-    check_output(arguments.output, arguments.calib)
+    check_output(arguments.output, arguments.calib, arguments.override)
     table = solve_observation(
         load_observation(arguments.calib),
         method=arguments.method,

@@ -58,7 +58,7 @@ def lower(graph: Graph, table: ScaleTable, *, io: str = "float") -> program.Prog
             (b.float32 if b.io == FLOAT else b.int8)(done.output)
     for name in graph.outputs:
         if not b.has(name):
-            raise CompileError(f"{graph.name}: nothing computes output {name!r}")
+            raise CompileError(f"nothing computes output {name!r}")
     return program.Program(
         source_digest=graph.digest,
         tensors=b.tensors,
@@ -72,15 +72,14 @@ def check_ends(graph: Graph) -> None:
     """CompileError for inputs and outputs that no .n8 file can have."""
     for what, names in (("input", graph.inputs), ("output", graph.outputs)):
         if not names:
-            raise CompileError(f"{graph.name}: the network has no {what}")
+            raise CompileError(f"the network has no {what}")
         name, count = Counter(names).most_common(1)[0]
         if count > 1:
-            raise CompileError(f"{graph.name}: {what} {name!r} is listed {count} times")
+            raise CompileError(f"{what} {name!r} is listed {count} times")
     both = set(graph.inputs) & set(graph.outputs)
     if both:
         raise CompileError(
-            f"{graph.name}: output {min(both)!r} is an input as well; remove it from "
-            "the outputs"
+            f"output {min(both)!r} is an input as well; remove it from the outputs"
         )
 
 

@@ -21,7 +21,7 @@ def check_digest(graph: Graph, table: ScaleTable) -> None:
     """CompileError unless the table was made from this very ONNX file."""
     if table.model_digest != graph.digest:
         raise CompileError(
-            f"{graph.name}: the scale table is of another model, {table.model_name} "
+            f"the scale table is of another model, {table.model_name} "
             f"({table.model_digest[:12]}..., not {graph.digest[:12]}...); calibrate "
             "again"
         )
@@ -32,7 +32,7 @@ def quantized(graph: Graph, table: ScaleTable, name: str) -> Tensor:
     entry = table.tensors.get(name)
     if entry is None:
         raise CompileError(
-            f"{graph.name}: tensor {name!r} has no scale in the table; calibrate again"
+            f"tensor {name!r} has no scale in the table; calibrate again"
         )
     scale = usable_scale(entry.scale, f"tensor {name!r}")
     lo, hi = check_scheme(entry, name)

@@ -5,6 +5,7 @@ The file is hostile until onnx.checker and the checks below have passed it.
 """
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def read(path: Path) -> Source:
             raise GraphError(f"{path}: tensor {name[:40]!r}... has an unusable name")
     return Source(
         path=str(path),
-        name=path.stem,
+        name=os.fsencode(path.stem).decode(errors="replace"),
         digest=digest,
         opset=opset,
         nodes=_nodes(model),
@@ -124,7 +125,7 @@ def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
             raise GraphError(f"{path}: {text}; neon8 takes 1 to 4, the batch first")
         for axis, dim in enumerate(kind.shape.dim):
             fixed = dim.WhichOneof("value") == "dim_value"
-            if axis == 0 and (not fixed or dim.dim_value == 0):
+            if axis == 0 and not fixed:
                 dim.dim_value = 1
             elif axis == 0 and dim.dim_value != 1:
                 text = f"input {value.name!r} has batch {dim.dim_value}; export with"

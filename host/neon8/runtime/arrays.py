@@ -16,13 +16,15 @@ Array = npt.NDArray[np.generic]
 class TensorInfo:
     """An input or output.  shape: as in the ONNX network; dtype: "float32" or "int8".
 
-    real = scale * (q - zero_point) for int8; 1 and 0 otherwise.
+    real = scale * (q - zero_point), lo <= q <= hi, for int8; the defaults otherwise.
     """
 
     shape: tuple[int, ...]
     dtype: str
-    scale: float
-    zero_point: int
+    scale: float = 1.0
+    zero_point: int = 0
+    lo: int = -128
+    hi: int = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ def checked(
     Values are not looked at: NaN is quantized to the zero point  (2).
     DataError: a name, a shape or a type is not what the model wants.
     """
+    if not isinstance(inputs, Mapping):
+        raise DataError(f"{source}: the inputs must be a dict from name to array")
     for name in inputs:
         if name not in expected:
             raise DataError(
@@ -52,7 +56,10 @@ def checked(
     for name, info in expected.items():
         if name not in inputs:
             raise DataError(f"{source}: input {name!r} is missing")
-        array = np.asarray(inputs[name])
+        try:
+            array = np.asarray(inputs[name])
+        except ValueError as error:  # lists of different lengths
+            raise DataError(f"{source}: input {name!r} is no array") from error
         if array.dtype != np.dtype(info.dtype):
             raise DataError(
                 f"{source}: input {name!r} has type {array.dtype}, "

@@ -141,6 +141,7 @@ def how_to_start(target: str, cpu: str) -> tuple[list[str], dict[str, str]]:
     environment = os.environ | {
         "N8_LIBRARY": str(library.absolute()),
         "PYTHONPATH": str(PACKAGE.parent),
+        "PYTHONNOUSERSITE": "1",  # what this user installed is not for ARM
     }
     environment.pop("PYTHONHOME", None)
     worker = ["-m", "neon8.runtime.worker"]

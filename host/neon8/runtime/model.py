@@ -89,9 +89,10 @@ class Model:
         )
         if status == lib.lib.N8_E_UNSUPPORTED:
             wanted = isa or os.environ.get("N8_ISA")
+            remedy = "leave the choice to the library" if isa else "unset N8_ISA"
             raise SetupError(
                 f"{source}: instruction set {wanted!r} is not one of this build's or "
-                "not one of this processor's; unset N8_ISA"
+                f"not one of this processor's; {remedy}"
             )
         check(lib, status, source)
         handle = lib.ffi.gc(out[0], lib.lib.n8_model_close)
@@ -106,7 +107,7 @@ class Model:
         handle = self._open_handle()
         while lib.lib.n8_model_step(handle, len(steps), info) == lib.lib.N8_OK:
             step = StepInfo(
-                name=text(info.name).decode(),
+                name=self._name(info.name),
                 operation=text(info.operation).decode(),
                 kernel=text(info.kernel).decode(),
                 macs=int(info.macs),
@@ -150,6 +151,13 @@ class Model:
         """Close the model."""
         self.close()
 
+    def _name(self, pointer: Any) -> str:
+        try:
+            text: str = self._library.ffi.string(pointer).decode()
+        except UnicodeDecodeError as error:
+            raise ModelError(f"{self.source}: a name in it is not UTF-8") from error
+        return text
+
     def _open_handle(self) -> Any:
         if self._handle is None:
             raise ModelError(f"{self.source}: the model has been closed")
@@ -162,7 +170,7 @@ class Model:
         while (
             lib.lib.n8_model_io(self._handle, which, len(found), info) == lib.lib.N8_OK
         ):
-            name = lib.ffi.string(info.name).decode()
+            name = self._name(info.name)
             if name in found:
                 raise ModelError(f"{self.source}: two inputs or outputs named {name!r}")
             found[name] = TensorInfo(
@@ -170,6 +178,8 @@ class Model:
                 dtype="int8" if info.type == lib.lib.N8_TYPE_S8 else "float32",
                 scale=float(info.scale),
                 zero_point=int(info.zero_point),
+                lo=int(info.lo),
+                hi=int(info.hi),
             )
         return found
 

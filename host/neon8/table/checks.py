@@ -16,7 +16,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 def decode(data: bytes, source: str) -> str:
     """The text of a file.  TableError with the line: not UTF-8."""
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")  # editors put a byte order mark
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TableError(f"{source}:{line}: is not UTF-8 text") from error

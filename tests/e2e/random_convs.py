@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random convolutions: geometry, weights, biases, multipliers, residuals, slopes."""
+
+import numpy as np
+
+from neon8.compile.program import Conv2d, Quantize
+from random_net import Net, pick, window
+
+
+def random_weights(rng, shape):
+    """int8 weights in [-127, 127] of several temperaments."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.choice(np.array([-127, 127], np.int8), shape)
+    if kind == 1:
+        return np.full(shape, rng.choice([-127, 127]), np.int8)
+    if kind == 2:
+        return np.clip(np.rint(rng.normal(0, 2, shape)), -127, 127).astype(np.int8)
+    return rng.integers(-127, 128, shape, np.int8)
+
+
+def random_bias(rng, weights):
+    """int32 biases, some as large as (12) allows."""
+    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
+    room = 2**31 - 1 - sums
+    small = rng.integers(-5000, 5000, sums.shape)
+    large = room * rng.choice([-1, 1], sums.shape)
+    bias = np.where(rng.random(sums.shape) < 0.05, large, small)
+    return np.clip(bias, -room, room).astype(np.int32)
+
+
+def random_multiplier(rng, weights):
+    """Most keep the result in int8; powers of two give ties, the others saturate."""
+    depth = max(1, int(np.prod(weights.shape[1:])))
+    typical = 64 / (np.sqrt(depth) * 73 * max(1.0, np.abs(weights).mean()))
+    values = typical * 2.0 ** rng.uniform(-2, 2, weights.shape[0])
+    if rng.integers(3) == 0:
+        values = 2.0 ** np.rint(np.log2(values))
+    odd = rng.choice([0, 1e-30, 2.0**64, 1, 0.5], weights.shape[0])
+    values = np.where(rng.random(weights.shape[0]) < 0.04, odd, values)
+    return np.maximum(values, np.float32(1e-30) * (values > 0)).astype(np.float32)
+
+
+def grow_conv(net: Net) -> None:
+    """Convolution, dense or grouped: int8 with residual and slopes, or float."""
+    source = pick(net)
+    divisors = [g for g in range(1, source.shape[1] + 1) if source.shape[1] % g == 0]
+    groups = int(net.rng.choice([1, 1, 1, net.rng.choice(divisors)]))
+    append_conv(net, source, groups, groups * int(net.rng.integers(1, 11)))
+
+
+def grow_depthwise(net: Net) -> None:
+    """Depthwise convolution, often 3x3 with stride 1 or 2."""
+    source = pick(net)
+    append_conv(net, source, source.shape[1], source.shape[1], depthwise=True)
+
+
+def append_conv(net, source, groups, out_channels, *, depthwise=False):
+    rng = net.rng
+    batch, channels, height, width = source.shape
+    if depthwise and rng.integers(2):
+        stride = int(rng.integers(1, 3))
+        rows = (3, stride, 1, 1, 1, (height - 1) // stride + 1)
+        columns = (3, stride, 1, 1, 1, (width - 1) // stride + 1)
+    else:
+        rows, columns = window(net, height), window(net, width)
+    shape = (batch, out_channels, rows[5], columns[5])
+    weights = random_weights(
+        rng, (out_channels, rows[0], columns[0], channels // groups)
+    )
+    floats = rng.integers(6) == 0
+    out = net.tensor(shape, dtype="float32" if floats else "int8")
+    lo, hi = (-128, 127) if floats else net.clamp(out)
+    inputs, slopes, residual_scale, bias_f32 = (source.name,), None, 0, None
+    residuals = [
+        tensor for tensor in net.live if tensor.shape == shape and tensor is not source
+    ]
+    if floats:
+        bias_f32 = rng.normal(0, 10, out_channels).astype(np.float32)
+    elif rng.integers(3) == 0:
+        slopes = rng.normal(0, 1, out_channels).astype(np.float32)
+    if not floats and residuals and rng.integers(4):
+        inputs = (source.name, rng.choice([tensor.name for tensor in residuals]))
+        residual_scale = 2.0 ** rng.uniform(-3, 2)
+    bias = random_bias(rng, weights)
+    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
+    op = Conv2d(
+        name=f"conv{len(net.ops)}",
+        inputs=tuple(str(name) for name in inputs),
+        output=out.name,
+        weights=weights,
+        bias=bias,
+        multiplier=random_multiplier(rng, weights),
+        bias_f32=bias_f32,
+        slopes=slopes,
+        residual_scale=np.float32(residual_scale),
+        strides=(rows[1], columns[1]),
+        dilations=(rows[2], columns[2]),
+        pads=(rows[3], columns[3], rows[4], columns[4]),
+        groups=groups,
+        lo=lo,
+        hi=hi,
+        acc_bound=int((sums + np.abs(bias.astype(np.int64))).max()),
+    )
+    net.add(op, out)
+    if floats and rng.integers(2):
+        again = net.tensor(shape)
+        op = Quantize(name="again", inputs=(out.name,), output=again.name)
+        net.add(op, again)

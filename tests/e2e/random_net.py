@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A random Program while it grows."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from neon8.compile.program import Op, Tensor
+
+
+@dataclass
+class Net:
+    """A Program while it grows.  live: int8 tensors that an op may read."""
+
+    rng: np.random.Generator
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    ops: list[Op] = field(default_factory=list)
+    live: list[Tensor] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
+
+    def tensor(self, shape, *, like=None, dtype="int8"):
+        """A new tensor with a random scale and scheme, or those of `like`."""
+        name = f"t{len(self.tensors)}"
+        shape = tuple(int(size) for size in shape)
+        rank = max([1] + [axis + 1 for axis in range(4) if shape[axis] > 1])
+        rank = int(self.rng.integers(rank, 5))
+        if dtype == "float32":
+            tensor = Tensor(name=name, shape=shape, rank=rank, dtype=dtype)
+        elif like is not None:
+            tensor = Tensor(
+                name=name,
+                shape=shape,
+                rank=rank,
+                scale=like.scale,
+                zero_point=like.zero_point,
+                lo=like.lo,
+                hi=like.hi,
+            )
+        else:
+            zero_point, lo = self.scheme()
+            scale = np.float32(2.0 ** self.rng.uniform(-8, 3))
+            tensor = Tensor(
+                name=name,
+                shape=shape,
+                rank=rank,
+                scale=scale,
+                zero_point=zero_point,
+                lo=lo,
+            )
+        self.tensors[name] = tensor
+        return tensor
+
+    def scheme(self):
+        """Zero point and lowest level: symmetric, unsigned or asymmetric."""
+        kind = self.rng.integers(4)
+        if kind == 0:
+            return 0, -127
+        if kind == 1:
+            return -128, -128
+        if kind == 2:
+            return int(self.rng.choice([-128, -1, 0, 1, 127])), -128
+        return int(self.rng.integers(-128, 128)), -128
+
+    def add(self, op, out):
+        """Appends an op; an int8 result may be read by the next ones."""
+        self.ops.append(op)
+        self.read.update(op.inputs)
+        if out.dtype == "int8":
+            self.live.append(out)
+
+    def clamp(self, out):
+        """lo, hi of an activation: none, ReLU, or a narrow one."""
+        kind = self.rng.integers(4)
+        if kind < 2:
+            return out.lo, out.hi
+        if kind == 2:
+            return max(out.lo, out.zero_point), out.hi
+        lo, hi = sorted(int(level) for level in self.rng.integers(out.lo, 128, 2))
+        return lo, hi
+
+    def slope(self):
+        """A leaky slope, often none."""
+        return np.float32(self.rng.choice([1, 1, 0.1, 0.25, 0, -0.5, 3]))
+
+
+def pick(net: Net) -> Tensor:
+    """An int8 tensor, more often a late one."""
+    at = len(net.live) - 1 - min(int(net.rng.geometric(0.6)) - 1, len(net.live) - 1)
+    return net.live[at]
+
+
+def window(net: Net, size, *, least: int = 1):
+    """(kernel, stride, dilation, pad before, pad after, out) along one axis."""
+    rng = net.rng
+    while True:
+        kernel, stride = int(rng.choice([1, 1, 2, 3, 3, 5])), int(rng.integers(1, 4))
+        dilation = int(rng.choice([1, 1, 2, 3]))
+        before, after = (int(pad) for pad in rng.integers(0, kernel + 1, 2))
+        out = (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
+        if out >= least and kernel >= 1:
+            return kernel, stride, dilation, before, after, out

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random steps without weights, and the table of all that a network grows from."""
+
+import numpy as np
+
+from neon8.compile.program import (
+    Add,
+    Concat,
+    Dequantize,
+    Pool,
+    Quantize,
+    Requantize,
+    Reshape,
+    Softmax,
+)
+from random_convs import grow_conv, grow_depthwise
+from random_net import Net, pick, window
+
+
+def grow_add(net: Net) -> None:
+    """Sum of two tensors of one shape, or of one with itself."""
+    a = pick(net)
+    b = net.rng.choice([t.name for t in net.live if t.shape == a.shape])
+    out = net.tensor(a.shape)
+    lo, hi = net.clamp(out)
+    op = Add(
+        name=f"add{len(net.ops)}",
+        inputs=(a.name, str(b)),
+        output=out.name,
+        scale=np.float32(2.0 ** net.rng.uniform(-3, 2)),
+        residual_scale=np.float32(net.rng.choice([0.5, 0.25, 2.0, 0.37, 1e-30])),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def grow_requantize(net: Net) -> None:
+    """Another scale, or an activation."""
+    source = pick(net)
+    out = net.tensor(source.shape)
+    lo, hi = net.clamp(out)
+    op = Requantize(
+        name=f"requantize{len(net.ops)}",
+        inputs=(source.name,),
+        output=out.name,
+        scale=np.float32(net.rng.choice([0.5, 1.5, 2.0**64, 1e-30, 0.773])),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def grow_pool(net: Net, kind: str) -> None:
+    """Max or average, each window having a tap inside the input."""
+    source = pick(net)
+    batch, channels, height, width = source.shape
+    while True:
+        rows, columns = window(net, height), window(net, width)
+        if net.rng.integers(4) == 0:  # global
+            rows, columns = (height, 1, 1, 0, 0, 1), (width, 1, 1, 0, 0, 1)
+        if inside(rows, height) and inside(columns, width):
+            break
+    # One more row or column, as ceil_mode gives: taps beyond the padding never count.
+    rows, columns = longer(net, rows, height), longer(net, columns, width)
+    shape = (batch, channels, rows[5], columns[5])
+    out = net.tensor(shape, like=source if kind == "max" else None)
+    lo, hi = net.clamp(out)
+    op = Pool(
+        name=f"{kind}{len(net.ops)}",
+        inputs=(source.name,),
+        output=out.name,
+        kind=kind,
+        kernel=(rows[0], columns[0]),
+        strides=(rows[1], columns[1]),
+        dilations=(rows[2], columns[2]),
+        pads=(rows[3], columns[3], rows[4], columns[4]),
+        count_pad=kind == "average" and bool(net.rng.integers(2)),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def inside(axis, size) -> bool:
+    """True if every window has a tap in the input."""
+    kernel, stride, dilation, before, _, out = axis
+    at = np.arange(out)[:, None] * stride - before + np.arange(kernel) * dilation
+    return bool(((at >= 0) & (at < size)).any(axis=1).all())
+
+
+def longer(net, axis, size):
+    """The axis with one more output where that still touches the input."""
+    more = (*axis[:5], axis[5] + 1)
+    return more if inside(more, size) and net.rng.integers(2) else axis
+
+
+def grow_concat(net: Net) -> None:
+    """Two or three tensors, rescaled first, along C, H or W."""
+    axis = int(net.rng.integers(1, 4))
+    first = pick(net)
+    rest = first.shape[:axis] + first.shape[axis + 1 :]
+    fitting = [t for t in net.live if t.shape[:axis] + t.shape[axis + 1 :] == rest]
+    pieces = [first]
+    for _ in range(net.rng.integers(1, 3)):
+        piece = fitting[int(net.rng.integers(len(fitting)))]
+        if piece.scale != first.scale:
+            copy = net.tensor(piece.shape, like=first)
+            op = Requantize(
+                name="rescale",
+                inputs=(piece.name,),
+                output=copy.name,
+                scale=np.float32(piece.scale / first.scale),
+                lo=first.lo,
+                hi=first.hi,
+            )
+            net.add(op, copy)
+            piece = copy
+        pieces.append(piece)
+    shape = list(first.shape)
+    shape[axis] = sum(piece.shape[axis] for piece in pieces)
+    out = net.tensor(shape, like=first)
+    op = Concat(
+        name=f"concat{len(net.ops)}",
+        inputs=tuple(piece.name for piece in pieces),
+        output=out.name,
+        axis=axis,
+    )
+    net.add(op, out)
+
+
+def grow_reshape(net: Net) -> None:
+    """Another shape of as many values."""
+    source = pick(net)
+    batch, channels, height, width = source.shape
+    shapes = [
+        (batch, channels * height * width, 1, 1),
+        (batch, height, channels, width),
+        (batch, channels, width, height),
+        (batch, 1, height, channels * width),
+        (1, batch * channels, height, width),
+        source.shape,
+    ]
+    shape = shapes[int(net.rng.integers(len(shapes)))]
+    out = net.tensor(shape, like=source)
+    op = Reshape(name="reshape", inputs=(source.name,), output=out.name)
+    net.add(op, out)
+
+
+def grow_softmax(net: Net) -> None:
+    """Softmax over C of a vector, quantized again at times."""
+    vectors = [t for t in net.live if t.shape[2:] == (1, 1)]
+    if not vectors:
+        grow_reshape(net)
+        return
+    source = vectors[int(net.rng.integers(len(vectors)))]
+    real = net.tensor(source.shape, dtype="float32")
+    net.add(Dequantize(name="x", inputs=(source.name,), output=real.name), real)
+    out = net.tensor(source.shape, dtype="float32")
+    net.add(Softmax(name="softmax", inputs=(real.name,), output=out.name), out)
+    if net.rng.integers(2):
+        again = net.tensor(source.shape)
+        net.add(Quantize(name="p", inputs=(out.name,), output=again.name), again)
+
+
+GROW = {
+    "conv": grow_conv,
+    "depthwise": grow_depthwise,
+    "add": grow_add,
+    "requantize": grow_requantize,
+    "max": lambda net: grow_pool(net, "max"),
+    "average": lambda net: grow_pool(net, "average"),
+    "concat": grow_concat,
+    "reshape": grow_reshape,
+    "softmax": grow_softmax,
+}

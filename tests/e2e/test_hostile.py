@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Well-formed models that mean ill: what opening costs, and what is refused."""
+
+import itertools
+import struct
+import time
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neon8.compile import writer
+from neon8.compile.program import Conv2d, Pool, Program, Tensor
+from neon8.errors import ModelError
+from neon8.runtime import Model
+from random_steps import inside
+
+HEADER = {"checksum": 12, "file_size": 16, "ops": 88, "data": 112, "data_size": 120}
+OP_SIZE = 144
+ARRAYS = slice(96, 120)  # of an op: where its weights, bias and multipliers are
+SECONDS = 2
+
+
+def tensor(name, shape, **fields):
+    return Tensor(name=name, shape=shape, rank=4, **fields)
+
+
+def program_of(source, results, ops):
+    tensors = {each.name: each for each in (source, *results)}
+    return Program(
+        source_digest="00" * 32,
+        tensors=tensors,
+        ops=tuple(ops),
+        inputs=(source.name,),
+        outputs=(results[-1].name,),
+    )
+
+
+def pool(source, out, kind="max", **fields):
+    given = {"kernel": (1, 1), "strides": (1, 1), "dilations": (1, 1)} | fields
+    pads = given.pop("pads", (0, 0, 0, 0))
+    return Pool(
+        name=out.name,
+        inputs=(source.name,),
+        output=out.name,
+        kind=kind,
+        pads=pads,
+        **given,
+    )
+
+
+def opens(program) -> bool:
+    try:
+        Model.from_bytes(writer.dumps(program)).close()
+    except ModelError:
+        return False
+    return True
+
+
+@given(
+    kernel=st.integers(1, 6),
+    stride=st.integers(1, 9),
+    dilation=st.integers(1, 9),
+    pad=st.integers(0, 24),
+    size=st.integers(1, 8),
+    out=st.integers(1, 12),
+)
+def test_windows_of_a_pool_touch_the_input(kernel, stride, dilation, pad, size, out):
+    source, result = tensor("x", (1, 1, 1, size)), tensor("y", (1, 1, 1, out))
+    step = pool(
+        source,
+        result,
+        kernel=(1, kernel),
+        strides=(1, stride),
+        dilations=(1, dilation),
+        pads=(0, pad, 0, 0),
+    )
+    axis = (kernel, stride, dilation, pad, 0, out)
+    assert opens(program_of(source, [result], [step])) == inside(axis, size)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"kernel": (1, 2**19 + 1), "dilations": (1, 2), "pads": (0, 2**20, 0, 0)},
+        {"kernel": (1, 2), "dilations": (1, 2**20), "pads": (0, 2**20, 0, 0)},
+    ],
+)
+def test_wide_pools_open_at_once(fields):
+    """Thousands of axes of a million windows each, in half a megabyte."""
+    wide = [tensor(f"t{index}", (1, 1, 1, 2**20)) for index in range(3000)]
+    steps = [
+        pool(before, after, **fields) for before, after in itertools.pairwise(wide)
+    ]
+    content = writer.dumps(program_of(wide[0], wide[1:], steps))
+    start = time.perf_counter()
+    Model.from_bytes(content).close()
+    assert time.perf_counter() - start < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("from_scale", "to_scale", "accepted"),
+    [
+        (1, 1, True),
+        (2.0**64, 1, True),
+        (2.0**65, 1, False),
+        (1, 1e29, True),
+        (1, 1e30, False),
+        (1e30, 1e-30, False),
+        (1e-30, 1e30, False),
+    ],
+)
+def test_average_pool_has_a_normal_multiplier(from_scale, to_scale, accepted):
+    source = tensor("x", (1, 1, 2, 2), scale=np.float32(from_scale))
+    result = tensor("y", (1, 1, 1, 1), scale=np.float32(to_scale))
+    step = pool(source, result, "average", kernel=(2, 2))
+    assert opens(program_of(source, [result], [step])) == accepted
+
+
+@pytest.fixture
+def two_layers():
+    """A file with two equal convolutions, one after the other."""
+    tensors = [tensor(name, (1, 64, 1, 1)) for name in "xyz"]
+    ops = [
+        Conv2d(
+            name=after.name,
+            inputs=(before.name,),
+            output=after.name,
+            weights=np.ones((64, 1, 1, 64), np.int8),
+            bias=np.zeros(64, np.int32),
+            multiplier=np.ones(64, np.float32),
+            bias_f32=None,
+            slopes=None,
+            residual_scale=np.float32(0),
+            strides=(1, 1),
+            dilations=(1, 1),
+            pads=(0, 0, 0, 0),
+            groups=1,
+            lo=-128,
+            hi=127,
+            acc_bound=64 * 128,
+        )
+        for before, after in itertools.pairwise(tensors)
+    ]
+    return bytearray(writer.dumps(program_of(tensors[0], tensors[1:], ops)))
+
+
+def field(content, at) -> int:
+    return struct.unpack_from("<Q", content, at)[0]
+
+
+def test_layers_do_not_share_arrays(two_layers):
+    """Each use is packed on its own: shared ones would multiply what a file costs."""
+    Model.from_bytes(bytes(two_layers)).close()
+    fields = {name: field(two_layers, at) for name, at in HEADER.items()}
+    first = slice(fields["ops"] + ARRAYS.start, fields["ops"] + ARRAYS.stop)
+    second = slice(first.start + OP_SIZE, first.stop + OP_SIZE)
+    size = field(two_layers, second.start)
+    two_layers[second] = two_layers[first]
+    del two_layers[size:]  # the arrays that nothing reads any more
+    struct.pack_into("<Q", two_layers, HEADER["file_size"], size)
+    struct.pack_into("<Q", two_layers, HEADER["data_size"], size - fields["data"])
+    checksum = zlib.crc32(two_layers[HEADER["checksum"] + 4 :])
+    struct.pack_into("<I", two_layers, HEADER["checksum"], checksum)
+    with pytest.raises(ModelError, match="damaged"):
+        Model.from_bytes(bytes(two_layers))
