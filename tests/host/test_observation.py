@@ -2,6 +2,7 @@
 """Observations do not depend on order, batches or how the work was divided."""
 
 import logging
+import platform
 from dataclasses import replace
 from functools import reduce
 
@@ -15,6 +16,7 @@ from onnx_nets import save
 from neon8.calibrate import calib_file
 from neon8.calibrate.calibrate import calibrate, observe, solve
 from neon8.calibrate.collect import Collector, open_network
+from neon8.calibrate.machine import machine
 from neon8.calibrate.observation import merge
 from neon8.calibrate.observe import Extreme
 from neon8.calibrate.patches import ROWS
@@ -266,3 +268,20 @@ def test_extremes_are_found_whoever_comes_first(singles):
         found = reduce(merge, order).tensors["x"].largest
         assert found == big.tensors["x"].largest
         assert isinstance(found, Extreme)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("flags\t\t: fpu sse2 avx avx2 avx512f\n", " avx512f"),
+        ("flags\t\t: fpu sse2 avx avx2\nflags\t\t: fpu sse2 avx avx2\n", " avx2"),
+        ("Features\t: fp asimd sve\n", " sve"),
+        ("model name\t: avx2\n", ""),
+        (None, ""),
+    ],
+)
+def test_the_class_of_the_processor(tmp_path, text, flags):
+    path = tmp_path / "cpuinfo"
+    if text is not None:
+        path.write_text(text)
+    assert machine(path) == platform.machine() + flags
