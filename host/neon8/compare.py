@@ -29,7 +29,7 @@ from neon8.evaluate import (
 from neon8.graph.graph import Graph, Softmax
 from neon8.graph.importer import load
 from neon8.preprocess import Preprocess
-from neon8.runner import Arrays, Runner
+from neon8.runner import Arrays, Runner, float_inputs
 from neon8.runtime import Model
 from neon8.samples import Data, gather
 
@@ -170,8 +170,7 @@ def _runner(reference: Reference, graph: Graph) -> Runner:
         results = reference.run(arrays)
         return {name: results[name] for name in graph.outputs}
 
-    shapes = reference.input_shapes
-    return Runner(shapes, dict.fromkeys(shapes, "float32"), run)
+    return Runner(float_inputs(reference), {}, run)
 
 
 def _run(

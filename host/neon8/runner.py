@@ -56,6 +56,14 @@ def is_model_file(path: Path) -> bool:
         return False
 
 
+def float_inputs(reference: Reference) -> dict[str, TensorInfo]:
+    """What an FP32 network takes."""
+    return {
+        name: TensorInfo(shape=tuple(dims), dtype="float32")
+        for name, dims in reference.input_shapes.items()
+    }
+
+
 @contextmanager
 def open_int8(
     path: Path, *, target: str = "native", cpu: str = "max", isa: str | None = None
@@ -87,11 +95,7 @@ def open_real(
         if target != "native":
             raise ModelError(f"{path}: only an .n8 file runs on {target}; compile it")
         reference = Reference(path)
-        inputs = {
-            name: TensorInfo(shape=tuple(dims), dtype="float32")
-            for name, dims in reference.input_shapes.items()
-        }
-        yield Runner(inputs, {}, reference.run)
+        yield Runner(float_inputs(reference), {}, reference.run)
         return
     with open_int8(path, target=target, cpu=cpu, isa=isa) as runner:
 
