@@ -8,7 +8,6 @@ arrays are images, H W C; anything else is float as the network takes it.
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import DataError
+from neon8.folder import list_folder
 from neon8.graph.graph import Graph
 from neon8.npz import Rows, iterate, open_npy, open_npz
 from neon8.preprocess import Preprocess, open_image
@@ -26,10 +26,6 @@ from neon8.preprocess import Preprocess, open_image
 Array = npt.NDArray[np.generic]
 FloatArray = npt.NDArray[np.float32]
 Shapes = Mapping[str, tuple[int, ...]]
-
-IMAGES = (".jpg", ".jpeg", ".png")
-LABELS = "labels.txt"
-_CLASS = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +268,7 @@ def _open_npy(path: Path, shapes: Shapes) -> tuple[int, _Read]:
 def _open_folder(path: Path, shapes: Shapes) -> tuple[int, _Read]:
     key = _single(str(path), shapes)
     gray = shapes[key][1:2] == (1,)
-    entries = _list_folder(path)
+    entries = list_folder(path)
     if len({name.suffix.lower() == ".npy" for name, _ in entries}) > 1:
         raise DataError(f"{path}: holds both images and .npy files; expected one kind")
 
@@ -284,41 +280,3 @@ def _open_folder(path: Path, shapes: Shapes) -> tuple[int, _Read]:
                 yield str(file), {key: open_image(file, gray=gray)}, label
 
     return len(entries), read
-
-
-def _list_folder(path: Path) -> list[tuple[Path, int | None]]:
-    """Files and classes, in the order of labels.txt or else of their names.
-
-    labels.txt may also name files of the subfolder images.
-    """
-    known = (*IMAGES, ".npy")
-    listing = path / LABELS
-    if not listing.exists():
-        try:
-            files = sorted(f for f in path.iterdir() if f.suffix.lower() in known)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-        entries: list[tuple[Path, int | None]] = [(file, None) for file in files]
-        if not entries:
-            raise DataError(f"{path}: holds no {', '.join(known)} file")
-        return entries
-    try:
-        lines = listing.read_bytes().decode("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{listing}: cannot be read as text") from error
-    entries = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        name, *label = line.strip().rsplit(maxsplit=1)
-        if not label or not _CLASS.fullmatch(label[0]):
-            raise DataError(f"{listing}:{number}: expected a file name and its class")
-        places = (path / name, path / "images" / name)
-        file = next((place for place in places if place.is_file()), places[0])
-        if file.suffix.lower() not in known or not file.is_file():
-            text = f"names {name!r}, which is no {', '.join(known)} file here"
-            raise DataError(f"{listing}:{number}: {text}")
-        entries.append((file, int(label[0])))
-    if not entries:
-        raise DataError(f"{listing}: names no files")
-    return entries

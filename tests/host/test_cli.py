@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from failing import but_guards
 
 import neon8
 from neon8.cli import main
@@ -21,12 +22,6 @@ COMMANDS = ("calibrate", "compile", "run", "evaluate", "inspect", "convert")
 def process(*words, **options) -> subprocess.CompletedProcess:
     line = [sys.executable, "-m", "neon8", *map(str, words)]
     return subprocess.run(line, capture_output=True, text=True, check=False, **options)
-
-
-def but_guards(text):
-    """What was said beside the guards of so few samples of so small a network."""
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if ": few:" not in line)
 
 
 def succeed(capsys, *words) -> str:

