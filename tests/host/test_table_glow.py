@@ -41,7 +41,7 @@ def test_a_profile():
         "conv1__1": Span(lo=-1.5, hi=2.25, histogram=(12, 40, 310, 95, 3)),
         "split:1": Span(lo=0.0, hi=float(np.float32(0.1))),
     }
-    assert table.header == {"version": "", "hash": "0x1A2B3C4D5E6F7788"}
+    assert table.header == {"tools": "", "hash": "0x1A2B3C4D5E6F7788"}
     again = glow.dumps(table)
     assert glow.loads(again, source="p") == table
     documents = list(yaml.safe_load_all(again))
@@ -113,6 +113,8 @@ def test_steps_come_back_from_the_range(scale, scheme, zero_point):
         ("'split:1'", "*a", 12, "alias"),
         ("0x1A2B3C4D5E6F7788", "0x1A2B3C4D5E6F778800", 5, "no 64-bit hash"),
         ("0x1A2B3C4D5E6F7788", "zz", 5, "no 64-bit hash"),
+        ("0x1A2B3C4D5E6F7788", "0123", 5, "no 64-bit hash"),
+        ("Min:             -1.5", "Min: ٨", 9, "is not a number"),
         ("GraphPreLowerHash", "Hash", 5, "'Hash' is unknown"),
         ("...\n---\nGraph", "Graph", 2, "is unknown; expected GraphPreLowerHash"),
         ("GlowToolsVersion: ''", "'\x07'", 2, "is not YAML"),

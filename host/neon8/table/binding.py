@@ -15,6 +15,7 @@ from neon8.calibrate.groups import scale_groups
 from neon8.calibrate.weights import weight_scales
 from neon8.errors import TableError
 from neon8.graph.graph import Add, Conv2d, Graph, Softmax
+from neon8.table.checks import float32
 from neon8.table.checks import scale as checked_scale
 from neon8.table.foreign import (
     LEVELS,
@@ -231,7 +232,7 @@ def _tensor_scale(table: ForeignTable, name: str) -> TensorScale:
     scale = checked_scale(where, step.scale)
     lowest, highest = LEVELS[step.scheme]
     ends = (lowest - step.zero_point, highest - step.zero_point)
-    lo, hi = (float(np.float32(scale) * np.float32(level)) for level in ends)
+    lo, hi = (float32(f"{where}: the end of its range", scale * end) for end in ends)
     return TensorScale(
         scale=scale,
         zero_point=step.zero_point,

@@ -10,7 +10,7 @@ import numpy as np
 from neon8.errors import TableError
 
 SMALLEST_SCALE = 1e-30
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def decode(data: bytes, source: str) -> str:

@@ -106,9 +106,17 @@ def convert(
     """
     if to not in FORMATS:
         raise TableError(f"format {to!r} is not one of {', '.join(FORMATS)}")
+    if trt_version is not None and to != "trt":
+        raise TableError(f"{path}: --trt-version is for --to trt, and this is to {to}")
     table, whole = read(path, source_format=source_format)
+    if ncnn_param is not None and "ncnn" not in (table.format, to):
+        text = f"--ncnn-param names the layers of ncnn, and this is {table.format}"
+        raise TableError(f"{path}: {text} to {to}")
     graph = None if model is None else load_graph(model)
     base = None if onto is None else json_format.load(onto)
+    if graph is not None and base is not None and base.model_digest != graph.digest:
+        text = f"is a table of {base.model_name}, and --model is another network"
+        raise TableError(f"{onto}: {text}; calibrate that one")
     own_names = whole is not None
     if names and own_names and to in ("neon8", "qdq"):
         text = f"{to} has the names of the network, as the source; --names is for"
@@ -120,6 +128,9 @@ def convert(
     if graph is not None and model is not None:
         table = _attached(table, graph, model)
     if base is not None:
+        if graph is None:
+            absent = [name for name in table.tensors if name not in base.tensors]
+            table = _noted(table, absent, f"the table of {base.model_name}")
         whole = binding.onto(table, base)
         kept = from_table(whole, source=table.source)
         table = replace(
@@ -174,12 +185,17 @@ def _attached(
 ) -> ForeignTable:
     absent = [name for name in table.tensors if name not in graph.tensors]
     table = binding.attach(table, graph, weight_names(model, graph))
+    network = f"the network {graph.name} once it is folded and fused"
+    return _noted(table, absent, network)
+
+
+def _noted(table: ForeignTable, absent: list[str], place: str) -> ForeignTable:
+    """`table` with a note on the tensors that are absent.  TableError: all are."""
     if absent and len(absent) == len(table.tensors):
-        tensors = counted(len(absent), "tensor")
-        text = f"none of its {tensors} is in the network {graph.name}"
+        text = f"none of its {counted(len(absent), 'tensor')} is in {place}"
         raise TableError(f"{table.source}: {text}; map names with --names")
     if absent:
-        text = f"not in the network once it is folded and fused: {absent[0]!r}"
+        text = f"not in {place}: {absent[0]!r}"
         if len(absent) > 1:
             text += f" and {counted(len(absent) - 1, 'other tensor')}"
         table = replace(table, notes=(*table.notes, text))

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from neon8.errors import TableError
+from neon8.table.checks import real
 from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
 
 Value = TypeVar("Value")
@@ -131,6 +132,17 @@ def to_span(entry: Step | Span) -> Span:
     )
 
 
+def written_span(where: str, entry: Step | Span) -> Span:
+    """The range for a file of float32 values.  TableError: an end is too large.
+
+    What float32 has no number for but 0 is 0.
+    """
+    span = to_span(entry)
+    ends = (real(where, span.lo), real(where, span.hi))
+    lo, hi = (end if np.float32(end) else 0.0 for end in ends)
+    return replace(span, lo=lo, hi=hi)
+
+
 def to_step(entry: Step | Span) -> Step:
     """The step that covers a range, as the calibrator would choose it.
 
@@ -154,6 +166,11 @@ def symmetric_scale(entry: Step | Span) -> float:
         return entry.scale
     span = to_span(entry)
     return max(-span.lo, span.hi, 0.0) / 127
+
+
+def written_scale(where: str, entry: Step | Span) -> float:
+    """symmetric_scale() for a file of float32 values.  TableError: it is too large."""
+    return real(where, symmetric_scale(entry))
 
 
 def moved_to_zero(table: ForeignTable) -> int:

@@ -29,13 +29,13 @@ import yaml
 
 from neon8.errors import TableError
 from neon8.table.checks import decode, parse_real, string
-from neon8.table.foreign import ForeignTable, Span, to_span
+from neon8.table.foreign import ForeignTable, Span, written_span
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 DEEPEST = 3
 """List, entry, histogram. The composer is recursive, in C, and must not see more."""
-HASH = re.compile(r"0[xX][0-9a-fA-F]{1,16}|\d{1,20}")
+HASH = re.compile(r"0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19}")
 KEYS = ("NodeOutputName", "Min", "Max", "Histogram")
 RESULT = ":0"
 OTHER_RESULT = re.compile(r":[1-9]\d*$")
@@ -72,7 +72,7 @@ def loads(data: bytes, *, source: str = "profile") -> ForeignTable:
         source=source,
         format="glow",
         tensors=dict(tensors),
-        header={"version": version, "hash": f"0x{int(text, 0):X}"},
+        header={"tools": version, "hash": f"0x{int(text, 0):X}"},
     )
 
 
@@ -165,7 +165,7 @@ def dumps(table: ForeignTable) -> bytes:
         text = f"Glow needs ranges of tensors, and it has {table.holds}"
         raise TableError(f"{table.source}: {text}; --model names the network")
     documents = (
-        _mapping(("GlowToolsVersion", _quoted(table.header.get("version", "")))),
+        _mapping(("GlowToolsVersion", _quoted(table.header.get("tools", "")))),
         _mapping(("GraphPreLowerHash", _plain(table.header.get("hash", NO_HASH), INT))),
         yaml.SequenceNode("tag:yaml.org,2002:seq", list(_nodes(table))),
     )
@@ -184,7 +184,7 @@ def dumps(table: ForeignTable) -> bytes:
 
 def _nodes(table: ForeignTable) -> Iterator[yaml.Node]:
     for name, entry in table.tensors.items():
-        span = to_span(entry)
+        span = written_span(f"{table.source}: tensor {name!r}", entry)
         numbered = table.format == "glow" and OTHER_RESULT.search(name)
         yield _mapping(
             ("NodeOutputName", _quoted(name if numbered else f"{name}{RESULT}")),

@@ -14,12 +14,12 @@ import re
 import numpy as np
 
 from neon8.errors import TableError
-from neon8.table.checks import NUMBER, decode, parse_real, step
-from neon8.table.foreign import ForeignTable, Step, counted, symmetric_scale, to_step
+from neon8.table.checks import NUMBER, decode, parse_real, real, step
+from neon8.table.foreign import ForeignTable, Step, counted, to_step, written_scale
 
 LONGEST_NAME = 255
 MARK = "_param_"
-WEIGHTS = re.compile(r"(.+)_param_(\d{1,3})")
+WEIGHTS = re.compile(r"(.+)_param_(\d{1,3})", re.ASCII)
 FEWEST_DIGITS = 4
 
 
@@ -153,13 +153,17 @@ def dumps(table: ForeignTable) -> bytes:
         if name not in inputs and not weights_only:
             text = f"ncnn needs the scale of its input, and it has {table.holds}"
             raise TableError(f"{where}: {text}; --model names the network")
-        multipliers = (1 / scale if scale else 0.0 for scale in table.weights[name])
+        multipliers = [
+            real(where, 1 / scale if scale else 0.0) for scale in table.weights[name]
+        ]
         lines.append(_line(f"{name}{MARK}0", *map(_text, multipliers)))
     for name in table.weights:
         if name in inputs:
-            scale = symmetric_scale(inputs[name])
+            where = f"{table.source}: layer {name!r}: its input"
+            scale = written_scale(where, inputs[name])
             # Nothing but zeros ever came in, so any multiplier does.
-            lines.append(_line(name, _text(1 / scale if scale else 1.0)))
+            multiplier = real(where, 1 / scale) if scale else 1.0
+            lines.append(_line(name, _text(multiplier)))
     lines += [_line(name, words) for name, words in table.other.items()]
     return "".join(lines).encode()
 

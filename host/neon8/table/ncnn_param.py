@@ -16,8 +16,8 @@ from neon8.table.foreign import ForeignTable, with_layer_names
 MAGIC = "7767517"
 TYPES = {"Convolution": 6, "ConvolutionDepthWise": 6, "InnerProduct": 2}
 """What a table is about, and the key of the number of weights."""
-OPTION = re.compile(r"(-?\d{1,6})=(\S+)")
-WHOLE = re.compile(r"-?\d{1,9}")
+OPTION = re.compile(r"(-?\d{1,6})=(\S+)", re.ASCII)
+WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from typing import Any
 from neon8.errors import TableError
 from neon8.table import strict_json
 from neon8.table.checks import decode, real, string
-from neon8.table.foreign import ForeignTable, Span, counted, to_span
+from neon8.table.foreign import ForeignTable, Span, counted, written_span
 from neon8.table.strict_json import Located
 
 METHODS = ("MinMax", "Entropy", "Percentile", "Distribution")
@@ -120,7 +120,10 @@ def dumps(table: ForeignTable, *, cache: bool = False) -> bytes:
     if "CLS" in table.tensors and not cache:
         text = "a tensor named 'CLS' cannot be told from the class"
         raise TableError(f"{table.source}: {text}; use ort-cache")
-    entries = {name: _entry(to_span(entry)) for name, entry in table.tensors.items()}
+    entries = {
+        name: _entry(written_span(f"{table.source}: tensor {name!r}", entry))
+        for name, entry in table.tensors.items()
+    }
     root: dict[str, Any] = entries
     if cache:
         method = f"CalibrationMethod.{table.header.get('method', METHODS[0])}"

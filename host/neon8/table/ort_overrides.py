@@ -179,4 +179,8 @@ def _scale(where: str, scale: float, zero_point: int) -> dict[str, Any]:
     if scale == 0:
         text = "is all zero; an override cannot say so"
         raise TableError(f"{where}: {text}: give it a scale in the source")
-    return {"quant_type": "QInt8", "scale": scale, "zero_point": zero_point}
+    return {
+        "quant_type": "QInt8",
+        "scale": step(where, scale),
+        "zero_point": zero_point,
+    }

@@ -15,11 +15,11 @@ import struct
 
 from neon8.errors import TableError
 from neon8.table.checks import decode
-from neon8.table.foreign import ForeignTable, Step, symmetric_scale
+from neon8.table.foreign import ForeignTable, Step, written_scale
 
-HEADER = re.compile(r"TRT-(\d{4,7})-(\w+)")
+HEADER = re.compile(r"TRT-(\d{4,7})-(\w+)", re.ASCII)
 BITS = re.compile(r"[0-9a-fA-F]{1,8}")
-DOTTED = re.compile(r"(\d{1,3})\.(\d{1,2})\.(\d{1,3})")
+DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{1,2})", re.ASCII)
 VERSION = "8601"
 """TensorRT 8.6.1, where nobody says which."""
 ALGORITHM = "EntropyCalibration2"
@@ -82,13 +82,16 @@ def dumps(table: ForeignTable, *, version: str | None = None) -> bytes:
     if not table.tensors:
         text = f"TensorRT needs scales of tensors, and it has {table.holds}"
         raise TableError(f"{table.source}: {text}; --model names the network")
-    number = version_number(version or table.header.get("version", VERSION))
+    if version is None:
+        version = table.header.get("version", VERSION)
+    number = version_number(version)
     algorithm = table.header.get("algorithm", ALGORITHM)
     lines = [f"TRT-{number}-{algorithm}\n"]
     for name, entry in table.tensors.items():
         if not name or "\n" in name or name.endswith("\r"):
             text = f"tensor {name!r}: the cache cannot hold a name with a line break"
             raise TableError(f"{table.source}: {text}")
-        bits = struct.unpack(">I", struct.pack(">f", symmetric_scale(entry)))[0]
+        scale = written_scale(f"{table.source}: tensor {name!r}", entry)
+        bits = struct.unpack(">I", struct.pack(">f", scale))[0]
         lines.append(f"{name}: {bits:x}\n")
     return "".join(lines).encode()
