@@ -51,8 +51,8 @@ def statistics(model: str) -> dict[str, float]:
     observer = Observer(graph)
     inputs = channel_inputs(graph)
     plain = Reference(model)
-    some = Reference(model, [n for n in inputs if n not in graph.inputs], reuse=1)
-    every = Reference(model, observer.fetch, reuse=1)
+    some = Reference(model, [n for n in inputs if n not in graph.inputs], reuse=True)
+    every = Reference(model, observer.fetch, reuse=True)
     data = list(samples(model, 16))
     first = {**data[0], **some.run(data[0])}
     wanted = [
