@@ -113,7 +113,7 @@ def whole(model: str, count: int = 256) -> dict[str, float]:
     }
 
 
-def entropy(model: str, count: int = 32) -> dict[str, float]:
+def entropy(model: str, count: int = 64) -> dict[str, float]:
     """calibrate() by kl against onnxruntime's Entropy calibration."""
     from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod
     from onnxruntime.quantization.calibrate import create_calibrator
