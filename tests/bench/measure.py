@@ -51,8 +51,8 @@ def statistics(model: str) -> dict[str, float]:
     observer = Observer(graph)
     inputs = channel_inputs(graph)
     plain = Reference(model)
-    some = Reference(model, [n for n in inputs if n not in graph.inputs], reuse=1)
-    every = Reference(model, observer.fetch, reuse=1)
+    some = Reference(model, [n for n in inputs if n not in graph.inputs], reuse=True)
+    every = Reference(model, observer.fetch, reuse=True)
     data = list(samples(model, 16))
     first = {**data[0], **some.run(data[0])}
     wanted = [
@@ -113,7 +113,7 @@ def whole(model: str, count: int = 256) -> dict[str, float]:
     }
 
 
-def entropy(model: str, count: int = 32) -> dict[str, float]:
+def entropy(model: str, count: int = 64) -> dict[str, float]:
     """calibrate() by kl against onnxruntime's Entropy calibration."""
     from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod
     from onnxruntime.quantization.calibrate import create_calibrator

@@ -57,7 +57,7 @@ def path(tmp_path_factory):
 
 def observed(path, order=(0, 1, 2, 3, 4, 5), **options):
     observer = Observer(load(path), **options)
-    reference = Reference(path, observer.fetch, reuse=2)
+    reference = Reference(path, observer.fetch, reuse=True)
     for number in order:
         values = {"x": SAMPLES[number], **reference.run({"x": SAMPLES[number]})}
         observer.add(values, sample=f"s{number}", digest=f"{number:064x}")
@@ -130,9 +130,14 @@ def test_values_that_are_not_finite(path):
 
 
 def test_results_of_runs_that_share_memory(path):
-    fresh, shared = Reference(path, ["c1"]), Reference(path, ["c1"], reuse=2)
-    kept = [shared.run({"x": x})["c1"] for x in SAMPLES]
-    want = [fresh.run({"x": x})["c1"] for x in SAMPLES]
-    for number in (-1, -2):
-        assert np.array_equal(kept[number], want[number])
-    assert np.shares_memory(kept[-1], kept[-3])
+    fresh, shared = Reference(path, ["c1"]), Reference(path, ["c1"], reuse=True)
+    other = shared.another()
+    places = []
+    for x in SAMPLES:
+        want = fresh.run({"x": x})["c1"]
+        for reference in (shared, other):
+            got = reference.run({"x": x})["c1"]
+            assert np.array_equal(got, want)
+            places.append(got)
+    assert np.shares_memory(places[-1], places[-3])
+    assert not np.shares_memory(places[-1], places[-2])

@@ -107,4 +107,4 @@ def _observe(task: Task, start: int, stop: int, without: AbstractSet[str]) -> _R
 @lru_cache(maxsize=1)
 def _opened(task: Task) -> Opened:
     """One session for each worker process."""
-    return open_task(task)
+    return open_task(task, threads=1)

@@ -4,16 +4,22 @@
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import reduce
 from os import PathLike
 
 import numpy as np
 import numpy.typing as npt
 
 from neon8.calibrate import channels, histogram, patches
-from neon8.calibrate.background import Background
 from neon8.calibrate.groups import scale_groups, sources
+from neon8.calibrate.lanes import Lanes, usable
 from neon8.calibrate.machine import machine
-from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
+from neon8.calibrate.observation import (
+    LayerFacts,
+    Observation,
+    TensorObservation,
+    merge,
+)
 from neon8.calibrate.observe import (
     Observer,
     channel_inputs,
@@ -30,10 +36,14 @@ Array = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Network:
-    """A model, ready to be observed.  nothing: the Observation of no samples."""
+    """A model, ready to be observed.
+
+    references: one for each sample that is observed at the same time.  nothing: the
+    Observation of no samples.
+    """
 
     graph: Graph
-    reference: Reference
+    references: tuple[Reference, ...]
     nothing: Observation
     ignore_nonfinite: bool
 
@@ -43,14 +53,20 @@ def open_network(
     *,
     preprocess_digest: str = "",
     ignore_nonfinite: bool = False,
+    threads: int | None = None,
 ) -> Network:
-    """Read the ONNX file and start onnxruntime on it.  GraphError."""
+    """Read the ONNX file and start onnxruntime on it.  GraphError.
+
+    threads: so many samples are observed at the same time, each by one thread; None
+    for as many as there are processors. What is observed does not depend on it.
+    """
     graph = load(model)
-    reference = Reference(model, Observer(graph).fetch, reuse=2)
+    reference = Reference(model, Observer(graph).fetch, reuse=True)
+    count = usable() if threads is None else threads
     nothing = _nothing(graph, preprocess_digest)
     return Network(
         graph=graph,
-        reference=reference,
+        references=(reference, *(reference.another() for _ in range(count - 1))),
         nothing=nothing,
         ignore_nonfinite=ignore_nonfinite,
     )
@@ -95,43 +111,22 @@ def _facts(node: Conv2d) -> LayerFacts:
     )
 
 
-class Collector:
-    """Takes in samples, one at a time, and gives the Observation of all so far.
+class _Lane:
+    """What one thread takes in."""
 
-    A sample whose digest is in `known`, or came before, is not taken in. If an
-    exception leaves add(), the collector is of no use afterwards.
-
-    names: digest -> name, of the samples taken in.
-    """
-
-    def __init__(self, network: Network, known: AbstractSet[str] = frozenset()) -> None:
-        self._network = network
-        self._known = known
-        self._observer = Observer(
-            network.graph, ignore_nonfinite=network.ignore_nonfinite
-        )
-        self._layers = [n for n in network.graph.nodes if isinstance(n, Conv2d)]
-        self._inputs = _inputs(network.graph, Observer(network.graph).fetch)
+    def __init__(self, network: Network, reference: Reference) -> None:
+        graph = network.graph
+        self._network, self._reference = network, reference
+        self._observer = Observer(graph, ignore_nonfinite=network.ignore_nonfinite)
+        self._layers = [node for node in graph.nodes if isinstance(node, Conv2d)]
+        self._inputs = _inputs(graph, self._observer.fetch)
         self._samplers = {node.name: Sampler(node) for node in self._layers}
-        self._background = Background()
-        self.names: dict[str, str] = {}
+        self._digests: list[str] = []
 
-    def add(self, sample: Sample, digest: str) -> bool:
-        """Take it in; False if it is not new.  digest: the sample's.
-
-        CalibrationError: a value in the network is NaN or infinite, in this sample or
-        the one before; result() raises it, too.  DataError.
-        """
-        if digest in self._known or digest in self.names:
-            return False
+    def add(self, sample: Sample, digest: str) -> None:
         values: dict[str, Array] = {**sample.inputs}
-        values |= self._network.reference.run(sample.inputs)
-        self._background.submit(lambda: self._take(values, sample.name, digest))
-        self.names[digest] = sample.name
-        return True
-
-    def _take(self, values: dict[str, Array], name: str, digest: str) -> None:
-        self._observer.add(values, sample=name, digest=digest)
+        values |= self._reference.run(sample.inputs)
+        self._observer.add(values, sample=sample.name, digest=digest)
         for node in self._layers:
             sampler = self._samplers[node.name]
             if sampler.wants(digest=digest):
@@ -140,13 +135,12 @@ class Collector:
                     for name, activation in self._inputs[node.inputs[0]]
                 ]
                 sampler.add_parts(parts, digest=digest)
+        self._digests.append(digest)
 
     def result(self) -> Observation:
-        """Of all samples taken in."""
         nothing = self._network.nothing
-        if not self.names:
+        if not self._digests:
             return nothing
-        self._background.wait()
         observed = self._observer.result()
         tensors = {
             name: TensorObservation(
@@ -162,7 +156,7 @@ class Collector:
         }
         return replace(
             nothing,
-            samples=tuple(sorted(self.names)),
+            samples=tuple(sorted(self._digests)),
             tensors=tensors,
             channels=statistics,
             layers={
@@ -170,6 +164,38 @@ class Collector:
                 for name, layer in nothing.layers.items()
             },
         )
+
+
+class Collector:
+    """Takes in samples, one at a time, and gives the Observation of all so far.
+
+    A sample whose digest is in `known`, or came before, is not taken in. If an
+    exception leaves a method, the collector is of no use afterwards. One collector of a
+    network at a time.
+
+    names: digest -> name, of the samples taken in.
+    """
+
+    def __init__(self, network: Network, known: AbstractSet[str] = frozenset()) -> None:
+        self._known = known
+        self._lanes = Lanes([_Lane(network, one) for one in network.references])
+        self.names: dict[str, str] = {}
+
+    def add(self, sample: Sample, digest: str) -> bool:
+        """Take it in; False if it is not new.  digest: the sample's.
+
+        What goes wrong with it may be raised later, by add() or by result().
+        CalibrationError: a value in the network is NaN or infinite.  DataError.
+        """
+        if digest in self._known or digest in self.names:
+            return False
+        self._lanes.submit(lambda lane: lane.add(sample, digest))
+        self.names[digest] = sample.name
+        return True
+
+    def result(self) -> Observation:
+        """Of all samples taken in."""
+        return reduce(merge, (lane.result() for lane in self._lanes.wait()))
 
 
 def _inputs(

@@ -8,6 +8,7 @@ tests use that.
 import functools
 import os
 import sys
+import threading
 from pathlib import Path
 
 import neon8
@@ -17,6 +18,8 @@ from neon8.runtime.library import PACKAGE, Library, check_machine, declarations
 FILE_NAME = f"libneon8_calibrate.{'dylib' if sys.platform == 'darwin' else 'so'}"
 CDEF_NAME = "neon8_calibrate_cdef.h"
 REMEDY = "run 'make native' or set N8_CALIBRATE_LIBRARY"
+
+_LOADING = threading.Lock()
 
 
 def find() -> Path:
@@ -40,9 +43,17 @@ def find() -> Path:
     raise SetupError(f"{FILE_NAME} {text}; {REMEDY}")
 
 
-@functools.cache
 def load() -> Library:
-    """The library of this process, loaded once.  SetupError: missing, foreign, old."""
+    """The library of this process, loaded once.  SetupError: missing, foreign, old.
+
+    Any thread may call it: cffi's types of two loadings would not fit each other.
+    """
+    with _LOADING:
+        return _load()
+
+
+@functools.cache
+def _load() -> Library:
     return load_file(find())
 
 

@@ -20,6 +20,8 @@ from neon8.graph.graph import Activation, Conv2d
 
 ROWS = 64
 CHANNELS = 16
+SPARE = 8
+"""Rows more than are needed before those with the largest keys are dropped."""
 
 Array = npt.NDArray[np.generic]
 Float32Array = npt.NDArray[np.float32]
@@ -109,7 +111,7 @@ class Sampler:
                 window = windows[0] if len(windows) == 1 else np.concatenate(windows)
                 if np.isfinite(window).all():
                     self._kept.append((key, self._row(window)))
-        if len(self._kept) >= 2 * ROWS:
+        if len(self._kept) >= ROWS + SPARE:
             self._cut()
 
     def result(self) -> Patches:

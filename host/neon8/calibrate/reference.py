@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The FP32 network run by onnxruntime, the only module that imports it."""
 
-from collections import deque
+import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -41,12 +41,12 @@ class Reference:
         path: str | PathLike[str],
         extra_outputs: Iterable[str] = (),
         *,
-        reuse: int = 0,
+        reuse: bool = False,
     ) -> None:
         """extra_outputs: names of tensors inside the network to hand out as well.
 
-        reuse: 0 for results of their own. Else a result is overwritten by that many
-        runs later, which saves the time that new memory costs.
+        reuse: every result lies where the one before did, which saves the time that
+        new memory costs.
         """
         self._path = path
         options = onnxruntime.SessionOptions()
@@ -66,7 +66,8 @@ class Reference:
             for value in self._session.get_inputs()
         }
         self.output_names = tuple(value.name for value in self._session.get_outputs())
-        self._buffers: deque[_Buffer] = deque(maxlen=reuse)
+        self._reuse = reuse
+        self._buffer: _Buffer | None = None
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """All outputs and extra outputs, by name.  DataError if it fails."""
@@ -75,19 +76,23 @@ class Reference:
         except Exception as error:  # as above
             raise DataError(f"{self._path}: onnxruntime: {_one_line(error)}") from error
 
+    def another(self) -> "Reference":
+        """The same network, to be run at the same time by another thread."""
+        twin = copy.copy(self)
+        twin._buffer = None  # noqa: SLF001 - of this class
+        return twin
+
     def _run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        if len(self._buffers) == self._buffers.maxlen and self._buffers:
-            buffer = self._buffers[0]
-            self._buffers.rotate(-1)
-            for name, array in inputs.items():
-                buffer.binding.bind_cpu_input(name, np.ascontiguousarray(array))
-            self._session.run_with_iobinding(buffer.binding)
-            return dict(buffer.outputs)
-        values = map(np.asarray, self._session.run(None, dict(inputs)))
-        outputs = dict(zip(self.output_names, values, strict=True))
-        if self._buffers.maxlen:
-            self._buffers.append(_buffer(self._session, outputs))
-        return outputs
+        if self._buffer is None:
+            values = map(np.asarray, self._session.run(None, dict(inputs)))
+            outputs = dict(zip(self.output_names, values, strict=True))
+            if self._reuse:
+                self._buffer = _buffer(self._session, outputs)
+            return outputs
+        for name, array in inputs.items():
+            self._buffer.binding.bind_cpu_input(name, np.ascontiguousarray(array))
+        self._session.run_with_iobinding(self._buffer.binding)
+        return dict(self._buffer.outputs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,12 +135,16 @@ class Pace:
         self.seconds = max(self._least, 50 * seconds)
 
 
-def open_task(task: Task) -> Opened:
-    """Read the model and list the data.  GraphError, DataError."""
+def open_task(task: Task, *, threads: int | None = None) -> Opened:
+    """Read the model and list the data.  GraphError, DataError.
+
+    threads: see open_network().
+    """
     network = open_network(
         task.model,
         preprocess_digest=task.preprocess_digest,
         ignore_nonfinite=task.ignore_nonfinite,
+        threads=threads,
     )
     samples = open_samples(
         task.data,

@@ -33,7 +33,8 @@ def main() -> None:
 
 def _serve(source: IO[bytes], output: IO[bytes]) -> None:
     first = json.loads(source.readline())
-    opened, known = open_task(Task.from_json(first["task"])), set(first["known"])
+    opened = open_task(Task.from_json(first["task"]), threads=1)
+    known = set(first["known"])
     pace = Pace()
 
     def tick() -> bool:
