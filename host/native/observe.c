@@ -195,8 +195,11 @@ static void observe_block(const struct n8c_tensor *tensor, struct task *raw, str
         range.minimum = ends[0];
         range.maximum = ends[1];
     } else {
-        range = take_sums(activated, &block);
+        range.finite = 0;
     }
+    // A steep slope makes infinities of finite values.
+    if (range.finite != count || !isfinite(range.minimum) || !isfinite(range.maximum))
+        range = take_sums(activated, &block);
     take(activated, &block, range);
 }
 

@@ -68,6 +68,19 @@ def reduce_with(merge, parts):
     return first
 
 
+def test_a_slope_that_overflows():
+    """What becomes infinite is counted apart, and lies in no bin."""
+    x = np.array([[[-1e38, 1000, 2]]], dtype=F)
+    for isa in isas():
+        wanted = native.Wanted(channels=1, histogram=True, per_channel=False)
+        raw, after = native.bank([wanted, wanted]).each
+        job = native.Job(x.shape, raw, after, Activation(slope=10.0))
+        native.Plan([job]).observe((x,), isa=isa)
+        with np.errstate(over="ignore"):
+            expected = twins.histogram_of(activated(x, Activation(slope=10.0)))
+        assert facts(after.histogram()) == facts(expected)
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=str)
 def test_histogram_alone(activation):
     """No sums are taken, so the range comes from elsewhere."""

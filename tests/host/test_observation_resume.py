@@ -178,6 +178,18 @@ def test_a_journal_of_data_that_has_changed_is_refused(interrupted, capsys):
     assert "delete it" in error
 
 
+@pytest.mark.parametrize("options", [["--report", "r.json"], ["--until-stable"]])
+def test_points_of_data_that_has_changed_are_refused(job, capsys, options):
+    """New samples at the beginning: what was measured then is of others."""
+    folder, words, _ = job
+    words += [*options[:1], *(str(folder / name) for name in options[1:])]
+    process = start(words, "write:9", 0.02)
+    process.communicate(timeout=60)
+    old = np.load(folder / "x.npz")["x"]
+    np.savez(folder / "x.npz", x=np.concatenate([images(5, seed=4), old]))
+    assert "delete it to start again" in fail(capsys, words)
+
+
 @pytest.mark.parametrize("damage", [b"", b"n8journal 1\n", None])
 def test_a_damaged_journal_is_refused(interrupted, capsys, damage):
     folder, command, _ = interrupted

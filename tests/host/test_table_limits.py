@@ -3,7 +3,8 @@
 
 import numpy as np
 import pytest
-from table_nets import in_every_format
+from onnx_nets import chain
+from table_nets import case, in_every_format
 
 from neon8.errors import TableError
 from neon8.table import json_format
@@ -113,3 +114,16 @@ def test_a_table_and_a_network_that_are_strangers(made, tmp_path):
     other.write_text(json.replace(made.table.model_digest, "0" * 64), encoding="utf-8")
     with pytest.raises(TableError, match=r"other.json: .*another network"):
         convert(made.path.parent / "trt", "neon8", model=made.path, onto=other)
+
+
+def test_ncnn_has_one_scale_for_each_group(tmp_path, written):
+    """The network tells; a table from ncnn goes back as it came."""
+    steps = [("Conv", [(8, 2, 3, 3)], {"group": 2}), ("Conv", [(3, 8, 1, 1)], {})]
+    made = case(tmp_path, chain(steps, (1, 4, 6, 6)), symmetric=True)
+    grouped, other = made.table.layers
+    text = f"{grouped}_param_0 2 4\n{other}_param_0 1 2 3\n{grouped} 1\n{other} 1\n"
+    done = convert(written(text), "ncnn", model=made.path)
+    assert done.data.decode() == text
+    (tmp_path / "t.json").write_text(json_format.dumps(made.table), encoding="utf-8")
+    with pytest.raises(TableError, match="each of its 2 groups"):
+        convert(tmp_path / "t.json", "ncnn", model=made.path)

@@ -127,3 +127,14 @@ def test_quantized_inputs_have_scales_too(tmp_path):
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     assert qdq.load(save(tmp_path, model)).tensors == {"x": Step(scale=0.5)}
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (3, 5)])
+def test_weights_without_that_many_channels(tmp_path, shape):
+    nodes, arrays = pair("x", *GOOD)
+    more, others = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=1)
+    constants = {"w": np.ones(shape, np.float32), **arrays, **others}
+    layer = node("MatMul", "x_d w_d", "y", "c")
+    model = net([*nodes, *more, layer], {"x": (1, 3)}, "y", constants)
+    with pytest.raises(TableError, match="'c': has 2 weight scales along axis 1 of"):
+        qdq.load(save(tmp_path, model))

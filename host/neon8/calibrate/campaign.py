@@ -121,6 +121,7 @@ class _Run:
             "--until-stable": plan.tolerance,
         }
         self._resume()
+        self._measured = len(self._points)
         self._kept = frozenset(self._observation.samples)
         self._left = set(self._kept)
         self._done = set(self._kept)
@@ -209,8 +210,14 @@ class _Run:
 
     def _measure(self, number: int, positions: int) -> None:
         """Add the point of this round, unless the journal had it."""
-        if len(self._points) <= number:
+        if number >= self._measured:
+            self._check_left()
             self._points.append(convergence.measure(self._observation, positions))
+        elif len(self._observation.samples) > len(self._kept):
+            raise CalibrationError(
+                f"{self._path}: was measured before the data had samples that are now "
+                "at its beginning: delete it to start again"
+            )
 
     def _resume(self) -> None:
         if self._path is None:
@@ -248,13 +255,17 @@ class _Run:
         text = f"{done} samples are kept in {self._path}; the same command goes on"
         raise KeyboardInterrupt(text)
 
-    def _finish(self) -> None:
+    def _check_left(self) -> None:
+        """All samples of the journal must have been met by now."""
         if self._left:
             raise CalibrationError(
                 f"{self._path}: has {len(self._left)} samples that the data no longer "
                 f"has, the first with digest {min(self._left)}: delete it to start "
                 "again"
             )
+
+    def _finish(self) -> None:
+        self._check_left()
         if self._repeated:
             LOG.warning(
                 "%d samples are the same as others; each counts once", self._repeated

@@ -21,6 +21,7 @@ from neon8.errors import CalibrationError, SetupError
 
 MAGIC = b"n8journal 1\n"
 _DIGEST = 32
+_NEW = ".new"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,14 +48,16 @@ def save(path: Path, entry: Entry) -> None:
     text = json.dumps(head).encode()
     size = len(text).to_bytes(8, "little")
     body = size + text + calib_file.dumps(entry.observation)
-    # Always the same name: whenever this process dies, the next one clears it away.
-    beside = _beside(path)
+    # Each process has its own: two runs for one output must not write into one file.
+    beside = path.with_name(f"{path.name}.{os.getpid()}{_NEW}")
     try:
         with beside.open("wb") as file:
             file.write(MAGIC + hashlib.sha256(body).digest() + body)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        # It is gone if another run for the same output has just come to its end.
+        with contextlib.suppress(FileNotFoundError):
+            beside.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink()
@@ -99,13 +102,11 @@ def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
 
 
 def remove(path: Path) -> None:
-    """Delete it, if it is there.  SetupError."""
+    """Delete it and what runs left that died while they wrote it.  SetupError."""
     try:
         path.unlink(missing_ok=True)
-        _beside(path).unlink(missing_ok=True)
+        for left in path.parent.iterdir():
+            if left.name.startswith(f"{path.name}.") and left.name.endswith(_NEW):
+                left.unlink(missing_ok=True)
     except OSError as error:
         raise SetupError(f"{path}: cannot be deleted: {error.strerror}") from error
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(path.name + ".new")

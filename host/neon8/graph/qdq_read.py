@@ -171,9 +171,11 @@ class _Reader:
             axis = grid.axis + (rank if grid.axis < 0 else 0)
             transposed = any(a.name == "transB" and a.i for a in node.attribute)
             wanted = 0 if node.op_type == "Conv" or transposed else 1
-            if axis != wanted or values.dims[axis] != grid.scales.size:
-                text = f"has weight scales along axis {grid.axis}, and its output"
-                raise TableError(f"{where}: {text} channels are axis {wanted}")
+            counts = list(values.dims)[axis : axis + 1]
+            if axis != wanted or counts != [grid.scales.size]:
+                text = f"has {grid.scales.size} weight scales along axis {grid.axis} of"
+                shape = f"weights {list(values.dims)}, the output channels are axis"
+                raise TableError(f"{where}: {text} {shape} {wanted}")
         return tuple(
             checked_scale(f"{where}: weight scale {channel}", float(scale))
             for channel, scale in enumerate(grid.scales)

@@ -10,6 +10,8 @@ everything and says nothing; this one says what ncnn would have made of the file
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -124,6 +126,26 @@ def _digits(word: str) -> int:
     match = NUMBER.fullmatch(word)
     digits = match[1].replace(".", "").lstrip("0") if match else ""
     return len(digits) or FEWEST_DIGITS  # 0.000 is an exact 0
+
+
+def per_group(table: ForeignTable, groups: Mapping[str, int]) -> ForeignTable:
+    """`table` with one weight scale for each group, which is all that ncnn reads.
+
+    groups: of layers with several, where it is known.  TableError: the scales within a
+    group differ.
+    """
+    weights = dict(table.weights)
+    for name in groups.keys() & weights.keys():
+        count = len(weights[name]) // groups[name]
+        firsts = weights[name][::count]
+        if tuple(scale for scale in firsts for _ in range(count)) != weights[name]:
+            text = f"layer {name!r}: ncnn has one weight scale for each of its"
+            raise TableError(
+                f"{table.source}: {text} {groups[name]} groups, here they differ "
+                "within a group; make them equal in the table"
+            )
+        weights[name] = firsts
+    return replace(table, weights=weights)
 
 
 def dumps(table: ForeignTable) -> bytes:
