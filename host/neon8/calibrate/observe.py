@@ -204,7 +204,7 @@ def _channel(values: FloatArray, activation: Activation, extreme: np.float32) ->
     planes = values.reshape(values.shape[1], -1)
     if activation.slope >= 0:  # then the ends of each channel stay its ends
         ends = np.stack([planes.min(axis=1), planes.max(axis=1)], axis=1)
-        if np.isfinite(ends).all():
+        if np.isfinite(activated(ends, activation)).all():
             planes = ends
     return int(np.argwhere(activated(planes, activation) == extreme)[0][0])
 
@@ -215,7 +215,8 @@ def activated(values: FloatArray, activation: Activation) -> FloatArray:
         return values
     slope = np.float32(activation.slope)
     lo, hi = np.float32(activation.lo), np.float32(activation.hi)
-    leaky = np.minimum(values, 0) * slope + np.maximum(values, 0)
+    with np.errstate(over="ignore"):  # a steep slope may; infinities are counted
+        leaky = np.minimum(values, 0) * slope + np.maximum(values, 0)
     result: FloatArray = np.minimum(np.maximum(leaky, lo), hi)
     return result
 
