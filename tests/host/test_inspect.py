@@ -65,6 +65,13 @@ def test_the_proofs_are_those_of_the_weights(tiny):
             assert op.int16_depth >= 2
 
 
+def test_a_table_of_16_bits(tiny, tmp_path):
+    observation = neon8.observe_model(tiny.onnx, tiny.data)
+    table = neon8.solve_observation(observation, bits=16)
+    neon8.save_table(table, tmp_path / "t.json")
+    assert "image" in neon8.inspect_file(tmp_path / "t.json")
+
+
 def test_a_table_shows_every_entry(tiny):
     table = neon8.load_table(tiny.table)
     said = neon8.inspect_file(tiny.table).splitlines()

@@ -9,6 +9,7 @@ from neon8.inspection.guards import legend
 from neon8.inspection.model_file import FileOp, FileTensor
 from neon8.runtime import Model
 from neon8.runtime.emulate import EmulatedModel
+from neon8.table import json_format
 from neon8.table.conversion import read
 from neon8.table.detect import detect
 from neon8.table.scale_table import ScaleTable
@@ -31,8 +32,9 @@ def describe(
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
     kind = _kind(path, data)
-    table, own = read(path, source_format=kind)
-    return foreign.describe(table) if own is None else _table(path, own)
+    if kind == "neon8":
+        return _table(path, json_format.load(path))
+    return foreign.describe(read(path, source_format=kind)[0])
 
 
 def _kind(path: Path, data: bytes) -> str:
