@@ -56,6 +56,10 @@ enum n8_status n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *m
 void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
                  void *scratch);
 
+static inline bool n8_in_range(int32_t value, int32_t lo, int32_t hi) {
+    return lo <= value && value <= hi;
+}
+
 // The bounds that keep requantization free of NaN and of denormals: 0, or 1e-30 .. 2^64.
 bool n8_multiplier_ok(float multiplier);
 

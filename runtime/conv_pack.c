@@ -20,10 +20,6 @@ bool n8_multiplier_ok(float multiplier) {
     return multiplier == 0.0f || (multiplier >= 1e-30f && multiplier <= 0x1p64f);
 }
 
-static bool in_range(int32_t value, int32_t lo, int32_t hi) {
-    return lo <= value && value <= hi;
-}
-
 static bool shape_ok(const struct n8_conv2d_shape *s) {
     const int32_t positive[] = {
         s->batch,        s->in_height,    s->in_width,        s->in_channels,    s->out_height,
@@ -31,12 +27,12 @@ static bool shape_ok(const struct n8_conv2d_shape *s) {
         s->stride_width, s->groups,       s->dilation_height, s->dilation_width,
     };
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
-        if (!in_range(positive[i], 1, N8_FORMAT_MAX_DIM)) {
+        if (!n8_in_range(positive[i], 1, N8_FORMAT_MAX_DIM)) {
             return false;
         }
     }
-    return in_range(s->pad_top, 0, N8_FORMAT_MAX_DIM) &&
-           in_range(s->pad_left, 0, N8_FORMAT_MAX_DIM) && s->in_channels % s->groups == 0 &&
+    return n8_in_range(s->pad_top, 0, N8_FORMAT_MAX_DIM) &&
+           n8_in_range(s->pad_left, 0, N8_FORMAT_MAX_DIM) && s->in_channels % s->groups == 0 &&
            s->out_channels % s->groups == 0;
 }
 
@@ -51,9 +47,9 @@ static bool epilogue_ok(const struct n8_conv2d_epilogue *e) {
     if (!s8 && (e->slope != NULL || e->residual_scale != 0.0f)) {
         return false;
     }
-    return n8_multiplier_ok(e->residual_scale) && in_range(e->residual_zero_point, -128, 127) &&
-           in_range(e->zero_point, -128, 127) && in_range(e->lo, -128, 127) &&
-           in_range(e->hi, e->lo, 127);
+    return n8_multiplier_ok(e->residual_scale) && n8_in_range(e->residual_zero_point, -128, 127) &&
+           n8_in_range(e->zero_point, -128, 127) && n8_in_range(e->lo, -128, 127) &&
+           n8_in_range(e->hi, e->lo, 127);
 }
 
 static void choose_kernel(struct n8_conv *conv, const struct n8_kernels *k) {
@@ -120,7 +116,7 @@ static void plan_igemm(struct n8_conv *conv) {
 enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
                             int32_t in_zero_point, const struct n8_conv2d_epilogue *epilogue,
                             const struct n8_kernels *kernels) {
-    if (!shape_ok(shape) || !epilogue_ok(epilogue) || !in_range(in_zero_point, -128, 127)) {
+    if (!shape_ok(shape) || !epilogue_ok(epilogue) || !n8_in_range(in_zero_point, -128, 127)) {
         return N8_E_FORMAT;
     }
     memset(conv, 0, sizeof *conv);

@@ -9,10 +9,6 @@
 
 enum { MAX_TAPS = 1 << 23 }; // 2^23 * 255 < 2^31: the sum of an average pool fits int32
 
-static bool in_range(int32_t value, int32_t lo, int32_t hi) {
-    return lo <= value && value <= hi;
-}
-
 static bool same_dims(const struct n8_tensor *a, const struct n8_tensor *b) {
     return memcmp(a->dims, b->dims, sizeof a->dims) == 0;
 }
@@ -27,7 +23,7 @@ static bool types_are(const struct n8_tensor *in, enum n8_type from, const struc
 }
 
 static bool clamp_ok(const struct n8_step *step, const struct n8_tensor *out) {
-    return in_range(step->lo, out->lo, out->hi) && in_range(step->hi, step->lo, out->hi);
+    return n8_in_range(step->lo, out->lo, out->hi) && n8_in_range(step->hi, step->lo, out->hi);
 }
 
 static bool pointwise_ok(const struct n8_step *step, const struct n8_tensor *out) {
@@ -71,11 +67,11 @@ static bool average_ok(const struct n8_step *step, const struct n8_tensor *in,
 static bool pool_ok(const struct n8_step *step, const struct n8_tensor *in,
                     const struct n8_tensor *out) {
     for (int axis = 0; axis < 2; axis++) {
-        if (!in_range(step->kernel[axis], 1, N8_FORMAT_MAX_DIM) ||
-            !in_range(step->stride[axis], 1, N8_FORMAT_MAX_DIM) ||
-            !in_range(step->dilation[axis], 1, N8_FORMAT_MAX_DIM) ||
-            !in_range(step->pad[axis], 0, N8_FORMAT_MAX_DIM) ||
-            !in_range(step->pad_end[axis], 0, N8_FORMAT_MAX_DIM) ||
+        if (!n8_in_range(step->kernel[axis], 1, N8_FORMAT_MAX_DIM) ||
+            !n8_in_range(step->stride[axis], 1, N8_FORMAT_MAX_DIM) ||
+            !n8_in_range(step->dilation[axis], 1, N8_FORMAT_MAX_DIM) ||
+            !n8_in_range(step->pad[axis], 0, N8_FORMAT_MAX_DIM) ||
+            !n8_in_range(step->pad_end[axis], 0, N8_FORMAT_MAX_DIM) ||
             !windows_ok(step, axis, in->dims[2 + axis], out->dims[2 + axis])) {
             return false;
         }
@@ -87,7 +83,7 @@ static bool pool_ok(const struct n8_step *step, const struct n8_tensor *in,
 
 static bool concat_ok(const struct n8_model *model, const struct n8_step *step,
                       const struct n8_tensor *out) {
-    if (!in_range(step->axis, 1, 3)) {
+    if (!n8_in_range(step->axis, 1, 3)) {
         return false;
     }
     int64_t sum = 0;

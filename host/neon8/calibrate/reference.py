@@ -24,8 +24,6 @@ FACTS = {
 }
 """Other builds, providers and levels round differently; thread count and batch do not
 matter."""
-ENGINE = "onnxruntime {version}, CPU, {optimization}".format(**FACTS)
-"""The same in one line, for scale tables."""
 SILENT = 4
 
 
