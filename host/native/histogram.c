@@ -3,42 +3,37 @@
 
 #include <string.h>
 
-// Neighbouring values often share a bin. Four counters for each bin, used in turn, keep one
-// increment from waiting for the one before; side by side they also share a cache line.
-_Static_assert(N8C_TALLY == N8C_WAYS * 2 * N8C_BINS, "a counter for each way, side and bin");
+enum { LOG_BINS = 11 };
+_Static_assert(1 << LOG_BINS == N8C_BINS, "a power of two");
 
-void n8c_histogram_add(struct n8c_statistics *statistics, const struct n8c_kernels *kernels,
-                       const float *in, size_t count) {
-    uint32_t first[N8C_BLOCK + 16];
-    float factor = ldexpf(1.0f, N8C_LOG_BINS - statistics->exponent);
-    size_t found = kernels->bins(first, in, count, factor);
-    if (statistics->tallied + found > UINT32_MAX)
-        n8c_histogram_settle(statistics);
-    uint32_t *tally = statistics->tally;
-    size_t i = 0;
-    for (; i + N8C_WAYS <= found; i += N8C_WAYS) {
-        for (size_t way = 0; way < N8C_WAYS; way++)
-            tally[first[i + way] + way]++;
-    }
-    for (; i < found; i++)
-        tally[first[i]]++;
-    statistics->tallied += found;
-    statistics->zeros += count - found;
+float n8c_histogram_factor(const struct n8c_statistics *statistics) {
+    return ldexpf(1.0f, LOG_BINS - statistics->exponent);
 }
 
-void n8c_histogram_settle(struct n8c_statistics *statistics) {
-    if (statistics->tallied == 0)
-        return;
-    const uint32_t *tally = statistics->tally;
-    for (size_t bin = 0; bin < N8C_BINS; bin++) {
-        const uint32_t *above = tally + N8C_WAYS * bin, *below = above + N8C_WAYS * N8C_BINS;
-        for (size_t way = 0; way < N8C_WAYS; way++) {
-            statistics->positive[bin] += above[way];
-            statistics->negative[bin] += below[way];
-        }
-    }
-    memset(statistics->tally, 0, N8C_TALLY * sizeof *tally);
-    statistics->tallied = 0;
+// How many bins hold values up to `largest`.
+static size_t reach(const struct n8c_statistics *statistics, float largest) {
+    if (!(largest > 0))
+        return 0;
+    float bin = largest * n8c_histogram_factor(statistics);
+    return bin < N8C_BINS ? (size_t)bin + 1 : N8C_BINS;
+}
+
+static uint64_t both(const uint32_t *counters) {
+    return (uint64_t)counters[0] + counters[1];
+}
+
+void n8c_histogram_drain(struct n8c_statistics *statistics, struct n8c_tally *tally, float minimum,
+                         float maximum) {
+    _Static_assert(N8C_WAYS == 2, "both() adds all of a bin's counters");
+    uint32_t *middle = n8c_tally_middle(tally);
+    size_t above = reach(statistics, maximum), below = reach(statistics, -minimum);
+    uint32_t *negative = middle - N8C_WAYS * below;
+    for (size_t bin = 0; bin < above; bin++)
+        statistics->positive[bin] += both(middle + N8C_WAYS * bin);
+    for (size_t bin = 0; bin < below; bin++)
+        statistics->negative[below - 1 - bin] += both(negative + N8C_WAYS * bin);
+    memset(negative, 0, N8C_WAYS * (below + above) * sizeof *negative);
+    tally->counted = 0;
 }
 
 static void fold(uint64_t *counts, int times) {
@@ -58,9 +53,8 @@ void n8c_histogram_grow(struct n8c_statistics *statistics, float largest) {
         frexpf(largest, &exponent);
     if (exponent <= statistics->exponent)
         return;
-    n8c_histogram_settle(statistics);
     int times = exponent - statistics->exponent;
-    times = times > N8C_LOG_BINS ? N8C_LOG_BINS : times;
+    times = times > LOG_BINS ? LOG_BINS : times;
     fold(statistics->positive, times);
     fold(statistics->negative, times);
     statistics->exponent = exponent;

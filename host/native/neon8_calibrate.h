@@ -33,9 +33,8 @@ enum n8c_isa {
 
 enum {
     N8C_BINS = 2048,
-    N8C_TALLY = 4 * 4096, // uint32_t that n8c_statistics.tally points to
-    N8C_STAGED = 8,       // samples whose sums wait in n8c_statistics.staged
-    N8C_LIMBS = 14,       // of 32 bits each: a sum is an integer multiple of 2^N8C_GRID
+    N8C_STAGED = 8, // samples whose sums wait in n8c_statistics.staged
+    N8C_LIMBS = 14, // of 32 bits each: a sum is an integer multiple of 2^N8C_GRID
     N8C_GRID = -128,
     N8C_EXPONENT_MIN = -100,
 };
@@ -46,14 +45,13 @@ enum {
 // `exponent` grows as values need it, from N8C_EXPONENT_MIN. Exact zeros, NaN and infinities
 // are counted apart; all else is about the finite values. To begin: all zero, but
 // exponent = N8C_EXPONENT_MIN, minimum and minima = INFINITY, maximum and maxima = -INFINITY.
-// Counts and limbs are complete and canonical after n8c_settle only.
+// Limbs are complete and canonical after n8c_settle only.
 struct n8c_statistics {
     uint64_t *positive, *negative; // [N8C_BINS]; both NULL: no histogram
-    uint32_t *tally;               // [N8C_TALLY]: counts that are not in them yet
-    uint64_t tallied;              // how many
     uint64_t zeros, nans, infs;
     float minimum, maximum;
     float sample_minimum, sample_maximum; // of the last sample
+    uint64_t least_channel, most_channel; // the first ones that have them, 0 if none has
     uint64_t sample_nans, sample_infs;
     int32_t exponent;
     int64_t *count;          // [channels], of finite values; NULL: no channels
@@ -84,7 +82,7 @@ N8C_API const char *n8c_version(void);
 N8C_API enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count,
                                     enum n8c_isa isa);
 
-// Completes the counts and makes the limbs canonical: all but the last in [0, 2^32).
+// Completes the sums and makes the limbs canonical: all but the last in [0, 2^32).
 N8C_API enum n8c_status n8c_settle(struct n8c_statistics *statistics, size_t channels);
 
 // Solvers. Every sum below runs from the first bin or group to the last, in float64.

@@ -1,242 +1,247 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "histogram.h"
-#include "limbs.h"
+#include "intake.h"
 
 #include <string.h>
 
-// What one sample adds to one n8c_statistics, block by block while it is in the first cache.
-struct task {
-    const struct n8c_kernels *kernels;
-    struct n8c_statistics *out; // NULL: nothing
-    size_t channels;
-    struct n8c_sums sums; // of the current channel
-    size_t finite;        // values in them
-};
-
-// Part of a tensor: `length` values of each of `channels` channels, the first of which has the
-// number `channel`; only whole channels come together.
-struct block {
-    const float *in;
-    size_t channel, channels, length;
-    int first, last; // are these the first, the last values of their channels?
-};
-
 struct range {
-    float minimum, maximum; // of finite values
-    size_t finite;
+    float minimum, maximum;
 };
 
-// add() where some values are not finite: those are left out. Returns how many are finite.
-static size_t add_finite(struct task *task, const struct n8c_sums *before, const float *in,
+// The way through one tensor of a sample.
+struct tour {
+    n8c_scan *scan;
+    const struct n8c_tensor *tensor;
+    struct n8c_intake raw, activated;
+    struct n8c_intake *counted; // whose values go into a histogram; NULL: none
+    float factor;               // of its bins
+    float minimum, maximum;     // of the values that are counted there or pending
+    struct n8c_tally *tally;
+    int32_t bins[2][N8C_PIECE + N8C_LANES];
+    int at; // where the next piece's bins go; the other ones are pending
+    size_t pending;
+};
+
+static void count_pending(struct tour *tour) {
+    uint32_t *tally = n8c_tally_middle(tour->tally);
+    const int32_t *bins = tour->bins[!tour->at];
+    for (size_t i = 0; i < tour->pending; i++)
+        tally[(ptrdiff_t)bins[i] * N8C_WAYS]++;
+    tour->pending = 0;
+}
+
+static void drain(struct tour *tour) {
+    count_pending(tour);
+    n8c_histogram_drain(tour->counted->out, tour->tally, tour->minimum, tour->maximum);
+}
+
+// Of `channels` times `count` values.
+static struct n8c_piece piece_of(struct tour *tour, const float *in, size_t channels,
+                                 size_t count) {
+    const struct n8c_tensor *tensor = tour->tensor;
+    return (struct n8c_piece){
+        .in = in,
+        .channels = channels,
+        .count = count,
+        .factor = tour->factor,
+        .slope = tensor->slope,
+        .lo = tensor->lo,
+        .hi = tensor->hi,
+        .bins = tour->bins[tour->at],
+        .pending = tour->bins[!tour->at],
+        .pending_count = tour->pending,
+        .tally = n8c_tally_middle(tour->tally),
+    };
+}
+
+static const struct n8c_sums *before(const struct n8c_intake *intake) {
+    return intake->begun ? intake->sums[intake->now] : NULL;
+}
+
+// The sums with the piece at hand are those so far. `finite` values in each channel.
+static void keep(struct n8c_intake *intake, size_t channels, size_t finite) {
+    for (size_t i = 0; i < channels; i++)
+        intake->finite[i] = finite + (intake->begun ? intake->finite[i] : 0);
+    intake->now = !intake->now;
+    intake->begun = 1;
+}
+
+// The piece's `found` bins are the pending ones now; of `count` values the others are 0.
+static void take_bins(struct tour *tour, size_t found, size_t count, struct range range) {
+    tour->at = !tour->at;
+    tour->pending = found;
+    tour->minimum = n8c_smaller(tour->minimum, range.minimum);
+    tour->maximum = n8c_larger(tour->maximum, range.maximum);
+    tour->tally->counted += found;
+    tour->counted->out->zeros += count - found;
+    if (tour->tally->counted > UINT32_MAX - N8C_PIECE)
+        drain(tour);
+}
+
+// Takes values of one channel of which some are not finite, or too large for the histogram's
+// range so far: those that are not finite are counted and left out, and the range grows.
+static void take_careful(struct tour *tour, struct n8c_intake *intake, const float *in,
                          size_t count) {
-    float clean[N8C_BLOCK] = {0};
+    struct n8c_statistics *out = intake->out;
+    float clean[N8C_PIECE] = {0};
     size_t finite = 0;
-    float least = INFINITY, most = -INFINITY;
+    struct range range = {INFINITY, -INFINITY};
     for (size_t i = 0; i < count; i++) {
-        int nan = isnan(in[i]), inf = isinf(in[i]);
-        clean[i] = nan || inf ? 0 : in[i];
-        if (nan) {
-            task->out->nans++;
-            task->out->sample_nans++;
-        } else if (inf) {
-            task->out->infs++;
-            task->out->sample_infs++;
+        if (isnan(in[i])) {
+            out->nans++;
+            out->sample_nans++;
+        } else if (isinf(in[i])) {
+            out->infs++;
+            out->sample_infs++;
         } else {
-            least = in[i] < least ? in[i] : least;
-            most = in[i] > most ? in[i] : most;
+            clean[i] = in[i];
+            range.minimum = n8c_smaller(range.minimum, in[i]);
+            range.maximum = n8c_larger(range.maximum, in[i]);
             finite++;
         }
     }
-    float minimum = before == NULL ? INFINITY : before->minimum;
-    float maximum = before == NULL ? -INFINITY : before->maximum;
-    task->kernels->add(&task->sums, before, clean, count);
+    if (intake == tour->counted) {
+        drain(tour);
+        n8c_histogram_grow(out, n8c_larger(range.maximum, -range.minimum));
+        tour->factor = n8c_histogram_factor(out);
+    }
+    struct n8c_piece piece = piece_of(tour, clean, 1, count);
+    struct n8c_sums *sums = intake->sums[!intake->now];
+    piece.pending_count = 0;
+    piece.raw_before = before(intake);
+    piece.raw = sums;
+    size_t found = tour->scan(&piece);
     // The zeros in place of what was left out are right in the sums only.
-    task->sums.minimum = least < minimum ? least : minimum;
-    task->sums.maximum = most > maximum ? most : maximum;
-    for (size_t lane = 0; lane < N8C_LANES; lane++) {
-        task->sums.minima[lane] = task->sums.minimum;
-        task->sums.maxima[lane] = task->sums.maximum;
+    sums->minimum = range.minimum;
+    sums->maximum = range.maximum;
+    if (piece.raw_before != NULL) {
+        sums->minimum = n8c_smaller(sums->minimum, piece.raw_before->minimum);
+        sums->maximum = n8c_larger(sums->maximum, piece.raw_before->maximum);
     }
-    return finite;
+    keep(intake, 1, finite);
+    if (intake == tour->counted)
+        take_bins(tour, found, finite, range);
 }
 
-static void end_channel(const struct task *task, size_t channel) {
-    struct n8c_statistics *out = task->out;
-    float minimum = task->sums.minimum + 0.0f, maximum = task->sums.maximum + 0.0f; // no -0
-    out->count[channel] += (int64_t)task->finite;
-    if (minimum < out->minima[channel])
-        out->minima[channel] = minimum;
-    if (maximum > out->maxima[channel])
-        out->maxima[channel] = maximum;
-    double *staged = out->staged + 2 * task->channels * out->staged_samples;
-    staged[channel] = task->sums.total;
-    staged[task->channels + channel] = task->sums.square;
+static float activate(float x, const struct n8c_tensor *tensor) {
+    x = x < 0 ? x * tensor->slope : x;
+    x = x < tensor->lo ? tensor->lo : x;
+    return x > tensor->hi ? tensor->hi : x;
 }
 
-// Takes the block into the channels' sums. Returns the range of its values, or of more values
-// of the same channel.
-static struct range take_sums(struct task *task, const struct block *block) {
-    struct range range = {INFINITY, -INFINITY, 0};
-    struct n8c_sums copy;
-    for (size_t i = 0; i < block->channels; i++) {
-        const float *in = block->in + i * block->length;
-        const struct n8c_sums *before = NULL;
-        if (!block->first) {
-            copy = task->sums;
-            before = &copy;
-        }
-        size_t finite = block->length;
-        task->kernels->add(&task->sums, before, in, block->length);
-        if (!isfinite(task->sums.square))
-            finite = add_finite(task, before, in, block->length);
-        task->finite = finite + (block->first ? 0 : task->finite);
-        range.finite += finite;
-        range.minimum = task->sums.minimum < range.minimum ? task->sums.minimum : range.minimum;
-        range.maximum = task->sums.maximum > range.maximum ? task->sums.maximum : range.maximum;
-        if (block->last && task->out != NULL && task->out->count != NULL)
-            end_channel(task, block->channel + i);
+static void take_carefully(struct tour *tour, const float *in, size_t count) {
+    if (tour->raw.out != NULL)
+        take_careful(tour, &tour->raw, in, count);
+    if (tour->activated.out == NULL)
+        return;
+    float values[N8C_PIECE];
+    for (size_t i = 0; i < count; i++)
+        values[i] = activate(in[i], tour->tensor);
+    take_careful(tour, &tour->activated, values, count);
+}
+
+// Of the sums with the piece at hand. Not finite if a value is not.
+static struct range range_of(const struct n8c_intake *intake, size_t channels) {
+    struct range range = {INFINITY, -INFINITY};
+    double squares = 0;
+    for (size_t i = 0; i < channels; i++) {
+        const struct n8c_sums *sums = &intake->sums[!intake->now][i];
+        squares += sums->square;
+        range.minimum = n8c_smaller(range.minimum, sums->minimum);
+        range.maximum = n8c_larger(range.maximum, sums->maximum);
     }
+    if (!isfinite(squares))
+        range.maximum = INFINITY;
     return range;
 }
 
-static void take_histogram(const struct task *task, const struct block *block,
-                           const struct range *range) {
-    struct n8c_statistics *out = task->out;
-    size_t count = block->channels * block->length;
-    float largest = range->maximum > -range->minimum ? range->maximum : -range->minimum;
-    n8c_histogram_grow(out, largest);
-    if (range->finite == count) {
-        n8c_histogram_add(out, task->kernels, block->in, count);
-        return;
+// Returns 0, with nothing taken but the pending bins, if that needs care.
+static int take_quickly(struct tour *tour, const float *in, size_t channels, size_t count,
+                        int last) {
+    struct n8c_intake *raw = &tour->raw, *activated = &tour->activated;
+    struct n8c_piece piece = piece_of(tour, in, channels, count);
+    piece.last = last;
+    piece.raw_before = before(raw);
+    piece.raw = raw->sums[!raw->now];
+    if (activated->out != NULL) {
+        piece.activated_before = before(activated);
+        piece.activated = activated->sums[!activated->now];
     }
-    float clean[N8C_BLOCK] = {0};
-    for (size_t i = 0; i < count; i++)
-        clean[i] = isfinite(block->in[i]) ? block->in[i] : 0;
-    n8c_histogram_add(out, task->kernels, clean, count);
-    out->zeros -= count - range->finite;
+    size_t found = tour->scan(&piece);
+    tour->pending = 0;
+    struct range range = range_of(raw, channels);
+    int finite = isfinite(range.maximum);
+    if (activated->out != NULL) {
+        range = range_of(activated, channels);
+        finite = finite && isfinite(range.maximum);
+    }
+    float largest = n8c_larger(range.maximum, -range.minimum);
+    if (!finite || (tour->counted != NULL && !(largest * tour->factor < N8C_BINS)))
+        return 0;
+    keep(raw, channels, count);
+    keep(activated, channels, count);
+    if (tour->counted != NULL)
+        take_bins(tour, found, channels * count, range);
+    return 1;
 }
 
-static void take(struct task *task, const struct block *block, struct range range) {
-    struct n8c_statistics *out = task->out;
-    if (out == NULL)
-        return;
-    float minimum = range.minimum + 0.0f, maximum = range.maximum + 0.0f; // no -0
-    out->sample_minimum = minimum < out->sample_minimum ? minimum : out->sample_minimum;
-    out->sample_maximum = maximum > out->sample_maximum ? maximum : out->sample_maximum;
-    if (out->positive != NULL)
-        take_histogram(task, block, &range);
-}
-
-// Adds the sums that wait. So a channel's limbs are fetched once for many samples.
-static void add_staged(struct n8c_statistics *out, size_t channels) {
-    for (size_t channel = 0; channel < channels; channel++) {
-        for (size_t sample = 0; sample < out->staged_samples; sample++) {
-            const double *staged = out->staged + 2 * channels * sample + channel;
-            n8c_limbs_add(out->total + channel * N8C_LIMBS, staged[0]);
-            n8c_limbs_add(out->squares + channel * N8C_LIMBS, staged[channels]);
+static void take_channels(struct tour *tour, size_t first, size_t channels) {
+    size_t plane = tour->tensor->plane, all = tour->tensor->channels;
+    const float *in = tour->tensor->values + first * plane;
+    for (size_t done = 0; done < plane; done += N8C_PIECE) {
+        size_t count = plane - done < N8C_PIECE ? plane - done : N8C_PIECE;
+        if (take_quickly(tour, in + done, channels, count, done + count == plane))
+            continue;
+        if (channels == 1) {
+            take_carefully(tour, in + done, count);
+            continue;
         }
-    }
-    out->added_samples += out->staged_samples;
-    out->staged_samples = 0;
-}
-
-static void settle_sums(struct n8c_statistics *out, size_t channels) {
-    add_staged(out, channels);
-    for (size_t channel = 0; channel < channels; channel++) {
-        n8c_limbs_settle(out->total + channel * N8C_LIMBS);
-        n8c_limbs_settle(out->squares + channel * N8C_LIMBS);
-    }
-    out->added_samples = 0;
-}
-
-static void begin_sample(const struct task *task) {
-    struct n8c_statistics *out = task->out;
-    if (out == NULL)
+        for (size_t i = 0; i < channels; i++)
+            take_channels(tour, first + i, 1);
         return;
-    out->sample_minimum = INFINITY;
-    out->sample_maximum = -INFINITY;
-    out->sample_nans = out->sample_infs = 0;
-    if (out->count != NULL && out->staged_samples == N8C_STAGED)
-        add_staged(out, task->channels);
-    if (out->count != NULL && out->added_samples > N8C_SUMS_MAX)
-        settle_sums(out, task->channels);
-}
-
-static void end_sample(const struct task *task) {
-    struct n8c_statistics *out = task->out;
-    if (out == NULL)
-        return;
-    if (out->sample_minimum < out->minimum)
-        out->minimum = out->sample_minimum;
-    if (out->sample_maximum > out->maximum)
-        out->maximum = out->sample_maximum;
-    if (out->count != NULL)
-        out->staged_samples++;
-}
-
-static void observe_block(const struct n8c_tensor *tensor, struct task *raw, struct task *activated,
-                          struct block block) {
-    struct range range = {INFINITY, -INFINITY, 0};
-    if (raw->out != NULL) {
-        range = take_sums(raw, &block);
-        take(raw, &block, range);
     }
-    if (activated->out == NULL)
-        return;
-    float values[N8C_BLOCK];
-    size_t count = block.channels * block.length;
-    const struct n8c_kernels *kernels = activated->kernels;
-    kernels->activate(values, block.in, count, tensor->slope, tensor->lo, tensor->hi);
-    block.in = values;
-    if (range.finite == count && activated->out->count == NULL && tensor->slope >= 0) {
-        // It never decreases, so its range follows; and there are no sums to take.
-        float ends[2] = {range.minimum, range.maximum};
-        kernels->activate(ends, ends, 2, tensor->slope, tensor->lo, tensor->hi);
-        range.minimum = ends[0];
-        range.maximum = ends[1];
-    } else {
-        range.finite = 0;
-    }
-    // A steep slope makes infinities of finite values.
-    if (range.finite != count || !isfinite(range.minimum) || !isfinite(range.maximum))
-        range = take_sums(activated, &block);
-    take(activated, &block, range);
+    n8c_end_channels(&tour->raw, first, channels, all);
+    n8c_end_channels(&tour->activated, first, channels, all);
 }
 
-static void observe(const struct n8c_tensor *tensor, const struct n8c_kernels *kernels) {
-    struct task raw = {.kernels = kernels, .out = tensor->raw, .channels = tensor->channels};
-    struct task activated = raw;
-    activated.out = tensor->activated;
-    begin_sample(&raw);
-    begin_sample(&activated);
-    size_t plane = tensor->plane, group = plane < N8C_BLOCK ? N8C_BLOCK / plane : 1;
+static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_tally *tally) {
+    struct tour tour;
+    tour.scan = scan;
+    tour.tensor = tensor;
+    tour.minimum = INFINITY;
+    tour.maximum = -INFINITY;
+    tour.tally = tally;
+    tour.at = 0;
+    tour.pending = 0;
+    n8c_begin_sample(&tour.raw, tensor->raw, tensor->channels);
+    n8c_begin_sample(&tour.activated, tensor->activated, tensor->channels);
+    struct n8c_intake *last = tensor->activated != NULL ? &tour.activated : &tour.raw;
+    tour.counted = last->out != NULL && last->out->positive != NULL ? last : NULL;
+    tour.factor = tour.counted == NULL ? 0 : n8c_histogram_factor(tour.counted->out);
+    size_t group = tensor->plane < N8C_PIECE ? N8C_PIECE / tensor->plane : 1;
+    group = group < N8C_GROUP ? group : N8C_GROUP;
     for (size_t channel = 0; channel < tensor->channels; channel += group) {
-        size_t channels = tensor->channels - channel;
-        channels = channels < group ? channels : group;
-        for (size_t done = 0; done < plane; done += N8C_BLOCK) {
-            size_t length = plane - done < N8C_BLOCK ? plane - done : N8C_BLOCK;
-            struct block block = {
-                .in = tensor->values + channel * plane + done,
-                .channel = channel,
-                .channels = channels,
-                .length = length,
-                .first = done == 0,
-                .last = done + length == plane,
-            };
-            observe_block(tensor, &raw, &activated, block);
-        }
+        size_t rest = tensor->channels - channel;
+        take_channels(&tour, channel, rest < group ? rest : group);
     }
-    end_sample(&raw);
-    end_sample(&activated);
+    if (tour.counted != NULL)
+        drain(&tour);
+    n8c_end_sample(&tour.raw);
+    n8c_end_sample(&tour.activated);
 }
 
-static int valid(const struct n8c_statistics *s) {
-    int histogram = s->positive != NULL;
-    int channels = s->count != NULL;
-    return histogram == (s->negative != NULL) && histogram == (s->tally != NULL) &&
-           channels == (s->minima != NULL) && channels == (s->maxima != NULL) &&
-           channels == (s->total != NULL) && channels == (s->squares != NULL) &&
-           channels == (s->staged != NULL) && s->staged_samples <= N8C_STAGED;
+// The scan counts bins of activated values if there are such, so raw ones take their own way.
+static void observe_each(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_tally *tally) {
+    if (tensor->raw == NULL || tensor->raw->positive == NULL || tensor->activated == NULL) {
+        observe(tensor, scan, tally);
+        return;
+    }
+    struct n8c_tensor one = *tensor;
+    one.activated = NULL;
+    observe(&one, scan, tally);
+    one.activated = tensor->activated;
+    one.raw = NULL;
+    observe(&one, scan, tally);
 }
 
 enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count, enum n8c_isa isa) {
@@ -246,25 +251,17 @@ enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count, enum
         const struct n8c_tensor *tensor = &tensors[i];
         if (tensor->values == NULL || tensor->channels == 0 || tensor->plane == 0)
             return N8C_E_ARGUMENT;
-        if ((tensor->raw != NULL && !valid(tensor->raw)) ||
-            (tensor->activated != NULL && !valid(tensor->activated)))
+        if ((tensor->raw != NULL && !n8c_valid(tensor->raw)) ||
+            (tensor->activated != NULL && !n8c_valid(tensor->activated)))
             return N8C_E_ARGUMENT;
     }
-    struct n8c_kernels kernels;
-    enum n8c_status status = n8c_kernels_select(isa, &kernels);
+    n8c_scan *scan;
+    enum n8c_status status = n8c_scan_select(isa, &scan);
     if (status != N8C_OK)
         return status;
+    struct n8c_tally tally;
+    memset(&tally, 0, sizeof tally);
     for (size_t i = 0; i < count; i++)
-        observe(&tensors[i], &kernels);
-    return N8C_OK;
-}
-
-enum n8c_status n8c_settle(struct n8c_statistics *statistics, size_t channels) {
-    if (statistics == NULL || !valid(statistics))
-        return N8C_E_ARGUMENT;
-    if (statistics->positive != NULL)
-        n8c_histogram_settle(statistics);
-    if (statistics->count != NULL)
-        settle_sums(statistics, channels);
+        observe_each(&tensors[i], scan, &tally);
     return N8C_OK;
 }

@@ -99,6 +99,44 @@ def test_histogram_alone(activation):
         assert facts(after.histogram()) == facts(want)
 
 
+@pytest.mark.parametrize("slope", [1.0, 10.0])
+def test_the_first_channels_of_the_extremes(slope):
+    """Infinities and NaN are in none of them; -1e38 becomes one by a slope of 10."""
+    rows = [[3, 1], [-2, 7], [7, -2], [np.nan, 9], [-1e38, 0], [np.nan, np.nan]]
+    x = np.array(rows, dtype=F)[np.newaxis]
+    activation = Activation(slope=slope)
+    with np.errstate(over="ignore"):
+        after = activated(x, activation)[0]
+    after[~np.isfinite(after)] = np.nan
+    least, most = np.nanmin(after), np.nanmax(after)
+    want = [int(np.argwhere(after == one)[0][0]) for one in (least, most)]
+    for isa in isas():
+        for per_channel in (True, False):
+            wanted = native.Wanted(channels=6, histogram=True, per_channel=per_channel)
+            bank = native.bank([wanted])
+            job = native.Job(x.shape, None, bank.each[0], activation)
+            native.Plan([job]).observe([x], isa=isa)
+            assert [bank.sample_minimum[0], bank.sample_maximum[0]] == [least, most]
+            assert [bank.least_channel[0], bank.most_channel[0]] == want
+
+
+def test_many_small_channels_of_which_some_need_care():
+    """Small channels are taken together, unless one of them holds what is special."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(1, 50, 3, 5)).astype(F)
+    x[0, 17] *= F(100)
+    x[0, 31, 2, 2] = np.inf
+    x[0, 44] = np.nan
+    for isa in isas():
+        raw, after = taken([x[:, ::-1], x], isa, Activation(lo=0.0))
+        for got, values in ((raw, x), (after, activated(x, Activation(lo=0.0)))):
+            want = twins.channels_of(values)
+            both = channels.merge(twins.channels_of(values[:, ::-1]), want)
+            assert facts(got.channels()) == facts(both)
+            bins = twins.histogram_of(values)
+            assert facts(got.histogram()) == facts(histogram.merge(bins, bins))
+
+
 def test_one_bin_many_times():
     x = np.full((1, 1, 300, 300), 0.75, F)
     got = taken([x] * 3, isas()[-1])[0].histogram()

@@ -35,7 +35,7 @@ class Wanted:
 class Statistics:
     """Of one tensor, filled in by Plan.observe().
 
-    histogram_arrays: positive, negative, tally.  channel_arrays: count, minima, maxima,
+    histogram_arrays: positive, negative.  channel_arrays: count, minima, maxima,
     total, squares, staged.  Either is empty if not taken.  struct: points to all of
     them, in memory of `owner`.
     """
@@ -48,8 +48,7 @@ class Statistics:
 
     def histogram(self) -> Histogram:
         """A copy, of all values so far."""
-        _check(load().lib.n8c_settle(self.struct, self.wanted.channels))
-        positive, negative, _ = self.histogram_arrays
+        positive, negative = self.histogram_arrays
         return Histogram(
             exponent=self.struct.exponent,
             positive=positive.astype(np.uint64),
@@ -79,12 +78,15 @@ class Bank:
     """Statistics of many tensors.
 
     each: of no values yet.  sample_minimum, sample_maximum: (n,) float32, of the last
-    sample, inf and -inf if nothing is finite.  sample_nans, sample_infs: (n,) uint64.
+    sample, inf and -inf if nothing is finite.  least_channel, most_channel: (n,)
+    uint64, the first channels that have them.  sample_nans, sample_infs: (n,) uint64.
     """
 
     each: tuple[Statistics, ...]
     sample_minimum: Float32Array
     sample_maximum: Float32Array
+    least_channel: UInt64Array
+    most_channel: UInt64Array
     sample_nans: UInt64Array
     sample_infs: UInt64Array
 
@@ -94,12 +96,18 @@ def bank(wanted: Sequence[Wanted]) -> Bank:
     ffi = load().ffi
     structs = ffi.new("struct n8c_statistics[]", len(wanted))
     each = tuple(_statistics(structs, i, one) for i, one in enumerate(wanted))
+
+    def field(name: str, dtype: str) -> Any:
+        return _field(structs, "struct n8c_statistics", name, dtype)
+
     return Bank(
         each=each,
-        sample_minimum=_field(structs, "struct n8c_statistics", "sample_minimum", "f4"),
-        sample_maximum=_field(structs, "struct n8c_statistics", "sample_maximum", "f4"),
-        sample_nans=_field(structs, "struct n8c_statistics", "sample_nans", "u8"),
-        sample_infs=_field(structs, "struct n8c_statistics", "sample_infs", "u8"),
+        sample_minimum=field("sample_minimum", "f4"),
+        sample_maximum=field("sample_maximum", "f4"),
+        least_channel=field("least_channel", "u8"),
+        most_channel=field("most_channel", "u8"),
+        sample_nans=field("sample_nans", "u8"),
+        sample_infs=field("sample_infs", "u8"),
     )
 
 
@@ -113,9 +121,8 @@ def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
         bins = (
             np.zeros(BINS, dtype=np.uint64),
             np.zeros(BINS, dtype=np.uint64),
-            np.zeros(load().lib.N8C_TALLY, dtype=np.uint32),
         )
-        for name, array in zip(("positive", "negative", "tally"), bins, strict=True):
+        for name, array in zip(("positive", "negative"), bins, strict=True):
             setattr(struct, name, _pointer(array))
     if wanted.per_channel:
         channels = wanted.channels
@@ -168,19 +175,24 @@ class Plan:
                 taken = getattr(job, name)
                 setattr(tensor, name, ffi.NULL if taken is None else taken.struct)
         self._values = _field(self._tensors, "struct n8c_tensor", "values", "u8")
+        self._known: list[Float32Array | None] = [None] * len(self._jobs)
 
     def observe(self, values: Sequence[Float32Array], *, isa: int = 0) -> None:
         """One sample more: values[i], contiguous, for job i.
 
         isa: n8c_isa.  CalibrationError: a value has not the shape of its job.
         """
-        for job, array in zip(self._jobs, values, strict=True):
-            if array.shape != job.shape:
-                text = f"{array.shape} instead of {job.shape}"
+        for index, (known, array) in enumerate(zip(self._known, values, strict=True)):
+            if array is known:  # where the sample before was, too
+                continue
+            shape = self._jobs[index].shape
+            if array.shape != shape:
+                text = f"{array.shape} instead of {shape}"
                 raise CalibrationError(
                     f"a tensor has another shape than before: {text}"
                 )
-        self._values[:] = [_address(array) for array in values]
+            self._values[index] = _address(array)
+            self._known[index] = array
         _check(load().lib.n8c_observe(self._tensors, len(self._jobs), isa))
 
 

@@ -90,10 +90,9 @@ class Observer:
         self.fetch = tuple(name for name in self._given if name not in graph.inputs)
         names = (name for name in (*self._given, *self._activations) if name in needed)
         self._names = tuple(dict.fromkeys(names))
-        self._sourced = np.array([name in self._histograms for name in self._names])
         self._bank: Bank | None = None
-        self._smallest: dict[str, Extreme] = {}
-        self._largest: dict[str, Extreme] = {}
+        self._smallest = _Least(len(self._names))
+        self._largest = _Least(len(self._names))
 
     def add(self, values: Mapping[str, Array], *, sample: str, digest: str) -> None:
         """One sample more.
@@ -112,14 +111,9 @@ class Observer:
             nans, infs = self._bank.sample_nans[first], self._bank.sample_infs[first]
             text = f"{nans} NaN and {infs} infinite values in sample {sample}"
             raise CalibrationError(f"tensor {self._names[first]!r}: {text}")
-        low, high = self._bank.sample_minimum, self._bank.sample_maximum
-        known = self._sourced & (low <= high)
-        for index in np.flatnonzero(known & (low <= self._low)).tolist():
-            self._keep(self._smallest, index, float(low[index]), given, digest)
-        for index in np.flatnonzero(known & (high >= self._high)).tolist():
-            self._keep(self._largest, index, float(high[index]), given, digest)
-        np.minimum(self._low, low, out=self._low)
-        np.maximum(self._high, high, out=self._high)
+        seen = self._bank
+        self._smallest.add(seen.sample_minimum, seen.least_channel, digest)
+        self._largest.add(-seen.sample_maximum, seen.most_channel, digest)
 
     def result(self) -> dict[str, Observed]:
         """Of all samples so far, by name; nothing before the first one."""
@@ -132,12 +126,14 @@ class Observer:
             for name in self._channels
         }
         histograms = {name: taken[name].histogram() for name in self._histograms}
+        smallest = self._extremes(self._smallest, 1)
+        largest = self._extremes(self._largest, -1)
         return {
             name: Observed(
                 histogram=histograms.get(name),
                 channels=joined.get(name),
-                smallest=self._smallest.get(name),
-                largest=self._largest.get(name),
+                smallest=smallest.get(name),
+                largest=largest.get(name),
             )
             for name in {**histograms, **joined}
         }
@@ -151,8 +147,6 @@ class Observer:
 
     def _begin(self, given: Mapping[str, FloatArray]) -> tuple[Bank, Plan]:
         """For samples of these shapes."""
-        self._low = np.full(len(self._names), np.inf, dtype=np.float32)
-        self._high = -self._low
         made = bank(
             [
                 Wanted(
@@ -178,35 +172,44 @@ class Observer:
         """The given tensor that `name` follows from by an activation, or is."""
         return name if name in self._given else self._activations[name][0]
 
-    def _keep(
-        self,
-        kept: dict[str, Extreme],
-        index: int,
-        value: float,
-        given: Mapping[str, FloatArray],
-        digest: str,
+    def _extremes(self, least: "_Least", sign: int) -> dict[str, Extreme]:
+        """Of the tensors with histograms that have a finite value."""
+        found = zip(self._names, least.value.tolist(), strict=True)
+        return {
+            name: Extreme(
+                value=sign * value + 0.0,  # no -0.0
+                sample=least.sample[index],
+                channel=int(least.channel[index]),
+            )
+            for index, (name, value) in enumerate(found)
+            if name in self._histograms and value < np.inf
+        }
+
+
+class _Least:
+    """Of n tensors, the least value so far, and where it was seen.
+
+    sample: the digest, the first in order of those that have it.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.value = np.full(count, np.inf, dtype=np.float32)
+        self.channel = np.zeros(count, dtype=np.uint64)
+        self.sample = [""] * count
+        self._start = np.zeros(count, dtype=np.uint64)  # of the digest, as a number
+
+    def add(
+        self, value: FloatArray, channel: npt.NDArray[np.uint64], digest: str
     ) -> None:
-        """Remember where `value`, at least as extreme as all before, was seen."""
-        name = self._names[index]
-        old = kept.get(name)
-        if old is not None and old.value == value and old.sample <= digest:
-            return
-        values = given[self._origin(name)]
-        _, activation = self._activations.get(name, ("", Activation()))
-        if name in given:
-            activation = Activation()
-        channel = _channel(values, activation, np.float32(value))
-        kept[name] = Extreme(value=value, sample=digest, channel=channel)
-
-
-def _channel(values: FloatArray, activation: Activation, extreme: np.float32) -> int:
-    """The first channel in which `extreme` is, after the activation."""
-    planes = values.reshape(values.shape[1], -1)
-    if activation.slope >= 0:  # then the ends of each channel stay its ends
-        ends = np.stack([planes.min(axis=1), planes.max(axis=1)], axis=1)
-        if np.isfinite(activated(ends, activation)).all():
-            planes = ends
-    return int(np.argwhere(activated(planes, activation) == extreme)[0][0])
+        """The least values of one sample more, inf where there is none."""
+        start = np.uint64(int(digest[:16], 16))
+        # Behind an activation, the least value is the same in most samples.
+        same = (value == self.value) & (start <= self._start)
+        for index in np.flatnonzero((value < self.value) | same).tolist():
+            if same[index] and digest >= self.sample[index]:
+                continue
+            self.value[index], self.channel[index] = value[index], channel[index]
+            self.sample[index], self._start[index] = digest, start
 
 
 def activated(values: FloatArray, activation: Activation) -> FloatArray:
