@@ -85,6 +85,22 @@ N8C_API enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t cou
 // Completes the sums and makes the limbs canonical: all but the last in [0, 2^32).
 N8C_API enum n8c_status n8c_settle(struct n8c_statistics *statistics, size_t channels);
 
+// What a layer reads for one pixel of its output, of `channels` planes of height * width values:
+// rows * columns of each, `row_step` and `column_step` apart, from (top, left) on, after the
+// activation; 0 outside of the plane. `finite`: whether all are.
+struct n8c_window {
+    const float *values;
+    size_t channels, height, width;
+    size_t rows, columns, row_step, column_step;
+    int64_t top, left;
+    float slope, lo, hi;
+    int32_t finite; // out
+    float *out;     // [channels][rows][columns]; NULL: nothing is done
+};
+
+// N8C_E_ARGUMENT: a NULL pointer.
+N8C_API enum n8c_status n8c_gather(struct n8c_window *windows, size_t count);
+
 // Solvers. Every sum below runs from the first bin or group to the last, in float64.
 
 // Relative entropy of histograms cut off after `first`, first + 1, ... `last` of N8C_BINS bins,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "activate.h"
 #include "histogram.h"
 #include "intake.h"
 
@@ -123,20 +124,15 @@ static void take_careful(struct tour *tour, struct n8c_intake *intake, const flo
         take_bins(tour, found, finite, range);
 }
 
-static float activate(float x, const struct n8c_tensor *tensor) {
-    x = x < 0 ? x * tensor->slope : x;
-    x = x < tensor->lo ? tensor->lo : x;
-    return x > tensor->hi ? tensor->hi : x;
-}
-
 static void take_carefully(struct tour *tour, const float *in, size_t count) {
     if (tour->raw.out != NULL)
         take_careful(tour, &tour->raw, in, count);
     if (tour->activated.out == NULL)
         return;
+    const struct n8c_tensor *tensor = tour->tensor;
     float values[N8C_PIECE];
     for (size_t i = 0; i < count; i++)
-        values[i] = activate(in[i], tour->tensor);
+        values[i] = n8c_activate(in[i], tensor->slope, tensor->lo, tensor->hi);
     take_careful(tour, &tour->activated, values, count);
 }
 

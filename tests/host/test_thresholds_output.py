@@ -1,158 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of layers, and the methods that look at what the layers make of them."""
+"""The methods that look at what the layers make of them."""
 
 import numpy as np
-import onnxruntime
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from onnx_nets import net, node, save
+from layer_kits import RNG, F, conv, image, sampled
 
 from neon8.calibrate.grids import Grid
 from neon8.calibrate.guards import MAX_CLIPPED_ENERGY, clipped_energy
-from neon8.calibrate.patches import CHANNELS, ROWS, Sampler, empty, merge, outputs
+from neon8.calibrate.patches import empty, outputs
 from neon8.calibrate.thresholds import RIVALS, solve
 from neon8.calibrate.thresholds_output import best, cosine_loss, error_share, judge
 from neon8.calibrate.twins import histogram_of
-from neon8.graph.graph import Activation, Conv2d
-
-F = np.float32
-RNG = np.random.default_rng(5)
-
-
-def conv(*, out=4, channels=4, kernel=(3, 3), groups=1, name="conv", **options):
-    weight = RNG.normal(size=(out, channels // groups, *kernel)).astype(F)
-    return Conv2d(
-        name=name,
-        inputs=("x",),
-        output="y",
-        pre_activation="y",
-        weight=weight,
-        bias=RNG.normal(size=out).astype(F),
-        groups=groups,
-        **options,
-    )
-
-
-GEOMETRY = {
-    "plain": (conv(), (9, 8)),
-    "padded": (conv(pads=(1, 2, 3, 0)), (5, 4)),
-    "all padding": (conv(pads=(4, 4, 4, 4)), (2, 2)),
-    "strided": (conv(strides=(2, 3), pads=(1, 1, 1, 1)), (9, 11)),
-    "dilated": (conv(dilations=(2, 3), pads=(2, 3, 2, 3)), (7, 9)),
-    "dilated, padded unevenly": (conv(dilations=(3, 2), pads=(2, 1, 4, 3)), (6, 5)),
-    "tall": (conv(kernel=(5, 1), pads=(2, 0, 2, 0)), (6, 3)),
-    "pointwise": (conv(kernel=(1, 1), strides=(2, 2)), (6, 6)),
-    "many channels": (conv(out=40, channels=3), (5, 5)),
-    "grouped": (conv(out=12, channels=6, groups=3, pads=(1, 1, 1, 1)), (5, 6)),
-    "depthwise": (conv(out=40, channels=40, groups=40), (5, 5)),
-    "multiplier": (conv(out=12, channels=6, groups=6), (4, 4)),
-    "relu6": (conv(activation=Activation(lo=0.0, hi=6.0)), (5, 5)),
-    "leaky": (conv(activation=Activation(slope=0.1)), (5, 5)),
-    "one pixel": (conv(), (3, 3)),
-}
-
-
-def image(layer, size):
-    channels = layer.weight.shape[1] * layer.groups
-    return RNG.normal(size=(1, channels, *size)).astype(F)
-
-
-def sampled(layer, images, names=None):
-    sampler = Sampler(layer)
-    for name, x in zip(names or range(len(images)), images, strict=True):
-        sampler.add(x, digest=f"{name}")
-    return sampler.result()
-
-
-def by_onnxruntime(layer, x, tmp_path):
-    """(C, pixels) the chosen channels of the layer's output before the activation."""
-    t, left, b, r = layer.pads
-    made = net(
-        [
-            node(
-                "Conv",
-                "x w b",
-                "y",
-                pads=[t, left, b, r],
-                strides=list(layer.strides),
-                dilations=list(layer.dilations),
-                group=layer.groups,
-            )
-        ],
-        {"x": x.shape},
-        "y",
-        {"w": layer.weight, "b": layer.bias},
-    )
-    session = onnxruntime.InferenceSession(str(save(tmp_path, made)))
-    return session.run(None, {"x": x})[0][0].reshape(len(layer.weight), -1)
-
-
-@pytest.mark.parametrize("name", GEOMETRY)
-def test_rows_give_what_the_layer_gives(name, tmp_path):
-    """Every row's outputs are those of one pixel of the layer, and all get their turn.
-
-    1e-5: onnxruntime adds in float32, this in double.
-    """
-    layer, size = GEOMETRY[name]
-    x = image(layer, size)
-    whole = by_onnxruntime(layer, x, tmp_path)
-    act = layer.activation
-    whole = np.where(whole < 0, whole * act.slope, whole).clip(act.lo, act.hi)
-    chosen = np.arange(min(CHANNELS, len(whole))) * len(whole) // min(16, len(whole))
-    met = set()
-    for number in range(60):
-        found = outputs(sampled(layer, [x], [number]))
-        assert len(found) == min(2, whole.shape[1])
-        for row in found:
-            distance = np.abs(whole[chosen].T - row).max(axis=1)
-            assert distance.min() < 1e-5
-            met.add(int(distance.argmin()))
-    assert len(met) > 0.6 * min(np.unique(whole, axis=1).shape[1], 60)
-
-
-def test_a_vector_is_one_row():
-    layer = conv(kernel=(1, 1))
-    x = RNG.normal(size=(1, 4)).astype(F)
-    found = sampled(layer, [x])
-    assert found.rows.tolist() == [x.tolist()]
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 90), st.integers(0, 90))
-def test_order_and_division_do_not_matter(seed, count, cut):
-    rng = np.random.default_rng(seed)
-    layer = GEOMETRY["padded"][0]
-    images = [rng.normal(size=(1, 4, 5, 4)).astype(F) for _ in range(count)]
-    whole = sampled(layer, images)
-    order = rng.permutation(count)
-    pieces = [order[:cut], order[cut:]]
-    first, second = (sampled(layer, [images[i] for i in p], list(p)) for p in pieces)
-    for found in (merge(first, second), merge(second, first)):
-        assert found.keys.tolist() == whole.keys.tolist()
-        assert found.rows.tobytes() == whole.rows.tobytes()
-    assert whole.keys.tolist() == sorted(whole.keys.tolist())
-    assert len(whole.keys) == min(2 * count, ROWS)
-
-
-def test_a_sample_that_is_not_wanted_changes_nothing():
-    layer, size = GEOMETRY["plain"]
-    images = [image(layer, size) for _ in range(200)]
-    sampler, refused = Sampler(layer), 0
-    for number, x in enumerate(images):
-        if sampler.wants(digest=f"{number}"):
-            sampler.add(x, digest=f"{number}")
-        else:
-            refused += 1
-    assert sampler.result().rows.tobytes() == sampled(layer, images).rows.tobytes()
-    assert refused > 50
-
-
-def test_rows_that_are_not_finite_are_left_out():
-    layer, size = GEOMETRY["plain"]
-    x = image(layer, size)
-    x[0, 1] = np.nan
-    assert len(sampled(layer, [x]).keys) == 0
+from neon8.graph.graph import Activation
 
 
 def measured(layer, images, method, scheme="symmetric", **options):

@@ -144,6 +144,51 @@ static void check(enum n8c_isa isa, size_t channels, size_t plane, int wild) {
     free(activated);
 }
 
+// Windows that begin and end anywhere, inside of the plane or not.
+static void check_gather(void) {
+    enum { CHANNELS = 3, HEIGHT = 5, WIDTH = 4, ROWS = 3, COLUMNS = 2 };
+    enum { SIZE = CHANNELS * HEIGHT * WIDTH, FOUND = CHANNELS * ROWS * COLUMNS };
+    float *values = malloc(SIZE * sizeof *values), *out = malloc(FOUND * sizeof *out);
+    if (values == NULL || out == NULL)
+        abort();
+    for (size_t i = 0; i < SIZE; i++)
+        values[i] = i == 7 ? NAN : (float)i - 20;
+    for (int64_t top = -9; top < 9; top++) {
+        for (int64_t left = -5; left < 7; left++) {
+            struct n8c_window window = {
+                .values = values,
+                .channels = CHANNELS,
+                .height = HEIGHT,
+                .width = WIDTH,
+                .rows = ROWS,
+                .columns = COLUMNS,
+                .row_step = 4,
+                .column_step = 1,
+                .top = top,
+                .left = left,
+                .slope = 1,
+                .lo = 0,
+                .hi = 30,
+                .out = out,
+            };
+            expect(n8c_gather(&window, 1) == N8C_OK, "gather", N8C_ISA_AUTO, 0, 0);
+            int same = 1, finite = 1;
+            for (int64_t i = 0; i < FOUND; i++) {
+                int64_t row = top + i / COLUMNS % ROWS * 4, column = left + i % COLUMNS;
+                int inside = row >= 0 && row < HEIGHT && column >= 0 && column < WIDTH;
+                int64_t at = (i / (ROWS * COLUMNS) * HEIGHT + row) * WIDTH + column;
+                float want = inside ? fminf(relu(values[at]), 30) : 0;
+                int nan = inside && isnan(values[at]);
+                same = same && (nan ? isnan(out[i]) : out[i] == want);
+                finite = finite && !nan;
+            }
+            expect(same && finite == window.finite, "window", N8C_ISA_AUTO, 0, 0);
+        }
+    }
+    free(values);
+    free(out);
+}
+
 static void check_solvers(void) {
     double *counts = calloc(N8C_BINS, sizeof *counts), *out = calloc(N8C_BINS, sizeof *out);
     if (counts == NULL || out == NULL)
@@ -179,6 +224,7 @@ int main(void) {
             }
         }
     }
+    check_gather();
     check_solvers();
     printf("calibrate_check: %d failures\n", failures);
     return failures != 0;

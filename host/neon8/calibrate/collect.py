@@ -10,7 +10,7 @@ from os import PathLike
 import numpy as np
 import numpy.typing as npt
 
-from neon8.calibrate import channels, histogram, patches
+from neon8.calibrate import channels, histogram
 from neon8.calibrate.groups import scale_groups, sources
 from neon8.calibrate.lanes import Lanes, usable
 from neon8.calibrate.machine import machine
@@ -25,8 +25,9 @@ from neon8.calibrate.observe import (
     channel_inputs,
     pre_activations,
 )
-from neon8.calibrate.patches import Sampler
+from neon8.calibrate.patches import empty as no_patches
 from neon8.calibrate.reference import FACTS, Reference
+from neon8.calibrate.sampler import Sampler
 from neon8.data import Sample
 from neon8.graph.graph import Activation, Conv2d, Graph
 from neon8.graph.importer import load
@@ -107,7 +108,7 @@ def _facts(node: Conv2d) -> LayerFacts:
         strides=node.strides,
         weight_absmax=np.abs(node.weight).reshape(out, -1).max(axis=1),
         bias=node.bias,
-        patches=patches.empty(node),
+        patches=no_patches(node),
     )
 
 
@@ -118,23 +119,15 @@ class _Lane:
         graph = network.graph
         self._network, self._reference = network, reference
         self._observer = Observer(graph, ignore_nonfinite=network.ignore_nonfinite)
-        self._layers = [node for node in graph.nodes if isinstance(node, Conv2d)]
-        self._inputs = _inputs(graph, self._observer.fetch)
-        self._samplers = {node.name: Sampler(node) for node in self._layers}
+        layers = [node for node in graph.nodes if isinstance(node, Conv2d)]
+        self._sampler = Sampler(layers, _inputs(graph, self._observer.fetch))
         self._digests: list[str] = []
 
     def add(self, sample: Sample, digest: str) -> None:
         values: dict[str, Array] = {**sample.inputs}
         values |= self._reference.run(sample.inputs)
         self._observer.add(values, sample=sample.name, digest=digest)
-        for node in self._layers:
-            sampler = self._samplers[node.name]
-            if sampler.wants(digest=digest):
-                parts = [
-                    (values[name], activation)
-                    for name, activation in self._inputs[node.inputs[0]]
-                ]
-                sampler.add_parts(parts, digest=digest)
+        self._sampler.add(values, digest=digest)
         self._digests.append(digest)
 
     def result(self) -> Observation:
@@ -154,13 +147,14 @@ class _Lane:
             for name in nothing.channels
             if (each := observed[name].channels) is not None
         }
+        patches = self._sampler.result()
         return replace(
             nothing,
             samples=tuple(sorted(self._digests)),
             tensors=tensors,
             channels=statistics,
             layers={
-                name: replace(layer, patches=self._samplers[name].result())
+                name: replace(layer, patches=patches[name])
                 for name, layer in nothing.layers.items()
             },
         )

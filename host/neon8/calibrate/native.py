@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from neon8.calibrate.channels import LIMBS, ChannelStatistics
 from neon8.calibrate.histogram import BINS, MIN_EXPONENT, Histogram
-from neon8.calibrate.native_library import FILE_NAME, REMEDY, load
-from neon8.errors import CalibrationError, SetupError
+from neon8.calibrate.native_library import address, check, field, load, pointer
+from neon8.errors import CalibrationError
 from neon8.graph.graph import Activation
 
 Array = npt.NDArray[np.generic]
@@ -62,7 +62,7 @@ class Statistics:
 
     def channels(self) -> ChannelStatistics:
         """A copy, of all values so far."""
-        _check(load().lib.n8c_settle(self.struct, self.wanted.channels))
+        check(load().lib.n8c_settle(self.struct, self.wanted.channels))
         count, minima, maxima, total, squares, _ = self.channel_arrays
         return ChannelStatistics(
             count=count.astype(np.int64),
@@ -97,17 +97,17 @@ def bank(wanted: Sequence[Wanted]) -> Bank:
     structs = ffi.new("struct n8c_statistics[]", len(wanted))
     each = tuple(_statistics(structs, i, one) for i, one in enumerate(wanted))
 
-    def field(name: str, dtype: str) -> Any:
-        return _field(structs, "struct n8c_statistics", name, dtype)
+    def each_of(name: str, dtype: str) -> Any:
+        return field(structs, "struct n8c_statistics", name, dtype)
 
     return Bank(
         each=each,
-        sample_minimum=field("sample_minimum", "f4"),
-        sample_maximum=field("sample_maximum", "f4"),
-        least_channel=field("least_channel", "u8"),
-        most_channel=field("most_channel", "u8"),
-        sample_nans=field("sample_nans", "u8"),
-        sample_infs=field("sample_infs", "u8"),
+        sample_minimum=each_of("sample_minimum", "f4"),
+        sample_maximum=each_of("sample_maximum", "f4"),
+        least_channel=each_of("least_channel", "u8"),
+        most_channel=each_of("most_channel", "u8"),
+        sample_nans=each_of("sample_nans", "u8"),
+        sample_infs=each_of("sample_infs", "u8"),
     )
 
 
@@ -123,7 +123,7 @@ def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
             np.zeros(BINS, dtype=np.uint64),
         )
         for name, array in zip(("positive", "negative"), bins, strict=True):
-            setattr(struct, name, _pointer(array))
+            setattr(struct, name, pointer(array))
     if wanted.per_channel:
         channels = wanted.channels
         sums = (
@@ -136,7 +136,7 @@ def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
         )
         fields = ("count", "minima", "maxima", "total", "squares", "staged")
         for name, array in zip(fields, sums, strict=True):
-            setattr(struct, name, _pointer(array))
+            setattr(struct, name, pointer(array))
     return Statistics(
         wanted=wanted,
         histogram_arrays=bins,
@@ -174,7 +174,7 @@ class Plan:
             for name in ("raw", "activated"):
                 taken = getattr(job, name)
                 setattr(tensor, name, ffi.NULL if taken is None else taken.struct)
-        self._values = _field(self._tensors, "struct n8c_tensor", "values", "u8")
+        self._values = field(self._tensors, "struct n8c_tensor", "values", "u8")
         self._known: list[Float32Array | None] = [None] * len(self._jobs)
 
     def observe(self, values: Sequence[Float32Array], *, isa: int = 0) -> None:
@@ -191,9 +191,9 @@ class Plan:
                 raise CalibrationError(
                     f"a tensor has another shape than before: {text}"
                 )
-            self._values[index] = _address(array)
+            self._values[index] = address(array)
             self._known[index] = array
-        _check(load().lib.n8c_observe(self._tensors, len(self._jobs), isa))
+        check(load().lib.n8c_observe(self._tensors, len(self._jobs), isa))
 
 
 def divergence(
@@ -207,9 +207,9 @@ def divergence(
     out = np.empty(last - first + 1)
     counts = np.ascontiguousarray(counts, dtype=np.float64)
     status = library.lib.n8c_divergence(
-        _pointer(out), _pointer(counts), first, last, levels
+        pointer(out), pointer(counts), first, last, levels
     )
-    _check(status)
+    check(status)
     return out
 
 
@@ -233,51 +233,12 @@ def squared_error(
         side = np.ascontiguousarray(counts, dtype=np.float64)
         number = np.ascontiguousarray(levels, dtype=np.int64)
         status = library.lib.n8c_squared_error(
-            _pointer(out),
-            _pointer(side),
-            _pointer(steps),
+            pointer(out),
+            pointer(side),
+            pointer(steps),
             len(steps),
-            _pointer(number),
+            pointer(number),
             len(number),
         )
-        _check(status)
+        check(status)
     return out
-
-
-_TYPES = {
-    "f4": "float",
-    "f8": "double",
-    "i8": "int64_t",
-    "u8": "uint64_t",
-    "u4": "uint32_t",
-}
-
-
-def _pointer(array: Array) -> Any:
-    """To the first element; the array must outlive it."""
-    return load().ffi.cast(f"{_TYPES[array.dtype.str[1:]]} *", _address(array))
-
-
-def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def _field(structs: Any, kind: str, name: str, dtype: str) -> Any:
-    """One field of all of an array of structs, as an array that shares their memory."""
-    ffi = load().ffi
-    layout = np.dtype(
-        {
-            "names": [name],
-            "formats": [dtype],
-            "offsets": [ffi.offsetof(kind, name)],
-            "itemsize": ffi.sizeof(kind),
-        }
-    )
-    return np.frombuffer(ffi.buffer(structs), dtype=layout)[name]
-
-
-def _check(status: int) -> None:
-    # This module makes the arguments, so what remains is a library of another build.
-    if status != 0:
-        raise SetupError(f"{FILE_NAME}: status {status}; {REMEDY}")

@@ -10,6 +10,10 @@ import os
 import sys
 import threading
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 import neon8
 from neon8.errors import SetupError
@@ -19,7 +23,15 @@ FILE_NAME = f"libneon8_calibrate.{'dylib' if sys.platform == 'darwin' else 'so'}
 CDEF_NAME = "neon8_calibrate_cdef.h"
 REMEDY = "run 'make native' or set N8_CALIBRATE_LIBRARY"
 
+Array = npt.NDArray[np.generic]
+
 _LOADING = threading.Lock()
+_TYPES = {
+    "f4": "float",
+    "f8": "double",
+    "i8": "int64_t",
+    "u8": "uint64_t",
+}
 
 
 def find() -> Path:
@@ -72,3 +84,35 @@ def load_file(path: Path) -> Library:
         text = f"version {version} does not fit neon8 {neon8.__version__}"
         raise SetupError(f"{path}: {text}; {REMEDY}")
     return Library(path, ffi, lib)
+
+
+def pointer(array: Array) -> Any:
+    """To the first element; the array must outlive it."""
+    return load().ffi.cast(f"{_TYPES[array.dtype.str[1:]]} *", address(array))
+
+
+def address(array: Array) -> int:
+    """Of the first element."""
+    place: int = array.__array_interface__["data"][0]
+    return place
+
+
+def field(structs: Any, kind: str, name: str, dtype: str) -> Any:
+    """One field of all of an array of structs, as an array that shares their memory."""
+    ffi = load().ffi
+    layout = np.dtype(
+        {
+            "names": [name],
+            "formats": [dtype],
+            "offsets": [ffi.offsetof(kind, name)],
+            "itemsize": ffi.sizeof(kind),
+        }
+    )
+    return np.frombuffer(ffi.buffer(structs), dtype=layout)[name]
+
+
+def check(status: int) -> None:
+    """SetupError if a call failed."""
+    # The package makes the arguments, so what remains is a library of another build.
+    if status != 0:
+        raise SetupError(f"{FILE_NAME}: status {status}; {REMEDY}")

@@ -212,18 +212,6 @@ class _Least:
             self.sample[index], self._start[index] = digest, start
 
 
-def activated(values: FloatArray, activation: Activation) -> FloatArray:
-    """What `activation` makes of them, of the same shape."""
-    if activation.identity:
-        return values
-    slope = np.float32(activation.slope)
-    lo, hi = np.float32(activation.lo), np.float32(activation.hi)
-    with np.errstate(over="ignore"):  # a steep slope may; infinities are counted
-        leaky = np.minimum(values, 0) * slope + np.maximum(values, 0)
-    result: FloatArray = np.minimum(np.maximum(leaky, lo), hi)
-    return result
-
-
 def _floats(values: Array) -> FloatArray:
     floats = np.ascontiguousarray(values, dtype=np.float32)
     return floats if floats.ndim > 1 else floats.reshape(1, -1)

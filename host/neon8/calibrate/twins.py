@@ -12,6 +12,7 @@ import numpy.typing as npt
 from neon8.calibrate import channels, histogram
 from neon8.calibrate.channels import GRID, LANES, ChannelStatistics, Int64Array
 from neon8.calibrate.histogram import BINS, Histogram
+from neon8.graph.graph import Activation, Conv2d
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
@@ -96,3 +97,25 @@ def limbs_of_sums(values: Float64Array) -> Int64Array:
     """(C,) finite -> (C, LIMBS): the nearest multiple of 2**GRID, ties to even."""
     whole = (int(np.rint(np.ldexp(value, -GRID))) for value in values)
     return channels.limbs_of(whole)
+
+
+def activated(values: Float32Array, activation: Activation) -> Float32Array:
+    """What `activation` makes of them, of the same shape; no -0.0."""
+    slope = np.float32(activation.slope)
+    lo, hi = np.float32(activation.lo), np.float32(activation.hi)
+    with np.errstate(over="ignore", invalid="ignore"):
+        leaky = np.where(values < 0, values * slope, values)
+        result: Float32Array = np.minimum(np.maximum(leaky, lo), hi) + np.float32(0)
+    return result
+
+
+def window(values: Float32Array, node: Conv2d, row: int, column: int) -> Float32Array:
+    """(1, I, H, W) -> (I, kh, kw): what lies under an output pixel, 0 in padding."""
+    top, left = node.pads[:2]
+    around = np.pad(values[0], [(0, 0), (top, node.pads[2]), (left, node.pads[3])])
+    rows, columns = (
+        at * node.strides[axis]
+        + np.arange(node.weight.shape[2 + axis]) * node.dilations[axis]
+        for axis, at in enumerate((row, column))
+    )
+    return around[:, rows][:, :, columns]
