@@ -33,12 +33,11 @@ void n8c_end_channels(struct n8c_intake *intake, size_t first, size_t count, siz
 
 // Adds the sums that wait. So a channel's limbs are fetched once for many samples.
 static void add_staged(struct n8c_statistics *out, size_t channels) {
+    size_t count = out->staged_samples, stride = 2 * channels;
     for (size_t channel = 0; channel < channels; channel++) {
-        for (size_t sample = 0; sample < out->staged_samples; sample++) {
-            const double *staged = out->staged + 2 * channels * sample + channel;
-            n8c_limbs_add(out->total + channel * N8C_LIMBS, staged[0]);
-            n8c_limbs_add(out->squares + channel * N8C_LIMBS, staged[channels]);
-        }
+        const double *staged = out->staged + channel;
+        n8c_limbs_add_all(out->total + channel * N8C_LIMBS, staged, stride, count);
+        n8c_limbs_add_all(out->squares + channel * N8C_LIMBS, staged + channels, stride, count);
     }
     out->added_samples += out->staged_samples;
     out->staged_samples = 0;

@@ -39,6 +39,41 @@ static inline void n8c_limbs_add(int64_t *limbs, double value) {
         limbs[limb + 2] += sign * (int64_t)(high >> 32);
 }
 
+// Adds `count` <= 8 values, values[0], values[stride], and so on. They are nearly always of about
+// the same size; then one integer of 128 bits holds their sum.
+static inline void n8c_limbs_add_all(int64_t *limbs, const double *values, size_t stride,
+                                     size_t count) {
+    enum { SPREAD = 39 }; // 53 bits + 39 + 3 for 8 values + a shift below 32 leave the sign
+    int least = 2047, most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits;
+        memcpy(&bits, &values[i * stride], sizeof bits);
+        int exponent = (int)(bits >> 52 & 0x7ff);
+        least = exponent < least ? exponent : least;
+        most = exponent > most ? exponent : most;
+    }
+    int at = least - 1075 - N8C_GRID; // of the lowest bit of all
+    if (most - least > SPREAD || at < 0 || at / 32 + 3 >= N8C_LIMBS) {
+        for (size_t i = 0; i < count; i++)
+            n8c_limbs_add(limbs, values[i * stride]);
+        return;
+    }
+    __int128 sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits;
+        memcpy(&bits, &values[i * stride], sizeof bits);
+        int shift = (int)(bits >> 52 & 0x7ff) - least;
+        __int128 mantissa = (bits & 0xfffffffffffff) | UINT64_C(1) << 52;
+        sum += (bits >> 63 ? -mantissa : mantissa) * ((__int128)1 << shift);
+    }
+    sum *= (__int128)1 << at % 32;
+    limbs += at / 32;
+    limbs[0] += (int64_t)(sum & 0xffffffff);
+    limbs[1] += (int64_t)(sum >> 32 & 0xffffffff);
+    limbs[2] += (int64_t)(sum >> 64 & 0xffffffff);
+    limbs[3] += (int64_t)(sum >> 96);
+}
+
 static inline void n8c_limbs_settle(int64_t *limbs) {
     for (size_t i = 0; i + 1 < N8C_LIMBS; i++) {
         int64_t rest = limbs[i] & 0xffffffff;

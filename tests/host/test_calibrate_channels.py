@@ -39,6 +39,19 @@ def test_c_gives_the_integers_of_the_twin(shape, scale):
         assert facts(taken(samples, isa)[0].channels()) == facts(want)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("count", [7, 8, 9, 16])
+def test_sums_of_sizes_far_apart(count, sign):
+    """The sums of some samples are added as one integer, if they are near enough."""
+    samples = np.full((count, 1, 130), np.nextafter(F(2), F(0)), F)
+    samples[-1, 0] = np.ldexp(samples[-1, 0], np.arange(-65, 65)) * sign
+    samples[::3, 0, ::7] *= -1
+    want = channels.empty(130)
+    for sample in samples:
+        want = channels.merge(want, twins.channels_of(sample))
+    assert facts(taken(samples, 1)[0].channels()) == facts(want)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_any_order_and_any_split(shape):
     parts = [twins.channels_of(sample) for sample in samples_of(shape, 6, scale=1e3)]
