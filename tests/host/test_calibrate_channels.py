@@ -43,7 +43,7 @@ def test_c_gives_the_integers_of_the_twin(shape, scale):
 @pytest.mark.parametrize("count", [7, 8, 9, 16])
 def test_sums_of_sizes_far_apart(count, sign):
     """The sums of some samples are added as one integer, if they are near enough."""
-    samples = np.full((count, 1, 130), np.nextafter(F(2), F(0)), F)
+    samples = np.full((count, 1, 130), np.nextafter(F(2**20), F(0)), F)
     samples[1:, 0] = np.ldexp(samples[1:, 0], np.arange(-65, 65)) * sign
     samples[::5, 0, ::7] *= -1
     want = channels.empty(130)
