@@ -25,8 +25,10 @@ ROUNDS = 3
 TARGETS = {
     "statistics of conv and FC inputs / inference": 0.10,
     "statistics of every tensor / inference": 0.35,
-    "calibrate / inference": 1.25,
-    "calibrate / onnxruntime Entropy": 0.2,
+    "calibrate / inference by one thread": 1.25,
+    "calibrate / inference by all threads": None,
+    "calibrate / onnxruntime Entropy, 128 bins": 0.2,
+    "calibrate / onnxruntime Entropy, 2048 bins": 0.2,
     "neon8 calibrate, process / minimal script": 1.5,
     "peak memory, 1024 - 64 samples, MiB": 8.0,
     "kl solve, ms a tensor": 5.0,
@@ -78,7 +80,9 @@ def make_images(folder: Path) -> Path:
 
 def figures(model: Path, images: Path, settings: dict) -> dict:
     """Everything about one network.  figures: in the order of TARGETS."""
-    raw = {name: measure(name, model) for name in ("statistics", "whole", "entropy")}
+    raw: dict = {name: measure(name, model) for name in ("whole", "entropy")}
+    # Where a process has its memory makes a difference to the cache.
+    raw["statistics"] = [measure("statistics", model) for _ in range(ROUNDS)]
     raw["processes"] = processes(model, images, settings)
     raw["memory"] = {str(n): measure("memory", model, n)["mib"] for n in (64, 1024)}
     raw["solving"] = measure("solving", model)
@@ -87,10 +91,12 @@ def figures(model: Path, images: Path, settings: dict) -> dict:
         return max(raw["solving"][f"{method} {s}"] for s in ("symmetric", "asymmetric"))
 
     values = (
-        raw["statistics"]["inputs"],
-        raw["statistics"]["all"],
+        min(one["inputs"] for one in raw["statistics"]),
+        min(one["all"] for one in raw["statistics"]),
         raw["whole"]["ratio"],
+        raw["whole"]["to all threads"],
         raw["entropy"]["ratio"],
+        raw["entropy"]["ratio to 2048 bins"],
         raw["processes"]["ratio"],
         raw["memory"]["1024"] - raw["memory"]["64"],
         slowest("kl"),
@@ -116,10 +122,12 @@ def main() -> None:
         (OUT / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
     print(f"{'':46}{'at most':>9}" + "".join(f"{name:>12}" for name in found))
     for name, target in TARGETS.items():
-        row = f"{name:46}{target:9.2f}"
+        row = f"{name:46}{'' if target is None else format(target, '.2f'):>9}"
         for result in found.values():
             value = result["figures"][name]
-            row += f"{value:11.3f}{' ' if value <= target else '!'}"
+            row += (
+                f"{value:11.3f}{'!' if target is not None and value > target else ' '}"
+            )
         print(row)
     print("! misses its target; details in build/bench")
 
