@@ -11,6 +11,7 @@ from neon8.errors import CompileError
 from neon8.files import write_atomic
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
 from neon8.inspection.describe import describe
 from neon8.preprocess import Preprocess
 from neon8.samples import Data, gather
@@ -40,9 +41,9 @@ def calibrate_model(
     data: see neon8.samples.gather.  watch: wraps the samples, as tqdm does.
     GraphError, DataError, CalibrationError.
     """
-    graph = load_graph(model)
-    samples = gather(data, graph, preprocess=preprocess, limit=limit, skip=skip)
-    return calibrate(Path(model), watch(samples), method=method, scheme=scheme)
+    file = open_onnx(model)
+    samples = gather(data, load(file), preprocess=preprocess, limit=limit, skip=skip)
+    return calibrate(file, watch(samples), method=method, scheme=scheme)
 
 
 def load_table(path: str | Path) -> ScaleTable:

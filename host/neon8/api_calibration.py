@@ -13,6 +13,7 @@ from neon8.calibrate.overrides import load as load_overrides
 from neon8.calibrate.task import Task
 from neon8.errors import DataError
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
 from neon8.preprocess import Preprocess
 from neon8.samples import Data, gather
 from neon8.table.scale_table import ScaleTable
@@ -49,9 +50,9 @@ def observe_model(
         return observe_data(task, Plan(workers=workers, engine=engine)).observation
     if shard is not None or workers > 1 or engine is not None:
         raise DataError("shard, workers and engine are for data in files")
-    graph = load(Path(model))
-    samples = gather(data, graph, preprocess=preprocess, limit=limit, skip=skip)
-    return calibrate.observe(model, samples, ignore_nonfinite=ignore_nonfinite)
+    file = open_onnx(model)
+    samples = gather(data, load(file), preprocess=preprocess, limit=limit, skip=skip)
+    return calibrate.observe(file, samples, ignore_nonfinite=ignore_nonfinite)
 
 
 def merge_observations(first: Observation, *others: Observation) -> Observation:
