@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx.reference import ReferenceEvaluator
 
 from neon8.errors import GraphError
 from neon8.graph.onnx_file import initializer
@@ -76,6 +75,9 @@ def _evaluate(
     feeds: dict[str, Array],
     opsets: dict[str, int],
 ) -> Array:
+    # Loading it takes as long as all else here, and most files have nothing to fold.
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+
     try:
         outputs: Any = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
         return np.asarray(outputs[0], order="C")
