@@ -26,22 +26,21 @@ from typing import TYPE_CHECKING
 from neon8 import errors
 
 if TYPE_CHECKING:
-    from neon8.api import (
-        calibrate_model,
-        compile_model,
-        convert_table,
-        inspect_file,
-        load_graph,
-        load_table,
-        save_model,
-        save_table,
-    )
+    from neon8.api import convert_table, inspect_file
     from neon8.api_calibration import (
+        calibrate_model,
         load_observation,
         merge_observations,
         observe_model,
         save_observation,
         solve_observation,
+    )
+    from neon8.api_compile import (
+        compile_model,
+        load_graph,
+        load_table,
+        save_model,
+        save_table,
     )
     from neon8.calibrate.observation import Observation
     from neon8.evaluate import Evaluation, evaluate_model
@@ -83,22 +82,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "neon8.api": (
-        "calibrate_model",
-        "compile_model",
-        "convert_table",
-        "inspect_file",
-        "load_graph",
-        "load_table",
-        "save_model",
-        "save_table",
-    ),
+    "neon8.api": ("convert_table", "inspect_file"),
     "neon8.api_calibration": (
+        "calibrate_model",
         "load_observation",
         "merge_observations",
         "observe_model",
         "save_observation",
         "solve_observation",
+    ),
+    "neon8.api_compile": (
+        "compile_model",
+        "load_graph",
+        "load_table",
+        "save_model",
+        "save_table",
     ),
     "neon8.calibrate.observation": ("Observation",),
     "neon8.evaluate": ("Evaluation", "evaluate_model"),

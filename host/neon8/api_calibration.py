@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration in steps: observe once, merge, solve as often as wanted."""
+"""Calibration as functions on paths: at once, or in steps that can be repeated."""
 
+from collections.abc import Callable, Iterable
 from functools import reduce
 from pathlib import Path
 
@@ -11,11 +12,34 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.overrides import load as load_overrides
 from neon8.calibrate.task import Task
+from neon8.data import Sample
 from neon8.errors import DataError
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
 from neon8.preprocess import Preprocess
 from neon8.samples import Data, gather
 from neon8.table.scale_table import ScaleTable
+
+
+def calibrate_model(
+    model: str | Path,
+    data: Data,
+    *,
+    method: str = "mse",
+    scheme: str = "auto",
+    preprocess: Preprocess | None = None,
+    limit: int | None = None,
+    skip: int = 0,
+    watch: Callable[[Iterable[Sample]], Iterable[Sample]] = iter,
+) -> ScaleTable:
+    """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
+
+    data: see neon8.samples.gather.  watch: wraps the samples, as tqdm does.
+    GraphError, DataError, CalibrationError.
+    """
+    file = open_onnx(model)
+    samples = gather(data, load(file), preprocess=preprocess, limit=limit, skip=skip)
+    return calibrate.calibrate(file, watch(samples), method=method, scheme=scheme)
 
 
 def observe_model(
@@ -49,9 +73,9 @@ def observe_model(
         return observe_data(task, Plan(workers=workers, engine=engine)).observation
     if shard is not None or workers > 1 or engine is not None:
         raise DataError("shard, workers and engine are for data in files")
-    graph = load(Path(model))
-    samples = gather(data, graph, preprocess=preprocess, limit=limit, skip=skip)
-    return calibrate.observe(model, samples, ignore_nonfinite=ignore_nonfinite)
+    file = open_onnx(model)
+    samples = gather(data, load(file), preprocess=preprocess, limit=limit, skip=skip)
+    return calibrate.observe(file, samples, ignore_nonfinite=ignore_nonfinite)
 
 
 def merge_observations(first: Observation, *others: Observation) -> Observation:

@@ -28,6 +28,7 @@ from neon8.evaluate import (
 )
 from neon8.graph.graph import Graph, Softmax
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
 from neon8.preprocess import Preprocess
 from neon8.runner import Arrays, Runner, float_inputs
 from neon8.runtime import Model
@@ -92,7 +93,8 @@ def compare(
     samples, as tqdm does. CalibrationError, DataError, GraphError, TableError,
     ModelError; what only the compiler refuses is a row without a result.
     """
-    graph = before_softmax(load(model))
+    file = open_onnx(model)
+    graph = before_softmax(load(file))
     if observation.model_digest != graph.digest:
         raise CalibrationError(
             f"{model}: the calibration file is of another model, "
@@ -105,7 +107,7 @@ def compare(
         for method in methods
     ]
     programs = {program: Tally() for _, program in plans if program is not None}
-    reference = Reference(model, graph.outputs)
+    reference = Reference(file, graph.outputs)
     samples = gather(
         data,
         reference.input_shapes,

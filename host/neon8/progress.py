@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress bars on stderr.  The only module that imports tqdm."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -10,6 +11,15 @@ from tqdm import tqdm
 Watch = Callable[[Iterable[Any]], Iterable[Any]]
 
 
+def _hidden(*, quiet: bool) -> bool:
+    """True if nobody would see a bar; tqdm starts multiprocessing even for that."""
+    return quiet or sys.stderr is None or not sys.stderr.isatty()
+
+
+def _ignore(done: int, total: int) -> None:
+    """Nobody sees it."""
+
+
 @contextmanager
 def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
     """Yields a function that wraps samples so that going through them moves a bar.
@@ -17,6 +27,9 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
     The bar shows itself only where stderr is a terminal, so logs stay clean, and is
     wiped away at the end, also when that is an error.
     """
+    if _hidden(quiet=quiet):
+        yield iter
+        return
     with ExitStack() as stack:
 
         def watch(samples: Iterable[Any]) -> Iterable[Any]:
@@ -27,7 +40,6 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
                     unit="sample",
                     leave=False,
                     dynamic_ncols=True,
-                    disable=True if quiet else None,
                 )
             )
             return shown
@@ -41,12 +53,14 @@ def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
     It may be called from any thread; the bar is the same as that of watcher().
     """
+    if _hidden(quiet=quiet):
+        yield _ignore
+        return
     with tqdm(
         desc=what,
         unit="sample",
         leave=False,
         dynamic_ncols=True,
-        disable=True if quiet else None,
     ) as bar:
 
         def count(done: int, total: int) -> None:

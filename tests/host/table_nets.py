@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from onnx_nets import net, node, save
 
-from neon8.api import save_table
+from neon8.api_compile import save_table
 from neon8.calibrate.reference import Reference
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load

@@ -102,6 +102,24 @@ def test_value_is_raw_times_scale_minus_mean_over_std():
     assert np.allclose(out, want.transpose(2, 0, 1), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("color", ["rgb", "bgr", "gray"])
+@pytest.mark.parametrize("scale", [1.0, 1 / 255, -3e38])
+def test_every_byte_is_rounded_once(color, scale):
+    """As the formula says in float64, bit for bit, whichever way it is computed."""
+    channels = 1 if color == "gray" else 3
+    every = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    raw = every if channels == 1 else np.stack([every, every.T, every[::-1]], axis=2)
+    mean, std = (0.1, 103.94, 0.2)[:channels], (0.229, 58.4, 1.0)[:channels]
+    made = Preprocess(color=color, scale=scale, mean=mean, std=std)
+    pixels = raw.reshape(16, 16, -1)[:, :, :: -1 if color == "bgr" else 1]
+    with np.errstate(over="ignore"):
+        want = (pixels * np.float64(scale) - np.array(mean)) / np.array(std)
+        want = want.transpose(2, 0, 1).astype(F)
+    assert made.apply(raw, (16, 16)).tobytes() == want.tobytes()
+    if scale != -3e38:  # floats of the same values
+        assert made.apply(raw.astype(F), (16, 16)).tobytes() == want.tobytes()
+
+
 def test_mean_is_in_the_order_of_color():
     out = Preprocess(color="bgr", mean=(1, 2, 3)).apply(IMAGE, (9, 12))
     assert np.array_equal(out[0], IMAGE[..., 2] - F(1))

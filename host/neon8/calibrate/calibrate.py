@@ -7,7 +7,6 @@ observe() looks at the data, solve() chooses the scales, calibrate() does both.
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from os import PathLike
 from typing import Any
 
 from neon8.calibrate import thresholds
@@ -16,13 +15,14 @@ from neon8.calibrate.collect import Collector, open_network
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.solving import solve
 from neon8.data import as_samples
+from neon8.graph.onnx_file import Model
 from neon8.table.scale_table import ScaleTable
 
 __all__ = ["calibrate", "observe", "solve"]
 
 
 def observe(
-    model: str | PathLike[str],
+    model: Model,
     samples: Iterable[Any],
     *,
     preprocess_digest: str = "",
@@ -54,7 +54,7 @@ def observe(
 
 
 def calibrate(
-    model: str | PathLike[str],
+    model: Model,
     samples: Iterable[Any],
     *,
     method: str = "mse",

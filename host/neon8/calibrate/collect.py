@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import reduce
-from os import PathLike
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +30,7 @@ from neon8.calibrate.sampler import Sampler
 from neon8.data import Sample
 from neon8.graph.graph import Activation, Conv2d, Graph
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import Model, open_onnx
 
 Array = npt.NDArray[np.generic]
 
@@ -50,7 +50,7 @@ class Network:
 
 
 def open_network(
-    model: str | PathLike[str],
+    model: Model,
     *,
     preprocess_digest: str = "",
     ignore_nonfinite: bool = False,
@@ -61,8 +61,9 @@ def open_network(
     threads: so many samples are observed at the same time, each by one thread; None
     for as many as there are processors. What is observed does not depend on it.
     """
-    graph = load(model)
-    reference = Reference(model, Observer(graph).fetch, reuse=True)
+    file = open_onnx(model)  # once, so that both are of the same model
+    graph = load(file)
+    reference = Reference(file, Observer(graph).fetch, reuse=True)
     count = usable() if threads is None else threads
     nothing = _nothing(graph, preprocess_digest)
     return Network(

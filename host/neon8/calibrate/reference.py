@@ -4,7 +4,7 @@
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import onnxruntime
 
 from neon8.errors import DataError, GraphError
 from neon8.graph.extend import with_outputs
+from neon8.graph.onnx_file import Model, open_onnx
 
 Array = npt.NDArray[np.generic]
 
@@ -36,7 +37,7 @@ class Reference:
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        model: Model,
         extra_outputs: Iterable[str] = (),
         *,
         reuse: bool = False,
@@ -46,15 +47,22 @@ class Reference:
         reuse: every result lies where the one before did, which saves the time that
         new memory costs.
         """
-        self._path = path
+        file = open_onnx(model)
+        self._path = path = file.path
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = SILENT
-        model = with_outputs(path, extra_outputs)
+        self._weights = file.weights  # onnxruntime may read them where they are
         try:
+            if file.weights:
+                arrays = file.weights.values()
+                values = [onnxruntime.OrtValue.ortvalue_from_numpy(a) for a in arrays]
+                options.add_external_initializers(list(file.weights), values)
             self._session = onnxruntime.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
+                with_outputs(file, extra_outputs),
+                options,
+                providers=["CPUExecutionProvider"],
             )
         except Exception as error:  # onnxruntime has no public base class of errors
             text = f"onnxruntime cannot run it: {_one_line(error)}"
@@ -110,9 +118,7 @@ def _buffer(session: Any, like: Mapping[str, Array]) -> _Buffer:
     return _Buffer(binding, outputs)
 
 
-def _shape(
-    path: str | PathLike[str], name: str, dims: Iterable[int | str | None]
-) -> tuple[int, ...]:
+def _shape(path: Path, name: str, dims: Iterable[int | str | None]) -> tuple[int, ...]:
     shape = [1 if axis == 0 and dim != 1 else dim for axis, dim in enumerate(dims)]
     sizes = tuple(dim for dim in shape if isinstance(dim, int))
     if len(sizes) != len(shape):

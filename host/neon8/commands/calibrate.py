@@ -3,11 +3,12 @@
 
 import argparse
 
-from neon8.api import save_table
 from neon8.calibrate import overrides
-from neon8.calibrate.calibrate import solve
+from neon8.calibrate.solving import solve
 from neon8.commands import observing
 from neon8.commands.common import check_output
+from neon8.commands.solved import described
+from neon8.table import json_format
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -25,5 +26,5 @@ def run(arguments: argparse.Namespace) -> str:
         overrides=own,
     )
     lines = observing.report(arguments, outcome)
-    save_table(table, arguments.output)
-    return "\n".join([observing.described(arguments.output, table), *lines])
+    json_format.save(table, arguments.output)
+    return "\n".join([described(arguments.output, table), *lines])

@@ -5,7 +5,6 @@ import argparse
 from pathlib import Path
 
 from neon8.errors import DataError, SetupError
-from neon8.preprocess import Preprocess
 
 
 def check_output(output: Path, *inputs: Path | None) -> None:
@@ -22,12 +21,6 @@ def check_output(output: Path, *inputs: Path | None) -> None:
         known = output.exists() and path.exists()
         if known and output.samefile(path):
             raise SetupError(f"{output}: is an input; name another file to write")
-
-
-def preprocess_of(arguments: argparse.Namespace) -> Preprocess | None:
-    """The settings of --preprocess."""
-    path = arguments.preprocess
-    return None if path is None else Preprocess.load(path)
 
 
 def cpu_of(arguments: argparse.Namespace) -> str:

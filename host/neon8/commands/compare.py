@@ -7,7 +7,8 @@ import math
 from dataclasses import asdict
 
 from neon8.calibrate import calib_file, overrides
-from neon8.commands.common import counted, preprocess_of
+from neon8.commands.common import counted
+from neon8.commands.preprocessing import preprocess_of
 from neon8.compare import METHODS, SCHEMES, Comparison, Row, compare
 from neon8.evaluate import Evaluation
 from neon8.inspection import text

@@ -3,7 +3,7 @@
 
 import argparse
 
-from neon8.api import compile_model, save_model
+from neon8.api_compile import compile_model, save_model
 from neon8.commands.common import check_output, counted
 from neon8.inspection import model_file, text
 

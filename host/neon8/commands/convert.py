@@ -3,11 +3,10 @@
 
 import argparse
 
-from neon8.api import convert_table
 from neon8.commands.common import check_output
 from neon8.files import write_atomic
 from neon8.inspection import text
-from neon8.table.conversion import read_names
+from neon8.table.conversion import convert, read_names
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -20,7 +19,7 @@ def run(arguments: argparse.Namespace) -> str:
     )
     given = [path for path in others if path is not None]
     check_output(arguments.output, arguments.table, *given)
-    done = convert_table(
+    done = convert(
         arguments.table,
         arguments.to,
         source_format=arguments.source_format,

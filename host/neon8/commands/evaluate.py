@@ -6,7 +6,8 @@ import json
 import math
 from dataclasses import asdict
 
-from neon8.commands.common import counted, cpu_of, preprocess_of
+from neon8.commands.common import counted, cpu_of
+from neon8.commands.preprocessing import preprocess_of
 from neon8.evaluate import Evaluation, evaluate_model
 from neon8.progress import watcher
 

@@ -3,7 +3,7 @@
 
 import argparse
 
-from neon8.api_calibration import save_observation
+from neon8.calibrate import calib_file
 from neon8.calibrate.campaign import forget
 from neon8.commands import observing
 from neon8.commands.common import counted
@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> str:
         arguments, shard=arguments.shard, output=arguments.output
     )
     lines = observing.report(arguments, outcome)
-    save_observation(outcome.observation, arguments.output)
+    calib_file.save(outcome.observation, arguments.output)
     forget(plan)
     observation = outcome.observation
     done = (

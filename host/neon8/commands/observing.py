@@ -8,12 +8,11 @@ from pathlib import Path
 from neon8.calibrate import convergence
 from neon8.calibrate.campaign import Outcome, Plan, observe_data
 from neon8.calibrate.task import Task
-from neon8.commands.common import check_output, counted, preprocess_of
+from neon8.commands.common import check_output
+from neon8.commands.preprocessing import preprocess_of
 from neon8.errors import DataError
 from neon8.files import write_atomic
-from neon8.inspection.guards import guarded, legend
 from neon8.progress import counter
-from neon8.table.scale_table import ScaleTable
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -71,15 +70,3 @@ def report(arguments: argparse.Namespace, outcome: Outcome) -> list[str]:
         text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
         write_atomic(arguments.report, text.encode())
     return [convergence.as_text(value)]
-
-
-def described(output: Path, table: ScaleTable) -> str:
-    """What is said of a new table: its size, and the guards that fired."""
-    done = (
-        f"{output}: {counted(len(table.tensors), 'tensor')} and "
-        f"{counted(len(table.layers), 'layer')} from "
-        f"{counted(table.samples, 'sample')}, method {table.method}, "
-        f"scheme {table.scheme}"
-    )
-    notes = [*guarded(table), *legend(table)]
-    return "\n".join([done, *(f"  {note}" for note in notes)])

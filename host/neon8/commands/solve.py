@@ -3,21 +3,24 @@
 
 import argparse
 
-from neon8.api import save_table
-from neon8.api_calibration import load_observation, solve_observation
+from neon8.calibrate import calib_file, overrides
+from neon8.calibrate.solving import solve
 from neon8.commands.common import check_output
-from neon8.commands.observing import described
+from neon8.commands.solved import described
+from neon8.table import json_format
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Choose the scales and write the table."""
     check_output(arguments.output, arguments.calib, arguments.override)
-    table = solve_observation(
-        load_observation(arguments.calib),
+    observation = calib_file.load(arguments.calib)
+    own = arguments.override
+    table = solve(
+        observation,
         method=arguments.method,
         scheme=arguments.scheme,
         bits=arguments.bits,
-        overrides=arguments.override,
+        overrides=None if own is None else overrides.load(own),
     )
-    save_table(table, arguments.output)
+    json_format.save(table, arguments.output)
     return described(arguments.output, table)

@@ -70,7 +70,7 @@ def convert(source: Source) -> Graph:
         tensors[node.outputs[0]] = _tensor(node.outputs[0], shape)
     return Graph(
         name=source.name,
-        digest=source.digest,
+        digest=source.digest.result(),
         tensors=tensors,
         nodes=tuple(nodes),
         inputs=source.inputs,

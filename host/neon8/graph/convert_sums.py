@@ -7,7 +7,7 @@ convolutions; passes_fold merges them into the convolution before them.
 
 import numpy as np
 
-from neon8.graph.graph import Add, Conv2d, Node
+from neon8.graph.graph import Add, Conv2d, FloatArray, Node
 from neon8.graph.source import (
     Float64Array,
     OnnxNode,
@@ -59,8 +59,8 @@ def conv(source: Source, node: OnnxNode) -> Node:
 
 def make_conv(
     node: OnnxNode,
-    weight: Float64Array,
-    bias: Float64Array,
+    weight: FloatArray | Float64Array,
+    bias: FloatArray | Float64Array,
     *,
     strides: tuple[int, int] = (1, 1),
     pads: tuple[int, int, int, int] = (0, 0, 0, 0),
@@ -88,11 +88,15 @@ def gemm(source: Source, node: OnnxNode) -> Node:
     _rank2(source, node)
     if integer(node, "transA", 0):
         raise failure(source, node, "transA is not supported: A is the activation")
-    weight = required(source, node, 1) * real(node, "alpha", 1.0)
+    weight: FloatArray | Float64Array = required(source, node, 1)
+    alpha = real(node, "alpha", 1.0)
+    if alpha != 1:
+        weight = weight.astype(np.float64) * alpha
     if not integer(node, "transB", 0):
         weight = weight.T
     c = weights(source, node, 2)
-    bias = np.zeros(len(weight)) if c is None else c * real(node, "beta", 1.0)
+    beta = real(node, "beta", 1.0)
+    bias = np.zeros(len(weight)) if c is None else c.astype(np.float64) * beta
     rows, columns = (1, 1, *bias.shape)[-2:]
     if bias.ndim > 2 or rows != 1 or columns not in (1, len(weight)):
         raise failure(source, node, f"C {list(bias.shape)} is not one value per output")
@@ -125,7 +129,9 @@ def batch_normalization(source: Source, node: OnnxNode) -> Node:
     if integer(node, "training_mode", 0) or not integer(node, "spatial", 1):
         text = "training_mode and spatial=0 are not supported; export for inference"
         raise failure(source, node, text)
-    scale, shift, mean, variance = (required(source, node, i) for i in (1, 2, 3, 4))
+    scale, shift, mean, variance = (
+        required(source, node, index).astype(np.float64) for index in (1, 2, 3, 4)
+    )
     channels = shape[1] if len(shape) > 1 else 1
     if any(value.shape != (channels,) for value in (scale, shift, mean, variance)):
         raise failure(source, node, f"its constants are not ({channels},)")

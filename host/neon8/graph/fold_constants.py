@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
-from onnx import numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from neon8.errors import GraphError
+from neon8.graph.onnx_file import initializer
+from neon8.graph.source import Array
 
 FOLDABLE = frozenset({
     *("Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Div", "Flatten"),
@@ -28,30 +27,31 @@ MAX_ELEMENTS = 1 << 27
 
 
 def fold_constants(
-    path: Path, model: onnx.ModelProto, shapes: dict[str, tuple[int, ...]]
+    path: Path,
+    model: onnx.ModelProto,
+    shapes: dict[str, tuple[int, ...]],
+    constants: dict[str, Array],
 ) -> bool:
     """Replace constant nodes by initializers, in `model`; True if there were any.
 
-    shapes: what shape inference knows, name -> dimensions.
+    shapes: what shape inference knows, name -> dimensions.  constants: the values of
+    all initializers, name -> array; is added to.
     """
     opsets = {entry.domain: entry.version for entry in model.opset_import}
-    known = {tensor.name: tensor for tensor in model.graph.initializer}
     kept = []
     for node in model.graph.node:
-        constant = all(not name or name in known for name in node.input)
+        constant = all(not name or name in constants for name in node.input)
         if node.op_type == "Shape" and node.input[0] in shapes:
             stand_in = np.broadcast_to(np.float32(0), shapes[node.input[0]])
             result = _evaluate(path, node, {node.input[0]: stand_in}, opsets)
         elif constant and _is_cheap(node, shapes):
-            feeds = {
-                name: numpy_helper.to_array(known[name]) for name in node.input if name
-            }
+            feeds = {name: constants[name] for name in node.input if name}
             result = _evaluate(path, node, feeds, opsets)
         else:
             kept.append(node)
             continue
-        known[result.name] = result
-        model.graph.initializer.append(result)
+        constants[node.output[0]] = result
+        model.graph.initializer.append(initializer(node.output[0], result))
     changed = len(kept) < len(model.graph.node)
     if changed:
         kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in kept]
@@ -72,14 +72,15 @@ def _is_cheap(node: onnx.NodeProto, shapes: dict[str, tuple[int, ...]]) -> bool:
 def _evaluate(
     path: Path,
     node: onnx.NodeProto,
-    feeds: dict[str, npt.NDArray[np.generic]],
+    feeds: dict[str, Array],
     opsets: dict[str, int],
-) -> onnx.TensorProto:
+) -> Array:
+    # Loading it takes as long as all else here, and most files have nothing to fold.
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+
     try:
         outputs: Any = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
-        return numpy_helper.from_array(
-            np.asarray(outputs[0], order="C"), node.output[0]
-        )
+        return np.asarray(outputs[0], order="C")
     except Exception as error:  # the reference implementation raises all sorts
         text = f"node {node.name or node.output[0]!r} (operator {node.op_type})"
         raise GraphError(f"{path}: {text}: cannot be computed") from error

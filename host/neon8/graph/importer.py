@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """load(): from an ONNX file to the normalised Graph."""
 
-from os import PathLike
-from pathlib import Path
-
 import numpy as np
 
 from neon8.errors import GraphError
 from neon8.graph.convert import convert
 from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.onnx_file import Model, open_onnx
 from neon8.graph.passes_fold import drop_moves, fold_affine, fold_flatten
 from neon8.graph.passes_fuse import fuse_activations
 from neon8.graph.reader import read
@@ -16,12 +14,12 @@ from neon8.graph.reader import read
 PASSES = (drop_moves, fold_flatten, fold_affine, fuse_activations)
 
 
-def load(path: str | PathLike[str]) -> Graph:
-    """The network in `path`, batch 1, ready to be calibrated and compiled.
+def load(model: Model) -> Graph:
+    """The network in `model`, batch 1, ready to be calibrated and compiled.
 
     GraphError, one line: not an ONNX file, or something in it that neon8 cannot run.
     """
-    file = Path(path)
+    file = open_onnx(model)
     graph = convert(read(file))
     for apply in PASSES:
         graph = apply(graph)
@@ -30,5 +28,5 @@ def load(path: str | PathLike[str]) -> Graph:
             np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
         ):
             text = f"node {node.name!r}: folded weights are too large for float32"
-            raise GraphError(f"{file}: {text}")
+            raise GraphError(f"{file.path}: {text}")
     return graph

@@ -13,7 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from neon8.errors import GraphError, TableError
-from neon8.graph.reader import read_model
+from neon8.graph.onnx_file import read_model
 from neon8.table.checks import scale as checked_scale
 from neon8.table.foreign import ForeignTable, Step, counted, step_with
 
@@ -35,7 +35,7 @@ class _Grid:
 def load(path: str | PathLike[str]) -> ForeignTable:
     """Scales of activations by tensor, of weights by node.  TableError."""
     try:
-        model, _ = read_model(Path(path))
+        model = read_model(Path(path))
     except GraphError as error:
         raise TableError(str(error)) from error
     return _Reader(str(path), model).table()

@@ -1,52 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads an ONNX file into a Source: decoding, checks, shapes, constants.
+"""Reads an ONNX file into a Source: batch, shapes, constants.
 
-The file is hostile until onnx.checker and the checks below have passed it.
+What onnx.checker lets pass may still be hostile.
 """
 
-import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import onnx
 from onnx import numpy_helper
-from onnx.external_data_helper import (
-    load_external_data_for_model,
-    uses_external_data,
-)
+from onnx.external_data_helper import uses_external_data
 
 from neon8.errors import GraphError
 from neon8.graph.fold_constants import fold_constants
-from neon8.graph.source import Attribute, OnnxNode, Source
+from neon8.graph.onnx_file import OnnxFile, one_line
+from neon8.graph.source import Array, Attribute, OnnxNode, Source
 
 OLDEST_OPSET = 7
 MAX_NAME = 1023
 
 
-def read_model(path: Path) -> tuple[onnx.ModelProto, str]:
-    """The checked model and the SHA-256, hex, of what it was read from.  GraphError."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise GraphError(f"{path}: cannot be read: {error.strerror}") from error
-    model = _decode(path, data)
-    return model, _load_external_data(path, data, model)
-
-
-def read(path: Path) -> Source:
-    """Read, check and infer shapes with batch 1.  GraphError names file and cause."""
-    model, digest = read_model(path)
+def read(file: OnnxFile) -> Source:
+    """Infer shapes with batch 1, fold constants.  GraphError names file and cause."""
+    path, model = file.path, onnx.ModelProto.FromString(file.model)
     opset = _opset(path, model)
     inputs = _pin_batch(path, model)
     outputs = tuple(value.name for value in model.graph.output)
     for name in outputs:
         if name in inputs:
             raise GraphError(f"{path}: output {name!r} is an input")
-    shapes, floats = _fold(path, model)
-    constants = {
-        tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer
-    }
+    constants = {**_constants(path, model), **file.weights}
+    shapes, floats = _fold(path, model, constants)
     for name in outputs:
         if name in constants:
             raise GraphError(f"{path}: output {name!r} does not depend on any input")
@@ -56,7 +41,7 @@ def read(path: Path) -> Source:
     return Source(
         path=str(path),
         name=os.fsencode(path.stem).decode(errors="replace"),
-        digest=digest,
+        digest=file.digest,
         opset=opset,
         nodes=_nodes(model),
         constants=constants,
@@ -65,40 +50,6 @@ def read(path: Path) -> Source:
         inputs=inputs,
         outputs=outputs,
     )
-
-
-def _one_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:300] if lines else type(error).__name__
-
-
-def _decode(path: Path, data: bytes) -> onnx.ModelProto:
-    if not data:
-        raise GraphError(f"{path}: is empty, not an ONNX file")
-    try:
-        model = onnx.load_model_from_string(data)
-    except Exception as error:  # protobuf has no base class of its own errors here
-        raise GraphError(f"{path}: is not an ONNX file, or truncated") from error
-    if not model.graph.node or not model.graph.output:
-        raise GraphError(f"{path}: is not an ONNX file: it has no nodes or no outputs")
-    return model
-
-
-def _load_external_data(path: Path, data: bytes, model: onnx.ModelProto) -> str:
-    """Load weights that are stored beside the file; SHA-256 of all that was read."""
-    digest = hashlib.sha256(data)
-    outside = [item for item in model.graph.initializer if uses_external_data(item)]
-    try:
-        load_external_data_for_model(model, str(path.parent))
-        onnx.checker.check_model(model)
-    except Exception as error:  # onnx raises ValueError, OSError, ValidationError ...
-        text = "its external data cannot be loaded" if outside else "is not valid ONNX"
-        raise GraphError(f"{path}: {text}: {_one_line(error)}") from error
-    for tensor in outside:
-        digest.update(tensor.raw_data)
-    if model.graph.sparse_initializer:
-        raise GraphError(f"{path}: sparse weights are not supported")
-    return digest.hexdigest()
 
 
 def _opset(path: Path, model: onnx.ModelProto) -> int:
@@ -148,8 +99,21 @@ def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
     return tuple(value.name for value in inputs)
 
 
+def _constants(path: Path, model: onnx.ModelProto) -> dict[str, Array]:
+    """The values of the initializers that have them."""
+    values = {}
+    for tensor in model.graph.initializer:
+        if not uses_external_data(tensor):
+            try:
+                values[tensor.name] = numpy_helper.to_array(tensor)
+            except Exception as error:  # the checker does not look at everything
+                text = f"initializer {tensor.name!r} cannot be read: {one_line(error)}"
+                raise GraphError(f"{path}: {text}") from error
+    return values
+
+
 def _fold(
-    path: Path, model: onnx.ModelProto
+    path: Path, model: onnx.ModelProto, constants: dict[str, Array]
 ) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
     """Fold constants until nothing changes; shapes and the names of float32 tensors."""
     while True:
@@ -158,7 +122,7 @@ def _fold(
                 model, strict_mode=True, data_prop=True
             )
         except Exception as error:  # InferenceError and whatever protobuf raises
-            text = f"shape inference failed: {_one_line(error)}"
+            text = f"shape inference failed: {one_line(error)}"
             raise GraphError(f"{path}: {text}") from error
         known = (
             *inferred.graph.input,
@@ -166,7 +130,7 @@ def _fold(
             *inferred.graph.value_info,
         )
         shapes = dict(_known_shapes(known))
-        if not fold_constants(path, model, shapes):
+        if not fold_constants(path, model, shapes, constants):
             floats = frozenset(
                 value.name
                 for value in known

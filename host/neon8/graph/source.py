@@ -4,6 +4,7 @@
 The operators module turns a Source into nodes; nothing behind that sees ONNX.
 """
 
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,7 @@ class Source:
 
     path: str
     name: str
-    digest: str
+    digest: Future[str]
     opset: int
     nodes: tuple[OnnxNode, ...]
     constants: dict[str, Array]
@@ -94,8 +95,11 @@ def constant(source: Source, node: OnnxNode, index: int) -> Array | None:
     return value
 
 
-def weights(source: Source, node: OnnxNode, index: int) -> Float64Array | None:
-    """Input `index` as finite float64, or None if it is left out."""
+def weights(source: Source, node: OnnxNode, index: int) -> FloatArray | None:
+    """Input `index`, finite, or None if it is left out.
+
+    Arithmetic on them is done in float64, so that they are rounded once.
+    """
     value = constant(source, node, index)
     if value is None:
         return None
@@ -107,11 +111,11 @@ def weights(source: Source, node: OnnxNode, index: int) -> Float64Array | None:
         raise failure(source, node, f"weights {name!r} are empty")
     if not np.isfinite(value).all():
         raise failure(source, node, f"weights {name!r} contain NaN or infinity")
-    return value.astype(np.float64)
+    return value.astype(np.float32, copy=False)
 
 
-def required(source: Source, node: OnnxNode, index: int) -> Float64Array:
-    """Input `index` as finite float64; GraphError if it is left out."""
+def required(source: Source, node: OnnxNode, index: int) -> FloatArray:
+    """As weights(); GraphError if it is left out."""
     value = weights(source, node, index)
     if value is None:
         raise failure(source, node, f"input {index} is missing")
@@ -144,7 +148,7 @@ def integers(node: OnnxNode, name: str) -> tuple[int, ...] | None:
     return tuple(item for item in value if isinstance(item, int))
 
 
-def float32(value: Float64Array) -> FloatArray:
+def float32(value: FloatArray | Float64Array) -> FloatArray:
     """Rounded once; what is too large becomes infinite, and the importer refuses it."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(value, dtype=np.float32)

@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which initializer of an ONNX file holds the weights of a layer, as they are."""
 
-from os import PathLike
-from pathlib import Path
-
 import numpy as np
 
 from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.onnx_file import Model, open_onnx
 from neon8.graph.reader import read
 from neon8.graph.source import Array, OnnxNode, integer
 
 
-def weight_names(path: str | PathLike[str], graph: Graph) -> dict[str, tuple[str, int]]:
+def weight_names(model: Model, graph: Graph) -> dict[str, tuple[str, int]]:
     """Layer -> name of its weights, axis of the output channels.
 
-    graph: what was imported from `path`. A layer whose weights were changed by folding
+    graph: what was imported from `model`. A layer whose weights were changed by folding
     (BatchNormalization ...) has no such initializer and is left out.
     """
-    source = read(Path(path))
+    source = read(open_onnx(model))
     nodes = {node.name: node for node in source.nodes}
     found = {}
     for layer in graph.nodes:

@@ -9,6 +9,7 @@ from pathlib import Path
 from neon8.errors import TableError
 from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load as load_graph
+from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.graph.weight_names import weight_names
 from neon8.table import (
     binding,
@@ -112,7 +113,8 @@ def convert(
     if ncnn_param is not None and "ncnn" not in (table.format, to):
         text = f"--ncnn-param names the layers of ncnn, and this is {table.format}"
         raise TableError(f"{path}: {text} to {to}")
-    graph = None if model is None else load_graph(model)
+    file = None if model is None else open_onnx(model)
+    graph = None if file is None else load_graph(file)
     base = None if onto is None else json_format.load(onto)
     if graph is not None and base is not None and base.model_digest != graph.digest:
         text = f"is a table of {base.model_name}, and --model is another network"
@@ -125,8 +127,8 @@ def convert(
         table = renamed(table, dict(names))
     if ncnn_param is not None and table.format == "ncnn" and to != "ncnn":
         table = _from_param(table, ncnn_param, graph, base)
-    if graph is not None and model is not None:
-        table = _attached(table, graph, model)
+    if graph is not None and file is not None:
+        table = _attached(table, graph, file)
     if base is not None:
         if graph is None:
             absent = [name for name in table.tensors if name not in base.tensors]
@@ -150,10 +152,10 @@ def convert(
         if to == "neon8":
             data = json_format.dumps(whole).encode()
             return Converted(data=data, source_format=table.format, notes=table.notes)
-        if graph is None or model is None:
+        if graph is None or file is None:
             text = "qdq needs the float network: add --model net.onnx"
             raise TableError(f"{path}: {text}")
-        data = qdq.dumps(whole, graph, model)
+        data = qdq.dumps(whole, graph, file)
         return Converted(data=data, source_format=table.format, notes=table.notes)
     if graph is not None and to in OF_LAYERS:
         table = binding.fill(table, graph)
@@ -188,9 +190,7 @@ def _groups(graph: Graph) -> dict[str, int]:
     return {node.name: node.groups for node in layers if node.groups > 1}
 
 
-def _attached(
-    table: ForeignTable, graph: Graph, model: str | PathLike[str]
-) -> ForeignTable:
+def _attached(table: ForeignTable, graph: Graph, model: OnnxFile) -> ForeignTable:
     absent = [name for name in table.tensors if name not in graph.tensors]
     table = binding.attach(table, graph, weight_names(model, graph))
     network = f"the network {graph.name} once it is folded and fused"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from neon8.errors import TableError
+from neon8.files import write_atomic
 from neon8.table import strict_json
 from neon8.table.checks import decode, float32, integer, string
 from neon8.table.checks import scale as checked_scale
@@ -49,6 +50,11 @@ def dumps(table: ScaleTable) -> str:
     layers = (f"{_text(key)}: {_layer(layer)}" for key, layer in table.layers.items())
     body = f'  "tensors": {_block(tensors)},\n  "layers": {_block(layers)}'
     return "{\n" + "\n".join(lines) + "\n" + body + "\n}\n"
+
+
+def save(table: ScaleTable, path: str | PathLike[str]) -> None:
+    """Write the table, whole or not at all.  SetupError."""
+    write_atomic(path, dumps(table).encode())
 
 
 def _text(value: Any) -> str:
