@@ -62,6 +62,7 @@ class _Reader:
         """Everything that the file says."""
         tensors: dict[str, Step] = {}
         for node in self.nodes("QuantizeLinear", "DequantizeLinear"):
+            self.check_pair(node)
             name = self.activation(node)
             if name is None:
                 continue
@@ -148,6 +149,25 @@ class _Reader:
             raise TableError(f"{self.source}: {text} have one")
         return step_with(float(grid.scales[0]), int(grid.zero_points[0]))
 
+    def check_pair(self, node: onnx.NodeProto) -> None:
+        """TableError: a DQ node gives back other values than its Q node took."""
+        quantize = self.made_by(node.input[0], "QuantizeLinear")
+        if node.op_type != "DequantizeLinear" or quantize is None:
+            return
+        if quantize.input[1:] == node.input[1:]:
+            return
+        there, back = self.grid(quantize), self.grid(node)
+        for what in ("scales", "zero_points"):
+            one, other = getattr(there, what), getattr(back, what)
+            if np.array_equal(one, other):
+                continue
+            names = " and ".join(repr(n.name or n.output[0]) for n in (quantize, node))
+            text = f"{what.replace('_', ' ')} {one.tolist()} and {other.tolist()}"
+            raise TableError(
+                f"{self.source}: nodes {names} are a pair with different {text}; "
+                "make them equal, or quantize again"
+            )
+
     def weight_scales(
         self, layer: str, node: onnx.NodeProto
     ) -> tuple[float, ...] | None:
@@ -187,11 +207,11 @@ class _Reader:
         scales = self.values(where, node.input[1])
         if str(scales.dtype) != "float32" or scales.ndim > 1 or scales.size == 0:
             raise TableError(f"{where}: expected one float32 scale, or one per channel")
-        # Without a zero point the type is uint8, by the standard.
-        points: npt.NDArray[Any] = np.zeros(scales.shape, np.uint8)
+        points: npt.NDArray[Any] = np.zeros(scales.shape, np.int64)
+        kind = self.kind(node)
         if len(node.input) > 2 and node.input[2]:
             points = self.values(where, node.input[2])
-        kind = str(points.dtype)
+            kind = str(points.dtype)
         if kind not in OFFSETS:
             raise TableError(f"{where}: is {kind}; neon8 reads int8 and uint8")
         if points.size != scales.size:
@@ -206,6 +226,22 @@ class _Reader:
             axis=int(axes[0]) if axes else 1,
         )
 
+    def kind(self, node: onnx.NodeProto) -> str:
+        """The integer type of a node without a zero point, by the standard."""
+        if node.op_type == "QuantizeLinear":
+            chosen = [a.i for a in node.attribute if a.name == "output_dtype" and a.i]
+            return _type_name(chosen[0] if chosen else onnx.TensorProto.UINT8)
+        if node.input[0] in self.constants:
+            return _type_name(self.constants[node.input[0]].data_type)
+        quantize = self.made_by(node.input[0], "QuantizeLinear")
+        if quantize is None:
+            types = {v.name: v.type.tensor_type.elem_type for v in self.graph.input}
+            return _type_name(types.get(node.input[0], 0))
+        if len(quantize.input) > 2 and quantize.input[2]:
+            where = f"{self.source}: node {quantize.name or quantize.output[0]!r}"
+            return str(self.values(where, quantize.input[2]).dtype)
+        return self.kind(quantize)
+
     def values(self, where: str, name: str) -> npt.NDArray[Any]:
         """A constant as an array."""
         item = self.constants.get(name)
@@ -215,3 +251,9 @@ class _Reader:
             return np.asarray(numpy_helper.to_array(item))
         except Exception as error:  # onnx raises ValueError, TypeError, KeyError ...
             raise TableError(f"{where}: constant {name!r} is damaged") from error
+
+
+def _type_name(number: int) -> str:
+    """'int8' of the enum's 3; the number where the standard has no name for it."""
+    types = onnx.TensorProto.DataType
+    return str(types.Name(number)).lower() if number in types.values() else str(number)
