@@ -30,6 +30,7 @@ from neon8.table.foreign import (
     counted,
     from_table,
     moved_to_zero,
+    of_16_bits,
     renamed,
 )
 from neon8.table.scale_table import ScaleTable
@@ -45,6 +46,9 @@ READERS = {
 OF_LAYERS = ("ncnn", "ort-overrides")
 """Formats that want weight scales."""
 SYMMETRIC = ("ncnn", "trt")
+RANGES = ("glow", "ort", "ort-cache")
+EIGHT_BITS = {"ncnn": "ncnn", "trt": "TensorRT's cache", "qdq": "Q/DQ of opset 13"}
+"""Formats without 16 bits, by what errors call them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +145,10 @@ def convert(
             weight_names=table.weight_names,
             notes=table.notes,
         )
+    wide = of_16_bits(table)
+    if wide and to in EIGHT_BITS:
+        text = f"{EIGHT_BITS[to]} holds 8 bits only, tensor {wide[0]!r} has 16"
+        raise TableError(f"{path}: {text}; solve with --bits 8")
     if to in ("neon8", "qdq"):
         if whole is None and graph is not None:
             whole = binding.complete(table, graph)
@@ -243,7 +251,11 @@ def _written(
     if to in SYMMETRIC and moved:
         text = f"{to} has no zero point: {counted(moved, 'tensor')} with one lost up to"
         notes.append(f"{text} half of the levels; calibrate with --scheme symmetric")
-    if to in ("trt", "glow", "ort", "ort-cache") and table.weights:
+    wide = len(of_16_bits(table))
+    if to in RANGES and wide:
+        text = f"{to} has ranges, not bits: {counted(wide, 'tensor')} of 16 bits"
+        notes.append(f"{text} will have those that the reader is told")
+    if to in ("trt", *RANGES) and table.weights:
         notes.append(
             f"the weight scales are left out, {to} takes them from the weights"
         )

@@ -13,22 +13,30 @@ from typing import TypeVar
 
 import numpy as np
 
+from neon8.calibrate.grids import Grid
 from neon8.errors import TableError
 from neon8.table.checks import real
 from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
 
 Value = TypeVar("Value")
 
-LEVELS = {"symmetric": (-127, 127), "unsigned": (-128, 127), "asymmetric": (-128, 127)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """real = scale * (q - zero_point)  (1).  Scale 0: nothing but zeros was seen."""
+    """real = scale * (q - zero_point)  (1).  Scale 0: nothing but zeros was seen.
+
+    bits: of q, 8 or 16.
+    """
 
     scale: float
     zero_point: int = 0
     scheme: str = "symmetric"
+    bits: int = 8
+
+    @property
+    def grid(self) -> Grid:
+        """The levels of q."""
+        return Grid(self.scheme, self.bits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,33 +92,42 @@ def counted(count: int, what: str) -> str:
 
 
 def from_table(table: ScaleTable, *, source: str) -> ForeignTable:
-    """A whole table of our own.  TableError: a tensor that is not int8."""
+    """A whole table of our own."""
     return ForeignTable(
         source=source,
         format="neon8",
-        tensors={
-            name: step_of(f"{source}: tensor {name!r}", tensor)
-            for name, tensor in table.tensors.items()
-        },
+        tensors={name: step_of(tensor) for name, tensor in table.tensors.items()},
         weights={name: weights_of(layer) for name, layer in table.layers.items()},
         reads={name: layer.input for name, layer in table.layers.items()},
     )
 
 
-def step_of(where: str, tensor: TensorScale) -> Step:
-    """The quantization of one tensor of a table.  TableError: it is not int8."""
-    if tensor.bits != 8:
-        text = f"has {tensor.bits} bits; other formats are written for int8"
-        raise TableError(f"{where}: {text}; solve with --bits 8")
+def step_of(tensor: TensorScale) -> Step:
+    """The quantization of one tensor of a table."""
     if "dead" in tensor.reasons:
-        return Step(scale=0.0)
-    return Step(scale=tensor.scale, zero_point=tensor.zero_point, scheme=tensor.scheme)
+        return Step(scale=0.0, bits=tensor.bits)
+    return Step(
+        scale=tensor.scale,
+        zero_point=tensor.zero_point,
+        scheme=tensor.scheme,
+        bits=tensor.bits,
+    )
 
 
-def step_with(scale: float, zero_point: int) -> Step:
-    """The step with the scheme that its zero point, as of int8, shows."""
-    scheme = {0: "symmetric", -128: "unsigned"}.get(zero_point, "asymmetric")
-    return Step(scale=scale, zero_point=zero_point, scheme=scheme)
+def step_with(scale: float, zero_point: int, *, bits: int = 8) -> Step:
+    """The step with the scheme that its zero point, as of a signed type, shows."""
+    least = -(2 ** (bits - 1))
+    scheme = {0: "symmetric", least: "unsigned"}.get(zero_point, "asymmetric")
+    return Step(scale=scale, zero_point=zero_point, scheme=scheme, bits=bits)
+
+
+def of_16_bits(table: ForeignTable) -> list[str]:
+    """The names of the tensors that have 16 bits."""
+    return [
+        name
+        for name, entry in table.tensors.items()
+        if isinstance(entry, Step) and entry.bits != 8
+    ]
 
 
 def weights_of(layer: LayerScale) -> tuple[float, ...]:
@@ -125,10 +142,9 @@ def to_span(entry: Step | Span) -> Span:
     """The range that a step covers, in double and so exact."""
     if isinstance(entry, Span):
         return entry
-    lowest, highest = LEVELS[entry.scheme]
     return Span(
-        lo=(lowest - entry.zero_point) * entry.scale,
-        hi=(highest - entry.zero_point) * entry.scale,
+        lo=(entry.grid.lowest - entry.zero_point) * entry.scale,
+        hi=(entry.grid.highest - entry.zero_point) * entry.scale,
     )
 
 
