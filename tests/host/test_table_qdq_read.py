@@ -197,3 +197,14 @@ def test_an_input_that_is_cut_at_the_ends_of_its_scale(tmp_path, end, name):
     ends = {"lo": np.float32(end), "hi": np.float32(63.5)}
     model = net(nodes, {"x": (1, 3)}, "y", {**arrays, **ends})
     assert qdq.load(save(tmp_path, model)).tensors == {name: Step(scale=0.5)}
+
+
+@pytest.mark.parametrize("groups", [0, 3])
+def test_groups_that_do_not_divide_the_channels(tmp_path, groups):
+    nodes, arrays = pair("x", *GOOD)
+    more, others = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=0)
+    constants = {"w": np.ones((2, 3, 1, 1), np.float32), **arrays, **others}
+    layer = node("Conv", "x_d w_d", "y", "c", group=groups)
+    model = net([*nodes, *more, layer], {"x": (1, 9, 4, 4)}, "y", constants)
+    with pytest.raises(TableError, match=f"'c' has {groups} groups and 2 weight"):
+        qdq.load(save(tmp_path, model))

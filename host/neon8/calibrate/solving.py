@@ -91,6 +91,7 @@ def solve_quietly(
                 absmax=facts.weight_absmax,
                 bias=facts.bias,
                 input_scale=tensors[facts.input].scale,
+                groups=facts.groups,
             )
             for name, facts in observation.layers.items()
         },

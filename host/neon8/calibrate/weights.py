@@ -22,12 +22,14 @@ def weight_scales(
     absmax: FloatArray,
     bias: FloatArray,
     input_scale: float,
+    groups: int = 1,
 ) -> LayerScale:
     """absmax / 127 of each channel, enlarged where the bias would not fit int32.
 
     layer: its name; source: the tensor that it reads; absmax: (O,) the largest |weight|
-    of each output channel; bias: (O,). A channel without weights takes the largest
-    scale of the others. CalibrationError if a scale would not fit float32.
+    of each output channel; bias: (O,); groups: for the table only. A channel without
+    weights takes the largest scale of the others. CalibrationError if a scale would not
+    fit float32.
     """
     wanted = absmax.astype(np.float64) / 127
     # Below this, scale_in * scale_w would be no normal float32.
@@ -45,5 +47,6 @@ def weight_scales(
     return LayerScale(
         input=source,
         weight_scales=tuple(float(np.float32(scale)) for scale in scales),
+        groups=groups,
         reasons=tuple(reasons),
     )

@@ -72,6 +72,7 @@ class _Reader:
                 raise TableError(f"{self.source}: {text}")
         weights: dict[str, tuple[float, ...]] = {}
         reads: dict[str, str] = {}
+        groups: dict[str, int] = {}
         for node in self.nodes(*LAYERS):
             layer = node.name or f"{node.op_type}_{node.output[0]}"
             maker = self.made_by(node.input[0], "DequantizeLinear")
@@ -84,6 +85,7 @@ class _Reader:
                     text = f"two nodes have the name {layer!r}; rename one"
                     raise TableError(f"{self.source}: {text}")
                 weights[layer] = scales
+                groups[layer] = self.groups(layer, node, len(scales))
         if not tensors and not weights:
             text = "has no QuantizeLinear or DequantizeLinear nodes, so no scales"
             raise TableError(f"{self.source}: {text}")
@@ -99,6 +101,7 @@ class _Reader:
             tensors=dict(tensors),
             weights=weights,
             reads=reads,
+            groups=groups,
         )
 
     def nodes(self, *operators: str) -> Iterable[onnx.NodeProto]:
@@ -217,6 +220,14 @@ class _Reader:
             checked_scale(f"{where}: weight scale {channel}", float(scale))
             for channel, scale in enumerate(grid.scales)
         )
+
+    def groups(self, layer: str, node: onnx.NodeProto, scales: int) -> int:
+        """Of a convolution; 1 of others."""
+        found = next((int(a.i) for a in node.attribute if a.name == "group"), 1)
+        if found < 1 or (scales > 1 and scales % found):
+            text = f"layer {layer!r} has {found} groups and {scales} weight scales"
+            raise TableError(f"{self.source}: {text}")
+        return found
 
     def grid(self, node: onnx.NodeProto) -> _Grid:
         """Scales and zero points, which must be constants of 8 bits."""

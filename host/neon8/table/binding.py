@@ -78,6 +78,7 @@ def attach(
             if name in weights
         },
         reads={name: node.inputs[0] for name, node in layers.items()},
+        groups={name: node.groups for name, node in layers.items()},
         weight_names=dict(names),
         constants={},
     )
@@ -255,6 +256,7 @@ def _layer(table: ForeignTable, node: Conv2d, input_scale: float) -> LayerScale:
         absmax=np.abs(node.weight).reshape(len(node.weight), -1).max(axis=1),
         bias=node.bias,
         input_scale=input_scale,
+        groups=node.groups,
     )
     if node.name not in table.weights:
         return own
@@ -277,5 +279,6 @@ def _merged(
             checked_scale(f"{where} {channel}", scale or own.weight_scales[channel])
             for channel, scale in enumerate(scales)
         ),
+        groups=own.groups,
         reasons=(*dead, IMPORTED),
     )

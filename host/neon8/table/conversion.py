@@ -142,6 +142,7 @@ def convert(
         table = replace(
             kept,
             format=table.format,
+            groups={**kept.groups, **table.groups},
             weight_names=table.weight_names,
             notes=table.notes,
         )
@@ -167,8 +168,8 @@ def convert(
         return Converted(data=data, source_format=table.format, notes=table.notes)
     if graph is not None and to in OF_LAYERS:
         table = binding.fill(table, graph)
-    if graph is not None and to == "ncnn":
-        table = ncnn.per_group(table, _groups(graph))
+    if to == "ncnn":
+        table = ncnn.per_group(table)
     if names and own_names:
         table = renamed(table, dict(names))
     if ncnn_param is not None and to == "ncnn":
@@ -190,12 +191,6 @@ def _sizes(graph: Graph | None) -> dict[str, int]:
     """How many weights each layer of the network has."""
     nodes = () if graph is None else graph.nodes
     return {node.name: node.weight.size for node in nodes if isinstance(node, Conv2d)}
-
-
-def _groups(graph: Graph) -> dict[str, int]:
-    """The number of groups of the layers with several."""
-    layers = (node for node in graph.nodes if isinstance(node, Conv2d))
-    return {node.name: node.groups for node in layers if node.groups > 1}
 
 
 def _attached(table: ForeignTable, graph: Graph, model: OnnxFile) -> ForeignTable:

@@ -56,8 +56,9 @@ class ForeignTable:
     """tensors: by name.  inputs: of a format that knows its layers, not its tensors.
 
     weights: by layer, one scale for each output channel or one for all; 0 for a channel
-    without weights.  reads: layer -> the tensor it reads.  weight_names: layer -> the
-    name of its weights, and the axis of the output channels.  constants: axis and
+    without weights.  reads: layer -> the tensor it reads.  groups: layer -> how many
+    groups its convolution has, where that is known.  weight_names: layer -> the name of
+    its weights, and the axis of the output channels.  constants: axis and
     scales of weights of which only their own name is known.  header: what a format
     keeps about itself.  other: lines that only this format understands.  notes: what
     was left out and why.
@@ -69,6 +70,7 @@ class ForeignTable:
     inputs: dict[str, Step] = field(default_factory=dict)
     weights: dict[str, tuple[float, ...]] = field(default_factory=dict)
     reads: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, int] = field(default_factory=dict)
     weight_names: dict[str, tuple[str, int]] = field(default_factory=dict)
     constants: dict[str, tuple[int, tuple[float, ...]]] = field(default_factory=dict)
     header: dict[str, str] = field(default_factory=dict)
@@ -99,6 +101,7 @@ def from_table(table: ScaleTable, *, source: str) -> ForeignTable:
         tensors={name: step_of(tensor) for name, tensor in table.tensors.items()},
         weights={name: weights_of(layer) for name, layer in table.layers.items()},
         reads={name: layer.input for name, layer in table.layers.items()},
+        groups={name: layer.groups for name, layer in table.layers.items()},
     )
 
 
@@ -230,6 +233,7 @@ def renamed(table: ForeignTable, names: dict[str, str]) -> ForeignTable:
         weights=keys(table.weights),
         constants=keys(table.constants),
         reads=keys({k: names.get(v, v) for k, v in table.reads.items()}),
+        groups=keys(table.groups),
         weight_names=keys(
             {k: (names.get(n, n), axis) for k, (n, axis) in table.weight_names.items()}
         ),
@@ -247,5 +251,6 @@ def with_layer_names(table: ForeignTable, names: dict[str, str]) -> ForeignTable
         inputs=keys(table.inputs),
         weights=keys(table.weights),
         reads=keys(table.reads),
+        groups=keys(table.groups),
         weight_names=keys(table.weight_names),
     )
