@@ -7,18 +7,17 @@ Observation is the same in all cases.
 """
 
 import logging
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from neon8.calibrate import convergence, journal
 from neon8.calibrate.cluster import Cluster
 from neon8.calibrate.convergence import Point
+from neon8.calibrate.interrupt import interruptible
 from neon8.calibrate.observation import Observation, check_settings, merge
 from neon8.calibrate.task import (
     Executor,
@@ -76,7 +75,7 @@ def observe_data(
     after the journal was written; its text says how to go on.
     """
     opened = open_task(task)
-    with _interruptible() as interrupted:
+    with interruptible() as interrupted:
         return _Run(task, plan, opened, progress or _ignore, interrupted).all()
 
 
@@ -130,6 +129,11 @@ class _Run:
     def all(self) -> Outcome:
         """From the first to the last round."""
         count = len(self._opened.samples)
+        if self._task.shard is not None and not count:
+            piece = "shard {}/{}".format(*self._task.shard)
+            LOG.warning(
+                "%s: has no sample; take fewer shards, or merge it as it is", piece
+            )
         self._progress(0, count)
         tolerance = self._plan.tolerance
         measuring = self._plan.measure or tolerance is not None
@@ -270,27 +274,3 @@ class _Run:
             LOG.warning(
                 "%d samples are the same as others; each counts once", self._repeated
             )
-
-
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, so that nothing is left half done; the second one kills.
-
-    Only the main thread hears of it; in others nothing changes.
-    """
-    event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def handle(number: int, frame: Any) -> None:
-        if event.is_set():
-            signal.default_int_handler(number, frame)
-        event.set()
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, before)
