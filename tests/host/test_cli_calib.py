@@ -199,6 +199,22 @@ def test_a_shard_without_samples(files, tmp_path, capsys, options):
     assert (tmp_path / "a.calib").read_bytes() == (files / "whole.calib").read_bytes()
 
 
+def test_nonfinite_data(tmp_path, capsys):
+    """In the samples themselves it is damage, whatever the option."""
+    x = images(3)
+    x[1, 0, 2, :2] = np.nan, np.inf
+    np.savez(tmp_path / "x.npz", x=x)
+    save(tmp_path, branchy())
+    for options in ([], ["--ignore-nonfinite"]):
+        error = fail(capsys, *line(tmp_path, "a.calib", *options))
+        assert "x.npz[1]: input 'x': 2 of 192 values are NaN or infinite" in error
+        assert error.rstrip().endswith("repair the sample or leave it out")
+    with pytest.raises(SystemExit):
+        main(["observe", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "in samples they are always errors" in said
+
+
 def test_nonfinite_values(tmp_path, capsys):
     x = np.zeros((3, 3, 8, 8), np.float32)
     x[1] = 3e38
