@@ -30,7 +30,8 @@ def observing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ignore-nonfinite",
         action="store_true",
-        help="count NaN and infinite values and go on, instead of stopping",
+        help="count NaN and infinite values that the network computes and go on, "
+        "instead of stopping; in samples they are always errors",
     )
     parser.add_argument(
         "--report",

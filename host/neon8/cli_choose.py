@@ -37,6 +37,7 @@ overrides, a JSON file; they win over what the samples say:
                "fc": {"scale": 0.05, "zero_point": -128},
                "pool": {"method": "minmax", "scheme": "symmetric"}}}
   A name wins over patterns. Tensors that share a scale share what is set for one.
+  A range that covers less than a millionth of the values seen is refused.
 """
 
 

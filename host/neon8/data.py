@@ -171,8 +171,10 @@ def _sample(
             raise DataError(f"{name}: {error}") from error
         bad = value.size - int(np.count_nonzero(np.isfinite(value)))
         if bad:
-            text = f"{bad} of {value.size} values are NaN or infinite"
-            raise DataError(f"{name}: input {key!r}: {text}")
+            text = (
+                f"{bad} of {value.size} values are NaN or infinite; repair the sample"
+            )
+            raise DataError(f"{name}: input {key!r}: {text} or leave it out")
         values[key] = value
     return Sample(name=name, inputs=values, label=label)
 

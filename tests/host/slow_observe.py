@@ -2,12 +2,18 @@
 """`neon8 observe` on slow data, which kills itself where it is told to.
 
 python slow_observe.py SECONDS KILL ARGUMENTS...
+python slow_observe.py serve
 
-Each sample takes SECONDS. KILL: "never", "sample:N" (SIGKILL while the N-th sample that
-is new to this process is observed), "write:N" (in the middle of the N-th writing of the
-journal), "rename:N" (before it is renamed) or "end:0" (before the output is written).
+The second form has all imported when a line of JSON [SECONDS, KILL, ARGUMENTS...] is
+read: it forks, answers with the process id, and at the next line with its status.
+
+Each new sample takes SECONDS. KILL: "never", "sample:N" (SIGKILL while the N-th sample
+that is new to this process is observed), "write:N" (in the middle of the N-th writing
+of the journal), "rename:N" (before it is renamed) or "end:0" (before the output is
+written).
 """
 
+import json
 import os
 import signal
 import sys
@@ -18,8 +24,8 @@ from neon8 import cli
 from neon8.calibrate import calib_file, collect, journal, task
 
 
-def main():
-    seconds, kill = float(sys.argv[1]), sys.argv[2].split(":")
+def main(seconds, kill, *arguments):
+    seconds, kill = float(seconds), kill.split(":")
     counts = dict.fromkeys(("sample", "write", "rename", "end"), 0)
 
     def event(what):
@@ -35,9 +41,9 @@ def main():
     )
 
     def slow_add(collector, sample, digest):
-        time.sleep(seconds)
         new = add(collector, sample, digest)
         if new:
+            time.sleep(seconds)
             event("sample")
         return new
 
@@ -63,8 +69,28 @@ def main():
     calib_file.save = killing_save
     task.SECONDS = 0.02  # between writings of the journal, whatever they cost
     task.Pace.cost = lambda _pace, _seconds: None
-    sys.exit(cli.main(sys.argv[3:]))
+    return cli.main(arguments)
+
+
+def serve():
+    import neon8.commands.observe  # noqa: F401 - what each run would import
+
+    for line in sys.stdin:
+        process = os.fork()
+        if process == 0:
+            os.dup2(2, 1)
+            status = 1
+            try:
+                status = main(*json.loads(line))
+            finally:
+                os._exit(status)
+        print(process, flush=True)
+        sys.stdin.readline()
+        print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["serve"]:
+        serve()
+    else:
+        sys.exit(main(*sys.argv[1:]))

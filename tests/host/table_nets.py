@@ -72,6 +72,44 @@ def mixed():
     return net(nodes, {"x": (1, 3, 9, 9)}, "y z", weights)
 
 
+def residual():
+    """Two blocks as of ResNet: around one nothing, around the other a convolution."""
+    rng = np.random.default_rng(11)
+    weights = {}
+
+    def conv(source, name, inputs, outputs, size, stride=1):
+        spread = 1 / np.sqrt(inputs * size * size)
+        shape = (outputs, inputs, size, size)
+        weights[f"{name}_w"] = rng.normal(0, spread, shape).astype(np.float32)
+        weights[f"{name}_b"] = rng.normal(0, 0.1, outputs).astype(np.float32)
+        return node(
+            "Conv",
+            f"{source} {name}_w {name}_b",
+            name,
+            name,
+            pads=[size // 2] * 4,
+            strides=[stride] * 2,
+        )
+
+    nodes = [
+        conv("x", "c0", 3, 8, 3),
+        node("Relu", "c0", "r0"),
+        conv("r0", "c1", 8, 8, 3),
+        node("Relu", "c1", "r1"),
+        conv("r1", "c2", 8, 8, 3),
+        node("Add", "r0 c2", "a2"),
+        node("Relu", "a2", "r2"),
+        conv("r2", "c3", 8, 16, 3, stride=2),
+        node("Relu", "c3", "r3"),
+        conv("r3", "c4", 16, 16, 3),
+        conv("r2", "c5", 8, 16, 1, stride=2),
+        node("Add", "c5 c4", "a5"),
+        node("Relu", "a5", "r5"),
+        node("GlobalAveragePool", "r5", "y"),
+    ]  # fmt: skip
+    return net(nodes, {"x": (1, 3, 16, 16)}, "y", weights)
+
+
 def case(folder, model, *, symmetric=False, count=6, seed=0):
     """`model` in a file, with a table of what onnxruntime saw on `count` samples."""
     path = save(folder, model)

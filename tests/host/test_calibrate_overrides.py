@@ -119,7 +119,7 @@ def test_a_name_wins_over_patterns(observation):
 
 def test_weights_follow_the_scale_of_the_input(observation):
     """The bias must fit int32 with the user's scale, too."""
-    table = solved(observation, {"x": {"scale": 1e-12, "zero_point": 0}})
+    table = solved(observation, {"x": {"scale": 1e-7, "zero_point": 0}})
     assert any(code.startswith("bias:") for code in table.layers["conv1"].reasons)
 
 
@@ -179,6 +179,12 @@ BAD = {
     ),
     '{"tensors": {"x": {"scheme": "unsigned"}}}': ("values down to -", "set min"),
     '{"tensors": {"x": {"threshold": 2, "scheme": "unsigned"}}}': ("values down to",),
+    '{"tensors": {"x": {"scale": 1e-30, "zero_point": 0}}}': (
+        "'x': the range -1.27e-28 .. 1.27e-28 is not a millionth of the values seen, -",
+        "enlarge it",
+    ),
+    '{"tensors": {"r1": {"min": 0, "max": 1e-9}}}': ("'r1': the range 0 .. 1e-09",),
+    '{"tensors": {"x": {"threshold": 1e-9}}}': ("enlarge it",),
 }
 
 

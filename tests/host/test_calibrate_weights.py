@@ -56,6 +56,13 @@ def test_dead_layer():
     assert layer.reasons == ("dead:0", "dead:1", "dead:2")
 
 
+def test_a_scale_of_the_input_that_kills_no_weights():
+    """They are not zeros, the input's scale is too small for them."""
+    layer = scales_of(conv([[0.5], [0.0], [1.0]]), 1e-30)
+    assert layer.weight_scales == (1.0,) * 3
+    assert layer.reasons == ("floor:0", "dead:1", "floor:2")
+
+
 @pytest.mark.parametrize("weight", [0.0, 1e-6])
 @pytest.mark.parametrize("bias", [3e7, -3e7])
 def test_bias_fits_int32(weight, bias):

@@ -184,6 +184,37 @@ def test_until_stable_stops_by_itself(tmp_path, capsys):
     assert "\nnot stable: the limit is 1e-09 %" in out
 
 
+@pytest.mark.parametrize("options", [[], ["--workers", "2"], ["--until-stable"]])
+def test_a_shard_without_samples(files, tmp_path, capsys, options):
+    """It says so, and is nothing to merge."""
+    empty = tmp_path / "empty.calib"
+    out, error = succeed(capsys, *line(files, empty, "--shard", "1/1000", *options))
+    assert "seen in 0 samples" in out
+    (warning,) = (text for text in error.splitlines() if "warning" in text)
+    assert "shard 1/1000: has no sample" in warning
+    _, error = succeed(capsys, *line(files, "one.calib", "--shard", "40/40"))
+    assert "warning" not in error
+    parts = [str(empty), str(files / "whole.calib"), "-o", str(tmp_path / "a.calib")]
+    succeed(capsys, "merge", *parts)
+    assert (tmp_path / "a.calib").read_bytes() == (files / "whole.calib").read_bytes()
+
+
+def test_nonfinite_data(tmp_path, capsys):
+    """In the samples themselves it is damage, whatever the option."""
+    x = images(3)
+    x[1, 0, 2, :2] = np.nan, np.inf
+    np.savez(tmp_path / "x.npz", x=x)
+    save(tmp_path, branchy())
+    for options in ([], ["--ignore-nonfinite"]):
+        error = fail(capsys, *line(tmp_path, "a.calib", *options))
+        assert "x.npz[1]: input 'x': 2 of 192 values are NaN or infinite" in error
+        assert error.rstrip().endswith("repair the sample or leave it out")
+    with pytest.raises(SystemExit):
+        main(["observe", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "in samples they are always errors" in said
+
+
 def test_nonfinite_values(tmp_path, capsys):
     x = np.zeros((3, 3, 8, 8), np.float32)
     x[1] = 3e38

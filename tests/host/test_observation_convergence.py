@@ -10,6 +10,7 @@ from neon8.calibrate.convergence import (
     from_json,
     movements,
     rounds,
+    set_digest,
     stable,
     to_json,
 )
@@ -31,7 +32,16 @@ def test_rounds(count, cuts):
 
 
 def point(positions, **thresholds):
-    return Point(positions=positions, samples=positions, thresholds=thresholds)
+    return Point(
+        positions=positions,
+        samples=positions,
+        of=set_digest(map(str, range(positions))),
+        thresholds=thresholds,
+    )
+
+
+def test_the_digest_of_a_set():
+    assert set_digest(["b", "a"]) == set_digest(["a", "b"]) != set_digest(["a"])
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whenever `neon8 observe` is killed, the same command goes on to the same bytes."""
 
+import json
 import os
 import re
 import signal
+import string
 import subprocess
 import sys
 import time
@@ -14,10 +16,12 @@ import pytest
 from calib_nets import branchy, images
 from onnx_nets import save
 
+from neon8.calibrate import journal
 from neon8.calibrate.task import Pace
 from neon8.cli import main
 
 COUNT = 60
+LETTERS = string.ascii_lowercase[:20]
 SCRIPT = Path(__file__).with_name("slow_observe.py")
 
 
@@ -60,8 +64,9 @@ MOMENTS = [
     "sample:3",
     "end:0",
 ]
-"""Each is of the run that goes on after the one before.  With both options and the
-random ones they are twenty."""
+"""Each is of the run that goes on after the one before."""
+KILLS = 20
+"""At random moments."""
 
 
 @pytest.mark.parametrize("options", [[], ["--until-stable", "0.001", "--workers", "1"]])
@@ -79,25 +84,32 @@ def test_killed_at_fixed_moments(job, options):
 
 
 def test_killed_at_random_moments(job):
+    """Twenty times; a run that comes to its end first does not count as one."""
     folder, words, want = job
     rng = np.random.default_rng(int(os.environ.get("NEON8_SEED", "20")))
     kills = 0
-    while kills < 6:
-        process = start(words, seconds=0.02)
-        journal = folder / "got.calib.journal"
-        while process.poll() is None and kills and not journal.exists():
-            time.sleep(0.01)
-        try:
-            process.wait(rng.uniform(0, 0.9))
-        except subprocess.TimeoutExpired:
-            process.kill()
-        _, error = process.communicate()
-        if process.returncode == 0:  # it was faster than the killer: that is fine, too
-            finished(folder, want)
-            (folder / "got.calib").unlink()
-        else:
-            assert process.returncode == -signal.SIGKILL, error
-        kills += 1
+    server = subprocess.Popen(
+        [sys.executable, SCRIPT, "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def ask(text):
+        print(text, file=server.stdin, flush=True)
+        return int(server.stdout.readline())
+
+    with server:
+        while kills < KILLS:
+            process = ask(json.dumps([0.01, "never", *map(str, words)]))
+            time.sleep(rng.uniform(0, 0.3))
+            os.kill(process, signal.SIGKILL)  # until it is asked for it has its number
+            status = ask("")
+            assert status in (0, -signal.SIGKILL)
+            if status == 0:
+                finished(folder, want)
+                (folder / "got.calib").unlink()
+            kills += status != 0
     process = start(words)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
@@ -174,7 +186,7 @@ def test_a_journal_of_data_that_has_changed_is_refused(interrupted, capsys):
     folder, command, _ = interrupted
     np.savez(folder / "x.npz", x=images(COUNT, seed=4))
     error = fail(capsys, command)
-    assert "samples that the data no longer has" in error
+    assert "samples that are no longer in the data" in error
     assert "delete it" in error
 
 
@@ -190,11 +202,77 @@ def test_points_of_data_that_has_changed_are_refused(job, capsys, options):
     assert "delete it to start again" in fail(capsys, words)
 
 
-@pytest.mark.parametrize("damage", [b"", b"n8journal 1\n", None])
+@pytest.fixture
+def measured(tmp_path):
+    """A killed run with a report: folder, its words, the report of an undisturbed one.
+
+    The data is a folder of files, a.npy to t.npy; of these at least 10 are kept, and of
+    those the first 8 have been measured.
+    """
+    model, data = save(tmp_path, branchy()), tmp_path / "data"
+    data.mkdir()
+    for name, x in zip(LETTERS, images(20), strict=True):
+        np.save(data / f"{name}.npy", x)
+    command = ["observe", model, "--data", data, "--report", tmp_path / "r.json"]
+    start([*command, "-o", tmp_path / "want.calib"]).communicate(timeout=60)
+    want = json.loads((tmp_path / "r.json").read_text())
+    words = [*command, "-o", tmp_path / "got.calib"]
+    start(words, "sample:12", 0.03).communicate(timeout=60)
+    entry = journal.load(tmp_path / "got.calib.journal", {})
+    assert len(entry.points) == 1
+    assert 10 <= len(entry.observation.samples) <= 12
+    return tmp_path, words, want
+
+
+def rename(folder, **names):
+    """Files of the data, all at once."""
+    for old in names:
+        (folder / "data" / f"{old}.npy").rename(folder / old)
+    for old, new in names.items():
+        (folder / old).rename(folder / "data" / f"{new}.npy")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {},
+        {"b": "c", "c": "b"},
+        {"s": "t", "t": "s"},
+        {name: f"{name}1" for name in LETTERS},
+    ],
+)
+def test_other_names_of_the_same_samples(measured, names):
+    """Of those measured together, or of those still to come: the report is right."""
+    folder, words, want = measured
+    rename(folder, **names)
+    process = start(words)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    assert kept(error) >= 10
+    for entry in want["tensors"].values():
+        for end in ("smallest", "largest"):
+            path = Path(entry[end]["sample"])
+            new = names.get(path.stem, path.stem)
+            entry[end]["sample"] = str(path.with_stem(new))
+    assert json.loads((folder / "r.json").read_text()) == want
+    finished(folder, (folder / "want.calib").read_bytes())
+
+
+@pytest.mark.parametrize("other", ["j", "t"])
+def test_points_of_other_samples_are_refused(measured, capsys, other):
+    """A sample that was measured changes places with one kept, or with a new one."""
+    folder, words, _ = measured
+    rename(folder, **{"a": other, other: "a"})
+    error = fail(capsys, words)
+    assert "after the first 8 samples, and these are others now" in error
+    assert "delete it to start again" in error
+
+
+@pytest.mark.parametrize("damage", [b"", b"n8journal 2\n", None])
 def test_a_damaged_journal_is_refused(interrupted, capsys, damage):
     folder, command, _ = interrupted
-    journal = folder / "got.calib.journal"
-    journal.write_bytes(journal.read_bytes()[:-1] if damage is None else damage)
+    path = folder / "got.calib.journal"
+    path.write_bytes(path.read_bytes()[:-1] if damage is None else damage)
     assert "delete it" in fail(capsys, command)
 
 

@@ -14,7 +14,7 @@ import neon8
 from neon8.cli import main
 from neon8.errors import TableError
 from neon8.table import json_format, ncnn
-from neon8.table.conversion import convert
+from neon8.table.conversion import convert, read
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["auto", "symmetric"])
@@ -135,14 +135,66 @@ def test_dead_channels_and_tensors(tmp_path):
         convert(base, "ort-overrides")
 
 
-def test_int16_is_for_our_format_only(made, tmp_path):
-    entry = replace(made.table.tensors["x"], bits=16, zero_point=0, scheme="symmetric")
-    path = tmp_path / "t.json"
-    neon8.save_table(
-        replace(made.table, tensors={**made.table.tensors, "x": entry}), path
-    )
-    with pytest.raises(TableError, match="'x': has 16 bits"):
-        convert(path, "trt")
+@pytest.fixture
+def wide(made, tmp_path):
+    """The table with 16 bits, solved or not it does not matter here, in a file."""
+    tensors = {
+        name: replace(
+            entry,
+            bits=16,
+            scale=float(np.float32(entry.scale / 256)),
+            zero_point={"symmetric": 0, "unsigned": -32768}.get(entry.scheme, 1000),
+        )
+        for name, entry in made.table.tensors.items()
+    }
+    path = tmp_path / "wide.json"
+    neon8.save_table(replace(made.table, tensors=tensors), path)
+    return path
+
+
+@pytest.mark.parametrize("to", ["ncnn", "trt", "qdq"])
+def test_16_bits_where_a_format_has_8(made, wide, to):
+    text = "wide.json: .* holds 8 bits only, tensor '.*' has 16; solve with --bits 8"
+    for options in ({"model": made.path}, {"onto": wide, "model": made.path}):
+        with pytest.raises(TableError, match=text):
+            convert(wide, to, **options)
+
+
+def test_16_bits_stay(made, wide, tmp_path):
+    """In our own format, through overrides, and where another table has nothing."""
+    data = wide.read_bytes()
+    assert convert(wide, "neon8").data == data
+    assert convert(wide, "neon8", model=made.path).data == data
+    table = json_format.loads(data.decode())
+    path = tmp_path / "o"
+    path.write_bytes(convert(wide, "ort-overrides", model=made.path).data)
+    back = convert(path, "neon8", model=made.path)
+    again = json_format.loads(back.data.decode())
+    for name, entry in again.tensors.items():
+        want = table.tensors[name]
+        assert (entry.scale, entry.zero_point, entry.scheme, entry.bits) == (
+            want.scale,
+            want.zero_point,
+            want.scheme,
+            16,
+        )
+    path.write_bytes(b"TRT-8601-EntropyCalibration2\nx: 3d418306\n")
+    mixed = json_format.loads(convert(path, "neon8", onto=wide).data.decode())
+    assert mixed.tensors["x"].bits == 8
+    assert {**mixed.tensors, "x": None} == {**table.tensors, "x": None}
+
+
+@pytest.mark.parametrize("to", ["glow", "ort", "ort-cache"])
+def test_ranges_of_16_bits(made, wide, tmp_path, to):
+    done = convert(wide, to)
+    count = len(made.table.tensors)
+    assert f"{to} has ranges, not bits: {count} tensors of 16 bits" in done.notes[0]
+    path = tmp_path / "ranges"
+    path.write_bytes(done.data)
+    span = read(path)[0].tensors["r0"]
+    entry = json_format.load(wide).tensors["r0"]
+    levels = 32767 - entry.zero_point
+    assert span.hi == pytest.approx(entry.scale * levels, rel=1e-7)
 
 
 def test_the_command(made, tmp_path, capsys):

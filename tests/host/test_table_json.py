@@ -176,6 +176,8 @@ BAD_TEXTS = {
         TEXT.replace('"scheme": "auto"', '"scheme": "none"'),
         "scheme: expected",
     ),
+    "groups": (TEXT.replace("0.25]", '0.25], "groups": 3'), "3 do not divide 2 weight"),
+    "no groups": (TEXT.replace("0.25]", '0.25], "groups": 0'), "groups: 0 is not a"),
     "samples": (TEXT.replace('"samples": 100', '"samples": -1'), "samples: -1"),
     "samples type": (TEXT.replace('"samples": 100', '"samples": 1.5'), "samples: 1.5"),
     "tensors": (TEXT.replace('"a": {', '"c": 3, "a": {'), "tensor 'c': expected"),

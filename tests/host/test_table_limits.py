@@ -6,8 +6,9 @@ import pytest
 from onnx_nets import chain
 from table_nets import case, in_every_format
 
+import neon8
 from neon8.errors import TableError
-from neon8.table import json_format
+from neon8.table import json_format, ncnn
 from neon8.table.conversion import READERS, convert
 
 TENSORS = ("trt", "glow", "ort", "ort-cache", "ort-overrides")
@@ -117,13 +118,34 @@ def test_a_table_and_a_network_that_are_strangers(made, tmp_path):
 
 
 def test_ncnn_has_one_scale_for_each_group(tmp_path, written):
-    """The network tells; a table from ncnn goes back as it came."""
+    """The network tells, or our table; a table from ncnn goes back as it came."""
     steps = [("Conv", [(8, 2, 3, 3)], {"group": 2}), ("Conv", [(3, 8, 1, 1)], {})]
     made = case(tmp_path, chain(steps, (1, 4, 6, 6)), symmetric=True)
     grouped, other = made.table.layers
     text = f"{grouped}_param_0 2 4\n{other}_param_0 1 2 3\n{grouped} 1\n{other} 1\n"
     done = convert(written(text), "ncnn", model=made.path)
     assert done.data.decode() == text
-    (tmp_path / "t.json").write_text(json_format.dumps(made.table), encoding="utf-8")
-    with pytest.raises(TableError, match="each of its 2 groups"):
-        convert(tmp_path / "t.json", "ncnn", model=made.path)
+    path = tmp_path / "t.json"
+    path.write_text(json_format.dumps(made.table), encoding="utf-8")
+    scales = made.table.layers[grouped].weight_scales
+    assert len(set(scales)) == 8
+    (tmp_path / "q.onnx").write_bytes(convert(path, "qdq", model=made.path).data)
+    for source in (path, tmp_path / "q.onnx"):
+        for options in ({}, {"model": made.path}, {"onto": path}):
+            done = convert(source, "ncnn", **options)
+            weights = ncnn.loads(done.data).weights
+            assert weights[grouped] == pytest.approx([max(scales[:4]), max(scales[4:])])
+            assert len(weights[other]) == 3
+            (note,) = (note for note in done.notes if "for each group" in note)
+            assert note.endswith(f"the largest, for 1 layer, as for {grouped!r}")
+
+
+def test_a_table_says_how_many_groups(tmp_path):
+    """As observed, as bound to the network, and through its file."""
+    steps = [("Conv", [(8, 2, 3, 3)], {"group": 2}), ("Conv", [(3, 8, 1, 1)], {})]
+    made = case(tmp_path, chain(steps, (1, 4, 6, 6)))
+    np.savez(tmp_path / "x.npz", x=np.concatenate([s["x"] for s in made.samples]))
+    seen = neon8.observe_model(made.path, tmp_path / "x.npz")
+    for table in (made.table, neon8.solve_observation(seen)):
+        back = json_format.loads(json_format.dumps(table))
+        assert [layer.groups for layer in back.layers.values()] == [2, 1]

@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 from onnx_nets import chain
-from table_nets import case, mixed
+from table_nets import case, mixed, residual
 
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
@@ -22,24 +22,36 @@ SHARE = 0.999
 another order, so a value that lies on the edge of two steps falls to either side."""
 
 
-def runs(data, *, optimized):
-    """A function of inputs -> outputs by name.  optimized: in integers, as it can."""
+MODES = ("float", "default", "int8")
+"""float: nothing is fused.  int8: integer kernels for int8 activations, too."""
+
+
+def session_of(data, mode, **more):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    levels = onnxruntime.GraphOptimizationLevel
-    level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
-    options.graph_optimization_level = level
-    options.add_session_config_entry("session.qdqisint8allowed", "1")
-    session = onnxruntime.InferenceSession(
+    options.log_severity_level = 3
+    for name, value in more.items():
+        setattr(options, name, value)
+    if mode == "float":
+        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = level
+    if mode == "int8":
+        options.add_session_config_entry("session.qdqisint8allowed", "1")
+    return onnxruntime.InferenceSession(
         data, options, providers=["CPUExecutionProvider"]
     )
+
+
+def runs(data, mode):
+    """A function of inputs -> outputs by name."""
+    session = session_of(data, mode)
     names = [value.name for value in session.get_outputs()]
     return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def assert_within_a_step(made, data, *, optimized):
+def assert_within_a_step(made, data, mode):
     program = lower(made.graph, made.table)
-    theirs = runs(data, optimized=optimized)
+    theirs = runs(data, mode)
     close = total = 0
     for sample in made.samples:
         want = oracle.run(program, sample)
@@ -52,12 +64,66 @@ def assert_within_a_step(made, data, *, optimized):
     assert close >= SHARE * total
 
 
-@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_every_operator(tmp_path, symmetric, optimized):
+def test_every_operator(tmp_path, symmetric, mode):
     made = case(tmp_path, mixed(), symmetric=symmetric)
     data = qdq.dumps(made.table, made.graph, made.path)
-    assert_within_a_step(made, data, optimized=optimized)
+    assert_within_a_step(made, data, mode)
+
+
+@pytest.mark.parametrize("network", [mixed, residual])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_every_step_alone(tmp_path, symmetric, network):
+    """Each of our steps on the integers that onnxruntime has there, inside a network.
+
+    The inputs go beyond the ranges, so that both ends of all levels are met.
+    """
+    made = case(tmp_path, network(), symmetric=symmetric)
+    model = onnx.load_model_from_string(qdq.dumps(made.table, made.graph, made.path))
+    for n in model.graph.node:
+        if n.op_type == "QuantizeLinear":
+            model.graph.output.add().name = n.output[0]
+    theirs = runs(model.SerializeToString(), "float")
+    program = lower(made.graph, made.table)
+    kinds = {name: tensor.dtype for name, tensor in program.tensors.items()}
+    rng = np.random.default_rng(5)
+    different = {op.output: 0 for op in program.ops if kinds[op.output] == "int8"}
+    sizes = dict(different)
+    for _ in range(20):
+        shape = made.samples[0]["x"].shape
+        sample = {"x": rng.normal(0, 1.5, shape).astype(np.float32)}
+        values = dict(sample)
+        for name, found in theirs(sample).items():
+            offset = 128 if found.dtype == np.uint8 else 0
+            moved = found.astype(np.int16) - offset
+            at = name.removesuffix("_quantized")
+            values[at] = found if at == name else moved.astype(np.int8)
+        for op in program.ops:
+            if kinds[op.output] != "int8":
+                continue
+            tensor = program.tensors[op.output]
+            operands = [
+                values[name].reshape(program.tensors[name].shape) for name in op.inputs
+            ]
+            want = oracle.step(program, op, tensor, operands)
+            got = values[op.output].reshape(tensor.shape)
+            different[op.output] += np.count_nonzero(want != got)
+            sizes[op.output] += got.size
+    # A value between two levels, which float32 cannot tell from the middle, is rare.
+    assert {n: c for n, c in different.items() if c > 1 + 1e-4 * sizes[n]} == {}
+
+
+def test_integer_kernels_without_an_option(tmp_path):
+    """All convolutions but the two that a sum takes in, read by one node or by two."""
+    made = case(tmp_path, residual())
+    data = qdq.dumps(made.table, made.graph, made.path)
+    path = tmp_path / "optimized.onnx"
+    session_of(data, "default", optimized_model_filepath=str(path))
+    kinds = [n.op_type for n in onnx.load(path).graph.node]
+    assert kinds.count("QLinearConv") == 4
+    for mode in MODES:
+        assert_within_a_step(made, data, mode)
 
 
 CHAINS = {
@@ -98,8 +164,8 @@ CHAINS = {
 def test_chains(tmp_path, steps, shape):
     made = case(tmp_path, chain(steps, shape), count=20)
     data = qdq.dumps(made.table, made.graph, made.path)
-    for optimized in (False, True):
-        assert_within_a_step(made, data, optimized=optimized)
+    for mode in MODES:
+        assert_within_a_step(made, data, mode)
 
 
 def test_the_digits_network_on_our_runtime(tmp_path):
@@ -122,8 +188,8 @@ def test_the_digits_network_on_our_runtime(tmp_path):
     (output,) = made.graph.outputs
     step = made.table.tensors[output].scale
     with Model.open(file) as model, model.session() as session:
-        for optimized in (False, True):
-            theirs = runs(data, optimized=optimized)
+        for mode in MODES:
+            theirs = runs(data, mode)
             ours = np.stack([session.run({name: x})[output] for x in images])
             other = np.stack([theirs({name: x})[output] for x in images])
             close = np.abs(ours - other) <= 1.001 * step
@@ -165,9 +231,9 @@ def test_a_free_batch_stays_free(tmp_path):
     made = case(tmp_path, model)
     data = qdq.dumps(made.table, made.graph, made.path)
     many = {"x": np.concatenate([sample["x"] for sample in made.samples])}
-    together = runs(data, optimized=False)(many)
+    together = runs(data, "float")(many)
     for at, sample in enumerate(made.samples):
-        alone = runs(data, optimized=False)(sample)
+        alone = runs(data, "float")(sample)
         assert np.allclose(together["z"][at], alone["z"][0], atol=1e-6)
 
 
@@ -178,7 +244,7 @@ def test_its_scales_come_back(tmp_path, symmetric):
     path.write_bytes(qdq.dumps(made.table, made.graph, made.path))
     back = qdq.load(path)
     for name in ("x", "r0", "p0", "l1", "r2", "k3", "cat", "avg", "sum", "r4", "z"):
-        assert back.tensors[name] == step_of("t", made.table.tensors[name])
+        assert back.tensors[name] == step_of(made.table.tensors[name])
     assert back.weights == {
         name: weights_of(layer) for name, layer in made.table.layers.items()
     }

@@ -138,3 +138,73 @@ def test_weights_without_that_many_channels(tmp_path, shape):
     model = net([*nodes, *more, layer], {"x": (1, 3)}, "y", constants)
     with pytest.raises(TableError, match="'c': has 2 weight scales along axis 1 of"):
         qdq.load(save(tmp_path, model))
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ({"x_s": np.float32(0.25)}, r"different scales \[0.5\] and \[0.25\]"),
+        ({"x_z": I8(4)}, r"different zero points \[3\] and \[4\]"),
+    ],
+)
+def test_a_pair_that_does_not_give_back_what_it_took(tmp_path, other, word):
+    nodes, arrays = pair("x", 0.5, I8(3))
+    for name in other:
+        nodes[1].input[list(nodes[1].input).index(name)] = "other"
+    constants = {**arrays, "other": next(iter(other.values()))}
+    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", constants)
+    with pytest.raises(TableError, match=f"'x_q' and 'x_d' are a pair with {word}"):
+        qdq.load(save(tmp_path, model))
+
+
+def test_equal_constants_of_two_names_are_a_pair(tmp_path):
+    nodes, arrays = pair("x", 0.5, I8(3))
+    nodes[1].input[1:] = ["s", "z"]
+    constants = {**arrays, "s": arrays["x_s"], "z": arrays["x_z"]}
+    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", constants)
+    step = Step(scale=0.5, zero_point=3, scheme="asymmetric")
+    assert qdq.load(save(tmp_path, model)).tensors == {"x": step}
+
+
+@pytest.mark.parametrize(("kind", "kept"), [(np.int8, True), (np.uint8, False)])
+def test_weights_without_a_zero_point(tmp_path, kind, kept):
+    """It is 0 of their own type."""
+    nodes, arrays = pair("x", *GOOD)
+    weights = {"w": np.ones((2, 3, 1, 1), kind), "w_s": np.float32(0.5)}
+    nodes.append(node("DequantizeLinear", "w w_s", "w_d"))
+    layer = node("Conv", "x_d w_d", "y", "c")
+    model = net([*nodes, layer], {"x": (1, 3, 4, 4)}, "y", {**arrays, **weights})
+    table = qdq.load(save(tmp_path, model))
+    assert table.weights == ({"c": (0.5,)} if kept else {})
+
+
+def test_a_pair_whose_second_node_leaves_out_its_zero(tmp_path):
+    nodes, arrays = pair("x", 0.5, I8(0))
+    del nodes[1].input[2]
+    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
+    assert qdq.load(save(tmp_path, model)).tensors == {"x": Step(scale=0.5)}
+
+
+@pytest.mark.parametrize(("end", "name"), [(-63.5, "x"), (-64.0, "cut")])
+def test_an_input_that_is_cut_at_the_ends_of_its_scale(tmp_path, end, name):
+    _, arrays = pair("x", 0.5, I8(0))
+    nodes = [
+        node("Clip", "x lo hi", "cut"),
+        node("QuantizeLinear", "cut x_s x_z", "q"),
+        node("DequantizeLinear", "q x_s x_z", "d"),
+        node("Relu", "d", "y"),
+    ]
+    ends = {"lo": np.float32(end), "hi": np.float32(63.5)}
+    model = net(nodes, {"x": (1, 3)}, "y", {**arrays, **ends})
+    assert qdq.load(save(tmp_path, model)).tensors == {name: Step(scale=0.5)}
+
+
+@pytest.mark.parametrize("groups", [0, 3])
+def test_groups_that_do_not_divide_the_channels(tmp_path, groups):
+    nodes, arrays = pair("x", *GOOD)
+    more, others = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=0)
+    constants = {"w": np.ones((2, 3, 1, 1), np.float32), **arrays, **others}
+    layer = node("Conv", "x_d w_d", "y", "c", group=groups)
+    model = net([*nodes, *more, layer], {"x": (1, 9, 4, 4)}, "y", constants)
+    with pytest.raises(TableError, match=f"'c' has {groups} groups and 2 weight"):
+        qdq.load(save(tmp_path, model))

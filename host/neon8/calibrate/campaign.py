@@ -7,18 +7,17 @@ Observation is the same in all cases.
 """
 
 import logging
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from neon8.calibrate import convergence, journal
 from neon8.calibrate.cluster import Cluster
 from neon8.calibrate.convergence import Point
+from neon8.calibrate.interrupt import interruptible
 from neon8.calibrate.observation import Observation, check_settings, merge
 from neon8.calibrate.task import (
     Executor,
@@ -76,7 +75,7 @@ def observe_data(
     after the journal was written; its text says how to go on.
     """
     opened = open_task(task)
-    with _interruptible() as interrupted:
+    with interruptible() as interrupted:
         return _Run(task, plan, opened, progress or _ignore, interrupted).all()
 
 
@@ -124,12 +123,18 @@ class _Run:
         self._measured = len(self._points)
         self._kept = frozenset(self._observation.samples)
         self._left = set(self._kept)
+        self._met: set[str] = set()
         self._done = set(self._kept)
         self._repeated = 0
 
     def all(self) -> Outcome:
         """From the first to the last round."""
         count = len(self._opened.samples)
+        if self._task.shard is not None and not count:
+            piece = "shard {}/{}".format(*self._task.shard)
+            LOG.warning(
+                "%s: has no sample; take fewer shards, or merge it as it is", piece
+            )
         self._progress(0, count)
         tolerance = self._plan.tolerance
         measuring = self._plan.measure or tolerance is not None
@@ -183,7 +188,7 @@ class _Run:
             if part is not None:
                 if self._done.intersection(part.observation.samples):
                     # The same sample is there twice and two workers met it at once.
-                    met = {*part.observation.samples, *part.again}
+                    met = {*part.observation.samples, *dict(part.again)}
                     executor.submit(part.start, part.stop, self._done & met)
                     continue
                 began = time.monotonic()
@@ -200,23 +205,28 @@ class _Run:
     def _take(self, part: Part) -> None:
         """Merge a part that shares no sample with what is there."""
         self._observation = merge(self._observation, part.observation)
-        self._names = extreme_names(self._observation, self._names | part.names)
         self._done.update(part.observation.samples)
-        for digest in part.again:
+        self._met.update(part.observation.samples)
+        names = self._names | part.names
+        for digest, name in part.again:
             if digest in self._left:
                 self._left.discard(digest)
+                self._met.add(digest)
+                names[digest] = name  # that of the journal may be of another day
             else:
                 self._repeated += 1
+        self._names = extreme_names(self._observation, names)
 
     def _measure(self, number: int, positions: int) -> None:
         """Add the point of this round, unless the journal had it."""
         if number >= self._measured:
-            self._check_left()
+            self._check_left(f"the first {positions} samples of the data")
             self._points.append(convergence.measure(self._observation, positions))
-        elif len(self._observation.samples) > len(self._kept):
+        elif self._points[number].of != convergence.set_digest(self._met):
             raise CalibrationError(
-                f"{self._path}: was measured before the data had samples that are now "
-                "at its beginning: delete it to start again"
+                f"{self._path}: was measured after the first {positions} samples, and "
+                "these are others now: give the data the names and order that it had, "
+                "or delete it to start again"
             )
 
     def _resume(self) -> None:
@@ -255,42 +265,18 @@ class _Run:
         text = f"{done} samples are kept in {self._path}; the same command goes on"
         raise KeyboardInterrupt(text)
 
-    def _check_left(self) -> None:
+    def _check_left(self, place: str) -> None:
         """All samples of the journal must have been met by now."""
         if self._left:
             raise CalibrationError(
-                f"{self._path}: has {len(self._left)} samples that the data no longer "
-                f"has, the first with digest {min(self._left)}: delete it to start "
+                f"{self._path}: has {len(self._left)} samples that are no longer in "
+                f"{place}, the first with digest {min(self._left)}: delete it to start "
                 "again"
             )
 
     def _finish(self) -> None:
-        self._check_left()
+        self._check_left("the data")
         if self._repeated:
             LOG.warning(
                 "%d samples are the same as others; each counts once", self._repeated
             )
-
-
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, so that nothing is left half done; the second one kills.
-
-    Only the main thread hears of it; in others nothing changes.
-    """
-    event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def handle(number: int, frame: Any) -> None:
-        if event.is_set():
-            signal.default_int_handler(number, frame)
-        event.set()
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -6,7 +6,8 @@ group of tensors that share a scale. A movement is relative: the larger way of t
 ends, divided by the width of the new range.
 """
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -28,11 +29,13 @@ Range = tuple[float, float]
 class Point:
     """thresholds: (lo, hi) of each group, by its leader, after so many samples.
 
-    positions: in the data; more than samples where some are there twice.
+    positions: in the data; more than samples where some are there twice.  of: digest
+    of the set of these samples.
     """
 
     positions: int
     samples: int
+    of: str
     thresholds: dict[str, Range]
 
 
@@ -59,8 +62,14 @@ def measure(observation: Observation, positions: int) -> Point:
     return Point(
         positions=positions,
         samples=len(observation.samples),
+        of=set_digest(observation.samples),
         thresholds={name: found.threshold for name, found in solved.items()},
     )
+
+
+def set_digest(samples: Iterable[str]) -> str:
+    """SHA-256, in hex, of the samples with these digests, in whatever order."""
+    return hashlib.sha256("".join(sorted(samples)).encode()).hexdigest()
 
 
 def movements(before: Point, after: Point) -> dict[str, float]:
@@ -83,15 +92,16 @@ def stable(points: Sequence[Point], tolerance: float) -> bool:
 
 def to_json(point: Point) -> list[Any]:
     """As a JSON value."""
-    return [point.positions, point.samples, point.thresholds]
+    return [point.positions, point.samples, point.of, point.thresholds]
 
 
 def from_json(value: Any) -> Point:
     """to_json() backwards."""
-    positions, samples, found = value
+    positions, samples, of, found = value
     return Point(
         positions=positions,
         samples=samples,
+        of=of,
         thresholds={n: (r[0], r[1]) for n, r in found.items()},
     )
 

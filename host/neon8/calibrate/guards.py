@@ -23,7 +23,8 @@ MEANINGS = {
     "taken",
     "guard": "the method clipped more than 0.1 % of the energy; the range was widened",
     "nonfinite": "NaN or infinite values were seen and ignored",
-    "floor": "the scale was raised to 1e-30, the least that every processor keeps",
+    "floor": "the scale was raised: not every processor keeps it below 1e-30, or its "
+    "product with the scale of the input",
     "signed": "negative values were seen where unsigned was asked for; it is symmetric",
     "unread": "no convolution reads the tensor; judged by the histogram instead of the "
     "output of a layer",
@@ -31,8 +32,8 @@ MEANINGS = {
     "imported": "taken from another tool's table",
     "bias": "the weight scale was enlarged so that the bias fits int32",
 }
-"""Of tensors and layers, and few:samples of a whole table. `dead` and `bias` of a layer
-come with a channel: `dead:7` is a channel without weights."""
+"""Of tensors and layers, and few:samples of a whole table. `dead`, `floor` and `bias`
+of a layer come with a channel: `dead:7` is a channel without weights."""
 
 MAX_CLIPPED_ENERGY = 1e-3
 """Of all energy. Outside this no method chose anything sensible in measurements."""

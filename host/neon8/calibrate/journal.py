@@ -19,7 +19,7 @@ from neon8.calibrate import calib_file
 from neon8.calibrate.observation import Observation
 from neon8.errors import CalibrationError, SetupError
 
-MAGIC = b"n8journal 1\n"
+MAGIC = b"n8journal 2\n"
 _DIGEST = 32
 _NEW = ".new"
 

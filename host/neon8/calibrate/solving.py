@@ -19,6 +19,9 @@ from neon8.calibrate.weights import weight_scales
 from neon8.errors import CalibrationError, TableError
 from neon8.table.scale_table import SCHEMES, ScaleTable, TensorScale
 
+LEAST_REACH = 1e-6
+"""Of the largest value seen, a user's range must cover so much; less is a slip."""
+
 
 def solve(
     observation: Observation,
@@ -91,6 +94,7 @@ def solve_quietly(
                 absmax=facts.weight_absmax,
                 bias=facts.bias,
                 input_scale=tensors[facts.input].scale,
+                groups=facts.groups,
             )
             for name, facts in observation.layers.items()
         },
@@ -138,12 +142,28 @@ def _solve(
             bits=bits,
             layers=layers,
         )
+    if own.method is None:
+        _check_reach(histogram, entry, found.threshold)
     differs = own.method if own.method != str(parse(method)) else None
     return replace(
         found,
         method=found.method or differs,
         reasons=("override", *found.reasons),
     )
+
+
+def _check_reach(
+    histogram: Histogram, entry: Entry, limits: tuple[float, float]
+) -> None:
+    """TableError: the user's range covers next to nothing of what was seen."""
+    lo, hi = limits
+    seen = max(-histogram.minimum, histogram.maximum)
+    if max(-lo, hi) < LEAST_REACH * seen:
+        raise TableError(
+            f"{entry.where}: the range {lo:.6g} .. {hi:.6g} is not a millionth of the "
+            f"values seen, {histogram.minimum:.6g} .. {histogram.maximum:.6g}: enlarge "
+            "it, or leave it out"
+        )
 
 
 def _check_unsigned(histogram: Histogram, entry: Entry) -> None:

@@ -76,15 +76,15 @@ class Opened:
 class Part:
     """Of the samples at positions start .. stop.
 
-    names: digest -> name, of the samples that set an extreme.  again: digests of those
-    that were not new.
+    names: digest -> name, of the samples that set an extreme.  again: digest and name
+    of those that were not new.
     """
 
     start: int
     stop: int
     observation: Observation
     names: dict[str, str]
-    again: tuple[str, ...]
+    again: tuple[tuple[str, str], ...]
 
     def dumps(self) -> tuple[dict[str, Any], bytes]:
         """A JSON value and the observation's bytes."""
@@ -100,7 +100,7 @@ class Part:
     def loads(cls, head: dict[str, Any], data: bytes, *, source: str) -> "Part":
         """dumps() backwards."""
         observation = calib_file.loads(data, source=source)
-        again = tuple(head["again"])
+        again = tuple((digest, name) for digest, name in head["again"])
         return cls(**{**head, "again": again, "observation": observation})
 
 
@@ -183,7 +183,7 @@ def observe_parts(
             again = []
             for sample, digest in source:
                 if not collector.add(sample, digest):
-                    again.append(digest)
+                    again.append((digest, sample.name))
                 at += 1
                 more = tick()
                 if not more or time.monotonic() >= due:
@@ -196,7 +196,9 @@ def observe_parts(
             yield _part(collector, first, at, tuple(again))
 
 
-def _part(collector: Collector, start: int, stop: int, again: tuple[str, ...]) -> Part:
+def _part(
+    collector: Collector, start: int, stop: int, again: tuple[tuple[str, str], ...]
+) -> Part:
     observation = collector.result()
     return Part(
         start=start,

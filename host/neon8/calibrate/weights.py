@@ -22,28 +22,34 @@ def weight_scales(
     absmax: FloatArray,
     bias: FloatArray,
     input_scale: float,
+    groups: int = 1,
 ) -> LayerScale:
     """absmax / 127 of each channel, enlarged where the bias would not fit int32.
 
     layer: its name; source: the tensor that it reads; absmax: (O,) the largest |weight|
-    of each output channel; bias: (O,). A channel without weights takes the largest
-    scale of the others. CalibrationError if a scale would not fit float32.
+    of each output channel; bias: (O,); groups: for the table only. A channel without
+    weights, or with too small ones, takes the largest scale of the others.
+    CalibrationError if a scale would not fit float32.
     """
     wanted = absmax.astype(np.float64) / 127
     # Below this, scale_in * scale_w would be no normal float32.
     floor = max(SMALLEST, SMALLEST / input_scale)
-    dead = wanted < floor
-    usual = float(wanted.max()) if not dead.all() else max(1 / 127, floor)
+    small = wanted < floor
+    usual = float(wanted.max()) if not small.all() else max(1 / 127, floor)
     for_bias = np.abs(bias.astype(np.float64)) / (input_scale * 2.0**BIAS_BITS)
-    scales = np.maximum(np.where(dead, usual, wanted), for_bias)
+    scales = np.maximum(np.where(small, usual, wanted), for_bias)
     if scales.max() > np.finfo(np.float32).max:
         text = "the bias is too large for the scale of the input"
         raise CalibrationError(f"layer {layer!r}: {text}")
-    raised = (for_bias > np.where(dead, usual, wanted)).tolist()
-    reasons = [f"dead:{channel}" for channel in np.flatnonzero(dead)]
+    raised = (for_bias > np.where(small, usual, wanted)).tolist()
+    reasons = [
+        f"{'dead' if wanted[channel] < SMALLEST else 'floor'}:{channel}"
+        for channel in np.flatnonzero(small)
+    ]
     reasons += [f"bias:{channel}" for channel in np.flatnonzero(raised)]
     return LayerScale(
         input=source,
         weight_scales=tuple(float(np.float32(scale)) for scale in scales),
+        groups=groups,
         reasons=tuple(reasons),
     )

@@ -13,17 +13,22 @@ from neon8.compile.program import FloatArray, Tensor
 
 Array = npt.NDArray[Any]
 
+TYPE_ENDS = (-128, 127)
+"""Where QuantizeLinear clamps, whatever the scheme."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Nodes:
     """Grows in order of execution.
 
-    tensors: of the program.  arrays: the initializers.  floats: int8 tensor -> the
-    float tensor that its DequantizeLinear gives.  A float tensor of the program keeps
-    its name, and the value that becomes an int8 tensor takes the name of that.
+    tensors: of the program.  offset: of activations, 0 for int8, 128 for uint8.
+    arrays: the initializers.  floats: int8 tensor -> the float tensor that its
+    DequantizeLinear gives.  A float tensor of the program keeps its name, and the value
+    that becomes an int8 tensor takes the name of that.
     """
 
     tensors: dict[str, Tensor]
+    offset: int
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     arrays: dict[str, Array] = field(default_factory=dict)
     floats: dict[str, str] = field(default_factory=dict)
@@ -66,11 +71,26 @@ class Nodes:
         inputs = [self.array(f"{name}_{what}", a) for what, a in arrays.items()]
         return self.node("DequantizeLinear", inputs, output=self.fresh(name), axis=0)
 
+    def clip(self, value: str, output: str, lo: int, hi: int) -> str:
+        """`value` between what levels lo and hi of int8 tensor `output` stand for."""
+        tensor = self.tensors[output]
+        scale = np.float64(tensor.scale)
+        bounds = [
+            self.array(
+                f"{output}_{what}",
+                np.array((q - tensor.zero_point) * scale, np.float32),
+            )
+            for what, q in (("min", lo), ("max", hi))
+        ]
+        return self.node("Clip", [value, *bounds])
+
     def quantize(self, value: str, output: str) -> None:
         """QuantizeLinear of float `value` into int8 tensor `output` of the program."""
         tensor = self.tensors[output]
         scale = self.array(f"{output}_scale", np.array(tensor.scale, np.float32))
-        zero = self.array(f"{output}_zero_point", np.array(tensor.zero_point, np.int8))
+        kind = np.uint8 if self.offset else np.int8
+        point = np.array(tensor.zero_point + self.offset, kind)
+        zero = self.array(f"{output}_zero_point", point)
         quantized = self.fresh(f"{output}_quantized")
         self.node("QuantizeLinear", [value, scale, zero], output=quantized)
         self.floats[output] = self.fresh(f"{output}_dequantized")

@@ -62,6 +62,7 @@ class _Reader:
         """Everything that the file says."""
         tensors: dict[str, Step] = {}
         for node in self.nodes("QuantizeLinear", "DequantizeLinear"):
+            self.check_pair(node)
             name = self.activation(node)
             if name is None:
                 continue
@@ -71,6 +72,7 @@ class _Reader:
                 raise TableError(f"{self.source}: {text}")
         weights: dict[str, tuple[float, ...]] = {}
         reads: dict[str, str] = {}
+        groups: dict[str, int] = {}
         for node in self.nodes(*LAYERS):
             layer = node.name or f"{node.op_type}_{node.output[0]}"
             maker = self.made_by(node.input[0], "DequantizeLinear")
@@ -83,6 +85,7 @@ class _Reader:
                     text = f"two nodes have the name {layer!r}; rename one"
                     raise TableError(f"{self.source}: {text}")
                 weights[layer] = scales
+                groups[layer] = self.groups(layer, node, len(scales))
         if not tensors and not weights:
             text = "has no QuantizeLinear or DequantizeLinear nodes, so no scales"
             raise TableError(f"{self.source}: {text}")
@@ -98,6 +101,7 @@ class _Reader:
             tensors=dict(tensors),
             weights=weights,
             reads=reads,
+            groups=groups,
         )
 
     def nodes(self, *operators: str) -> Iterable[onnx.NodeProto]:
@@ -138,7 +142,24 @@ class _Reader:
         for other in self.nodes("DequantizeLinear"):
             if other.input[0] == node.output[0] and other.output[0] in outputs:
                 return str(other.output[0])
-        return str(node.input[0])
+        return self.unclipped(node)
+
+    def unclipped(self, node: onnx.NodeProto) -> str:
+        """What a Q node reads; of a graph input cut at -127 and 127 of it, the input.
+
+        Such a Clip is how a scheme without -128 is written.
+        """
+        name = str(node.input[0])
+        clip = self.made_by(name, "Clip")
+        inputs = {value.name for value in self.graph.input}
+        if clip is None or clip.input[0] not in inputs or len(clip.input) < 3:
+            return name
+        grid = self.grid(node)
+        ends = np.float64(grid.scales[0]) * np.array([-127, 127])
+        where = f"{self.source}: node {clip.name or name!r}"
+        cut = [self.values(where, end) for end in clip.input[1:3] if end]
+        same = np.array_equal(np.reshape(cut, -1), ends.astype(np.float32))
+        return str(clip.input[0]) if same and not grid.zero_points.any() else name
 
     def step(self, node: onnx.NodeProto) -> Step:
         """Of an activation."""
@@ -147,6 +168,25 @@ class _Reader:
             text = f"tensor {node.input[0]!r} has one scale per channel; activations"
             raise TableError(f"{self.source}: {text} have one")
         return step_with(float(grid.scales[0]), int(grid.zero_points[0]))
+
+    def check_pair(self, node: onnx.NodeProto) -> None:
+        """TableError: a DQ node gives back other values than its Q node took."""
+        quantize = self.made_by(node.input[0], "QuantizeLinear")
+        if node.op_type != "DequantizeLinear" or quantize is None:
+            return
+        if quantize.input[1:] == node.input[1:]:
+            return
+        there, back = self.grid(quantize), self.grid(node)
+        for what in ("scales", "zero_points"):
+            one, other = getattr(there, what), getattr(back, what)
+            if np.array_equal(one, other):
+                continue
+            names = " and ".join(repr(n.name or n.output[0]) for n in (quantize, node))
+            text = f"{what.replace('_', ' ')} {one.tolist()} and {other.tolist()}"
+            raise TableError(
+                f"{self.source}: nodes {names} are a pair with different {text}; "
+                "make them equal, or quantize again"
+            )
 
     def weight_scales(
         self, layer: str, node: onnx.NodeProto
@@ -181,17 +221,25 @@ class _Reader:
             for channel, scale in enumerate(grid.scales)
         )
 
+    def groups(self, layer: str, node: onnx.NodeProto, scales: int) -> int:
+        """Of a convolution; 1 of others."""
+        found = next((int(a.i) for a in node.attribute if a.name == "group"), 1)
+        if found < 1 or (scales > 1 and scales % found):
+            text = f"layer {layer!r} has {found} groups and {scales} weight scales"
+            raise TableError(f"{self.source}: {text}")
+        return found
+
     def grid(self, node: onnx.NodeProto) -> _Grid:
         """Scales and zero points, which must be constants of 8 bits."""
         where = f"{self.source}: node {node.name or node.output[0]!r}"
         scales = self.values(where, node.input[1])
         if str(scales.dtype) != "float32" or scales.ndim > 1 or scales.size == 0:
             raise TableError(f"{where}: expected one float32 scale, or one per channel")
-        # Without a zero point the type is uint8, by the standard.
-        points: npt.NDArray[Any] = np.zeros(scales.shape, np.uint8)
+        points: npt.NDArray[Any] = np.zeros(scales.shape, np.int64)
+        kind = self.kind(node)
         if len(node.input) > 2 and node.input[2]:
             points = self.values(where, node.input[2])
-        kind = str(points.dtype)
+            kind = str(points.dtype)
         if kind not in OFFSETS:
             raise TableError(f"{where}: is {kind}; neon8 reads int8 and uint8")
         if points.size != scales.size:
@@ -206,6 +254,22 @@ class _Reader:
             axis=int(axes[0]) if axes else 1,
         )
 
+    def kind(self, node: onnx.NodeProto) -> str:
+        """The integer type of a node without a zero point, by the standard."""
+        if node.op_type == "QuantizeLinear":
+            chosen = [a.i for a in node.attribute if a.name == "output_dtype" and a.i]
+            return _type_name(chosen[0] if chosen else onnx.TensorProto.UINT8)
+        if node.input[0] in self.constants:
+            return _type_name(self.constants[node.input[0]].data_type)
+        quantize = self.made_by(node.input[0], "QuantizeLinear")
+        if quantize is None:
+            types = {v.name: v.type.tensor_type.elem_type for v in self.graph.input}
+            return _type_name(types.get(node.input[0], 0))
+        if len(quantize.input) > 2 and quantize.input[2]:
+            where = f"{self.source}: node {quantize.name or quantize.output[0]!r}"
+            return str(self.values(where, quantize.input[2]).dtype)
+        return self.kind(quantize)
+
     def values(self, where: str, name: str) -> npt.NDArray[Any]:
         """A constant as an array."""
         item = self.constants.get(name)
@@ -215,3 +279,9 @@ class _Reader:
             return np.asarray(numpy_helper.to_array(item))
         except Exception as error:  # onnx raises ValueError, TypeError, KeyError ...
             raise TableError(f"{where}: constant {name!r} is damaged") from error
+
+
+def _type_name(number: int) -> str:
+    """'int8' of the enum's 3; the number where the standard has no name for it."""
+    types = onnx.TensorProto.DataType
+    return str(types.Name(number)).lower() if number in types.values() else str(number)

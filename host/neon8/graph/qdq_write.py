@@ -4,7 +4,9 @@
 It is made from what the compiler lowered, not from the float file, so a tensor has a
 Q/DQ pair exactly where our runtime rounds it: behind the fused activation and the
 residual sum, and nowhere else. Opset 13: weights int8 with one scale per output channel
-and zero points 0, bias int32 with scale_in * scale_w, activations int8 with one scale.
+and zero points 0, bias int32 with scale_in * scale_w, activations with one scale. They
+are int8 where all are symmetric, which is what TensorRT takes, else uint8: only for
+this has onnxruntime integer kernels on x86 without an option.
 """
 
 from collections.abc import Mapping
@@ -17,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from neon8.compile import program
 from neon8.compile.program import FloatArray, Program, Tensor
 from neon8.errors import CompileError
-from neon8.graph.qdq_nodes import Nodes
+from neon8.graph.qdq_nodes import TYPE_ENDS, Nodes
 
 OPSET = 13
 IR_VERSION = 7
@@ -35,7 +37,9 @@ def dumps(
     weight_scales: layer -> (O,).  batch: input -> its first dimension.  CompileError
     names a layer that opset 13 cannot express.
     """
-    n = Nodes(tensors=source.tensors)
+    activations = [t for t in source.tensors.values() if t.dtype == "int8"]
+    symmetric = all((t.lo, t.zero_point) == (-127, 0) for t in activations)
+    n = Nodes(tensors=source.tensors, offset=0 if symmetric else 128)
     for op in source.ops:
         _append(n, op, weight_scales)
     model = helper.make_model(
@@ -66,7 +70,7 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
     """The nodes of one step."""
     match op:
         case program.Quantize():
-            n.quantize(op.inputs[0], op.output)
+            _quantize(n, op)
         case program.Dequantize():
             n.dequantize(op.inputs[0], op.output)
         case program.Conv2d():
@@ -91,6 +95,19 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
             raise CompileError(f"layer {op.name!r}: {kind} has no Q/DQ form yet")
 
 
+def _quantize(n: Nodes, op: program.Quantize) -> None:
+    """(2): the type ends at -128, the symmetric scheme at -127.
+
+    Besides inputs it is softmax that gives floats, and those have no lowest level.
+    """
+    out = n.tensors[op.output]
+    value = op.inputs[0]
+    made = any(value in node.output for node in n.nodes)
+    if not made and (out.lo, out.hi) != TYPE_ENDS:
+        value = n.clip(value, op.output, out.lo, out.hi)
+    n.quantize(value, op.output)
+
+
 def _dims(tensor: Tensor) -> tuple[int, ...]:
     return tensor.shape[: tensor.rank]
 
@@ -113,18 +130,9 @@ def _finish(
 def _clamp(n: Nodes, value: str, output: str, lo: int, hi: int) -> str:
     """The activation that lo and hi stand for; the ends of the type need none."""
     out = n.tensors[output]
-    relu = lo == out.zero_point
-    if hi == out.hi and not (relu or lo > out.lo):
-        return value
-    if hi == out.hi and relu:
+    if (lo, hi) == (out.zero_point, out.hi):
         return n.node("Relu", [value])
-    scale = np.float64(out.scale)
-    ends = [np.float32((q - out.zero_point) * scale) for q in (lo, hi)]
-    bounds = [
-        n.array(f"{output}_{what}", np.array(end))
-        for what, end in zip(("min", "max"), ends, strict=True)
-    ]
-    return n.node("Clip", [value, *bounds])
+    return value if (lo, hi) == TYPE_ENDS else n.clip(value, output, lo, hi)
 
 
 def _conv(n: Nodes, op: program.Conv2d, weight_scale: FloatArray) -> None:
@@ -217,7 +225,10 @@ def _pool(n: Nodes, op: program.Pool) -> None:
         )
     if out.rank != 4:
         value = n.reshape(value, _dims(out))
-    n.finish(_clamp(n, value, op.output, op.lo, op.hi), op.output)
+    # The largest of levels in the range is in the range.
+    if op.kind == "average" or (op.lo, op.hi) != (out.lo, out.hi):
+        value = _clamp(n, value, op.output, op.lo, op.hi)
+    n.finish(value, op.output)
 
 
 def _ceils(op: program.Pool, source: Tensor, out: Tensor) -> bool:

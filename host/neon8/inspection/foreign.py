@@ -39,7 +39,8 @@ def describe(table: ForeignTable) -> str:
 def _entry(entry: Step | Span) -> tuple[str, ...]:
     if isinstance(entry, Step):
         scale = _scale(entry.scale)
-        return (entry.scheme, scale, str(entry.zero_point), "-", "-", "-")
+        scheme = entry.scheme + ("" if entry.bits == 8 else f", {entry.bits} bits")
+        return (scheme, scale, str(entry.zero_point), "-", "-", "-")
     ends = (text.number(entry.lo), text.number(entry.hi))
     return ("-", "-", "-", *ends, str(len(entry.histogram) or "-"))
 

@@ -18,7 +18,6 @@ from neon8.graph.graph import Add, Conv2d, Graph, Softmax
 from neon8.table.checks import float32
 from neon8.table.checks import scale as checked_scale
 from neon8.table.foreign import (
-    LEVELS,
     ForeignTable,
     Span,
     Step,
@@ -29,7 +28,6 @@ from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
 
 IMPORTED = "imported"
 """Reason code of what comes from another tool's table."""
-DEAD_SCALE = 1 / 127
 
 
 def attach(
@@ -58,7 +56,11 @@ def attach(
             weights[layer] = _of_axis(table, name, axis)
             used.add(name)
         elif isinstance(tensors.get(name), Step) and name not in graph.tensors:
-            weights[layer] = (to_step(tensors[name]).scale,)
+            step = to_step(tensors[name])
+            if step.bits != 8:
+                text = f"weights {name!r} have {step.bits} bits, ours have 8"
+                raise TableError(f"{table.source}: {text}")
+            weights[layer] = (step.scale,)
             used.add(name)
     for name in table.constants:
         if name not in used:
@@ -76,6 +78,7 @@ def attach(
             if name in weights
         },
         reads={name: node.inputs[0] for name, node in layers.items()},
+        groups={name: node.groups for name, node in layers.items()},
         weight_names=dict(names),
         constants={},
     )
@@ -228,10 +231,10 @@ def _tensor_scale(table: ForeignTable, name: str) -> TensorScale:
     step = to_step(table.tensors[name])
     reasons: tuple[str, ...] = (IMPORTED,)
     if step.scale == 0:
-        step, reasons = Step(scale=DEAD_SCALE), ("dead", IMPORTED)
+        step = Step(scale=1 / step.grid.highest, bits=step.bits)
+        reasons = ("dead", IMPORTED)
     scale = checked_scale(where, step.scale)
-    lowest, highest = LEVELS[step.scheme]
-    ends = (lowest - step.zero_point, highest - step.zero_point)
+    ends = (step.grid.lowest - step.zero_point, step.grid.highest - step.zero_point)
     lo, hi = (float32(f"{where}: the end of its range", scale * end) for end in ends)
     return TensorScale(
         scale=scale,
@@ -240,6 +243,7 @@ def _tensor_scale(table: ForeignTable, name: str) -> TensorScale:
         threshold=(lo, hi),
         min=None,
         max=None,
+        bits=step.bits,
         reasons=reasons,
     )
 
@@ -252,6 +256,7 @@ def _layer(table: ForeignTable, node: Conv2d, input_scale: float) -> LayerScale:
         absmax=np.abs(node.weight).reshape(len(node.weight), -1).max(axis=1),
         bias=node.bias,
         input_scale=input_scale,
+        groups=node.groups,
     )
     if node.name not in table.weights:
         return own
@@ -274,5 +279,6 @@ def _merged(
             checked_scale(f"{where} {channel}", scale or own.weight_scales[channel])
             for channel, scale in enumerate(scales)
         ),
+        groups=own.groups,
         reasons=(*dead, IMPORTED),
     )

@@ -30,6 +30,7 @@ from neon8.table.foreign import (
     counted,
     from_table,
     moved_to_zero,
+    of_16_bits,
     renamed,
 )
 from neon8.table.scale_table import ScaleTable
@@ -45,6 +46,9 @@ READERS = {
 OF_LAYERS = ("ncnn", "ort-overrides")
 """Formats that want weight scales."""
 SYMMETRIC = ("ncnn", "trt")
+RANGES = ("glow", "ort", "ort-cache")
+EIGHT_BITS = {"ncnn": "ncnn", "trt": "TensorRT's cache", "qdq": "Q/DQ of opset 13"}
+"""Formats without 16 bits, by what errors call them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +142,14 @@ def convert(
         table = replace(
             kept,
             format=table.format,
+            groups={**kept.groups, **table.groups},
             weight_names=table.weight_names,
             notes=table.notes,
         )
+    wide = of_16_bits(table)
+    if wide and to in EIGHT_BITS:
+        text = f"{EIGHT_BITS[to]} holds 8 bits only, tensor {wide[0]!r} has 16"
+        raise TableError(f"{path}: {text}; solve with --bits 8")
     if to in ("neon8", "qdq"):
         if whole is None and graph is not None:
             whole = binding.complete(table, graph)
@@ -159,8 +168,8 @@ def convert(
         return Converted(data=data, source_format=table.format, notes=table.notes)
     if graph is not None and to in OF_LAYERS:
         table = binding.fill(table, graph)
-    if graph is not None and to == "ncnn":
-        table = ncnn.per_group(table, _groups(graph))
+    if to == "ncnn":
+        table = ncnn.per_group(table)
     if names and own_names:
         table = renamed(table, dict(names))
     if ncnn_param is not None and to == "ncnn":
@@ -182,12 +191,6 @@ def _sizes(graph: Graph | None) -> dict[str, int]:
     """How many weights each layer of the network has."""
     nodes = () if graph is None else graph.nodes
     return {node.name: node.weight.size for node in nodes if isinstance(node, Conv2d)}
-
-
-def _groups(graph: Graph) -> dict[str, int]:
-    """The number of groups of the layers with several."""
-    layers = (node for node in graph.nodes if isinstance(node, Conv2d))
-    return {node.name: node.groups for node in layers if node.groups > 1}
 
 
 def _attached(table: ForeignTable, graph: Graph, model: OnnxFile) -> ForeignTable:
@@ -243,7 +246,11 @@ def _written(
     if to in SYMMETRIC and moved:
         text = f"{to} has no zero point: {counted(moved, 'tensor')} with one lost up to"
         notes.append(f"{text} half of the levels; calibrate with --scheme symmetric")
-    if to in ("trt", "glow", "ort", "ort-cache") and table.weights:
+    wide = len(of_16_bits(table))
+    if to in RANGES and wide:
+        text = f"{to} has ranges, not bits: {counted(wide, 'tensor')} of 16 bits"
+        notes.append(f"{text} will have those that the reader is told")
+    if to in ("trt", *RANGES) and table.weights:
         notes.append(
             f"the weight scales are left out, {to} takes them from the weights"
         )

@@ -13,22 +13,30 @@ from typing import TypeVar
 
 import numpy as np
 
+from neon8.calibrate.grids import Grid
 from neon8.errors import TableError
 from neon8.table.checks import real
 from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
 
 Value = TypeVar("Value")
 
-LEVELS = {"symmetric": (-127, 127), "unsigned": (-128, 127), "asymmetric": (-128, 127)}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """real = scale * (q - zero_point)  (1).  Scale 0: nothing but zeros was seen."""
+    """real = scale * (q - zero_point)  (1).  Scale 0: nothing but zeros was seen.
+
+    bits: of q, 8 or 16.
+    """
 
     scale: float
     zero_point: int = 0
     scheme: str = "symmetric"
+    bits: int = 8
+
+    @property
+    def grid(self) -> Grid:
+        """The levels of q."""
+        return Grid(self.scheme, self.bits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +56,9 @@ class ForeignTable:
     """tensors: by name.  inputs: of a format that knows its layers, not its tensors.
 
     weights: by layer, one scale for each output channel or one for all; 0 for a channel
-    without weights.  reads: layer -> the tensor it reads.  weight_names: layer -> the
-    name of its weights, and the axis of the output channels.  constants: axis and
+    without weights.  reads: layer -> the tensor it reads.  groups: layer -> how many
+    groups its convolution has, where that is known.  weight_names: layer -> the name of
+    its weights, and the axis of the output channels.  constants: axis and
     scales of weights of which only their own name is known.  header: what a format
     keeps about itself.  other: lines that only this format understands.  notes: what
     was left out and why.
@@ -61,6 +70,7 @@ class ForeignTable:
     inputs: dict[str, Step] = field(default_factory=dict)
     weights: dict[str, tuple[float, ...]] = field(default_factory=dict)
     reads: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, int] = field(default_factory=dict)
     weight_names: dict[str, tuple[str, int]] = field(default_factory=dict)
     constants: dict[str, tuple[int, tuple[float, ...]]] = field(default_factory=dict)
     header: dict[str, str] = field(default_factory=dict)
@@ -84,33 +94,43 @@ def counted(count: int, what: str) -> str:
 
 
 def from_table(table: ScaleTable, *, source: str) -> ForeignTable:
-    """A whole table of our own.  TableError: a tensor that is not int8."""
+    """A whole table of our own."""
     return ForeignTable(
         source=source,
         format="neon8",
-        tensors={
-            name: step_of(f"{source}: tensor {name!r}", tensor)
-            for name, tensor in table.tensors.items()
-        },
+        tensors={name: step_of(tensor) for name, tensor in table.tensors.items()},
         weights={name: weights_of(layer) for name, layer in table.layers.items()},
         reads={name: layer.input for name, layer in table.layers.items()},
+        groups={name: layer.groups for name, layer in table.layers.items()},
     )
 
 
-def step_of(where: str, tensor: TensorScale) -> Step:
-    """The quantization of one tensor of a table.  TableError: it is not int8."""
-    if tensor.bits != 8:
-        text = f"has {tensor.bits} bits; other formats are written for int8"
-        raise TableError(f"{where}: {text}; solve with --bits 8")
+def step_of(tensor: TensorScale) -> Step:
+    """The quantization of one tensor of a table."""
     if "dead" in tensor.reasons:
-        return Step(scale=0.0)
-    return Step(scale=tensor.scale, zero_point=tensor.zero_point, scheme=tensor.scheme)
+        return Step(scale=0.0, bits=tensor.bits)
+    return Step(
+        scale=tensor.scale,
+        zero_point=tensor.zero_point,
+        scheme=tensor.scheme,
+        bits=tensor.bits,
+    )
 
 
-def step_with(scale: float, zero_point: int) -> Step:
-    """The step with the scheme that its zero point, as of int8, shows."""
-    scheme = {0: "symmetric", -128: "unsigned"}.get(zero_point, "asymmetric")
-    return Step(scale=scale, zero_point=zero_point, scheme=scheme)
+def step_with(scale: float, zero_point: int, *, bits: int = 8) -> Step:
+    """The step with the scheme that its zero point, as of a signed type, shows."""
+    least = -(2 ** (bits - 1))
+    scheme = {0: "symmetric", least: "unsigned"}.get(zero_point, "asymmetric")
+    return Step(scale=scale, zero_point=zero_point, scheme=scheme, bits=bits)
+
+
+def of_16_bits(table: ForeignTable) -> list[str]:
+    """The names of the tensors that have 16 bits."""
+    return [
+        name
+        for name, entry in table.tensors.items()
+        if isinstance(entry, Step) and entry.bits != 8
+    ]
 
 
 def weights_of(layer: LayerScale) -> tuple[float, ...]:
@@ -125,10 +145,9 @@ def to_span(entry: Step | Span) -> Span:
     """The range that a step covers, in double and so exact."""
     if isinstance(entry, Span):
         return entry
-    lowest, highest = LEVELS[entry.scheme]
     return Span(
-        lo=(lowest - entry.zero_point) * entry.scale,
-        hi=(highest - entry.zero_point) * entry.scale,
+        lo=(entry.grid.lowest - entry.zero_point) * entry.scale,
+        hi=(entry.grid.highest - entry.zero_point) * entry.scale,
     )
 
 
@@ -214,6 +233,7 @@ def renamed(table: ForeignTable, names: dict[str, str]) -> ForeignTable:
         weights=keys(table.weights),
         constants=keys(table.constants),
         reads=keys({k: names.get(v, v) for k, v in table.reads.items()}),
+        groups=keys(table.groups),
         weight_names=keys(
             {k: (names.get(n, n), axis) for k, (n, axis) in table.weight_names.items()}
         ),
@@ -231,5 +251,6 @@ def with_layer_names(table: ForeignTable, names: dict[str, str]) -> ForeignTable
         inputs=keys(table.inputs),
         weights=keys(table.weights),
         reads=keys(table.reads),
+        groups=keys(table.groups),
         weight_names=keys(table.weight_names),
     )

@@ -90,9 +90,10 @@ def _tensor(tensor: TensorScale) -> str:
 
 
 def _layer(layer: LayerScale) -> str:
+    more = "" if layer.groups == 1 else f', "groups": {layer.groups}'
     return (
-        f'{{"input": {_text(layer.input)}, '
-        f'"weight_scales": {_numbers(layer.weight_scales)}{_reasons(layer.reasons)}}}'
+        f'{{"input": {_text(layer.input)}, "weight_scales": '
+        f"{_numbers(layer.weight_scales)}{more}{_reasons(layer.reasons)}}}"
     )
 
 
@@ -189,15 +190,22 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
 
 
 def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> LayerScale:
-    data = _object(where, data, "input", "weight_scales", optional=("reasons",))
+    data = _object(
+        where, data, "input", "weight_scales", optional=("groups", "reasons")
+    )
     name = string(f"{where}: input", data["input"])
     if name not in tensors:
         raise TableError(f"{where}: input: there is no tensor {name!r} in the table")
     scales = data["weight_scales"]
     if not isinstance(scales, list) or not scales:
         raise TableError(f"{where}: weight_scales: expected a list of numbers")
+    groups = integer(f"{where}: groups", data.get("groups", 1), 1, 2**31 - 1)
+    if len(scales) > 1 and len(scales) % groups:
+        text = f"groups: {groups} do not divide {len(scales)} weight scales"
+        raise TableError(f"{where}: {text}")
     return LayerScale(
         input=name,
+        groups=groups,
         weight_scales=tuple(
             checked_scale(f"{where}: weight_scales[{index}]", value)
             for index, value in enumerate(scales)

@@ -10,7 +10,6 @@ everything and says nothing; this one says what ncnn would have made of the file
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -128,24 +127,29 @@ def _digits(word: str) -> int:
     return len(digits) or FEWEST_DIGITS  # 0.000 is an exact 0
 
 
-def per_group(table: ForeignTable, groups: Mapping[str, int]) -> ForeignTable:
+def per_group(table: ForeignTable) -> ForeignTable:
     """`table` with one weight scale for each group, which is all that ncnn reads.
 
-    groups: of layers with several, where it is known.  TableError: the scales within a
-    group differ.
+    Where they differ within a group it is the largest, as only that covers all weights;
+    a note says so.
     """
     weights = dict(table.weights)
-    for name in groups.keys() & weights.keys():
-        count = len(weights[name]) // groups[name]
-        firsts = weights[name][::count]
-        if tuple(scale for scale in firsts for _ in range(count)) != weights[name]:
-            text = f"layer {name!r}: ncnn has one weight scale for each of its"
-            raise TableError(
-                f"{table.source}: {text} {groups[name]} groups, here they differ "
-                "within a group; make them equal in the table"
-            )
-        weights[name] = firsts
-    return replace(table, weights=weights)
+    coarser = []
+    for name, groups in table.groups.items():
+        scales = weights.get(name, ())
+        if groups == 1 or not scales:
+            continue
+        count = max(len(scales) // groups, 1)
+        most = [max(scales[at : at + count]) for at in range(0, len(scales), count)]
+        weights[name] = tuple(most * (groups // len(most)))
+        if scales != tuple(scale for scale in most for _ in range(count)):
+            coarser.append(name)
+    notes = table.notes
+    if coarser:
+        layers = counted(len(coarser), "layer")
+        text = f"ncnn has one weight scale for each group: the largest, for {layers}"
+        notes = (*notes, f"{text}, as for {coarser[0]!r}")
+    return replace(table, weights=weights, notes=notes)
 
 
 def dumps(table: ForeignTable) -> bytes:

@@ -20,8 +20,9 @@ from neon8.table.checks import decode, integer, real, step, string
 from neon8.table.foreign import ForeignTable, Span, Step, counted, step_with, to_step
 from neon8.table.strict_json import Located
 
-TYPES = {"QInt8": 0, "QUInt8": 128}
-"""The types of a table; what is to be taken from a zero point to make it int8."""
+TYPES = {"QInt8": (8, 0), "QUInt8": (8, 128), "QInt16": (16, 0), "QUInt16": (16, 32768)}
+"""The types of a table: bits, and what is to be taken from a zero point to make it
+signed."""
 KEYS = ("quant_type", "axis", "scale", "zero_point", "rmin", "rmax", "symmetric",
         "reduce_range", "convert")  # fmt: skip
 
@@ -114,6 +115,9 @@ def _entry(where: str, entry: Any, first: Any) -> Step | Span | None:
     lo, hi = (real(f"{where}: {key}", entry[key]) for key in ("rmin", "rmax"))
     if lo > hi:
         raise TableError(f"{where}: rmin {lo:g} is above rmax {hi:g}")
+    if kind is not None and TYPES[kind][0] != 8:
+        text = f"a range does not make the scale of {kind}"
+        raise TableError(f"{where}: {text}; give scale and zero_point")
     return Span(lo=lo, hi=hi)
 
 
@@ -132,10 +136,12 @@ def _step(where: str, entry: Located, kind: str | None) -> Step:
     if kind is None:
         text = "a zero point means nothing without quant_type"
         raise TableError(f"{where}: {text}; add it to the first entry")
-    least = TYPES[kind] - 128
+    bits, offset = TYPES[kind]
+    least = offset - 2 ** (bits - 1)
     text = f"{where}: zero_point"
-    zero_point = integer(text, entry["zero_point"], least, least + 255) - TYPES[kind]
-    return step_with(step(f"{where}: scale", entry["scale"]), zero_point)
+    zero_point = integer(text, entry["zero_point"], least, least + 2**bits - 1)
+    scale = step(f"{where}: scale", entry["scale"])
+    return step_with(scale, zero_point - offset, bits=bits)
 
 
 def _weight_scale(where: str, entry: Step | Span) -> float:
@@ -144,6 +150,8 @@ def _weight_scale(where: str, entry: Step | Span) -> float:
         return max(-entry.lo, entry.hi, 0.0) / 127
     if entry.zero_point != 0:
         raise TableError(f"{where}: weights have zero point 0, not one of their own")
+    if entry.bits != 8:
+        raise TableError(f"{where}: weights of {entry.bits} bits; ours have 8")
     return entry.scale
 
 
@@ -156,7 +164,7 @@ def dumps(table: ForeignTable) -> bytes:
     for name, entry in table.tensors.items():
         final = to_step(entry)
         where = f"{table.source}: tensor {name!r}"
-        root[name] = [_scale(where, final.scale, final.zero_point)]
+        root[name] = [_scale(where, final)]
     named = dict(table.constants)
     for layer, scales in table.weights.items():
         if layer not in table.weight_names:
@@ -167,7 +175,7 @@ def dumps(table: ForeignTable) -> bytes:
             raise TableError(f"{table.source}: {text} and have scales of their own")
     for name, (axis, scales) in named.items():
         where = f"{table.source}: weights {name!r}"
-        entries = [_scale(where, scale, 0) for scale in scales]
+        entries = [_scale(where, Step(scale=scale)) for scale in scales]
         root[name] = [{"axis": axis, **entries[0]}, *entries[1:]]
     if not root:
         text = "overrides need scales of tensors or names of weights, it has"
@@ -175,12 +183,12 @@ def dumps(table: ForeignTable) -> bytes:
     return (json.dumps(root, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _scale(where: str, scale: float, zero_point: int) -> dict[str, Any]:
-    if scale == 0:
+def _scale(where: str, entry: Step) -> dict[str, Any]:
+    if entry.scale == 0:
         text = "is all zero; an override cannot say so"
         raise TableError(f"{where}: {text}: give it a scale in the source")
     return {
-        "quant_type": "QInt8",
-        "scale": step(where, scale),
-        "zero_point": zero_point,
+        "quant_type": f"QInt{entry.bits}",
+        "scale": step(where, entry.scale),
+        "zero_point": entry.zero_point,
     }

@@ -36,11 +36,12 @@ class LayerScale:
     """The weight scales of one convolution, one per output channel, float32 values.
 
     input: the activation that it reads; its scale is tensors[input].
-    reasons: codes of the guards that fired, as above.
+    groups: of the convolution.  reasons: codes of the guards that fired, as above.
     """
 
     input: str
     weight_scales: tuple[float, ...]
+    groups: int = 1
     reasons: tuple[str, ...] = ()
 
 
