@@ -185,20 +185,6 @@ def test_a_pair_whose_second_node_leaves_out_its_zero(tmp_path):
     assert qdq.load(save(tmp_path, model)).tensors == {"x": Step(scale=0.5)}
 
 
-@pytest.mark.parametrize(("end", "name"), [(-63.5, "x"), (-64.0, "cut")])
-def test_an_input_that_is_cut_at_the_ends_of_its_scale(tmp_path, end, name):
-    _, arrays = pair("x", 0.5, I8(0))
-    nodes = [
-        node("Clip", "x lo hi", "cut"),
-        node("QuantizeLinear", "cut x_s x_z", "q"),
-        node("DequantizeLinear", "q x_s x_z", "d"),
-        node("Relu", "d", "y"),
-    ]
-    ends = {"lo": np.float32(end), "hi": np.float32(63.5)}
-    model = net(nodes, {"x": (1, 3)}, "y", {**arrays, **ends})
-    assert qdq.load(save(tmp_path, model)).tensors == {name: Step(scale=0.5)}
-
-
 @pytest.mark.parametrize("groups", [0, 3])
 def test_groups_that_do_not_divide_the_channels(tmp_path, groups):
     nodes, arrays = pair("x", *GOOD)

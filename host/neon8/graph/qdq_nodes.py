@@ -13,9 +13,6 @@ from neon8.compile.program import FloatArray, Tensor
 
 Array = npt.NDArray[Any]
 
-TYPE_ENDS = (-128, 127)
-"""Where QuantizeLinear clamps, whatever the scheme."""
-
 
 @dataclass(slots=True, kw_only=True)
 class Nodes:

@@ -142,24 +142,7 @@ class _Reader:
         for other in self.nodes("DequantizeLinear"):
             if other.input[0] == node.output[0] and other.output[0] in outputs:
                 return str(other.output[0])
-        return self.unclipped(node)
-
-    def unclipped(self, node: onnx.NodeProto) -> str:
-        """What a Q node reads; of a graph input cut at -127 and 127 of it, the input.
-
-        Such a Clip is how a scheme without -128 is written.
-        """
-        name = str(node.input[0])
-        clip = self.made_by(name, "Clip")
-        inputs = {value.name for value in self.graph.input}
-        if clip is None or clip.input[0] not in inputs or len(clip.input) < 3:
-            return name
-        grid = self.grid(node)
-        ends = np.float64(grid.scales[0]) * np.array([-127, 127])
-        where = f"{self.source}: node {clip.name or name!r}"
-        cut = [self.values(where, end) for end in clip.input[1:3] if end]
-        same = np.array_equal(np.reshape(cut, -1), ends.astype(np.float32))
-        return str(clip.input[0]) if same and not grid.zero_points.any() else name
+        return str(node.input[0])
 
     def step(self, node: onnx.NodeProto) -> Step:
         """Of an activation."""

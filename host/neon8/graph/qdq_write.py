@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from neon8.compile import program
 from neon8.compile.program import FloatArray, Program, Tensor
 from neon8.errors import CompileError
-from neon8.graph.qdq_nodes import TYPE_ENDS, Nodes
+from neon8.graph.qdq_nodes import Nodes
 
 OPSET = 13
 IR_VERSION = 7
@@ -70,7 +70,7 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
     """The nodes of one step."""
     match op:
         case program.Quantize():
-            _quantize(n, op)
+            n.quantize(op.inputs[0], op.output)
         case program.Dequantize():
             n.dequantize(op.inputs[0], op.output)
         case program.Conv2d():
@@ -95,19 +95,6 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
             raise CompileError(f"layer {op.name!r}: {kind} has no Q/DQ form yet")
 
 
-def _quantize(n: Nodes, op: program.Quantize) -> None:
-    """(2): the type ends at -128, the symmetric scheme at -127.
-
-    Besides inputs it is softmax that gives floats, and those have no lowest level.
-    """
-    out = n.tensors[op.output]
-    value = op.inputs[0]
-    made = any(value in node.output for node in n.nodes)
-    if not made and (out.lo, out.hi) != TYPE_ENDS:
-        value = n.clip(value, op.output, out.lo, out.hi)
-    n.quantize(value, op.output)
-
-
 def _dims(tensor: Tensor) -> tuple[int, ...]:
     return tensor.shape[: tensor.rank]
 
@@ -128,11 +115,15 @@ def _finish(
 
 
 def _clamp(n: Nodes, value: str, output: str, lo: int, hi: int) -> str:
-    """The activation that lo and hi stand for; the ends of the type need none."""
+    """The activation that lo and hi stand for; the ends of the scheme need none.
+
+    QuantizeLinear ends at -128 where the symmetric scheme ends at -127: one step, for
+    which a Clip would keep onnxruntime and TensorRT from using integer kernels.
+    """
     out = n.tensors[output]
     if (lo, hi) == (out.zero_point, out.hi):
         return n.node("Relu", [value])
-    return value if (lo, hi) == TYPE_ENDS else n.clip(value, output, lo, hi)
+    return value if (lo, hi) == (out.lo, out.hi) else n.clip(value, output, lo, hi)
 
 
 def _conv(n: Nodes, op: program.Conv2d, weight_scale: FloatArray) -> None:
@@ -225,10 +216,7 @@ def _pool(n: Nodes, op: program.Pool) -> None:
         )
     if out.rank != 4:
         value = n.reshape(value, _dims(out))
-    # The largest of levels in the range is in the range.
-    if op.kind == "average" or (op.lo, op.hi) != (out.lo, out.hi):
-        value = _clamp(n, value, op.output, op.lo, op.hi)
-    n.finish(value, op.output)
+    n.finish(_clamp(n, value, op.output, op.lo, op.hi), op.output)
 
 
 def _ceils(op: program.Pool, source: Tensor, out: Tensor) -> bool:
