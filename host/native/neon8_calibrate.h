@@ -37,6 +37,8 @@ enum {
     N8C_LIMBS = 14, // of 32 bits each: a sum is an integer multiple of 2^N8C_GRID
     N8C_GRID = -128,
     N8C_EXPONENT_MIN = -100,
+    N8C_ROWS = 64,  // kept of each layer
+    N8C_PIXELS = 2, // drawn of each sample and layer
 };
 
 // The statistics of one tensor so far; every array belongs to the caller.
@@ -85,21 +87,36 @@ N8C_API enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t cou
 // Completes the sums and makes the limbs canonical: all but the last in [0, 2^32).
 N8C_API enum n8c_status n8c_settle(struct n8c_statistics *statistics, size_t channels);
 
-// What a layer reads for one pixel of its output, of `channels` planes of height * width values:
-// rows * columns of each, `row_step` and `column_step` apart, from (top, left) on, after the
-// activation; 0 outside of the plane. `finite`: whether all are.
-struct n8c_window {
+// Part of what a layer reads: `channels` planes of height * width values, each then put through
+// the activation, min(max(x < 0 ? x * slope : x, lo), hi).
+struct n8c_source {
     const float *values;
     size_t channels, height, width;
-    size_t rows, columns, row_step, column_step;
-    int64_t top, left;
+    size_t at; // where its values begin in a row
     float slope, lo, hi;
-    int32_t finite; // out
-    float *out;     // [channels][rows][columns]; NULL: nothing is done
 };
 
-// N8C_E_ARGUMENT: a NULL pointer.
-N8C_API enum n8c_status n8c_gather(struct n8c_window *windows, size_t count);
+// Rows: what a layer reads for some pixels of its output, of the samples so far. To begin: used
+// and largest 0; slots[i] = i.
+struct n8c_rows {
+    uint64_t words[2 * N8C_PIXELS];                      // to mix with the sample's
+    size_t pixels, columns;                              // of the output
+    size_t kernel[2], strides[2], dilations[2], pads[2]; // height or top, width or left
+    const struct n8c_source *sources;
+    size_t source_count, size; // of a row
+    float *rows;               // [N8C_ROWS + 1][size]; those in use are slots[0] .. slots[used - 1]
+    uint64_t *keys;            // [N8C_ROWS + 1]: of the row in each slot
+    size_t *slots;             // [N8C_ROWS + 1]
+    size_t used, largest;      // slots[largest] has the largest key
+};
+
+// Draws N8C_PIXELS different pixels of each layer's output, or the only one there is, and keeps
+// what the layer reads there, 0 outside of the planes, if all of it is finite and its key is one
+// of the N8C_ROWS smallest so far. With x[i] = mix(words[i] ^ layer.words[i]) of SplitMix64, the
+// pixels are x[0] and x[1] modulo their number, the second one moved by one if they are the same,
+// and their keys the others. Rows of equal keys are kept by their bytes. words: [2 * N8C_PIXELS],
+// of the sample. N8C_E_ARGUMENT: a NULL pointer.
+N8C_API enum n8c_status n8c_draw(struct n8c_rows *layers, size_t count, const uint64_t *words);
 
 // Solvers. Every sum below runs from the first bin or group to the last, in float64.
 

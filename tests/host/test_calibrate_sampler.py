@@ -10,6 +10,7 @@ from layer_kits import RNG, F, conv, image, sampled
 from onnx_nets import net, node, save
 
 from neon8.calibrate import twins
+from neon8.calibrate.native_library import load
 from neon8.calibrate.patches import CHANNELS, ROWS, merge, outputs
 from neon8.calibrate.sampler import Sampler
 from neon8.graph.graph import Activation
@@ -77,6 +78,10 @@ def test_rows_give_what_the_layer_gives(name, tmp_path):
             assert distance.min() < 1e-5
             met.add(int(distance.argmin()))
     assert len(met) > 0.6 * min(np.unique(whole, axis=1).shape[1], 60)
+
+
+def test_c_keeps_as_many_rows():
+    assert load().lib.N8C_ROWS == ROWS
 
 
 def test_a_vector_is_one_row():

@@ -2,6 +2,7 @@
 """From an observation to the scale table: no model, no inference."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import reduce
 
@@ -10,6 +11,7 @@ import numpy as np
 from neon8.calibrate import guards, thresholds
 from neon8.calibrate.grids import Grid
 from neon8.calibrate.histogram import Histogram, merge
+from neon8.calibrate.lanes import usable
 from neon8.calibrate.methods import parse
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Entry, Overrides, resolve
@@ -66,17 +68,19 @@ def solve_quietly(
     for facts in observation.layers.values():
         layers[leaders[facts.input]].append(facts.patches)
     own = {} if overrides is None else resolve(overrides, leaders)
-    solved = {
-        leader: _solve(
-            reduce(merge, group),
+
+    def scale_of(leader: str) -> TensorScale:
+        return _solve(
+            reduce(merge, histograms[leader]),
             own.get(leader),
             method=method,
             scheme=scheme,
             bits=bits,
             layers=layers[leader],
         )
-        for leader, group in histograms.items()
-    }
+
+    with ThreadPoolExecutor(usable()) as threads:  # their loops are in C
+        solved = dict(zip(histograms, threads.map(scale_of, histograms), strict=True))
     tensors = {name: solved[leader] for name, leader in leaders.items()}
     few = len(observation.samples) < guards.FEWEST_SAMPLES
     return ScaleTable(
