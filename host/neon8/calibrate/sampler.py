@@ -45,8 +45,8 @@ class Sampler:
         if self._sources is None:
             self._sources = _Sources(self._nodes, self._parts, values, self._structs)
         self._sources.point_to(values)
-        words = pointer(_words(digest))
-        check(load().lib.n8c_draw(self._structs, len(self._nodes), words))
+        words = _words(digest)
+        check(load().lib.n8c_draw(self._structs, len(self._nodes), pointer(words)))
 
     def result(self) -> dict[str, Patches]:
         """Of all samples so far, by the layer's name."""
