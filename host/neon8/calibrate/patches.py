@@ -85,11 +85,8 @@ def outputs(patches: Patches, rows: Float64Array | None = None) -> Float64Array:
 
 def chosen_groups(node: Conv2d) -> list[int]:
     """The groups that the chosen output channels read, in order."""
-    channels = _channels(node)
-    groups: list[int] = np.unique(
-        channels // (len(node.weight) // node.groups)
-    ).tolist()
-    return groups
+    groups = _channels(node) // (len(node.weight) // node.groups)
+    return sorted(set(groups.tolist()))
 
 
 def _channels(node: Conv2d) -> Int64Array:
