@@ -98,6 +98,17 @@ def test_solve_is_the_second_half_of_calibrate(files, tmp_path, capsys):
     assert table.read_bytes() == (tmp_path / "a.json").read_bytes()
 
 
+@pytest.mark.parametrize("method", ["mse", "eq"])
+def test_a_method_of_the_users_own_has_what_it_reads(files, tmp_path, capsys, method):
+    """In calibrate, which observes no layers if no method looks at them."""
+    ranges = tmp_path / "ranges.json"
+    ranges.write_text(json.dumps({"tensors": {"a?": {"method": method}}}))
+    own = ["--override", ranges]
+    succeed(capsys, "solve", files / "whole.calib", *own, "-o", tmp_path / "a.json")
+    succeed(capsys, *line(files, tmp_path / "b.json", *own, command="calibrate"))
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
 def test_the_users_ranges_win_in_both(files, tmp_path, capsys):
     ranges = tmp_path / "ranges.json"
     ranges.write_text('{"tensors": {"x": {"min": -2, "max": 2}}}')

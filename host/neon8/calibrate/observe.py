@@ -59,19 +59,20 @@ def pre_activations(graph: Graph) -> tuple[str, ...]:
 class Observer:
     """Takes in samples and gives the statistics of all so far.
 
-    Histograms of all sources of `graph`; channels of all inputs and pre-activation
-    outputs of its convolutions.
+    Histograms of all sources of `graph`; if wanted, channels of all inputs and
+    pre-activation outputs of its convolutions.
 
     fetch: names of the tensors inside the network that add() needs. What follows from
     others is not among them: an activation's output, a Concat's channels.
     """
 
-    def __init__(self, graph: Graph, *, ignore_nonfinite: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, *, channels: bool = True, ignore_nonfinite: bool = False
+    ) -> None:
         self._ignore_nonfinite = ignore_nonfinite
         self._histograms = sources(graph)
-        self._channels = dict.fromkeys(
-            (*channel_inputs(graph), *pre_activations(graph))
-        )
+        names = (*channel_inputs(graph), *pre_activations(graph)) if channels else ()
+        self._channels = dict.fromkeys(names)
         self._concats = {
             node.output: node.inputs
             for node in graph.nodes
@@ -80,7 +81,9 @@ class Observer:
         self._activations = {
             node.output: (node.pre_activation, node.activation)
             for node in graph.nodes
-            if isinstance(node, Conv2d) and node.pre_activation != node.output
+            if isinstance(node, Conv2d)
+            and channels
+            and node.pre_activation != node.output
         }
         parts = (part for name in self._channels for part in self._parts(name))
         self._summed = dict.fromkeys(parts)
@@ -88,8 +91,8 @@ class Observer:
         made = (self._activations.get(name, (name,))[0] for name in needed)
         self._given = tuple(dict.fromkeys(made))
         self.fetch = tuple(name for name in self._given if name not in graph.inputs)
-        names = (name for name in (*self._given, *self._activations) if name in needed)
-        self._names = tuple(dict.fromkeys(names))
+        known = (*self._given, *self._activations)
+        self._names = tuple(dict.fromkeys(name for name in known if name in needed))
         self._bank: Bank | None = None
         self._smallest = _Least(len(self._names))
         self._largest = _Least(len(self._names))

@@ -27,7 +27,10 @@ SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """model, data: paths.  shard: (i, n), 1 <= i <= n: only the i-th of n pieces."""
+    """model, data: paths.  shard: (i, n), 1 <= i <= n: only the i-th of n pieces.
+
+    layers: see open_network().
+    """
 
     model: str
     data: str
@@ -36,6 +39,7 @@ class Task:
     skip: int = 0
     shard: tuple[int, int] | None = None
     ignore_nonfinite: bool = False
+    layers: bool = True
 
     @property
     def preprocess_digest(self) -> str:
@@ -143,6 +147,7 @@ def open_task(task: Task, *, threads: int | None = None) -> Opened:
     network = open_network(
         task.model,
         preprocess_digest=task.preprocess_digest,
+        layers=task.layers,
         ignore_nonfinite=task.ignore_nonfinite,
         threads=threads,
     )

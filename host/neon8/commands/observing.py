@@ -32,9 +32,14 @@ def observe(
     *,
     shard: tuple[int, int] | None,
     output: Path | None,
+    layers: bool = True,
 ) -> tuple[Outcome, Plan]:
-    """Go through the data.  output: beside it stands the journal; None: no journal."""
+    """Go through the data.  output: beside it stands the journal; None: no journal.
+
+    layers: see open_network(). What processes send to each other is always whole.
+    """
     percent = arguments.until_stable
+    alone = arguments.workers == 1 and arguments.engine is None
     task = Task(
         model=str(arguments.model),
         data=str(arguments.data),
@@ -43,6 +48,7 @@ def observe(
         skip=arguments.skip,
         shard=shard,
         ignore_nonfinite=arguments.ignore_nonfinite,
+        layers=layers or not alone,
     )
     plan = Plan(
         workers=arguments.workers,
