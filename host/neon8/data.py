@@ -9,7 +9,7 @@ arrays are images, H W C; anything else is float as the network takes it.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -30,23 +30,30 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """name: for messages.  inputs: by input name, batch 1 first.  label: the class."""
+    """name: for messages.  inputs: by input name, batch 1 first.  label: the class.
+
+    pixels: of inputs that preprocessing makes of them, uint8 (H, W, C).
+    """
 
     name: str
     inputs: dict[str, FloatArray]
     label: int | None
+    pixels: dict[str, Array] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
         """SHA-256 of what the network gets, in hex; name and label do not matter.
 
-        Of each input, in order of their names: a line of JSON [name, "<f4", shape] and
-        the values, little-endian.
+        Of each input, in order of their names: a line of JSON [name, type, shape] and
+        the values, little-endian. Of an image its pixels are taken, a fourth of the
+        bytes: what is made of them is in the settings, which have their own digest.
         """
         digest = hashlib.sha256()
         for name in sorted(self.inputs):
-            array = np.ascontiguousarray(self.inputs[name], dtype="<f4")
-            digest.update(json.dumps([name, "<f4", array.shape]).encode() + b"\n")
+            array = self.pixels.get(name, self.inputs[name])
+            kind = "|u1" if array.dtype == np.uint8 else "<f4"
+            array = np.ascontiguousarray(array, dtype=kind)
+            digest.update(json.dumps([name, kind, array.shape]).encode() + b"\n")
             digest.update(array.data)
         return digest.hexdigest()
 
@@ -163,10 +170,11 @@ def _sample(
     if set(raw) != set(shapes):
         have, want = (", ".join(map(repr, sorted(keys))) for keys in (raw, shapes))
         raise DataError(f"{name}: has the inputs {have}; the network takes {want}")
-    values = {}
+    values, pixels = {}, {}
     for key, shape in shapes.items():
         try:
-            value = _to_input(raw[key], shape, preprocess)
+            source = _pixels(raw[key], shape, preprocess)
+            value = _to_input(source, shape, preprocess)
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
         bad = value.size - int(np.count_nonzero(np.isfinite(value)))
@@ -176,35 +184,43 @@ def _sample(
             )
             raise DataError(f"{name}: input {key!r}: {text} or leave it out")
         values[key] = value
-    return Sample(name=name, inputs=values, label=label)
+        if preprocess is not None and source.dtype == np.uint8:
+            pixels[key] = source
+    return Sample(name=name, inputs=values, label=label, pixels=pixels)
+
+
+def _pixels(raw: Array, shape: tuple[int, ...], preprocess: Preprocess | None) -> Array:
+    """One sample; an image without its batch axis, cut to size if that is wanted."""
+    if raw.dtype != np.uint8 and raw.dtype.kind != "f":
+        raise DataError(f"values are {raw.dtype}; expected float32, or uint8 images")
+    if len(shape) != 4:
+        if preprocess is not None:
+            text = f"preprocessing is for images; the network takes {list(shape)}"
+            raise DataError(text)
+        return raw
+    if preprocess is None and raw.dtype != np.uint8:
+        return raw
+    if raw.ndim == 4 and raw.shape[0] == 1:
+        raw = raw[0]
+    return raw if preprocess is None else preprocess.pixels(raw, (shape[2], shape[3]))
 
 
 def _to_input(
     raw: Array, shape: tuple[int, ...], preprocess: Preprocess | None
 ) -> FloatArray:
-    """One sample, with or without batch axis, as float32 of `shape`."""
-    image = len(shape) == 4 and (raw.dtype == np.uint8 or preprocess is not None)
-    if raw.dtype != np.uint8 and raw.dtype.kind != "f":
-        raise DataError(f"values are {raw.dtype}; expected float32, or uint8 images")
-    if image:
-        if raw.ndim == 4 and raw.shape[0] == 1:
-            raw = raw[0]
-        if preprocess is not None:
-            raw = preprocess.apply(raw, (shape[2], shape[3]))
-        elif raw.ndim == 2:
-            raw = raw[np.newaxis]
-        else:
-            raw = raw.transpose(2, 0, 1) if raw.ndim == 3 else raw
-    elif preprocess is not None:
-        text = f"preprocessing is for images; the network takes {list(shape)}"
-        raise DataError(text)
+    """What _pixels() gives as float32 of `shape`."""
+    image = len(shape) == 4 and raw.dtype == np.uint8
+    if preprocess is not None:
+        raw = preprocess.values(raw)
+    elif image and raw.ndim == 2:
+        raw = raw[np.newaxis]
+    elif image and raw.ndim == 3:
+        raw = raw.transpose(2, 0, 1)
     if raw.shape not in (shape, shape[1:]):
-        have = list(raw.shape)
+        text = f"shape {list(raw.shape)}, but the network takes {list(shape)}"
         if image and preprocess is None:
-            text = f"a uint8 image of C H W {have}, but the network takes"
+            text = f"a uint8 image of C H W {list(raw.shape)}, but the network takes"
             text += f" {list(shape[1:])}; crop or resize it by preprocessing"
-        else:
-            text = f"shape {have}, but the network takes {list(shape)}"
         raise DataError(text)
     with np.errstate(over="ignore"):  # becomes infinite and is refused as such
         return np.ascontiguousarray(raw.reshape(shape), dtype=np.float32)

@@ -96,6 +96,16 @@ class Preprocess:
 
         size: height, width that the network takes, used where self.size is None.
         """
+        return self.values(self.pixels(raw, size))
+
+    def values(self, pixels: Array) -> FloatArray:
+        """(h, w, C), what pixels() gives -> (C, h, w)."""
+        if pixels.dtype == np.uint8:
+            return _looked_up(pixels.astype(np.uint8, copy=False), _table(self))
+        return np.ascontiguousarray(_values(self, pixels).transpose(2, 0, 1))
+
+    def pixels(self, raw: Array, size: tuple[int, int]) -> Array:
+        """As apply(), up to the arithmetic: (h, w, C), of the type of raw."""
         size = self.size or size
         if raw.ndim == 3 and raw.shape[2] == 1:
             raw = raw[:, :, 0]
@@ -116,9 +126,7 @@ class Preprocess:
         pixels = raw[top : top + size[0], left : left + size[1]].reshape(*size, -1)
         if self.color == "bgr":
             pixels = pixels[:, :, ::-1]
-        if pixels.dtype == np.uint8:
-            return _looked_up(pixels.astype(np.uint8, copy=False), _table(self))
-        return np.ascontiguousarray(_values(self, pixels).transpose(2, 0, 1))
+        return pixels
 
     def _image(self, raw: Array, size: tuple[int, int]) -> Array:
         """uint8 pixels resized, (H, W) if gray, else (H, W, 3)."""
