@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from calib_nets import branchy, images
 from onnx_nets import save
+from resume_kits import SCRIPT, kept, start
 
 from neon8.calibrate import journal
 from neon8.calibrate.task import Pace
@@ -22,7 +23,6 @@ from neon8.cli import main
 
 COUNT = 60
 LETTERS = string.ascii_lowercase[:20]
-SCRIPT = Path(__file__).with_name("slow_observe.py")
 
 
 @pytest.fixture
@@ -36,23 +36,10 @@ def job(tmp_path):
     return tmp_path, [*words, "-o", tmp_path / "got.calib"], want
 
 
-def start(words, kill="never", seconds=0.0):
-    line = [sys.executable, SCRIPT, str(seconds), kill, *map(str, words)]
-    return subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
 def finished(folder, want):
     assert (folder / "got.calib").read_bytes() == want
     left = sorted(path.name for path in folder.iterdir() if "got" in path.name)
     assert left == ["got.calib"]
-
-
-def kept(error):
-    """How many samples the run said it goes on with."""
-    found = re.search(r"journal: (\d+) samples were kept", error)
-    return int(found[1]) if found else 0
 
 
 MOMENTS = [
@@ -218,7 +205,7 @@ def measured(tmp_path):
     want = json.loads((tmp_path / "r.json").read_text())
     words = [*command, "-o", tmp_path / "got.calib"]
     start(words, "sample:12", 0.03).communicate(timeout=60)
-    entry = journal.load(tmp_path / "got.calib.journal", {})
+    entry = journal.load(tmp_path / "got.calib.journal", {}, layers=True)
     assert len(entry.points) == 1
     assert 10 <= len(entry.observation.samples) <= 12
     return tmp_path, words, want

@@ -34,10 +34,13 @@ def load(path: str | PathLike[str]) -> Observation:
     return loads(data, source=str(path))
 
 
-def loads(data: bytes, *, source: str) -> Observation:
-    """dumps() backwards.  CalibrationError names `source`, place and cause."""
+def loads(data: bytes, *, source: str, layers: bool = True) -> Observation:
+    """dumps() backwards.  CalibrationError names `source`, place and cause.
+
+    layers: see open_network(); what was observed without is in no file but a journal.
+    """
     try:
-        observation = read(data)
+        observation = read(data, layers=layers)
     except CalibrationError as error:
         raise CalibrationError(f"{source}: {error}") from error
     if dumps(observation) != data:

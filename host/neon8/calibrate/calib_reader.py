@@ -29,8 +29,11 @@ _MOST = 1 << 62
 """Values of one tensor, so that no sum of counts overflows."""
 
 
-def read(data: bytes) -> Observation:
-    """The observation.  CalibrationError says what is wrong, not in which file."""
+def read(data: bytes, *, layers: bool) -> Observation:
+    """The observation.  CalibrationError says what is wrong, not in which file.
+
+    layers: see open_network().
+    """
     if data[: len(MAGIC)] != MAGIC:
         raise CalibrationError("is not a .calib file")
     cursor = _Cursor(data, len(MAGIC), len(data) - _DIGEST)
@@ -40,7 +43,7 @@ def read(data: bytes) -> Observation:
         raise CalibrationError(text)
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise CalibrationError("is damaged or truncated: its SHA-256 does not match")
-    header = read_header(cursor.take("u1", length).tobytes())
+    header = read_header(cursor.take("u1", length).tobytes(), layers=layers)
     digests = cursor.take("u1", header.samples, _DIGEST)
     samples = tuple(row.tobytes().hex() for row in digests)
     if any(a >= b for a, b in pairwise(samples)):

@@ -101,9 +101,11 @@ class Part:
         return head, calib_file.dumps(self.observation)
 
     @classmethod
-    def loads(cls, head: dict[str, Any], data: bytes, *, source: str) -> "Part":
-        """dumps() backwards."""
-        observation = calib_file.loads(data, source=source)
+    def loads(
+        cls, head: dict[str, Any], data: bytes, *, source: str, layers: bool
+    ) -> "Part":
+        """dumps() backwards.  layers: the task's."""
+        observation = calib_file.loads(data, source=source, layers=layers)
         again = tuple((digest, name) for digest, name in head["again"])
         return cls(**{**head, "again": again, "observation": observation})
 

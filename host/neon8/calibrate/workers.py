@@ -49,6 +49,7 @@ class Workers:
         known: AbstractSet[str],
         tick: Callable[[], bool],
     ) -> None:
+        self._layers = task.layers
         first = {"task": task.to_json(), "known": sorted(known)}
         self._first = json.dumps(first).encode() + b"\n"
         self._tick = tick
@@ -127,7 +128,9 @@ class Workers:
                     raise getattr(errors, reply["kind"])(reply["error"])
                 else:
                     data = _exactly(stdout, reply["size"])
-                    part = Part.loads(reply["part"], data, source="a worker")
+                    part = Part.loads(
+                        reply["part"], data, source="a worker", layers=self._layers
+                    )
                     self._results.put(part)
                     job = replace(job, start=part.stop)
         except (BrokenPipeError, EOFError):

@@ -4,6 +4,7 @@
 import argparse
 
 from neon8.calibrate import overrides
+from neon8.calibrate.campaign import forget
 from neon8.calibrate.methods import parse
 from neon8.calibrate.solving import solve
 from neon8.commands import observing
@@ -20,7 +21,7 @@ def run(arguments: argparse.Namespace) -> str:
     own = None if path is None else overrides.load(path)  # before all the work
     layers = parse(arguments.method).reads_layers
     layers = layers or (own is not None and own.reads_layers)
-    outcome, _ = observing.observe(arguments, shard=None, output=None, layers=layers)
+    outcome, plan = observing.observe(arguments, layers=layers)
     table = solve(
         outcome.observation,
         method=arguments.method,
@@ -30,4 +31,5 @@ def run(arguments: argparse.Namespace) -> str:
     )
     lines = observing.report(arguments, outcome)
     json_format.save(table, arguments.output)
+    forget(plan)
     return "\n".join([described(arguments.output, table), *lines])

@@ -12,9 +12,7 @@ from neon8.commands.common import counted
 def run(arguments: argparse.Namespace) -> str:
     """Go through the data and write what was seen."""
     observing.check(arguments)
-    outcome, plan = observing.observe(
-        arguments, shard=arguments.shard, output=arguments.output
-    )
+    outcome, plan = observing.observe(arguments, shard=arguments.shard)
     lines = observing.report(arguments, outcome)
     calib_file.save(outcome.observation, arguments.output)
     forget(plan)

@@ -3,7 +3,6 @@
 
 import argparse
 import json
-from pathlib import Path
 
 from neon8.calibrate import convergence
 from neon8.calibrate.campaign import Outcome, Plan, observe_data
@@ -30,16 +29,14 @@ def check(arguments: argparse.Namespace) -> None:
 def observe(
     arguments: argparse.Namespace,
     *,
-    shard: tuple[int, int] | None,
-    output: Path | None,
+    shard: tuple[int, int] | None = None,
     layers: bool = True,
 ) -> tuple[Outcome, Plan]:
-    """Go through the data.  output: beside it stands the journal; None: no journal.
+    """Go through the data, with the journal beside the output.
 
-    layers: see open_network(). What processes send to each other is always whole.
+    layers: see open_network().
     """
     percent = arguments.until_stable
-    alone = arguments.workers == 1 and arguments.engine is None
     task = Task(
         model=str(arguments.model),
         data=str(arguments.data),
@@ -48,12 +45,12 @@ def observe(
         skip=arguments.skip,
         shard=shard,
         ignore_nonfinite=arguments.ignore_nonfinite,
-        layers=layers or not alone,
+        layers=layers,
     )
     plan = Plan(
         workers=arguments.workers,
         engine=arguments.engine,
-        output=output,
+        output=arguments.output,
         measure=arguments.report is not None,
         tolerance=None if percent is None else percent / 100,
     )
