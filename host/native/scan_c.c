@@ -23,7 +23,7 @@ static inline floats load(const float *in) {
     return load_part(in, N8C_LANES);
 }
 
-static inline floats all(float value) {
+static inline floats broadcast(float value) {
     floats x;
     EACH(i) x.each[i] = value;
     return x;
@@ -35,34 +35,34 @@ static inline floats pad(floats x, size_t count, float with) {
     return x;
 }
 
-static inline floats least(floats a, floats b) {
+static inline floats min(floats a, floats b) {
     EACH(i) a.each[i] = a.each[i] < b.each[i] ? a.each[i] : b.each[i];
     return a;
 }
 
-static inline floats most(floats a, floats b) {
+static inline floats max(floats a, floats b) {
     EACH(i) a.each[i] = a.each[i] > b.each[i] ? a.each[i] : b.each[i];
     return a;
 }
 
-static inline float lowest(floats x) {
+static inline float reduce_min(floats x) {
     float result = x.each[0];
     EACH(i) result = x.each[i] < result ? x.each[i] : result;
     return result;
 }
 
-static inline float highest(floats x) {
+static inline float reduce_max(floats x) {
     float result = x.each[0];
     EACH(i) result = x.each[i] > result ? x.each[i] : result;
     return result;
 }
 
-static inline floats multiply(floats a, floats b) {
+static inline floats mul(floats a, floats b) {
     EACH(i) a.each[i] *= b.each[i];
     return a;
 }
 
-static inline floats sum(floats a, floats b) {
+static inline floats add(floats a, floats b) {
     EACH(i) a.each[i] += b.each[i];
     return a;
 }
@@ -92,17 +92,17 @@ static inline void store_doubles(double *out, doubles x) {
     EACH(i) out[i] = x.each[i];
 }
 
-static inline doubles plus(doubles a, doubles b) {
+static inline doubles add_doubles(doubles a, doubles b) {
     EACH(i) a.each[i] += b.each[i];
     return a;
 }
 
-static inline doubles plus_square(doubles a, doubles x) {
+static inline doubles add_squares(doubles a, doubles x) {
     EACH(i) a.each[i] += x.each[i] * x.each[i];
     return a;
 }
 
-static inline double over_lanes(doubles x) {
+static inline double reduce_add(doubles x) {
     for (size_t half = N8C_LANES / 2; half > 0; half /= 2) {
         for (size_t i = 0; i < half; i++)
             x.each[i] += x.each[i + half];
@@ -110,7 +110,7 @@ static inline double over_lanes(doubles x) {
     return x.each[0];
 }
 
-static inline size_t put_bins(int32_t *out, floats scaled, floats x) {
+static inline size_t store_bins(int32_t *out, floats scaled, floats x) {
     size_t found = 0;
     EACH(i) {
         // What is too large or NaN means nothing, but its conversion would be undefined.
