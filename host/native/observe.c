@@ -9,8 +9,8 @@ struct range {
     float minimum, maximum;
 };
 
-// The way through one tensor of a sample.
-struct tour {
+// One pass over a tensor of a sample.
+struct pass {
     n8c_scan *scan;
     const struct n8c_tensor *tensor;
     struct n8c_intake raw, activated;
@@ -19,39 +19,39 @@ struct tour {
     float minimum, maximum;     // of the values that are counted there or pending
     struct n8c_tally *tally;
     int32_t bins[2][N8C_PIECE + N8C_LANES];
-    int at; // where the next piece's bins go; the other ones are pending
-    size_t pending;
+    int current;    // bins[current] are of the piece at hand, the other ones are pending
+    size_t pending; // so many
 };
 
-static void count_pending(struct tour *tour) {
-    uint32_t *tally = n8c_tally_middle(tour->tally);
-    const int32_t *bins = tour->bins[!tour->at];
-    for (size_t i = 0; i < tour->pending; i++)
+static void count_pending(struct pass *pass) {
+    uint32_t *tally = n8c_tally_middle(pass->tally);
+    const int32_t *bins = pass->bins[!pass->current];
+    for (size_t i = 0; i < pass->pending; i++)
         tally[(ptrdiff_t)bins[i] * N8C_WAYS]++;
-    tour->pending = 0;
+    pass->pending = 0;
 }
 
-static void drain(struct tour *tour) {
-    count_pending(tour);
-    n8c_histogram_drain(tour->counted->out, tour->tally, tour->minimum, tour->maximum);
+static void drain(struct pass *pass) {
+    count_pending(pass);
+    n8c_histogram_drain(pass->counted->out, pass->tally, pass->minimum, pass->maximum);
 }
 
 // Of `channels` times `count` values.
-static struct n8c_piece piece_of(struct tour *tour, const float *in, size_t channels,
+static struct n8c_piece piece_of(struct pass *pass, const float *in, size_t channels,
                                  size_t count) {
-    const struct n8c_tensor *tensor = tour->tensor;
+    const struct n8c_tensor *tensor = pass->tensor;
     return (struct n8c_piece){
         .in = in,
         .channels = channels,
         .count = count,
-        .factor = tour->factor,
+        .factor = pass->factor,
         .slope = tensor->slope,
         .lo = tensor->lo,
         .hi = tensor->hi,
-        .bins = tour->bins[tour->at],
-        .pending = tour->bins[!tour->at],
-        .pending_count = tour->pending,
-        .tally = n8c_tally_middle(tour->tally),
+        .bins = pass->bins[pass->current],
+        .pending = pass->bins[!pass->current],
+        .pending_count = pass->pending,
+        .tally = n8c_tally_middle(pass->tally),
     };
 }
 
@@ -68,21 +68,21 @@ static void keep(struct n8c_intake *intake, size_t channels, size_t finite) {
 }
 
 // The piece's `found` bins are the pending ones now; of `count` values the others are 0.
-static void take_bins(struct tour *tour, size_t found, size_t count, struct range range) {
-    tour->at = !tour->at;
-    tour->pending = found;
-    tour->minimum = n8c_smaller(tour->minimum, range.minimum);
-    tour->maximum = n8c_larger(tour->maximum, range.maximum);
-    tour->tally->counted += found;
-    tour->counted->out->zeros += count - found;
-    if (tour->tally->counted > UINT32_MAX - N8C_PIECE)
-        drain(tour);
+static void take_bins(struct pass *pass, size_t found, size_t count, struct range range) {
+    pass->current = !pass->current;
+    pass->pending = found;
+    pass->minimum = n8c_smaller(pass->minimum, range.minimum);
+    pass->maximum = n8c_larger(pass->maximum, range.maximum);
+    pass->tally->counted += found;
+    pass->counted->out->zeros += count - found;
+    if (pass->tally->counted > UINT32_MAX - N8C_PIECE)
+        drain(pass);
 }
 
-// Takes values of one channel of which some are not finite, or too large for the histogram's
-// range so far: those that are not finite are counted and left out, and the range grows.
-static void take_careful(struct tour *tour, struct n8c_intake *intake, const float *in,
-                         size_t count) {
+// The slow path, for values of one channel of which some are not finite, or too large for the
+// histogram's range so far: those that are not finite are counted and left out, and the range
+// grows.
+static void take_slow(struct pass *pass, struct n8c_intake *intake, const float *in, size_t count) {
     struct n8c_statistics *out = intake->out;
     float clean[N8C_PIECE] = {0};
     size_t finite = 0;
@@ -101,17 +101,17 @@ static void take_careful(struct tour *tour, struct n8c_intake *intake, const flo
             finite++;
         }
     }
-    if (intake == tour->counted) {
-        drain(tour);
+    if (intake == pass->counted) {
+        drain(pass);
         n8c_histogram_grow(out, n8c_larger(range.maximum, -range.minimum));
-        tour->factor = n8c_histogram_factor(out);
+        pass->factor = n8c_histogram_factor(out);
     }
-    struct n8c_piece piece = piece_of(tour, clean, 1, count);
+    struct n8c_piece piece = piece_of(pass, clean, 1, count);
     struct n8c_sums *sums = intake->sums[!intake->now];
     piece.pending_count = 0;
     piece.raw_before = before(intake);
     piece.raw = sums;
-    size_t found = tour->scan(&piece);
+    size_t found = pass->scan(&piece);
     // The zeros in place of what was left out are right in the sums only.
     sums->minimum = range.minimum;
     sums->maximum = range.maximum;
@@ -120,20 +120,20 @@ static void take_careful(struct tour *tour, struct n8c_intake *intake, const flo
         sums->maximum = n8c_larger(sums->maximum, piece.raw_before->maximum);
     }
     keep(intake, 1, finite);
-    if (intake == tour->counted)
-        take_bins(tour, found, finite, range);
+    if (intake == pass->counted)
+        take_bins(pass, found, finite, range);
 }
 
-static void take_carefully(struct tour *tour, const float *in, size_t count) {
-    if (tour->raw.out != NULL)
-        take_careful(tour, &tour->raw, in, count);
-    if (tour->activated.out == NULL)
+static void take_piece_slow(struct pass *pass, const float *in, size_t count) {
+    if (pass->raw.out != NULL)
+        take_slow(pass, &pass->raw, in, count);
+    if (pass->activated.out == NULL)
         return;
-    const struct n8c_tensor *tensor = tour->tensor;
+    const struct n8c_tensor *tensor = pass->tensor;
     float values[N8C_PIECE];
     for (size_t i = 0; i < count; i++)
         values[i] = n8c_activate(in[i], tensor->slope, tensor->lo, tensor->hi);
-    take_careful(tour, &tour->activated, values, count);
+    take_slow(pass, &pass->activated, values, count);
 }
 
 // Of the sums with the piece at hand. Not finite if a value is not.
@@ -151,11 +151,11 @@ static struct range range_of(const struct n8c_intake *intake, size_t channels) {
     return range;
 }
 
-// Returns 0, with nothing taken but the pending bins, if that needs care.
-static int take_quickly(struct tour *tour, const float *in, size_t channels, size_t count,
-                        int last) {
-    struct n8c_intake *raw = &tour->raw, *activated = &tour->activated;
-    struct n8c_piece piece = piece_of(tour, in, channels, count);
+// Returns 0, with nothing taken but the pending bins, if that takes the slow path.
+static int take_piece_fast(struct pass *pass, const float *in, size_t channels, size_t count,
+                           int last) {
+    struct n8c_intake *raw = &pass->raw, *activated = &pass->activated;
+    struct n8c_piece piece = piece_of(pass, in, channels, count);
     piece.last = last;
     piece.raw_before = before(raw);
     piece.raw = raw->sums[!raw->now];
@@ -163,8 +163,8 @@ static int take_quickly(struct tour *tour, const float *in, size_t channels, siz
         piece.activated_before = before(activated);
         piece.activated = activated->sums[!activated->now];
     }
-    size_t found = tour->scan(&piece);
-    tour->pending = 0;
+    size_t found = pass->scan(&piece);
+    pass->pending = 0;
     struct range range = range_of(raw, channels);
     int finite = isfinite(range.maximum);
     if (activated->out != NULL) {
@@ -172,61 +172,61 @@ static int take_quickly(struct tour *tour, const float *in, size_t channels, siz
         finite = finite && isfinite(range.maximum);
     }
     float largest = n8c_larger(range.maximum, -range.minimum);
-    if (!finite || (tour->counted != NULL && !(largest * tour->factor < N8C_BINS)))
+    if (!finite || (pass->counted != NULL && !(largest * pass->factor < N8C_BINS)))
         return 0;
     keep(raw, channels, count);
     keep(activated, channels, count);
-    if (tour->counted != NULL)
-        take_bins(tour, found, channels * count, range);
+    if (pass->counted != NULL)
+        take_bins(pass, found, channels * count, range);
     return 1;
 }
 
-static void take_channels(struct tour *tour, size_t first, size_t channels) {
-    size_t plane = tour->tensor->plane, all = tour->tensor->channels;
-    const float *in = tour->tensor->values + first * plane;
+static void take_channels(struct pass *pass, size_t first, size_t channels) {
+    size_t plane = pass->tensor->plane, all = pass->tensor->channels;
+    const float *in = pass->tensor->values + first * plane;
     for (size_t done = 0; done < plane; done += N8C_PIECE) {
         size_t count = plane - done < N8C_PIECE ? plane - done : N8C_PIECE;
-        if (take_quickly(tour, in + done, channels, count, done + count == plane))
+        if (take_piece_fast(pass, in + done, channels, count, done + count == plane))
             continue;
         if (channels == 1) {
-            take_carefully(tour, in + done, count);
+            take_piece_slow(pass, in + done, count);
             continue;
         }
         for (size_t i = 0; i < channels; i++)
-            take_channels(tour, first + i, 1);
+            take_channels(pass, first + i, 1);
         return;
     }
-    n8c_end_channels(&tour->raw, first, channels, all);
-    n8c_end_channels(&tour->activated, first, channels, all);
+    n8c_end_channels(&pass->raw, first, channels, all);
+    n8c_end_channels(&pass->activated, first, channels, all);
 }
 
 static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_tally *tally) {
-    struct tour tour;
-    tour.scan = scan;
-    tour.tensor = tensor;
-    tour.minimum = INFINITY;
-    tour.maximum = -INFINITY;
-    tour.tally = tally;
-    tour.at = 0;
-    tour.pending = 0;
-    n8c_begin_sample(&tour.raw, tensor->raw, tensor->channels);
-    n8c_begin_sample(&tour.activated, tensor->activated, tensor->channels);
-    struct n8c_intake *last = tensor->activated != NULL ? &tour.activated : &tour.raw;
-    tour.counted = last->out != NULL && last->out->positive != NULL ? last : NULL;
-    tour.factor = tour.counted == NULL ? 0 : n8c_histogram_factor(tour.counted->out);
+    struct pass pass;
+    pass.scan = scan;
+    pass.tensor = tensor;
+    pass.minimum = INFINITY;
+    pass.maximum = -INFINITY;
+    pass.tally = tally;
+    pass.current = 0;
+    pass.pending = 0;
+    n8c_begin_sample(&pass.raw, tensor->raw, tensor->channels);
+    n8c_begin_sample(&pass.activated, tensor->activated, tensor->channels);
+    struct n8c_intake *last = tensor->activated != NULL ? &pass.activated : &pass.raw;
+    pass.counted = last->out != NULL && last->out->positive != NULL ? last : NULL;
+    pass.factor = pass.counted == NULL ? 0 : n8c_histogram_factor(pass.counted->out);
     size_t group = tensor->plane < N8C_PIECE ? N8C_PIECE / tensor->plane : 1;
     group = group < N8C_GROUP ? group : N8C_GROUP;
     for (size_t channel = 0; channel < tensor->channels; channel += group) {
         size_t rest = tensor->channels - channel;
-        take_channels(&tour, channel, rest < group ? rest : group);
+        take_channels(&pass, channel, rest < group ? rest : group);
     }
-    if (tour.counted != NULL)
-        drain(&tour);
-    n8c_end_sample(&tour.raw);
-    n8c_end_sample(&tour.activated);
+    if (pass.counted != NULL)
+        drain(&pass);
+    n8c_end_sample(&pass.raw);
+    n8c_end_sample(&pass.activated);
 }
 
-// The scan counts bins of activated values if there are such, so raw ones take their own way.
+// The scan counts bins of activated values if there are such, so raw ones take a pass of their own.
 static void observe_each(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_tally *tally) {
     if (tensor->raw == NULL || tensor->raw->positive == NULL || tensor->activated == NULL) {
         observe(tensor, scan, tally);
