@@ -39,11 +39,12 @@ static inline void n8c_limbs_add(int64_t *limbs, double value) {
         limbs[limb + 2] += sign * (int64_t)(high >> 32);
 }
 
-// Adds `count` <= 8 values, values[0], values[stride], and so on. They are nearly always of about
-// the same size; then one integer of 128 bits holds their sum.
+// Adds `count` <= N8C_STAGED values, values[0], values[stride], and so on. They are nearly always
+// of about the same size; then one integer of 128 bits holds their sum.
 static inline void n8c_limbs_add_all(int64_t *limbs, const double *values, size_t stride,
                                      size_t count) {
-    enum { SPREAD = 39 }; // 53 bits + 39 + 3 for 8 values + a shift below 32 leave the sign
+    enum { SPREAD = 39 }; // 53 bits + 39 + 3 for N8C_STAGED + a shift below 32 leave the sign
+    _Static_assert(N8C_STAGED <= 8, "more need more than 3 bits");
     int least = 2047, most = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t bits;
