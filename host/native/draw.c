@@ -61,7 +61,7 @@ static int before(const struct n8c_rows *layer, size_t a, size_t b) {
 
 // Keeps the row in slots[used], in place of the largest one if all are in use.
 static void keep(struct n8c_rows *layer) {
-    size_t *slots = layer->slots;
+    uint64_t *slots = layer->slots;
     if (layer->used < N8C_ROWS) {
         layer->used++;
     } else {

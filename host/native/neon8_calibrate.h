@@ -106,7 +106,7 @@ struct n8c_rows {
     size_t source_count, size; // of a row
     float *rows;               // [N8C_ROWS + 1][size]; those in use are slots[0] .. slots[used - 1]
     uint64_t *keys;            // [N8C_ROWS + 1]: of the row in each slot
-    size_t *slots;             // [N8C_ROWS + 1]
+    uint64_t *slots;           // [N8C_ROWS + 1]
     size_t used, largest;      // slots[largest] has the largest key
 };
 

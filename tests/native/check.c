@@ -156,8 +156,8 @@ static void check_draw(void) {
     for (size_t i = 0; i < SIZE; i++)
         values[i] = i == 7 ? NAN : (float)i - 20;
     struct n8c_source source = {values, CHANNELS, HEIGHT, WIDTH, 0, 1, 0, 30};
-    uint64_t keys[N8C_ROWS + 1], words[2 * N8C_PIXELS] = {0}, sum = 0;
-    size_t slots[N8C_ROWS + 1], finite = 0;
+    uint64_t keys[N8C_ROWS + 1], words[2 * N8C_PIXELS] = {0}, slots[N8C_ROWS + 1], sum = 0;
+    size_t finite = 0;
     for (uint64_t sample = 0; sample < 1000; sample++) {
         struct n8c_rows layer = {
             .pixels = DOWN * ACROSS,

@@ -68,7 +68,7 @@ class _Layer:
         struct.dilations, struct.pads = node.dilations, node.pads[:2]
         struct.size = size
         struct.rows, struct.keys = pointer(self._rows), pointer(self._keys)
-        struct.slots = load().ffi.cast("size_t *", address(self._slots))
+        struct.slots = pointer(self._slots)
 
     def result(self) -> Patches:
         """A copy, of all samples so far."""
