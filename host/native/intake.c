@@ -9,11 +9,11 @@ static void end_channel(struct n8c_intake *intake, size_t index, size_t channel,
     float minimum = sums->minimum + 0.0f, maximum = sums->maximum + 0.0f; // no -0
     if (minimum < intake->minimum) {
         intake->minimum = minimum;
-        intake->least_channel = channel;
+        intake->argmin = channel;
     }
     if (maximum > intake->maximum) {
         intake->maximum = maximum;
-        intake->most_channel = channel;
+        intake->argmax = channel;
     }
     if (out->count == NULL)
         return;
@@ -57,7 +57,7 @@ void n8c_begin_sample(struct n8c_intake *intake, struct n8c_statistics *out, siz
     intake->now = intake->begun = 0;
     intake->minimum = INFINITY;
     intake->maximum = -INFINITY;
-    intake->least_channel = intake->most_channel = 0;
+    intake->argmin = intake->argmax = 0;
     if (out == NULL)
         return;
     out->sample_nans = out->sample_infs = 0;
@@ -73,8 +73,8 @@ void n8c_end_sample(const struct n8c_intake *intake) {
         return;
     out->sample_minimum = intake->minimum;
     out->sample_maximum = intake->maximum;
-    out->least_channel = intake->least_channel;
-    out->most_channel = intake->most_channel;
+    out->sample_argmin = intake->argmin;
+    out->sample_argmax = intake->argmax;
     out->minimum = n8c_smaller(out->minimum, intake->minimum);
     out->maximum = n8c_larger(out->maximum, intake->maximum);
     if (out->count != NULL)

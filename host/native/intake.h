@@ -13,7 +13,7 @@ struct n8c_intake {
     int now;                  // which are so far
     int begun;                // are there any?
     float minimum, maximum;   // of all channels of this sample so far
-    size_t least_channel, most_channel;
+    size_t argmin, argmax;
 };
 
 // Begins to take in a sample for `out`, which may be NULL.

@@ -52,8 +52,8 @@ struct n8c_statistics {
     uint64_t *positive, *negative; // [N8C_BINS]; both NULL: no histogram
     uint64_t zeros, nans, infs;
     float minimum, maximum;
-    float sample_minimum, sample_maximum; // of the last sample
-    uint64_t least_channel, most_channel; // the first ones that have them, 0 if none has
+    float sample_minimum, sample_maximum;  // of the last sample
+    uint64_t sample_argmin, sample_argmax; // the first channels that have them, 0 if none has
     uint64_t sample_nans, sample_infs;
     int32_t exponent;
     int64_t *count;          // [channels], of finite values; NULL: no channels

@@ -117,7 +117,7 @@ def test_the_first_channels_of_the_extremes(slope):
             job = native.Job(x.shape, None, bank.each[0], activation)
             native.Plan([job]).observe([x], isa=isa)
             assert [bank.sample_minimum[0], bank.sample_maximum[0]] == [least, most]
-            assert [bank.least_channel[0], bank.most_channel[0]] == want
+            assert [bank.sample_argmin[0], bank.sample_argmax[0]] == want
 
 
 def test_many_small_channels_of_which_some_need_care():

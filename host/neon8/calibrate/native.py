@@ -78,15 +78,15 @@ class Bank:
     """Statistics of many tensors.
 
     each: of no values yet.  sample_minimum, sample_maximum: (n,) float32, of the last
-    sample, inf and -inf if nothing is finite.  least_channel, most_channel: (n,)
+    sample, inf and -inf if nothing is finite.  sample_argmin, sample_argmax: (n,)
     uint64, the first channels that have them.  sample_nans, sample_infs: (n,) uint64.
     """
 
     each: tuple[Statistics, ...]
     sample_minimum: Float32Array
     sample_maximum: Float32Array
-    least_channel: UInt64Array
-    most_channel: UInt64Array
+    sample_argmin: UInt64Array
+    sample_argmax: UInt64Array
     sample_nans: UInt64Array
     sample_infs: UInt64Array
 
@@ -104,8 +104,8 @@ def bank(wanted: Sequence[Wanted]) -> Bank:
         each=each,
         sample_minimum=each_of("sample_minimum", "f4"),
         sample_maximum=each_of("sample_maximum", "f4"),
-        least_channel=each_of("least_channel", "u8"),
-        most_channel=each_of("most_channel", "u8"),
+        sample_argmin=each_of("sample_argmin", "u8"),
+        sample_argmax=each_of("sample_argmax", "u8"),
         sample_nans=each_of("sample_nans", "u8"),
         sample_infs=each_of("sample_infs", "u8"),
     )

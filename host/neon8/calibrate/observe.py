@@ -115,8 +115,8 @@ class Observer:
             text = f"{nans} NaN and {infs} infinite values in sample {sample}"
             raise CalibrationError(f"tensor {self._names[first]!r}: {text}")
         seen = self._bank
-        self._smallest.add(seen.sample_minimum, seen.least_channel, digest)
-        self._largest.add(-seen.sample_maximum, seen.most_channel, digest)
+        self._smallest.add(seen.sample_minimum, seen.sample_argmin, digest)
+        self._largest.add(-seen.sample_maximum, seen.sample_argmax, digest)
 
     def result(self) -> dict[str, Observed]:
         """Of all samples so far, by name; nothing before the first one."""
