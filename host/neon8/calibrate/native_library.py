@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and loads the calibrator's C library, as runtime/library.py does for the other.
+"""The calibrator's C library: finding, loading, and numpy arrays for its arguments.
 
-There is no substitute for it in the product: twins.py says the same in numpy, but only
-tests use that.
+runtime/library.py does the first two for the other library. There is no substitute for
+this one in the product: twins.py says the same in numpy, but only tests use that.
 """
 
 import functools
