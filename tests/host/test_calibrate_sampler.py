@@ -132,8 +132,8 @@ def test_a_bad_row_leaves_the_good_one_of_its_sample():
 
 
 @pytest.mark.parametrize("name", GEOMETRY)
-def test_rows_are_windows_of_the_activated_parts(name):
-    """An input of two tensors, each with an activation, against the twin in numpy."""
+def test_rows_are_those_of_the_twin(name):
+    """Of an input of two tensors, each with an activation, and with the same keys."""
     layer, size = GEOMETRY[name]
     x = image(layer, size)
     x.flat[::7] = -0.0
@@ -145,13 +145,14 @@ def test_rows_are_windows_of_the_activated_parts(name):
     sampler = Sampler([layer], {"x": [(name, act) for name, (_, act) in parts.items()]})
     both = np.concatenate([twins.activated(*part) for part in parts.values()], axis=1)
     values = {name: np.ascontiguousarray(part) for name, (part, _) in parts.items()}
-    for number in range(20):
-        sampler.add(values, digest=f"{number}")
+    wide, want = by_pixel(layer, both), []
+    for digest in map(str, range(40)):
+        sampler.add(values, digest=digest)
+        offers = twins.draws(digest, layer.name, len(wide))
+        want += [(key, wide[pixel]) for key, pixel in offers]
     found = sampler.result()[layer.name]
-    wide = by_pixel(layer, both)
-    for row in found.rows:
-        assert row.tobytes() in wide
-    assert len(found.keys) == min(ROWS, 20 * min(2, len(wide)))
+    rows = [row.tobytes() for row in found.rows]
+    assert list(zip(found.keys.tolist(), rows, strict=True)) == sorted(want)[:ROWS]
 
 
 def by_pixel(layer, values):

@@ -4,7 +4,9 @@
 They say what the C code means, and the tests hold the two against each other.
 """
 
+import hashlib
 import math
+import struct
 
 import numpy as np
 import numpy.typing as npt
@@ -119,3 +121,27 @@ def window(values: Float32Array, node: Conv2d, row: int, column: int) -> Float32
         for axis, at in enumerate((row, column))
     )
     return around[:, rows][:, :, columns]
+
+
+def draws(digest: str, layer: str, pixels: int) -> list[tuple[int, int]]:
+    """(key, output pixel) of each row that a sample offers for a layer, one or two.
+
+    digest: of the sample.  pixels: of the layer's output.  docs/calibration.md has the
+    rule.
+    """
+    words = (
+        struct.unpack("<4Q", hashlib.sha256(text.encode()).digest())
+        for text in (digest, layer)
+    )
+    a, b, *keys = (_mix(one ^ other) for one, other in zip(*words, strict=True))
+    first, second = a % pixels, b % pixels
+    if second == first:
+        second = (second + 1) % pixels
+    return list(zip(keys, (first, second), strict=True))[:pixels]
+
+
+def _mix(x: int) -> int:
+    """The finalizer of SplitMix64."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31
