@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a model and samples to an Observation, in one process."""
 
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -28,7 +27,7 @@ from neon8.calibrate.patches import empty as no_patches
 from neon8.calibrate.reference import FACTS, Reference
 from neon8.calibrate.sampler import Sampler
 from neon8.data import Sample
-from neon8.graph.graph import Activation, Conv2d, Graph
+from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import Model, open_onnx
 
@@ -131,7 +130,10 @@ class _Lane:
         nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
         self._sampler = None
         if network.layers:
-            self._sampler = Sampler(nodes, _inputs(graph, self._observer.fetch))
+            origins = {
+                name: self._observer.origins(name) for name in channel_inputs(graph)
+            }
+            self._sampler = Sampler(nodes, origins)
         self._digests: list[str] = []
 
     def add(self, sample: Sample, digest: str) -> None:
@@ -202,24 +204,3 @@ class Collector:
     def result(self) -> Observation:
         """Of all samples taken in."""
         return reduce(merge, (lane.result() for lane in self._lanes.wait()))
-
-
-def _inputs(
-    graph: Graph, fetch: Iterable[str]
-) -> dict[str, list[tuple[str, Activation]]]:
-    """Of each convolution's input: the fetched tensors that its channels come from.
-
-    With each of them goes the activation that follows it.
-    """
-    given = {*fetch, *graph.inputs}
-    producers = {node.output: node for node in graph.nodes}
-
-    def parts(name: str) -> list[tuple[str, Activation]]:
-        if name in given:
-            return [(name, Activation())]
-        node = producers[name]
-        if isinstance(node, Conv2d):
-            return [(node.pre_activation, node.activation)]
-        return [part for each in node.inputs for part in parts(each)]  # of a Concat
-
-    return {name: parts(name) for name in channel_inputs(graph)}

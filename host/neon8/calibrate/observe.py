@@ -141,6 +141,14 @@ class Observer:
             for name in {**histograms, **joined}
         }
 
+    def origins(self, name: str) -> list[tuple[str, Activation]]:
+        """The tensors given to add() that the channels of `name` come from, in order.
+
+        With each of them goes the activation that follows it.  name: what a convolution
+        reads, of an observer of channels.
+        """
+        return [self._origin(part) for part in self._parts(name)]
+
     def _parts(self, name: str) -> tuple[str, ...]:
         """The tensors whose channels, one after another, are those of `name`."""
         inputs = self._concats.get(name)
@@ -153,7 +161,7 @@ class Observer:
         made = bank(
             [
                 Wanted(
-                    channels=given[self._origin(name)].shape[1],
+                    channels=given[self._origin(name)[0]].shape[1],
                     histogram=name in self._histograms,
                     per_channel=name in self._summed,
                 )
@@ -161,19 +169,22 @@ class Observer:
             ]
         )
         taken = dict(zip(self._names, made.each, strict=True))
-        after = {self._origin(name): name for name in self._names if name not in given}
-        jobs = []
-        for name, values in given.items():
-            activated, activation = None, Activation()
-            if name in after:
-                activated = taken[after[name]]
-                activation = self._activations[after[name]][1]
-            jobs.append(Job(values.shape, taken.get(name), activated, activation))
+        after = {}  # by the tensor that an activation follows
+        for name in self._names:
+            if name not in given:
+                origin, activation = self._origin(name)
+                after[origin] = taken[name], activation
+        jobs = [
+            Job(values.shape, taken.get(name), *after.get(name, ()))
+            for name, values in given.items()
+        ]
         return made, Plan(jobs)
 
-    def _origin(self, name: str) -> str:
+    def _origin(self, name: str) -> tuple[str, Activation]:
         """The given tensor that `name` follows from by an activation, or is."""
-        return name if name in self._given else self._activations[name][0]
+        if name in self._given:
+            return name, Activation()
+        return self._activations[name]
 
     def _extremes(self, least: "_Least", sign: int) -> dict[str, Extreme]:
         """Of the tensors with histograms that have a finite value."""
