@@ -16,14 +16,14 @@ from neon8.calibrate.methods import parse
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.solving import solve
 from neon8.data import as_samples
-from neon8.graph.onnx_file import Model
+from neon8.graph.onnx_file import ModelLike
 from neon8.table.scale_table import ScaleTable
 
 __all__ = ["calibrate", "observe", "solve"]
 
 
 def observe(
-    model: Model,
+    model: ModelLike,
     samples: Iterable[Any],
     *,
     preprocess_digest: str = "",
@@ -58,7 +58,7 @@ def observe(
 
 
 def calibrate(
-    model: Model,
+    model: ModelLike,
     samples: Iterable[Any],
     *,
     method: str = "mse",

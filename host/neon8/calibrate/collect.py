@@ -29,7 +29,7 @@ from neon8.calibrate.sampler import Sampler
 from neon8.data import Sample
 from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import Model, open_onnx
+from neon8.graph.onnx_file import ModelLike, open_onnx
 
 Array = npt.NDArray[np.generic]
 
@@ -50,7 +50,7 @@ class Network:
 
 
 def open_network(
-    model: Model,
+    model: ModelLike,
     *,
     preprocess_digest: str = "",
     layers: bool = True,

@@ -13,7 +13,7 @@ import onnxruntime
 
 from neon8.errors import DataError, GraphError
 from neon8.graph.extend import with_outputs
-from neon8.graph.onnx_file import Model, open_onnx
+from neon8.graph.onnx_file import ModelLike, open_onnx
 
 Array = npt.NDArray[np.generic]
 
@@ -37,7 +37,7 @@ class Reference:
 
     def __init__(
         self,
-        model: Model,
+        model: ModelLike,
         extra_outputs: Iterable[str] = (),
         *,
         reuse: bool = False,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import onnx
 
-from neon8.graph.onnx_file import Model, OnnxFile, open_onnx
+from neon8.graph.onnx_file import ModelLike, OnnxFile, open_onnx
 
 
 def with_outputs(file: OnnxFile, names: Iterable[str]) -> bytes:
@@ -20,7 +20,7 @@ def with_outputs(file: OnnxFile, names: Iterable[str]) -> bytes:
     return data
 
 
-def batch_sizes(model: Model) -> dict[str, int | str]:
+def batch_sizes(model: ModelLike) -> dict[str, int | str]:
     """The first dimension of each input as the file has it: 1, or a name.
 
     GraphError names the file.

@@ -6,7 +6,7 @@ import numpy as np
 from neon8.errors import GraphError
 from neon8.graph.convert import convert
 from neon8.graph.graph import Conv2d, Graph
-from neon8.graph.onnx_file import Model, open_onnx
+from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.passes_fold import drop_moves, fold_affine, fold_flatten
 from neon8.graph.passes_fuse import fuse_activations
 from neon8.graph.reader import read
@@ -14,7 +14,7 @@ from neon8.graph.reader import read
 PASSES = (drop_moves, fold_flatten, fold_affine, fuse_activations)
 
 
-def load(model: Model) -> Graph:
+def load(model: ModelLike) -> Graph:
     """The network in `model`, batch 1, ready to be calibrated and compiled.
 
     GraphError, one line: not an ONNX file, or something in it that neon8 cannot run.

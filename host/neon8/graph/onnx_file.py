@@ -44,10 +44,11 @@ class OnnxFile:
     digest: Future[str]
 
 
-Model = str | PathLike[str] | OnnxFile
+ModelLike = str | PathLike[str] | OnnxFile
+"""What open_onnx() takes."""
 
 
-def open_onnx(model: Model) -> OnnxFile:
+def open_onnx(model: ModelLike) -> OnnxFile:
     """Read and check the file; an OnnxFile is given back.  GraphError."""
     if isinstance(model, OnnxFile):
         return model
@@ -87,10 +88,9 @@ def initializer(name: str, value: npt.NDArray[np.generic]) -> onnx.TensorProto:
     """Of large weights only name, type and shape, marked as external data."""
     if value.dtype != np.float32 or value.nbytes < LARGE:
         return numpy_helper.from_array(value, name)
-    external = onnx.TensorProto.EXTERNAL
     kind = onnx.TensorProto.FLOAT
     tensor = onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
-    tensor.data_location = external
+    tensor.data_location = onnx.TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value="memory")
     return tensor
 

@@ -4,12 +4,12 @@
 import numpy as np
 
 from neon8.graph.graph import Conv2d, Graph
-from neon8.graph.onnx_file import Model, open_onnx
+from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.reader import read
 from neon8.graph.source import Array, OnnxNode, integer
 
 
-def weight_names(model: Model, graph: Graph) -> dict[str, tuple[str, int]]:
+def weight_names(model: ModelLike, graph: Graph) -> dict[str, tuple[str, int]]:
     """Layer -> name of its weights, axis of the output channels.
 
     graph: what was imported from `model`. A layer whose weights were changed by folding

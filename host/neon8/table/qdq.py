@@ -11,7 +11,7 @@ from neon8.errors import TableError
 from neon8.graph import qdq_read, qdq_write
 from neon8.graph.extend import batch_sizes
 from neon8.graph.graph import Graph
-from neon8.graph.onnx_file import Model
+from neon8.graph.onnx_file import ModelLike
 from neon8.quantize.weights import FloatArray
 from neon8.table.foreign import ForeignTable
 from neon8.table.scale_table import ScaleTable
@@ -22,7 +22,7 @@ def load(path: str | PathLike[str]) -> ForeignTable:
     return qdq_read.load(path)
 
 
-def dumps(table: ScaleTable, graph: Graph, model: Model) -> bytes:
+def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
     """The bytes of the ONNX file.  model: the float file that `graph` came from.
 
     CompileError: the table is of another network, or lacks a tensor.
