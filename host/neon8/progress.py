@@ -16,10 +16,6 @@ def _hidden(*, quiet: bool) -> bool:
     return quiet or sys.stderr is None or not sys.stderr.isatty()
 
 
-def _ignore(done: int, total: int) -> None:
-    """Nobody sees it."""
-
-
 @contextmanager
 def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
     """Yields a function that wraps samples so that going through them moves a bar.
@@ -48,13 +44,14 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
 
 
 @contextmanager
-def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Yields a function that is told how many samples are done, and of how many.
 
-    It may be called from any thread; the bar is the same as that of watcher().
+    It may be called from any thread; the bar is the same as that of watcher(). None if
+    nobody would see it.
     """
     if _hidden(quiet=quiet):
-        yield _ignore
+        yield None
         return
     with tqdm(
         desc=what,
