@@ -63,7 +63,7 @@ class Overrides:
 
     @property
     def reads_layers(self) -> bool:
-        """Whether a method that is chosen for some tensors does."""
+        """Whether a method that is set for some tensors does; see methods.Method."""
         chosen = (entry.override.method for entry in self.entries.values())
         return any(methods.parse(name).reads_layers for name in chosen if name)
 

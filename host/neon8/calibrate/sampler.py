@@ -125,7 +125,7 @@ class _Sources:
             first += len(each)
 
     def point_to(self, values: Mapping[str, Array]) -> None:
-        """Read from these."""
+        """Read from these, most of which are where those of the sample before were."""
         for index, name in enumerate(self._names):
             if values[name] is not self._known[index]:
                 array = np.ascontiguousarray(values[name], np.float32)
@@ -168,6 +168,6 @@ def _out_size(node: Conv2d, size: tuple[int, int]) -> tuple[int, int]:
 
 
 def _words(text: str) -> UInt64Array:
-    """Its SHA-256 as four numbers."""
+    """(4,): its SHA-256."""
     digest = hashlib.sha256(text.encode()).digest()
     return np.frombuffer(digest, "<u8").astype(np.uint64)

@@ -36,17 +36,17 @@ def weight_scales(
     floor = max(SMALLEST, SMALLEST / input_scale)
     small = wanted < floor
     usual = float(wanted.max()) if not small.all() else max(1 / 127, floor)
+    chosen = np.where(small, usual, wanted)
     for_bias = np.abs(bias.astype(np.float64)) / (input_scale * 2.0**BIAS_BITS)
-    scales = np.maximum(np.where(small, usual, wanted), for_bias)
+    scales = np.maximum(chosen, for_bias)
     if scales.max() > np.finfo(np.float32).max:
         text = "the bias is too large for the scale of the input"
         raise CalibrationError(f"layer {layer!r}: {text}")
-    raised = (for_bias > np.where(small, usual, wanted)).tolist()
     reasons = [
         f"{'dead' if wanted[channel] < SMALLEST else 'floor'}:{channel}"
         for channel in np.flatnonzero(small)
     ]
-    reasons += [f"bias:{channel}" for channel in np.flatnonzero(raised)]
+    reasons += [f"bias:{channel}" for channel in np.flatnonzero(for_bias > chosen)]
     return LayerScale(
         input=source,
         weight_scales=tuple(float(np.float32(scale)) for scale in scales),

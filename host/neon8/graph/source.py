@@ -33,6 +33,7 @@ class OnnxNode:
 class Source:
     """A checked ONNX network with batch 1.
 
+    digest: see OnnxFile.
     shapes: of every tensor that is not a constant, as ONNX has it (rank 0 and more); a
     tensor whose shape nobody knows is missing.  floats: the tensors that are float32.
     """
