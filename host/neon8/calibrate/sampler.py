@@ -15,7 +15,6 @@ from neon8.calibrate.patches import ROWS, Patches, chosen_groups, empty, smalles
 from neon8.graph.graph import Activation, Conv2d
 
 Array = npt.NDArray[np.generic]
-Int64Array = npt.NDArray[np.int64]
 UInt64Array = npt.NDArray[np.uint64]
 Parts = Sequence[tuple[str, Activation]]
 
