@@ -45,6 +45,8 @@ READERS = {
 }
 OF_LAYERS = ("ncnn", "ort-overrides")
 """Formats that want weight scales."""
+OF_NETWORK = ("neon8", "qdq")
+"""Formats that say something of every tensor, by the network's names."""
 SYMMETRIC = ("ncnn", "trt")
 RANGES = ("glow", "ort", "ort-cache")
 EIGHT_BITS = {"ncnn": "ncnn", "trt": "TensorRT's cache", "qdq": "Q/DQ of opset 13"}
@@ -124,7 +126,7 @@ def convert(
         text = f"is a table of {base.model_name}, and --model is another network"
         raise TableError(f"{onto}: {text}; calibrate that one")
     own_names = whole is not None
-    if names and own_names and to in ("neon8", "qdq"):
+    if names and own_names and to in OF_NETWORK:
         text = f"{to} has the names of the network, as the source; --names is for"
         raise TableError(f"{path}: {text} names of other tools")
     if names and not own_names:
@@ -138,19 +140,12 @@ def convert(
             absent = [name for name in table.tensors if name not in base.tensors]
             table = _noted(table, absent, f"the table of {base.model_name}")
         whole = binding.onto(table, base)
-        kept = from_table(whole, source=table.source)
-        table = replace(
-            kept,
-            format=table.format,
-            groups={**kept.groups, **table.groups},
-            weight_names=table.weight_names,
-            notes=table.notes,
-        )
+        table = _as_foreign(whole, table)
     wide = of_16_bits(table)
     if wide and to in EIGHT_BITS:
         text = f"{EIGHT_BITS[to]} holds 8 bits only, tensor {wide[0]!r} has 16"
         raise TableError(f"{path}: {text}; solve with --bits 8")
-    if to in ("neon8", "qdq"):
+    if to in OF_NETWORK:
         if whole is None and graph is not None:
             whole = binding.complete(table, graph)
         if whole is None:
@@ -160,11 +155,11 @@ def convert(
             )
         if to == "neon8":
             data = json_format.dumps(whole).encode()
-            return Converted(data=data, source_format=table.format, notes=table.notes)
-        if graph is None or file is None:
+        elif graph is None or file is None:
             text = "qdq needs the float network: add --model net.onnx"
             raise TableError(f"{path}: {text}")
-        data = qdq.dumps(whole, graph, file)
+        else:
+            data = qdq.dumps(whole, graph, file)
         return Converted(data=data, source_format=table.format, notes=table.notes)
     if graph is not None and to in OF_LAYERS:
         table = binding.fill(table, graph)
@@ -191,6 +186,18 @@ def _sizes(graph: Graph | None) -> dict[str, int]:
     """How many weights each layer of the network has."""
     nodes = () if graph is None else graph.nodes
     return {node.name: node.weight.size for node in nodes if isinstance(node, Conv2d)}
+
+
+def _as_foreign(whole: ScaleTable, table: ForeignTable) -> ForeignTable:
+    """`whole`, with what only `table`, which it was made of, knows."""
+    result = from_table(whole, source=table.source)
+    return replace(
+        result,
+        format=table.format,
+        groups={**result.groups, **table.groups},
+        weight_names=table.weight_names,
+        notes=table.notes,
+    )
 
 
 def _attached(table: ForeignTable, graph: Graph, model: OnnxFile) -> ForeignTable:
