@@ -214,15 +214,14 @@ class _Reader:
 
     def grid(self, node: onnx.NodeProto) -> _Grid:
         """Scales and zero points, which must be constants of 8 bits."""
-        where = f"{self.source}: node {node.name or node.output[0]!r}"
+        where = self.where(node)
         scales = self.values(where, node.input[1])
         if str(scales.dtype) != "float32" or scales.ndim > 1 or scales.size == 0:
             raise TableError(f"{where}: expected one float32 scale, or one per channel")
-        points: npt.NDArray[Any] = np.zeros(scales.shape, np.int64)
+        points = self.zero_points(node)
+        if points is None:
+            points = np.zeros(scales.shape, np.int64)
         kind = self.kind(node)
-        if len(node.input) > 2 and node.input[2]:
-            points = self.values(where, node.input[2])
-            kind = str(points.dtype)
         if kind not in OFFSETS:
             raise TableError(f"{where}: is {kind}; neon8 reads int8 and uint8")
         if points.size != scales.size:
@@ -237,8 +236,21 @@ class _Reader:
             axis=int(axes[0]) if axes else 1,
         )
 
+    def where(self, node: onnx.NodeProto) -> str:
+        """For errors."""
+        return f"{self.source}: node {node.name or node.output[0]!r}"
+
+    def zero_points(self, node: onnx.NodeProto) -> npt.NDArray[Any] | None:
+        """As the file has them; None if they are left out, which stands for zeros."""
+        if len(node.input) < 3 or not node.input[2]:
+            return None
+        return self.values(self.where(node), node.input[2])
+
     def kind(self, node: onnx.NodeProto) -> str:
-        """The integer type of a node without a zero point, by the standard."""
+        """The integer type on one side of a Q or DQ node, by the standard."""
+        points = self.zero_points(node)
+        if points is not None:
+            return str(points.dtype)
         if node.op_type == "QuantizeLinear":
             chosen = [a.i for a in node.attribute if a.name == "output_dtype" and a.i]
             return _type_name(chosen[0] if chosen else onnx.TensorProto.UINT8)
@@ -248,9 +260,6 @@ class _Reader:
         if quantize is None:
             types = {v.name: v.type.tensor_type.elem_type for v in self.graph.input}
             return _type_name(types.get(node.input[0], 0))
-        if len(quantize.input) > 2 and quantize.input[2]:
-            where = f"{self.source}: node {quantize.name or quantize.output[0]!r}"
-            return str(self.values(where, quantize.input[2]).dtype)
         return self.kind(quantize)
 
     def values(self, where: str, name: str) -> npt.NDArray[Any]:
