@@ -7,10 +7,11 @@
 // What one n8c_statistics takes in of one tensor of a sample.
 struct n8c_intake {
     struct n8c_statistics *out; // NULL: nothing
-    // Of the current channels: so far, and with the piece at hand. Only one channel is in pieces.
+    // Of the current channels: so far, and with the piece at hand, which is taken only if it needs
+    // no care. A channel of several pieces is alone.
     struct n8c_sums sums[2][N8C_GROUP];
     size_t finite[N8C_GROUP]; // values in them
-    int now;                  // which are so far
+    int now;                  // sums[now] are those so far
     int begun;                // are there any?
     float minimum, maximum;   // of all channels of this sample so far
     size_t argmin, argmax;

@@ -90,7 +90,11 @@ def forget(plan: Plan) -> None:
 
 
 class _Run:
-    """The state of one run."""
+    """The state of one run.
+
+    Digests of samples: _kept, of the journal; _left, those of them that the data has
+    not shown yet; _met, what the data has shown; _done, what needs no more observing.
+    """
 
     def __init__(
         self,
