@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of the tensors, one sample at a time: nothing of a sample is kept."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,8 +62,10 @@ class Observer:
     Histograms of all sources of `graph`; if wanted, channels of all inputs and
     pre-activation outputs of its convolutions.
 
-    fetch: names of the tensors inside the network that add() needs. What follows from
-    others is not among them: an activation's output, a Concat's channels.
+    fetch: names of the tensors inside the network to hand to add(). What follows from
+    others is not among them: an activation's output, a Concat's channels. They are the
+    same with and without channels: onnxruntime fuses and lays out a network by what it
+    has to hand out, and rounds otherwise.
     """
 
     def __init__(
@@ -71,8 +73,8 @@ class Observer:
     ) -> None:
         self._ignore_nonfinite = ignore_nonfinite
         self._histograms = sources(graph)
-        names = (*channel_inputs(graph), *pre_activations(graph)) if channels else ()
-        self._channels = dict.fromkeys(names)
+        whole = (*channel_inputs(graph), *pre_activations(graph))
+        self._channels = dict.fromkeys(whole if channels else ())
         self._concats = {
             node.output: node.inputs
             for node in graph.nodes
@@ -81,16 +83,13 @@ class Observer:
         self._activations = {
             node.output: (node.pre_activation, node.activation)
             for node in graph.nodes
-            if isinstance(node, Conv2d)
-            and channels
-            and node.pre_activation != node.output
+            if isinstance(node, Conv2d) and node.pre_activation != node.output
         }
-        parts = (part for name in self._channels for part in self._parts(name))
-        self._summed = dict.fromkeys(parts)
+        self._summed = self._parts_of(self._channels)
         needed = dict.fromkeys((*self._histograms, *self._summed))
-        made = (self._activations.get(name, (name,))[0] for name in needed)
-        self._given = tuple(dict.fromkeys(made))
-        self.fetch = tuple(name for name in self._given if name not in graph.inputs)
+        self._given = self._origins(needed)
+        every = self._origins((*self._histograms, *self._parts_of(whole)))
+        self.fetch = tuple(name for name in every if name not in graph.inputs)
         known = (*self._given, *self._activations)
         self._names = tuple(dict.fromkeys(name for name in known if name in needed))
         self._bank: Bank | None = None
@@ -148,6 +147,15 @@ class Observer:
             return (name,)
         return tuple(part for each in inputs for part in self._parts(each))
 
+    def _parts_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The parts of all of them, each once."""
+        parts = (part for name in names for part in self._parts(name))
+        return tuple(dict.fromkeys(parts))
+
+    def _origins(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Of all of them, each once."""
+        return tuple(dict.fromkeys(map(self._origin, names)))
+
     def _begin(self, given: Mapping[str, FloatArray]) -> tuple[Bank, Plan]:
         """For samples of these shapes."""
         made = bank(
@@ -172,8 +180,8 @@ class Observer:
         return made, Plan(jobs)
 
     def _origin(self, name: str) -> str:
-        """The given tensor that `name` follows from by an activation, or is."""
-        return name if name in self._given else self._activations[name][0]
+        """The tensor that `name` follows from by an activation, or is."""
+        return self._activations.get(name, (name,))[0]
 
     def _extremes(self, least: "_Least", sign: int) -> dict[str, Extreme]:
         """Of the tensors with histograms that have a finite value."""
