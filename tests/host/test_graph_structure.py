@@ -112,6 +112,33 @@ def test_copies_of_inputs_and_outputs_keep_both_names(tmp_path):
     assert kinds(graph) == [Reshape, Activate, Reshape, Reshape]
 
 
+def test_a_tensor_under_two_names_keeps_its_other_readers(tmp_path):
+    """Whoever else reads what stands before an output finds it."""
+    nodes = [
+        node("Relu", "x", "a"),
+        node("Identity", "a", "b"),
+        node("Identity", "b", "c"),
+        node("LeakyRelu", "b", "y"),
+    ]
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "c y"))
+    assert kinds(graph) == [Activate, Reshape, Activate]
+
+
+@pytest.mark.parametrize("outputs", ["back g", "back"])
+def test_a_reshape_and_back_with_another_reader_between(tmp_path, outputs):
+    size = int(np.prod(IMAGE))
+    nodes = [
+        node("Relu", "x", "a"),
+        node("Reshape", "a flat", "f"),
+        node("Reshape", "f image", "back"),
+        node("Softmax", "f", "g", axis=1),
+    ]
+    weights = {"flat": np.array([1, size]), "image": np.array(IMAGE)}
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, outputs, weights))
+    both = [Activate, Reshape, Reshape, Softmax]
+    assert kinds(graph) == (both if "g" in outputs else [Activate])
+
+
 def test_dead_nodes_and_their_operators_do_not_matter(tmp_path):
     nodes = [node("Relu", "x", "y"), node("Sin", "x", "z"), node("Cos", "z", "zz")]
     graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y"))

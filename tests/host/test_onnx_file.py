@@ -100,6 +100,29 @@ def test_weights_beside_the_file(tmp_path, threshold):
     assert run(path, "c")["c"].tobytes() == run(inline, "c")["c"].tobytes()
 
 
+def test_the_digest_covers_constants_beside_the_file(tmp_path):
+    value = numpy_helper.from_array(weights()["w"], "w")
+    data = value.raw_data
+    value.ClearField("raw_data")
+    value.data_location = onnx.TensorProto.EXTERNAL
+    value.external_data.add(key="location", value="w.bin")
+    nodes = [onnx.helper.make_node("Constant", [], ["w"], value=value)]
+    nodes.append(node("Conv", "x w", "y"))
+    path, digests = tmp_path / "net.onnx", set()
+    for content in (data, bytes(len(data))):
+        (tmp_path / "w.bin").write_bytes(content)
+        graph = onnx.helper.make_graph(nodes, "net", *[
+            [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)]
+            for name, shape in (("x", IMAGE), ("y", (1, 16, 4, 4)))
+        ])  # fmt: skip
+        made = onnx.helper.make_model(
+            graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8
+        )
+        path.write_bytes(made.SerializeToString())
+        digests.add(open_onnx(path).digest.result())
+    assert len(digests) == 2
+
+
 @pytest.mark.parametrize("version", [3, 8])
 def test_weights_that_are_inputs_too(tmp_path, version):
     """As every weight was before IR 4; since then, they may be."""

@@ -121,8 +121,8 @@ def _decode(path: Path, data: bytes) -> onnx.ModelProto:
 
 
 def _load_external_data(path: Path, model: onnx.ModelProto) -> list[onnx.TensorProto]:
-    """Load what is stored beside the file; the initializers among it."""
-    outside = [item for item in model.graph.initializer if uses_external_data(item)]
+    """Load what is stored beside the file; the tensors that it belongs to."""
+    outside = [item for item in _tensors(model.graph) if uses_external_data(item)]
     try:
         load_external_data_for_model(model, str(path.parent))
     except Exception as error:  # onnx raises ValueError, OSError, ValidationError ...
@@ -157,6 +157,16 @@ def _take_weights(graph: onnx.GraphProto) -> dict[str, FloatArray]:
             tensor.ClearField("raw_data")
             tensor.dims[:] = [0]
     return weights
+
+
+def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """Initializers and attributes, the ones in branches and loops included."""
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            yield from (attribute.t, *attribute.tensors)
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _tensors(inner)
 
 
 def _names_read(graph: onnx.GraphProto) -> Iterator[str]:

@@ -55,10 +55,14 @@ def drop_moves(graph: Graph) -> Graph:
             before = made.get(inputs[0])
             if isinstance(before, Reshape) and before.output not in fixed:
                 node = replace(node, inputs=before.inputs)
+                uses[before.output] -= 1
+                if uses[before.output]:  # else this one reads in its place
+                    uses[before.inputs[0]] += 1
             source = node.inputs[0]
             if graph.tensors[source].shape == graph.tensors[node.output].shape:
                 if node.output not in graph.outputs:
                     names[node.output] = source
+                    uses[source] += uses[node.output] - 1
                     continue
                 if source not in fixed and uses[source] == 1:
                     node = _renamed(made.pop(source), node.output)
