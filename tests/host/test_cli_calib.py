@@ -100,7 +100,6 @@ def test_solve_is_the_second_half_of_calibrate(files, tmp_path, capsys):
 
 @pytest.mark.parametrize("method", ["mse", "eq"])
 def test_a_method_of_the_users_own_has_what_it_reads(files, tmp_path, capsys, method):
-    """In calibrate, which observes no layers if no method looks at them."""
     ranges = tmp_path / "ranges.json"
     ranges.write_text(json.dumps({"tensors": {"a?": {"method": method}}}))
     own = ["--override", ranges]

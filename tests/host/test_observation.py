@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from onnx_nets import save
 
 from neon8.calibrate import calib_file
-from neon8.calibrate.calibrate import observe, solve
+from neon8.calibrate.calibrate import calibrate, observe, solve
 from neon8.calibrate.collect import Collector, open_network
 from neon8.calibrate.machine import machine
 from neon8.calibrate.observation import merge
@@ -22,6 +22,7 @@ from neon8.calibrate.observe import Extreme
 from neon8.calibrate.patches import ROWS
 from neon8.errors import CalibrationError
 from neon8.graph.graph import Conv2d
+from neon8.table import json_format
 
 COUNT = 40
 """Of samples: two rows each, so the 64 that are kept are a choice."""
@@ -127,6 +128,19 @@ def test_it_holds_all_that_solving_needs(network, everything):
     for name, tensor in network.graph.tensors.items():
         if name in everything.channels:
             assert len(everything.channels[name].count) == tensor.shape[1]
+
+
+def test_calibrate_is_observe_and_solve(tmp_path):
+    model, x = save(tmp_path, branchy()), list(images(12))
+    whole = calibrate(model, x, method="kl", scheme="symmetric")
+    observation = observe(model, reversed(x))
+    steps = solve(
+        calib_file.loads(calib_file.dumps(observation), source="x"),
+        method="kl",
+        scheme="symmetric",
+    )
+    assert json_format.dumps(steps) == json_format.dumps(whole)
+    assert whole.samples == 12
 
 
 def test_a_sample_counts_once(tmp_path, caplog):

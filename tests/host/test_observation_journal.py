@@ -20,7 +20,7 @@ observation = calib_file.loads(calib.read_bytes(), source="x")
 entry = journal.Entry(settings={}, observation=observation, names={}, points=[])
 for _ in range(30):
     journal.save(path, entry)
-    assert journal.load(path, {}, layers=True) is not None
+    assert journal.load(path, {}) is not None
 """
 
 

@@ -205,7 +205,7 @@ def measured(tmp_path):
     want = json.loads((tmp_path / "r.json").read_text())
     words = [*command, "-o", tmp_path / "got.calib"]
     start(words, "sample:12", 0.03).communicate(timeout=60)
-    entry = journal.load(tmp_path / "got.calib.journal", {}, layers=True)
+    entry = journal.load(tmp_path / "got.calib.journal", {})
     assert len(entry.points) == 1
     assert 10 <= len(entry.observation.samples) <= 12
     return tmp_path, words, want

@@ -34,13 +34,10 @@ def load(path: str | PathLike[str]) -> Observation:
     return loads(data, source=str(path))
 
 
-def loads(data: bytes, *, source: str, layers: bool = True) -> Observation:
-    """dumps() backwards.  CalibrationError names `source`, place and cause.
-
-    layers: see open_network(); what was observed without is in no file but a journal.
-    """
+def loads(data: bytes, *, source: str) -> Observation:
+    """dumps() backwards.  CalibrationError names `source`, place and cause."""
     try:
-        observation = read(data, layers=layers)
+        observation = read(data)
     except CalibrationError as error:
         raise CalibrationError(f"{source}: {error}") from error
     if dumps(observation) != data:

@@ -87,11 +87,8 @@ def header_text(observation: Observation) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def read_header(text: bytes, *, layers: bool) -> Header:
-    """header_text() backwards.  CalibrationError names what is wrong, not the file.
-
-    layers: whether there must be channels of layers, or must not.
-    """
+def read_header(text: bytes) -> Header:
+    """header_text() backwards.  CalibrationError names what is wrong, not the file."""
     try:
         value = json.loads(text.decode("ascii"))
     except (ValueError, RecursionError) as error:
@@ -116,10 +113,6 @@ def read_header(text: bytes, *, layers: bool) -> Header:
         leaders=_unique(fields["leaders"], "leaders", _leader),
     )
     _check(header)
-    if layers:
-        _check_channels(header)
-    elif header.channels:
-        raise CalibrationError("channels: are those of another kind of run")
     return header
 
 
@@ -138,11 +131,6 @@ def _check(header: Header) -> None:
     for name, layer in header.layers.items():
         if layer.input not in leaders or layer.output not in leaders:
             raise CalibrationError(f"layer {name!r}: its tensors are unknown")
-
-
-def _check_channels(header: Header) -> None:
-    """That those of all layers are there."""
-    for name, layer in header.layers.items():
         out, inputs = layer.weight_shape[0], layer.weight_shape[1] * layer.groups
         if header.channels.get(layer.input) != inputs:
             raise CalibrationError(f"layer {name!r}: channels of its input are missing")

@@ -29,11 +29,8 @@ _MOST = 1 << 62
 """Values of one tensor, so that no sum of counts overflows."""
 
 
-def read(data: bytes, *, layers: bool) -> Observation:
-    """The observation.  CalibrationError says what is wrong, not in which file.
-
-    layers: see open_network().
-    """
+def read(data: bytes) -> Observation:
+    """The observation.  CalibrationError says what is wrong, not in which file."""
     if data[: len(MAGIC)] != MAGIC:
         raise CalibrationError("is not a .calib file")
     cursor = _Cursor(data, len(MAGIC), len(data) - _DIGEST)
@@ -43,7 +40,7 @@ def read(data: bytes, *, layers: bool) -> Observation:
         raise CalibrationError(text)
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise CalibrationError("is damaged or truncated: its SHA-256 does not match")
-    header = read_header(cursor.take("u1", length).tobytes(), layers=layers)
+    header = read_header(cursor.take("u1", length).tobytes())
     digests = cursor.take("u1", header.samples, _DIGEST)
     samples = tuple(row.tobytes().hex() for row in digests)
     if any(a >= b for a, b in pairwise(samples)):

@@ -12,7 +12,6 @@ from typing import Any
 from neon8.calibrate import thresholds
 from neon8.calibrate.ahead import ahead
 from neon8.calibrate.collect import Collector, open_network
-from neon8.calibrate.methods import parse
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.solving import solve
 from neon8.data import as_samples
@@ -27,22 +26,19 @@ def observe(
     samples: Iterable[Any],
     *,
     preprocess_digest: str = "",
-    layers: bool = True,
     ignore_nonfinite: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Observation:
     """Run the FP32 network in `model` on `samples`.
 
     samples: what data.open_samples gives, or an iterable of arrays or of dicts; one
-    that occurs twice counts once.  layers: see open_network().  progress: called with
-    the number of samples done.
+    that occurs twice counts once.  progress: called with the number of samples done.
     Memory does not depend on how many there are. GraphError, DataError,
     CalibrationError.
     """
     network = open_network(
         model,
         preprocess_digest=preprocess_digest,
-        layers=layers,
         ignore_nonfinite=ignore_nonfinite,
     )
     collector, repeated = Collector(network), 0
@@ -65,8 +61,7 @@ def calibrate(
     scheme: str = "auto",
     progress: Callable[[int], None] | None = None,
 ) -> ScaleTable:
-    """observe() what the method reads, and then solve()."""
+    """observe() and then solve()."""
     thresholds.check(method, scheme, 8)
-    layers = parse(method).reads_layers
-    observation = observe(model, samples, layers=layers, progress=progress)
+    observation = observe(model, samples, progress=progress)
     return solve(observation, method=method, scheme=scheme)

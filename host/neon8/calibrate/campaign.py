@@ -120,7 +120,6 @@ class _Run:
             "--skip": task.skip,
             "--shard": None if task.shard is None else list(task.shard),
             "--ignore-nonfinite": task.ignore_nonfinite,
-            "--method": "eq or auto" if task.layers else "another one",
             "--report": plan.measure,
             "--until-stable": plan.tolerance,
         }
@@ -237,7 +236,7 @@ class _Run:
     def _resume(self) -> None:
         if self._path is None:
             return
-        entry = journal.load(self._path, self._settings, layers=self._task.layers)
+        entry = journal.load(self._path, self._settings)
         if entry is None:
             return
         try:

@@ -84,8 +84,7 @@ class Cluster:
             raise CalibrationError(text) from error
         except self._dask.CancelledError as error:
             raise SetupError("the dask scheduler went away") from error
-        source, layers = "a worker of the cluster", self._task.layers
-        part = Part.loads(head, data, source=source, layers=layers)
+        part = Part.loads(head, data, source="a worker of the cluster")
         for _ in range(part.start, part.stop):
             self._tick()
         return part

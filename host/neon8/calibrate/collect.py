@@ -39,13 +39,12 @@ class Network:
     """A model, ready to be observed.
 
     references: one for each sample that is observed at the same time.  nothing: the
-    Observation of no samples.  layers: whether channels and rows of layers are taken.
+    Observation of no samples.
     """
 
     graph: Graph
     references: tuple[Reference, ...]
     nothing: Observation
-    layers: bool
     ignore_nonfinite: bool
 
 
@@ -53,38 +52,33 @@ def open_network(
     model: ModelLike,
     *,
     preprocess_digest: str = "",
-    layers: bool = True,
     ignore_nonfinite: bool = False,
     threads: int | None = None,
 ) -> Network:
     """Read the ONNX file and start onnxruntime on it.  GraphError.
 
-    layers: False to take histograms only, which is all that most methods read; such an
-    Observation is to be solved, not to be kept.
     threads: so many samples are observed at the same time, each by one thread; None
     for as many as there are processors. What is observed does not depend on it.
     """
     file = open_onnx(model)  # once, so that both are of the same model
     graph = load(file)
-    fetch = Observer(graph, channels=layers).fetch
-    reference = Reference(file, fetch, reuse=True)
+    reference = Reference(file, Observer(graph).fetch, reuse=True)
     count = usable() if threads is None else threads
-    nothing = _nothing(graph, preprocess_digest, layers=layers)
+    nothing = _nothing(graph, preprocess_digest)
     return Network(
         graph=graph,
         references=(reference, *(reference.another() for _ in range(count - 1))),
         nothing=nothing,
-        layers=layers,
         ignore_nonfinite=ignore_nonfinite,
     )
 
 
-def _nothing(graph: Graph, preprocess_digest: str, *, layers: bool) -> Observation:
+def _nothing(graph: Graph, preprocess_digest: str) -> Observation:
     """Of no samples."""
     nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
     sizes = {node.pre_activation: len(node.weight) for node in nodes}
     sizes |= {node.inputs[0]: node.weight.shape[1] * node.groups for node in nodes}
-    names = (*channel_inputs(graph), *pre_activations(graph)) if layers else ()
+    names = dict.fromkeys((*channel_inputs(graph), *pre_activations(graph)))
     return Observation(
         model_name=graph.name,
         model_digest=graph.digest,
@@ -97,7 +91,7 @@ def _nothing(graph: Graph, preprocess_digest: str, *, layers: bool) -> Observati
             )
             for name in sources(graph)
         },
-        channels={name: channels.empty(sizes[name]) for name in dict.fromkeys(names)},
+        channels={name: channels.empty(sizes[name]) for name in names},
         layers={node.name: _facts(node) for node in nodes},
         leaders=scale_groups(graph),
     )
@@ -124,24 +118,17 @@ class _Lane:
     def __init__(self, network: Network, reference: Reference) -> None:
         graph = network.graph
         self._network, self._reference = network, reference
-        self._observer = Observer(
-            graph, channels=network.layers, ignore_nonfinite=network.ignore_nonfinite
-        )
+        self._observer = Observer(graph, ignore_nonfinite=network.ignore_nonfinite)
         nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
-        self._sampler = None
-        if network.layers:
-            origins = {
-                name: self._observer.origins(name) for name in channel_inputs(graph)
-            }
-            self._sampler = Sampler(nodes, origins)
+        origins = {name: self._observer.origins(name) for name in channel_inputs(graph)}
+        self._sampler = Sampler(nodes, origins)
         self._digests: list[str] = []
 
     def add(self, sample: Sample, digest: str) -> None:
         values: dict[str, Array] = {**sample.inputs}
         values |= self._reference.run(sample.inputs)
         self._observer.add(values, sample=sample.name, digest=digest)
-        if self._sampler is not None:
-            self._sampler.add(values, digest=digest)
+        self._sampler.add(values, digest=digest)
         self._digests.append(digest)
 
     def result(self) -> Observation:
@@ -161,14 +148,14 @@ class _Lane:
             for name in nothing.channels
             if (each := observed[name].channels) is not None
         }
-        patches = {} if self._sampler is None else self._sampler.result()
+        patches = self._sampler.result()
         return replace(
             nothing,
             samples=tuple(sorted(self._digests)),
             tensors=tensors,
             channels=statistics,
             layers={
-                name: replace(layer, patches=patches.get(name, layer.patches))
+                name: replace(layer, patches=patches[name])
                 for name, layer in nothing.layers.items()
             },
         )

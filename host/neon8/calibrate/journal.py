@@ -64,8 +64,8 @@ def save(path: Path, entry: Entry) -> None:
         raise SetupError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def load(path: Path, settings: Mapping[str, Any], *, layers: bool) -> Entry | None:
-    """The journal, None if there is none.  layers: see open_network().
+def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
+    """The journal, None if there is none.
 
     CalibrationError: it is damaged or of a run with other settings; says what to do.
     """
@@ -93,10 +93,9 @@ def load(path: Path, settings: Mapping[str, Any], *, layers: bool) -> Entry | No
                 f"{path}: is of a run in which {key} was {before!r}, now it is "
                 f"{now!r}: use the same options as then, or delete it"
             )
-    rest = body[8 + size :]
     return Entry(
         settings=old,
-        observation=calib_file.loads(rest, source=str(path), layers=layers),
+        observation=calib_file.loads(body[8 + size :], source=str(path)),
         names=names,
         points=points,
     )

@@ -36,11 +36,6 @@ class Method:
     cutoff: float = 1.0
     metric: str = "error"
 
-    @property
-    def reads_layers(self) -> bool:
-        """Whether it looks at what layers make of a tensor, not at histograms alone."""
-        return self.name in ("eq", "auto")
-
     def __str__(self) -> str:
         """The text that parse() takes; settings left out where they are the usual."""
         settings = {

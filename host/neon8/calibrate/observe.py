@@ -59,20 +59,19 @@ def pre_activations(graph: Graph) -> tuple[str, ...]:
 class Observer:
     """Takes in samples and gives the statistics of all so far.
 
-    Histograms of all sources of `graph`; if wanted, channels of all inputs and
-    pre-activation outputs of its convolutions.
+    Histograms of all sources of `graph`; channels of all inputs and pre-activation
+    outputs of its convolutions.
 
     fetch: names of the tensors inside the network that add() needs. What follows from
     others is not among them: an activation's output, a Concat's channels.
     """
 
-    def __init__(
-        self, graph: Graph, *, channels: bool = True, ignore_nonfinite: bool = False
-    ) -> None:
+    def __init__(self, graph: Graph, *, ignore_nonfinite: bool = False) -> None:
         self._ignore_nonfinite = ignore_nonfinite
         self._histograms = sources(graph)
-        names = (*channel_inputs(graph), *pre_activations(graph)) if channels else ()
-        self._channels = dict.fromkeys(names)
+        self._channels = dict.fromkeys(
+            (*channel_inputs(graph), *pre_activations(graph))
+        )
         self._concats = {
             node.output: node.inputs
             for node in graph.nodes
@@ -81,9 +80,7 @@ class Observer:
         self._activations = {
             node.output: (node.pre_activation, node.activation)
             for node in graph.nodes
-            if isinstance(node, Conv2d)
-            and channels
-            and node.pre_activation != node.output
+            if isinstance(node, Conv2d) and node.pre_activation != node.output
         }
         parts = (part for name in self._channels for part in self._parts(name))
         self._summed = dict.fromkeys(parts)
@@ -144,8 +141,8 @@ class Observer:
     def origins(self, name: str) -> list[tuple[str, Activation]]:
         """The tensors given to add() that the channels of `name` come from, in order.
 
-        With each of them goes the activation that follows it.  name: what a convolution
-        reads, of an observer of channels.
+        With each of them goes the activation that follows it.  name: an input of a
+        convolution.
         """
         return [self._origin(part) for part in self._parts(name)]
 

@@ -61,12 +61,6 @@ class Overrides:
 
     entries: dict[str, Entry]
 
-    @property
-    def reads_layers(self) -> bool:
-        """Whether a method that is set for some tensors does; see methods.Method."""
-        chosen = (entry.override.method for entry in self.entries.values())
-        return any(methods.parse(name).reads_layers for name in chosen if name)
-
 
 def load(path: str | PathLike[str]) -> Overrides:
     """The overrides in the file `path`.  TableError names file, line and entry."""

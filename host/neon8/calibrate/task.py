@@ -27,10 +27,7 @@ SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """model, data: paths.  shard: (i, n), 1 <= i <= n: only the i-th of n pieces.
-
-    layers: see open_network().
-    """
+    """model, data: paths.  shard: (i, n), 1 <= i <= n: only the i-th of n pieces."""
 
     model: str
     data: str
@@ -39,7 +36,6 @@ class Task:
     skip: int = 0
     shard: tuple[int, int] | None = None
     ignore_nonfinite: bool = False
-    layers: bool = True
 
     @property
     def preprocess_digest(self) -> str:
@@ -101,11 +97,9 @@ class Part:
         return head, calib_file.dumps(self.observation)
 
     @classmethod
-    def loads(
-        cls, head: dict[str, Any], data: bytes, *, source: str, layers: bool
-    ) -> "Part":
-        """dumps() backwards.  layers: the task's."""
-        observation = calib_file.loads(data, source=source, layers=layers)
+    def loads(cls, head: dict[str, Any], data: bytes, *, source: str) -> "Part":
+        """dumps() backwards."""
+        observation = calib_file.loads(data, source=source)
         again = tuple((digest, name) for digest, name in head["again"])
         return cls(**{**head, "again": again, "observation": observation})
 
@@ -149,7 +143,6 @@ def open_task(task: Task, *, threads: int | None = None) -> Opened:
     network = open_network(
         task.model,
         preprocess_digest=task.preprocess_digest,
-        layers=task.layers,
         ignore_nonfinite=task.ignore_nonfinite,
         threads=threads,
     )

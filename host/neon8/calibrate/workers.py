@@ -49,7 +49,6 @@ class Workers:
         known: AbstractSet[str],
         tick: Callable[[], bool],
     ) -> None:
-        self._layers = task.layers
         first = {"task": task.to_json(), "known": sorted(known)}
         self._first = json.dumps(first).encode() + b"\n"
         self._tick = tick
@@ -128,9 +127,7 @@ class Workers:
                     raise getattr(errors, reply["kind"])(reply["error"])
                 else:
                     data = _exactly(stdout, reply["size"])
-                    part = Part.loads(
-                        reply["part"], data, source="a worker", layers=self._layers
-                    )
+                    part = Part.loads(reply["part"], data, source="a worker")
                     self._results.put(part)
                     job = replace(job, start=part.stop)
         except (BrokenPipeError, EOFError):

@@ -5,7 +5,6 @@ import argparse
 
 from neon8.calibrate import overrides
 from neon8.calibrate.campaign import forget
-from neon8.calibrate.methods import parse
 from neon8.calibrate.solving import solve
 from neon8.commands import observing
 from neon8.commands.common import check_output
@@ -19,9 +18,7 @@ def run(arguments: argparse.Namespace) -> str:
     path = arguments.override
     check_output(arguments.output, path)
     own = None if path is None else overrides.load(path)  # before all the work
-    layers = parse(arguments.method).reads_layers
-    layers = layers or (own is not None and own.reads_layers)
-    outcome, plan = observing.observe(arguments, layers=layers)
+    outcome, plan = observing.observe(arguments)
     table = solve(
         outcome.observation,
         method=arguments.method,

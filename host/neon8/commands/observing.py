@@ -30,12 +30,8 @@ def observe(
     arguments: argparse.Namespace,
     *,
     shard: tuple[int, int] | None = None,
-    layers: bool = True,
 ) -> tuple[Outcome, Plan]:
-    """Go through the data, with the journal beside the output.
-
-    layers: see open_network().
-    """
+    """Go through the data, with the journal beside the output."""
     percent = arguments.until_stable
     task = Task(
         model=str(arguments.model),
@@ -45,7 +41,6 @@ def observe(
         skip=arguments.skip,
         shard=shard,
         ignore_nonfinite=arguments.ignore_nonfinite,
-        layers=layers,
     )
     plan = Plan(
         workers=arguments.workers,
