@@ -19,6 +19,9 @@ from neon8.errors import Neon8Error
 
 OK, FAULT, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
+NO_THREAD = "can't start new thread"
+"""Python's RuntimeError, which has no class of its own."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; `argv` without the program's name, sys.argv's if None."""
@@ -32,18 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(BAD_INPUT, f"error: {error}")
     except BrokenPipeError:
         return BROKEN_PIPE
-    except ModuleNotFoundError as error:
-        return _fail(BAD_INPUT, f"error: {error}; `pip install neon8` brings it")
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _fail(BAD_INPUT, f"error: {where}{error.strerror or error}")
-    except MemoryError:
-        return _fail(BAD_INPUT, "error: out of memory")
     except KeyboardInterrupt as interrupt:
         # Its text, if it has one, says how to go on.
         return _fail(INTERRUPTED, ": ".join(["interrupted", *map(str, interrupt.args)]))
     except Exception as error:  # noqa: BLE001 - the last line of defence, see _fault
-        return _fault(error)
+        lack = _lack(error)
+        return _fault(error) if lack is None else _fail(BAD_INPUT, f"error: {lack}")
     finally:
         logger.removeHandler(handler)
     return OK
@@ -91,6 +91,19 @@ def _say(message: str) -> None:
         character if character.isprintable() else " " for character in message
     )
     print(f"neon8: {line}", file=sys.stderr)
+
+
+def _lack(error: Exception) -> str | None:
+    """What machine or installation lack, None if that is not what went wrong."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}; `pip install neon8` brings it"
+    if isinstance(error, ImportError):
+        return f"{error}; there is too little memory, or install it again"
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if str(error) == NO_THREAD:
+        return f"{NO_THREAD}: out of memory or of threads; see ulimit -v and ulimit -u"
+    return None
 
 
 def _fault(error: Exception) -> int:

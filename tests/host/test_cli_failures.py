@@ -124,3 +124,34 @@ def test_a_defect_shows_as_one_line_too(monkeypatch, capsys, tiny):
     monkeypatch.setenv("NEON8_TRACEBACK", "1")
     assert main(["inspect", str(tiny.table)]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+LACKS = {
+    "memory": (MemoryError(), "out of memory"),
+    "threads": (RuntimeError("can't start new thread"), "ulimit -u"),
+    "a module": (ModuleNotFoundError("No module named 'PIL'"), "pip install neon8"),
+    "a library": (ImportError("a.so: failed to map segment"), "too little memory"),
+}
+
+
+@pytest.mark.parametrize("what", LACKS)
+def test_what_the_machine_lacks_is_no_defect(monkeypatch, capsys, tiny, what):
+    error, says = LACKS[what]
+
+    def lack(*_, **__):
+        raise error
+
+    monkeypatch.setattr("neon8.commands.inspect.describe", lack)
+    assert says in refuse(capsys, "inspect", tiny.table)
+
+
+@pytest.mark.parametrize("call", ["load_model_from_string", "checker.check_model"])
+def test_too_little_memory_for_a_network(monkeypatch, capsys, tiny, tmp_path, call):
+    """The file is not said to be damaged."""
+
+    def lack(*_, **__):
+        raise MemoryError("std::bad_alloc")
+
+    monkeypatch.setattr(f"onnx.{call}", lack)
+    line = refuse(capsys, *calibrate(tiny, tiny.data, tmp_path))
+    assert line == "out of memory"

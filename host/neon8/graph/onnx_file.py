@@ -113,6 +113,8 @@ def _decode(path: Path, data: bytes) -> onnx.ModelProto:
         raise GraphError(f"{path}: is empty, not an ONNX file")
     try:
         model = onnx.load_model_from_string(data)
+    except MemoryError:  # is not the file's fault
+        raise
     except Exception as error:  # protobuf has no base class of its own errors here
         raise GraphError(f"{path}: is not an ONNX file, or truncated") from error
     if not model.graph.node or not model.graph.output:
@@ -181,6 +183,8 @@ def _names_read(graph: onnx.GraphProto) -> Iterator[str]:
 def _check(path: Path, model: onnx.ModelProto) -> None:
     try:
         onnx.checker.check_model(model)
+    except MemoryError:  # is not the file's fault
+        raise
     except Exception as error:  # as above
         raise GraphError(f"{path}: is not valid ONNX: {one_line(error)}") from error
     if model.graph.sparse_initializer:
