@@ -33,6 +33,6 @@ def test_a_sample_is_known_by_what_it_is_made_of(tmp_path):
     assert digests(tmp_path / "wide.npz", settings) == want
     assert digests(tmp_path / "a.npz", Preprocess(color="bgr", std=(2.0,))) == want
     assert not set(digests(tmp_path / "a.npz", Preprocess())) & set(want)  # RGB
-    floats = digests(tmp_path / "floats.npz")
-    assert digests(tmp_path / "a.npz") == floats
-    assert not set(floats) & set(want)
+    bare = digests(tmp_path / "floats.npz")
+    assert digests(tmp_path / "a.npz") == bare
+    assert not set(bare) & set(want)
