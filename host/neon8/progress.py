@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars on stderr.  The only module that imports tqdm."""
+"""Progress bars on stderr.  The only module that imports tqdm.
+
+It does so where a bar is seen: many runs are short, and in logs there is none.
+"""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
-
-from tqdm import tqdm
 
 Watch = Callable[[Iterable[Any]], Iterable[Any]]
 
@@ -26,6 +27,8 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
     if _hidden(quiet=quiet):
         yield iter
         return
+    from tqdm import tqdm  # noqa: PLC0415
+
     with ExitStack() as stack:
 
         def watch(samples: Iterable[Any]) -> Iterable[Any]:
@@ -53,6 +56,8 @@ def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | 
     if _hidden(quiet=quiet):
         yield None
         return
+    from tqdm import tqdm  # noqa: PLC0415
+
     with tqdm(
         desc=what,
         unit="sample",
