@@ -157,6 +157,16 @@ def test_a_pair_that_does_not_give_back_what_it_took(tmp_path, other, word):
         qdq.load(save(tmp_path, model))
 
 
+def test_a_pair_along_two_axes(tmp_path):
+    nodes, arrays = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=0)
+    nodes[1].attribute[0].i = 1
+    layer = node("Conv", "x w_d", "y", "c")
+    weights = {"w": np.ones((2, 2, 1, 1), np.float32)}
+    model = net([*nodes, layer], {"x": (1, 2, 4, 4)}, "y", {**weights, **arrays})
+    with pytest.raises(TableError, match=r"'w_q' and 'w_d'.* different axes 0 and 1"):
+        qdq.load(save(tmp_path, model))
+
+
 def test_equal_constants_of_two_names_are_a_pair(tmp_path):
     nodes, arrays = pair("x", 0.5, I8(3))
     nodes[1].input[1:] = ["s", "z"]

@@ -157,15 +157,19 @@ class _Reader:
         quantize = self.made_by(node.input[0], "QuantizeLinear")
         if node.op_type != "DequantizeLinear" or quantize is None:
             return
-        if quantize.input[1:] == node.input[1:]:
-            return
         there, back = self.grid(quantize), self.grid(node)
-        for what in ("scales", "zero_points"):
-            one, other = getattr(there, what), getattr(back, what)
+        facts: dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]] = {
+            "scales": (there.scales, back.scales),
+            "zero points": (there.zero_points, back.zero_points),
+        }
+        # Without the tensor's rank, -1 may be any other axis.
+        if there.scales.size > 1 and (there.axis < 0) == (back.axis < 0):
+            facts["axes"] = np.array(there.axis), np.array(back.axis)
+        for what, (one, other) in facts.items():
             if np.array_equal(one, other):
                 continue
             names = " and ".join(repr(n.name or n.output[0]) for n in (quantize, node))
-            text = f"{what.replace('_', ' ')} {one.tolist()} and {other.tolist()}"
+            text = f"{what} {one.tolist()} and {other.tolist()}"
             raise TableError(
                 f"{self.source}: nodes {names} are a pair with different {text}; "
                 "make them equal, or quantize again"
