@@ -27,17 +27,18 @@ struct n8c_sums {
 // values before them.
 struct n8c_piece {
     const float *in;
-    size_t channels, count; // at most N8C_GROUP; of each: a multiple of N8C_LANES, if not `last`
+    // At most N8C_GROUP; values of each: a multiple of N8C_LANES but at the end of a channel.
+    size_t channels, count;
     int32_t *bins;          // out: of all values that are not 0; room for N8C_LANES more
     const int32_t *pending; // bins of values before these, to be counted
     size_t pending_count;
     uint32_t *tally; // bin b has N8C_WAYS counters from tally[N8C_WAYS * b] on; b may be < 0
     // Of the channel before the piece; NULL: these are the first values of their channels.
     const struct n8c_sums *raw_before, *activated_before;
-    struct n8c_sums *raw, *activated; // out: [channels], without the lanes if `last`; NULL: none
+    struct n8c_sums *raw, *activated; // out: [channels]; NULL: none
     float factor;                     // of bins: trunc(|x| * factor), its complement for x < 0
     float slope, lo, hi;
-    int last; // are these the last values of their channels?
+    int last; // the lanes of the sums are not needed: their channels end here
 };
 
 // Takes a piece into the sums, makes the bins and counts the pending ones. Bins are those of the
