@@ -5,7 +5,7 @@
 // This header is the whole interface and the only cffi cdef: the build runs it through
 // `cc -E -P -DN8_CDEF`. The library prints nothing, keeps no state, allocates nothing but
 // what a solver needs for a call, and never sets errno. Its results depend on no
-// instruction set. host/neon8/calibrate/twins.py says the same in numpy.
+// instruction set. tests/host/shared/numpy_statistics.py says the same in numpy.
 #ifndef NEON8_CALIBRATE_H
 #define NEON8_CALIBRATE_H
 

@@ -43,12 +43,12 @@ if TYPE_CHECKING:
         save_table,
     )
     from neon8.calibrate.observation import Observation
-    from neon8.evaluate import Evaluation, evaluate_model
+    from neon8.data.preprocess import Preprocess
+    from neon8.evaluate.metrics import Evaluation, evaluate_model
     from neon8.graph.graph import Graph
-    from neon8.preprocess import Preprocess
+    from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
     from neon8.runtime import Model, Session
     from neon8.runtime.emulate import EmulatedModel
-    from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
 
 __version__ = "0.1.0"
 
@@ -99,12 +99,12 @@ _HOMES = {
         "save_table",
     ),
     "neon8.calibrate.observation": ("Observation",),
-    "neon8.evaluate": ("Evaluation", "evaluate_model"),
+    "neon8.evaluate.metrics": ("Evaluation", "evaluate_model"),
     "neon8.graph.graph": ("Graph",),
-    "neon8.preprocess": ("Preprocess",),
+    "neon8.data.preprocess": ("Preprocess",),
     "neon8.runtime": ("Model", "Session"),
     "neon8.runtime.emulate": ("EmulatedModel",),
-    "neon8.table.scale_table": ("LayerScale", "ScaleTable", "TensorScale"),
+    "neon8.quant.scale_table": ("LayerScale", "ScaleTable", "TensorScale"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

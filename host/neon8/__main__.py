@@ -3,7 +3,7 @@
 
 import sys
 
-from neon8.cli import main
+from neon8.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,8 +4,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from neon8.formats.conversion import Converted, convert
 from neon8.inspection.describe import describe
-from neon8.table.conversion import Converted, convert
 
 
 def convert_table(

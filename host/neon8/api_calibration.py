@@ -7,18 +7,18 @@ from pathlib import Path
 
 from neon8.calibrate import calib_file, calibrate
 from neon8.calibrate import observation as observations
-from neon8.calibrate.campaign import Plan, observe_data
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.overrides import load as load_overrides
-from neon8.calibrate.task import Task
-from neon8.data import Sample
+from neon8.calibrate.run.campaign import Plan, observe_data
+from neon8.calibrate.run.task import Task
+from neon8.data.gather import Data, gather
+from neon8.data.preprocess import Preprocess
+from neon8.data.samples import Sample
 from neon8.errors import DataError
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
-from neon8.preprocess import Preprocess
-from neon8.samples import Data, gather
-from neon8.table.scale_table import ScaleTable
+from neon8.quant.scale_table import ScaleTable
 
 
 def calibrate_model(
@@ -34,7 +34,7 @@ def calibrate_model(
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
 
-    data: see neon8.samples.gather.  watch: wraps the samples, as tqdm does.
+    data: see neon8.data.gather.  watch: wraps the samples, as tqdm does.
     GraphError, DataError, CalibrationError.
     """
     file = open_onnx(model)
@@ -56,7 +56,7 @@ def observe_model(
 ) -> Observation:
     """Run the ONNX file in FP32 on the samples and collect exact statistics.
 
-    data: see neon8.samples.gather.  shard: (i, n), only the i-th of n pieces.  workers:
+    data: see neon8.data.gather.  shard: (i, n), only the i-th of n pieces.  workers:
     processes.  engine: "dask://HOST:PORT".  These three are for data in files.
     GraphError, DataError, CalibrationError, SetupError.
     """

@@ -8,8 +8,8 @@ from neon8.errors import CompileError
 from neon8.files import write_atomic
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
-from neon8.table import json_format
-from neon8.table.scale_table import ScaleTable
+from neon8.quant import table_json as json_format
+from neon8.quant.scale_table import ScaleTable
 
 
 def load_graph(model: str | Path) -> Graph:

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from neon8.calibrate import native
 from neon8.calibrate.calibrate import calibrate, observe
-from neon8.calibrate.observe import Observer, channel_inputs
-from neon8.calibrate.reference import Reference
-from neon8.calibrate.thresholds_kl import kl
-from neon8.calibrate.thresholds_mse import mse
+from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.statistics import native
+from neon8.calibrate.statistics.observer import Observer, channel_inputs
+from neon8.calibrate.thresholds.kl import kl
+from neon8.calibrate.thresholds.mse import mse
 from neon8.graph.importer import load
 
 ROUNDS = 3

@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 import neon8
 from digits import Part, split
-from neon8.calibrate.reference import Reference
-from neon8.data import Sample, open_samples
+from neon8.calibrate.run.reference import Reference
+from neon8.data.samples import Sample, open_samples
 from neon8.runtime.emulate import EmulatedModel
 
 HERE = Path(__file__).resolve().parent

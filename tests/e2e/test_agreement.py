@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.compile import writer
+from neon8.compile import oracle, writer
 from neon8.compile.program import Conv2d, Pool
-from neon8.quantize import oracle
 from neon8.runtime import Model
 from random_program import differing_bytes, random_inputs, random_program
 

@@ -8,10 +8,9 @@ import zlib
 import numpy as np
 import pytest
 
-from neon8.compile import writer
+from neon8.compile import oracle, writer
 from neon8.compile.program import Conv2d
 from neon8.errors import DataError, ModelError, SetupError
-from neon8.quantize import oracle
 from neon8.runtime import Model, library
 from random_program import differing_bytes, random_inputs, random_program
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neon8.compile import oracle
 from neon8.compile.program import Conv2d, Tensor
 from neon8.errors import DataError, SetupError
-from neon8.quantize import oracle
 from neon8.runtime import layers
 from random_program import random_inputs, random_program
 

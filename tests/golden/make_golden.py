@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neon8.compile import compile_model
+from neon8.compile import compile_model, oracle
 from neon8.compile.lower import lower
 from neon8.graph.graph import (
     Activation,
@@ -25,8 +25,7 @@ from neon8.graph.graph import (
     Softmax,
     Tensor,
 )
-from neon8.quantize import oracle
-from neon8.table.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 HERE = Path(__file__).parent
 MODEL = HERE / "small.n8"

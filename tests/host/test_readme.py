@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import neon8
-from neon8.cli import main
+from neon8.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()

@@ -13,8 +13,8 @@ import numpy as np
 
 from neon8.calibrate.calib_header import header_text
 from neon8.calibrate.calib_reader import MAGIC, NOBODY, VERSION, read
-from neon8.calibrate.channels import ChannelStatistics
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
+from neon8.calibrate.statistics.channels import ChannelStatistics
 from neon8.errors import CalibrationError
 from neon8.files import write_atomic
 

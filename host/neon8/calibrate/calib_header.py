@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from neon8.calibrate.observation import Observation
-from neon8.calibrate.patches import CHANNELS, ROWS
+from neon8.calibrate.statistics.patches import CHANNELS, ROWS
 from neon8.errors import CalibrationError
 
 Value = TypeVar("Value")

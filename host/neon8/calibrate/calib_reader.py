@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.calibrate.calib_header import Header, LayerHeader, read_header
-from neon8.calibrate.channels import LIMBS, ChannelStatistics
-from neon8.calibrate.histogram import BINS, LOG_BINS, Histogram, exponent_of
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
-from neon8.calibrate.observe import Extreme
-from neon8.calibrate.patches import Patches
+from neon8.calibrate.statistics.channels import LIMBS, ChannelStatistics
+from neon8.calibrate.statistics.histogram import BINS, LOG_BINS, Histogram, exponent_of
+from neon8.calibrate.statistics.observer import Extreme
+from neon8.calibrate.statistics.patches import Patches
 from neon8.errors import CalibrationError
 from neon8.graph.graph import Activation
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import Any
 
-from neon8.calibrate import thresholds
-from neon8.calibrate.ahead import ahead
-from neon8.calibrate.collect import Collector, open_network
 from neon8.calibrate.observation import Observation
-from neon8.calibrate.solving import solve
-from neon8.data import as_samples
+from neon8.calibrate.run.ahead import ahead
+from neon8.calibrate.run.collect import Collector, open_network
+from neon8.calibrate.solve import solve
+from neon8.calibrate.thresholds import choose as thresholds
+from neon8.data.samples import as_samples
 from neon8.graph.onnx_file import ModelLike
-from neon8.table.scale_table import ScaleTable
+from neon8.quant.scale_table import ScaleTable
 
 __all__ = ["calibrate", "observe", "solve"]
 

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from neon8.calibrate import channels, histogram
-from neon8.calibrate.channels import ChannelStatistics
-from neon8.calibrate.histogram import Histogram
-from neon8.calibrate.observe import Extreme
-from neon8.calibrate.patches import Patches
-from neon8.calibrate.patches import merge as merge_patches
+from neon8.calibrate.statistics import channels, histogram
+from neon8.calibrate.statistics.channels import ChannelStatistics
+from neon8.calibrate.statistics.histogram import Histogram
+from neon8.calibrate.statistics.observer import Extreme
+from neon8.calibrate.statistics.patches import Patches
+from neon8.calibrate.statistics.patches import merge as merge_patches
 from neon8.errors import CalibrationError
 
 FloatArray = npt.NDArray[np.float32]

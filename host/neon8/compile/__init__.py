@@ -3,7 +3,7 @@
 
 from neon8.compile import lower, writer
 from neon8.graph.graph import Graph
-from neon8.table.scale_table import ScaleTable
+from neon8.quant.scale_table import ScaleTable
 
 __all__ = ["compile_model"]
 

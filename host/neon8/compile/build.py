@@ -9,8 +9,8 @@ from neon8.compile.program import Dequantize, Op, Quantize, Requantize, Tensor
 from neon8.compile.scales import quantized
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph, Node
-from neon8.quantize.weights import multiplier_ok
-from neon8.table.scale_table import ScaleTable
+from neon8.quant.scale_table import ScaleTable
+from neon8.quant.weights import multiplier_ok
 
 INT8 = "int8"
 FLOAT = "float32"

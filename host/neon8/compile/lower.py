@@ -27,7 +27,7 @@ from neon8.graph.graph import (
     Reshape,
     Softmax,
 )
-from neon8.table.scale_table import ScaleTable
+from neon8.quant.scale_table import ScaleTable
 
 IO_TYPES = {"float": FLOAT, "int8": INT8}
 MAX_TAPS = 2**23

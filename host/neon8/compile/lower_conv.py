@@ -10,7 +10,7 @@ from neon8.compile.proof import prove_sums
 from neon8.compile.scales import clamp_of, weight_scales
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Add, Conv2d, FloatArray, Softmax
-from neon8.quantize.weights import DoubleArray, Sums, multiplier_ok
+from neon8.quant.weights import DoubleArray, Sums, multiplier_ok
 
 MAX_SLOPE = 2.0**30
 

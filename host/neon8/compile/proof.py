@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.quantize.weights import ACC_LIMIT, DoubleArray, FloatArray, Sums, sums
+from neon8.quant.weights import ACC_LIMIT, DoubleArray, FloatArray, Sums, sums
 
 LOG = logging.getLogger("neon8")
 

@@ -8,8 +8,8 @@ import numpy as np
 from neon8.compile.program import Tensor
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Conv2d, Graph
-from neon8.quantize.weights import DoubleArray
-from neon8.table.scale_table import ScaleTable, TensorScale
+from neon8.quant.scale_table import ScaleTable, TensorScale
+from neon8.quant.weights import DoubleArray
 
 SCALE_MIN = 1e-30
 SCALE_MAX = 1e30

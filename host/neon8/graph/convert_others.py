@@ -5,15 +5,7 @@ import math
 
 import numpy as np
 
-from neon8.graph.graph import (
-    Activate,
-    Activation,
-    Concat,
-    Node,
-    Pool,
-    Reshape,
-    Softmax,
-)
+from neon8.graph.graph import Activate, Activation, Concat, Node, Pool, Reshape, Softmax
 from neon8.graph.source import (
     OnnxNode,
     Source,

@@ -4,15 +4,15 @@
 from pathlib import Path
 
 from neon8.errors import SetupError, TableError
+from neon8.formats.conversion import read
+from neon8.formats.detect import detect
 from neon8.inspection import elf, foreign, model_file, text
 from neon8.inspection.guards import legend
 from neon8.inspection.model_file import FileOp, FileTensor
+from neon8.quant import table_json as json_format
+from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 from neon8.runtime.emulate import EmulatedModel
-from neon8.table import json_format
-from neon8.table.conversion import read
-from neon8.table.detect import detect
-from neon8.table.scale_table import ScaleTable
 
 
 def describe(

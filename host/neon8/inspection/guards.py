@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which guards fired for a scale table, for a person to read."""
 
-from neon8.calibrate.guards import MEANINGS, meaning
-from neon8.table.scale_table import ScaleTable
+from neon8.calibrate.thresholds.guards import MEANINGS, meaning
+from neon8.quant.scale_table import ScaleTable
 
 
 def guarded(table: ScaleTable) -> list[str]:

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a model and samples to an Observation, in one process."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate.observation import (
+    LayerFacts,
+    Observation,
+    TensorObservation,
+    merge,
+)
+from neon8.calibrate.run.lanes import Lanes, usable
+from neon8.calibrate.run.machine import machine
+from neon8.calibrate.run.reference import FACTS, Reference
+from neon8.calibrate.statistics import channels, histogram
+from neon8.calibrate.statistics.observer import (
+    Observer,
+    channel_inputs,
+    pre_activations,
+)
+from neon8.calibrate.statistics.patches import empty as no_patches
+from neon8.calibrate.statistics.sampler import Sampler
+from neon8.data.samples import Sample
+from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import ModelLike, open_onnx
+from neon8.quant.groups import scale_groups, sources
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Network:
+    """A model, ready to be observed.
+
+    references: one for each sample that is observed at the same time.  nothing: the
+    Observation of no samples.
+    """
+
+    graph: Graph
+    references: tuple[Reference, ...]
+    nothing: Observation
+    ignore_nonfinite: bool
+
+
+def open_network(
+    model: ModelLike,
+    *,
+    preprocess_digest: str = "",
+    ignore_nonfinite: bool = False,
+    threads: int | None = None,
+) -> Network:
+    """Read the ONNX file and start onnxruntime on it.  GraphError.
+
+    threads: so many samples are observed at the same time, each by one thread; None
+    for as many as there are processors. What is observed does not depend on it.
+    """
+    file = open_onnx(model)  # once, so that both are of the same model
+    graph = load(file)
+    reference = Reference(file, Observer(graph).fetch, reuse=True)
+    count = usable() if threads is None else threads
+    nothing = _nothing(graph, preprocess_digest)
+    return Network(
+        graph=graph,
+        references=(reference, *(reference.another() for _ in range(count - 1))),
+        nothing=nothing,
+        ignore_nonfinite=ignore_nonfinite,
+    )
+
+
+def _nothing(graph: Graph, preprocess_digest: str) -> Observation:
+    """Of no samples."""
+    nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
+    sizes = {node.pre_activation: len(node.weight) for node in nodes}
+    sizes |= {node.inputs[0]: node.weight.shape[1] * node.groups for node in nodes}
+    names = dict.fromkeys((*channel_inputs(graph), *pre_activations(graph)))
+    return Observation(
+        model_name=graph.name,
+        model_digest=graph.digest,
+        engine={**FACTS, "machine": machine()},
+        preprocess_digest=preprocess_digest,
+        samples=(),
+        tensors={
+            name: TensorObservation(
+                histogram=histogram.empty(), smallest=None, largest=None
+            )
+            for name in sources(graph)
+        },
+        channels={name: channels.empty(sizes[name]) for name in names},
+        layers={node.name: _facts(node) for node in nodes},
+        leaders=scale_groups(graph),
+    )
+
+
+def _facts(node: Conv2d) -> LayerFacts:
+    out, inputs, height, width = node.weight.shape
+    return LayerFacts(
+        input=node.inputs[0],
+        output=node.output,
+        pre_activation=node.pre_activation,
+        weight_shape=(out, inputs, height, width),
+        groups=node.groups,
+        strides=node.strides,
+        weight_absmax=np.abs(node.weight).reshape(out, -1).max(axis=1),
+        bias=node.bias,
+        patches=no_patches(node),
+    )
+
+
+class _Lane:
+    """What one thread takes in."""
+
+    def __init__(self, network: Network, reference: Reference) -> None:
+        graph = network.graph
+        self._network, self._reference = network, reference
+        self._observer = Observer(graph, ignore_nonfinite=network.ignore_nonfinite)
+        nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
+        origins = {name: self._observer.origins(name) for name in channel_inputs(graph)}
+        self._sampler = Sampler(nodes, origins)
+        self._digests: list[str] = []
+
+    def add(self, sample: Sample, digest: str) -> None:
+        values: dict[str, Array] = {**sample.inputs}
+        values |= self._reference.run(sample.inputs)
+        self._observer.add(values, sample=sample.name, digest=digest)
+        self._sampler.add(values, digest=digest)
+        self._digests.append(digest)
+
+    def result(self) -> Observation:
+        nothing = self._network.nothing
+        if not self._digests:
+            return nothing
+        observed = self._observer.result()
+        tensors = {
+            name: TensorObservation(
+                histogram=one, smallest=seen.smallest, largest=seen.largest
+            )
+            for name, seen in ((name, observed[name]) for name in nothing.tensors)
+            if (one := seen.histogram) is not None
+        }
+        statistics = {
+            name: each
+            for name in nothing.channels
+            if (each := observed[name].channels) is not None
+        }
+        patches = self._sampler.result()
+        return replace(
+            nothing,
+            samples=tuple(sorted(self._digests)),
+            tensors=tensors,
+            channels=statistics,
+            layers={
+                name: replace(layer, patches=patches[name])
+                for name, layer in nothing.layers.items()
+            },
+        )
+
+
+class Collector:
+    """Takes in samples, one at a time, and gives the Observation of all so far.
+
+    A sample whose digest is in `known`, or came before, is not taken in. If an
+    exception leaves a method, the collector is of no use afterwards. One collector of a
+    network at a time.
+
+    names: digest -> name, of the samples taken in.
+    """
+
+    def __init__(self, network: Network, known: AbstractSet[str] = frozenset()) -> None:
+        self._known = known
+        self._lanes = Lanes([_Lane(network, one) for one in network.references])
+        self.names: dict[str, str] = {}
+
+    def add(self, sample: Sample, digest: str) -> bool:
+        """Take it in; False if it is not new.  digest: the sample's.
+
+        What goes wrong with it may be raised later, by add() or by result().
+        CalibrationError: a value in the network is NaN or infinite.  DataError.
+        """
+        if digest in self._known or digest in self.names:
+            return False
+        self._lanes.submit(lambda lane: lane.add(sample, digest))
+        self.names[digest] = sample.name
+        return True
+
+    def result(self) -> Observation:
+        """Of all samples taken in."""
+        return reduce(merge, (lane.result() for lane in self._lanes.wait()))

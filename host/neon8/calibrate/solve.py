@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an observation to the scale table: no model, no inference."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+
+from neon8.calibrate.observation import Observation
+from neon8.calibrate.overrides import Entry, Overrides, resolve
+from neon8.calibrate.run.lanes import usable
+from neon8.calibrate.statistics.histogram import Histogram, merge
+from neon8.calibrate.statistics.patches import Patches
+from neon8.calibrate.thresholds import choose as thresholds
+from neon8.calibrate.thresholds import guards
+from neon8.calibrate.thresholds.choose import scheme_of, tensor_scale
+from neon8.calibrate.thresholds.methods import parse
+from neon8.errors import CalibrationError, TableError
+from neon8.quant.grid import Grid
+from neon8.quant.scale_table import SCHEMES, ScaleTable, TensorScale
+from neon8.quant.weight_scales import weight_scales
+
+LEAST_REACH = 1e-6
+"""Of the largest value seen, a user's range must cover so much; less is a slip."""
+
+
+def solve(
+    observation: Observation,
+    *,
+    method: str = "mse",
+    scheme: str = "auto",
+    bits: int = 8,
+    overrides: Overrides | None = None,
+) -> ScaleTable:
+    """All scales; a warning of the logger "neon8" for each guard that fired.
+
+    Each group of tensors that share a scale is solved once.  method, scheme, bits: see
+    thresholds.solve.  overrides: the user's own settings. CalibrationError; TableError
+    for an override that fits no tensor or contradicts.
+    """
+    table = solve_quietly(
+        observation, method=method, scheme=scheme, bits=bits, overrides=overrides
+    )
+    guards.log(table)
+    return table
+
+
+def solve_quietly(
+    observation: Observation,
+    *,
+    method: str,
+    scheme: str,
+    bits: int = 8,
+    overrides: Overrides | None = None,
+) -> ScaleTable:
+    """solve() without the warnings."""
+    thresholds.check(method, scheme, bits)
+    if not observation.samples:
+        raise CalibrationError(
+            f"{observation.model_name}: there are no samples to calibrate with"
+        )
+    leaders = observation.leaders
+    histograms: dict[str, list[Histogram]] = {}
+    for name, tensor in observation.tensors.items():
+        histograms.setdefault(leaders[name], []).append(tensor.histogram)
+    layers: dict[str, list[Patches]] = {leader: [] for leader in histograms}
+    for facts in observation.layers.values():
+        layers[leaders[facts.input]].append(facts.patches)
+    own = {} if overrides is None else resolve(overrides, leaders)
+
+    def scale_of(leader: str) -> TensorScale:
+        return _solve(
+            reduce(merge, histograms[leader]),
+            own.get(leader),
+            method=method,
+            scheme=scheme,
+            bits=bits,
+            layers=layers[leader],
+        )
+
+    with ThreadPoolExecutor(usable()) as threads:  # their loops are in C
+        solved = dict(zip(histograms, threads.map(scale_of, histograms), strict=True))
+    tensors = {name: solved[leader] for name, leader in leaders.items()}
+    few = len(observation.samples) < guards.FEWEST_SAMPLES
+    return ScaleTable(
+        model_name=observation.model_name,
+        model_digest=observation.model_digest,
+        method=str(parse(method)),
+        scheme=scheme,
+        samples=len(observation.samples),
+        engine=_one_line(observation.engine),
+        tensors=tensors,
+        layers={
+            name: weight_scales(
+                name,
+                source=facts.input,
+                absmax=facts.weight_absmax,
+                bias=facts.bias,
+                input_scale=tensors[facts.input].scale,
+                groups=facts.groups,
+            )
+            for name, facts in observation.layers.items()
+        },
+        reasons=("few:samples",) if few else (),
+    )
+
+
+def _one_line(engine: Mapping[str, str]) -> str:
+    """'onnxruntime 1.20.0, CPU, ORT_ENABLE_ALL'."""
+    known = dict.fromkeys(("engine", "version", "provider", "optimization"), "?")
+    known |= engine
+    text = "{engine} {version}, {provider}, {optimization}".format(**known)
+    return text.replace("ExecutionProvider", "")
+
+
+def _solve(
+    histogram: Histogram,
+    entry: Entry | None,
+    *,
+    method: str,
+    scheme: str,
+    bits: int,
+    layers: list[Patches],
+) -> TensorScale:
+    """One group, with what the user has set for it."""
+    if entry is None:
+        return thresholds.solve(
+            histogram, method=method, scheme=scheme, bits=bits, layers=layers
+        )
+    own = entry.override
+    chosen = own.scheme or scheme
+    if own.scale is not None:
+        found = _exactly(histogram, entry, own.scale, bits=bits)
+    elif own.limits is not None:
+        grid = Grid(scheme_of(chosen, negative=own.limits[0] < 0), bits)
+        found = tensor_scale(histogram, grid, own.limits, ())
+    elif own.threshold is not None:
+        found = _within(histogram, entry, own.threshold, scheme=chosen, bits=bits)
+    else:
+        _check_unsigned(histogram, entry)
+        found = thresholds.solve(
+            histogram,
+            method=own.method or method,
+            scheme=chosen,
+            bits=bits,
+            layers=layers,
+        )
+    if own.method is None:
+        _check_reach(histogram, entry, found.threshold)
+    differs = own.method if own.method != str(parse(method)) else None
+    return replace(
+        found,
+        method=found.method or differs,
+        reasons=("override", *found.reasons),
+    )
+
+
+def _check_reach(
+    histogram: Histogram, entry: Entry, limits: tuple[float, float]
+) -> None:
+    """TableError: the user's range covers next to nothing of what was seen."""
+    lo, hi = limits
+    seen = max(-histogram.minimum, histogram.maximum)
+    if max(-lo, hi) < LEAST_REACH * seen:
+        raise TableError(
+            f"{entry.where}: the range {lo:.6g} .. {hi:.6g} is not a millionth of the "
+            f"values seen, {histogram.minimum:.6g} .. {histogram.maximum:.6g}: enlarge "
+            "it, or leave it out"
+        )
+
+
+def _check_unsigned(histogram: Histogram, entry: Entry) -> None:
+    negative = histogram.minimum < 0
+    if entry.override.scheme == "unsigned" and negative:
+        raise TableError(
+            f"{entry.where}: scheme is unsigned, but values down to "
+            f"{histogram.minimum:.6g} were seen; to clip them set min and max"
+        )
+
+
+def _within(
+    histogram: Histogram, entry: Entry, threshold: float, *, scheme: str, bits: int
+) -> TensorScale:
+    """The grid over -threshold to threshold, or over what of it can occur."""
+    _check_unsigned(histogram, entry)
+    kind = scheme_of(scheme, negative=histogram.minimum < 0)
+    if kind == "asymmetric" and entry.override.scheme is None:
+        kind = "symmetric"
+    limits = (0.0 if kind == "unsigned" else -threshold), threshold
+    return tensor_scale(histogram, Grid(kind, bits), limits, ())
+
+
+def _exactly(
+    histogram: Histogram, entry: Entry, scale: float, *, bits: int
+) -> TensorScale:
+    """The user's own grid.  TableError: its zero point does not fit the scheme."""
+    zero_point = entry.override.zero_point or 0
+    lowest = Grid("unsigned", bits).lowest
+    kind = {0: "symmetric", lowest: "unsigned"}.get(zero_point, "asymmetric")
+    if entry.override.scheme in SCHEMES:
+        kind = entry.override.scheme
+    grid = Grid(kind, bits)
+    allowed = {"symmetric": (0, 0), "unsigned": (lowest, lowest)}
+    least, most = allowed.get(kind, (grid.lowest, grid.highest))
+    if not least <= zero_point <= most:
+        wanted = str(least) if least == most else f"{least} to {most}"
+        text = f"zero_point {zero_point} does not fit {kind} int{bits}; {wanted} does"
+        raise TableError(f"{entry.where}: {text}")
+    ends = [float(scale) * (end - zero_point) for end in (grid.lowest, grid.highest)]
+    if max(-ends[0], ends[1]) > float(np.finfo(np.float32).max):
+        raise TableError(f"{entry.where}: scale: its range is too large for float32")
+    low, high = (float(np.float32(end)) for end in ends)
+    plain = tensor_scale(histogram, grid, (-1.0, 1.0), ())
+    return replace(plain, scale=scale, zero_point=zero_point, threshold=(low, high))

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the calibrator's C library, during which cffi releases the GIL."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate.statistics.channels import LIMBS, ChannelStatistics
+from neon8.calibrate.statistics.histogram import BINS, MIN_EXPONENT, Histogram
+from neon8.calibrate.statistics.native_library import (
+    address,
+    check,
+    field,
+    load,
+    pointer,
+)
+from neon8.errors import CalibrationError
+from neon8.graph.graph import Activation
+
+Array = npt.NDArray[np.generic]
+Float32Array = npt.NDArray[np.float32]
+Float64Array = npt.NDArray[np.float64]
+Int64Array = npt.NDArray[np.int64]
+UInt64Array = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to take of a tensor of so many channels."""
+
+    channels: int
+    histogram: bool
+    per_channel: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Statistics:
+    """Of one tensor, filled in by Plan.observe().
+
+    histogram_arrays: positive, negative.  channel_arrays: count, minima, maxima,
+    total, squares, staged.  Either is empty if not taken.  struct: points to all of
+    them, in memory of `owner`.
+    """
+
+    wanted: Wanted
+    histogram_arrays: tuple[Array, ...]
+    channel_arrays: tuple[Array, ...]
+    struct: Any
+    owner: Any
+
+    def histogram(self) -> Histogram:
+        """A copy, of all values so far."""
+        positive, negative = self.histogram_arrays
+        return Histogram(
+            exponent=self.struct.exponent,
+            positive=positive.astype(np.uint64),
+            negative=negative.astype(np.uint64),
+            zeros=self.struct.zeros,
+            nans=self.struct.nans,
+            infs=self.struct.infs,
+            minimum=self.struct.minimum,
+            maximum=self.struct.maximum,
+        )
+
+    def channels(self) -> ChannelStatistics:
+        """A copy, of all values so far."""
+        check(load().lib.n8c_settle(self.struct, self.wanted.channels))
+        count, minima, maxima, total, squares, _ = self.channel_arrays
+        return ChannelStatistics(
+            count=count.astype(np.int64),
+            minimum=minima.astype(np.float32),
+            maximum=maxima.astype(np.float32),
+            total=total.astype(np.int64),
+            squares=squares.astype(np.int64),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bank:
+    """Statistics of many tensors.
+
+    each: of no values yet.  sample_minimum, sample_maximum: (n,) float32, of the last
+    sample, inf and -inf if nothing is finite.  sample_argmin, sample_argmax: (n,)
+    uint64, the first channels that have them.  sample_nans, sample_infs: (n,) uint64.
+    """
+
+    each: tuple[Statistics, ...]
+    sample_minimum: Float32Array
+    sample_maximum: Float32Array
+    sample_argmin: UInt64Array
+    sample_argmax: UInt64Array
+    sample_nans: UInt64Array
+    sample_infs: UInt64Array
+
+
+def bank(wanted: Sequence[Wanted]) -> Bank:
+    """Of no values yet."""
+    ffi = load().ffi
+    structs = ffi.new("struct n8c_statistics[]", len(wanted))
+    each = tuple(_statistics(structs, i, one) for i, one in enumerate(wanted))
+
+    def each_of(name: str, dtype: str) -> Any:
+        return field(structs, "struct n8c_statistics", name, dtype)
+
+    return Bank(
+        each=each,
+        sample_minimum=each_of("sample_minimum", "f4"),
+        sample_maximum=each_of("sample_maximum", "f4"),
+        sample_argmin=each_of("sample_argmin", "u8"),
+        sample_argmax=each_of("sample_argmax", "u8"),
+        sample_nans=each_of("sample_nans", "u8"),
+        sample_infs=each_of("sample_infs", "u8"),
+    )
+
+
+def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
+    struct = owner + index
+    bins: tuple[Array, ...] = ()
+    sums: tuple[Array, ...] = ()
+    struct.exponent = MIN_EXPONENT
+    struct.minimum, struct.maximum = np.inf, -np.inf
+    if wanted.histogram:
+        bins = (
+            np.zeros(BINS, dtype=np.uint64),
+            np.zeros(BINS, dtype=np.uint64),
+        )
+        for name, array in zip(("positive", "negative"), bins, strict=True):
+            setattr(struct, name, pointer(array))
+    if wanted.per_channel:
+        channels = wanted.channels
+        sums = (
+            np.zeros(channels, dtype=np.int64),
+            np.full(channels, np.inf, dtype=np.float32),
+            np.full(channels, -np.inf, dtype=np.float32),
+            np.zeros((channels, LIMBS), dtype=np.int64),
+            np.zeros((channels, LIMBS), dtype=np.int64),
+            np.zeros((load().lib.N8C_STAGED, 2, channels)),
+        )
+        fields = ("count", "minima", "maxima", "total", "squares", "staged")
+        for name, array in zip(fields, sums, strict=True):
+            setattr(struct, name, pointer(array))
+    return Statistics(
+        wanted=wanted,
+        histogram_arrays=bins,
+        channel_arrays=sums,
+        struct=struct,
+        owner=owner,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to do with one tensor of `shape`, (1, C, ...).
+
+    raw: takes the values; activated: takes what `activation` makes of them.
+    """
+
+    shape: tuple[int, ...]
+    raw: Statistics | None
+    activated: Statistics | None = None
+    activation: Activation = Activation()
+
+
+class Plan:
+    """Jobs, ready to be done for one sample after the other."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = tuple(jobs)
+        ffi = load().ffi
+        self._tensors = ffi.new("struct n8c_tensor[]", len(self._jobs))
+        for tensor, job in zip(self._tensors, self._jobs, strict=True):
+            tensor.channels = job.shape[1]
+            tensor.plane = math.prod(job.shape[2:])
+            tensor.slope = job.activation.slope
+            tensor.lo, tensor.hi = job.activation.lo, job.activation.hi
+            for name in ("raw", "activated"):
+                taken = getattr(job, name)
+                setattr(tensor, name, ffi.NULL if taken is None else taken.struct)
+        self._values = field(self._tensors, "struct n8c_tensor", "values", "u8")
+        self._known: list[Float32Array | None] = [None] * len(self._jobs)
+
+    def observe(self, values: Sequence[Float32Array], *, isa: int = 0) -> None:
+        """One sample more: values[i], contiguous, for job i.
+
+        isa: n8c_isa.  CalibrationError: a value has not the shape of its job.
+        """
+        for index, (known, array) in enumerate(zip(self._known, values, strict=True)):
+            if array is known:  # where the sample before was, too
+                continue
+            shape = self._jobs[index].shape
+            if array.shape != shape:
+                text = f"{array.shape} instead of {shape}"
+                raise CalibrationError(
+                    f"a tensor has another shape than before: {text}"
+                )
+            self._values[index] = address(array)
+            self._known[index] = array
+        check(load().lib.n8c_observe(self._tensors, len(self._jobs), isa))
+
+
+def divergence(
+    counts: Float64Array, *, first: int, last: int, levels: int
+) -> Float64Array:
+    """Relative entropy of `counts` cut off after first, first + 1, ... last bins.
+
+    counts: (2048,); levels: a power of two <= first.  See thresholds_kl.py.
+    """
+    library = load()
+    out = np.empty(last - first + 1)
+    counts = np.ascontiguousarray(counts, dtype=np.float64)
+    status = library.lib.n8c_divergence(
+        pointer(out), pointer(counts), first, last, levels
+    )
+    check(status)
+    return out
+
+
+def squared_error(
+    positive: Float64Array,
+    negative: Float64Array,
+    *,
+    steps: Float64Array,
+    above: Int64Array,
+    below: Int64Array,
+) -> Float64Array:
+    """Expected squared error of quantizing to grids, (steps, splits), in bins squared.
+
+    positive, negative: (2048,) counts.  steps: (steps,), in bins.  above, below:
+    (splits,) how many levels a grid has on each side.  See thresholds_mse.py.
+    """
+    library = load()
+    out = np.zeros((len(steps), len(above)))
+    steps = np.ascontiguousarray(steps, dtype=np.float64)
+    for counts, levels in ((positive, above), (negative, below)):
+        side = np.ascontiguousarray(counts, dtype=np.float64)
+        number = np.ascontiguousarray(levels, dtype=np.int64)
+        status = library.lib.n8c_squared_error(
+            pointer(out),
+            pointer(side),
+            pointer(steps),
+            len(steps),
+            pointer(number),
+            len(number),
+        )
+        check(status)
+    return out

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of the tensors, one sample at a time: nothing of a sample is kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate.statistics.channels import ChannelStatistics, join
+from neon8.calibrate.statistics.histogram import Histogram
+from neon8.calibrate.statistics.native import Bank, Job, Plan, Wanted, bank
+from neon8.errors import CalibrationError
+from neon8.graph.graph import Activation, Concat, Conv2d, Graph
+from neon8.quant.groups import sources
+
+Array = npt.NDArray[np.generic]
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extreme:
+    """The smallest or largest value of a tensor and where it was seen.
+
+    sample: the digest, the first in order of those that have the value.  channel: the
+    first one of that sample.
+    """
+
+    value: float
+    sample: str
+    channel: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observed:
+    """Of one tensor.  histogram: of the sources; channels: of those that have them.
+
+    smallest, largest: None if there is no finite value, or no histogram.
+    """
+
+    histogram: Histogram | None
+    channels: ChannelStatistics | None
+    smallest: Extreme | None
+    largest: Extreme | None
+
+
+def channel_inputs(graph: Graph) -> tuple[str, ...]:
+    """The inputs of all convolutions, each once, in order of execution."""
+    nodes = (node for node in graph.nodes if isinstance(node, Conv2d))
+    return tuple(dict.fromkeys(node.inputs[0] for node in nodes))
+
+
+def pre_activations(graph: Graph) -> tuple[str, ...]:
+    """The outputs of all convolutions before their activations, each once."""
+    nodes = (node for node in graph.nodes if isinstance(node, Conv2d))
+    return tuple(dict.fromkeys(node.pre_activation for node in nodes))
+
+
+class Observer:
+    """Takes in samples and gives the statistics of all so far.
+
+    Histograms of all sources of `graph`; channels of all inputs and pre-activation
+    outputs of its convolutions.
+
+    fetch: names of the tensors inside the network that add() needs. What follows from
+    others is not among them: an activation's output, a Concat's channels.
+    """
+
+    def __init__(self, graph: Graph, *, ignore_nonfinite: bool = False) -> None:
+        self._ignore_nonfinite = ignore_nonfinite
+        self._histograms = sources(graph)
+        self._channels = dict.fromkeys(
+            (*channel_inputs(graph), *pre_activations(graph))
+        )
+        self._concats = {
+            node.output: node.inputs
+            for node in graph.nodes
+            if isinstance(node, Concat) and node.axis == 1
+        }
+        self._activations = {
+            node.output: (node.pre_activation, node.activation)
+            for node in graph.nodes
+            if isinstance(node, Conv2d) and node.pre_activation != node.output
+        }
+        parts = (part for name in self._channels for part in self._parts(name))
+        self._summed = dict.fromkeys(parts)
+        needed = dict.fromkeys((*self._histograms, *self._summed))
+        made = (self._activations.get(name, (name,))[0] for name in needed)
+        self._given = tuple(dict.fromkeys(made))
+        self.fetch = tuple(name for name in self._given if name not in graph.inputs)
+        known = (*self._given, *self._activations)
+        self._names = tuple(dict.fromkeys(name for name in known if name in needed))
+        self._bank: Bank | None = None
+        self._smallest = _Least(len(self._names))
+        self._largest = _Least(len(self._names))
+
+    def add(self, values: Mapping[str, Array], *, sample: str, digest: str) -> None:
+        """One sample more.
+
+        values: the inputs of the network and what `fetch` names, float32 of shape
+        (1, C, ...).  sample: its name, for messages.  CalibrationError: a value is NaN
+        or infinite; the observer is of no use afterwards.
+        """
+        given = {name: _floats(values[name]) for name in self._given}
+        if self._bank is None:
+            self._bank, self._plan = self._begin(given)
+        self._plan.observe(tuple(given.values()))
+        nonfinite = self._bank.sample_nans + self._bank.sample_infs
+        if not self._ignore_nonfinite and nonfinite.any():
+            first = int(np.flatnonzero(nonfinite)[0])
+            nans, infs = self._bank.sample_nans[first], self._bank.sample_infs[first]
+            text = f"{nans} NaN and {infs} infinite values in sample {sample}"
+            raise CalibrationError(f"tensor {self._names[first]!r}: {text}")
+        seen = self._bank
+        self._smallest.add(seen.sample_minimum, seen.sample_argmin, digest)
+        self._largest.add(-seen.sample_maximum, seen.sample_argmax, digest)
+
+    def result(self) -> dict[str, Observed]:
+        """Of all samples so far, by name; nothing before the first one."""
+        if self._bank is None:
+            return {}
+        taken = dict(zip(self._names, self._bank.each, strict=True))
+        sums = {name: taken[name].channels() for name in self._summed}
+        joined = {
+            name: join([sums[part] for part in self._parts(name)])
+            for name in self._channels
+        }
+        histograms = {name: taken[name].histogram() for name in self._histograms}
+        smallest = self._extremes(self._smallest, 1)
+        largest = self._extremes(self._largest, -1)
+        return {
+            name: Observed(
+                histogram=histograms.get(name),
+                channels=joined.get(name),
+                smallest=smallest.get(name),
+                largest=largest.get(name),
+            )
+            for name in {**histograms, **joined}
+        }
+
+    def origins(self, name: str) -> list[tuple[str, Activation]]:
+        """The tensors given to add() that the channels of `name` come from, in order.
+
+        With each of them goes the activation that follows it.  name: an input of a
+        convolution.
+        """
+        return [self._origin(part) for part in self._parts(name)]
+
+    def _parts(self, name: str) -> tuple[str, ...]:
+        """The tensors whose channels, one after another, are those of `name`."""
+        inputs = self._concats.get(name)
+        if inputs is None:
+            return (name,)
+        return tuple(part for each in inputs for part in self._parts(each))
+
+    def _begin(self, given: Mapping[str, FloatArray]) -> tuple[Bank, Plan]:
+        """For samples of these shapes."""
+        made = bank(
+            [
+                Wanted(
+                    channels=given[self._origin(name)[0]].shape[1],
+                    histogram=name in self._histograms,
+                    per_channel=name in self._summed,
+                )
+                for name in self._names
+            ]
+        )
+        taken = dict(zip(self._names, made.each, strict=True))
+        after = {}  # by the tensor that an activation follows
+        for name in self._names:
+            if name not in given:
+                origin, activation = self._origin(name)
+                after[origin] = taken[name], activation
+        jobs = [
+            Job(values.shape, taken.get(name), *after.get(name, ()))
+            for name, values in given.items()
+        ]
+        return made, Plan(jobs)
+
+    def _origin(self, name: str) -> tuple[str, Activation]:
+        """The given tensor that `name` follows from by an activation, or is."""
+        if name in self._given:
+            return name, Activation()
+        return self._activations[name]
+
+    def _extremes(self, least: "_Least", sign: int) -> dict[str, Extreme]:
+        """Of the tensors with histograms that have a finite value."""
+        found = zip(self._names, least.value.tolist(), strict=True)
+        return {
+            name: Extreme(
+                value=sign * value + 0.0,  # no -0.0
+                sample=least.sample[index],
+                channel=int(least.channel[index]),
+            )
+            for index, (name, value) in enumerate(found)
+            if name in self._histograms and value < np.inf
+        }
+
+
+class _Least:
+    """Of n tensors, the least value so far, and where it was seen.
+
+    sample: the digest, the first in order of those that have it.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.value = np.full(count, np.inf, dtype=np.float32)
+        self.channel = np.zeros(count, dtype=np.uint64)
+        self.sample = [""] * count
+        self._start = np.zeros(count, dtype=np.uint64)  # of the digest, as a number
+
+    def add(
+        self, value: FloatArray, channel: npt.NDArray[np.uint64], digest: str
+    ) -> None:
+        """The least values of one sample more, inf where there is none."""
+        start = np.uint64(int(digest[:16], 16))
+        # Behind an activation, the least value is the same in most samples.
+        same = (value == self.value) & (start <= self._start)
+        for index in np.flatnonzero((value < self.value) | same).tolist():
+            if same[index] and digest >= self.sample[index]:
+                continue
+            self.value[index], self.channel[index] = value[index], channel[index]
+            self.sample[index], self._start[index] = digest, start
+
+
+def _floats(values: Array) -> FloatArray:
+    floats = np.ascontiguousarray(values, dtype=np.float32)
+    return floats if floats.ndim > 1 else floats.reshape(1, -1)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thresholds by mean squared error: rounding inside against clipping outside.
+
+Every grid that contains 0 is a step s and a number n of levels below zero. For each of
+many steps and every n the expected error is computed from running sums, with values
+spread evenly within a bin; then once more between the neighbours of the best step.
+Exact zeros have no error on any grid. Lengths are in bins: nothing over- or underflows.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate.statistics.histogram import Histogram
+from neon8.calibrate.statistics.native import squared_error
+from neon8.calibrate.thresholds.range import minmax
+from neon8.quant.grid import Grid
+
+Float64Array = npt.NDArray[np.float64]
+
+COARSE = 128
+FINE = 33
+SPLITS = 256
+"""All of 8 bits."""
+
+
+def mse(histogram: Histogram, scheme: str, *, bits: int = 8) -> tuple[float, float]:
+    """(lo, hi) of the grid with the least expected squared error."""
+    lo, hi = (limit / histogram.width for limit in minmax(histogram, scheme))
+    levels = Grid(scheme, bits).steps
+    if scheme == "symmetric":
+        below = np.array([levels // 2])
+    elif scheme == "unsigned":
+        below = np.array([0])
+    else:
+        below = np.rint(np.linspace(0, levels, SPLITS)).astype(np.int64)
+    # Rounding the zero point may cost one level of the widest grid that is needed.
+    largest = (hi - lo) / (levels - (scheme == "asymmetric"))
+    steps = np.linspace(largest, largest / COARSE, COARSE)
+    best, _ = _least(histogram, steps, below, levels)
+    around = (steps[max(best - 1, 0)], steps[min(best + 1, COARSE - 1)])
+    steps = np.linspace(*around, FINE)
+    best, split = _least(histogram, steps, below, levels)
+    step = float(steps[best]) * histogram.width
+    negative = int(below[split])
+    return -negative * step, (levels - negative) * step
+
+
+def expected_error(
+    histogram: Histogram, grid: Grid, scale: float, zero_point: int
+) -> float:
+    """Sum over all values of the squared error of quantizing them."""
+    steps = np.array([scale / histogram.width])
+    below = np.array([zero_point - grid.lowest])
+    errors = _errors(histogram, steps, below, grid.steps)
+    return float(errors[0, 0]) * histogram.width**2
+
+
+def _least(
+    histogram: Histogram,
+    steps: Float64Array,
+    below: npt.NDArray[np.int64],
+    levels: int,
+) -> tuple[int, int]:
+    """Indices into steps and below; of equal errors, the largest step."""
+    errors = _errors(histogram, steps, below, levels)
+    step, split = np.unravel_index(int(np.argmin(errors)), errors.shape)
+    return int(step), int(split)
+
+
+def _errors(
+    histogram: Histogram,
+    steps: Float64Array,
+    below: npt.NDArray[np.int64],
+    levels: int,
+) -> Float64Array:
+    """(steps, splits), in bins squared."""
+    return squared_error(
+        histogram.positive.astype(np.float64),
+        histogram.negative.astype(np.float64),
+        steps=steps,
+        above=levels - below,
+        below=below,
+    )

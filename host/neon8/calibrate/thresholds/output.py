@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thresholds judged by what they do to the layers that read the tensor.
+
+ncnn's EQ runs whole images through each layer for each candidate. Here there are a few
+rows of each layer, which hardly ever hold the rare large values, so taken alone they
+would vote for a smaller range each time. Therefore they only say how much of an error
+the layer passes on to its output, of rounding and of clipping apart. How much error
+there is to pass on is the histogram's to say, which has seen all values:
+
+    error = passed on of rounding * rounding + passed on of clipping * clipping
+
+Rounding is measured on each candidate's grid, clipping once, of about the largest 1 %
+of the rows' values, since beyond a sensible threshold there may be none.
+
+The weights are those of the network: what rounding them does is the same for all.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from neon8.calibrate.statistics.histogram import BINS, Histogram
+from neon8.calibrate.statistics.patches import Patches, outputs
+from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
+from neon8.calibrate.thresholds.mse import expected_error, mse
+from neon8.calibrate.thresholds.range import minmax
+from neon8.quant.grid import Float64Array, Grid
+
+FACTORS = np.linspace(2.0, 0.5, 61)
+LARGEST = 0.01
+SATURATED = 0.9
+"""Of the largest value: many pixels of an image are exactly as bright as can be."""
+TIE = 1e-12
+"""Relative: errors this close are equal, and the larger range is better."""
+
+Range = tuple[float, float]
+Compare = Callable[[Float64Array, Float64Array], float]
+Judge = Callable[[Grid, Range], float]
+"""The error of a layer's output, from 0, for a tensor's grid and range."""
+
+
+def judge(
+    histogram: Histogram, layers: Sequence[Patches], *, metric: str = "error"
+) -> Judge | None:
+    """How to tell ranges apart, or None if no layer has an output to look at.
+
+    metric: "error", the energy of the error as a share of the output's; "cosine", one
+    less the cosine of the angle between the two outputs. The mean over the layers.
+    """
+    compare = {"error": error_share, "cosine": cosine_loss}[metric]
+    known = [
+        (layer, exact)
+        for layer in layers
+        for exact in (outputs(layer),)
+        if layer.rows.any() and exact.any()
+    ]
+    if not known:
+        return None
+
+    clipping = [_clipping(layer, exact, compare) for layer, exact in known]
+    energy = _energy(histogram)
+
+    def error(grid: Grid, limits: Range) -> float:
+        scale, zero_point = grid.cover(*limits)
+        everything = expected_error(histogram, grid, float(scale), zero_point)
+        clipped = min(clipped_energy(histogram, *limits) * energy, everything)
+        total = 0.0
+        for (layer, exact), share in zip(known, clipping, strict=True):
+            rows = np.clip(layer.rows, *limits)
+            noise = grid.rounded(rows, float(scale), zero_point) - rows
+            there = float(np.square(noise).mean())
+            if there > 0:
+                lost = compare(exact, outputs(layer, layer.rows + noise))
+                total += lost / there * (everything - clipped)
+            total += share * clipped
+        return total / len(known) / histogram.total
+
+    return error
+
+
+def _clipping(layer: Patches, exact: Float64Array, compare: Compare) -> float:
+    """How much of a clipping error the layer passes on: of the output, per energy."""
+    sizes = np.abs(layer.rows)
+    limit = min(np.quantile(sizes, 1 - LARGEST), SATURATED * sizes.max())
+    rows = np.clip(layer.rows.astype(np.float64), -limit, limit)
+    there = float(np.square(rows - layer.rows).mean())
+    return compare(exact, outputs(layer, rows)) / there if there > 0 else 0.0
+
+
+def _energy(histogram: Histogram) -> float:
+    """Sum of x * x over all values."""
+    centers = (np.arange(BINS) + 0.5) * histogram.width
+    both = histogram.positive + histogram.negative
+    return float(both @ (centers * centers))
+
+
+def error_share(exact: Float64Array, found: Float64Array) -> float:
+    """Energy of the difference over that of `exact`."""
+    return float(np.square(found - exact).sum() / np.square(exact).sum())
+
+
+def cosine_loss(exact: Float64Array, found: Float64Array) -> float:
+    """1 - cos of the angle; 1 where `found` is all zeros."""
+    size = float(np.sqrt(np.square(exact).sum() * np.square(found).sum()))
+    return 1 - float((exact * found).sum()) / size if size else 1.0
+
+
+def eq(histogram: Histogram, grid: Grid, error: Judge) -> Range:
+    """(lo, hi) with the least error of those from 0.5 to 2 times the ones of mse.
+
+    Also minmax; none beyond minmax, where there are only levels that nothing uses, and
+    none that clips more energy than the guard allows.
+    """
+    full = minmax(histogram, grid.scheme)
+    base = mse(histogram, grid.scheme, bits=grid.bits)
+    candidates = [full]
+    for factor in FACTORS.tolist():
+        limits = max(full[0], factor * base[0]), min(full[1], factor * base[1])
+        if clipped_energy(histogram, *limits) <= MAX_CLIPPED_ENERGY:
+            candidates.append(limits)
+    ordered = [candidates[0]]
+    ordered += [later for former, later in pairwise(candidates) if later != former]
+    return best(ordered, [error(grid, limits) for limits in ordered])
+
+
+def best(candidates: Sequence[Range], errors: Sequence[float]) -> Range:
+    """The one with the least error; of equal ones the widest, then the first."""
+    most = min(errors) * (1 + TIE)
+    equal = [c for c, e in zip(candidates, errors, strict=True) if e <= most]
+    return max(equal, key=lambda limits: limits[1] - limits[0])

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 compile."""
+
+import argparse
+
+from neon8.api_compile import compile_model, save_model
+from neon8.cli.common import check_output, counted
+from neon8.inspection import model_file, text
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Lower, prove, write, and say what came out."""
+    check_output(arguments.output, arguments.model, arguments.scales)
+    data = compile_model(arguments.model, arguments.scales, io=arguments.io)
+    save_model(data, arguments.output)
+    contents = model_file.read(str(arguments.output), data)
+    convolutions = [op for op in contents.ops if op.operation == "conv2d"]
+    done = (
+        f"{arguments.output}: {counted(len(contents.ops), 'step')}, "
+        f"{len(convolutions)} of them convolutions, {text.size(len(data))}, "
+        f"{arguments.io} inputs and outputs"
+    )
+    if not convolutions:
+        return done
+    widest = max(convolutions, key=lambda op: op.acc_bound)
+    return (
+        f"{done}\nproved: no accumulator leaves int32; the largest bound is "
+        f"{widest.acc_bound} ({100 * widest.acc_bound / 2**31:.2g} % of 2^31) in layer "
+        f"{text.printable(widest.name)!r}"
+    )

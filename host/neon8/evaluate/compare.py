@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which method and scheme suit a network: each is compiled and run on this PC.
+
+The int8 library gives the same bytes on every processor, so the figures are those of
+the device.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from neon8.calibrate.observation import Observation
+from neon8.calibrate.overrides import Overrides
+from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.solve import solve_quietly
+from neon8.compile import compile_model
+from neon8.data.gather import Data, gather
+from neon8.data.preprocess import Preprocess
+from neon8.data.samples import Sample
+from neon8.errors import CalibrationError, CompileError, DataError
+from neon8.evaluate.metrics import (
+    Evaluation,
+    Tally,
+    check_label,
+    count,
+    real_outputs,
+    summary,
+)
+from neon8.evaluate.runner import Arrays, Runner, float_inputs
+from neon8.graph.graph import Graph, Softmax
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
+from neon8.runtime import Model
+
+METHODS = (
+    "mse",
+    "kl",
+    "kl2017",
+    "minmax",
+    "percentile",
+    "percentile:99.99:all",
+    "aciq",
+    "legacy",
+    "eq",
+    "auto",
+)
+SCHEMES = ("auto", "symmetric", "symmetric_with_uint8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One setting.  result: None if it did not compile; failure says why.
+
+    guards: for how many tensors one fired.
+    """
+
+    method: str
+    scheme: str
+    guards: int
+    result: Evaluation | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """rows: the best first, by SQNR, then agreement, then as asked for.
+
+    reference: the FP32 network; its SQNR and agreement are those with itself.
+    """
+
+    reference: Evaluation
+    rows: tuple[Row, ...]
+
+
+def compare(
+    observation: Observation,
+    model: str | Path,
+    data: Data,
+    *,
+    methods: Sequence[str] = METHODS,
+    schemes: Sequence[str] = SCHEMES,
+    overrides: Overrides | None = None,
+    preprocess: Preprocess | None = None,
+    limit: int | None = None,
+    skip: int = 0,
+    watch: Callable[[Iterable[Sample]], Iterable[Sample]] = iter,
+) -> Comparison:
+    """Solve, compile and run every method with every scheme on the same samples.
+
+    observation: of this very model.  data: see neon8.data.gather.  watch: wraps the
+    samples, as tqdm does. CalibrationError, DataError, GraphError, TableError,
+    ModelError; what only the compiler refuses is a row without a result.
+    """
+    file = open_onnx(model)
+    graph = before_softmax(load(file))
+    if observation.model_digest != graph.digest:
+        raise CalibrationError(
+            f"{model}: the calibration file is of another model, "
+            f"{observation.model_name} ({observation.model_digest[:12]}..., not "
+            f"{graph.digest[:12]}...); observe this one"
+        )
+    plans = [
+        _plan(observation, graph, method, scheme, overrides)
+        for scheme in schemes
+        for method in methods
+    ]
+    programs = {program: Tally() for _, program in plans if program is not None}
+    reference = Reference(file, graph.outputs)
+    samples = gather(
+        data,
+        reference.input_shapes,
+        preprocess=preprocess,
+        limit=limit,
+        skip=skip,
+    )
+    runner = _runner(reference, graph)
+    exact = _run(str(model), runner, watch(samples), programs)
+    rows = [
+        row if program is None else replace(row, result=summary(programs[program]))
+        for row, program in plans
+    ]
+    return Comparison(reference=exact, rows=tuple(sorted(rows, key=_place)))
+
+
+def _plan(
+    observation: Observation,
+    graph: Graph,
+    method: str,
+    scheme: str,
+    overrides: Overrides | None,
+) -> tuple[Row, bytes | None]:
+    """A row without a result yet, and the .n8 file to run for it."""
+    table = solve_quietly(
+        observation, method=method, scheme=scheme, overrides=overrides
+    )
+    fired = sum(bool(tensor.reasons) for tensor in table.tensors.values())
+    row = Row(method=method, scheme=scheme, guards=fired)
+    try:
+        return row, compile_model(graph, table)
+    except CompileError as error:
+        return replace(row, failure=str(error)), None
+
+
+def before_softmax(graph: Graph) -> Graph:
+    """The network without a Softmax that nothing but an output needs.
+
+    Probabilities near 0 and 1 hide how far off the values before them are. The order
+    of the outputs, which is what top-1 looks at, is the same.
+    """
+    read = {name for node in graph.nodes for name in node.inputs}
+    source = {
+        node.output: node.inputs[0]
+        for node in graph.nodes
+        if isinstance(node, Softmax)
+        and node.output in graph.outputs
+        and node.output not in read
+        and node.inputs[0] not in (*graph.inputs, *graph.outputs)
+    }
+    outputs = tuple(source.get(name, name) for name in graph.outputs)
+    if len(set(outputs)) < len(outputs):
+        return graph
+    nodes = tuple(node for node in graph.nodes if node.output not in source)
+    return replace(graph, nodes=nodes, outputs=outputs)
+
+
+def _runner(reference: Reference, graph: Graph) -> Runner:
+    """The float network that gives what `graph` gives."""
+
+    def run(arrays: Arrays) -> Arrays:
+        results = reference.run(arrays)
+        return {name: results[name] for name in graph.outputs}
+
+    return Runner(float_inputs(reference), {}, run)
+
+
+def _run(
+    name: str,
+    reference: Runner,
+    samples: Iterable[Sample],
+    programs: dict[bytes, Tally],
+) -> Evaluation:
+    """Counts into `programs`, which share one pass over the data; of `reference`.
+
+    name: of the model.  Equal programs, from settings that make no difference to this
+    network, run once.
+    """
+    exact = Tally()
+    with ExitStack() as stack:
+        sessions = {}
+        for program in programs:
+            model = stack.enter_context(Model.from_bytes(program, source=name))
+            sessions[program] = stack.enter_context(model.session())
+        for sample in samples:
+            wanted = real_outputs(name, reference, sample)
+            check_label(sample, wanted[0])
+            exact = count(exact, wanted, label=sample.label, reference=wanted)
+            for program, session in sessions.items():
+                results = list(session.run(sample.inputs).values())
+                programs[program] = count(
+                    programs[program], results, label=sample.label, reference=wanted
+                )
+    if exact.n == 0:
+        raise DataError("no samples to compare on")
+    return summary(exact)
+
+
+def _place(row: Row) -> tuple[float, float]:
+    """Sorts the best first; equal ones stay as they were."""
+    if row.result is None:
+        return math.inf, 0.0
+    return -(row.result.sqnr_db or -math.inf), -(row.result.agreement or 0.0)

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What int8 costs: top-1, top-5, agreement and SQNR, one sample at a time.
+
+The metrics are pure functions.  Nothing is kept of a sample but a few sums, so memory
+does not depend on how many there are.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.data.gather import Data, gather
+from neon8.data.preprocess import Preprocess
+from neon8.data.samples import Sample
+from neon8.errors import DataError
+from neon8.evaluate.runner import Runner, open_real
+
+Array = npt.NDArray[np.generic]
+
+TOP = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """n: samples seen; top1, top5, agreement: percentages, 0 to 100.
+
+    None: no labels, or no reference.  sqnr_db is infinite where the outputs are equal.
+    """
+
+    n: int
+    top1: float | None
+    top5: float | None
+    agreement: float | None
+    sqnr_db: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Sums over the samples seen so far; signal, noise: sums of squares."""
+
+    n: int = 0
+    labelled: int = 0
+    top1: int = 0
+    top5: int = 0
+    compared: int = 0
+    agreed: int = 0
+    signal: float = 0.0
+    noise: float = 0.0
+
+
+def rank(scores: Array, index: int) -> int:
+    """How many entries stand before `index`: larger, or equal with a lower index.
+
+    scores: any shape, read flat.  NaN is smaller than everything.
+    """
+    values = _comparable(scores)
+    own = values[index]
+    return int(np.count_nonzero(values > own)) + int(
+        np.count_nonzero(values[:index] == own)
+    )
+
+
+def top1(scores: Array) -> int:
+    """Index of the largest entry, the lowest where several are equal."""
+    return int(np.argmax(_comparable(scores)))
+
+
+def _comparable(scores: Array) -> npt.NDArray[np.float64]:
+    values = np.asarray(scores, np.float64).reshape(-1)
+    return np.where(np.isnan(values), -np.inf, values)
+
+
+def sqnr_db(signal: float, noise: float) -> float:
+    """10 log10(signal / noise); infinite without noise, else -inf without signal."""
+    if noise == 0:
+        return math.inf
+    if signal == 0:
+        return -math.inf
+    return 10 * (math.log10(signal) - math.log10(noise))
+
+
+def count(
+    tally: Tally,
+    outputs: list[Array],
+    *,
+    label: int | None = None,
+    reference: list[Array] | None = None,
+) -> Tally:
+    """The tally with one sample more.
+
+    outputs, reference: real values, the first being the one that is classified.
+    """
+    first = outputs[0]
+    labelled = top_1 = top_5 = compared = agreed = 0
+    signal = noise = 0.0
+    if label is not None:
+        place = rank(first, label)
+        labelled, top_1, top_5 = 1, int(place == 0), int(place < TOP)
+    if reference is not None:
+        compared, agreed = 1, int(top1(first) == top1(reference[0]))
+        for wanted, got in zip(reference, outputs, strict=True):
+            want = np.asarray(wanted, np.float64).reshape(-1)
+            error = want - np.asarray(got, np.float64).reshape(-1)
+            signal += float(want @ want)
+            noise += float(error @ error)
+    return Tally(
+        n=tally.n + 1,
+        labelled=tally.labelled + labelled,
+        top1=tally.top1 + top_1,
+        top5=tally.top5 + top_5,
+        compared=tally.compared + compared,
+        agreed=tally.agreed + agreed,
+        signal=tally.signal + signal,
+        noise=tally.noise + noise,
+    )
+
+
+def summary(tally: Tally) -> Evaluation:
+    """What the sums say."""
+
+    def percent(part: int, whole: int) -> float | None:
+        return 100.0 * part / whole if whole else None
+
+    return Evaluation(
+        n=tally.n,
+        top1=percent(tally.top1, tally.labelled),
+        top5=percent(tally.top5, tally.labelled),
+        agreement=percent(tally.agreed, tally.compared),
+        sqnr_db=sqnr_db(tally.signal, tally.noise) if tally.compared else None,
+    )
+
+
+def evaluate_model(
+    model: str | Path,
+    data: Data,
+    *,
+    reference: str | Path | None = None,
+    target: str = "native",
+    cpu: str = "max",
+    isa: str | None = None,
+    preprocess: Preprocess | None = None,
+    limit: int | None = None,
+    skip: int = 0,
+    watch: Callable[[Iterable[Sample]], Iterable[Sample]] = iter,
+) -> Evaluation:
+    """Run an ONNX or .n8 file on samples and measure it.
+
+    data: see neon8.data.gather.  reference: the FP32 network to compare with; its
+    inputs have the same names, its outputs come in the same order.  target, cpu, isa:
+    where an .n8 file runs.  watch: wraps the samples, as tqdm does.
+    """
+    with ExitStack() as stack:
+        runner = stack.enter_context(
+            open_real(Path(model), target=target, cpu=cpu, isa=isa)
+        )
+        compared = None
+        if reference is not None:
+            compared = stack.enter_context(open_real(Path(reference)))
+            _check_same_inputs(Path(reference), runner, compared)
+        tally = Tally()
+        samples = gather(
+            data, runner.shapes, preprocess=preprocess, limit=limit, skip=skip
+        )
+        for sample in watch(samples):
+            outputs = real_outputs(str(model), runner, sample)
+            wanted = None
+            if compared is not None:
+                wanted = real_outputs(str(reference), compared, sample)
+                _check_same_sizes(sample, outputs, wanted)
+            check_label(sample, outputs[0])
+            tally = count(tally, outputs, label=sample.label, reference=wanted)
+    if tally.n == 0:
+        raise DataError("no samples to evaluate")
+    return summary(tally)
+
+
+def real_outputs(path: str, runner: Runner, sample: Sample) -> list[Array]:
+    """Those of one sample, float32.  DataError: NaN or infinity among them."""
+    outputs = runner.run(dict(sample.inputs))
+    for name, array in outputs.items():
+        if not np.isfinite(array).all():
+            raise DataError(
+                f"{sample.name}: output {name!r} of {path} is not finite; check the "
+                "input's range and the network"
+            )
+    return list(outputs.values())
+
+
+def _check_same_inputs(path: Path, runner: Runner, reference: Runner) -> None:
+    if runner.shapes != reference.shapes:
+        raise DataError(
+            f"{path}: takes {_listed(reference.shapes)}, but the network to evaluate "
+            f"takes {_listed(runner.shapes)}"
+        )
+
+
+def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name!r} {list(dims)}" for name, dims in shapes.items())
+
+
+def _check_same_sizes(
+    sample: Sample, outputs: list[Array], wanted: list[Array]
+) -> None:
+    sizes, expected = ([array.size for array in a] for a in (outputs, wanted))
+    if sizes != expected:
+        raise DataError(
+            f"{sample.name}: outputs of {sizes} values, the reference has {expected}"
+        )
+
+
+def check_label(sample: Sample, scores: Array) -> None:
+    """DataError: a label that is no index of the scores."""
+    if sample.label is not None and not 0 <= sample.label < scores.size:
+        raise DataError(
+            f"{sample.name}: label {sample.label}, but the first output has "
+            f"{scores.size} values"
+        )

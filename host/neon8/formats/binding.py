@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a foreign table means for a network: names resolved, gaps filled or named.
+
+attach() brings every scale to the tensor or layer that it belongs to; fill() adds what
+follows from the network; complete() and onto() make a whole ScaleTable. What does not
+follow from the file, the network or a given table is an error with its name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.errors import TableError
+from neon8.formats.foreign import ForeignTable, Span, Step, to_step, weights_of
+from neon8.graph.graph import Add, Conv2d, Graph, Softmax
+from neon8.quant.checks import float32
+from neon8.quant.checks import scale as checked_scale
+from neon8.quant.groups import scale_groups
+from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.quant.weight_scales import weight_scales
+
+IMPORTED = "imported"
+"""Reason code of what comes from another tool's table."""
+
+
+def attach(
+    table: ForeignTable, graph: Graph, names: Mapping[str, tuple[str, int]]
+) -> ForeignTable:
+    """`table` by the tensors and layers of `graph`, layers in its order.
+
+    names: as weight_names() gives them.  TableError: a layer, or weights, that the
+    network does not have, another number of channels.
+    """
+    layers = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
+    for layer in (*table.inputs, *table.weights):
+        if layer not in layers:
+            text = f"layer {layer!r} is not in the network {graph.name}"
+            raise TableError(f"{table.source}: {text}; map names with --names")
+    tensors = dict(table.tensors)
+    for layer, step in table.inputs.items():
+        tensor = layers[layer].inputs[0]
+        if tensors.setdefault(tensor, step) != step:
+            text = f"layer {layer!r} and another one read {tensor!r}"
+            raise TableError(f"{table.source}: {text} with different scales")
+    weights = dict(table.weights)
+    used = set()
+    for layer, (name, axis) in names.items():
+        if name in table.constants:
+            weights[layer] = _of_axis(table, name, axis)
+            used.add(name)
+        elif isinstance(tensors.get(name), Step) and name not in graph.tensors:
+            step = to_step(tensors[name])
+            if step.bits != 8:
+                text = f"weights {name!r} have {step.bits} bits, ours have 8"
+                raise TableError(f"{table.source}: {text}")
+            weights[layer] = (step.scale,)
+            used.add(name)
+    for name in table.constants:
+        if name not in used:
+            text = f"weights {name!r} are not those of a layer of {graph.name}, or"
+            raise TableError(
+                f"{table.source}: {text} folding changed them; map names with --names"
+            )
+    return replace(
+        table,
+        tensors={name: entry for name, entry in tensors.items() if name not in used},
+        inputs={},
+        weights={
+            name: _channels(table, node, weights[name])
+            for name, node in layers.items()
+            if name in weights
+        },
+        reads={name: node.inputs[0] for name, node in layers.items()},
+        groups={name: node.groups for name, node in layers.items()},
+        weight_names=dict(names),
+        constants={},
+    )
+
+
+def _of_axis(table: ForeignTable, name: str, axis: int) -> tuple[float, ...]:
+    given, scales = table.constants[name]
+    if len(scales) > 1 and given not in (axis, axis - 2, axis - 4):
+        text = f"weights {name!r} have scales along axis {given}, the output channels"
+        raise TableError(f"{table.source}: {text} are axis {axis}")
+    return scales
+
+
+def _channels(
+    table: ForeignTable, node: Conv2d, scales: tuple[float, ...]
+) -> tuple[float, ...]:
+    """One scale per output channel; ncnn has one per group."""
+    channels = len(node.weight)
+    if len(scales) in (1, channels):
+        return scales * (channels // len(scales))
+    if table.format == "ncnn" and len(scales) == node.groups:
+        return tuple(np.repeat(scales, channels // node.groups).tolist())
+    text = f"layer {node.name!r} has {len(scales)} weight scales, the network has"
+    raise TableError(f"{table.source}: {text} {channels} channels")
+
+
+def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
+    """An attached `table` with what follows from the scales that it has.
+
+    A tensor that only moves values of others shares their scale. Weight scales that are
+    missing are absmax / 127 of each channel, as in calibration, and as TensorRT, Glow
+    and onnxruntime make them.
+    """
+    leaders = scale_groups(graph)
+    groups: dict[str, set[Step | Span]] = {}
+    for name, entry in table.tensors.items():
+        if name in graph.tensors:
+            groups.setdefault(leaders[name], set()).add(entry)
+    shared = {
+        name: next(iter(groups[leader]))
+        for name, leader in leaders.items()
+        if len(groups.get(leader, ())) == 1
+    }
+    table = replace(table, tensors={**shared, **table.tensors})
+    weights = {}
+    for node in graph.nodes:
+        if not isinstance(node, Conv2d):
+            continue
+        if node.name in table.weights:
+            weights[node.name] = table.weights[node.name]
+        elif node.inputs[0] in table.tensors:
+            scale = _tensor_scale(table, node.inputs[0]).scale
+            weights[node.name] = weights_of(_layer(table, node, scale))
+    return replace(table, weights=weights)
+
+
+def complete(table: ForeignTable, graph: Graph) -> ScaleTable:
+    """The whole table of `graph`, from an attached `table`.
+
+    TableError names the first tensor without a scale.
+    """
+    table = fill(table, graph)
+    spare = stays_float(graph)
+    tensors = {}
+    for name in graph.tensors:
+        if name in table.tensors:
+            tensors[name] = _tensor_scale(table, name)
+        elif name not in spare:
+            text = f"tensor {name!r} has no scale or range: it has {table.holds}"
+            raise TableError(
+                f"{table.source}: {text}; --onto M.scales.json gives the others"
+            )
+    layers = {
+        node.name: _layer(table, node, tensors[node.inputs[0]].scale)
+        for node in graph.nodes
+        if isinstance(node, Conv2d)
+    }
+    schemes = {tensor.scheme for tensor in tensors.values()}
+    return ScaleTable(
+        model_name=graph.name,
+        model_digest=graph.digest,
+        method=IMPORTED,
+        scheme="symmetric" if schemes == {"symmetric"} else "auto",
+        samples=0,
+        engine=f"imported from {table.format}",
+        tensors=tensors,
+        layers=layers,
+    )
+
+
+def stays_float(graph: Graph) -> set[str]:
+    """The tensors that no int8 network needs a scale for: they are never rounded.
+
+    What a softmax gives; what a convolution without activation gives to softmaxes only,
+    or to a residual sum that is computed along with it.
+    """
+    made = {node.output: at for at, node in enumerate(graph.nodes)}
+    floats = {node.output for node in graph.nodes if isinstance(node, Softmax)}
+    for at, node in enumerate(graph.nodes):
+        if not isinstance(node, Conv2d) or not node.activation.identity:
+            continue
+        readers = [other for other in graph.nodes if node.output in other.inputs]
+        depthwise = node.groups == len(node.weight) and node.weight.shape[1] == 1
+        if all(isinstance(reader, Softmax) for reader in readers):
+            floats.add(node.output)
+        elif node.output not in graph.outputs and not depthwise and len(readers) == 1:
+            others = [name for name in readers[0].inputs if name != node.output]
+            # The later of two operands takes the sum in: the other one is there then.
+            if isinstance(readers[0], Add) and others and made.get(others[0], -1) < at:
+                floats.add(node.output)
+    return floats
+
+
+def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
+    """`base` with everything that `table` has in its place.
+
+    TableError: a layer that the base does not have, weights known by their own name
+    only.
+    """
+    if table.constants:
+        text = f"weights {next(iter(table.constants))!r} belong to a layer that only"
+        raise TableError(f"{table.source}: {text} the network tells: add --model")
+    steps = dict(table.tensors)
+    for layer in (*table.inputs, *table.weights):
+        if layer not in base.layers:
+            text = f"layer {layer!r} is not in the table of {base.model_name}"
+            raise TableError(f"{table.source}: {text}; map names with --names")
+    for layer, step in table.inputs.items():
+        steps[base.layers[layer].input] = step
+    known = replace(table, tensors=steps)
+    tensors = {
+        name: _tensor_scale(known, name) if name in steps else tensor
+        for name, tensor in base.tensors.items()
+    }
+    layers = dict(base.layers)
+    for name, scales in table.weights.items():
+        old = base.layers[name]
+        if len(scales) not in (1, len(old.weight_scales)):
+            text = f"layer {name!r} has {len(scales)} weight scales, the table to put"
+            raise TableError(
+                f"{table.source}: {text} it onto has {len(old.weight_scales)}"
+            )
+        whole = scales * (len(old.weight_scales) // len(scales))
+        layers[name] = _merged(table, name, whole, old)
+    return replace(base, tensors=tensors, layers=layers)
+
+
+def _tensor_scale(table: ForeignTable, name: str) -> TensorScale:
+    where = f"{table.source}: tensor {name!r}"
+    step = to_step(table.tensors[name])
+    reasons: tuple[str, ...] = (IMPORTED,)
+    if step.scale == 0:
+        step = Step(scale=1 / step.grid.highest, bits=step.bits)
+        reasons = ("dead", IMPORTED)
+    scale = checked_scale(where, step.scale)
+    ends = (step.grid.lowest - step.zero_point, step.grid.highest - step.zero_point)
+    lo, hi = (float32(f"{where}: the end of its range", scale * end) for end in ends)
+    return TensorScale(
+        scale=scale,
+        zero_point=step.zero_point,
+        scheme=step.scheme,
+        threshold=(lo, hi),
+        min=None,
+        max=None,
+        bits=step.bits,
+        reasons=reasons,
+    )
+
+
+def _layer(table: ForeignTable, node: Conv2d, input_scale: float) -> LayerScale:
+    """The weight scales of the table, or those that follow from the weights."""
+    own = weight_scales(
+        node.name,
+        source=node.inputs[0],
+        absmax=np.abs(node.weight).reshape(len(node.weight), -1).max(axis=1),
+        bias=node.bias,
+        input_scale=input_scale,
+        groups=node.groups,
+    )
+    if node.name not in table.weights:
+        return own
+    return _merged(table, node.name, table.weights[node.name], own)
+
+
+def _merged(
+    table: ForeignTable, name: str, scales: tuple[float, ...], own: LayerScale
+) -> LayerScale:
+    """The scales of the table; a channel without weights keeps its made-up one."""
+    where = f"{table.source}: layer {name!r}: weight scale"
+    dead = [f"dead:{channel}" for channel, scale in enumerate(scales) if scale == 0]
+    for reason in dead:
+        if reason not in own.reasons:
+            text = f"{where} {reason[5:]} is 0, and the channel has weights"
+            raise TableError(text)
+    return LayerScale(
+        input=own.input,
+        weight_scales=tuple(
+            checked_scale(f"{where} {channel}", scale or own.weight_scales[channel])
+            for channel, scale in enumerate(scales)
+        ),
+        groups=own.groups,
+        reasons=(*dead, IMPORTED),
+    )

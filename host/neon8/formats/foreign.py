@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ForeignTable: what a calibration file of any tool says, and nothing that it does not.
+
+Every format holds a part: ncnn the weights and the input of each layer, TensorRT one
+scale a tensor, Glow and onnxruntime ranges, ONNX with Q/DQ nodes nearly all. Readers
+fill in what is there, bind adds what a network or a whole table knows, and a writer
+refuses by name what it needs and does not get. Numbers are kept in double, so that one
+format's float32 goes through the inverse or 127 times itself and comes back.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+
+from neon8.errors import TableError
+from neon8.quant.checks import real
+from neon8.quant.grid import Grid
+from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """real = scale * (q - zero_point)  (1).  Scale 0: nothing but zeros was seen.
+
+    bits: of q, 8 or 16.
+    """
+
+    scale: float
+    zero_point: int = 0
+    scheme: str = "symmetric"
+    bits: int = 8
+
+    @property
+    def grid(self) -> Grid:
+        """The levels of q."""
+        return Grid(self.scheme, self.bits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A range of real values that is to be covered; the scale is the reader's business.
+
+    histogram: counts in equal bins over it, of formats that have them.
+    """
+
+    lo: float
+    hi: float
+    histogram: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignTable:
+    """tensors: by name.  inputs: of a format that knows its layers, not its tensors.
+
+    weights: by layer, one scale for each output channel or one for all; 0 for a channel
+    without weights.  reads: layer -> the tensor it reads.  groups: layer -> how many
+    groups its convolution has, where that is known.  weight_names: layer -> the name of
+    its weights, and the axis of the output channels.  constants: axis and
+    scales of weights of which only their own name is known.  header: what a format
+    keeps about itself.  other: lines that only this format understands.  notes: what
+    was left out and why.
+    """
+
+    source: str
+    format: str
+    tensors: dict[str, Step | Span] = field(default_factory=dict)
+    inputs: dict[str, Step] = field(default_factory=dict)
+    weights: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    reads: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, int] = field(default_factory=dict)
+    weight_names: dict[str, tuple[str, int]] = field(default_factory=dict)
+    constants: dict[str, tuple[int, tuple[float, ...]]] = field(default_factory=dict)
+    header: dict[str, str] = field(default_factory=dict)
+    other: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> str:
+        """For errors: which parts are there."""
+        parts = {
+            "scales or ranges of tensors": self.tensors,
+            "scales of layer inputs": self.inputs,
+            "weight scales": self.weights or self.constants,
+        }
+        return " and ".join(what for what, there in parts.items() if there) or "nothing"
+
+
+def counted(count: int, what: str) -> str:
+    """'1 tensor', '2 tensors'."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def from_table(table: ScaleTable, *, source: str) -> ForeignTable:
+    """A whole table of our own."""
+    return ForeignTable(
+        source=source,
+        format="neon8",
+        tensors={name: step_of(tensor) for name, tensor in table.tensors.items()},
+        weights={name: weights_of(layer) for name, layer in table.layers.items()},
+        reads={name: layer.input for name, layer in table.layers.items()},
+        groups={name: layer.groups for name, layer in table.layers.items()},
+    )
+
+
+def step_of(tensor: TensorScale) -> Step:
+    """The quantization of one tensor of a table."""
+    if "dead" in tensor.reasons:
+        return Step(scale=0.0, bits=tensor.bits)
+    return Step(
+        scale=tensor.scale,
+        zero_point=tensor.zero_point,
+        scheme=tensor.scheme,
+        bits=tensor.bits,
+    )
+
+
+def step_with(scale: float, zero_point: int, *, bits: int = 8) -> Step:
+    """The step with the scheme that its zero point, as of a signed type, shows."""
+    least = -(2 ** (bits - 1))
+    scheme = {0: "symmetric", least: "unsigned"}.get(zero_point, "asymmetric")
+    return Step(scale=scale, zero_point=zero_point, scheme=scheme, bits=bits)
+
+
+def of_16_bits(table: ForeignTable) -> list[str]:
+    """The names of the tensors that have 16 bits."""
+    return [
+        name
+        for name, entry in table.tensors.items()
+        if isinstance(entry, Step) and entry.bits != 8
+    ]
+
+
+def weights_of(layer: LayerScale) -> tuple[float, ...]:
+    """The weight scales of one layer of a table, 0 for a channel without weights."""
+    return tuple(
+        0.0 if f"dead:{channel}" in layer.reasons else scale
+        for channel, scale in enumerate(layer.weight_scales)
+    )
+
+
+def to_span(entry: Step | Span) -> Span:
+    """The range that a step covers, in double and so exact."""
+    if isinstance(entry, Span):
+        return entry
+    return Span(
+        lo=(entry.grid.lowest - entry.zero_point) * entry.scale,
+        hi=(entry.grid.highest - entry.zero_point) * entry.scale,
+    )
+
+
+def written_span(where: str, entry: Step | Span) -> Span:
+    """The range for a file of float32 values.  TableError: an end is too large.
+
+    What float32 has no number for but 0 is 0.
+    """
+    span = to_span(entry)
+    ends = (real(where, span.lo), real(where, span.hi))
+    lo, hi = (end if np.float32(end) else 0.0 for end in ends)
+    return replace(span, lo=lo, hi=hi)
+
+
+def to_step(entry: Step | Span) -> Step:
+    """The step that covers a range, as the calibrator would choose it.
+
+    Unsigned for a range that begins at 0, symmetric for -T .. T, else asymmetric.
+    """
+    if isinstance(entry, Step):
+        return entry
+    lo, hi = min(entry.lo, 0.0), max(entry.hi, 0.0)
+    if lo == -hi:
+        return Step(scale=hi / 127)
+    if lo == 0:
+        return Step(scale=hi / 255, zero_point=-128, scheme="unsigned")
+    scale = (hi - lo) / 255
+    zero_point = int(np.clip(np.rint(-128 - lo / scale), -128, 127))
+    return Step(scale=scale, zero_point=zero_point, scheme="asymmetric")
+
+
+def symmetric_scale(entry: Step | Span) -> float:
+    """T / 127 for tools that know zero point 0 only; T: the larger end of the range."""
+    if isinstance(entry, Step) and entry.scheme == "symmetric":
+        return entry.scale
+    span = to_span(entry)
+    return max(-span.lo, span.hi, 0.0) / 127
+
+
+def written_scale(where: str, entry: Step | Span) -> float:
+    """symmetric_scale() for a file of float32 values.  TableError: it is too large."""
+    return real(where, symmetric_scale(entry))
+
+
+def moved_to_zero(table: ForeignTable) -> int:
+    """How many tensors lose levels because a zero point other than 0 is given up."""
+    return sum(
+        symmetric_scale(entry) != to_step(entry).scale
+        for entry in table.tensors.values()
+    )
+
+
+def renamed(table: ForeignTable, names: dict[str, str]) -> ForeignTable:
+    """`table` with other names of tensors, layers and weights.
+
+    TableError: a name that the table does not have, two that become one.
+    """
+
+    def known(name: str) -> bool:
+        parts = (table.tensors, table.inputs, table.weights, table.constants)
+        others = {name for name, _ in table.weight_names.values()}
+        return name in others or any(name in part for part in parts)
+
+    for name in names:
+        if not known(name):
+            text = f"the map of names has {name!r}, which is not in it"
+            raise TableError(f"{table.source}: {text}")
+
+    def keys(part: dict[str, Value]) -> dict[str, Value]:
+        result: dict[str, Value] = {}
+        for name, value in part.items():
+            new = names.get(name, name)
+            if new in result:
+                text = f"the map of names gives two entries the name {new!r}"
+                raise TableError(f"{table.source}: {text}")
+            result[new] = value
+        return result
+
+    return replace(
+        table,
+        tensors=keys(table.tensors),
+        inputs=keys(table.inputs),
+        weights=keys(table.weights),
+        constants=keys(table.constants),
+        reads=keys({k: names.get(v, v) for k, v in table.reads.items()}),
+        groups=keys(table.groups),
+        weight_names=keys(
+            {k: (names.get(n, n), axis) for k, (n, axis) in table.weight_names.items()}
+        ),
+    )
+
+
+def with_layer_names(table: ForeignTable, names: dict[str, str]) -> ForeignTable:
+    """`table` with other names of its layers only."""
+
+    def keys(part: dict[str, Value]) -> dict[str, Value]:
+        return {names.get(name, name): value for name, value in part.items()}
+
+    return replace(
+        table,
+        inputs=keys(table.inputs),
+        weights=keys(table.weights),
+        reads=keys(table.reads),
+        groups=keys(table.groups),
+        weight_names=keys(table.weight_names),
+    )

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every stage shares about quantization: grids, limits, scale tables."""

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ScaleTable: the scales of a network, as a value; json_format reads and writes it."""
+
+from dataclasses import dataclass, field
+
+SCHEMES = ("symmetric", "unsigned", "asymmetric")
+"""Of a tensor."""
+TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
+"""By which the schemes of the tensors were chosen."""
+BITS = (8, 16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorScale:
+    """How one activation is quantized: real = scale * (q - zero_point)  (1).
+
+    threshold: (lo, hi), the real range that the scale covers; min, max: what was seen,
+    None where the scale comes from a tool that does not say.  All real numbers are
+    float32 values.  bits: of q, 8 or 16.  method: where it is not the table's.
+    reasons: codes of the guards that fired, see neon8.calibrate.thresholds.guards.
+    """
+
+    scale: float
+    zero_point: int
+    scheme: str
+    threshold: tuple[float, float]
+    min: float | None
+    max: float | None
+    bits: int = 8
+    method: str | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerScale:
+    """The weight scales of one convolution, one per output channel, float32 values.
+
+    input: the activation that it reads; its scale is tensors[input].
+    groups: of the convolution.  reasons: codes of the guards that fired, as above.
+    """
+
+    input: str
+    weight_scales: tuple[float, ...]
+    groups: int = 1
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleTable:
+    """tensors: by ONNX tensor name; layers: by node name; samples: how many seen.
+
+    reasons: codes of the guards that fired for all.
+    """
+
+    model_name: str
+    model_digest: str
+    method: str
+    scheme: str
+    samples: int
+    engine: str
+    tensors: dict[str, TensorScale] = field(default_factory=dict)
+    layers: dict[str, LayerScale] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scale table as JSON: for a person to read and edit, one tensor to a line.
+
+Every real number in it is a float32, written as the shortest decimal that gives that
+float32 back. The compiler uses "scale" and "zero_point"; the rest says where they came
+from. The reader trusts nothing.
+"""
+
+import json
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neon8.errors import TableError
+from neon8.files import write_atomic
+from neon8.quant import strict_json
+from neon8.quant.checks import decode, float32, integer, string
+from neon8.quant.checks import scale as checked_scale
+from neon8.quant.scale_table import (
+    BITS,
+    SCHEMES,
+    TABLE_SCHEMES,
+    LayerScale,
+    ScaleTable,
+    TensorScale,
+)
+
+FORMAT = "neon8 scale table"
+VERSION = 1
+
+
+def dumps(table: ScaleTable) -> str:
+    """The text of `table`; loads() gives the same table back."""
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": {"name": table.model_name, "digest": f"sha256:{table.model_digest}"},
+        "method": table.method,
+        "scheme": table.scheme,
+        "samples": table.samples,
+        "engine": table.engine,
+    }
+    if table.reasons:
+        head["reasons"] = table.reasons
+    lines = [f"  {_text(key)}: {_text(value)}," for key, value in head.items()]
+    tensors = (f"{_text(key)}: {_tensor(t)}" for key, t in table.tensors.items())
+    layers = (f"{_text(key)}: {_layer(layer)}" for key, layer in table.layers.items())
+    body = f'  "tensors": {_block(tensors)},\n  "layers": {_block(layers)}'
+    return "{\n" + "\n".join(lines) + "\n" + body + "\n}\n"
+
+
+def save(table: ScaleTable, path: str | PathLike[str]) -> None:
+    """Write the table, whole or not at all.  SetupError."""
+    write_atomic(path, dumps(table).encode())
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _number(value: float | None) -> str:
+    return "null" if value is None else str(np.float32(value))
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return "[" + ", ".join(map(_number, values)) + "]"
+
+
+def _block(lines: Iterable[str]) -> str:
+    body = ",\n".join(f"    {line}" for line in lines)
+    return "{\n" + body + "\n  }" if body else "{}"
+
+
+def _reasons(reasons: tuple[str, ...]) -> str:
+    return f', "reasons": {_text(reasons)}' if reasons else ""
+
+
+def _tensor(tensor: TensorScale) -> str:
+    more = "" if tensor.bits == 8 else f', "bits": {tensor.bits}'
+    more += f', "method": {_text(tensor.method)}' if tensor.method else ""
+    return (
+        f'{{"scale": {_number(tensor.scale)}, "zero_point": {tensor.zero_point}, '
+        f'"scheme": {_text(tensor.scheme)}, "threshold": {_numbers(tensor.threshold)}, '
+        f'"min": {_number(tensor.min)}, "max": {_number(tensor.max)}'
+        f"{more}{_reasons(tensor.reasons)}}}"
+    )
+
+
+def _layer(layer: LayerScale) -> str:
+    more = "" if layer.groups == 1 else f', "groups": {layer.groups}'
+    return (
+        f'{{"input": {_text(layer.input)}, "weight_scales": '
+        f"{_numbers(layer.weight_scales)}{more}{_reasons(layer.reasons)}}}"
+    )
+
+
+def load(path: str | PathLike[str]) -> ScaleTable:
+    """The table in the file `path`.  TableError names file, line, place and cause."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    return loads(decode(data, str(path)), source=str(path))
+
+
+def loads(text: str, *, source: str = "table") -> ScaleTable:
+    """The table in `text`.  source: what errors call it."""
+    data = strict_json.loads(text, source=source)
+    head = f"{source}:1"
+    root = _object(head, data, "format", "version", "model", "method", "scheme",
+                   "samples", "engine", "tensors", "layers",
+                   optional=("reasons",))  # fmt: skip
+    if root["format"] != FORMAT:
+        raise TableError(f"{head}: format: expected {FORMAT!r}")
+    if root["version"] != VERSION or isinstance(root["version"], bool):
+        text = f"version: {root['version']!r} is unknown; this neon8 reads {VERSION}"
+        raise TableError(f"{head}: {text}")
+    model = _object(f"{head}: model", root["model"], "name", "digest")
+    if root["scheme"] not in TABLE_SCHEMES:
+        text = f"scheme: expected one of {', '.join(TABLE_SCHEMES)}"
+        raise TableError(f"{head}: {text}")
+    tensors = {
+        name: _read_tensor(_place(source, "tensor", name, value), value)
+        for name, value in _mapping(head, root, "tensors").items()
+    }
+    layers = {
+        name: _read_layer(_place(source, "layer", name, value), value, tensors)
+        for name, value in _mapping(head, root, "layers").items()
+    }
+    return ScaleTable(
+        model_name=string(f"{head}: model: name", model["name"]),
+        model_digest=_digest(f"{head}: model: digest", model["digest"]),
+        method=string(f"{head}: method", root["method"]),
+        scheme=root["scheme"],
+        samples=integer(f"{head}: samples", root["samples"], 0, 2**63 - 1),
+        engine=string(f"{head}: engine", root["engine"]),
+        tensors=tensors,
+        layers=layers,
+        reasons=_read_reasons(head, root),
+    )
+
+
+def _place(source: str, what: str, name: str, value: Any) -> str:
+    """For errors: the file, the line of an entry, and its name."""
+    line = value.line if isinstance(value, strict_json.Located) else 1
+    return f"{source}:{line}: {what} {name!r}"
+
+
+def _read_tensor(where: str, data: Any) -> TensorScale:
+    data = _object(where, data, "scale", "zero_point", "scheme", "threshold", "min",
+                   "max", optional=("bits", "method", "reasons"))  # fmt: skip
+    scheme = data["scheme"]
+    if scheme not in SCHEMES:
+        text = f"scheme: {scheme!r} is unknown; expected one of {', '.join(SCHEMES)}"
+        raise TableError(f"{where}: {text}")
+    bits = data.get("bits", 8)
+    if bits not in BITS or isinstance(bits, bool | float):
+        raise TableError(f"{where}: bits: {bits!r} is neither 8 nor 16")
+    least = -(2 ** (bits - 1))
+    zero_point = integer(f"{where}: zero_point", data["zero_point"], least, -least - 1)
+    lo, hi = {"symmetric": (0, 0), "unsigned": (least, least)}.get(
+        scheme, (least, -least - 1)
+    )
+    if not lo <= zero_point <= hi:
+        text = f"zero_point: {zero_point}, but the scheme {scheme!r} has {lo}"
+        raise TableError(f"{where}: {text}")
+    threshold = data["threshold"]
+    if not isinstance(threshold, list) or len(threshold) != 2:
+        raise TableError(f"{where}: threshold: expected [lo, hi]")
+    low, high = (float32(f"{where}: threshold", value) for value in threshold)
+    smallest = _seen(f"{where}: min", data["min"])
+    largest = _seen(f"{where}: max", data["max"])
+    swapped = smallest is not None and largest is not None and smallest > largest
+    if low > high or swapped:
+        raise TableError(f"{where}: threshold or min and max are the wrong way round")
+    return TensorScale(
+        scale=checked_scale(f"{where}: scale", data["scale"]),
+        zero_point=zero_point,
+        scheme=scheme,
+        threshold=(low, high),
+        min=smallest,
+        max=largest,
+        bits=bits,
+        method=string(f"{where}: method", data["method"]) if "method" in data else None,
+        reasons=_read_reasons(where, data),
+    )
+
+
+def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> LayerScale:
+    data = _object(
+        where, data, "input", "weight_scales", optional=("groups", "reasons")
+    )
+    name = string(f"{where}: input", data["input"])
+    if name not in tensors:
+        raise TableError(f"{where}: input: there is no tensor {name!r} in the table")
+    scales = data["weight_scales"]
+    if not isinstance(scales, list) or not scales:
+        raise TableError(f"{where}: weight_scales: expected a list of numbers")
+    groups = integer(f"{where}: groups", data.get("groups", 1), 1, 2**31 - 1)
+    if len(scales) > 1 and len(scales) % groups:
+        text = f"groups: {groups} do not divide {len(scales)} weight scales"
+        raise TableError(f"{where}: {text}")
+    return LayerScale(
+        input=name,
+        groups=groups,
+        weight_scales=tuple(
+            checked_scale(f"{where}: weight_scales[{index}]", value)
+            for index, value in enumerate(scales)
+        ),
+        reasons=_read_reasons(where, data),
+    )
+
+
+def _read_reasons(where: str, data: dict[str, Any]) -> tuple[str, ...]:
+    reasons = data.get("reasons", [])
+    if not isinstance(reasons, list):
+        raise TableError(f"{where}: reasons: expected a list of strings")
+    return tuple(string(f"{where}: reasons", reason) for reason in reasons)
+
+
+def _object(
+    where: str, data: Any, *keys: str, optional: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise TableError(f"{where}: expected an object with {', '.join(keys)}")
+    for key in keys:
+        if key not in data:
+            raise TableError(f"{where}: {key} is missing")
+    for key in data:
+        if key not in (*keys, *optional):
+            text = f"key {key!r} is unknown; there are {', '.join(keys)}"
+            raise TableError(f"{where}: {text}")
+    return data
+
+
+def _mapping(source: str, data: dict[str, Any], key: str) -> dict[str, Any]:
+    value = data[key]
+    if not isinstance(value, dict):
+        raise TableError(f"{source}: {key}: expected an object")
+    for name in value:
+        string(f"{source}: {key}: a name", name)
+    return value
+
+
+def _seen(where: str, value: Any) -> float | None:
+    """null: nobody says what was seen."""
+    return None if value is None else float32(where, value)
+
+
+def _digest(where: str, value: Any) -> str:
+    text = string(where, value)
+    head, _, digits = text.partition(":")
+    if head != "sha256" or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
+        raise TableError(f"{where}: expected sha256: and 64 hexadecimal digits")
+    return digits

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journal when more than one run writes it."""
+
+import subprocess
+import sys
+
+import neon8
+from calib_nets import branchy, images
+from neon8.calibrate import calib_file
+from neon8.calibrate.run import journal
+from onnx_nets import save
+
+SAVES = """
+import sys
+from pathlib import Path
+from neon8.calibrate import calib_file
+from neon8.calibrate.run import journal
+
+calib, path = map(Path, sys.argv[1:])
+observation = calib_file.loads(calib.read_bytes(), source="x")
+entry = journal.Entry(settings={}, observation=observation, names={}, points=[])
+for _ in range(30):
+    journal.save(path, entry)
+    assert journal.load(path, {}) is not None
+"""
+
+
+def observed(folder):
+    model = save(folder, branchy())
+    return neon8.observe_model(model, images(3))
+
+
+def test_two_runs_for_one_output(tmp_path):
+    """Each snapshot is whole, whoever wrote it."""
+    calib, path = tmp_path / "a.calib", tmp_path / "b.calib.journal"
+    calib.write_bytes(calib_file.dumps(observed(tmp_path)))
+    command = [sys.executable, "-c", SAVES, str(calib), str(path)]
+    runs = [subprocess.Popen(command) for _ in range(3)]
+    assert [run.wait(60) for run in runs] == [0, 0, 0]
+
+
+def test_what_dead_runs_left_is_cleared_away(tmp_path):
+    path = tmp_path / "a.calib.journal"
+    other = tmp_path / "other.calib.journal.7.new"
+    for file in (path, tmp_path / "a.calib.journal.7.new", other):
+        file.write_bytes(b"half")
+    journal.remove(path)
+    assert list(tmp_path.iterdir()) == [other]

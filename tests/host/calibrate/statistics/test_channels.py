@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channel statistics: exact, whatever the order, and what they are said to be."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import numpy_statistics
+from native_kits import facts, isas, taken
+from neon8.calibrate.statistics import channels
+from neon8.calibrate.statistics.channels import GRID, LIMBS
+
+F = np.float32
+RNG = np.random.default_rng(3)
+SHAPES = [(1, 1), (1, 5), (1, 3, 4), (1, 2, 3, 5), (1, 7, 4, 4), (1, 2, 1, 17),
+          (1, 3, 32, 64), (1, 2, 50, 50), (1, 300, 3, 3), (1, 2, 64, 65)]  # fmt: skip
+number = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+def samples_of(shape, count, *, scale=1.0):
+    return [(RNG.normal(size=shape) * scale).astype(F) for _ in range(count)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 3e37])
+def test_c_gives_the_integers_of_the_twin(shape, scale):
+    samples = samples_of(shape, 5, scale=scale)
+    samples[1][..., :1] = 0
+    samples[2].flat[0] = -0.0
+    samples[3].flat[-1] = np.nan
+    samples[4].flat[0] = -np.inf
+    want = channels.empty(shape[1])
+    for sample in samples:
+        want = channels.merge(want, numpy_statistics.channels_of(sample))
+    for isa in isas():
+        assert facts(taken(samples, isa)[0].channels()) == facts(want)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("count", [7, 8, 9, 16])
+def test_sums_of_sizes_far_apart(count, sign):
+    """The sums of some samples are added as one integer, if they are near enough."""
+    samples = np.full((count, 1, 130), np.nextafter(F(2**20), F(0)), F)
+    samples[1:, 0] = np.ldexp(samples[1:, 0], np.arange(-65, 65)) * sign
+    samples[::5, 0, ::7] *= -1
+    want = channels.empty(130)
+    for sample in samples:
+        want = channels.merge(want, numpy_statistics.channels_of(sample))
+    assert facts(taken(samples, 1)[0].channels()) == facts(want)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_any_order_and_any_split(shape):
+    parts = [
+        numpy_statistics.channels_of(sample)
+        for sample in samples_of(shape, 6, scale=1e3)
+    ]
+    whole = channels.empty(shape[1])
+    for part in parts:
+        whole = channels.merge(whole, part)
+    left = channels.merge(channels.merge(parts[5], parts[1]), parts[3])
+    right = channels.merge(parts[0], channels.merge(parts[2], parts[4]))
+    assert facts(channels.merge(right, left)) == facts(whole)
+
+
+def test_sums_follow_the_order_that_is_written_down():
+    values = RNG.normal(size=(2, 41)) * np.exp(RNG.normal(size=(2, 41)) * 9)
+    got = numpy_statistics.sums(values)
+    for row, sum_ in zip(values.tolist(), got.tolist(), strict=True):
+        lanes = [0.0] * 16
+        for index, value in enumerate(row):
+            lanes[index % 16] += value
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [lanes[i] + lanes[i + half] for i in range(half)]
+        assert sum_ == lanes[0]
+
+
+@given(st.lists(st.lists(number, min_size=3, max_size=3), min_size=1, max_size=5))
+def test_mean_and_variance_are_those_of_the_sums(rows):
+    """One value per channel and sample, so that the sums of a sample are exact."""
+    samples = [np.array(row, F).reshape(1, 3) for row in rows]
+    got = taken(samples, 1)[0].channels()
+    for channel in range(3):
+        values = [float(sample[0, channel]) for sample in samples]
+        grid = Fraction(2) ** GRID
+        first = sum(round(Fraction(v) / grid) for v in values) * grid
+        second = sum(round(Fraction(v * v) / grid) for v in values) * grid
+        n = len(values)
+        assert got.mean()[channel] == float(first / n)
+        assert got.variance()[channel] == max(float(second / n - (first / n) ** 2), 0)
+
+
+def test_variance_of_large_values_that_hardly_differ():
+    x = (2.0**20 + np.arange(64) % 2).astype(F).reshape(1, 1, 8, 8)
+    assert numpy_statistics.channels_of(x).variance().tolist() == [0.25]
+
+
+@given(st.lists(st.integers(-(2 ** (32 * LIMBS - 2)), 2 ** (32 * LIMBS - 2))))
+def test_limbs_hold_integers(numbers):
+    limbs = channels.limbs_of(numbers)
+    assert channels.integers(limbs) == numbers
+    assert ((limbs[:, :-1] >= 0) & (limbs[:, :-1] < 2**32)).all()
+    assert np.array_equal(channels.canonical(limbs), limbs)
+    shifted = limbs.copy()
+    shifted[:, 3] += 5 << 40
+    shifted[:, 4] -= 5 << 8
+    assert np.array_equal(channels.canonical(shifted), limbs)
+
+
+def test_the_largest_sums_fit():
+    x = np.full((1, 1, 64, 64), 2.0**127, F)  # so that sums of squares are exact
+    x[0, 0, :, 32:] *= -1
+    for isa in isas():
+        got = taken([x] * 40, isa)[0].channels()
+        assert got.mean().tolist() == [0.0]
+        assert got.variance().tolist() == [2.0**254]
+
+
+def test_without_values():
+    nothing = channels.empty(2)
+    assert nothing.mean().tolist() == [0, 0]
+    assert nothing.variance().tolist() == [0, 0]
+    one = numpy_statistics.channels_of(np.ones((1, 2, 3), F))
+    assert facts(channels.merge(nothing, one)) == facts(one)
+
+
+def test_join():
+    x = RNG.normal(size=(1, 5, 3, 3)).astype(F)
+    parts = [numpy_statistics.channels_of(part) for part in (x[:, :2], x[:, 2:])]
+    assert facts(channels.join(parts)) == facts(numpy_statistics.channels_of(x))
+
+
+def test_counts_are_of_finite_values():
+    x = np.array([[[1, np.nan, 2], [np.inf, np.nan, -np.inf]]], F)
+    got = numpy_statistics.channels_of(x)
+    assert got.count.tolist() == [2, 0]
+    assert got.mean().tolist() == [1.5, 0]
+    assert got.minimum.tolist() == [1, math.inf]

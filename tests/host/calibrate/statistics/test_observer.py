@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The observer gives what onnxruntime's own tensors give, though it asks for few."""
+
+import numpy as np
+import pytest
+
+import numpy_statistics
+from native_kits import facts
+from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.statistics import channels, histogram
+from neon8.calibrate.statistics.observer import (
+    Observer,
+    channel_inputs,
+    pre_activations,
+)
+from neon8.errors import CalibrationError
+from neon8.graph.importer import load
+from onnx_nets import net, node, save
+
+F = np.float32
+RNG = np.random.default_rng(11)
+SHAPE = (1, 3, 10, 10)
+SAMPLES = [RNG.normal(size=SHAPE).astype(F) * F(2) for _ in range(6)]
+
+
+def network():
+    """Every way in which a tensor may follow from another, and some that do not."""
+
+    def weight(*shape):
+        return RNG.normal(size=shape).astype(F)
+
+    weights = {
+        "w1": weight(4, 3, 3, 3), "w2": weight(6, 4, 1, 1), "w3": weight(5, 4, 1, 1),
+        "w4": weight(8, 15, 1, 1), "w5": weight(8, 1, 3, 3), "w6": weight(6, 8),
+        "six": F(6), "zero": F(0),
+        "gamma": weight(8), "beta": weight(8), "mu": weight(8), "var": weight(8) ** 2,
+    }  # fmt: skip
+    nodes = [
+        node("Conv", "x w1", "c1", "conv1", pads=[1] * 4),
+        node("LeakyRelu", "c1", "r1", alpha=0.1),
+        node("Conv", "r1 w2", "c2", "conv2"),
+        node("Clip", "c2 zero six", "r2"),
+        node("Conv", "r1 w3", "c3", "conv3"),
+        node("Relu", "c3", "r3"),
+        node("Concat", "r2 r3 r1", "cat", axis=1),
+        node("Conv", "cat w4", "c4", "conv4"),
+        node("BatchNormalization", "c4 gamma beta mu var", "n4"),
+        node("Relu", "n4", "r4"),
+        node("MaxPool", "r4", "p4", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", "p4 w5", "c5", "conv5", group=8),
+        node("GlobalAveragePool", "c5", "g5"),
+        node("Flatten", "g5", "f5"),
+        node("Gemm", "f5 w6", "y", "fc", transB=1),
+    ]
+    return net(nodes, {"x": SHAPE}, "y", weights)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("observe"), network())
+
+
+def observed(path, order=(0, 1, 2, 3, 4, 5), **options):
+    observer = Observer(load(path), **options)
+    reference = Reference(path, observer.fetch, reuse=True)
+    for number in order:
+        values = {"x": SAMPLES[number], **reference.run({"x": SAMPLES[number]})}
+        observer.add(values, sample=f"s{number}", digest=f"{number:064x}")
+    return observer.result()
+
+
+def test_few_tensors_are_asked_for(path):
+    graph = load(path)
+    asked = Observer(graph).fetch
+    assert set(asked) == {"c1", "c2", "c3", "n4", "p4", "c5", "g5", "y"}
+    assert set(channel_inputs(graph)) >= {"x", "r1", "cat", "p4"}
+    assert set(pre_activations(graph)) == {"c1", "c2", "c3", "n4", "c5", "y"}
+
+
+def test_all_is_as_if_every_tensor_had_been_asked_for(path):
+    graph = load(path)
+    everything = {*graph.tensors, *pre_activations(graph)} - {"x"}
+    reference = Reference(path, everything)
+    runs = [{"x": x, **reference.run({"x": x})} for x in SAMPLES]
+    got = observed(path)
+    assert set(got) >= {"x", "r1", "r2", "r3", "r4", "cat", "n4", "y"}
+    for name, one in got.items():
+        values = [run[name].reshape(1, run[name].shape[1], -1) for run in runs]
+        if one.histogram is not None:
+            want = histogram.empty()
+            for value in values:
+                want = histogram.merge(want, numpy_statistics.histogram_of(value))
+            assert facts(one.histogram) == facts(want), name
+            everyone = np.stack(values)
+            for extreme, chosen in (
+                (one.smallest, everyone.min()), (one.largest, everyone.max()),
+            ):  # fmt: skip
+                sample, _, channel, _ = np.argwhere(everyone == chosen)[0]
+                found = (extreme.value, int(extreme.sample, 16), extreme.channel)
+                assert found == (chosen, sample, channel), name
+        if one.channels is not None:
+            sums = channels.empty(values[0].shape[1])
+            for value in values:
+                sums = channels.merge(sums, numpy_statistics.channels_of(value))
+            assert facts(one.channels) == facts(sums), name
+
+
+def test_any_order_gives_the_same(path):
+    first, second = observed(path), observed(path, order=[3, 5, 0, 1, 4, 2])
+    for name, one in first.items():
+        other = second[name]
+        assert (one.smallest, one.largest) == (other.smallest, other.largest)
+        for field in ("histogram", "channels"):
+            a, b = getattr(one, field), getattr(other, field)
+            assert a is b is None or facts(a) == facts(b)
+
+
+def test_values_that_are_not_finite(path):
+    graph = load(path)
+    for ignore in (False, True):
+        observer = Observer(graph, ignore_nonfinite=ignore)
+        reference = Reference(path, observer.fetch)
+        values = {"x": SAMPLES[0], **reference.run({"x": SAMPLES[0]})}
+        values["c2"] = values["c2"].copy()
+        values["c2"].flat[[1, 2, 7]] = [np.nan, np.nan, np.inf]
+        if ignore:
+            observer.add(values, sample="cat.jpg", digest="0" * 64)
+            assert observer.result()["r2"].histogram.nans == 2
+            assert observer.result()["c2"].channels.count[0] == 97
+            continue
+        with pytest.raises(CalibrationError) as caught:
+            observer.add(values, sample="cat.jpg", digest="0" * 64)
+        text = "tensor 'c2': 2 NaN and 1 infinite values in sample cat.jpg"
+        assert str(caught.value) == text
+
+
+def test_results_of_runs_that_share_memory(path):
+    fresh, shared = Reference(path, ["c1"]), Reference(path, ["c1"], reuse=True)
+    other = shared.another()
+    places = []
+    for x in SAMPLES:
+        want = fresh.run({"x": x})["c1"]
+        for reference in (shared, other):
+            got = reference.run({"x": x})["c1"]
+            assert np.array_equal(got, want)
+            places.append(got)
+    assert np.shares_memory(places[-1], places[-3])
+    assert not np.shares_memory(places[-1], places[-2])

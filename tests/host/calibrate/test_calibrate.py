@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""calibrate(), from an ONNX file to the table."""
+
+import tracemalloc
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from neon8.calibrate.calibrate import calibrate
+from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.thresholds.choose import METHODS
+from neon8.errors import CalibrationError, DataError, GraphError
+from neon8.graph.importer import load
+from neon8.quant import table_json as json_format
+from neon8.quant.groups import scale_groups, sources
+from onnx_nets import chain, net, node, save
+
+F = np.float32
+RNG = np.random.default_rng(8)
+SHAPE = (1, 3, 12, 12)
+SAMPLES = RNG.normal(size=(20, *SHAPE[1:])).astype(F)
+
+
+def branches():
+    """conv -> relu -> max pool -> concat of (conv, max pool) -> reshape; and an add."""
+    weights = {
+        "w1": RNG.normal(size=(4, 3, 3, 3)).astype(F),
+        "b1": RNG.normal(size=4).astype(F),
+        "w2": RNG.normal(size=(4, 4, 1, 1)).astype(F) * F(9),
+        "s": np.array([1, 16, 9]),
+        "w3": RNG.normal(size=(4, 4, 1, 1)).astype(F),
+    }
+    nodes = [
+        node("Conv", "x w1 b1", "c1", "conv1", pads=[1] * 4),
+        node("Relu", "c1", "r1"),
+        node("MaxPool", "r1", "p1", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", "p1 w2", "c2", "conv2"),
+        node("Concat", "c2 p1", "cat", axis=1),
+        node("Reshape", "p1 s", "flat"),
+        node("Conv", "p1 w3", "c3", "conv3"),
+        node("Add", "c3 c2", "sum"),
+        node("LeakyRelu", "sum", "leaky"),
+    ]
+    weights["s"] = np.array([1, 8, 18])
+    return net(nodes, {"x": SHAPE}, "cat flat leaky", weights)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("calibrate"), branches())
+
+
+def test_groups(path):
+    graph = load(path)
+    leader = scale_groups(graph)
+    groups = {}
+    for name, head in leader.items():
+        groups.setdefault(head, set()).add(name)
+    assert sorted(map(sorted, groups.values())) == [
+        ["c2", "cat", "flat", "p1", "r1"],
+        ["c3"],
+        ["leaky"],
+        ["x"],
+    ]
+    assert sources(graph) == ("x", "r1", "c2", "c3", "leaky")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scheme", ["auto", "symmetric"])
+def test_table(path, method, scheme):
+    done = []
+    table = calibrate(path, SAMPLES, method=method, scheme=scheme, progress=done.append)
+    graph = load(path)
+    assert done == list(range(1, 21))
+    assert table.samples == 20
+    assert (table.method, table.scheme) == (method, scheme)
+    assert (table.model_name, table.model_digest) == ("net", graph.digest)
+    assert onnxruntime.__version__ in table.engine
+    assert "ORT_ENABLE_ALL" in table.engine
+    assert list(table.tensors) == list(graph.tensors)
+    assert {name: layer.input for name, layer in table.layers.items()} == {
+        "conv1": "x",
+        "conv2": "p1",
+        "conv3": "p1",
+    }
+    shared = {table.tensors[name] for name in ("r1", "p1", "c2", "cat", "flat")}
+    assert len(shared) == 1
+    schemes = {"x": "asymmetric", "leaky": "asymmetric", "cat": "asymmetric"}
+    for name, want in schemes.items():
+        assert table.tensors[name].scheme == (want if scheme == "auto" else scheme)
+    assert json_format.loads(json_format.dumps(table)) == table
+
+
+def test_minimum_and_maximum_are_those_of_the_network(path):
+    table = calibrate(path, SAMPLES, method="minmax")
+    run = Reference(path, ["r1", "c2", "c3"]).run
+    seen = [run({"x": sample[np.newaxis]}) for sample in SAMPLES]
+    for names in (["c3"], ["leaky"], ["r1", "c2"]):
+        values = np.concatenate(
+            [out[name].reshape(-1) for out in seen for name in names]
+        )
+        t = table.tensors[names[0]]
+        assert (t.min, t.max) == (values.min(), values.max())
+
+
+def test_relu_output_is_unsigned(tmp_path):
+    model = chain([("Conv", [(4, 3, 3, 3)], {}), ("Relu", [], {})], SHAPE)
+    table = calibrate(save(tmp_path, model), SAMPLES)
+    assert table.tensors["y"].scheme == "unsigned"
+    assert table.tensors["y"].zero_point == -128
+
+
+def test_any_order_gives_the_same_table(path):
+    text = json_format.dumps(calibrate(path, SAMPLES))
+    assert json_format.dumps(calibrate(path, SAMPLES[::-1])) == text
+    assert json_format.dumps(calibrate(path, list(SAMPLES))) == text
+
+
+def test_dead_layer(tmp_path):
+    steps = [("Conv", [np.zeros((4, 3, 1, 1), F), np.full(4, -1, F)], {}),
+             ("Relu", [], {}), ("Conv", [(2, 4, 1, 1)], {})]  # fmt: skip
+    table = calibrate(save(tmp_path, chain(steps, SHAPE)), SAMPLES)
+    assert table.tensors["t1"].reasons == ("dead",)
+    assert table.layers["n0"].reasons == tuple(f"dead:{n}" for n in range(4))
+
+
+def test_memory_does_not_grow_with_the_samples(path):
+    def peak(count):
+        samples = (SAMPLES[n % 20] for n in range(count))
+        tracemalloc.start()
+        try:
+            calibrate(path, samples, method="minmax")
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(4)  # what is only made once
+    few, many = peak(64), peak(512)
+    assert many < few + 100_000
+
+
+def test_overflow_in_the_network_is_named(tmp_path):
+    steps = [("Mul", [F(3e38)], {}), ("Relu", [], {}), ("Mul", [F(3e38)], {})]
+    path = save(tmp_path, chain(steps, SHAPE))
+    data = [np.zeros(SHAPE, F), np.full(SHAPE, 0.5, F)]
+    with pytest.raises(CalibrationError) as caught:
+        calibrate(path, data)
+    assert "tensor 'y': 0 NaN and 432 infinite values" in str(caught.value)
+    assert "sample 1" in str(caught.value)
+
+
+def test_bad_arguments(path):
+    with pytest.raises(CalibrationError, match="no samples"):
+        calibrate(path, [])
+    with pytest.raises(CalibrationError, match=r"method 'magic' is unknown: .*mse"):
+        calibrate(path, SAMPLES, method="magic")
+    with pytest.raises(CalibrationError, match="scheme 'odd' is unknown"):
+        calibrate(path, SAMPLES, scheme="odd")
+    with pytest.raises(DataError, match="sample 0"):
+        calibrate(path, [np.full(SHAPE, np.nan, F)])
+    with pytest.raises(DataError, match=r"sample 0: shape \[3, 3\]"):
+        calibrate(path, [np.zeros((3, 3), F)])
+
+
+def test_reference(path, tmp_path):
+    reference = Reference(path)
+    assert reference.input_shapes == {"x": SHAPE}
+    assert reference.output_names == ("cat", "flat", "leaky")
+    out = reference.run({"x": np.zeros(SHAPE, F)})
+    assert {name: value.shape for name, value in out.items()} == {
+        "cat": (1, 8, 6, 6), "flat": (1, 8, 18), "leaky": (1, 4, 6, 6),
+    }  # fmt: skip
+    with pytest.raises(DataError, match="onnxruntime"):
+        reference.run({"x": np.zeros((1, 3, 5, 5), F)})
+    with pytest.raises(GraphError, match="cannot run it"):
+        Reference(path, ["no such tensor"])
+    (tmp_path / "bad.onnx").write_bytes(b"\0\1")
+    with pytest.raises(GraphError, match=r"bad\.onnx"):
+        Reference(tmp_path / "bad.onnx")
+    model = chain([("Relu", [], {})], ("n", 3, "h"))
+    with pytest.raises(GraphError, match="only the batch may be symbolic"):
+        Reference(save(tmp_path, model))
+    model = chain([("Relu", [], {})], ("n", 3, 4))
+    reference = Reference(save(tmp_path, model))
+    assert reference.input_shapes == {"x": (1, 3, 4)}

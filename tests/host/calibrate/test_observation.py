@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Observations do not depend on order, batches or how the work was divided."""
+
+import logging
+import platform
+from dataclasses import replace
+from functools import reduce
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from calib_nets import branchy, images, samples
+from neon8.calibrate import calib_file
+from neon8.calibrate.calibrate import calibrate, observe, solve
+from neon8.calibrate.observation import merge
+from neon8.calibrate.run.collect import Collector, open_network
+from neon8.calibrate.run.machine import machine
+from neon8.calibrate.statistics.observer import Extreme
+from neon8.calibrate.statistics.patches import ROWS
+from neon8.errors import CalibrationError
+from neon8.graph.graph import Conv2d
+from neon8.quant import table_json as json_format
+from onnx_nets import save
+
+COUNT = 40
+"""Of samples: two rows each, so the 64 that are kept are a choice."""
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    return open_network(save(tmp_path_factory.mktemp("net"), branchy()))
+
+
+@pytest.fixture(scope="module")
+def singles(network):
+    """Of each sample alone."""
+    return [collected(network, [sample]) for sample in samples(COUNT)]
+
+
+@pytest.fixture(scope="module")
+def everything(network):
+    return collected(network, samples(COUNT))
+
+
+def collected(network, some):
+    collector = Collector(network)
+    for sample in some:
+        assert collector.add(sample, sample.digest)
+    return collector.result()
+
+
+def test_any_tree_of_merges_gives_the_same_bytes(network, singles, everything):
+    want = calib_file.dumps(everything)
+
+    @settings(max_examples=30)
+    @given(st.permutations(range(COUNT)), st.data())
+    def check(order, data):
+        heap = [singles[index] for index in order]
+        while len(heap) > 1:
+            at = data.draw(st.integers(0, len(heap) - 2))
+            heap[at : at + 2] = [merge(heap[at], heap[at + 1])]
+        assert calib_file.dumps(heap[0]) == want
+
+    check()
+    assert calib_file.dumps(merge(network.nothing, everything)) == want
+
+
+@settings(max_examples=15)
+@given(st.permutations(range(COUNT)), st.integers(0, COUNT))
+def test_any_order_and_split_gives_the_same_bytes(network_of, order, cut):
+    network, want = network_of
+    some = samples(COUNT)
+    parts = [
+        collected(network, [some[i] for i in o]) for o in (order[:cut], order[cut:])
+    ]
+    assert calib_file.dumps(merge(*parts)) == want
+
+
+@pytest.fixture(scope="module")
+def network_of(network, everything):
+    return network, calib_file.dumps(everything)
+
+
+def test_it_is_what_numpy_says(network, everything):
+    values = []
+    for sample in samples(COUNT):
+        values.append({**sample.inputs, **network.references[0].run(sample.inputs)})
+        values[-1] = {name: array.copy() for name, array in values[-1].items()}
+    for name, seen in everything.tensors.items():
+        if name not in values[0]:  # made from another one
+            continue
+        all_of_it = np.concatenate([each[name].reshape(-1) for each in values])
+        assert seen.histogram.total == all_of_it.size
+        assert seen.histogram.minimum == all_of_it.min()
+        assert seen.histogram.maximum == all_of_it.max()
+        most = int(np.argmax([each[name].max() for each in values]))
+        assert seen.largest.sample == samples(COUNT)[most].digest
+        channel = np.argwhere(values[most][name][0] == all_of_it.max())[0][0]
+        assert seen.largest.channel == channel
+    for name, statistics in everything.channels.items():
+        if name not in values[0]:
+            continue
+        each = np.concatenate(
+            [v[name].reshape(v[name].shape[1], -1) for v in values], 1
+        )
+        double = each.astype(np.float64)
+        assert np.array_equal(statistics.minimum, each.min(axis=1))
+        scale = np.abs(double).mean(axis=1)
+        error = np.abs(statistics.mean() - double.mean(axis=1))
+        assert (error <= 1e-12 * scale).all()  # numpy's own sum rounds, too
+        assert np.allclose(statistics.variance(), double.var(axis=1), rtol=1e-9)
+
+
+def test_it_holds_all_that_solving_needs(network, everything):
+    nodes = [node for node in network.graph.nodes if isinstance(node, Conv2d)]
+    assert list(everything.layers) == ["c1", "c2", "dw", "fc"]
+    assert set(everything.leaders) == set(network.graph.tensors)
+    for node in nodes:
+        facts = everything.layers[node.name]
+        assert (facts.input, facts.output) == (node.inputs[0], node.output)
+        assert facts.weight_shape == node.weight.shape
+        assert facts.pre_activation in everything.channels
+        assert facts.input in everything.channels
+        pixels = 1 if node.name == "fc" else 2
+        assert len(facts.patches.keys) == min(ROWS, pixels * COUNT)
+    for name, tensor in network.graph.tensors.items():
+        if name in everything.channels:
+            assert len(everything.channels[name].count) == tensor.shape[1]
+
+
+def test_calibrate_is_observe_and_solve(tmp_path):
+    model, x = save(tmp_path, branchy()), list(images(12))
+    whole = calibrate(model, x, method="kl", scheme="symmetric")
+    observation = observe(model, reversed(x))
+    steps = solve(
+        calib_file.loads(calib_file.dumps(observation), source="x"),
+        method="kl",
+        scheme="symmetric",
+    )
+    assert json_format.dumps(steps) == json_format.dumps(whole)
+    assert whole.samples == 12
+
+
+def test_a_sample_counts_once(tmp_path, caplog):
+    model, x = save(tmp_path, branchy()), list(images(9))
+    with caplog.at_level(logging.WARNING, "neon8"):
+        twice = observe(model, [*x, x[0], x[8]])
+    assert "2 samples are the same as others" in caplog.text
+    assert calib_file.dumps(twice) == calib_file.dumps(observe(model, x))
+
+
+def test_the_smallest_digest_wins_a_tie(network):
+    # The same values in another order of the samples: all extremes of the input tie.
+    image = images(1)[0]
+    flipped = [image, image[:, ::-1], image[:, :, ::-1]]
+    some = [
+        replace(samples(1)[0], inputs={"x": np.ascontiguousarray(each)[np.newaxis]})
+        for each in flipped
+    ]
+    least = min(sample.digest for sample in some)
+    for order in (some, some[::-1]):
+        seen = collected(network, order).tensors["x"]
+        assert (seen.smallest.sample, seen.largest.sample) == (least, least)
+        one = [collected(network, [each]) for each in order]
+        merged = reduce(merge, one).tensors["x"]
+        assert (merged.smallest, merged.largest) == (seen.smallest, seen.largest)
+
+
+def other_shape(observation):
+    layers = dict(observation.layers)
+    layers["c1"] = replace(layers["c1"], strides=(2, 2))
+    return replace(observation, layers=layers)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda o: replace(o, model_digest="0" * 64), "the model's digest is"),
+        (
+            lambda o: replace(o, engine={**o.engine, "version": "0.1"}),
+            "the engine's version is",
+        ),
+        (
+            lambda o: replace(o, engine={**o.engine, "optimization": "none"}),
+            "the engine's optimization is",
+        ),
+        (
+            lambda o: replace(o, engine={**o.engine, "provider": "Cloud"}),
+            "the engine's provider is 'CPUExecutionProvider' in one and 'Cloud'",
+        ),
+        (lambda o: replace(o, engine={}), "the engine's engine is 'onnxruntime' in"),
+        (
+            lambda o: replace(o, preprocess_digest="1" * 64),
+            "the digest of the preprocessing is None in one",
+        ),
+        (other_shape, "one model, but other tensors or layers were observed"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(singles, change, message):
+    with pytest.raises(CalibrationError) as caught:
+        merge(singles[0], change(singles[1]))
+    assert message in str(caught.value)
+
+
+def test_an_overlap_names_the_sample(singles):
+    first = merge(singles[0], singles[1])
+    with pytest.raises(CalibrationError) as caught:
+        merge(first, merge(singles[1], singles[2]))
+    assert f"digest {samples(COUNT)[1].digest} (1 such" in str(caught.value)
+
+
+def poisoned(tmp_path):
+    """A network that makes NaN and inf of one channel for large inputs."""
+    model = branchy()
+    for weight in model.graph.initializer:
+        if weight.name == "w1":
+            array = np.frombuffer(weight.raw_data, np.float32).copy()
+            array[:27] = 3e38
+            weight.raw_data = array.tobytes()
+    return save(tmp_path, model)
+
+
+def test_nonfinite_values_stop_with_tensor_sample_and_count(tmp_path):
+    x = np.full((3, 3, 8, 8), 1e-9, np.float32)
+    x[1] = 1e6
+    x[2] *= 2
+    model = poisoned(tmp_path)
+    with pytest.raises(CalibrationError) as caught:
+        observe(model, x)
+    text = str(caught.value)
+    assert "infinite values" in text
+    assert "in sample sample 1" in text
+    assert "tensor '" in text
+
+
+def test_nonfinite_values_are_counted_if_wanted(tmp_path):
+    x = np.full((3, 3, 8, 8), 1e-9, np.float32)
+    x[1] = 1e6
+    x[2] *= 2
+    model = poisoned(tmp_path)
+    seen = observe(model, x, ignore_nonfinite=True)
+    again = observe(model, x[::-1], ignore_nonfinite=True)
+    assert calib_file.dumps(seen) == calib_file.dumps(again)
+    assert len(seen.samples) == 3
+    counts = {n: t.histogram.nans + t.histogram.infs for n, t in seen.tensors.items()}
+    assert counts["x"] == 0
+    assert counts["a1"] == 64  # one channel of the one sample
+    assert counts["y"] > 0
+    for facts in seen.layers.values():
+        assert np.isfinite(facts.patches.rows).all()
+    loaded = calib_file.loads(calib_file.dumps(seen), source="x")
+    table = solve(loaded, method="mse", scheme="auto")
+    bad = {n for n, t in table.tensors.items() if "nonfinite" in t.reasons}
+    assert "a1" in bad
+    assert "x" not in bad
+
+
+def test_no_samples_cannot_be_solved(network):
+    with pytest.raises(CalibrationError, match="there are no samples"):
+        solve(network.nothing)
+
+
+def test_extremes_are_found_whoever_comes_first(singles):
+    big = max(singles, key=lambda o: o.tensors["x"].histogram.maximum)
+    for order in (singles, singles[::-1]):
+        found = reduce(merge, order).tensors["x"].largest
+        assert found == big.tensors["x"].largest
+        assert isinstance(found, Extreme)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("flags\t\t: fpu sse2 avx avx2 avx512f\n", " avx512f"),
+        ("flags\t\t: fpu sse2 avx avx2\nflags\t\t: fpu sse2 avx avx2\n", " avx2"),
+        ("Features\t: fp asimd sve\n", " sve"),
+        ("model name\t: avx2\n", ""),
+        (None, ""),
+    ],
+)
+def test_the_class_of_the_processor(tmp_path, text, flags):
+    path = tmp_path / "cpuinfo"
+    if text is not None:
+        path.write_text(text)
+    assert machine(path) == platform.machine() + flags

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods on distributions whose answer is known."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neon8.calibrate.thresholds.aciq import aciq, constant
+from neon8.calibrate.thresholds.choose import solve
+from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
+from neon8.calibrate.thresholds.kl import kl, kl2017
+from neon8.calibrate.thresholds.methods import NAMES
+from neon8.calibrate.thresholds.mse import expected_error, mse
+from neon8.calibrate.thresholds.range import legacy, minmax, percentile
+from neon8.quant.grid import Grid
+from numpy_solvers import divergence
+from numpy_statistics import histogram_of
+
+F = np.float32
+COUNT = 400_000
+RNG = np.random.default_rng(12)
+GAUSS = RNG.normal(size=COUNT).astype(F)
+LAPLACE = RNG.laplace(size=COUNT).astype(F)
+HEAVY = RNG.standard_t(4, size=COUNT).astype(F)
+OUTLIERS = GAUSS.copy()
+OUTLIERS[:: COUNT // 40] *= 30
+
+
+def quantized(x, tensor):
+    return Grid(tensor.scheme, tensor.bits).rounded(x, tensor.scale, tensor.zero_point)
+
+
+def sqnr(x, tensor):
+    error = quantized(x, tensor) - x.astype(np.float64)
+    return 10 * math.log10(
+        np.square(x, dtype=np.float64).sum() / np.square(error).sum()
+    )
+
+
+# With 2 million values and 127 levels these were 40.4, 38.3; 35.2, 33.1; 25.1, 18.7.
+@pytest.mark.parametrize(
+    ("x", "method", "least", "most"),
+    [
+        (GAUSS, "mse", 40.2, 40.8),
+        (GAUSS, "kl", 38.5, 40.8),
+        (GAUSS, "minmax", 37.0, 40.0),
+        (GAUSS, "aciq", 40.2, 40.8),
+        (LAPLACE, "mse", 34.8, 35.6),
+        (LAPLACE, "kl", 33.3, 35.6),
+        (LAPLACE, "minmax", 32.0, 34.2),
+        (LAPLACE, "aciq", 34.8, 35.6),
+        (HEAVY, "mse", 24.0, 27.0),
+        (OUTLIERS, "mse", 15.0, 21.0),
+        (OUTLIERS, "minmax", 10.0, 16.0),
+    ],
+)
+def test_signal_to_noise_of_known_distributions(x, method, least, most):
+    found = solve(histogram_of(x), method=method, scheme="symmetric")
+    assert least < sqnr(x, found) < most
+
+
+@pytest.mark.parametrize("x", [GAUSS, LAPLACE, HEAVY, OUTLIERS])
+def test_no_method_beats_mse_at_its_own_game(x):
+    h = histogram_of(x)
+    for scheme in ("symmetric", "auto"):
+        best = sqnr(x, solve(h, method="mse", scheme=scheme))
+        for method in set(NAMES) - {"auto", "eq"}:
+            assert sqnr(x, solve(h, method=method, scheme=scheme)) < best + 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "published"),
+    [
+        ("laplace", 2, 2.83),
+        ("laplace", 3, 3.90),
+        ("laplace", 4, 5.03),
+        ("laplace", 8, 9.89676),
+        ("gauss", 2, 1.71),
+        ("gauss", 3, 2.15),
+        ("gauss", 4, 2.56),
+        ("gauss", 8, 3.92404),
+    ],
+)
+def test_clipping_constants_are_the_published_ones(name, bits, published):
+    digits = 5 if bits == 8 else 2
+    assert round(constant(name, bits), digits) == published
+
+
+@pytest.mark.parametrize("bits", [3, 8, 12])
+@pytest.mark.parametrize("name", ["gauss", "laplace"])
+def test_clipping_constants_are_a_minimum_of_the_error(name, bits):
+    density = {
+        "gauss": lambda x: np.exp(-x * x / 2) / math.sqrt(2 * math.pi),
+        "laplace": lambda x: np.exp(-np.abs(x)) / 2,
+    }[name]
+    x = np.linspace(0, 60, 600_001)
+
+    def error(a):
+        beyond = np.maximum(x - a, 0)
+        clipping = 2 * np.trapezoid(beyond * beyond * density(x), x)
+        return clipping + a * a / (3 * 4.0**bits)
+
+    best = constant(name, bits)
+    assert error(best) < min(error(best * 0.98), error(best * 1.02))
+
+
+@pytest.mark.parametrize("size", [1e-10, 1.0, 1e20])
+def test_aciq_finds_distribution_and_size(size):
+    for x, name, bits in (
+        (GAUSS, "gauss", 8),
+        (LAPLACE, "laplace", 8),
+        (np.abs(GAUSS), "gauss", 9),
+        (np.abs(LAPLACE), "laplace", 9),
+    ):
+        scheme = "unsigned" if bits == 9 else "symmetric"
+        lo, hi = aciq(histogram_of((x * size).astype(F)), scheme)
+        # 1 %: the estimates of sigma and b from that many values.
+        want = min(constant(name, bits) * size, np.abs(x).max() * size)
+        assert hi == pytest.approx(want, rel=0.01)
+        assert lo == (0 if scheme == "unsigned" else -hi)
+
+
+def test_aciq_does_not_follow_a_single_outlier():
+    """Unlike estimates from the largest value and the number of values."""
+    x = np.append(GAUSS, F(40))
+    assert aciq(histogram_of(x), "symmetric")[1] == pytest.approx(3.924, rel=0.02)
+
+
+def test_aciq_of_shifted_values_is_around_their_mean():
+    h = histogram_of(GAUSS / 10 + F(0.2))
+    lo, hi = aciq(h, "asymmetric")
+    assert lo == pytest.approx(0.2 - 0.3924, abs=0.01)
+    assert hi == pytest.approx(0.2 + 0.3924, abs=0.01)
+    lo, hi = aciq(histogram_of(GAUSS + F(20)), "asymmetric")
+    assert lo == 0
+    assert hi == pytest.approx(23.9, abs=0.1)
+
+
+def test_zeros_do_not_matter_but_where_they_should():
+    relu = np.maximum(GAUSS, 0)
+    h = histogram_of(relu)
+    many = replace(h, zeros=10 * h.zeros)
+    for function in (mse, kl, aciq, percentile, minmax):
+        assert function(many, "unsigned") == function(h, "unsigned")
+    for name in ("kl2017", "legacy", "percentile:99.9:all"):
+        few, more = (solve(each, method=name, scheme="auto") for each in (h, many))
+        assert few.threshold != more.threshold
+
+
+def test_kept_zeros_are_the_trap_of_kl2017_and_the_guard_gets_it_out():
+    """A sparse tensor: only the first bin matters, so it takes the smallest range."""
+    x = np.where(RNG.random(COUNT) < 0.02, np.abs(HEAVY), 0).astype(F)
+    h = histogram_of(x)
+    lo, hi = kl2017(h, "unsigned")
+    assert hi < kl(h, "unsigned")[1] / 2
+    assert clipped_energy(h, lo, hi) > 10 * MAX_CLIPPED_ENERGY
+    found = solve(h, method="kl2017", scheme="auto")
+    assert found.reasons == ("guard",)
+    assert clipped_energy(h, *found.threshold) < 1.02 * MAX_CLIPPED_ENERGY
+    before = solve(h, method="minmax", scheme="auto")
+    after = replace(before, scale=hi / 255)
+    assert sqnr(x, found) > sqnr(x, after) + 10
+
+
+def test_divergence_by_hand():
+    """Eight bins on two levels, three candidates, each worked out on paper."""
+    counts = np.array([4, 0, 2, 1, 0, 1, 0, 0], float)
+    found = divergence(counts, np.array([2, 4, 6]), 2)
+    # 2 bins: P = 4, 0 + 4 outliers; nothing is in bin 1, so Q is 0 where P is 4.
+    # 4 bins: P = 4 0 2 2; Q = 4 0 1.5 1.5, as 4 0 | 2 1 spread over what is filled.
+    p, q = np.array([4, 2, 2]) / 8, np.array([4, 1.5, 1.5]) / 7
+    four = float((p * np.log(p / q)).sum())
+    # 6 bins: P = 4 0 2 1 0 1; Q = 3 0 3 | 1 0 1.
+    p, q = np.array([4, 2, 1, 1]) / 8, np.array([3, 3, 1, 1]) / 8
+    six = float((p * np.log(p / q)).sum())
+    assert found == pytest.approx([math.inf, four, six])
+
+
+def test_kl2017_by_hand():
+    """256 bins, counts 10 10 200 200 10 10 ..., and one value far away.
+
+    128 levels of 256 bins merge equal neighbours, so nothing is lost but that the last
+    bin has 1 more: KL is about 1 / (2 * 200 * total). 255 bins make of the last pair
+    one bin with 401 in P and 200 in Q, which costs 200 times as much and more, fewer
+    bins have more above them, and more bins merge 10 with 200 somewhere.
+    """
+    width = 2.0**-11
+    counts = np.tile([10, 10, 200, 200], 64)
+    x = np.repeat((np.arange(256) + 0.5) * width, counts)
+    h = histogram_of(np.append(x, 0.75).astype(F))
+    assert h.width == width
+    assert kl2017(h, "symmetric") == (-256.5 * width, 256.5 * width)
+    every = divergence(h.positive.astype(float), np.array([255, 256, 257]), 128)
+    total = counts.sum() + 1
+    assert every[1] == pytest.approx(1 / (2 * 200 * total), rel=0.01)
+    assert every[0] == pytest.approx(200 * (2 * math.log(2) - 1) / total, rel=0.05)
+    assert every[2] > every[1]
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.9, 0.999])
+def test_legacy_is_the_percentile_of_all_within_the_region(keep):
+    x = np.concatenate([GAUSS, np.zeros(COUNT, F)])
+    h = histogram_of(x)
+    lo, hi = legacy(h, "asymmetric", keep=keep)
+    assert hi == -lo
+    assert (np.abs(x) <= hi).mean() >= keep
+    assert hi == h.width or (np.abs(x) <= hi - h.width).mean() < keep
+    assert legacy(h, "symmetric", keep=1.0) == minmax(h, "symmetric")
+    region = 0.5 * float(np.abs(x).max())
+    inside = np.abs(x)[np.abs(x) <= region]
+    _, cut = legacy(h, "symmetric", keep=keep, cutoff=0.5)
+    assert cut <= region
+    # Up to a bin: the region may end in the middle of one.
+    assert (inside <= cut).mean() >= keep - 1e-3
+    assert (inside <= cut - h.width).mean() < keep + 1e-3
+
+
+def test_legacy_knows_one_side():
+    h = histogram_of(np.maximum(GAUSS, 0))
+    lo, hi = legacy(h, "unsigned")
+    assert lo == 0 < hi <= h.maximum
+
+
+def test_percentile_of_all_or_of_nonzero():
+    x = np.concatenate([np.abs(GAUSS), np.zeros(9 * COUNT, F)])
+    h = histogram_of(x)
+    _, of_all = percentile(h, "unsigned", keep=0.99, zeros=True)
+    _, nonzero = percentile(h, "unsigned", keep=0.9)
+    assert of_all == nonzero  # 1 % of all are 10 % of those that are not zero
+    found = [
+        solve(h, method=f"percentile:99.99:{of}", scheme="auto").threshold[1]
+        for of in ("nonzero", "all")
+    ]
+    assert found[0] > found[1]
+
+
+@pytest.mark.parametrize("scheme", ["symmetric", "unsigned", "asymmetric"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_expected_error_is_that_of_the_values(scheme, bits):
+    x = np.abs(GAUSS) if scheme == "unsigned" else GAUSS
+    h = histogram_of(x)
+    for limit in (2.0, 3.0, 5.0):
+        grid = Grid(scheme, bits)
+        low = 0.0 if scheme == "unsigned" else -limit
+        scale, zero_point = grid.cover(low, limit)
+        error = grid.rounded(x, float(scale), zero_point) - x.astype(np.float64)
+        found = expected_error(h, grid, float(scale), zero_point)
+        # 3 %: values spread evenly within a bin stand for the values.
+        assert found == pytest.approx(float(np.square(error).sum()), rel=0.03)
+
+
+@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize("scheme", ["auto", "symmetric", "asymmetric"])
+@pytest.mark.parametrize("x", [GAUSS, np.abs(LAPLACE)])
+def test_int16(method, scheme, x):
+    h = histogram_of(x)
+    found = solve(h, method=method, scheme=scheme, bits=16)
+    eight = solve(h, method=method, scheme=scheme)
+    assert (found.bits, eight.bits) == (16, 8)
+    assert found.scheme == eight.scheme
+    points = {"symmetric": {0}, "unsigned": {-32768}}
+    assert found.zero_point in points.get(found.scheme, range(-32768, 32768))
+    lowest = -32767 if found.scheme == "symmetric" else -32768
+    ends = [(end - found.zero_point) * found.scale for end in (lowest, 32767)]
+    assert found.threshold == pytest.approx(ends)
+    assert sqnr(x, found) >= sqnr(x, eight) - 0.05
+    if method in ("kl", "kl2017"):
+        assert found.reasons == ("few:bins",)
+        assert found.threshold[1] >= x.max() * 0.999
+    if method in ("mse", "minmax"):
+        assert sqnr(x, found) > 75
+    if method == "auto":
+        assert found.reasons == ("unread",)
+        assert found.method not in ("kl", "kl2017")
+
+
+SCHEMES = {  # of a table: for a tensor with negative values, for one without
+    "auto": ("asymmetric", "unsigned"),
+    "symmetric": ("symmetric", "symmetric"),
+    "unsigned": ("symmetric", "unsigned"),
+    "asymmetric": ("asymmetric", "asymmetric"),
+    "symmetric_with_uint8": ("symmetric", "unsigned"),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_schemes(scheme):
+    for x, kind in zip((GAUSS, np.abs(GAUSS)), SCHEMES[scheme], strict=True):
+        found = solve(histogram_of(x), method="mse", scheme=scheme)
+        assert found.scheme == kind
+        told = scheme == "unsigned" and x is GAUSS
+        assert found.reasons == (("signed",) if told else ())

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 observe, merge and solve, and what calibrate has of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import neon8
+from calib_nets import branchy, images
+from neon8.cli.main import main
+from onnx_nets import save
+
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("calib")
+    np.savez(folder / "x.npz", x=images(COUNT))
+    save(folder, branchy())
+    observe(folder, "whole.calib")
+    return folder
+
+
+def line(folder, output, *options, command="observe"):
+    words = [command, folder / "net.onnx", "--data", folder / "x.npz", *options]
+    return [str(word) for word in (*words, "-o", folder / output)]
+
+
+def observe(folder, output, *options):
+    assert main(line(folder, output, *options)) == 0
+    return (folder / output).read_bytes()
+
+
+def succeed(capsys, *words):
+    assert main([str(word) for word in words]) == 0
+    out, error = capsys.readouterr()
+    return out, error
+
+
+def fail(capsys, *words):
+    assert main([str(word) for word in words]) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.count("\n") == 1
+    return error
+
+
+def test_observe_says_what_it_saw(files, capsys):
+    assert main(line(files, "a.calib")) == 0
+    out, error = capsys.readouterr()
+    assert error == ""
+    assert out == f"{files / 'a.calib'}: 6 tensors and 4 layers seen in 40 samples\n"
+    assert not (files / "a.calib.journal").exists()
+
+
+@pytest.mark.parametrize("count", [1, 3, 41])
+def test_shards_merge_to_the_whole(files, tmp_path, capsys, count):
+    """Also when there are more shards than samples."""
+    shards = []
+    for index in range(1, count + 1):
+        shards.append(tmp_path / f"{index}.calib")
+        assert main(line(files, shards[-1], "--shard", f"{index}/{count}")) == 0
+    order = np.random.default_rng(count).permutation(count)
+    capsys.readouterr()
+    words = [shards[index] for index in order]
+    out, error = succeed(capsys, "merge", *words, "-o", tmp_path / "all.calib")
+    assert (tmp_path / "all.calib").read_bytes() == (files / "whole.calib").read_bytes()
+    assert error == ""
+    assert "40 samples of" in out
+
+
+def test_skip_limit_and_workers_are_only_another_way(files, tmp_path, capsys):
+    whole = (files / "whole.calib").read_bytes()
+    observe(files, tmp_path / "a.calib", "--limit", "11")
+    observe(files, tmp_path / "b.calib", "--skip", "11", "--workers", "2")
+    parts = [tmp_path / "b.calib", tmp_path / "a.calib"]
+    succeed(capsys, "merge", *parts, "-o", tmp_path / "all.calib")
+    assert (tmp_path / "all.calib").read_bytes() == whole
+
+
+def test_solve_is_the_second_half_of_calibrate(files, tmp_path, capsys):
+    options = ["--method", "kl", "--scheme", "symmetric", "--bits", "16"]
+    words = line(files, tmp_path / "a.json", *options, command="calibrate")
+    succeed(capsys, *words)
+    model, data = files / "net.onnx", files / "x.npz"
+    (files / "moved").mkdir()
+    model.rename(files / "moved" / model.name)
+    data.rename(files / "moved" / data.name)
+    try:
+        table = tmp_path / "b.json"
+        succeed(capsys, "solve", files / "whole.calib", *options, "-o", table)
+    finally:
+        (files / "moved" / model.name).rename(model)
+        (files / "moved" / data.name).rename(data)
+        (files / "moved").rmdir()
+    assert table.read_bytes() == (tmp_path / "a.json").read_bytes()
+
+
+@pytest.mark.parametrize("method", ["mse", "eq"])
+def test_a_method_of_the_users_own_has_what_it_reads(files, tmp_path, capsys, method):
+    ranges = tmp_path / "ranges.json"
+    ranges.write_text(json.dumps({"tensors": {"a?": {"method": method}}}))
+    own = ["--override", ranges]
+    succeed(capsys, "solve", files / "whole.calib", *own, "-o", tmp_path / "a.json")
+    succeed(capsys, *line(files, tmp_path / "b.json", *own, command="calibrate"))
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_the_users_ranges_win_in_both(files, tmp_path, capsys):
+    ranges = tmp_path / "ranges.json"
+    ranges.write_text('{"tensors": {"x": {"min": -2, "max": 2}}}')
+    own = ["--override", ranges]
+    calib = files / "whole.calib"
+    succeed(capsys, "solve", calib, *own, "-o", tmp_path / "a.json")
+    words = line(
+        files, tmp_path / "b.json", *own, "--workers", "2", command="calibrate"
+    )
+    succeed(capsys, *words)
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    tensors = json.loads((tmp_path / "a.json").read_text())["tensors"]
+    assert tensors["x"]["threshold"] == pytest.approx([-2, 2], rel=0.01)
+    assert "override" in tensors["x"]["reasons"]
+    ranges.write_text('{"tensors": {"nothing": {"min": -2, "max": 2}}}')
+    error = fail(capsys, "solve", calib, *own, "-o", tmp_path / "c.json")
+    assert "'nothing'" in error
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_overlap_and_other_models_are_refused_by_name(files, tmp_path, capsys):
+    first, second = tmp_path / "1.calib", tmp_path / "2.calib"
+    third, other = tmp_path / "3.calib", tmp_path / "other.calib"
+    observe(files, first, "--limit", "5")
+    observe(files, second, "--skip", "5", "--limit", "5")
+    observe(files, third, "--skip", "9", "--limit", "5")
+    model = branchy()
+    model.doc_string = "another"
+    path = save(tmp_path, model, "other.onnx")
+    words = ["observe", path, "--data", files / "x.npz", "--skip", "20"]
+    assert main([*map(str, words), "-o", str(other)]) == 0
+    capsys.readouterr()
+    out = tmp_path / "out.calib"
+    error = fail(capsys, "merge", first, second, third, "-o", out)
+    assert f"{second} and {third}: both hold the sample with digest" in error
+    error = fail(capsys, "merge", first, other, "-o", out)
+    assert f"{first} and {other}: the model's digest is" in error
+    assert not out.exists()
+    error = fail(capsys, "merge", first, files / "x.npz", "-o", out)
+    assert "x.npz: is not a .calib file" in error
+    error = fail(capsys, "merge", first, second, "-o", first)
+    assert "is an input" in error
+
+
+def test_the_report(files, tmp_path, capsys):
+    report = tmp_path / "r.json"
+    for count in ("1", "2"):
+        options = ["--report", report, "--workers", count]
+        out, _ = succeed(capsys, *line(files, "r.calib", *options))
+        assert (files / "r.calib").read_bytes() == (files / "whole.calib").read_bytes()
+        value = json.loads(report.read_text())
+        assert value["samples"] == [8, 16, 32, 40]
+        doubled = max(group["moved"][1] for group in value["groups"].values())
+        assert value["stable"] is (doubled <= 0.01)
+        assert value["moved"][1] == doubled
+        largest = value["tensors"]["x"]["largest"]
+        x = images(COUNT)
+        at = np.unravel_index(x.argmax(), x.shape)
+        assert largest["sample"] == f"{files / 'x.npz'}[{at[0]}]"
+        assert (largest["channel"], largest["value"]) == (at[1], float(x.max()))
+        for group in value["groups"].values():
+            assert (len(group["threshold"]), len(group["moved"])) == (4, 3)
+        lines = out.splitlines()
+        assert lines[1].startswith("samples")
+        assert [text.split()[0] for text in lines[2:6]] == ["8", "16", "32", "40"]
+        assert any(largest["sample"] in text for text in lines)
+    last = value["groups"]["x"]["threshold"][-1]
+    whole = neon8.solve_observation(neon8.load_observation(files / "whole.calib"))
+    assert tuple(last) == whole.tensors["x"].threshold
+
+
+def test_until_stable_stops_by_itself(tmp_path, capsys):
+    """On samples that all have the same distribution."""
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "x.npz", x=rng.uniform(-1, 1, (300, 3, 8, 8)).astype("f4"))
+    save(tmp_path, branchy())
+    words = line(tmp_path, "s.json", "--until-stable", "8", command="calibrate")
+    out, _ = succeed(capsys, *words)
+    samples = json.loads((tmp_path / "s.json").read_text())["samples"]
+    assert samples in (16, 32, 64, 128)
+    assert "\nstable: the limit is 8 %" in out
+    out, _ = succeed(capsys, *line(tmp_path, "s.calib", "--until-stable", "1e-9"))
+    assert len(neon8.load_observation(tmp_path / "s.calib").samples) == 300
+    assert "\nnot stable: the limit is 1e-09 %" in out
+
+
+@pytest.mark.parametrize("options", [[], ["--workers", "2"], ["--until-stable"]])
+def test_a_shard_without_samples(files, tmp_path, capsys, options):
+    """It says so, and is nothing to merge."""
+    empty = tmp_path / "empty.calib"
+    out, error = succeed(capsys, *line(files, empty, "--shard", "1/1000", *options))
+    assert "seen in 0 samples" in out
+    (warning,) = (text for text in error.splitlines() if "warning" in text)
+    assert "shard 1/1000: has no sample" in warning
+    _, error = succeed(capsys, *line(files, "one.calib", "--shard", "40/40"))
+    assert "warning" not in error
+    parts = [str(empty), str(files / "whole.calib"), "-o", str(tmp_path / "a.calib")]
+    succeed(capsys, "merge", *parts)
+    assert (tmp_path / "a.calib").read_bytes() == (files / "whole.calib").read_bytes()
+
+
+def test_nonfinite_data(tmp_path, capsys):
+    """In the samples themselves it is damage, whatever the option."""
+    x = images(3)
+    x[1, 0, 2, :2] = np.nan, np.inf
+    np.savez(tmp_path / "x.npz", x=x)
+    save(tmp_path, branchy())
+    for options in ([], ["--ignore-nonfinite"]):
+        error = fail(capsys, *line(tmp_path, "a.calib", *options))
+        assert "x.npz[1]: input 'x': 2 of 192 values are NaN or infinite" in error
+        assert error.rstrip().endswith("repair the sample or leave it out")
+    with pytest.raises(SystemExit):
+        main(["observe", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "in samples they are always errors" in said
+
+
+def test_nonfinite_values(tmp_path, capsys):
+    x = np.zeros((3, 3, 8, 8), np.float32)
+    x[1] = 3e38
+    np.savez(tmp_path / "x.npz", x=x)
+    save(tmp_path, branchy())
+    error = fail(capsys, *line(tmp_path, "s.json", command="calibrate"))
+    assert "infinite values in sample" in error
+    assert "x.npz[1]" in error
+    options = ["--ignore-nonfinite"]
+    words = line(tmp_path, "s.json", *options, command="calibrate")
+    out, _ = succeed(capsys, *words)
+    assert "nonfinite" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shard", "0/3"], "must be at least 1"),
+        (["--shard", "4/3"], "there is no piece 4 of 3"),
+        (["--shard", "1"], "not of the form i/n"),
+        (["--workers", "0"], "must be at least 1"),
+        (["--engine", "ray://x:1"], "not dask://HOST:PORT"),
+        (["--engine", "dask://x"], "not dask://HOST:PORT"),
+        (["--until-stable", "0"], "not a percentage"),
+        (["--until-stable", "nan"], "not a percentage"),
+        (["--engine", "dask://x:1", "--workers", "2"], "--engine for a cluster"),
+    ],
+)
+def test_bad_usage(files, capsys, options, message):
+    assert message in fail(capsys, *line(files, "no.calib", *options))
+    assert not (files / "no.calib").exists()
+
+
+def test_the_report_is_not_the_output(files, capsys):
+    error = fail(capsys, *line(files, "a.calib", "--report", files / "a.calib"))
+    assert "is the output" in error
+
+
+def test_the_functions(files, tmp_path):
+    whole = (files / "whole.calib").read_bytes()
+    model = files / "net.onnx"
+    observed = neon8.observe_model(model, files / "x.npz", workers=2)
+    arrays = neon8.observe_model(model, list(images(COUNT)[::-1]))
+    parts = [
+        neon8.observe_model(model, files / "x.npz", shard=(index, 2))
+        for index in (2, 1)
+    ]
+    for each in (observed, arrays, neon8.merge_observations(*parts)):
+        neon8.save_observation(each, tmp_path / "a.calib")
+        assert (tmp_path / "a.calib").read_bytes() == whole
+    loaded = neon8.load_observation(tmp_path / "a.calib")
+    assert isinstance(loaded, neon8.Observation)
+    table = neon8.solve_observation(loaded, method="minmax")
+    assert table == neon8.calibrate_model(model, files / "x.npz", method="minmax")
+    with pytest.raises(neon8.errors.DataError, match="for data in files"):
+        neon8.observe_model(model, [], workers=2)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command's good path, through main() and through a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neon8
+from failing import but_guards
+from neon8.cli.main import main
+
+COMMANDS = ("calibrate", "compile", "run", "evaluate", "inspect", "convert")
+
+
+def process(*words, **options) -> subprocess.CompletedProcess:
+    line = [sys.executable, "-m", "neon8", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, check=False, **options)
+
+
+def succeed(capsys, *words) -> str:
+    status = main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert (status, but_guards(err)) == (0, "")
+    return out
+
+
+def test_the_whole_line_in_processes(tiny, tmp_path):
+    table, n8, out = (tmp_path / name for name in ("t.json", "m.n8", "y.npy"))
+    x = np.load(tiny.data)["x"]
+    np.save(tmp_path / "x.npy", x)
+    for words in (
+        (
+            "calibrate",
+            tiny.onnx,
+            "--data",
+            tiny.data,
+            "--method",
+            "minmax",
+            "-o",
+            table,
+        ),
+        ("compile", tiny.onnx, "--scales", table, "-o", n8),
+        ("run", n8, "--input", tmp_path / "x.npy", "-o", out),
+    ):
+        done = process(*words)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(str(words[-1]))
+    assert table.read_bytes() == tiny.table.read_bytes()
+    assert n8.read_bytes() == tiny.n8.read_bytes()
+    assert np.load(out).shape == (24, 6)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "m.n8",
+        "t.json",
+        "x.npy",
+        "y.npy",
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches(command):
+    done = process(command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"\n  neon8 {command} " in done.stdout, "no example"
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_help_is_quick_and_imports_nothing_heavy():
+    code = (
+        "import sys, neon8.cli.main\n"
+        "try: neon8.cli.main.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print({'numpy', 'onnx', 'onnxruntime', 'cffi', 'tqdm'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"neon8 {neon8.__version__}\n"
+
+
+def test_calibrate_is_repeatable(tiny, tmp_path, capsys):
+    for name in ("a", "b"):
+        succeed(
+            capsys,
+            *("calibrate", tiny.onnx, "--data", tiny.data, "-o", tmp_path / name),
+            *("--limit", 8, "--skip", 2, "--scheme", "symmetric", "--method", "kl"),
+        )
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    table = neon8.load_table(tmp_path / "a")
+    assert (table.samples, table.scheme, table.method) == (8, "symmetric", "kl")
+    assert {entry.zero_point for entry in table.tensors.values()} == {0}
+
+
+def test_calibrate_on_images_with_preprocessing(tiny, tmp_path, capsys):
+    from PIL import Image
+
+    rng = np.random.default_rng(3)
+    images = tmp_path / "images"
+    images.mkdir()
+    for number in range(4):
+        pixels = rng.integers(0, 256, (12, 10, 3), np.uint8)
+        Image.fromarray(pixels).save(images / f"{number}.png")
+    settings = tmp_path / "p.toml"
+    settings.write_text('size = [8, 8]\nresize = "stretch"\nscale = 0.0078125\n')
+    table = tmp_path / "t.json"
+    out = succeed(
+        capsys,
+        *("calibrate", tiny.onnx, "--data", images, "--preprocess", settings),
+        *("-o", table),
+    )
+    assert "4 samples" in out
+    seen = neon8.load_table(table).tensors["image"]
+    assert 0 <= seen.min < seen.max <= 2
+
+
+def test_an_edited_scale_changes_the_model(tiny, tmp_path, capsys):
+    data = json.loads(tiny.table.read_text())
+    data["tensors"]["image"]["scale"] *= 2
+    edited = tmp_path / "t.json"
+    edited.write_text(json.dumps(data))
+    n8 = tmp_path / "m.n8"
+    succeed(capsys, "compile", tiny.onnx, "--scales", edited, "-o", n8, "--io", "int8")
+    with neon8.Model.open(n8) as model:
+        scale = model.inputs["image"].scale
+    assert scale == np.float32(data["tensors"]["image"]["scale"])
+
+
+@pytest.mark.parametrize("target", ["native", "aarch64"])
+def test_run_gives_the_same_bytes_everywhere(tiny, tmp_path, capsys, target):
+    x = np.load(tiny.data)["x"][:3]
+    np.save(tmp_path / "x.npy", x)
+    out = tmp_path / "y.npy"
+    cpu = ("--cpu", "cortex-a53") if target == "aarch64" else ()
+    succeed(
+        capsys,
+        *("run", tiny.n8, "--input", tmp_path / "x.npy", "-o", out),
+        *("--target", target, *cpu),
+    )
+    with neon8.Model.open(tiny.n8, isa="c") as model, model.session() as session:
+        rows = [session.run({"image": image[None]})["scores"] for image in x]
+    assert np.load(out).tobytes() == np.concatenate(rows).tobytes()
+
+
+def test_run_takes_one_sample_without_its_batch_axis(tiny, tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.load(tiny.data)["x"][0].astype(np.float64))
+    out = succeed(capsys, "run", tiny.n8, "--input", tmp_path / "x.npy", "--isa", "c")
+    assert out.splitlines()[0].split()[:2] == ["run", "output"]
+    assert out.splitlines()[1].split()[:4] == ["0", "scores", "float32", "1x6"]
+
+
+def test_run_moves_int8_untouched(tiny, tmp_path, capsys):
+    q = np.arange(2 * 192, dtype=np.int64).reshape(2, 3, 8, 8).astype(np.int8)
+    np.savez(tmp_path / "x.npz", image=q)
+    out = tmp_path / "y.npz"
+    succeed(capsys, "run", tiny.n8_int8, "--input", tmp_path / "x.npz", "-o", out)
+    with neon8.Model.open(tiny.n8_int8) as model, model.session() as session:
+        rows = [session.run({"image": one[None]})["scores"] for one in q]
+    assert rows[0].dtype == np.int8
+    np.testing.assert_array_equal(np.load(out)["scores"], np.concatenate(rows))
+
+
+def test_evaluate_prints_one_json_object(tiny, capsys):
+    out = succeed(
+        capsys,
+        *("evaluate", tiny.n8, "--data", tiny.labelled, "--json"),
+        *("--reference", tiny.onnx, "--target", "aarch64", "--limit", 6),
+    )
+    result = json.loads(out)
+    assert list(result) == ["n", "top1", "top5", "agreement", "sqnr_db"]
+    assert result["n"] == 6
+    assert all(0 <= result[name] <= 100 for name in ("top1", "top5", "agreement"))
+    assert result["sqnr_db"] > 20
+
+
+def test_evaluate_says_null_where_it_does_not_know(tiny, capsys):
+    out = succeed(capsys, "evaluate", tiny.onnx, "--data", tiny.data, "--json")
+    assert json.loads(out) == {
+        "n": 24,
+        "top1": None,
+        "top5": None,
+        "agreement": None,
+        "sqnr_db": None,
+    }
+    out = succeed(
+        capsys,
+        *("evaluate", tiny.onnx, "--data", tiny.data, "--json"),
+        *("--reference", tiny.onnx),
+    )
+    assert json.loads(out)["agreement"] == 100
+    assert json.loads(out)["sqnr_db"] is None
+
+
+def test_evaluate_for_people(tiny, capsys):
+    out = succeed(capsys, "evaluate", tiny.n8, "--data", tiny.data)
+    lines = out.splitlines()
+    assert lines[0] == "24 samples"
+    assert [line.split()[0] for line in lines[1:]] == [
+        "top-1",
+        "top-5",
+        "agreement",
+        "SQNR",
+    ]
+    assert "no labels" in lines[1]
+
+
+def test_convert_writes_an_ncnn_table(tiny, tmp_path, capsys):
+    out = tmp_path / "t.table"
+    succeed(
+        capsys,
+        "calibrate",
+        tiny.onnx,
+        "--data",
+        tiny.data,
+        "--scheme",
+        "symmetric",
+        "-o",
+        tmp_path / "t.json",
+    )
+    succeed(capsys, "convert", tmp_path / "t.json", "--to", "ncnn", "-o", out)
+    names = [line.split()[0] for line in out.read_text().splitlines()]
+    assert names == ["c1_param_0", "fc_param_0", "c1", "fc"]
+
+
+def test_a_reader_that_goes_away_is_no_error(tiny):
+    line = f"{sys.executable} -m neon8 inspect {tiny.table} | true"
+    line += "; echo ${PIPESTATUS[0]}"
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() in {"141", "0"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_names_that_the_terminal_cannot_show(tiny, tmp_path, encoding):
+    odd = os.fsencode(tmp_path) + "/größe-".encode() + b"\xff.json"
+    with Path(os.fsdecode(odd)).open("wb") as file:
+        file.write(tiny.table.read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-m", "neon8", "inspect", odd],
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_closed_standard_output(tiny):
+    line = f"exec {sys.executable} -m neon8 inspect {tiny.table} >&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_importing_neon8_is_light():
+    code = (
+        "import sys, neon8\n"
+        "neon8.Model, neon8.errors\n"
+        "print({'onnx', 'onnxruntime', 'PIL', 'tqdm', 'elftools'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_every_public_name_is_there():
+    assert set(neon8.__all__) <= set(dir(neon8))
+    for name in neon8.__all__:
+        assert getattr(neon8, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        neon8.nonsense  # noqa: B018

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad usage, full disks, hostile names and defects: always one line."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from failing import OUT, but_guards, calibrate, compile_, refuse, saved, spoilt_onnx
+from neon8.cli.main import main
+
+USAGE = [
+    ([], "COMMAND"),
+    (["nonsense"], "nonsense"),
+    (["calibrate"], "MODEL.onnx"),
+    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--limit", "0"], "--limit"),
+    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--skip", "-1"], "--skip"),
+    (
+        ["calibrate", "m.onnx", "--data", "d", "-o", "t", "--limit", "9" * 5000],
+        "--limit",
+    ),
+    (["calibrate", "m.onnx", "--data", "d", "-o", "t", "--method", "luck"], "luck"),
+    (["compile", "m.onnx", "--scales", "t", "-o", "m", "--io", "int4"], "int4"),
+    (["run", "m.n8", "--input", "x", "--cpu", "z80"], "z80"),
+    (["convert", "t.json", "--to", "stone", "-o", "t"], "stone"),
+    (["inspect", "a", "b"], "b"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), USAGE, ids=lambda value: str(value)[:60])
+def test_bad_usage_gives_one_line(capsys, words, says):
+    line = refuse(capsys, *words)
+    assert says in line
+    assert "--help" in line
+
+
+def test_names_from_a_file_cannot_move_the_cursor(tiny, tmp_path, capsys):
+    model = tiny.net(operator="Sin")
+    model.graph.node[1].name = "a\x1b[2J\nb"
+    line = refuse(
+        capsys, *calibrate(tiny, tiny.data, tmp_path, spoilt_onnx(tmp_path, model))
+    )
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk(tiny, tmp_path, capsys, monkeypatch, call):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    owner = os if call == "fsync" else Path
+    monkeypatch.setattr(owner, call, full)
+    line = refuse(capsys, *compile_(tiny, tmp_path, tiny.table))
+    assert "No space left on device" in line
+    assert str(tmp_path / OUT) in line
+    assert list(tmp_path.iterdir()) == []
+
+
+LIMITED = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+from neon8.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("command", ["calibrate", "compile", "run", "convert"])
+def test_a_file_that_cannot_be_written_whole(tiny, tmp_path, command):
+    out = tmp_path / OUT
+    out.write_text("what was here before")
+    words = {
+        "calibrate": calibrate(tiny, tiny.data, tmp_path),
+        "compile": compile_(tiny, tmp_path, tiny.table),
+        "run": (
+            *("run", tiny.n8, "-o", out),
+            *("--input", saved(tiny.folder, "x.npy", np.load(tiny.data)["x"])),
+        ),
+        "convert": ("convert", tiny.table, "--to", "ncnn", "-o", out),
+    }[command]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    said = but_guards(done.stderr).splitlines()
+    assert len(said) == 1
+    assert said[0].startswith(f"neon8: error: {out}: cannot be written: File too")
+    assert [p.name for p in tmp_path.iterdir()] == [OUT]
+    assert out.read_text() == "what was here before"
+
+
+def test_a_full_standard_output(tiny):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "neon8", "inspect", str(tiny.table)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "neon8: error: standard output: No space left on device\n"
+
+
+def test_a_defect_shows_as_one_line_too(monkeypatch, capsys, tiny):
+    import neon8.cli.inspect
+
+    def defect(*_, **__):
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(neon8.cli.inspect, "describe", defect)
+    monkeypatch.delenv("NEON8_TRACEBACK", raising=False)
+    assert main(["inspect", str(tiny.table)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("neon8: fault: ZeroDivisionError: oops")
+    assert err.count("\n") == 1
+    monkeypatch.setenv("NEON8_TRACEBACK", "1")
+    assert main(["inspect", str(tiny.table)]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+LACKS = {
+    "memory": (MemoryError(), "out of memory"),
+    "threads": (RuntimeError("can't start new thread"), "ulimit -u"),
+    "a module": (ModuleNotFoundError("No module named 'PIL'"), "pip install neon8"),
+    "a library": (ImportError("a.so: failed to map segment"), "too little memory"),
+}
+
+
+@pytest.mark.parametrize("what", LACKS)
+def test_what_the_machine_lacks_is_no_defect(monkeypatch, capsys, tiny, what):
+    error, says = LACKS[what]
+
+    def lack(*_, **__):
+        raise error
+
+    monkeypatch.setattr("neon8.cli.inspect.describe", lack)
+    assert says in refuse(capsys, "inspect", tiny.table)
+
+
+@pytest.mark.parametrize("call", ["load_model_from_string", "checker.check_model"])
+def test_too_little_memory_for_a_network(monkeypatch, capsys, tiny, tmp_path, call):
+    """The file is not said to be damaged."""
+
+    def lack(*_, **__):
+        raise MemoryError("std::bad_alloc")
+
+    monkeypatch.setattr(f"onnx.{call}", lack)
+    line = refuse(capsys, *calibrate(tiny, tiny.data, tmp_path))
+    assert line == "out of memory"

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people do to files and names: served where it is clear, else one right line."""
+
+import io
+import json
+import os
+import warnings
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image
+
+from failing import OUT, but_guards, calibrate, compile_, refuse, saved, written
+from neon8.cli.main import main
+
+BOM = b"\xef\xbb\xbf"
+
+
+def serve(capsys, *words) -> str:
+    """Run a command that must succeed in silence; what it printed."""
+    status = main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert (status, but_guards(err)) == (0, "")
+    return out
+
+
+def test_preprocessing_as_the_output(tiny, tmp_path, capsys):
+    settings = written(tmp_path, "p.toml", b'color = "rgb"\n')
+    words = calibrate(tiny, tiny.data, tmp_path, None, "--preprocess", settings)
+    words = [settings if word == tmp_path / OUT else word for word in words]
+    assert "p.toml: is an input" in refuse(capsys, *words)
+    assert settings.read_bytes() == b'color = "rgb"\n'
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_an_array_file_that_is_missing(tiny, tmp_path, capsys, suffix):
+    path = tmp_path / f"x.{suffix}"
+    for words in (
+        calibrate(tiny, path, tmp_path),
+        ("run", tiny.n8, "--input", path),
+    ):
+        assert refuse(capsys, *words) == (
+            f"{path}: cannot be read: No such file or directory"
+        )
+
+
+def test_an_array_of_python_objects(tiny, tmp_path, capsys):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([1, "a"], object), allow_pickle=True)
+    assert "holds Python objects" in refuse(capsys, "run", tiny.n8, "--input", path)
+
+
+def test_an_array_header_that_does_not_end(tiny, tmp_path, capsys):
+    path = saved(tmp_path, "x.npy", np.zeros((1, 3, 8, 8), np.float32))
+    path.write_bytes(path.read_bytes().replace(b"), }", b", } "))
+    for words in (
+        ("run", tiny.n8, "--input", path),
+        ("evaluate", tiny.n8, "--data", path),
+    ):
+        assert "cannot be read as an .npy file" in refuse(capsys, *words)
+
+
+def test_doubles_beyond_float32(tiny, tmp_path, capsys):
+    path = saved(tmp_path, "x.npy", np.full((1, 3, 8, 8), 1e300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        line = refuse(capsys, "run", tiny.n8, "--input", path)
+    assert "NaN or infinity" in line
+
+
+def test_a_file_name_that_is_no_unicode(tiny, tmp_path, capsys):
+    model = tmp_path / os.fsdecode(b"a\xff.onnx")
+    model.write_bytes(tiny.onnx.read_bytes())
+    table, compiled = tmp_path / "t.json", tmp_path / "m.n8"
+    serve(capsys, "calibrate", model, "--data", tiny.data, "-o", table)
+    serve(capsys, "compile", model, "--scales", table, "-o", compiled)
+    assert (
+        json.loads(table.read_text())["model"]["name"] == "a\N{REPLACEMENT CHARACTER}"
+    )
+
+
+def test_files_from_an_editor_that_writes_a_byte_order_mark(tiny, tmp_path, capsys):
+    table = written(tmp_path, "t.json", BOM + tiny.table.read_bytes())
+    serve(capsys, *compile_(tiny, tmp_path, table))
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    written(tmp_path, "labels.txt", BOM + b"a.png 3\n")
+    settings = written(tmp_path, "p.toml", BOM + b"scale = 0.5\n")
+    words = ("evaluate", tiny.n8, "--data", tmp_path, "--preprocess", settings)
+    assert "1 sample" in serve(capsys, *words)
+
+
+def test_a_class_of_thousands_of_digits(tiny, tmp_path, capsys):
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    written(tmp_path, "labels.txt", b"a.png " + b"9" * 5000)
+    line = refuse(capsys, "evaluate", tiny.n8, "--data", tmp_path)
+    assert line.endswith("labels.txt:1: expected a file name and its class")
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [(("tensors", "image", "scale"), "tensor 'image': scale"),
+     (("tensors", "image", "min"), "tensor 'image': min"),
+     (("layers", "c1", "weight_scales", 2), "layer 'c1': weight_scales[2]")],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_table_with_numbers_that_are_none(tiny, tmp_path, capsys, place, name, value):
+    data = json.loads(tiny.table.read_text())
+    *path, last = place
+    where = data
+    for step in path:
+        where = where[step]
+    where[last] = value
+    table = written(tmp_path, "t.json", json.dumps(data).encode())
+    assert f": {name}: " in refuse(capsys, *compile_(tiny, tmp_path, table))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda t: t["layers"]["c1"].update(weight_scales=[0.5, 0.5]),
+     lambda t: t["layers"].pop("c1"),
+     lambda t: t["tensors"]["image"].update(scale=2e30),
+     lambda t: t["model"].update(digest="sha256:" + "0" * 64)],
+)  # fmt: skip
+def test_a_table_that_does_not_fit_is_named_with_its_model(
+    tiny, tmp_path, capsys, spoil
+):
+    data = json.loads(tiny.table.read_text())
+    spoil(data)
+    table = written(tmp_path, "t.json", json.dumps(data).encode())
+    line = refuse(capsys, *compile_(tiny, tmp_path, table))
+    assert line.startswith(f"{tiny.onnx} with {table}: ")
+
+
+def test_outputs_may_have_any_name(tiny, tmp_path, capsys):
+    model = tiny.net()
+    names = {"act1": "file", "scores": "allow_pickle"}
+    for node in model.graph.node:
+        for words in (node.input, node.output):
+            words[:] = [names.get(word, word) for word in words]
+    model.graph.output[0].name = "allow_pickle"
+    model.graph.output.append(
+        onnx.helper.make_tensor_value_info("file", onnx.TensorProto.FLOAT, [1, 8, 8, 8])
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    table, compiled, out = (tmp_path / name for name in ("t.json", "m.n8", "y.npz"))
+    serve(capsys, "calibrate", tmp_path / "m.onnx", "--data", tiny.data, "-o", table)
+    serve(capsys, "compile", tmp_path / "m.onnx", "--scales", table, "-o", compiled)
+    serve(
+        *(capsys, "run", compiled, "-o", out),
+        *("--input", saved(tmp_path, "x.npy", np.load(tiny.data)["x"])),
+    )
+    with np.load(out) as archive:
+        shapes = {name: archive[name].shape for name in archive.files}
+    assert shapes == {"allow_pickle": (24, 6), "file": (24, 8, 8, 8)}
+
+
+def test_images_that_warn_or_lie(tiny, tmp_path, capsys):
+    palette = Image.new("RGB", (8, 8)).convert("P")
+    palette.save(tmp_path / "a.png", transparency=b"\0" * 9)
+    words = ("evaluate", tiny.n8, "--data", tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        serve(capsys, *words)
+    stream = io.BytesIO()
+    palette.save(stream, "GIF")
+    written(tmp_path, "a.png", stream.getvalue())
+    assert "a.png: cannot be read as an image" in refuse(capsys, *words)
+    (tmp_path / "a.png").unlink()
+    (tmp_path / "a.png").symlink_to("nowhere")
+    assert refuse(capsys, *words).endswith("a.png: cannot be read: No such file or "
+                                           "directory")  # fmt: skip

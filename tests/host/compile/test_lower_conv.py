@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowering of convolutions: constants, proofs, residuals, and what is refused."""
+
+import dataclasses
+import logging
+
+import numpy as np
+import pytest
+
+from neon8.compile import program
+from neon8.compile.lower import lower
+from neon8.errors import CompileError
+from neon8.graph.graph import Activation, Add
+from neon8.quant.scale_table import LayerScale
+from small_graphs import ADD, RELU, conv, graph_of, kinds, lowered, scale, table_of
+
+# Convolutions -------------------------------------------------------------------------
+
+
+def test_constants_by_hand():
+    """(5): x = 0.5 (q + 3), weights +-1 at scale 1/127, y = 0.25 (q - 7)."""
+    prog = lowered(conv("y"), scales={"x": scale(0.5, -3), "y": scale(0.25, 7)})
+    (op,) = prog.ops
+    step = np.float64(np.float32(1 / 127))
+    assert op.weights.shape == (4, 1, 1, 4)
+    assert op.weights.dtype == np.int8
+    assert set(np.unique(op.weights)) == {-127, 127}
+    total = op.weights.astype(int).sum(axis=(1, 2, 3))
+    expected = np.rint(np.arange(1, 5) / (0.5 * step)) + 3 * total
+    assert op.bias.tolist() == expected.tolist()
+    assert op.multiplier.tolist() == [np.float32(0.5 * step / 0.25)] * 4
+    assert op.acc_bound == 4 * 127 * 128 + np.abs(op.bias).max()
+    assert op.bias_f32 is None
+    assert op.slopes is None
+
+
+def test_float_constants_by_hand():
+    """(4): the bias stays in float."""
+    prog = lowered(conv("y"), scales={"x": scale(0.5, -3)}, io="float")
+    op = prog.ops[1]
+    total = op.weights.astype(int).sum(axis=(1, 2, 3))
+    assert op.bias.tolist() == (3 * total).tolist()
+    step = np.float64(np.float32(1 / 127))
+    assert op.multiplier.tolist() == [np.float32(0.5 * step)] * 4
+    assert op.bias_f32.tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("activation", "clamp"),
+    [
+        (Activation(), (-128, 127)),
+        (RELU, (-20, 127)),
+        (Activation(lo=0.0, hi=6.0), (-20, -8)),
+        (Activation(lo=-1.0, hi=1.25), (-22, -18)),  # 2.5 steps round to even
+        (Activation(lo=900.0, hi=1000.0), (127, 127)),
+        (Activation(slope=0.1), (-128, 127)),
+    ],
+)
+def test_clamp(activation, clamp):
+    prog = lowered(conv("y", activation=activation), scales={"y": scale(0.5, -20)})
+    assert (prog.ops[0].lo, prog.ops[0].hi) == clamp
+    assert (prog.ops[0].slopes is not None) == (activation.slope != 1)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "zero_point", "bounds"),
+    [
+        ("symmetric", 0, (-127, 127)),
+        ("unsigned", -128, (-128, 127)),
+        ("asymmetric", 44, (-128, 127)),
+    ],
+)
+def test_schemes(scheme, zero_point, bounds):
+    prog = lowered(conv("y"), scales={"y": scale(0.5, zero_point, scheme)})
+    tensor = prog.tensors["y"]
+    assert (tensor.lo, tensor.hi) == bounds
+    assert (prog.ops[0].lo, prog.ops[0].hi) == bounds
+
+
+def wide(output, *, taps, bias):
+    """A fully connected layer, all weights 1, so sum|w| is 127 * taps."""
+    return conv(
+        output,
+        channels=taps,
+        out=2,
+        weight=np.ones((2, taps, 1, 1), np.float32),
+        bias=np.array([0, bias], np.float32),
+    )
+
+
+def test_sum_that_fits_is_left_alone(caplog):
+    # 2**31 = 127 * 128 * 132104.06 + ..., so this many taps just fit.
+    shapes = {"x": (1, 132104, 1, 1), "y": (1, 2, 1, 1)}
+    prog = lowered(wide("y", taps=132104, bias=0), shapes=shapes)
+    assert prog.ops[0].acc_bound == 132104 * 127 * 128 < 2**31
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(("taps", "bias"), [(132105, 0.0), (300000, 0.0), (8, 1e8)])
+def test_sum_that_does_not_fit_gets_a_larger_scale(caplog, taps, bias):
+    shapes = {"x": (1, taps, 1, 1), "y": (1, 2, 1, 1)}
+    with caplog.at_level(logging.WARNING, "neon8"):
+        prog = lowered(wide("y", taps=taps, bias=bias), shapes=shapes)
+    (op,) = prog.ops
+    sums = np.abs(op.weights.astype(int)).sum(axis=(1, 2, 3)) * 128
+    assert op.acc_bound == (sums + np.abs(op.bias.astype(int))).max() < 2**31
+    assert op.acc_bound > 0.98 * 2**31  # and no larger than needed
+    changed = [record for record in caplog.records if "channel 1" in record.message]
+    assert len(changed) == 1
+    assert "layer 'layer_y'" in changed[0].message
+    assert len(caplog.records) == (1 if bias else 2)
+    # The product of weight and scale is still the weight.
+    real = op.weights[1].astype(float) * op.multiplier[1]
+    np.testing.assert_allclose(real, 1, rtol=0.01 if not bias else 0.5)
+
+
+def test_sum_that_no_scale_makes_fit():
+    node = conv("y", bias=np.array([0, 0, 1e38, 0], np.float32))
+    message = "layer 'layer_y': channel 2: the accumulator does not fit"
+    with pytest.raises(CompileError, match=message):
+        lowered(node, scales={"x": scale(1e-29)})
+
+
+@pytest.mark.parametrize("what", ["weight", "bias"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("io", ["float", "int8"])
+def test_parameters_that_are_no_numbers(what, value, io):
+    node = conv("y")
+    array = getattr(node, what).copy()
+    array.flat[2] = value
+    node = dataclasses.replace(node, **{what: array})
+    with pytest.raises(CompileError, match="'layer_y': a weight or bias is not finite"):
+        lowered(node, io=io)
+
+
+@pytest.mark.parametrize(
+    ("scales", "message"),
+    [
+        ({"x": scale(1e-20), "y": scale(1e20)}, "channel 0: multiplier .* is outside"),
+        ({"x": scale(1e29), "y": scale(1e-29)}, "channel 0: multiplier .* is outside"),
+        ({"x": scale(0.0)}, "tensor 'x': scale 0.0 is outside"),
+        ({"x": scale(np.inf)}, "tensor 'x': scale inf is outside"),
+        ({"x": scale(np.nan)}, "tensor 'x': scale nan is outside"),
+        ({"y": scale(-1.0)}, "tensor 'y': scale -1.0 is outside"),
+        ({"y": scale(1.0, 3, "symmetric")}, "zero point 3 does not fit"),
+        ({"y": scale(1.0, 0, "unsigned")}, "zero point 0 does not fit"),
+        ({"y": scale(1.0, 128)}, "zero point 128 does not fit"),
+        ({"y": scale(1.0, 0, "log")}, "scheme 'log' is not one of"),
+    ],
+)
+def test_refused_scales(scales, message):
+    with pytest.raises(CompileError, match=message):
+        lowered(conv("y", bias=np.zeros(4, np.float32)), scales=scales)
+
+
+def test_table_of_another_model():
+    graph = graph_of(conv("y"))
+    table = dataclasses.replace(table_of(graph), model_digest="cd" * 32)
+    with pytest.raises(CompileError, match="the scale table is of another model"):
+        lower(graph, table)
+
+
+def test_incomplete_table():
+    graph = graph_of(conv("y"))
+    with pytest.raises(CompileError, match="tensor 'x' has no scale"):
+        lower(graph, table_of(graph, without=("x",)))
+    table = dataclasses.replace(table_of(graph), layers={})
+    with pytest.raises(CompileError, match="layer 'layer_y' has no weight scales"):
+        lower(graph, table)
+    layer = LayerScale(input="x", weight_scales=(1.0, 1.0))
+    table = dataclasses.replace(table_of(graph), layers={"layer_y": layer})
+    with pytest.raises(CompileError, match="'layer_y' has 2 weight scales, expected"):
+        lower(graph, table)
+    layer = LayerScale(input="x", weight_scales=(0.0,) * 4)
+    table = dataclasses.replace(table_of(graph), layers={"layer_y": layer})
+    with pytest.raises(CompileError, match=r"weight scale 0: scale 0\.0 is outside"):
+        lower(graph, table)
+
+
+# Residuals ----------------------------------------------------------------------------
+
+
+def test_residual_goes_to_the_later_convolution():
+    prog = lowered(
+        conv("a"),
+        conv("b"),
+        ADD,
+        without=("b",),
+        scales={"a": scale(0.125, 9), "y": scale(0.25, -7)},
+    )
+    assert kinds(prog) == ["Conv2d", "Conv2d"]
+    fused = prog.ops[1]
+    assert fused.name == "layer_b"
+    assert fused.inputs == ("x", "a")
+    assert fused.output == "y"
+    assert fused.residual_scale == np.float32(0.5)
+
+
+def test_residual_takes_the_activation_of_the_sum():
+    add = dataclasses.replace(ADD, activation=RELU)
+    prog = lowered(conv("a"), conv("b"), add, scales={"y": scale(0.25, -7)})
+    assert prog.ops[1].lo == -7
+
+
+def test_residual_takes_the_leaky_slope_of_the_sum():
+    add = dataclasses.replace(ADD, activation=Activation(slope=0.1))
+    fused = lowered(conv("a"), conv("b"), add).ops[1]
+    assert len(fused.inputs) == 2
+    assert (fused.slopes == np.float32(0.1)).all()
+
+
+def test_chain_of_residuals():
+    nodes = (
+        conv("a"),
+        Add(name="add1", inputs=("a", "x"), output="h"),
+        conv("b", "h"),
+        Add(name="add2", inputs=("h", "b"), output="y"),
+    )
+    prog = lowered(*nodes, without=("a", "b"))
+    assert kinds(prog) == ["Conv2d", "Conv2d"]
+    assert [op.inputs for op in prog.ops] == [("x", "x"), ("h", "h")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outputs"),
+    [
+        ((conv("a"), conv("b", groups=4), ADD), ("y",)),  # falls to a, which is early
+        ((conv("a"), conv("b", activation=RELU), ADD), ("y",)),
+        ((conv("a"), conv("b"), ADD), ("y", "b")),
+        ((conv("a"), conv("b"), conv("z", "b"), ADD), ("y", "z")),
+        ((conv("a"), dataclasses.replace(ADD, inputs=("a", "a"))), ("y",)),
+    ],
+)
+def test_sums_that_stay_alone(nodes, outputs):
+    prog = lowered(*nodes, outputs=outputs)
+    (op,) = [op for op in prog.ops if isinstance(op, program.Add)]
+    assert op.output == "y"
+    assert not any(
+        len(op.inputs) == 2 for op in prog.ops if isinstance(op, program.Conv2d)
+    )
+
+
+def test_lone_sum_by_hand():
+    nodes = (dataclasses.replace(ADD, activation=Activation(slope=0.1)),)
+    scales = {"a": scale(0.5, 1), "b": scale(0.125, 2), "y": scale(0.25, 3)}
+    prog = lowered(*nodes, inputs=("a", "b"), scales=scales)
+    (op,) = prog.ops
+    assert (op.scale, op.residual_scale) == (2.0, 0.5)
+    assert op.slope == np.float32(0.1)

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--data in all its forms, one sample at a time."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from neon8.data.samples import Preprocess, Sample, as_samples, open_samples
+from neon8.errors import DataError
+
+F = np.float32
+SHAPE = (1, 3, 4, 5)
+ONE = {"image": SHAPE}
+RNG = np.random.default_rng(1)
+FLOATS = RNG.normal(size=(6, 3, 4, 5)).astype(F)
+BYTES = RNG.integers(0, 256, (6, 4, 5, 3), dtype=np.uint8)
+AS_NCHW = BYTES.transpose(0, 3, 1, 2).astype(F)
+
+
+def arrays(samples):
+    return np.concatenate([sample.inputs["image"] for sample in samples])
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize(("x", "want"), [(FLOATS, FLOATS), (BYTES, AS_NCHW)])
+def test_npz(tmp_path, x, want, compressed):
+    path = tmp_path / "data.npz"
+    (np.savez_compressed if compressed else np.savez)(path, x=x, y=np.arange(6))
+    samples = open_samples(path, ONE)
+    assert len(samples) == 6
+    assert [sample.label for sample in samples] == list(range(6))
+    assert np.array_equal(arrays(samples), want)
+    assert np.array_equal(arrays(samples), want)  # it can be read twice
+    first = next(iter(samples))
+    assert first.inputs["image"].dtype == F
+    assert first.name == f"{path}[0]"
+
+
+def test_npz_without_labels_and_with_other_kinds_of_numbers(tmp_path):
+    path = tmp_path / "data.npz"
+    for x in (FLOATS.astype(">f8"), FLOATS.astype(np.float16)):
+        np.savez(path, x=x)
+        samples = list(open_samples(path, ONE))
+        assert samples[0].label is None
+        assert np.array_equal(arrays(samples), x.astype(F))
+
+
+def test_npz_with_an_array_for_each_input(tmp_path):
+    path = tmp_path / "data.npz"
+    np.savez(path, image=FLOATS, x=np.ones((6, 2), F), y=np.arange(6))
+    (*_, last) = open_samples(path, {**ONE, "x": (1, 2)})
+    assert last.label == 5
+    assert {k: v.shape for k, v in last.inputs.items()} == {"image": SHAPE, "x": (1, 2)}
+
+
+def test_gray_bytes_need_no_channel_axis(tmp_path):
+    np.savez(tmp_path / "a.npz", x=BYTES[..., 0])
+    samples = open_samples(tmp_path / "a.npz", {"image": (1, 1, 4, 5)})
+    assert np.array_equal(arrays(samples), AS_NCHW[:, :1])
+
+
+def test_npy(tmp_path):
+    np.save(tmp_path / "a.npy", FLOATS)
+    samples = open_samples(tmp_path / "a.npy", ONE)
+    assert np.array_equal(arrays(samples), FLOATS)
+    np.save(tmp_path / "a.npy", np.asfortranarray(BYTES))
+    assert np.array_equal(arrays(open_samples(tmp_path / "a.npy", ONE)), AS_NCHW)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_folder_of_npy(tmp_path, batch):
+    for number, value in enumerate(FLOATS):
+        np.save(tmp_path / f"{5 - number}.npy", value[np.newaxis] if batch else value)
+    (tmp_path / "notes.txt").write_text("not a sample")
+    samples = list(open_samples(tmp_path, ONE))
+    assert np.array_equal(arrays(samples), FLOATS[::-1])
+    assert samples[0].name == str(tmp_path / "0.npy")
+
+
+def images(folder):
+    for number, value in enumerate(BYTES):
+        Image.fromarray(value).save(folder / f"{number}.PNG", format="png")
+
+
+def test_folder_of_images(tmp_path):
+    images(tmp_path)
+    assert np.array_equal(arrays(open_samples(tmp_path, ONE)), AS_NCHW)
+
+
+def test_labels_give_the_order_and_may_name_a_subfolder(tmp_path):
+    images(tmp_path)
+    (tmp_path / "images").mkdir()
+    (tmp_path / "1.PNG").rename(tmp_path / "images" / "with space.png")
+    text = "5.PNG 50\n\nwith space.png\t 11 \n0.PNG 0\n"
+    (tmp_path / "labels.txt").write_text(text)
+    samples = list(open_samples(tmp_path, ONE))
+    assert [sample.label for sample in samples] == [50, 11, 0]
+    assert np.array_equal(arrays(samples), AS_NCHW[[5, 1, 0]])
+
+
+def test_gray_model_gets_gray_images(tmp_path):
+    Image.fromarray(BYTES[0, ..., 0]).save(tmp_path / "a.png")
+    samples = open_samples(tmp_path, {"image": (1, 1, 4, 5)})
+    assert np.array_equal(arrays(samples), AS_NCHW[:1, :1])
+
+
+@pytest.mark.parametrize(
+    ("limit", "skip", "want"),
+    [(2, 0, [0, 1]), (None, 4, [4, 5]), (2, 3, [3, 4]), (99, 5, [5])],
+)
+def test_limit_and_skip(tmp_path, limit, skip, want):
+    np.savez(tmp_path / "a.npz", x=FLOATS, y=np.arange(6))
+    samples = open_samples(tmp_path / "a.npz", ONE, limit=limit, skip=skip)
+    assert len(samples) == len(want)
+    assert [sample.label for sample in samples] == want
+    assert np.array_equal(arrays(samples), FLOATS[want])
+
+
+@pytest.mark.parametrize("kind", ["npz", "npz compressed", "npy", "folder"])
+def test_memory_does_not_grow_with_the_samples(tmp_path, kind):
+    x = np.zeros((400, 3, 32, 32), F)
+    path = tmp_path / "a.npz"
+    if kind == "folder":
+        path = tmp_path / "folder"
+        path.mkdir()
+        for number in range(40):
+            np.save(path / f"{number}.npy", x[number])
+    elif kind == "npy":
+        path = tmp_path / "a.npy"
+        np.save(path, x)
+    else:
+        (np.savez if kind == "npz" else np.savez_compressed)(path, x=x)
+    tracemalloc.start()
+    try:
+        for _ in open_samples(path, {"image": (1, 3, 32, 32)}):
+            pass
+        assert tracemalloc.get_traced_memory()[1] < x.nbytes / 8
+    finally:
+        tracemalloc.stop()
+
+
+def test_iterables():
+    want = FLOATS[:2]
+    dicts = [{"image": value} for value in want]
+    for data in (want, list(want), list(want[:, np.newaxis]), dicts, iter(dicts)):
+        samples = list(as_samples(data, ONE))
+        assert [sample.name for sample in samples] == ["sample 0", "sample 1"]
+        assert np.array_equal(arrays(samples), want)
+    ready = Sample(name="mine", inputs={"image": want[:1]}, label=3)
+    assert list(as_samples([ready], ONE)) == [ready]
+    assert np.array_equal(arrays(as_samples(BYTES, ONE)), AS_NCHW)
+
+
+def with_nan():
+    x = FLOATS.copy()
+    x[3, 0, 0, 1:3] = np.nan, np.inf
+    return x
+
+
+BAD_ARRAYS = {
+    "nan": ({"x": with_nan()}, "[3]: input 'image': 2 of 60 values are NaN"),
+    "too large": ({"x": np.full((1, 3, 4, 5), 1e300)}, "60 of 60 values"),
+    "shape": ({"x": FLOATS[:, :2]}, "[0]: shape [2, 4, 5]"),
+    "image shape": ({"x": BYTES[:, 1:]}, "crop or resize it by preprocessing"),
+    "bytes as NCHW": ({"x": AS_NCHW.astype(np.uint8)}, "C H W [5, 3, 4]"),
+    "integers": ({"x": AS_NCHW.astype(int)}, "values are int64"),
+    "strings": ({"x": np.array(["a", "b"])}, "values are <U1"),
+    "objects": ({"x": np.array([{}, {}])}, "Python objects"),
+    "no samples": ({"x": FLOATS[:0]}, "holds 0 samples"),
+    "scalar": ({"x": F(3)}, "holds 0 samples"),
+    "keys": ({"images": FLOATS}, "holds the arrays images; expected x"),
+    "too many": ({"x": FLOATS, "z": FLOATS}, "holds the arrays x, z"),
+    "labels": ({"x": FLOATS, "y": np.arange(5)}, "y is int64 [5]; expected 6"),
+    "label kind": ({"x": FLOATS, "y": np.ones(6)}, "y is float64"),
+    "label sign": ({"x": FLOATS, "y": np.arange(6) - 2}, "y[0] is negative"),
+    "fortran": ({"x": np.asfortranarray(FLOATS)}, "ascontiguousarray"),
+}
+
+
+def refused(path, *words, inputs=ONE, **options):
+    with pytest.raises(DataError) as caught:
+        list(open_samples(path, inputs, **options))
+    text = str(caught.value)
+    assert text.startswith(str(path))
+    assert "\n" not in text
+    for word in words:
+        assert word in text, text
+
+
+@pytest.mark.parametrize(("content", "word"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
+def test_bad_npz(tmp_path, content, word):
+    np.savez(tmp_path / "a.npz", **content)
+    refused(tmp_path / "a.npz", word)
+
+
+def test_bad_paths_and_options(tmp_path):
+    refused(tmp_path / "none", "is missing")
+    refused(tmp_path, "holds no .jpg, .jpeg, .png, .npy file")
+    (tmp_path / "a.txt").write_text("hello")
+    refused(tmp_path / "a.txt", "a file of another kind")
+    np.save(tmp_path / "a.npy", FLOATS)
+    refused(tmp_path / "a.npy", "6 are skipped", skip=6)
+    refused(tmp_path / "a.npy", "limit must be positive", limit=0)
+    refused(tmp_path / "a.npy", "'image', 'b'", inputs={**ONE, "b": SHAPE})
+    np.save(tmp_path / "a.npy", F(3))
+    refused(tmp_path / "a.npy", "single number")
+    np.savez(tmp_path / "a.npz", a=FLOATS, b=FLOATS[:3])
+    refused(tmp_path / "a.npz", "different numbers", inputs={"a": SHAPE, "b": SHAPE})
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.npy"])
+def test_damaged_arrays(tmp_path, name):
+    path = tmp_path / name
+    (np.savez_compressed if name == "a.npz" else np.save)(path, FLOATS)
+    data = path.read_bytes()
+    for end in range(0, len(data) - 1, 41):
+        path.write_bytes(data[:end])
+        refused(path)
+    path.write_bytes(b"hello" * 99)
+    refused(path)
+
+
+def test_damaged_member_is_noticed(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=FLOATS)
+    data = bytearray(path.read_bytes())
+    data[700] ^= 1
+    path.write_bytes(data)
+    refused(path, "damaged")
+
+
+def test_bad_folders(tmp_path):
+    images(tmp_path)
+    data = (tmp_path / "0.PNG").read_bytes()
+    (tmp_path / "0.PNG").write_bytes(data[: len(data) // 2])
+    refused(tmp_path, "0.PNG: cannot be read as an image")
+    (tmp_path / "0.PNG").unlink()
+    np.save(tmp_path / "0.npy", FLOATS[0])
+    refused(tmp_path, "both images and .npy")
+    (tmp_path / "0.npy").unlink()
+    labels = tmp_path / "labels.txt"
+    for text, word in {
+        "9.PNG 3": ":1: names '9.PNG'",
+        "1.PNG 1\n2.PNG x": ":2: expected a file name and its class",
+        "1.PNG": ":1: expected a file name",
+        "1.PNG -1": ":1: expected",
+        "labels.txt 1": "names 'labels.txt'",
+        "\n": "names no files",
+    }.items():
+        labels.write_text(text)
+        refused(tmp_path, f"{labels}", word)
+    labels.write_bytes(b"\xff\xfe")
+    refused(tmp_path, "as text")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *("file.npz", {"image": FLOATS}, [{"other": FLOATS[0]}], [FLOATS[0, 0]]),
+        *(None, 5, [[[1.0, 2.0], [3.0]]], [{"image": [[1.0], []]}]),
+    ],
+)
+def test_bad_iterables(data):
+    with pytest.raises(DataError):
+        list(as_samples(data, ONE))
+
+
+def test_preprocessing_applies_to_every_source(tmp_path):
+    images(tmp_path)
+    np.savez(tmp_path / "a.npz", x=BYTES)
+    settings = Preprocess(color="bgr", scale=0.5, mean=(1, 2, 3), std=(2.0,))
+    want = (AS_NCHW[:, ::-1] * 0.5 - np.array([1, 2, 3]).reshape(3, 1, 1)) / 2
+    for path in (tmp_path, tmp_path / "a.npz"):
+        got = arrays(open_samples(path, ONE, preprocess=settings))
+        assert np.array_equal(got, want.astype(F))
+    refused(tmp_path / "a.npz", "is for images", inputs={"v": (1, 60)},
+            preprocess=settings)  # fmt: skip

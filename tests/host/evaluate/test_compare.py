@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 compare: methods and schemes on one's own network."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+
+from neon8.calibrate import calib_file, overrides
+from neon8.calibrate.calibrate import observe
+from neon8.calibrate.solve import solve
+from neon8.cli import main as cli
+from neon8.cli.compare import as_json, as_text
+from neon8.compile import compile_model
+from neon8.errors import CalibrationError, DataError
+from neon8.evaluate.compare import METHODS, before_softmax, compare
+from neon8.evaluate.metrics import evaluate_model
+from neon8.graph.importer import load
+from onnx_nets import net, node, save
+
+F = np.float32
+
+
+@pytest.fixture(scope="module")
+def calib(tiny, tmp_path_factory):
+    path = tmp_path_factory.mktemp("compare") / "tiny.calib"
+    with np.load(tiny.data) as data:
+        calib_file.save(observe(tiny.onnx, data["x"]), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def observation(calib):
+    return calib_file.load(calib)
+
+
+def test_figures_are_those_of_evaluate(tiny, observation, tmp_path):
+    found = compare(
+        observation,
+        tiny.onnx,
+        tiny.labelled,
+        methods=("mse", "minmax"),
+        schemes=("auto", "symmetric"),
+    )
+    assert len(found.rows) == 4
+    for row in found.rows:
+        table = solve(observation, method=row.method, scheme=row.scheme)
+        path = tmp_path / "one.n8"
+        path.write_bytes(compile_model(load(tiny.onnx), table))
+        alone = evaluate_model(path, tiny.labelled, reference=tiny.onnx)
+        assert row.result == alone
+        assert row.guards == sum(bool(t.reasons) for t in table.tensors.values())
+    plain = evaluate_model(tiny.onnx, tiny.labelled)
+    assert (found.reference.top1, found.reference.n) == (plain.top1, 24)
+    values = [row.result.sqnr_db for row in found.rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_the_same_every_time(tiny, observation):
+    texts = {as_text(compare(observation, tiny.onnx, tiny.data)) for _ in range(2)}
+    assert len(texts) == 1
+    lines = texts.pop().splitlines()
+    assert len(lines) == 2 + 3 * len(METHODS) + 1
+    assert [line.split()[0] == "*" for line in lines[2:-1]] == [
+        number == 0 for number in range(3 * len(METHODS))
+    ]
+    assert lines[-1].split()[0] == "float"
+
+
+def test_overrides_take_part(tiny, observation):
+    text = '{"tensors": {"image": {"threshold": 0.01}}}'
+    own = overrides.loads(text)
+    options = {"methods": ("mse",), "schemes": ("auto",)}
+    plain = compare(observation, tiny.onnx, tiny.data, **options)
+    worse = compare(observation, tiny.onnx, tiny.data, overrides=own, **options)
+    assert worse.rows[0].result.sqnr_db < plain.rows[0].result.sqnr_db - 10
+
+
+def test_what_does_not_compile_is_a_row_too(tiny, observation):
+    """A range so small that a multiplier leaves float32's range."""
+    text = '{"tensors": {"act1": {"scale": 1e30, "zero_point": -128}}}'
+    found = compare(
+        observation,
+        tiny.onnx,
+        tiny.data,
+        methods=("mse",),
+        schemes=("auto",),
+        overrides=overrides.loads(text.replace("1e30", "3e35")),
+    )
+    (row,) = found.rows
+    assert row.result is None
+    assert "act1" in row.failure
+    assert f"mse, auto: {row.failure}" in as_text(found)
+    (shown,) = json.loads(as_json(found))["rows"]
+    assert (shown["method"], shown["failure"]) == ("mse", row.failure)
+
+
+def with_softmax(folder, *, logits_too=False):
+    weights = {"w": np.random.default_rng(1).normal(size=(6, 3, 1, 1)).astype(F)}
+    nodes = [
+        node("Conv", "x w", "c", "conv"),
+        node("GlobalAveragePool", "c", "pooled"),
+        node("Flatten", "pooled", "logits"),
+        node("Softmax", "logits", "y", axis=1),
+    ]
+    outputs = "y logits" if logits_too else "y"
+    return save(folder, net(nodes, {"x": (1, 3, 8, 8)}, outputs, weights))
+
+
+def test_before_softmax(tmp_path):
+    path = with_softmax(tmp_path)
+    graph = before_softmax(load(path))
+    assert graph.outputs == ("pooled",)  # which the Flatten behind it only renames
+    assert [type(n).__name__ for n in graph.nodes] == ["Conv2d", "Pool"]
+    x = np.random.default_rng(2).normal(size=(30, 3, 8, 8)).astype(F)
+    observation = observe(path, x)
+    found = compare(observation, path, x, methods=("mse",), schemes=("auto",))
+    assert 25 < found.rows[0].result.sqnr_db < 70
+    both = load(with_softmax(tmp_path, logits_too=True))
+    assert before_softmax(both) == both
+
+
+def test_of_another_model(tiny, observation, tmp_path):
+    other = tmp_path / "other.onnx"
+    onnx.save(tiny.net(seed=7), other)
+    with pytest.raises(CalibrationError, match="is of another model, tiny"):
+        compare(observation, other, tiny.data)
+
+
+def test_no_samples(tiny, observation):
+    with pytest.raises(DataError, match="no samples"):
+        compare(observation, tiny.onnx, [])
+
+
+def run(capsys, *arguments):
+    status = cli.main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_command(tiny, calib, capsys, tmp_path):
+    base = ("compare", calib, tiny.onnx, "--data", tiny.labelled)
+    some = ("--methods", "mse", "percentile:99:all", "--schemes", "auto", "unsigned")
+    status, out, err = run(capsys, *base, *some)
+    assert (status, err) == (0, "")
+    assert out.count("percentile:99:all") == out.count("mse") == 2
+    assert "top-1 %" in out
+    status, out, _ = run(capsys, *base, *some, "--limit", 3, "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert [row["n"] for row in found["rows"]] == [3] * 4
+    assert found["reference"]["agreement"] == 100
+    own = tmp_path / "own.json"
+    own.write_text('{"tensors": {"imag": {"threshold": 1}}}')
+    status, out, err = run(capsys, *base, "--override", own)
+    assert (status, out) == (2, "")
+    assert err == (
+        f"neon8: error: {own}:1: tensor 'imag': the network has no such tensor; did "
+        "you mean 'image'?\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--methods", "best"), "method 'best' is unknown"),
+        (("--methods", "percentile:0"), "is not a number above 0"),
+        (("--schemes", "both"), "invalid choice: 'both'"),
+    ],
+)
+def test_bad_usage(tiny, calib, capsys, arguments, part):
+    line = ("compare", calib, tiny.onnx, "--data", tiny.data, *arguments)
+    status, out, err = run(capsys, *line)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert part in err

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics, one by one, and evaluation as a whole against a plain computation."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import neon8
+from neon8.calibrate.run.reference import Reference
+from neon8.errors import DataError, Neon8Error
+from neon8.evaluate.metrics import Tally, count, rank, sqnr_db, summary, top1
+
+SCORES = hnp.arrays(
+    np.float32,
+    st.integers(1, 12),
+    elements=st.sampled_from([-2.0, -0.0, 0.0, 1.0, 1.5, np.inf, -np.inf, np.nan]),
+)
+
+
+@pytest.mark.parametrize(
+    ("scores", "index"),
+    [
+        ([1, 2, 3], 2),
+        ([3, 3, 1], 0),
+        ([1, 3, 3], 1),
+        ([-0.0, 0.0], 0),
+        ([np.nan, -5], 1),
+        ([np.nan, -np.inf], 0),
+        ([[1, 2], [7, 0]], 2),
+    ],
+)
+def test_top1_takes_the_lowest_index_of_the_largest(scores, index):
+    assert top1(np.array(scores, np.float32)) == index
+
+
+@pytest.mark.parametrize(
+    ("scores", "index", "place"),
+    [
+        ([1, 2, 3], 2, 0),
+        ([1, 2, 3], 0, 2),
+        ([2, 2, 2], 0, 0),
+        ([2, 2, 2], 2, 2),
+        ([np.nan, 1, 0], 0, 2),
+    ],
+)
+def test_rank_counts_who_stands_before(scores, index, place):
+    assert rank(np.array(scores, np.float32), index) == place
+
+
+@given(SCORES)
+def test_ranks_are_a_permutation_that_starts_with_top1(scores):
+    ranks = [rank(scores, index) for index in range(scores.size)]
+    assert sorted(ranks) == list(range(scores.size))
+    assert ranks[top1(scores)] == 0
+
+
+@pytest.mark.parametrize(
+    ("signal", "noise", "db"),
+    [
+        (1.0, 1.0, 0.0),
+        (100.0, 1.0, 20.0),
+        (1.0, 1000.0, -30.0),
+        (5.0, 0.0, math.inf),
+        (0.0, 0.0, math.inf),
+        (0.0, 1.0, -math.inf),
+        (1e-200, 1e-300, 1000.0),
+    ],
+)
+def test_sqnr(signal, noise, db):
+    assert sqnr_db(signal, noise) == pytest.approx(db, abs=1e-9)
+
+
+def test_int8_outputs_do_not_overflow():
+    low = np.array([-128, 127], np.int8)
+    tally = count(Tally(), [low], reference=[-low.astype(np.int32)])
+    assert tally.noise == 256**2 + 254**2
+
+
+def test_a_tally_knows_what_it_has_not_seen():
+    nothing = summary(count(Tally(), [np.zeros(3)]))
+    assert (nothing.n, nothing.top1, nothing.agreement) == (1, None, None)
+    assert nothing.sqnr_db is None
+
+
+@pytest.mark.parametrize("model", ["onnx", "n8", "n8_int8"])
+def test_evaluation_is_what_a_plain_computation_gives(tiny, model):
+    got = neon8.evaluate_model(
+        getattr(tiny, model), tiny.labelled, reference=tiny.onnx, skip=3, limit=16
+    )
+    data = np.load(tiny.labelled)
+    x, y = data["x"][3:19], data["y"][3:19]
+    run = Reference(tiny.onnx).run
+    wanted = np.concatenate([run({"image": image[None]})["scores"] for image in x])
+    outputs = wanted
+    if model != "onnx":
+        with neon8.Model.open(tiny.n8) as net, net.session() as session:
+            rows = [session.run({"image": image[None]})["scores"] for image in x]
+        outputs = np.concatenate(rows)
+    order = np.argsort(-outputs, axis=1, kind="stable")
+    assert got.n == 16
+    if model == "n8_int8":  # its outputs are rounded to int8 once more
+        assert got.sqnr_db > 20
+        return
+    assert got.top1 == 100 * np.mean(order[:, 0] == y)
+    assert got.top5 == 100 * np.mean((order[:, :5] == y[:, None]).any(axis=1))
+    assert got.agreement == 100 * np.mean(outputs.argmax(1) == wanted.argmax(1))
+    if model == "onnx":
+        assert got.sqnr_db == math.inf
+    else:
+        noise = np.sum((wanted.astype(np.float64) - outputs) ** 2)
+        db = 10 * np.log10(np.sum(wanted.astype(np.float64) ** 2) / noise)
+        assert got.sqnr_db == pytest.approx(db, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", ["arrays", "dicts", "generator"])
+def test_data_may_be_any_iterable(tiny, form):
+    x = np.load(tiny.data)["x"][:5]
+    data = {
+        "arrays": list(x),
+        "dicts": [{"image": image} for image in x],
+        "generator": (image[None] for image in x),
+    }[form]
+    got = neon8.evaluate_model(tiny.n8, data, reference=tiny.onnx, skip=1, limit=3)
+    path = neon8.evaluate_model(
+        tiny.n8, tiny.data, reference=tiny.onnx, skip=1, limit=3
+    )
+    assert got == path
+
+
+@pytest.mark.parametrize("part", [{"skip": -1}, {"limit": -1}, {"limit": 0}])
+def test_part_of_an_iterable_that_cannot_be_meant(tiny, part):
+    with pytest.raises(DataError, match="limit must be positive"):
+        neon8.evaluate_model(tiny.n8, np.load(tiny.data)["x"], **part)
+
+
+def test_labels_outside_the_output_are_refused(tiny, tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.zeros((1, 3, 8, 8), np.float32), y=[6])
+    with pytest.raises(DataError, match="label 6"):
+        neon8.evaluate_model(tiny.n8, tmp_path / "x.npz")
+
+
+def test_no_samples_are_refused(tiny):
+    with pytest.raises(Neon8Error, match="no samples"):
+        neon8.evaluate_model(tiny.n8, [])

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 convert: what one format can hold and the next one cannot; options in vain."""
+
+import numpy as np
+import pytest
+
+import neon8
+from neon8.errors import TableError
+from neon8.formats import ncnn
+from neon8.formats.conversion import READERS, convert
+from neon8.quant import table_json as json_format
+from onnx_nets import chain
+from table_nets import case, in_every_format
+
+TENSORS = ("trt", "glow", "ort", "ort-cache", "ort-overrides")
+"""Formats of tensors that need no network."""
+CACHE = "TRT-8601-EntropyCalibration2\nx: {}\n"
+RANGE = '{{"x": {{"CLS": "TensorData", "lowest": {}, "highest": {}}}}}'
+GRID = '{{"x": [{{"quant_type": "QInt8", "scale": {}, "zero_point": {}}}]}}'
+SOURCES = {
+    "largest step": CACHE.format("7f7fffff"),
+    "smallest step": CACHE.format("1"),
+    "smallest normal step": CACHE.format("800000"),
+    "dead": CACHE.format("0"),
+    "widest range": RANGE.format(-3.4028e38, 3.4e38),
+    "range that is 0 in float32": RANGE.format(-1e-300, 5e-324),
+    "range of subnormal numbers": RANGE.format(-1e-44, 0),
+    "largest unsigned": GRID.format(3e38, -128),
+    "least grid": GRID.format(1e-30, 3),
+}
+WEIGHTS = "conv0_param_0 1 2 3 4 5 6 7 8\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return in_every_format(tmp_path_factory.mktemp("formats"), symmetric=True)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that puts text into a file."""
+
+    def write(text):
+        path = tmp_path / "a"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("target", TENSORS)
+@pytest.mark.parametrize("text", SOURCES.values(), ids=SOURCES)
+def test_what_is_written_can_be_read(written, text, target):
+    """Or is refused by the name of the tensor."""
+    try:
+        done = convert(written(text), target)
+    except TableError as error:
+        assert "tensor 'x': " in str(error)  # noqa: PT017
+    else:
+        table = READERS[target](done.data)
+        assert table.tensors.keys() == {"x"}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("target", ["neon8", "ncnn"])
+@pytest.mark.parametrize("bits", ["7f7fffff", "1", "7effffff", "200000"])
+def test_scales_at_the_ends_of_float32(made, written, bits, target):
+    """Our own table has the range too, ncnn the inverse."""
+    path = written(CACHE.format(bits))
+    done = None
+    try:
+        done = convert(path, target, onto=made.path.parent / "neon8")
+    except TableError as error:
+        assert "'x'" in str(error) or "layer" in str(error)  # noqa: PT017
+    if done and target == "neon8":
+        lo, hi = json_format.loads(done.data.decode()).tensors["x"].threshold
+        assert np.isfinite([lo, hi]).all()
+    elif done:
+        READERS[target](done.data)
+
+
+def test_each_tool_has_a_version_of_its_own(written):
+    profile = convert(written(CACHE.format("3c010204")), "glow").data.decode()
+    assert "GlowToolsVersion: ''" in profile
+    data = convert(written(profile), "trt").data
+    assert data.decode() == CACHE.format("3c010204")
+
+
+@pytest.mark.parametrize(
+    ("target", "option", "word"),
+    [
+        ("ort", {"trt_version": "8.6.1"}, "--trt-version is for --to trt"),
+        ("ort", {"ncnn_param": "no.param"}, "--ncnn-param names the layers of ncnn"),
+        ("trt", {"trt_version": ""}, "--trt-version '' is no version"),
+    ],
+)
+def test_options_in_vain(written, target, option, word):
+    with pytest.raises(TableError, match=word):
+        convert(written(CACHE.format("1")), target, **option)
+
+
+def test_tensors_that_the_table_does_not_have(made, written):
+    onto = made.path.parent / "neon8"
+    strange = CACHE.format("3c010204").replace("x:", "strange:")
+    with pytest.raises(TableError, match=r"none of its 1 tensor is .*--names"):
+        convert(written(strange), "neon8", onto=onto)
+    (note,) = convert(written(f"{strange}x: 3c010204\n"), "neon8", onto=onto).notes
+    assert "'strange'" in note
+    assert convert(written(WEIGHTS), "neon8", onto=onto).notes == ()
+
+
+def test_a_table_and_a_network_that_are_strangers(made, tmp_path):
+    other = tmp_path / "other.json"
+    json = (made.path.parent / "neon8").read_text(encoding="utf-8")
+    other.write_text(json.replace(made.table.model_digest, "0" * 64), encoding="utf-8")
+    with pytest.raises(TableError, match=r"other.json: .*another network"):
+        convert(made.path.parent / "trt", "neon8", model=made.path, onto=other)
+
+
+def test_ncnn_has_one_scale_for_each_group(tmp_path, written):
+    """The network tells, or our table; a table from ncnn goes back as it came."""
+    steps = [("Conv", [(8, 2, 3, 3)], {"group": 2}), ("Conv", [(3, 8, 1, 1)], {})]
+    made = case(tmp_path, chain(steps, (1, 4, 6, 6)), symmetric=True)
+    grouped, other = made.table.layers
+    text = f"{grouped}_param_0 2 4\n{other}_param_0 1 2 3\n{grouped} 1\n{other} 1\n"
+    done = convert(written(text), "ncnn", model=made.path)
+    assert done.data.decode() == text
+    path = tmp_path / "t.json"
+    path.write_text(json_format.dumps(made.table), encoding="utf-8")
+    scales = made.table.layers[grouped].weight_scales
+    assert len(set(scales)) == 8
+    (tmp_path / "q.onnx").write_bytes(convert(path, "qdq", model=made.path).data)
+    for source in (path, tmp_path / "q.onnx"):
+        for options in ({}, {"model": made.path}, {"onto": path}):
+            done = convert(source, "ncnn", **options)
+            weights = ncnn.loads(done.data).weights
+            assert weights[grouped] == pytest.approx([max(scales[:4]), max(scales[4:])])
+            assert len(weights[other]) == 3
+            (note,) = (note for note in done.notes if "for each group" in note)
+            assert note.endswith(f"the largest, for 1 layer, as for {grouped!r}")
+
+
+def test_a_table_says_how_many_groups(tmp_path):
+    """As observed, as bound to the network, and through its file."""
+    steps = [("Conv", [(8, 2, 3, 3)], {"group": 2}), ("Conv", [(3, 8, 1, 1)], {})]
+    made = case(tmp_path, chain(steps, (1, 4, 6, 6)))
+    np.savez(tmp_path / "x.npz", x=np.concatenate([s["x"] for s in made.samples]))
+    seen = neon8.observe_model(made.path, tmp_path / "x.npz")
+    for table in (made.table, neon8.solve_observation(seen)):
+        back = json_format.loads(json_format.dumps(table))
+        assert [layer.groups for layer in back.layers.values()] == [2, 1]

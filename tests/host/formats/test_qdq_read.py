@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scales out of ONNX files with Q/DQ nodes, whoever wrote them."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from neon8.errors import TableError
+from neon8.formats import qdq
+from neon8.formats.foreign import Step
+from onnx_nets import chain, net, node, save
+
+
+def pair(tensor, scale, zero_point, *, axis=None):
+    """Nodes and arrays that quantize `tensor` and give back `tensor`_d."""
+    options = {} if axis is None else {"axis": axis}
+    constants = f"{tensor}_s {tensor}_z" if zero_point is not None else f"{tensor}_s"
+    nodes = [
+        node("QuantizeLinear", f"{tensor} {constants}", f"{tensor}_q", **options),
+        node("DequantizeLinear", f"{tensor}_q {constants}", f"{tensor}_d", **options),
+    ]
+    arrays = {f"{tensor}_s": np.asarray(scale, np.float32)}
+    if zero_point is not None:
+        arrays[f"{tensor}_z"] = np.asarray(zero_point)
+    return nodes, arrays
+
+
+def loaded(folder, x, w, **weight):
+    """What load() says about one convolution with these pairs."""
+    nodes, arrays = pair("x", *x)
+    more, others = pair("w", *w, **weight)
+    layer = node("Conv", "x_d w_d", "y", "c")
+    constants = {"w": np.ones((2, 3, 1, 1), np.float32), **arrays, **others}
+    model = net([*nodes, *more, layer], {"x": (1, 3, 4, 4)}, "y", constants)
+    return qdq.load(save(folder, model))
+
+
+I8, U8 = np.int8, np.uint8
+GOOD = (np.float32(0.5), I8(0))
+
+
+@pytest.mark.parametrize(
+    ("x", "step"),
+    [
+        ((0.5, I8(0)), Step(scale=0.5)),
+        ((0.5, I8(-128)), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
+        ((0.5, I8(5)), Step(scale=0.5, zero_point=5, scheme="asymmetric")),
+        ((0.5, U8(0)), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
+        ((0.5, U8(128)), Step(scale=0.5)),
+        ((0.5, None), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
+        (([0.5], [I8(1)]), Step(scale=0.5, zero_point=1, scheme="asymmetric")),
+    ],
+)
+def test_types_of_activations(tmp_path, x, step):
+    assert loaded(tmp_path, x, GOOD).tensors == {"x": step}
+
+
+@pytest.mark.parametrize(
+    ("w", "axis", "scales"),
+    [
+        ((0.5, I8(0)), None, (0.5,)),
+        ((0.5, U8(128)), None, (0.5,)),
+        (([0.5, 0.25], np.zeros(2, I8)), 0, (0.5, 0.25)),
+        (([0.5, 0.25], np.zeros(2, I8)), -4, (0.5, 0.25)),
+        (([0.5, 0.25], np.array([0, 1], I8)), 0, None),
+    ],
+)
+def test_types_of_weights(tmp_path, w, axis, scales):
+    table = loaded(tmp_path, GOOD, w, axis=axis)
+    assert table.weights.get("c") == scales
+    assert bool(table.notes) == (scales is None)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "axis", "word"),
+    [
+        ((0.0, I8(0)), GOOD, None, "positive number"),
+        ((np.inf, I8(0)), GOOD, None, "too large"),
+        ((np.nan, I8(0)), GOOD, None, "not a number"),
+        ((-1.0, I8(0)), GOOD, None, "positive number"),
+        (([0.5] * 3, np.zeros(3, I8)), GOOD, None, "one scale per channel"),
+        (GOOD, ([0.5] * 3, np.zeros(3, I8)), 1, "output channels are axis 0"),
+    ],
+)
+def test_scales_that_mean_nothing(tmp_path, x, w, axis, word):
+    with pytest.raises(TableError, match=word):
+        loaded(tmp_path, x, w, axis=axis)
+
+
+def test_int16_is_not_ours(tmp_path):
+    nodes, arrays = pair("x", 0.5, np.int16(0))
+    model = net(
+        [*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays, opset=21
+    )
+    with pytest.raises(TableError, match="is int16; neon8 reads int8 and uint8"):
+        qdq.load(save(tmp_path, model))
+
+
+def test_a_scale_that_is_computed(tmp_path):
+    nodes, arrays = pair("x", 0.5, I8(0))
+    arrays["s0"] = arrays.pop("x_s")
+    first = node("Identity", "s0", "x_s")
+    model = net([first, *nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
+    with pytest.raises(TableError, match="'x_s' is computed at run time"):
+        qdq.load(save(tmp_path, model))
+
+
+def test_a_float_network_has_no_scales(tmp_path):
+    path = save(tmp_path, chain([("Relu", [], {})], (1, 3)))
+    with pytest.raises(TableError, match="no QuantizeLinear"):
+        qdq.load(path)
+
+
+def test_quantized_inputs_have_scales_too(tmp_path):
+    graph = helper.make_graph(
+        [
+            helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xd"]),
+            helper.make_node("Relu", ["xd"], ["y"]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])],
+        [
+            numpy_helper.from_array(np.float32(0.5), "s"),
+            numpy_helper.from_array(np.uint8(128), "z"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    assert qdq.load(save(tmp_path, model)).tensors == {"x": Step(scale=0.5)}
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (3, 5)])
+def test_weights_without_that_many_channels(tmp_path, shape):
+    nodes, arrays = pair("x", *GOOD)
+    more, others = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=1)
+    constants = {"w": np.ones(shape, np.float32), **arrays, **others}
+    layer = node("MatMul", "x_d w_d", "y", "c")
+    model = net([*nodes, *more, layer], {"x": (1, 3)}, "y", constants)
+    with pytest.raises(TableError, match="'c': has 2 weight scales along axis 1 of"):
+        qdq.load(save(tmp_path, model))
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ({"x_s": np.float32(0.25)}, r"different scales \[0.5\] and \[0.25\]"),
+        ({"x_z": I8(4)}, r"different zero points \[3\] and \[4\]"),
+    ],
+)
+def test_a_pair_that_does_not_give_back_what_it_took(tmp_path, other, word):
+    nodes, arrays = pair("x", 0.5, I8(3))
+    for name in other:
+        nodes[1].input[list(nodes[1].input).index(name)] = "other"
+    constants = {**arrays, "other": next(iter(other.values()))}
+    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", constants)
+    with pytest.raises(TableError, match=f"'x_q' and 'x_d' are a pair with {word}"):
+        qdq.load(save(tmp_path, model))
+
+
+def test_a_pair_along_two_axes(tmp_path):
+    nodes, arrays = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=0)
+    nodes[1].attribute[0].i = 1
+    layer = node("Conv", "x w_d", "y", "c")
+    weights = {"w": np.ones((2, 2, 1, 1), np.float32)}
+    model = net([*nodes, layer], {"x": (1, 2, 4, 4)}, "y", {**weights, **arrays})
+    with pytest.raises(TableError, match=r"'w_q' and 'w_d'.* different axes 0 and 1"):
+        qdq.load(save(tmp_path, model))
+
+
+def test_equal_constants_of_two_names_are_a_pair(tmp_path):
+    nodes, arrays = pair("x", 0.5, I8(3))
+    nodes[1].input[1:] = ["s", "z"]
+    constants = {**arrays, "s": arrays["x_s"], "z": arrays["x_z"]}
+    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", constants)
+    step = Step(scale=0.5, zero_point=3, scheme="asymmetric")
+    assert qdq.load(save(tmp_path, model)).tensors == {"x": step}
+
+
+@pytest.mark.parametrize(("kind", "kept"), [(np.int8, True), (np.uint8, False)])
+def test_weights_without_a_zero_point(tmp_path, kind, kept):
+    """It is 0 of their own type."""
+    nodes, arrays = pair("x", *GOOD)
+    weights = {"w": np.ones((2, 3, 1, 1), kind), "w_s": np.float32(0.5)}
+    nodes.append(node("DequantizeLinear", "w w_s", "w_d"))
+    layer = node("Conv", "x_d w_d", "y", "c")
+    model = net([*nodes, layer], {"x": (1, 3, 4, 4)}, "y", {**arrays, **weights})
+    table = qdq.load(save(tmp_path, model))
+    assert table.weights == ({"c": (0.5,)} if kept else {})
+
+
+def test_a_pair_whose_second_node_leaves_out_its_zero(tmp_path):
+    nodes, arrays = pair("x", 0.5, I8(0))
+    del nodes[1].input[2]
+    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
+    assert qdq.load(save(tmp_path, model)).tensors == {"x": Step(scale=0.5)}
+
+
+@pytest.mark.parametrize("groups", [0, 3])
+def test_groups_that_do_not_divide_the_channels(tmp_path, groups):
+    nodes, arrays = pair("x", *GOOD)
+    more, others = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=0)
+    constants = {"w": np.ones((2, 3, 1, 1), np.float32), **arrays, **others}
+    layer = node("Conv", "x_d w_d", "y", "c", group=groups)
+    model = net([*nodes, *more, layer], {"x": (1, 9, 4, 4)}, "y", constants)
+    with pytest.raises(TableError, match=f"'c' has {groups} groups and 2 weight"):
+        qdq.load(save(tmp_path, model))

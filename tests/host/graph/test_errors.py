@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that cannot be imported: one line that names file, node and cause."""
+
+import numpy as np
+import onnx
+import pytest
+
+from neon8.errors import GraphError
+from neon8.graph.importer import load
+from onnx_nets import chain, net, node, save
+
+F = np.float32
+IMAGE = (1, 3, 6, 6)
+W = np.ones((4, 3, 3, 3), F)
+
+
+def refused(folder, model, *words):
+    """load() refuses the model in one line that has the file's name and all words."""
+    path = save(folder, model)
+    with pytest.raises(GraphError) as caught:
+        load(path)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.startswith(f"{path}: ")
+    for word in words:
+        assert word in text, text
+
+
+def nan(shape):
+    value = np.zeros(shape, F)
+    value.reshape(-1)[0] = np.nan
+    return value
+
+
+ONE_OPERATOR = {
+    "sin": (("Sin", [], {}), IMAGE, "(operator Sin): is not supported"),
+    "transpose": (("Transpose", [], {}), IMAGE, "(operator Transpose)"),
+    "nan weights": (("Conv", [nan((4, 3, 3, 3))], {}), IMAGE, "'w0_0' contain NaN"),
+    "inf bias": (("Conv", [W, np.full(4, np.inf, F)], {}), IMAGE, "infinity"),
+    "inf when folded": (("Gemm", [np.full((3, 1), 3e38, F)], {"alpha": 9.0}), (1, 3),
+                        "too large for float32"),
+    "transA": (("Gemm", [(1, 5)], {"transA": 1}), (1, 1), "transA"),
+    "gemm C": (("Gemm", [(3, 5), (5, 1)], {}), (1, 3), "n0"),
+    "variance": (("BatchNormalization", [(3,), (3,), (3,), np.full(3, -1, F)], {}),
+                 IMAGE, "not positive"),
+    "dropout": (("Dropout", [F(0.5), np.array(True)], {}), IMAGE, "training_mode"),
+    "groups": (("Conv", [W], {"group": 2}), IMAGE, "n0"),
+    "kernel_shape": (("Conv", [W], {"kernel_shape": [2, 2]}), IMAGE, "kernel_shape"),
+    "negative pads": (("Conv", [W], {"pads": [-1, 0, 0, 0]}), IMAGE, "pads"),
+    "stride 0": (("Conv", [W], {"strides": [0, 1]}), IMAGE, ""),
+    "auto_pad": (("Conv", [W], {"auto_pad": "SAME"}), IMAGE, ""),
+    "kernel too large": (("MaxPool", [], {"kernel_shape": [9, 9]}), IMAGE, ""),
+    "pads too large": (("MaxPool", [], {"kernel_shape": [2, 2], "pads": [2, 2, 2, 2]}),
+                       IMAGE, "smaller than the kernel"),
+    "last window empty": (("MaxPool", [], {"kernel_shape": [1, 1], "ceil_mode": 1,
+                                           "strides": [3, 4]}), IMAGE, "opset 22"),
+    "div by 0": (("Div", [np.zeros(1, F)], {}), IMAGE, "zero"),
+    "per element": (("Add", [(3, 6, 6)], {}), IMAGE, "per channel"),
+    "per column": (("Mul", [(6,)], {}), IMAGE, "per channel"),
+    "matmul 3d": (("MatMul", [(6, 2)], {}), (1, 3, 6), "put a Flatten before it"),
+    "softmax image": (("Softmax", [], {}), IMAGE, "neon8 does it over"),
+    "softmax one pixel": (("Softmax", [], {}), (1, 3, 1, 1), "axis 3"),
+    "concat batch": (("Concat", [(1, 3, 6, 6)], {"axis": 0}), IMAGE, ""),
+    "prelu": (("PRelu", [(3, 1, 1)], {}), IMAGE, "has 3 slopes"),
+    "reshape batch": (("Reshape", [np.array([3, 36])], {}), IMAGE, "the batch, 1"),
+    "rank 5": (("Reshape", [np.array([1, 3, 2, 3, 6])], {}), IMAGE, "5 dimensions"),
+    "clip nan": (("Clip", [F(np.nan)], {}), IMAGE, "not a number"),
+    "expand": (("Add", [(4, 3, 6, 6)], {}), IMAGE, "n0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("step", "shape", "word"), ONE_OPERATOR.values(), ids=ONE_OPERATOR
+)
+def test_one_operator(tmp_path, step, shape, word):
+    refused(tmp_path, chain([step], shape, opset=15), word)
+
+
+def test_lstm_is_named(tmp_path):
+    weights = {"w": np.ones((1, 8, 6), F), "r": np.ones((1, 8, 2), F)}
+    nodes = [
+        node("Relu", "x", "a"),
+        node("LSTM", "a w r", "y", "the recurrent one", hidden_size=2),
+    ]
+    model = net(nodes, {"x": (1, 1, 6)}, "y", weights)
+    refused(tmp_path, model, "'the recurrent one' (operator LSTM): is not supported")
+
+
+NETWORKS = {
+    "matmul of two": ([node("MatMul", "x x", "y")], {"x": (1, 1)}, "at run time"),
+    "training": ([node("BatchNormalization", "x v v v v", "y m n", training_mode=1)],
+                 {"x": IMAGE}, "export for inference"),
+    "broadcast": ([node("Add", "x z", "y")], {"x": IMAGE, "z": (1, 3, 1, 1)}, "differ"),
+    "mul of two": ([node("Mul", "x x", "y")], {"x": IMAGE}, "only with a constant"),
+    "runtime weights": ([node("Conv", "x v", "y")], {"x": IMAGE, "v": (1, 3, 1, 1)},
+                        "must be a constant"),
+    "concat of constant": ([node("Concat", "x w", "y", axis=1)], {"x": IMAGE}, "'w'"),
+    "runtime shape": ([node("NonZero", "x", "n"), node("Cast", "n", "f", to=1),
+                       node("Relu", "f", "y")], {"x": IMAGE}, "NonZero"),
+    "pool indices": ([node("MaxPool", "x", "a i", kernel_shape=[2, 2]),
+                      node("Cast", "i", "y", to=1)], {"x": IMAGE}, "only the first"),
+    "symbolic height": ([node("Relu", "x", "y")], {"x": (1, 3, "h", 6)}, "'h'"),
+    "batch 0": ([node("Relu", "x", "y")], {"x": (0, 3, 6, 6)}, "batch 0"),
+    "batch 8": ([node("Relu", "x", "y")], {"x": (8, 3, 6, 6)}, "batch 8"),
+    "rank 5": ([node("Relu", "x", "y")], {"x": (1, 1, 1, 1, 1)}, "5 dimensions"),
+    "rank 0": ([node("Relu", "x", "y")], {"x": ()}, "0 dimensions"),
+    "no inputs": ([node("Relu", "w", "y")], {}, "no inputs"),
+    "constant output": ([node("Relu", "x", "z"), node("Identity", "w", "y")],
+                        {"x": IMAGE}, "does not depend"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("nodes", "inputs", "word"), NETWORKS.values(), ids=NETWORKS)
+def test_network(tmp_path, nodes, inputs, word):
+    weights = {"w": np.ones(IMAGE, F), "v": np.ones(3, F)}
+    weights = {name: value for name, value in weights.items() if name not in inputs}
+    refused(tmp_path, net(nodes, inputs, "y", weights, opset=15), word)
+
+
+def test_output_that_is_an_input(tmp_path):
+    refused(tmp_path, net([node("Relu", "x", "y")], {"x": IMAGE}, "x y"), "is an input")
+
+
+def test_foreign_operator_old_opset_other_types(tmp_path):
+    model = chain([("Relu", [], {})], IMAGE)
+    model.graph.node[0].domain = "com.acme"
+    model.opset_import.append(onnx.helper.make_opsetid("com.acme", 1))
+    refused(tmp_path, model, "com.acme.Relu")
+
+    refused(tmp_path, chain([("Relu", [], {})], IMAGE, opset=6), "opset 6 is too old")
+
+    model = chain([("Relu", [], {})], IMAGE, opset=14)
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    refused(tmp_path, model, "'x' is not float32")
+
+    model = chain([("QuantizeLinear", [F(1), np.uint8(0)], {})], IMAGE)
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
+    refused(tmp_path, model, "give neon8 the float network")
+
+
+def test_external_data_that_is_missing(tmp_path):
+    model = net([node("Conv", "x w", "y")], {"x": IMAGE}, "y", {"w": W})
+    path = tmp_path / "net.onnx"
+    onnx.save(
+        model, path, save_as_external_data=True, location="w.bin", size_threshold=0
+    )
+    (tmp_path / "w.bin").unlink()
+    with pytest.raises(GraphError, match="external data"):
+        load(path)
+
+
+def test_constants_that_would_fill_the_memory(tmp_path):
+    nodes = [
+        node("ConstantOfShape", "huge", "c"),
+        node("Reshape", "c one", "d"),
+        node("Add", "x d", "y"),
+    ]
+    weights = {"huge": np.array([1 << 20, 1 << 20]), "one": np.array([-1])}
+    refused(tmp_path, net(nodes, {"x": IMAGE}, "y", weights), "")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0", b"PK\3\4", b"# Markdown\n" * 9, bytes(range(256)) * 64]
+)
+def test_garbage(tmp_path, data):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(data)
+    with pytest.raises(GraphError, match=f"^{path}: .*not an ONNX file"):
+        load(path)
+
+
+def test_missing_file_and_folder(tmp_path):
+    for path in (tmp_path / "none.onnx", tmp_path):
+        with pytest.raises(GraphError, match="cannot be read"):
+            load(path)
+
+
+def small_net():
+    nodes = [
+        node("Conv", "x w b", "a", "conv", pads=[1] * 4),
+        node("Relu", "a", "r"),
+        node("MaxPool", "r", "p", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Reshape", "p s", "f"),
+        node("Gemm", "f v", "y"),
+    ]
+    weights = {
+        "w": np.ones((2, 3, 3, 3), F),
+        "b": np.ones(2, F),
+        "s": np.array([0, -1]),
+        "v": np.ones((18, 4), F),
+    }
+    return net(nodes, {"x": IMAGE}, "y", weights)
+
+
+def loads_or_refuses(path, data):
+    path.write_bytes(data)
+    try:
+        load(path)
+    except GraphError:
+        return False
+    return True
+
+
+def test_truncated_anywhere(tmp_path):
+    """Nothing but GraphError; whole messages may be missing without anyone noticing."""
+    data = small_net().SerializeToString()
+    path = tmp_path / "net.onnx"
+    assert loads_or_refuses(path, data)
+    passed = sum(loads_or_refuses(path, data[:end]) for end in range(0, len(data), 7))
+    assert passed <= 2
+
+
+def test_any_byte_changed(tmp_path):
+    data = small_net().SerializeToString()
+    rng = np.random.default_rng(5)
+    path = tmp_path / "net.onnx"
+    for position in range(0, len(data), 5):
+        changed = bytearray(data)
+        changed[position] ^= int(rng.integers(1, 256))
+        loads_or_refuses(path, bytes(changed))

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scale table as JSON."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neon8.errors import TableError
+from neon8.quant import table_json as json_format
+from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+
+TENSOR = TensorScale(
+    scale=float(np.float32(0.1)),
+    zero_point=-128,
+    scheme="unsigned",
+    threshold=(0.0, 25.5),
+    min=0.0,
+    max=float(np.float32(30.1)),
+    reasons=("guard",),
+)
+TABLE = ScaleTable(
+    model_name="net",
+    model_digest="0" * 64,
+    method="mse",
+    scheme="auto",
+    samples=100,
+    engine="onnxruntime 1.2.3",
+    tensors={"a": TENSOR, 'b "quoted" ü\n': replace(TENSOR, reasons=())},
+    layers={"conv": LayerScale(input="a", weight_scales=(0.5, 0.25))},
+)
+TEXT = json_format.dumps(TABLE)
+
+
+def f32(lowest=-3e38, highest=3e38):
+    return st.floats(
+        float(np.float32(lowest)), float(np.float32(highest)), width=32
+    ).map(float)
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+reasons = st.lists(names, max_size=2).map(tuple)
+scales = f32(1.1e-30)
+pairs = st.tuples(f32(), f32()).map(lambda pair: (min(pair), max(pair)))
+
+
+@st.composite
+def tensor_scales(draw):
+    scheme = draw(st.sampled_from(["symmetric", "unsigned", "asymmetric"]))
+    zero_points = {"symmetric": st.just(0), "unsigned": st.just(-128)}
+    lo, hi = draw(pairs)
+    return TensorScale(
+        scale=draw(scales),
+        zero_point=draw(zero_points.get(scheme, st.integers(-128, 127))),
+        scheme=scheme,
+        threshold=draw(pairs),
+        min=lo,
+        max=hi,
+        reasons=draw(reasons),
+    )
+
+
+@st.composite
+def tables(draw):
+    tensors = draw(st.dictionaries(names, tensor_scales(), max_size=3))
+    layers = st.builds(
+        LayerScale,
+        input=st.sampled_from(list(tensors)) if tensors else st.nothing(),
+        weight_scales=st.lists(scales, min_size=1, max_size=3).map(tuple),
+        reasons=reasons,
+    )
+    return ScaleTable(
+        model_name=draw(names),
+        model_digest=draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
+        method=draw(names),
+        scheme=draw(st.sampled_from(["auto", "symmetric"])),
+        samples=draw(st.integers(0, 2**40)),
+        engine=draw(names),
+        tensors=tensors,
+        layers=draw(st.dictionaries(names, layers, max_size=3)) if tensors else {},
+    )
+
+
+@given(tables())
+def test_parse_of_format_is_the_table(table):
+    text = json_format.dumps(table)
+    assert json_format.loads(text) == table
+    assert json_format.dumps(json_format.loads(text)) == text
+
+
+def test_one_tensor_to_a_line():
+    lines = TEXT.splitlines()
+    assert len(lines) == 16
+    assert lines[9] == (
+        '    "a": {"scale": 0.1, "zero_point": -128, "scheme": "unsigned", '
+        '"threshold": [0.0, 25.5], "min": 0.0, "max": 30.1, "reasons": ["guard"]},'
+    )
+    assert '    "conv": {"input": "a", "weight_scales": [0.5, 0.25]}' in lines
+    assert json.loads(TEXT)["model"]["digest"] == "sha256:" + "0" * 64
+
+
+def test_a_person_may_edit_a_scale(tmp_path):
+    path = tmp_path / "net.scales.json"
+    path.write_text(TEXT.replace('"scale": 0.1', '"scale":\n 1', 1), encoding="utf-8")
+    table = json_format.load(path)
+    assert table.tensors["a"].scale == 1.0
+    assert table.tensors['b "quoted" ü\n'] == TABLE.tensors['b "quoted" ü\n']
+
+
+def test_load_names_the_file(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(TEXT, encoding="utf-8")
+    assert json_format.load(path) == TABLE
+    path.write_bytes(b"\xff\xfe")
+    for file, word in ((path, "UTF-8"), (tmp_path, "cannot be read")):
+        with pytest.raises(TableError, match=word) as caught:
+            json_format.load(file)
+        assert str(caught.value).startswith(f"{file}:")
+
+
+BAD_SCALES = ["0", "-0.0", "-1", "1e-31", "1e-400", "1e39", "1e999", "true", '"1"',
+              "null", "[1]", "1" + "0" * 400, "NaN", "Infinity"]  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", BAD_SCALES)
+@pytest.mark.parametrize(
+    ("old", "where"),
+    [
+        ('"scale": 0.1', "tensor 'a': scale"),
+        ("0.25]", "layer 'conv': weight_scales[1]"),
+    ],
+)
+def test_bad_scales(scale, old, where):
+    new = f'"scale": {scale}' if "scale" in old else f"{scale}]"
+    with pytest.raises(TableError) as caught:
+        json_format.loads(TEXT.replace(old, new, 1), source="t.json")
+    line = 10 if "tensor" in where else 14
+    assert str(caught.value).startswith(f"t.json:{line}: {where}: ")
+    assert "\n" not in str(caught.value)
+
+
+BAD_TEXTS = {
+    "empty": ("", "t.json:1: is not JSON"),
+    "cut": (TEXT[:300], "is not JSON"),
+    "line": (TEXT.replace('"method": "mse",', '"method": "mse"'), "t.json:6: is not"),
+    "list": ("[1, 2]", "expected an object"),
+    "deep": ("[" * 100000, "t.json:1: is nested too deeply"),
+    "digits": ('{"format": ' + "9" * 9999 + "}", "t.json:1: has a number of too"),
+    "nan": (TEXT.replace('"min": 0.0', '"min": NaN', 1), "nan is not a number"),
+    "inf": (TEXT.replace('"max": 30.1', '"max": Infinity', 1), "max: inf is too large"),
+    "-inf": (
+        TEXT.replace('"max": 30.1', '"max": -Infinity', 1),
+        "max: -inf is too large",
+    ),
+    "twice": (
+        TEXT.replace('"conv": {', '"conv": {}, "conv": {'),
+        "'conv' occurs twice",
+    ),
+    "format": (TEXT.replace("neon8 scale table", "x"), "format: expected"),
+    "version": (TEXT.replace('"version": 1', '"version": 2'), "this neon8 reads 1"),
+    "version type": (TEXT.replace('"version": 1', '"version": true'), "version"),
+    "missing": (TEXT.replace('"method": "mse",', ""), "method is missing"),
+    "unknown": (
+        TEXT.replace('"method"', '"methods": 1, "method"'),
+        "'methods' is unkn",
+    ),
+    "digest": (TEXT.replace("sha256:0", "sha256:z"), "64 hexadecimal digits"),
+    "digest kind": (TEXT.replace("sha256:", "md5:"), "expected sha256:"),
+    "name": (TEXT.replace('"net"', '""'), "model: name"),
+    "model": (TEXT.replace('"model": {', '"model": {"x": 1, '), "model: key 'x'"),
+    "scheme": (
+        TEXT.replace('"scheme": "auto"', '"scheme": "none"'),
+        "scheme: expected",
+    ),
+    "groups": (TEXT.replace("0.25]", '0.25], "groups": 3'), "3 do not divide 2 weight"),
+    "no groups": (TEXT.replace("0.25]", '0.25], "groups": 0'), "groups: 0 is not a"),
+    "samples": (TEXT.replace('"samples": 100', '"samples": -1'), "samples: -1"),
+    "samples type": (TEXT.replace('"samples": 100', '"samples": 1.5'), "samples: 1.5"),
+    "tensors": (TEXT.replace('"a": {', '"c": 3, "a": {'), "tensor 'c': expected"),
+    "zero point": (TEXT.replace("-128", "128", 1), "tensor 'a': zero_point: 128"),
+    "zero point type": (TEXT.replace("-128", "-128.0", 1), "zero_point: -128.0"),
+    "unsigned": (TEXT.replace("-128", "-127", 1), "the scheme 'unsigned' has -128"),
+    "symmetric": (TEXT.replace("unsigned", "symmetric", 1), "'symmetric' has 0"),
+    "tensor scheme": (TEXT.replace("unsigned", "u8", 1), "'u8' is unknown"),
+    "threshold": (TEXT.replace("[0.0, 25.5]", "[1, 2, 3]", 1), "expected [lo, hi]"),
+    "threshold order": (TEXT.replace("[0.0, 25.5]", "[1, 0]", 1), "wrong way round"),
+    "min": (TEXT.replace('"min": 0.0', '"min": "a"', 1), "min: 'a' is not a number"),
+    "order": (TEXT.replace('"min": 0.0', '"min": 31', 1), "wrong way round"),
+    "reasons": (TEXT.replace('["guard"]', '"guard"'), "reasons: expected a list"),
+    "reason": (TEXT.replace('["guard"]', "[1]"), "reasons: expected a string"),
+    "input": (TEXT.replace('"input": "a"', '"input": "c"'), "no tensor 'c'"),
+    "weights": (TEXT.replace("[0.5, 0.25]", "[]"), "expected a list"),
+    "weights type": (TEXT.replace("[0.5, 0.25]", "0.5"), "expected a list"),
+    "surrogate": (TEXT.replace('"net"', '"\\ud800"'), "surrogate"),
+}
+
+
+@pytest.mark.parametrize(("text", "word"), BAD_TEXTS.values(), ids=BAD_TEXTS)
+def test_bad_texts(text, word):
+    assert text != TEXT
+    with pytest.raises(TableError) as caught:
+        json_format.loads(text, source="t.json")
+    assert str(caught.value).startswith("t.json:")
+    assert word in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_was_seen_may_be_unknown():
+    table = replace(
+        TABLE, tensors={"a": replace(TENSOR, min=None, max=None)}, layers={}
+    )
+    text = json_format.dumps(table)
+    assert '"min": null, "max": null' in text
+    assert json_format.loads(text) == table
+
+
+@given(f32(1e-30))
+def test_a_scale_is_the_shortest_decimal(scale):
+    table = replace(TABLE, tensors={"a": replace(TENSOR, scale=scale)})
+    text = json_format.dumps(table).split('"scale": ')[1].split(",")[0]
+    assert np.float32(text) == scale
+    assert len(text.split("e")[0].strip("0").replace(".", "")) <= 9
+    assert math.isclose(float(text), scale, rel_tol=1e-7)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same bytes from the oracle, on the PC and on the emulated ARM core."""
+
+import gc
+import os
+import platform
+import signal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neon8.compile import oracle, writer
+from neon8.errors import DataError, ModelError, SetupError
+from neon8.runtime import Model, emulate
+from neon8.runtime.emulate import EmulatedModel
+from random_program import differing_bytes, random_inputs, random_program
+
+
+@pytest.fixture(scope="module")
+def program():
+    return random_program(1)
+
+
+@pytest.fixture(scope="module")
+def path(program, tmp_path_factory):
+    file = tmp_path_factory.mktemp("emulate") / "net.n8"
+    file.write_bytes(writer.dumps(program))
+    return file
+
+
+@pytest.fixture
+def inputs(program):
+    return random_inputs(program, 1)
+
+
+@settings(max_examples=6)
+@given(seed=st.integers(0, 2**32 - 1), cpu=st.sampled_from(["cortex-a53", "max"]))
+def test_oracle_native_emulated(tmp_path_factory, seed, cpu):
+    program = random_program(seed)
+    file = tmp_path_factory.mktemp("net") / "net.n8"
+    file.write_bytes(writer.dumps(program))
+    with (
+        Model.open(file) as native,
+        native.session() as session,
+        EmulatedModel(file, cpu=cpu) as emulated,
+    ):
+        for turn in range(10):
+            arrays = random_inputs(program, seed + turn)
+            expected = oracle.run(program, arrays)
+            assert differing_bytes(session.run(arrays), expected) == {}
+            assert differing_bytes(emulated.run(arrays), expected) == {}
+
+
+def test_is_the_arm_library(path):
+    with EmulatedModel(path) as emulated, Model.open(path) as native:
+        assert emulated.inputs == native.inputs
+        assert emulated.outputs == native.outputs
+        kernels = {step.kernel for step in emulated.steps}
+        assert any(kernel.endswith("_neon") for kernel in kernels)
+        assert [step.name for step in emulated.steps] == [
+            step.name for step in native.steps
+        ]
+    with EmulatedModel(path, isa="c") as emulated:
+        kernels = {step.kernel for step in emulated.steps}
+        assert not any(kernel.endswith("_neon") for kernel in kernels)
+
+
+def test_refused_inputs_leave_it_usable(program, path, inputs):
+    with EmulatedModel(path) as emulated:
+        with pytest.raises(DataError, match="no input 'other'"):
+            emulated.run(inputs | {"other": np.zeros(1)})
+        with pytest.raises(DataError, match="is missing"):
+            emulated.run({})
+        expected = oracle.run(program, inputs)
+        assert differing_bytes(emulated.run(inputs), expected) == {}
+
+
+def test_nothing_is_left_behind(path):
+    emulated = EmulatedModel(path)
+    process = emulated._process
+    emulated.close()
+    emulated.close()
+    assert process.returncode == 0
+    forgotten = EmulatedModel(path)
+    process = forgotten._process
+    del forgotten
+    gc.collect()
+    assert process.returncode == 0
+
+
+def test_closed(path, inputs):
+    emulated = EmulatedModel(path)
+    emulated.close()
+    with pytest.raises(
+        SetupError, match=r"net\.n8: the emulated model has been closed"
+    ):
+        emulated.run(inputs)
+
+
+def test_crash_shows_what_the_process_said(path, inputs):
+    with EmulatedModel(path) as emulated:
+        emulated._process.send_signal(signal.SIGSEGV)
+        message = r"net\.n8: the emulated process ended with status -11: .*signal 11"
+        with pytest.raises(SetupError, match=message):
+            emulated.run(inputs)
+
+
+def test_refused_file(tmp_path):
+    file = tmp_path / "bad.n8"
+    file.write_bytes(b"no model")
+    with pytest.raises(ModelError, match=r"bad\.n8: not a neon8 model"):
+        EmulatedModel(file)
+    with pytest.raises(ModelError, match=r"none\.n8: No such file"):
+        EmulatedModel(tmp_path / "none.n8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "armv7"}, "target 'armv7' is not one of aarch64"),
+        ({"cpu": "z80"}, "ended with status 1: .*z80"),
+        ({"isa": "mmx"}, "'mmx' is not one of auto, c, neon"),
+    ],
+)
+def test_refused_options(path, options, message):
+    with pytest.raises(SetupError, match=message):
+        EmulatedModel(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("N8_SYSROOT", "/none", "/none/usr/bin/python3 is missing; run 'make sysroot"),
+        ("N8_AARCH64_LIBRARY", "/none.so", r"/none\.so is missing; run 'make"),
+        ("PATH", "/none", "qemu-aarch64 is not installed"),
+    ],
+)
+def test_missing_pieces(monkeypatch, path, variable, value, message):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SetupError, match=message):
+        EmulatedModel(path)
+
+
+def test_packages_of_the_user_are_not_for_the_guest(
+    monkeypatch, path, program, inputs, tmp_path
+):
+    fake = tmp_path / "lib/python3.11/site-packages/numpy"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text("raise ImportError('built for the PC')\n")
+    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
+    with EmulatedModel(path) as model:
+        assert not differing_bytes(model.run(inputs), oracle.run(program, inputs))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names this processor")
+def test_native_library_in_the_emulated_python(monkeypatch, path):
+    """dlopen alone would only say that there is no such file."""
+    native = str(emulate.BUILD / "native" / "libneon8.so")
+    monkeypatch.setenv("N8_AARCH64_LIBRARY", os.environ.get("N8_LIBRARY", native))
+    with pytest.raises(SetupError, match="is for x86-64, this Python runs on AArch64"):
+        EmulatedModel(path)

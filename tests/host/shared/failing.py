@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines that must fail, and what a failure looks like."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from neon8.cli.main import main
+
+OUT = "out"
+
+
+def refuse(capsys, *words) -> str:
+    """Run a command that must fail; its one line without 'neon8: error: '."""
+    status = main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert err.startswith("neon8: error: ")
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    return err.removeprefix("neon8: error: ").rstrip("\n")
+
+
+def saved(folder: Path, name: str, array) -> Path:
+    np.save(folder / name, array)
+    return folder / name
+
+
+def spoilt_onnx(folder: Path, model: onnx.ModelProto) -> Path:
+    onnx.save(model, folder / "spoilt.onnx")
+    return folder / "spoilt.onnx"
+
+
+def written(folder: Path, name: str, data: bytes) -> Path:
+    (folder / name).write_bytes(data)
+    return folder / name
+
+
+def calibrate(tiny, data, folder, model=None, *more):
+    words = ("calibrate", model or tiny.onnx, "--data", data, "-o", folder / OUT)
+    return (*words, *more)
+
+
+def compile_(tiny, folder, table, model=None):
+    return ("compile", model or tiny.onnx, "--scales", table, "-o", folder / OUT)
+
+
+def but_guards(text):
+    """What was said beside the guards of so few samples of so small a network."""
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if ": few:" not in line)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Graph in numpy, in double, as plainly as possible: what the importer must mean."""
+
+import itertools
+
+import numpy as np
+
+from neon8.graph.graph import Activate, Add, Concat, Conv2d, Pool, Reshape, Softmax
+
+
+def run(graph, inputs):
+    """All tensors of `graph` by name, in the shapes that ONNX has.
+
+    inputs: by name.
+    """
+    values = {
+        name: np.asarray(value, np.float64).reshape(graph.tensors[name].shape)
+        for name, value in inputs.items()
+    }
+    for node in graph.nodes:
+        arguments = [values[name] for name in node.inputs]
+        shape = graph.tensors[node.output].shape
+        result = EXECUTE[type(node)](node, arguments, shape)
+        if isinstance(node, Conv2d | Add | Pool | Activate):
+            result = activate(node.activation, result)
+        assert result.shape == shape, (node.name, result.shape, shape)
+        values[node.output] = result
+    return {
+        name: value.reshape(graph.tensors[name].shape[: graph.tensors[name].rank])
+        for name, value in values.items()
+    }
+
+
+def activate(activation, x):
+    x = np.where(x < 0, x * activation.slope, x)
+    return np.minimum(np.maximum(x, activation.lo), activation.hi)
+
+
+def taps(node, kernel, x, shape, fill):
+    """For each tap of the window, what it sees at every output: (N, C, H, W) each."""
+    top, left, bottom, right = node.pads
+    beyond = [
+        max(
+            (shape[2 + a] - 1) * node.strides[a] + (kernel[a] - 1) * node.dilations[a],
+            0,
+        )
+        for a in (0, 1)
+    ]
+    far = [
+        max(beyond[a] + 1 - x.shape[2 + a] - (top, left)[a], (bottom, right)[a])
+        for a in (0, 1)
+    ]
+    x = np.pad(x, ((0, 0), (0, 0), (top, far[0]), (left, far[1])), constant_values=fill)
+    for i, j in itertools.product(range(kernel[0]), range(kernel[1])):
+        y, x0 = i * node.dilations[0], j * node.dilations[1]
+        yield (
+            (i, j),
+            x[
+                :,
+                :,
+                y : y + (shape[2] - 1) * node.strides[0] + 1 : node.strides[0],
+                x0 : x0 + (shape[3] - 1) * node.strides[1] + 1 : node.strides[1],
+            ],
+        )
+
+
+def conv2d(node, arguments, shape):
+    out = np.zeros(shape) + node.bias[:, np.newaxis, np.newaxis]
+    per_out = shape[1] // node.groups
+    per_in = node.weight.shape[1]
+    kernel = node.weight.shape[2:]
+    for (i, j), seen in taps(node, kernel, arguments[0], shape, 0.0):
+        for g in range(node.groups):
+            rows = slice(g * per_out, (g + 1) * per_out)
+            out[:, rows] += np.einsum(
+                "oi,nihw->nohw",
+                node.weight[rows, :, i, j].astype(np.float64),
+                seen[:, g * per_in : (g + 1) * per_in],
+            )
+    return out
+
+
+def pool(node, arguments, shape):
+    x = arguments[0]
+    if node.kind == "max":
+        return np.max(
+            [t for _, t in taps(node, node.kernel, x, shape, -np.inf)], axis=0
+        )
+    assert node.kind == "average"
+    sums = sum(tap for _, tap in taps(node, node.kernel, x, shape, 0.0))
+    counted = np.ones_like(x)
+    if node.count_pad:
+        top, left, bottom, right = node.pads
+        counted = np.pad(
+            counted, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=1
+        )
+        node = type(node)(
+            name="", inputs=(), output="", kind="average", kernel=node.kernel,
+            strides=node.strides, dilations=node.dilations,
+        )  # fmt: skip
+    return sums / sum(tap for _, tap in taps(node, node.kernel, counted, shape, 0.0))
+
+
+def softmax(_node, arguments, _shape):
+    e = np.exp(arguments[0] - arguments[0].max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+EXECUTE = {
+    Activate: lambda _node, arguments, _shape: arguments[0],
+    Add: lambda _node, arguments, _shape: arguments[0] + arguments[1],
+    Concat: lambda node, arguments, _shape: np.concatenate(arguments, axis=node.axis),
+    Conv2d: conv2d,
+    Pool: pool,
+    Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
+    Softmax: softmax,
+}

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calibrator's C functions once more in numpy: slower, the same numbers.
+
+They say what the C code means, and the tests hold the two against each other.
+"""
+
+import hashlib
+import math
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate.statistics import channels, histogram
+from neon8.calibrate.statistics.channels import (
+    GRID,
+    LANES,
+    ChannelStatistics,
+    Int64Array,
+)
+from neon8.calibrate.statistics.histogram import BINS, Histogram
+from neon8.graph.graph import Activation, Conv2d
+
+Float32Array = npt.NDArray[np.float32]
+Float64Array = npt.NDArray[np.float64]
+
+_CHUNK = 1 << 15
+
+
+def histogram_of(values: Float32Array) -> Histogram:
+    """Of float32 values of any shape."""
+    everything = np.ascontiguousarray(values, dtype=np.float32).reshape(-1)
+    flat = everything[np.isfinite(everything)]
+    nans = int(np.count_nonzero(np.isnan(everything)))
+    infs = everything.size - flat.size - nans
+    if flat.size == 0:
+        return histogram.empty(nans=nans, infs=infs)
+    minimum, maximum = float(flat.min()) + 0.0, float(flat.max()) + 0.0  # no -0.0
+    exponent = histogram.exponent_of(max(-minimum, maximum))
+    factor = np.float32(math.ldexp(1.0, histogram.LOG_BINS - exponent))
+    counts = np.zeros(2 * BINS - 1, dtype=np.int64)
+    zeros = below = 0
+    for start in range(0, flat.size, _CHUNK):
+        chunk = flat[start : start + _CHUNK]
+        index = (chunk * factor).astype(np.int32)  # exact, then towards zero
+        index += BINS - 1
+        counts += np.bincount(index, minlength=2 * BINS - 1)
+        zeros += chunk.size - int(np.count_nonzero(chunk))
+        below += int(np.count_nonzero(chunk < 0))
+    # Index 0 holds the first bin of both sides and the zeros.
+    positive = counts[BINS - 1 :].astype(np.uint64)
+    negative = counts[BINS - 1 :: -1].astype(np.uint64)
+    negative[0] = below - int(counts[: BINS - 1].sum())
+    positive[0] = int(counts[BINS - 1]) - zeros - int(negative[0])
+    return Histogram(
+        exponent=exponent,
+        positive=positive,
+        negative=negative,
+        zeros=zeros,
+        nans=nans,
+        infs=infs,
+        minimum=minimum,
+        maximum=maximum,
+    )
+
+
+def channels_of(values: Float32Array) -> ChannelStatistics:
+    """Of one sample, shape (1, C, ...)."""
+    planes = np.ascontiguousarray(values, dtype=np.float32)
+    planes = planes.reshape(values.shape[1], -1)
+    finite = np.isfinite(planes)
+    with np.errstate(invalid="ignore"):
+        least = np.where(finite, planes, np.float32(np.inf)).min(axis=1)
+        most = np.where(finite, planes, np.float32(-np.inf)).max(axis=1)
+        double = np.where(finite, planes, np.float32(0)).astype(np.float64)
+    return ChannelStatistics(
+        count=np.count_nonzero(finite, axis=1).astype(np.int64),
+        minimum=least + np.float32(0),
+        maximum=most + np.float32(0),
+        total=limbs_of_sums(sums(double)),
+        squares=limbs_of_sums(sums(double * double)),
+    )
+
+
+def sums(values: Float64Array) -> Float64Array:
+    """(C, n) -> (C,), in a fixed order.
+
+    Lane j of 16 adds the values j, j + 16, ..., one after another; then lanes j and
+    j + 8 are added, of those j and j + 4, and so on.
+    """
+    rows, count = values.shape
+    steps = -(-count // LANES)
+    padded = np.zeros((rows, steps * LANES))
+    padded[:, :count] = values
+    lanes = np.zeros((rows, LANES))
+    for step in padded.reshape(rows, steps, LANES).swapaxes(0, 1):
+        lanes = lanes + step
+    for half in (8, 4, 2, 1):
+        lanes = lanes[:, :half] + lanes[:, half:]
+    return lanes[:, 0]
+
+
+def limbs_of_sums(values: Float64Array) -> Int64Array:
+    """(C,) finite -> (C, LIMBS): the nearest multiple of 2**GRID, ties to even."""
+    whole = (int(np.rint(np.ldexp(value, -GRID))) for value in values)
+    return channels.limbs_of(whole)
+
+
+def activated(values: Float32Array, activation: Activation) -> Float32Array:
+    """What `activation` makes of them, of the same shape; no -0.0."""
+    slope = np.float32(activation.slope)
+    lo, hi = np.float32(activation.lo), np.float32(activation.hi)
+    with np.errstate(over="ignore", invalid="ignore"):
+        leaky = np.where(values < 0, values * slope, values)
+        result: Float32Array = np.minimum(np.maximum(leaky, lo), hi) + np.float32(0)
+    return result
+
+
+def window(values: Float32Array, node: Conv2d, row: int, column: int) -> Float32Array:
+    """(1, I, H, W) -> (I, kh, kw): what lies under an output pixel, 0 in padding."""
+    top, left = node.pads[:2]
+    around = np.pad(values[0], [(0, 0), (top, node.pads[2]), (left, node.pads[3])])
+    rows, columns = (
+        at * node.strides[axis]
+        + np.arange(node.weight.shape[2 + axis]) * node.dilations[axis]
+        for axis, at in enumerate((row, column))
+    )
+    return around[:, rows][:, :, columns]
+
+
+def draws(digest: str, layer: str, pixels: int) -> list[tuple[int, int]]:
+    """(key, output pixel) of each row that a sample offers for a layer, one or two.
+
+    digest: of the sample.  pixels: of the layer's output.  docs/calibration.md has the
+    rule.
+    """
+    words = (
+        struct.unpack("<4Q", hashlib.sha256(text.encode()).digest())
+        for text in (digest, layer)
+    )
+    a, b, *keys = (_mix(one ^ other) for one, other in zip(*words, strict=True))
+    first, second = a % pixels, b % pixels
+    if second == first:
+        second = (second + 1) % pixels
+    return list(zip(keys, (first, second), strict=True))[:pixels]
+
+
+def _mix(x: int) -> int:
+    """The finalizer of SplitMix64."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hand-made ONNX networks, and the comparison of their Graph with onnxruntime."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import graph_executor
+from neon8.calibrate.run.reference import Reference
+from neon8.graph.importer import load
+
+TOLERANCE = 1e-4
+"""Relative to the largest value of a tensor: float32 sums in another order, and weights
+that were folded in double."""
+
+
+def node(operator, inputs, outputs, name="", **attributes):
+    """A NodeProto; inputs and outputs are words of a string."""
+    return helper.make_node(
+        operator, inputs.split(), outputs.split(), name, **attributes
+    )
+
+
+def net(nodes, inputs, outputs, weights=None, *, opset=13):
+    """A model.  inputs: name -> shape; outputs: words; weights: name -> array."""
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name, shape in inputs.items()
+        ],
+        [onnx.ValueInfoProto(name=name) for name in outputs.split()],
+        [
+            numpy_helper.from_array(np.asarray(value), name)
+            for name, value in (weights or {}).items()
+        ],
+    )
+    for output in graph.output:
+        output.type.tensor_type.elem_type = TensorProto.FLOAT
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 8
+    shaped = onnx.shape_inference.infer_shapes(model)
+    for output, known in zip(graph.output, shaped.graph.output, strict=True):
+        output.CopyFrom(known)
+        if not output.type.tensor_type.HasField("shape"):  # a network that is refused
+            output.type.tensor_type.shape.dim.add().dim_param = "unknown"
+    del model.graph.output[:]
+    model.graph.output.extend(graph.output)
+    return model
+
+
+def chain(steps, shape, *, opset=13, seed=0):
+    """x -> step -> step ... -> y.
+
+    steps: (operator, [shape of a random weight, or an array, ...], attributes), the
+    input of each being the output of the one before.
+    """
+    rng = np.random.default_rng(seed)
+    nodes, weights, last = [], {}, "x"
+    for number, (operator, constants, attributes) in enumerate(steps):
+        names = [last]
+        for index, constant in enumerate(constants):
+            if constant is None:
+                names.append("")
+                continue
+            name = f"w{number}_{index}"
+            weights[name] = (
+                rng.uniform(-1, 1, constant).astype(np.float32)
+                if isinstance(constant, tuple)
+                else constant
+            )
+            names.append(name)
+        last = "y" if number == len(steps) - 1 else f"t{number}"
+        nodes.append(
+            helper.make_node(operator, names, [last], f"n{number}", **attributes)
+        )
+    return net(nodes, {"x": shape}, "y", weights, opset=opset)
+
+
+def save(folder, model, name="net.onnx"):
+    """The path of the model, written to `folder`."""
+    path = folder / name
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def assert_same(folder, model, *, seed=1):
+    """Every tensor of the imported Graph is what onnxruntime computes; the Graph."""
+    path = save(folder, model)
+    graph = load(path)
+    rng = np.random.default_rng(seed)
+    inputs = {
+        name: rng.normal(0, 2, graph.tensors[name].shape[: graph.tensors[name].rank])
+        .astype(np.float32)
+        for name in graph.inputs
+    }  # fmt: skip
+    own = graph_executor.run(graph, inputs)
+    inner = [name for name in graph.tensors if name not in graph.inputs]
+    theirs = Reference(path, inner).run(inputs)
+    for name in inner:
+        want = theirs[name]
+        assert own[name].shape == want.shape, name
+        error = np.abs(own[name] - want).max()
+        assert error <= TOLERANCE * max(np.abs(want).max(), 1e-3), (name, error)
+    return graph
