@@ -24,33 +24,31 @@ import importlib
 from typing import TYPE_CHECKING
 
 from neon8 import errors
+from neon8.version import __version__
 
 if TYPE_CHECKING:
-    from neon8.api import convert_table, inspect_file
-    from neon8.api_calibration import (
+    from neon8.api import (
         calibrate_model,
+        convert_table,
+        inspect_file,
+        load_graph,
         load_observation,
+        load_table,
         merge_observations,
         observe_model,
+        save_model,
         save_observation,
+        save_table,
         solve_observation,
     )
-    from neon8.api_compile import (
-        compile_model,
-        load_graph,
-        load_table,
-        save_model,
-        save_table,
-    )
     from neon8.calibrate.observation import Observation
+    from neon8.compile.compiler import compile_model
     from neon8.data.preprocess import Preprocess
     from neon8.evaluate.metrics import Evaluation, evaluate_model
     from neon8.graph.graph import Graph
     from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
     from neon8.runtime import Model, Session
     from neon8.runtime.emulate import EmulatedModel
-
-__version__ = "0.1.0"
 
 __all__ = [
     "EmulatedModel",
@@ -82,22 +80,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "neon8.api": ("convert_table", "inspect_file"),
-    "neon8.api_calibration": (
+    "neon8.api": (
         "calibrate_model",
+        "convert_table",
+        "inspect_file",
+        "load_graph",
         "load_observation",
+        "load_table",
         "merge_observations",
         "observe_model",
+        "save_model",
         "save_observation",
+        "save_table",
         "solve_observation",
     ),
-    "neon8.api_compile": (
-        "compile_model",
-        "load_graph",
-        "load_table",
-        "save_model",
-        "save_table",
-    ),
+    "neon8.compile.compiler": ("compile_model",),
     "neon8.calibrate.observation": ("Observation",),
     "neon8.evaluate.metrics": ("Evaluation", "evaluate_model"),
     "neon8.graph.graph": ("Graph",),

@@ -252,7 +252,7 @@ def test_library_that_is_none(tmp_path, monkeypatch):
 
 
 def test_library_of_another_version(tmp_path, monkeypatch):
-    monkeypatch.setattr("neon8.__version__", "99.1.0")
+    monkeypatch.setattr("neon8.runtime.library.__version__", "99.1.0")
     path = tmp_path / "libneon8.so"
     path.write_bytes(library.find().read_bytes())
     header = library.find().with_name(library.CDEF_NAME)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neon8.compile import compile_model, oracle
+from neon8.compile import oracle
+from neon8.compile.compiler import compile_model
 from neon8.compile.lower import lower
 from neon8.graph.graph import (
     Activation,

@@ -9,7 +9,7 @@ from neon8.calibrate.solve import solve
 from neon8.cli import observing
 from neon8.cli.common import check_output
 from neon8.cli.solved import described
-from neon8.quant import table_json as json_format
+from neon8.quant import table_json
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -27,6 +27,6 @@ def run(arguments: argparse.Namespace) -> str:
         overrides=own,
     )
     lines = observing.report(arguments, outcome)
-    json_format.save(table, arguments.output)
+    table_json.save(table, arguments.output)
     forget(plan)
     return "\n".join([described(arguments.output, table), *lines])

@@ -3,8 +3,9 @@
 
 import argparse
 
-from neon8.api_compile import compile_model, save_model
 from neon8.cli.common import check_output, counted
+from neon8.compile.compiler import compile_model
+from neon8.files import write_atomic
 from neon8.inspection import model_file, text
 
 
@@ -12,7 +13,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Lower, prove, write, and say what came out."""
     check_output(arguments.output, arguments.model, arguments.scales)
     data = compile_model(arguments.model, arguments.scales, io=arguments.io)
-    save_model(data, arguments.output)
+    write_atomic(arguments.output, data)
     contents = model_file.read(str(arguments.output), data)
     convolutions = [op for op in contents.ops if op.operation == "conv2d"]
     done = (

@@ -5,7 +5,6 @@ import argparse
 from pathlib import Path
 from typing import NoReturn
 
-from neon8 import __version__
 from neon8.cli import options_calibration as cli_calibration
 from neon8.cli.help import (
     CALIBRATE,
@@ -22,6 +21,7 @@ from neon8.cli.options_calibration import not_negative, positive
 from neon8.cli.options_methods import method
 from neon8.errors import Neon8Error
 from neon8.quant.scale_table import TABLE_SCHEMES
+from neon8.version import __version__
 
 FORMATS = (
     "neon8",

@@ -7,7 +7,7 @@ from neon8.calibrate import calib_file, overrides
 from neon8.calibrate.solve import solve
 from neon8.cli.common import check_output
 from neon8.cli.solved import described
-from neon8.quant import table_json as json_format
+from neon8.quant import table_json
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -22,5 +22,5 @@ def run(arguments: argparse.Namespace) -> str:
         bits=arguments.bits,
         overrides=None if own is None else overrides.load(own),
     )
-    json_format.save(table, arguments.output)
+    table_json.save(table, arguments.output)
     return described(arguments.output, table)

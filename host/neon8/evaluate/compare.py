@@ -15,7 +15,7 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.solve import solve_quietly
-from neon8.compile import compile_model
+from neon8.compile.compiler import compile_model
 from neon8.data.gather import Data, gather
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Sample

@@ -21,8 +21,7 @@ from neon8.formats.weight_names import weight_names
 from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load as load_graph
 from neon8.graph.onnx_file import OnnxFile, open_onnx
-from neon8.quant import strict_json
-from neon8.quant import table_json as json_format
+from neon8.quant import strict_json, table_json
 from neon8.quant.checks import decode, string
 from neon8.quant.scale_table import ScaleTable
 
@@ -64,7 +63,7 @@ def read(
     data = _bytes(path)
     known = source_format or detect(data, source=source)
     if known == "neon8":
-        table = json_format.loads(decode(data, source), source=source)
+        table = table_json.loads(decode(data, source), source=source)
         return from_table(table, source=source), table
     if known == "qdq":
         return qdq.load(path), None
@@ -112,7 +111,7 @@ def convert(
         raise TableError(f"{path}: {text} to {to}")
     file = None if model is None else open_onnx(model)
     graph = None if file is None else load_graph(file)
-    base = None if onto is None else json_format.load(onto)
+    base = None if onto is None else table_json.load(onto)
     if graph is not None and base is not None and base.model_digest != graph.digest:
         text = f"is a table of {base.model_name}, and --model is another network"
         raise TableError(f"{onto}: {text}; calibrate that one")
@@ -145,7 +144,7 @@ def convert(
                 f"{path}: {text} {table.holds}: add --model net.onnx, or --onto a table"
             )
         if to == "neon8":
-            data = json_format.dumps(whole).encode()
+            data = table_json.dumps(whole).encode()
         elif graph is None or file is None:
             text = "qdq needs the float network: add --model net.onnx"
             raise TableError(f"{path}: {text}")

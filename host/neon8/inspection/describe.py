@@ -9,7 +9,7 @@ from neon8.formats.detect import detect
 from neon8.inspection import elf, foreign, model_file, text
 from neon8.inspection.guards import legend
 from neon8.inspection.model_file import FileOp, FileTensor
-from neon8.quant import table_json as json_format
+from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 from neon8.runtime.emulate import EmulatedModel
@@ -33,7 +33,7 @@ def describe(
         return _library(path, data)
     kind = _kind(path, data)
     if kind == "neon8":
-        return _table(path, json_format.load(path))
+        return _table(path, table_json.load(path))
     return foreign.describe(read(path, source_format=kind)[0])
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import cffi
 
-import neon8
 from neon8.errors import SetupError
+from neon8.version import __version__
 
 FILE_NAME = "libneon8.dylib" if sys.platform == "darwin" else "libneon8.so"
 CDEF_NAME = "neon8_cdef.h"
-PACKAGE = Path(neon8.__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 
 ELF_MAGIC = b"\x7fELF"
 ELF_MACHINES = {3: "x86", 40: "32-bit ARM", 62: "x86-64", 183: "AArch64", 243: "RISC-V"}
@@ -78,9 +78,9 @@ def load_file(path: Path) -> Library:
         version = ffi.string(lib.n8_version()).decode()
     except AttributeError as error:
         raise SetupError(f"{path}: not a neon8 library: {error}") from error
-    if version.split(".")[:2] != neon8.__version__.split(".")[:2]:
+    if version.split(".")[:2] != __version__.split(".")[:2]:
         raise SetupError(
-            f"{path}: version {version} does not fit neon8 {neon8.__version__}; "
+            f"{path}: version {version} does not fit neon8 {__version__}; "
             "build it again"
         )
     return Library(path, ffi, lib)

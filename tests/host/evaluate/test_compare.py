@@ -12,7 +12,7 @@ from neon8.calibrate.calibrate import observe
 from neon8.calibrate.solve import solve
 from neon8.cli import main as cli
 from neon8.cli.compare import as_json, as_text
-from neon8.compile import compile_model
+from neon8.compile.compiler import compile_model
 from neon8.errors import CalibrationError, DataError
 from neon8.evaluate.compare import METHODS, before_softmax, compare
 from neon8.evaluate.metrics import evaluate_model

@@ -175,7 +175,7 @@ def test_the_digits_network_on_our_runtime(tmp_path):
 
     from sklearn.datasets import load_digits
 
-    from neon8.compile import compile_model
+    from neon8.compile.compiler import compile_model
     from neon8.runtime import Model
 
     path = Path(__file__).parents[2] / "demo" / "digits.onnx"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neon8.api_compile import save_table
+from neon8.api import save_table
 from neon8.calibrate.run.reference import Reference
 from neon8.formats.binding import attach, complete
 from neon8.formats.conversion import convert

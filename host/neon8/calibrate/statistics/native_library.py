@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import neon8
 from neon8.errors import SetupError
 from neon8.runtime.library import PACKAGE, Library, check_machine, declarations
+from neon8.version import __version__
 
 FILE_NAME = f"libneon8_calibrate.{'dylib' if sys.platform == 'darwin' else 'so'}"
 CDEF_NAME = "neon8_calibrate_cdef.h"
@@ -80,8 +80,8 @@ def load_file(path: Path) -> Library:
     except (OSError, AttributeError) as error:
         text = f"not a neon8 calibration library: {error}"
         raise SetupError(f"{path}: {text}; {REMEDY}") from error
-    if version != neon8.__version__:
-        text = f"version {version} does not fit neon8 {neon8.__version__}"
+    if version != __version__:
+        text = f"version {version} does not fit neon8 {__version__}"
         raise SetupError(f"{path}: {text}; {REMEDY}")
     return Library(path, ffi, lib)
 

@@ -201,7 +201,7 @@ def test_a_library_of_another_version_is_refused(monkeypatch, tmp_path):
     here = native_library.find()
     for name in (here.name, native_library.CDEF_NAME):
         shutil.copy(here.parent / name, tmp_path / name)
-    monkeypatch.setattr(native_library.neon8, "__version__", "99.0.0")
+    monkeypatch.setattr(native_library, "__version__", "99.0.0")
     with pytest.raises(SetupError, match=r"does not fit neon8 99\.0\.0; run"):
         native_library.load_file(tmp_path / here.name)
 

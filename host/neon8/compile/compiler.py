@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compile_model(): from a network and its scale table to the .n8 file."""
+
+from pathlib import Path
+
+from neon8.compile import lower, writer
+from neon8.errors import CompileError
+from neon8.graph.graph import Graph
+from neon8.graph.importer import load
+from neon8.quant import table_json
+from neon8.quant.scale_table import ScaleTable
+
+
+def compile_model(
+    model: str | Path | Graph, table: str | Path | ScaleTable, *, io: str = "float"
+) -> bytes:
+    """The .n8 file of a network with these scales.
+
+    io: "float" for float32 inputs and outputs, "int8" for quantized ones.  GraphError,
+    TableError.  CompileError: the table does not fit the network, or a bound cannot be
+    proved.  A weight scale that had to be enlarged is logged to "neon8".
+    """
+    graph = model if isinstance(model, Graph) else load(model)
+    scales = table if isinstance(table, ScaleTable) else table_json.load(table)
+    try:
+        return writer.dumps(lower.lower(graph, scales, io=io))
+    except CompileError as error:
+        where = graph.name if model is graph else str(model)
+        where += "" if table is scales else f" with {table}"
+        raise CompileError(f"{where}: {error}") from error
