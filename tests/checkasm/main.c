@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkasm.h"
+#include "cpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,14 +37,20 @@ static const struct slot slots[] = {
 
 struct row {
     enum slot_number slot;
-    const char *slot_name, *level, *suffix;
+    const char *slot_name, *level_name, *suffix;
+    enum n8_isa level;
     any_fn *run;
     struct geometry geometry;
 };
 
 static const struct row rows[] = {
 #define ROW(slot, level, variant, ...)                                                             \
-    {SLOT_##slot,  #slot, #level, #level #variant, (any_fn *)n8_##slot##_##level##variant,         \
+    {SLOT_##slot,                                                                                  \
+     #slot,                                                                                        \
+     #level,                                                                                       \
+     #level #variant,                                                                              \
+     (enum n8_isa)N8_LEVEL_##level,                                                                \
+     (any_fn *)n8_##slot##_##level##variant,                                                       \
      {__VA_ARGS__}},
 #define N8_KERNEL(slot, level) ROW(slot, level, , .block = 0)
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
@@ -65,16 +72,22 @@ static bool wanted(const struct row *row, const char *name) {
     char symbol[80];
     snprintf(symbol, sizeof symbol, "%s_%s", row->slot_name, row->suffix);
     return !name || strcmp(name, symbol) == 0 || strcmp(name, row->slot_name) == 0 ||
-           strcmp(name, row->level) == 0;
+           strcmp(name, row->level_name) == 0;
 }
 
 static int check_rows(const char *program, uint64_t seed, const char *name) {
-    unsigned long kernels = 0, others = 0, cases = 0, failures = 0;
+    unsigned long kernels = 0, others = 0, skipped = 0, cases = 0, failures = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *row = &rows[i];
         if (!wanted(row, name))
             continue;
-        const bool is_c = strcmp(row->level, "c") == 0;
+        if (!n8_cpu_has(row->level)) {
+            printf("checkasm: this processor has no %s: %s_%s is not checked\n", row->level_name,
+                   row->slot_name, row->suffix);
+            skipped++;
+            continue;
+        }
+        const bool is_c = row->level == N8_ISA_C;
         const struct slot *slot = &slots[row->slot];
         const struct kernel kernel = {row->slot_name, row->suffix,
                                       row->run,       is_c ? slot->naive : slot->twin,
@@ -90,10 +103,12 @@ static int check_rows(const char *program, uint64_t seed, const char *name) {
                    context.failures, context.cases, program, (unsigned long long)seed,
                    row->slot_name, row->suffix);
     }
-    if (kernels == 0) {
+    if (kernels == 0 && skipped == 0) {
         fprintf(stderr, "checkasm: no kernel is called %s\n", name);
         return 2;
     }
+    if (kernels == 0)
+        return 2;
     if (others == 0)
         printf("checkasm: C kernels only, compared with a naive implementation\n");
     printf("checkasm: %lu kernels (%lu beyond C), %lu cases, %lu failed\n", kernels, others, cases,
