@@ -35,8 +35,8 @@ class Source:
     """A checked ONNX network with batch 1.
 
     digest: see OnnxFile.
-    shapes: of every tensor that is not a constant, as ONNX has it (rank 0 and more); a
-    tensor whose shape nobody knows is missing.  floats: the tensors that are float32.
+    shapes: of each tensor, as ONNX has it (rank 0 and more); one that depends on values
+    known only at run time is missing.  floats: the tensors that are float32.
     """
 
     path: str
