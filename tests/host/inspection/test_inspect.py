@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import neon8
+from neon8 import text
 from neon8.errors import ModelError, Neon8Error, SetupError
-from neon8.inspection import elf, model_file, text
+from neon8.inspection import elf, model_file
 from neon8.inspection.describe import describe
 
 ROOT = Path(__file__).resolve().parents[3]
