@@ -2,8 +2,10 @@
 """Writing files so that nobody ever sees half of one."""
 
 import contextlib
+import errno
 import os
 import secrets
+import sys
 from os import PathLike
 from pathlib import Path
 
@@ -32,8 +34,7 @@ def write_atomic(path: str | PathLike[str], data: bytes) -> None:
     target = Path(path)
     try:
         if target == STDOUT:
-            with os.fdopen(os.dup(1), "wb") as stream:  # not opened again: >> appends
-                stream.write(data)
+            _print(data)
         elif target.exists() and not target.is_file() and not target.is_dir():
             target.write_bytes(data)
         else:
@@ -42,6 +43,13 @@ def write_atomic(path: str | PathLike[str], data: bytes) -> None:
         raise
     except OSError as error:
         raise SetupError(f"{target}: cannot be written: {error.strerror}") from error
+
+
+def _print(data: bytes) -> None:
+    if sys.stdout is None:  # closed, and descriptor 1 may be another file by now
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    with os.fdopen(os.dup(1), "wb") as stream:  # not opened again: >> appends
+        stream.write(data)
 
 
 def _replace(final: Path, data: bytes) -> None:
