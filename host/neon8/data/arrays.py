@@ -74,7 +74,7 @@ def _read(path: Path) -> Arrays:
 
 def converted(path: Path, run: Arrays, dtypes: Mapping[str, str]) -> Arrays:
     """One run in memory and in the model's types.  DataError: NaN or infinity."""
-    with np.errstate(all="ignore"):  # what overflows is infinite and refused as such
+    with np.errstate(over="ignore", invalid="ignore"):  # is refused as not finite
         ready = {name: np.asarray(array, dtypes[name]) for name, array in run.items()}
     for name, array in ready.items():
         if not np.isfinite(array).all():
