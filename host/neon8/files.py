@@ -4,7 +4,6 @@
 import contextlib
 import errno
 import os
-import secrets
 import sys
 from os import PathLike
 from pathlib import Path
@@ -57,7 +56,7 @@ def _replace(final: Path, data: bytes) -> None:
         old = final.stat()
     except FileNotFoundError:
         old = None
-    temporary = final.parent / f".neon8-{secrets.token_hex(8)}"
+    temporary = final.parent / f".neon8-{os.urandom(8).hex()}"
     # Until it has the owner of the old file, nobody else may read it.
     mode = 0o666 if old is None else 0o600
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
