@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Observe the samples, choose the scales and write the table."""
     from neon8.calibrate import overrides
     from neon8.calibrate.run.campaign import forget
-    from neon8.calibrate.solve import solve_quietly
+    from neon8.calibrate.solve import solve
     from neon8.cli import observing
     from neon8.inspection.guards import described
     from neon8.quant import table_json
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> str:
     options.check_output(arguments.output, path)
     own = None if path is None else overrides.load(path)  # before all the work
     outcome, plan = observing.observe(arguments)
-    table = solve_quietly(
+    table = solve(
         outcome.observation,
         method=arguments.method,
         scheme=arguments.scheme,

@@ -210,8 +210,9 @@ def _fault(error: Exception) -> int:
 
 
 class _OneLine(logging.Handler):
-    """Warnings of the package's logger, in the manner of errors."""
+    """Warnings of the package's loggers, in the manner of errors."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print it."""
-        _say(f"{record.levelname.lower()}: {record.getMessage()}")
+        """Print it, but for guards: the commands' own text has them."""
+        if record.name != "neon8.guards":
+            _say(f"{record.levelname.lower()}: {record.getMessage()}")

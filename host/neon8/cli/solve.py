@@ -33,13 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> str:
     """Choose the scales and write the table."""
     from neon8.calibrate import calib_file, overrides
-    from neon8.calibrate.solve import solve_quietly
+    from neon8.calibrate.solve import solve
     from neon8.inspection.guards import described
     from neon8.quant import table_json
 
     own = arguments.override
     options.check_output(arguments.output, arguments.calib, own)
-    table = solve_quietly(
+    table = solve(
         calib_file.load(arguments.calib),
         method=arguments.method,
         scheme=arguments.scheme,
