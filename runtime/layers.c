@@ -106,7 +106,7 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
         return status;
     }
     struct n8_conv plan;
-    status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, &kernels);
+    status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, 2, &kernels);
     if (status != N8_OK) {
         return N8_E_ARGUMENT; // there is no file here that could be malformed
     }

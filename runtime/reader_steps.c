@@ -176,7 +176,7 @@ static enum n8_status read_conv(struct n8_file *file, const struct n8_file_op *o
         return N8_E_FORMAT;
     }
     const enum n8_status status =
-        n8_conv_plan(&step->conv, &shape, in->zero_point, &epilogue, &model->kernels);
+        n8_conv_plan(&step->conv, &shape, in->zero_point, &epilogue, 2, &model->kernels);
     if (status != N8_OK) {
         return status;
     }

@@ -30,8 +30,3 @@ def cpu_of(arguments: argparse.Namespace) -> str:
             f"--cpu {arguments.cpu} is a core that qemu imitates: add --target aarch64"
         )
     return arguments.cpu or "max"
-
-
-def counted(count: int, what: str) -> str:
-    """'1 layer', '2 layers'."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -6,13 +6,13 @@ import json
 import math
 from dataclasses import asdict
 
+from neon8 import text
 from neon8.calibrate import calib_file, overrides
-from neon8.cli.common import counted
 from neon8.cli.preprocessing import preprocess_of
 from neon8.cli.progress import watcher
 from neon8.evaluate.compare import METHODS, SCHEMES, Comparison, Row, compare
 from neon8.evaluate.metrics import Evaluation
-from neon8.inspection import text
+from neon8.text import counted
 
 
 def run(arguments: argparse.Namespace) -> str:

@@ -3,10 +3,12 @@
 
 import argparse
 
-from neon8.cli.common import check_output, counted
+from neon8 import text
+from neon8.cli.common import check_output
 from neon8.compile.compiler import compile_model
 from neon8.files import write_atomic
-from neon8.inspection import model_file, text
+from neon8.inspection import model_file
+from neon8.text import counted
 
 
 def run(arguments: argparse.Namespace) -> str:

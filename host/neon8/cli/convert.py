@@ -3,10 +3,10 @@
 
 import argparse
 
+from neon8 import text
 from neon8.cli.common import check_output
 from neon8.files import write_atomic
 from neon8.formats.conversion import convert, read_names
-from neon8.inspection import text
 
 
 def run(arguments: argparse.Namespace) -> str:

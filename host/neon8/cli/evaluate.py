@@ -6,10 +6,11 @@ import json
 import math
 from dataclasses import asdict
 
-from neon8.cli.common import counted, cpu_of
+from neon8.cli.common import cpu_of
 from neon8.cli.preprocessing import preprocess_of
 from neon8.cli.progress import watcher
 from neon8.evaluate.metrics import Evaluation, evaluate_model
+from neon8.text import counted
 
 
 def run(arguments: argparse.Namespace) -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from neon8.calibrate import calib_file
 from neon8.calibrate.observation import Observation, merge
-from neon8.cli.common import check_output, counted
+from neon8.cli.common import check_output
 from neon8.errors import CalibrationError
+from neon8.text import counted
 
 
 def run(arguments: argparse.Namespace) -> str:

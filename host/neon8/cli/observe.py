@@ -6,7 +6,7 @@ import argparse
 from neon8.calibrate import calib_file
 from neon8.calibrate.run.campaign import forget
 from neon8.cli import observing
-from neon8.cli.common import counted
+from neon8.text import counted
 
 
 def run(arguments: argparse.Namespace) -> str:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from neon8.cli.common import check_output, counted, cpu_of
+from neon8 import text
+from neon8.cli.common import check_output, cpu_of
 from neon8.cli.progress import watcher
 from neon8.cli.run_input import load_arrays, split, taken
 from neon8.errors import DataError, ModelError
 from neon8.evaluate.runner import Arrays, is_model_file, open_int8
 from neon8.files import write_atomic
-from neon8.inspection import text
+from neon8.text import counted
 
 SHOWN_SAMPLES = 10
 

@@ -3,9 +3,9 @@
 
 from pathlib import Path
 
-from neon8.cli.common import counted
 from neon8.inspection.guards import guarded, legend
 from neon8.quant.scale_table import ScaleTable
+from neon8.text import counted
 
 
 def described(output: Path, table: ScaleTable) -> str:

@@ -11,7 +11,6 @@ from neon8.formats import binding, glow, ncnn, ncnn_param, ort, ort_overrides, q
 from neon8.formats.detect import FORMATS, detect
 from neon8.formats.foreign import (
     ForeignTable,
-    counted,
     from_table,
     moved_to_zero,
     of_16_bits,
@@ -24,6 +23,7 @@ from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.quant import strict_json, table_json
 from neon8.quant.checks import decode, string
 from neon8.quant.scale_table import ScaleTable
+from neon8.text import counted
 
 READERS = {
     "ncnn": ncnn.loads,

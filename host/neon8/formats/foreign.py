@@ -88,11 +88,6 @@ class ForeignTable:
         return " and ".join(what for what, there in parts.items() if there) or "nothing"
 
 
-def counted(count: int, what: str) -> str:
-    """'1 tensor', '2 tensors'."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def from_table(table: ScaleTable, *, source: str) -> ForeignTable:
     """A whole table of our own."""
     return ForeignTable(

@@ -15,8 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Step, counted, to_step, written_scale
+from neon8.formats.foreign import ForeignTable, Step, to_step, written_scale
 from neon8.quant.checks import NUMBER, decode, parse_real, real, step
+from neon8.text import counted
 
 LONGEST_NAME = 255
 MARK = "_param_"

@@ -16,10 +16,11 @@ import json
 from typing import Any
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Span, counted, written_span
+from neon8.formats.foreign import ForeignTable, Span, written_span
 from neon8.quant import strict_json
 from neon8.quant.checks import decode, real, string
 from neon8.quant.strict_json import Located
+from neon8.text import counted
 
 METHODS = ("MinMax", "Entropy", "Percentile", "Distribution")
 FIELDS = ("CLS", "lowest", "highest", "avg", "std", "hist", "hist_edges", "bins")

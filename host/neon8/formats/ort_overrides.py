@@ -15,10 +15,11 @@ import json
 from typing import Any
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Span, Step, counted, step_with, to_step
+from neon8.formats.foreign import ForeignTable, Span, Step, step_with, to_step
 from neon8.quant import strict_json
 from neon8.quant.checks import decode, integer, real, step, string
 from neon8.quant.strict_json import Located
+from neon8.text import counted
 
 TYPES = {"QInt8": (8, 0), "QUInt8": (8, 128), "QInt16": (16, 0), "QUInt16": (16, 32768)}
 """The types of a table: bits, and what is to be taken from a zero point to make it

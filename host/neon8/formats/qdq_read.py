@@ -13,9 +13,10 @@ import onnx
 from onnx import numpy_helper
 
 from neon8.errors import GraphError, TableError
-from neon8.formats.foreign import ForeignTable, Step, counted, step_with
+from neon8.formats.foreign import ForeignTable, Step, step_with
 from neon8.graph.onnx_file import read_model
 from neon8.quant.checks import scale as checked_scale
+from neon8.text import counted
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 LAYERS = ("Conv", "Gemm", "MatMul")

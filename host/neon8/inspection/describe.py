@@ -3,10 +3,11 @@
 
 from pathlib import Path
 
+from neon8 import text
 from neon8.errors import SetupError, TableError
 from neon8.formats.conversion import read
 from neon8.formats.detect import detect
-from neon8.inspection import elf, foreign, model_file, text
+from neon8.inspection import elf, foreign, model_file
 from neon8.inspection.guards import legend
 from neon8.inspection.model_file import FileOp, FileTensor
 from neon8.quant import table_json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another tool's calibration file as text."""
 
+from neon8 import text
 from neon8.formats.foreign import ForeignTable, Span, Step
-from neon8.inspection import text
 
 
 def describe(table: ForeignTable) -> str:

@@ -14,18 +14,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import neon8
+from neon8 import text
 from neon8.errors import ModelError, Neon8Error, SetupError
-from neon8.inspection import elf, model_file, text
+from neon8.inspection import elf, model_file
 from neon8.inspection.describe import describe
 
 ROOT = Path(__file__).resolve().parents[3]
 NATIVE = ROOT / "build" / "native"
 AARCH64 = ROOT / "build" / "aarch64"
-KERNEL_ROWS = re.findall(
-    r"^N8_KERNEL\((\w+), (\w+)\)",
-    (ROOT / "runtime" / "kernels.inc").read_text(),
-    re.MULTILINE,
-)
+KERNEL_ROWS = [  # slot and variant, level
+    (slot + variant, level)
+    for slot, level, variant in re.findall(
+        r"^N8_\w+\((\w+), (\w+)(?:, (\w*),.*)?\)",
+        (ROOT / "runtime" / "kernels.inc").read_text(),
+        re.MULTILINE,
+    )
+]
 
 
 def test_a_model_shows_its_ends_steps_and_proofs(tiny):
@@ -91,8 +95,8 @@ def test_a_table_shows_every_entry(tiny):
     [
         (NATIVE / "libneon8.so", None, {"c"}),
         (NATIVE / "libneon8.a", None, {"c"}),
-        (AARCH64 / "libneon8.so", "AArch64", {"c", "neon"}),
-        (AARCH64 / "libneon8.a", "AArch64", {"c", "neon"}),
+        (AARCH64 / "libneon8.so", "AArch64", {level for _, level in KERNEL_ROWS}),
+        (AARCH64 / "libneon8.a", "AArch64", {level for _, level in KERNEL_ROWS}),
     ],
     ids=["native-so", "native-a", "aarch64-so", "aarch64-a"],
 )
@@ -111,6 +115,18 @@ def test_a_library_shows_exports_and_kernels(library, machine, isas):
         assert facts.alignment >= 4096
         assert any(name.startswith("libc.") for name in facts.needed)
     assert all(name in neon8.inspect_file(library) for name in declared)
+
+
+def test_a_kernel_is_known_by_its_name_whatever_its_level():
+    def parts(symbol: str) -> tuple[str | None, ...] | None:
+        match = elf._KERNEL.fullmatch(symbol)
+        return match and match.groups()
+
+    assert parts("n8_igemm_s8_s8_add_neon") == ("igemm_s8_s8_add", "neon", None)
+    assert parts("n8_igemm_s8_s8_i8mm_8x8c8") == ("igemm_s8_s8", "i8mm", "_8x8c8")
+    assert parts("n8_softmax_f32_c") == ("softmax_f32", "c", None)
+    for function in ("n8_quantize_f32_s8", "n8_dequantize_s8_f32", "n8_conv_plan"):
+        assert parts(function) is None
 
 
 def test_kernels_of_a_stripped_library_are_unknown(tmp_path):

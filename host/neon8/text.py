@@ -41,6 +41,11 @@ def fields(pairs: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{name.ljust(width)}  {printable(value)}" for name, value in entries]
 
 
+def counted(count: int, what: str) -> str:
+    """'1 tensor', '2 tensors'."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def shape(dims: Sequence[int]) -> str:
     """1x3x224x224."""
     return "x".join(map(str, dims))
