@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays for `neon8 run`: what the network takes, as it takes it."""
 
-import zlib
 from pathlib import Path
 
 import numpy as np
 
-from neon8.data.npz import UNREADABLE, open_npy
+from neon8.data.npz import open_npy, open_npz, read
 from neon8.errors import DataError
 from neon8.evaluate.runner import Array, Arrays
-from neon8.files import unreadable
 
 
 def load_arrays(path: Path, inputs: list[str]) -> Arrays:
@@ -17,20 +15,13 @@ def load_arrays(path: Path, inputs: list[str]) -> Arrays:
 
     DataError: unreadable, pickled, or not the inputs of the network.
     """
-    if path.suffix == ".npz":
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-        except (*UNREADABLE, zlib.error) as error:
-            raise unreadable(path, "an .npz file", error) from error
-    else:
-        arrays = {inputs[0]: open_npy(path)}
-    if set(arrays) != set(inputs):
+    found = open_npz(path) if path.suffix == ".npz" else {inputs[0]: open_npy(path)}
+    if set(found) != set(inputs):
         raise DataError(
-            f"{path}: has {sorted(arrays)}, the network takes {sorted(inputs)}; "
+            f"{path}: has {sorted(found)}, the network takes {sorted(inputs)}; "
             "several inputs are given as an .npz with one array for each"
         )
-    return arrays
+    return {name: read(rows) for name, rows in found.items()}
 
 
 def split(

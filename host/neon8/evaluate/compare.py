@@ -16,9 +16,8 @@ from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.solve import solve_quietly
 from neon8.compile.compiler import compile_model
-from neon8.data.gather import Data, gather
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Sample
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.metrics import (
     Evaluation,
@@ -89,7 +88,7 @@ def compare(
 ) -> Comparison:
     """Solve, compile and run every method with every scheme on the same samples.
 
-    observation: of this very model.  data: see neon8.data.gather.  watch: wraps the
+    observation: of this very model.  data: as gather() takes it.  watch: wraps the
     samples, as tqdm does. CalibrationError, DataError, GraphError, TableError,
     ModelError; what only the compiler refuses is a row without a result.
     """

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neon8.data.gather import Data, gather
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Sample
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.evaluate.runner import Runner, open_real
 
@@ -150,7 +149,7 @@ def evaluate_model(
 ) -> Evaluation:
     """Run an ONNX or .n8 file on samples and measure it.
 
-    data: see neon8.data.gather.  reference: the FP32 network to compare with; its
+    data: as gather() takes it.  reference: the FP32 network to compare with; its
     inputs have the same names, its outputs come in the same order.  target, cpu, isa:
     where an .n8 file runs.  watch: wraps the samples, as tqdm does.
     """
