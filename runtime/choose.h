@@ -10,7 +10,7 @@
 struct n8_conv_facts {
     const struct n8_conv2d_shape *shape;
     const struct n8_conv2d_epilogue *epilogue; // its pointers are only compared with NULL
-    int32_t int16_depth;                       // products that int16 was proved to hold (11), >= 2
+    uint32_t int16_depth;                      // products that int16 was proved to hold (11), >= 2
     enum n8_isa level;                         // none above this
     enum n8_core core;
 };

@@ -10,8 +10,7 @@
 
 #include "include/neon8.h"
 #include "kernels.h"
-
-#include <stdbool.h>
+#include "limits.h"
 
 enum {
     N8_CONV_ALIGN = 64, // of packed weights, arrays and parts of scratch memory
@@ -51,21 +50,26 @@ struct n8_conv_io {
 // hold (11), at least 2. N8_E_FORMAT: a field is out of range; N8_E_UNSUPPORTED: no kernel.
 enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
                             int32_t in_zero_point, const struct n8_conv2d_epilogue *epilogue,
-                            int32_t int16_depth, const struct n8_kernels *kernels);
+                            uint32_t int16_depth, const struct n8_kernels *kernels);
 
-// Checks the arrays and packs them into `memory`, packed_size bytes, aligned to 64.
-// N8_E_FORMAT: a weight of -128, a multiplier or slope out of range; N8_E_OVERFLOW: (12).
-enum n8_status n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory);
+// What the arrays of a convolution prove, over all output channels.
+struct n8_conv_proof {
+    uint64_t acc_bound;             // (12): the largest sum |w| * 128 + |bias|
+    int32_t weights_lo, weights_hi; // the smallest and the largest weight
+};
+
+// Checks the arrays of a planned convolution, which may be aligned to nothing. N8_E_FORMAT: a
+// weight of -128, a multiplier, bias or slope out of range, or `int16_depth` products that can
+// leave int16 (11); N8_E_OVERFLOW: (12). `error` is told the reason.
+enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
+                             uint32_t int16_depth, struct n8_conv_proof *out,
+                             struct n8_model_error *error);
+
+// Packs checked arrays into `memory`, packed_size zeroed bytes, aligned to 64.
+void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory);
 
 // Runs units [begin, end). `scratch`: scratch_size bytes of this thread, aligned to 64.
 void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
                  void *scratch);
-
-static inline bool n8_in_range(int32_t value, int32_t lo, int32_t hi) {
-    return lo <= value && value <= hi;
-}
-
-// The bounds that keep requantization free of NaN and of denormals: 0, or 1e-30 .. 2^64.
-bool n8_multiplier_ok(float multiplier);
 
 #endif // N8_CONV_H

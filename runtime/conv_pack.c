@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Planning and packing of a convolution: all checks are here, so that conv_run.c has none.
+// Planning and packing of a convolution. All checks are here and in conv_prove.c, so that
+// conv_run.c has none.
 #include "conv.h"
 
 #include "choose.h"
@@ -8,7 +9,6 @@
 #include "panel.h"
 #include "size.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -16,10 +16,6 @@ enum {
     TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
     MAX_BLOCK = 32,
 };
-
-bool n8_multiplier_ok(float multiplier) {
-    return multiplier == 0.0f || (multiplier >= 1e-30f && multiplier <= 0x1p64f);
-}
 
 static bool shape_ok(const struct n8_conv2d_shape *s) {
     const int32_t positive[] = {
@@ -87,7 +83,7 @@ static void plan_igemm(struct n8_conv *conv) {
 
 enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
                             int32_t in_zero_point, const struct n8_conv2d_epilogue *epilogue,
-                            int32_t int16_depth, const struct n8_kernels *kernels) {
+                            uint32_t int16_depth, const struct n8_kernels *kernels) {
     if (!shape_ok(shape) || !epilogue_ok(epilogue) || !n8_in_range(in_zero_point, -128, 127)) {
         return N8_E_FORMAT;
     }
@@ -126,55 +122,6 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
                    conv->units == SIZE_MAX
                ? N8_E_FORMAT
                : N8_OK;
-}
-
-// (12), and the one weight value that the int16 sums of the kernels cannot take (11).
-static enum n8_status check_channel(const int8_t *weights, size_t count, int32_t bias) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (weights[i] == -128) {
-            return N8_E_FORMAT;
-        }
-        sum += (uint64_t)(weights[i] < 0 ? -weights[i] : weights[i]);
-    }
-    const uint64_t offset = bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias;
-    return sum * 128 + offset < UINT64_C(0x80000000) ? N8_OK : N8_E_OVERFLOW;
-}
-
-// The arrays of a model file are as aligned as the caller's buffer: not at all.
-static int32_t load_i32(const int32_t *array, size_t index) {
-    int32_t value;
-    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
-    return value;
-}
-
-static float load_f32(const float *array, size_t index) {
-    float value;
-    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
-    return value;
-}
-
-static enum n8_status check_arrays(const struct n8_conv *conv, const int8_t *weights) {
-    const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t channels = (size_t)conv->shape.out_channels;
-    const size_t count = conv->taps * conv->group_in;
-    for (size_t n = 0; n < channels; n++) {
-        const enum n8_status status =
-            check_channel(weights + n * count, count, e->bias == NULL ? 0 : load_i32(e->bias, n));
-        if (status != N8_OK) {
-            return status;
-        }
-        if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
-            return N8_E_FORMAT;
-        }
-        if (e->bias_f32 != NULL && !isfinite(load_f32(e->bias_f32, n))) {
-            return N8_E_FORMAT;
-        }
-        if (e->slope != NULL && !(fabsf(load_f32(e->slope, n)) <= 0x1p30f)) {
-            return N8_E_FORMAT;
-        }
-    }
-    return N8_OK;
 }
 
 // [C][taps] to [C / block][taps][block].
@@ -216,12 +163,7 @@ static const void *pack_array(const struct n8_conv *conv, size_t groups, const v
     return to;
 }
 
-enum n8_status n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory) {
-    const enum n8_status status = check_arrays(conv, weights);
-    if (status != N8_OK) {
-        return status;
-    }
-    memset(memory, 0, conv->packed_size);
+void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory) {
     const size_t groups = conv->row->depthwise != NULL ? 1 : (size_t)conv->shape.groups;
     if (conv->row->depthwise != NULL) {
         pack_depthwise(conv, weights, memory);
@@ -241,5 +183,4 @@ enum n8_status n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *m
     if (e->slope != NULL) {
         e->slope = pack_array(conv, groups, e->slope, next + 3 * array);
     }
-    return N8_OK;
 }

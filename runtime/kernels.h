@@ -30,7 +30,7 @@ struct n8_conv_row {
     const char *name; // the symbol
     enum n8_conv_slot slot;
     enum n8_isa level;
-    int32_t products; // summed in an int16 lane
+    uint32_t products; // summed in an int16 lane
     enum n8_core core;
     n8_igemm_fn *igemm; // one of the two is NULL
     n8_depthwise_fn *depthwise;

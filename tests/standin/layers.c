@@ -44,7 +44,7 @@ static void check_choice(void) {
         enum n8_type type;
         int32_t kernel, stride, dilation, side, groups; // of 8 channels
         float residual;
-        int32_t int16_depth;
+        uint32_t int16_depth;
         enum n8_isa level;
         enum n8_core core;
         const char *name;
@@ -114,7 +114,8 @@ static void check_choice(void) {
 struct layer {
     struct n8_conv2d_shape shape;
     struct n8_conv2d_epilogue epilogue;
-    int32_t in_zero_point, int16_depth;
+    int32_t in_zero_point;
+    uint32_t int16_depth;
     enum n8_core core;
     int8_t *weights;
     int32_t *bias;
@@ -212,12 +213,12 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
         return NULL;
     void *packed = allocate(conv.packed_size);
     void *scratch = allocate(conv.scratch_size);
-    const bool done = n8_conv_pack(&conv, layer->weights, packed) == N8_OK;
-    if (done)
-        n8_conv_run(&conv, &io, 0, conv.units, scratch);
+    memset(packed, 0, conv.packed_size);
+    n8_conv_pack(&conv, layer->weights, packed);
+    n8_conv_run(&conv, &io, 0, conv.units, scratch);
     free(packed);
     free(scratch);
-    return done ? conv.row : NULL;
+    return conv.row;
 }
 
 static bool same_bytes(const struct layer *layer, const struct n8_conv_row **row) {
@@ -303,7 +304,7 @@ static uint8_t *run_model(const uint8_t *bytes, size_t size, enum n8_isa level, 
     const struct n8_model_options options = {.isa = level};
     struct n8_model *model = NULL;
     struct n8_session *session = NULL;
-    if (n8_model_open(bytes, size, &options, &model) != N8_OK ||
+    if (n8_model_open(bytes, size, &options, &model, NULL) != N8_OK ||
         n8_session_create(model, NULL, &session) != N8_OK) {
         fail("network", "it does not open");
         exit(1);

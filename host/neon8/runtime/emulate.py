@@ -20,7 +20,14 @@ from typing import IO, Any, BinaryIO, cast, final
 
 from neon8 import errors
 from neon8.errors import Neon8Error, SetupError
-from neon8.runtime.arrays import Array, StepInfo, TensorInfo, checked
+from neon8.runtime.arrays import (
+    Array,
+    Memory,
+    ModelFacts,
+    StepInfo,
+    TensorInfo,
+    checked,
+)
 from neon8.runtime.library import PACKAGE
 from neon8.runtime.pipes import Message, receive, send
 
@@ -81,7 +88,9 @@ class EmulatedModel:
             raise
         self.inputs = infos(facts["inputs"])
         self.outputs = infos(facts["outputs"])
-        self.steps = tuple(StepInfo(**step) for step in facts["steps"])
+        self.steps = tuple(StepInfo(**with_tuples(step)) for step in facts["steps"])
+        self.facts = ModelFacts(**facts["facts"])
+        self.memory = Memory(**facts["memory"])
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once, as Session.run does."""
@@ -201,7 +210,12 @@ def pipe(stream: IO[bytes] | None) -> BinaryIO:
 
 def infos(facts: dict[str, dict[str, Any]]) -> dict[str, TensorInfo]:
     """Inputs or outputs as the worker describes them."""
+    return {name: TensorInfo(**with_tuples(fact)) for name, fact in facts.items()}
+
+
+def with_tuples(fact: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass, whose tuples JSON has made lists."""
     return {
-        name: TensorInfo(**(fact | {"shape": tuple(fact["shape"])}))
-        for name, fact in facts.items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in fact.items()
     }

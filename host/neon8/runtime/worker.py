@@ -46,6 +46,8 @@ def description(model: Model) -> Message:
         "inputs": {name: dataclasses.asdict(i) for name, i in model.inputs.items()},
         "outputs": {name: dataclasses.asdict(o) for name, o in model.outputs.items()},
         "steps": [dataclasses.asdict(step) for step in model.steps],
+        "facts": dataclasses.asdict(model.facts),
+        "memory": dataclasses.asdict(model.memory),
     }
     return Message(facts=facts)
 
