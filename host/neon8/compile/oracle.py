@@ -48,8 +48,7 @@ def run(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
     values = {name: taken(program.tensors[name], inputs) for name in program.inputs}
     for op in program.ops:
         out = program.tensors[op.output]
-        sources = [program.tensors[name] for name in op.inputs]
-        result = STEPS[type(op)](op, out, sources, [values[n] for n in op.inputs])
+        result = step(program, op, out, [values[name] for name in op.inputs])
         if result.shape != out.shape or result.dtype != np.dtype(out.dtype):
             raise AssertionError(f"{op.name}: {result.dtype}{result.shape}, not {out}")
         values[op.output] = result
@@ -75,6 +74,12 @@ def taken(tensor: Tensor, inputs: dict[str, Array]) -> Array:
         )
     array: Array = np.reshape(value, tensor.shape)
     return array
+
+
+def step(program: Program, op: Op, out: Tensor, operands: list[Array]) -> Array:
+    """The result of one op, N C H W."""
+    sources = [program.tensors[name] for name in op.inputs]
+    return STEPS[type(op)](op, out, sources, operands)
 
 
 def centred(q: Array, tensor: Tensor) -> FloatArray:
