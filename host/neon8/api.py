@@ -16,9 +16,8 @@ from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.overrides import load as load_overrides
 from neon8.calibrate.run.campaign import Plan, observe_data
 from neon8.calibrate.run.task import Task
-from neon8.data.gather import Data, gather
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Sample
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.files import write_atomic
 from neon8.formats.conversion import Converted, convert
@@ -43,7 +42,7 @@ def calibrate_model(
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
 
-    data: see neon8.data.gather.  watch: wraps the samples, as tqdm does.
+    data: as gather() takes it.  watch: wraps the samples, as tqdm does.
     GraphError, DataError, CalibrationError.
     """
     file = open_onnx(model)
@@ -65,7 +64,7 @@ def observe_model(
 ) -> Observation:
     """Run the ONNX file in FP32 on the samples and collect exact statistics.
 
-    data: see neon8.data.gather.  shard: (i, n), only the i-th of n pieces.  workers:
+    data: as gather() takes it.  shard: (i, n), only the i-th of n pieces.  workers:
     processes.  engine: "dask://HOST:PORT".  These three are for data in files.
     GraphError, DataError, CalibrationError, SetupError.
     """

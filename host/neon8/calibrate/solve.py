@@ -20,7 +20,7 @@ from neon8.calibrate.thresholds.methods import parse
 from neon8.errors import CalibrationError, TableError
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import SCHEMES, ScaleTable, TensorScale
-from neon8.quant.weight_scales import weight_scales
+from neon8.quant.weights import weight_scales
 
 LEAST_REACH = 1e-6
 """Of the largest value seen, a user's range must cover so much; less is a slip."""

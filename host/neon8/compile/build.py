@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Program while it grows: which form of a tensor exists, and how to get another."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +24,14 @@ class Build:
 
     io: the type of the graph's inputs and outputs. forms: (graph tensor, type) to the
     program's tensor. consumers: graph tensor to the nodes that read it, once per read.
+    float_nodes: the classes of nodes that read float32.
     """
 
     graph: Graph
     table: ScaleTable
     io: str
     consumers: dict[str, list[Node]]
+    float_nodes: tuple[type[Node], ...]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     forms: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -116,6 +120,10 @@ class Build:
         while name in self.tensors or name in self.graph.tensors:
             name += "_"
         return name
+
+
+Lower = Callable[[Build, Any], None]
+"""Appends the ops of a node of one class."""
 
 
 def bytes_mean_the_same(source: Tensor, out: Tensor) -> bool:

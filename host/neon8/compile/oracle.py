@@ -6,6 +6,9 @@ shares no code with the C side, nor with what computes the constants of a Progra
 float32 operations are on float32 arrays, one at a time, so each is rounded once.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -45,8 +48,7 @@ def run(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
     values = {name: taken(program.tensors[name], inputs) for name in program.inputs}
     for op in program.ops:
         out = program.tensors[op.output]
-        operands = [values[name] for name in op.inputs]
-        result = step(program, op, out, operands)
+        result = step(program, op, out, [values[name] for name in op.inputs])
         if result.shape != out.shape or result.dtype != np.dtype(out.dtype):
             raise AssertionError(f"{op.name}: {result.dtype}{result.shape}, not {out}")
         values[op.output] = result
@@ -77,32 +79,7 @@ def taken(tensor: Tensor, inputs: dict[str, Array]) -> Array:
 def step(program: Program, op: Op, out: Tensor, operands: list[Array]) -> Array:
     """The result of one op, N C H W."""
     sources = [program.tensors[name] for name in op.inputs]
-    match op:
-        case Quantize():
-            return quantize(operands[0].astype(np.float32), out)
-        case Dequantize():
-            return np.multiply(centred(operands[0], sources[0]), sources[0].scale)
-        case Conv2d():
-            return conv2d(op, out, sources, operands)
-        case Add():
-            a = centred(operands[0], sources[0]) * np.float32(op.scale)
-            b = centred(operands[1], sources[1]) * np.float32(op.residual_scale)
-            return rounded(leaky(a + b, op.slope), out, op.lo, op.hi)
-        case Requantize():
-            v = centred(operands[0], sources[0]) * np.float32(op.scale)
-            return rounded(leaky(v, op.slope), out, op.lo, op.hi)
-        case Pool(kind="max"):
-            return max_pool(op, out, operands[0])
-        case Pool():
-            return average_pool(op, out, sources[0], operands[0])
-        case Concat():
-            return np.concatenate(operands, axis=op.axis)
-        case Reshape():
-            return operands[0].reshape(out.shape)
-        case Softmax():
-            return softmax(operands[0])
-        case _:
-            raise AssertionError(f"{op.name}: no oracle for {type(op).__name__}")
+    return STEPS[type(op)](op, out, sources, operands)
 
 
 def centred(q: Array, tensor: Tensor) -> FloatArray:
@@ -252,3 +229,44 @@ def softmax(x: Array) -> FloatArray:
     e = np.where(d < EXP_LEAST, 0.0, np.ldexp(p, np.maximum(k, -200).astype(np.int32)))
     total = np.add.accumulate(e, axis=1)[:, -1:]  # left to right; np.sum would pair
     return (e / total).astype(np.float32)
+
+
+def add(op: Add, out: Tensor, sources: list[Tensor], operands: list[Array]) -> Array:
+    """(6)."""
+    a = centred(operands[0], sources[0]) * np.float32(op.scale)
+    b = centred(operands[1], sources[1]) * np.float32(op.residual_scale)
+    return rounded(leaky(a + b, op.slope), out, op.lo, op.hi)
+
+
+def requantize(
+    op: Requantize, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(6) with one operand."""
+    v = centred(operands[0], sources[0]) * np.float32(op.scale)
+    return rounded(leaky(v, op.slope), out, op.lo, op.hi)
+
+
+def pool(op: Pool, out: Tensor, sources: list[Tensor], operands: list[Array]) -> Array:
+    """(9)."""
+    if op.kind == "max":
+        return max_pool(op, out, operands[0])
+    return average_pool(op, out, sources[0], operands[0])
+
+
+STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]] = {
+    Add: add,
+    Concat: lambda op, _out, _sources, operands: np.concatenate(operands, op.axis),
+    Conv2d: conv2d,
+    Dequantize: lambda _op, _out, sources, operands: np.multiply(
+        centred(operands[0], sources[0]), sources[0].scale
+    ),
+    Pool: pool,
+    Quantize: lambda _op, out, _sources, operands: quantize(
+        operands[0].astype(np.float32), out
+    ),
+    Requantize: requantize,
+    Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
+    Softmax: lambda _op, _out, _sources, operands: softmax(operands[0]),
+}
+"""Class of the op -> its arithmetic: op, output, inputs, values of the inputs, N C H W;
+the values of the output."""

@@ -2,7 +2,7 @@
 """Program: the lowered int8 network, as values.
 
 lower.py makes it from a Graph and a ScaleTable, writer.py puts it into a .n8 file and
-quantize/oracle.py runs it in numpy. It mirrors runtime/include/neon8_format.h; every
+oracle.py runs it in numpy. It mirrors runtime/include/neon8_format.h; every
 number that the runtime uses is already here, so nothing is left to decide on the board.
 Equation numbers refer to docs/numerics.md.
 """
@@ -43,6 +43,11 @@ class Op:
     name: str
     inputs: tuple[str, ...]
     output: str
+
+    @property
+    def operation(self) -> str:
+        """What enum n8_op calls it, N8_OP_... without the prefix."""
+        return type(self).__name__.upper()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +125,11 @@ class Pool(Op):
     count_pad: bool = False
     lo: int = -128
     hi: int = 127
+
+    @property
+    def operation(self) -> str:
+        """MAX_POOL or AVERAGE_POOL."""
+        return f"{self.kind.upper()}_POOL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

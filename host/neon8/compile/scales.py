@@ -13,6 +13,7 @@ from neon8.quant.weights import DoubleArray
 
 SCALE_MIN = 1e-30
 SCALE_MAX = 1e30
+MAX_SLOPE = 2.0**30
 RANGES = {"symmetric": (-127, 127), "unsigned": (-128, 127), "asymmetric": (-128, 127)}
 ZERO_POINTS = {"symmetric": 0, "unsigned": -128}
 
@@ -79,6 +80,16 @@ def clamp_of(activation: Activation, out: Tensor) -> tuple[int, int]:
         return int(np.clip(q, out.lo, out.hi))
 
     return level(activation.lo), level(activation.hi)
+
+
+def slope_of(layer: str, activation: Activation) -> np.float32:
+    """The leaky slope as float32, or CompileError if it is absurd."""
+    if not abs(activation.slope) <= MAX_SLOPE:
+        raise CompileError(
+            f"layer {layer!r}: leaky slope {activation.slope:.4g} is outside +-2**30"
+        )
+    slope: np.float32 = np.float32(activation.slope)
+    return slope
 
 
 def usable_scale(value: float, what: str) -> np.float32:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Program to the bytes of a .n8 file: neon8_format.h's structs, filled through cffi."""
 
+import dataclasses
 import math
 import struct
 import zlib
@@ -9,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.compile import program
 from neon8.compile.program import Op, Program, Tensor
 from neon8.errors import CompileError
 from neon8.runtime import library
@@ -18,6 +18,11 @@ from neon8.runtime.model import MAGIC
 ALIGN_TABLE = 8
 CHECKSUM_OFFSET = 12
 """Offset of the checksum; it covers all bytes behind itself."""
+
+OP_FIELDS = ("name", "inputs", "output", "kind")
+"""Fields of an op that are not copied: they are links, strings and the kind."""
+
+ARRAYS = {"bias": "<i4", "multiplier": "<f4", "bias_f32": "<f4", "slopes": "<f4"}
 
 MAX_TENSOR_BYTES = 2**31 - 1
 PIXEL_ALIGN = 8
@@ -170,41 +175,30 @@ class _Layout:
         row.groups = 1
         row.lo, row.hi = -128, 127
         row.int16_depth = 2
-        kind = type(op).__name__.upper()
-        match op:
-            case program.Conv2d():
-                row.pad, row.pad_end = op.pads[:2], op.pads[2:]
-                row.kernel = op.weights.shape[1:3]
-                row.stride = op.strides
-                row.dilation = op.dilations
-                row.groups = op.groups
-                row.lo, row.hi = op.lo, op.hi
-                row.residual_scale = float(op.residual_scale)
-                row.int16_depth = op.int16_depth
-                row.acc_bound = op.acc_bound
-                row.weights = self.array(op.weights, "<i1", data_at)
-                row.bias = self.array(op.bias, "<i4", data_at)
-                row.multiplier = self.array(op.multiplier, "<f4", data_at)
-                row.bias_f32 = self.array(op.bias_f32, "<f4", data_at)
-                row.slopes = self.array(op.slopes, "<f4", data_at)
-            case program.Add() | program.Requantize():
-                row.scale = float(op.scale)
-                row.slope = float(op.slope)
-                row.lo, row.hi = op.lo, op.hi
-                if isinstance(op, program.Add):
-                    row.residual_scale = float(op.residual_scale)
-            case program.Pool():
-                kind = f"{op.kind.upper()}_POOL"
-                row.pad, row.pad_end = op.pads[:2], op.pads[2:]
-                row.kernel = op.kernel
-                row.stride = op.strides
-                row.dilation = op.dilations
-                row.flags = self.flags["N8_OP_COUNT_PAD"] if op.count_pad else 0
-                row.lo, row.hi = op.lo, op.hi
-            case program.Concat():
-                row.axis = op.axis
-        row.kind = self.kinds[f"N8_OP_{kind}"]
+        row.kind = self.kinds[f"N8_OP_{op.operation}"]
+        for item in dataclasses.fields(op):
+            if item.name not in OP_FIELDS:
+                self.put(row, item.name, getattr(op, item.name), data_at)
         return bytes(self.ffi.buffer(row))
+
+    def put(self, row: Any, name: str, value: Any, data_at: int) -> None:
+        """One field of an op; the arrays come in the order of the fields."""
+        match name:
+            case "pads":
+                row.pad, row.pad_end = value[:2], value[2:]
+            case "strides":
+                row.stride = value
+            case "dilations":
+                row.dilation = value
+            case "count_pad":
+                row.flags = self.flags["N8_OP_COUNT_PAD"] if value else 0
+            case "weights":
+                row.kernel = value.shape[1:3]
+                row.weights = self.array(value, "<i1", data_at)
+            case _ if name in ARRAYS:
+                setattr(row, name, self.array(value, ARRAYS[name], data_at))
+            case _:
+                setattr(row, name, value)
 
 
 def tensor_fits(tensor: Tensor) -> bool:

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neon8.data.npz import UNREADABLE, Rows, open_npy, open_npz
+from neon8.data.npz import Rows, open_npy, open_npz, read
 from neon8.errors import DataError
-from neon8.files import unreadable
 
 Array = npt.NDArray[np.generic]
 Arrays = dict[str, Array]
@@ -28,48 +27,40 @@ def load_runs(
     not read.
     """
     zipped = path.suffix == ".npz"
-    arrays = {} if zipped else {next(iter(shapes)): open_npy(path)}
-    found: Mapping[str, Rows | Array] = open_npz(path) if zipped else arrays
+    found = open_npz(path) if zipped else {next(iter(shapes)): open_npy(path)}
     if set(found) != set(shapes):
         raise DataError(
             f"{path}: has {sorted(found)}, the network takes {sorted(shapes)}; "
             "several inputs are given as an .npz with one array for each"
         )
     counts = {
-        name: _runs(f"{path}: input {name!r}", array, shapes[name], dtypes[name])
-        for name, array in found.items()
+        name: _runs(f"{path}: input {name!r}", rows, shapes[name], dtypes[name])
+        for name, rows in found.items()
     }
     count = next(iter(counts.values()))
     if set(counts.values()) != {count}:
         raise DataError(f"{path}: inputs for different numbers of runs: {counts}")
-    arrays = _read(path) if zipped else arrays
-    runs = {name: array.reshape(count, *shapes[name]) for name, array in arrays.items()}
+    runs = {
+        name: read(rows).reshape(count, *shapes[name]) for name, rows in found.items()
+    }
     return [{name: array[i] for name, array in runs.items()} for i in range(count)]
 
 
-def _runs(what: str, array: Rows | Array, shape: tuple[int, ...], dtype: str) -> int:
+def _runs(what: str, rows: Rows, shape: tuple[int, ...], dtype: str) -> int:
     """How many runs an array is for."""
-    found = array.shape
+    found = rows.shape
     if shape[0] == 1 and found == shape[1:]:
         found = shape
     alike = len(found) == len(shape) and found[1:] == shape[1:]
     if not alike or found[0] == 0 or found[0] % shape[0]:
         raise DataError(
-            f"{what}: shape {list(array.shape)}, expected {list(shape)}, or more of "
+            f"{what}: shape {list(rows.shape)}, expected {list(shape)}, or more of "
             "them along the first axis"
         )
-    real = dtype == "float32" and np.issubdtype(array.dtype, np.floating)
-    if array.dtype != dtype and not real:
-        raise DataError(f"{what}: {array.dtype}, expected {dtype}")
+    real = dtype == "float32" and np.issubdtype(rows.dtype, np.floating)
+    if rows.dtype != dtype and not real:
+        raise DataError(f"{what}: {rows.dtype}, expected {dtype}")
     return found[0] // shape[0]
-
-
-def _read(path: Path) -> Arrays:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except UNREADABLE as error:
-        raise unreadable(path, "an .npz file", error) from error
 
 
 def converted(path: Path, run: Arrays, dtypes: Mapping[str, str]) -> Arrays:

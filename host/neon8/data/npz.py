@@ -2,6 +2,7 @@
 """Arrays in .npz and .npy files, row by row, so that memory does not grow with them."""
 
 import math
+import os
 import tokenize
 import zipfile
 import zlib
@@ -19,37 +20,44 @@ from neon8.files import unreadable
 
 Array = npt.NDArray[np.generic]
 UNREADABLE = (
-    *(OSError, ValueError, EOFError, NotImplementedError),
+    *(OSError, ValueError, EOFError, NotImplementedError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
 )
+"""What numpy and zipfile raise for damaged, nested or encrypted files."""
+
+MAX_FORTRAN_BYTES = 1 << 30
+"""An array in Fortran order has its samples everywhere, so it is read as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """One array of an .npz file; its first axis runs over the samples.
+    """One array in a file; its first axis runs over the samples.
 
-    member: its name in the archive.  start: where its elements begin, in bytes.
+    member: its name in an .npz file, None in an .npy file.  start: where its elements
+    begin, in bytes.  fortran: the first axis is the fastest.
     """
 
     path: Path
-    member: str
+    member: str | None
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
     start: int
+    fortran: bool
+
+    @property
+    def where(self) -> str:
+        """How messages name it."""
+        array = f": array {self.member!r}" if self.member is not None else ":"
+        return f"{self.path}{array}"
 
 
-def open_npy(path: Path) -> Array:
-    """The array in an .npy file, mapped and not read.  DataError names the file."""
+def open_npy(path: Path) -> Rows:
+    """The array in an .npy file, of which only the header is read.  DataError."""
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        with path.open("rb") as file:
+            return _header(path, None, os.fstat(file.fileno()).st_size, file)
     except UNREADABLE as error:
-        if "Python objects" in str(error):
-            text = "holds Python objects; save an array of numbers"
-            raise DataError(f"{path}: {text}") from error
         raise unreadable(path, "an .npy file", error) from error
-    if not isinstance(array, np.memmap):
-        raise DataError(f"{path}: is not an .npy file")
-    return array
 
 
 def open_npz(path: Path) -> dict[str, Rows]:
@@ -60,51 +68,90 @@ def open_npz(path: Path) -> dict[str, Rows]:
             for info in archive.infolist():
                 name = info.filename.removesuffix(".npy")
                 with archive.open(info) as file:
-                    rows[name] = _header(path, info, file)
+                    rows[name] = _header(path, info.filename, info.file_size, file)
             return rows
     except UNREADABLE as error:
         raise unreadable(path, "an .npz file", error) from error
 
 
-def _header(path: Path, info: zipfile.ZipInfo, file: IO[bytes]) -> Rows:
+def _header(path: Path, member: str | None, size: int, file: IO[bytes]) -> Rows:
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
-    else:
-        raise DataError(f"{path}: array {info.filename!r}: format {version} is unknown")
+    try:
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        else:
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+    except MemoryError as error:  # Python's parser says so of what is nested deeply
+        raise ValueError(path) from error
+    rows = Rows(
+        path=path,
+        member=member,
+        shape=shape,
+        dtype=dtype,
+        start=file.tell(),
+        fortran=fortran and len(shape) > 1,
+    )
     if dtype.hasobject:
-        raise DataError(f"{path}: array {info.filename!r} holds Python objects")
-    if fortran and len(shape) > 1:
-        text = "is in Fortran order; save it through numpy.ascontiguousarray"
-        raise DataError(f"{path}: array {info.filename!r} {text}")
-    start = file.tell()
-    if start + math.prod(shape) * dtype.itemsize != info.file_size:
-        raise DataError(f"{path}: array {info.filename!r} is truncated")
-    return Rows(path=path, member=info.filename, shape=shape, dtype=dtype, start=start)
+        text = "holds Python objects; save an array of numbers"
+        raise DataError(f"{rows.where} {text}")
+    needed = rows.start + math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or needed != size:
+        raise DataError(f"{rows.where} is truncated, or of another size than it says")
+    return rows
+
+
+def read(rows: Rows) -> Array:
+    """The whole array.  DataError if the file is damaged."""
+    size = math.prod(rows.shape) * rows.dtype.itemsize
+    try:
+        with _opened(rows) as file:
+            values = np.frombuffer(_read(rows, file, size), rows.dtype)
+    except MemoryError as error:
+        raise DataError(f"{rows.where} does not fit into memory") from error
+    shape = rows.shape[::-1] if rows.fortran else rows.shape
+    return values.reshape(shape).T if rows.fortran else values.reshape(shape)
 
 
 def iterate(rows: Rows, start: int, stop: int) -> Iterator[Array]:
     """Rows start .. stop, one at a time.  DataError if the file is damaged."""
     size = math.prod(rows.shape[1:]) * rows.dtype.itemsize
+    if rows.fortran:
+        if size * rows.shape[0] > MAX_FORTRAN_BYTES:
+            text = "is in Fortran order; save it through numpy.ascontiguousarray"
+            raise DataError(f"{rows.where} {text}")
+        yield from read(rows)[start:stop]
+        return
     with _opened(rows) as file:
-        file.seek(rows.start + start * size)
+        file.seek(start * size, os.SEEK_CUR)
         for _ in range(start, stop):
-            data = file.read(size)
-            if len(data) != size:
-                raise DataError(f"{rows.path}: array {rows.member!r} is truncated")
-            yield np.frombuffer(data, rows.dtype).reshape(rows.shape[1:])
+            row = np.frombuffer(_read(rows, file, size), rows.dtype)
+            yield row.reshape(rows.shape[1:])
+
+
+def _read(rows: Rows, file: IO[bytes], size: int) -> bytes:
+    data = file.read(size)
+    if len(data) != size:  # since the header was read, it was cut
+        raise DataError(f"{rows.where} is truncated")
+    return data
 
 
 @contextmanager
 def _opened(rows: Rows) -> Iterator[IO[bytes]]:
+    """The file at the first element.
+
+    It is read and never mapped: another process may cut it at any time.
+    """
     try:
-        with (
-            zipfile.ZipFile(rows.path) as archive,
-            archive.open(rows.member) as file,
-        ):
-            yield file
+        if rows.member is None:
+            with rows.path.open("rb") as file:
+                file.seek(rows.start)
+                yield file
+        else:
+            with (
+                zipfile.ZipFile(rows.path) as archive,
+                archive.open(rows.member) as inner,
+            ):
+                inner.seek(rows.start)
+                yield inner
     except UNREADABLE as error:
-        text = f"array {rows.member!r} is damaged"
-        raise DataError(f"{rows.path}: {text}") from error
+        raise DataError(f"{rows.where} is damaged") from error

@@ -28,8 +28,8 @@ FloatArray = npt.NDArray[np.float32]
 RESIZES = ("none", "stretch", "short")
 COLORS = ("rgb", "bgr", "gray")
 FORMATS = ("JPEG", "PNG")
-MAX_PIXELS = 1 << 26
-"""Of an image after resizing: a typing error must not eat all memory."""
+MAX_PIXELS = 1 << 27
+"""The largest image that is read or resized to: 400 MB in RGB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,8 @@ class Preprocess:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from error
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise DataError(f"{path}: is not TOML: {error}") from error
+        except RecursionError as error:
+            raise DataError(f"{path}: is nested too deeply for settings") from error
         known = [field.name for field in fields(cls)]
         for key in data:
             if key not in known:
@@ -206,6 +208,8 @@ def open_image(path: Path, *, gray: bool = False) -> Array:
 
 def _pixels(path: Path, mode: str) -> Array:
     with Image.open(path, formats=FORMATS) as image:
+        if image.width * image.height > MAX_PIXELS:  # nothing is decoded yet
+            raise Image.DecompressionBombError
         if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip
             scaled = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
             return np.asarray(scaled.convert(mode))

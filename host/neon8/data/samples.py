@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples for calibration and evaluation, decoded one at a time.
+"""Samples for calibration and evaluation, from a path or from any iterable.
 
 A path is an .npz (x, optional y; or one array for each input of the network), an .npy,
 a folder of .npy files or a folder of images; a folder may hold a labels.txt. uint8
-arrays are images, H W C; anything else is float as the network takes it.
+arrays are images, H W C; anything else is float as the network takes it. One sample is
+in memory at a time.
 """
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,14 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.data.folder import list_folder
-from neon8.data.npz import Rows, iterate, open_npy, open_npz
-from neon8.data.preprocess import Preprocess, open_image
+from neon8.data.npz import Rows, iterate, open_npy, open_npz, read
+from neon8.data.preprocess import MAX_PIXELS, Preprocess, open_image
 from neon8.errors import DataError
 from neon8.graph.graph import Graph
 
 Array = npt.NDArray[np.generic]
 FloatArray = npt.NDArray[np.float32]
 Shapes = Mapping[str, tuple[int, ...]]
+Data = str | Path | Iterable[Any]
+"""What gather() takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +87,34 @@ class Samples:
         return replace(self, start=self.start + start, stop=self.start + stop)
 
 
+def gather(
+    data: Data,
+    inputs: Shapes | Graph,
+    *,
+    preprocess: Preprocess | None = None,
+    limit: int | None = None,
+    skip: int = 0,
+) -> Iterable[Sample]:
+    """Samples of `data` for a network with these inputs, one at a time.
+
+    data: a path, or an iterable of arrays, of dicts from input name to array, or of
+    Sample.  preprocess: for files
+    only.  limit: the most that are taken; skip: how many are left out before them.
+    """
+    if isinstance(data, str | Path):
+        return open_samples(
+            Path(data), inputs, preprocess=preprocess, limit=limit, skip=skip
+        )
+    if preprocess is not None:
+        raise DataError(
+            "preprocessing is for files; arrays come as the network takes them"
+        )
+    if skip < 0 or (limit is not None and limit < 1):
+        raise DataError("data: limit must be positive and skip not negative")
+    stop = None if limit is None else skip + limit
+    return islice(iter(as_samples(data, inputs)), skip, stop)
+
+
 def open_samples(
     path: str | PathLike[str],
     inputs: Shapes | Graph,
@@ -92,19 +125,19 @@ def open_samples(
 ) -> Samples:
     """The samples in `path` for a network with these inputs.
 
-    inputs: name -> shape with the batch.  limit, skip: at most so many, behind the
-    first so many.  DataError names file and sample, at once or while iterating.
+    inputs: name -> shape with the batch.  limit, skip: as in gather().  DataError names
+    file and sample, at once or while iterating.
     """
     shapes = input_shapes(inputs)
     file = Path(path)
     if skip < 0 or (limit is not None and limit < 1):
         raise DataError(f"{file}: limit must be positive and skip not negative")
     if file.is_dir():
-        count, read = _open_folder(file, shapes)
+        count, items = _open_folder(file, shapes, preprocess)
     elif file.suffix == ".npz":
-        count, read = _open_npz(file, shapes)
+        count, items = _open_npz(file, shapes, preprocess)
     elif file.suffix == ".npy":
-        count, read = _open_npy(file, shapes)
+        count, items = _open_npy(file, shapes, preprocess)
     else:
         what = "a file of another kind" if file.exists() else "missing"
         text = f"is {what}; expected .npz, .npy, a folder of .npy or of images"
@@ -115,7 +148,7 @@ def open_samples(
         raise DataError(f"{file}: {text}: nothing is left")
 
     def make(first: int, last: int) -> Iterator[Sample]:
-        for name, raw, label in read(first, last):
+        for name, raw, label in items(first, last):
             yield _sample(name, raw, shapes, preprocess=preprocess, label=label)
 
     return Samples(start=skip, stop=stop, make=make)
@@ -227,10 +260,43 @@ def _to_input(
 
 
 _Item = tuple[str, dict[str, Array], int | None]
-_Read = Callable[[int, int], Iterator[_Item]]
+_Items = Callable[[int, int], Iterator[_Item]]
+"""Samples a .. b of some data: their names, raw arrays and classes."""
 
 
-def _open_npz(path: Path, shapes: Shapes) -> tuple[int, _Read]:
+def _check_size(
+    where: str,
+    have: tuple[int, ...],
+    want: tuple[int, ...],
+    preprocess: Preprocess | None,
+) -> None:
+    """DataError for arrays too large to be samples, before one is read."""
+    limit = math.prod(want) if preprocess is None else 3 * MAX_PIXELS
+    if math.prod(have) > limit:
+        text = f"shape {list(have)}, but the network takes {list(want)}; crop or resize"
+        text += " it by preprocessing" if preprocess is None else " it before"
+        raise DataError(f"{where}: {text}")
+
+
+def _columns(
+    arrays: Mapping[str, Rows], shapes: Shapes, preprocess: Preprocess | None
+) -> Callable[[int, int], Iterator[dict[str, Array]]]:
+    """Samples a .. b of arrays whose first axes run over the samples together."""
+
+    def rows(start: int, stop: int) -> Iterator[dict[str, Array]]:
+        for key, each in arrays.items():
+            where = f"{each.path}[{start}]"
+            _check_size(where, each.shape[1:], shapes[key], preprocess)
+        columns = [iterate(each, start, stop) for each in arrays.values()]
+        for row in zip(*columns, strict=True):
+            yield dict(zip(arrays, row, strict=True))
+
+    return rows
+
+
+def _open_npz(
+    path: Path, shapes: Shapes, preprocess: Preprocess | None
+) -> tuple[int, _Items]:
     arrays = open_npz(path)
     labels = arrays.pop("y", None) if "y" not in shapes else None
     if len(shapes) == 1 and set(arrays) == {"x"}:
@@ -249,15 +315,14 @@ def _open_npz(path: Path, shapes: Shapes) -> tuple[int, _Read]:
     ):
         text = f"y is {labels.dtype} {list(labels.shape)}; expected {count} integers"
         raise DataError(f"{path}: {text}")
+    rows = _columns(arrays, shapes, preprocess)
 
-    def read(start: int, stop: int) -> Iterator[_Item]:
-        classes = _labels(labels, start, stop)
-        columns = [iterate(rows, start, stop) for rows in arrays.values()]
-        rows = zip(*columns, strict=True)
-        for index, (row, label) in enumerate(zip(rows, classes, strict=True), start):
-            yield f"{path}[{index}]", dict(zip(arrays, row, strict=True)), label
+    def items(start: int, stop: int) -> Iterator[_Item]:
+        both = zip(rows(start, stop), _labels(labels, start, stop), strict=True)
+        for index, (row, label) in enumerate(both, start):
+            yield f"{path}[{index}]", row, label
 
-    return count, read
+    return count, items
 
 
 def _labels(rows: Rows | None, start: int, stop: int) -> Iterator[int | None]:
@@ -270,31 +335,38 @@ def _labels(rows: Rows | None, start: int, stop: int) -> Iterator[int | None]:
             yield int(value)
 
 
-def _open_npy(path: Path, shapes: Shapes) -> tuple[int, _Read]:
+def _open_npy(
+    path: Path, shapes: Shapes, preprocess: Preprocess | None
+) -> tuple[int, _Items]:
     key = _single(str(path), shapes)
     array = open_npy(path)
-    if array.ndim == 0:
+    if not array.shape:
         raise DataError(f"{path}: is a single number; the first axis is the samples")
+    rows = _columns({key: array}, shapes, preprocess)
 
-    def read(start: int, stop: int) -> Iterator[_Item]:
-        for index in range(start, stop):
-            yield f"{path}[{index}]", {key: np.asarray(array[index])}, None
+    def items(start: int, stop: int) -> Iterator[_Item]:
+        for index, row in enumerate(rows(start, stop), start):
+            yield f"{path}[{index}]", row, None
 
-    return len(array), read
+    return array.shape[0], items
 
 
-def _open_folder(path: Path, shapes: Shapes) -> tuple[int, _Read]:
+def _open_folder(
+    path: Path, shapes: Shapes, preprocess: Preprocess | None
+) -> tuple[int, _Items]:
     key = _single(str(path), shapes)
     gray = shapes[key][1:2] == (1,)
     entries = list_folder(path)
     if len({name.suffix.lower() == ".npy" for name, _ in entries}) > 1:
         raise DataError(f"{path}: holds both images and .npy files; expected one kind")
 
-    def read(start: int, stop: int) -> Iterator[_Item]:
+    def items(start: int, stop: int) -> Iterator[_Item]:
         for file, label in entries[start:stop]:
             if file.suffix.lower() == ".npy":
-                yield str(file), {key: np.asarray(open_npy(file))}, label
+                rows = open_npy(file)
+                _check_size(str(file), rows.shape, shapes[key], preprocess)
+                yield str(file), {key: read(rows)}, label
             else:
                 yield str(file), {key: open_image(file, gray=gray)}, label
 
-    return len(entries), read
+    return len(entries), items

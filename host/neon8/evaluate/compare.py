@@ -17,9 +17,8 @@ from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.solve import solve_quietly
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
-from neon8.data.gather import Data, gather
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Sample
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.metrics import (
     Evaluation,
@@ -91,7 +90,7 @@ def compare(
 ) -> Comparison:
     """Solve, compile and run every method with every scheme on the same samples.
 
-    observation: what was observed of this model.  data: see neon8.data.gather.
+    observation: what was observed of this model.  data: see neon8.data.samples.gather.
     watch: wraps the samples, as tqdm does.  CalibrationError, DataError, GraphError,
     TableError, ModelError; what only the compiler refuses is a row without a result.
     """

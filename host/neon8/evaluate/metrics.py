@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neon8.data.gather import Data, gather
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Sample
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.evaluate.runner import open_float
 from neon8.runtime.targets import Runner
@@ -159,9 +158,9 @@ def evaluate_model(
 ) -> Evaluation:
     """Run an ONNX or .n8 file on samples and measure it.
 
-    data: see neon8.data.gather.  reference: the FP32 network to compare with, with the
-    same inputs and with its outputs in the same order.  target, cpu, isa: where an .n8
-    file runs.  watch: wraps the samples, as tqdm does.  GraphError, ModelError,
+    data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
+    with the same inputs and with its outputs in the same order.  target, cpu, isa:
+    where an .n8 file runs.  watch: wraps the samples, as tqdm does.  GraphError, ModelError,
     DataError, SetupError.
     """
     with ExitStack() as stack:

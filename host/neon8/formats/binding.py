@@ -18,7 +18,7 @@ from neon8.quant.checks import float32
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.groups import scale_groups
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
-from neon8.quant.weight_scales import weight_scales
+from neon8.quant.weights import weight_scales
 
 IMPORTED = "imported"
 """Reason code of what comes from another tool's table."""

@@ -22,7 +22,7 @@ class Activation:
     """What follows a sum, in float: min(max(x, lo), hi), or a leaky slope below zero.
 
     ReLU is lo = 0; ReLU6 is lo = 0, hi = 6; a leaky activation has slope != 1.
-    slope applies first.
+    slope applies first; lo <= hi.
     """
 
     lo: float = -np.inf

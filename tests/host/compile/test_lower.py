@@ -170,23 +170,6 @@ def test_reshape():
     assert kinds(prog) == ["Requantize", "Reshape"]
 
 
-def test_reshape_that_changes_nothing_is_left_out():
-    """So the result of a last convolution is float through Flatten, too."""
-    shapes = dict.fromkeys("xhgy", (1, 4, 1, 1))
-    nodes = (
-        conv("h"),
-        Reshape(name="flatten", inputs=("h",), output="g"),
-        Reshape(name="again", inputs=("g",), output="y"),
-    )
-    prog = lowered(
-        *nodes, shapes=shapes, ranks={"y": 2}, without=("h", "g", "y"), io="float"
-    )
-    assert kinds(prog) == ["Quantize", "Conv2d"]
-    assert prog.tensors["y"].rank == 2
-    prog = lowered(*nodes, shapes=shapes, outputs=("h", "y"))
-    assert kinds(prog) == ["Conv2d", "Reshape"]
-
-
 VECTOR = dict.fromkeys("xhypz", (1, 4, 1, 1))
 SOFTMAX = Softmax(name="soft", inputs=("h",), output="p")
 

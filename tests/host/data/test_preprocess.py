@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preprocessing: the TOML file and what it does to an image."""
 
+import struct
 import warnings
+import zlib
 
 import numpy as np
 import pytest
@@ -82,6 +84,14 @@ def test_missing_and_binary_files(tmp_path):
     (tmp_path / "b.toml").write_bytes(b"\xff\0")
     with pytest.raises(DataError, match="not TOML"):
         Preprocess.load(tmp_path / "b.toml")
+
+
+@pytest.mark.parametrize("text", ["mean = " + "[" * 100_000, "a = " + "{a=" * 100_000])
+def test_nested_without_end(tmp_path, text):
+    (tmp_path / "p.toml").write_text(text)
+    with pytest.raises(DataError, match=r"p\.toml: .*(nested|not TOML)") as caught:
+        Preprocess.load(tmp_path / "p.toml")
+    assert "\n" not in str(caught.value)
 
 
 def test_centre_crop():
@@ -212,3 +222,24 @@ def test_overflow_is_infinite_and_silent(settings):
         warnings.simplefilter("error")
         values = Preprocess(**settings).apply(IMAGE, IMAGE.shape[:2])
     assert np.isinf(values).any()
+
+
+def png(width, height):
+    """The first bytes of an image of any size."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(99))), (b"IEND", b"")]
+    data = b"\x89PNG\r\n\x1a\n"
+    for kind, body in chunks:
+        data += struct.pack(">I", len(body)) + kind + body
+        data += struct.pack(">I", zlib.crc32(kind + body))
+    return data
+
+
+@pytest.mark.parametrize("size", [(12_000, 12_000), (40_000, 40_000), (2**31 - 1, 9)])
+def test_decompression_bombs(tmp_path, size):
+    """Below and above the limits of Pillow, none of whose warnings gets out."""
+    path = tmp_path / "bomb.png"
+    path.write_bytes(png(*size))
+    with pytest.raises(DataError, match=f"^{path}: has too many pixels") as caught:
+        open_image(path)
+    assert "\n" not in str(caught.value)

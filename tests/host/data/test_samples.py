@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """--data in all its forms, one sample at a time."""
 
+import os
 import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from neon8.data.samples import Preprocess, Sample, as_samples, open_samples
+from neon8.data.preprocess import Preprocess
+from neon8.data.samples import Sample, as_samples, open_samples
 from neon8.errors import DataError
 
 F = np.float32
@@ -24,7 +27,10 @@ def arrays(samples):
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-@pytest.mark.parametrize(("x", "want"), [(FLOATS, FLOATS), (BYTES, AS_NCHW)])
+@pytest.mark.parametrize(
+    ("x", "want"),
+    [(FLOATS, FLOATS), (BYTES, AS_NCHW), (np.asfortranarray(BYTES), AS_NCHW)],
+)
 def test_npz(tmp_path, x, want, compressed):
     path = tmp_path / "data.npz"
     (np.savez_compressed if compressed else np.savez)(path, x=x, y=np.arange(6))
@@ -66,7 +72,16 @@ def test_npy(tmp_path):
     samples = open_samples(tmp_path / "a.npy", ONE)
     assert np.array_equal(arrays(samples), FLOATS)
     np.save(tmp_path / "a.npy", np.asfortranarray(BYTES))
-    assert np.array_equal(arrays(open_samples(tmp_path / "a.npy", ONE)), AS_NCHW)
+    samples = open_samples(tmp_path / "a.npy", ONE)
+    assert np.array_equal(arrays(samples), AS_NCHW)
+    assert np.array_equal(arrays(samples.part(2, 5)), AS_NCHW[2:5])
+
+
+def test_large_arrays_in_fortran_order(tmp_path, monkeypatch):
+    """Each sample is all over the file; what is read as a whole has a limit."""
+    np.save(tmp_path / "a.npy", np.asfortranarray(FLOATS))
+    monkeypatch.setattr("neon8.data.npz.MAX_FORTRAN_BYTES", FLOATS.nbytes - 1)
+    refused(tmp_path / "a.npy", "ascontiguousarray")
 
 
 @pytest.mark.parametrize("batch", [False, True])
@@ -175,7 +190,6 @@ BAD_ARRAYS = {
     "labels": ({"x": FLOATS, "y": np.arange(5)}, "y is int64 [5]; expected 6"),
     "label kind": ({"x": FLOATS, "y": np.ones(6)}, "y is float64"),
     "label sign": ({"x": FLOATS, "y": np.arange(6) - 2}, "y[0] is negative"),
-    "fortran": ({"x": np.asfortranarray(FLOATS)}, "ascontiguousarray"),
 }
 
 
@@ -220,6 +234,86 @@ def test_damaged_arrays(tmp_path, name):
         refused(path)
     path.write_bytes(b"hello" * 99)
     refused(path)
+
+
+def npy(shape, *, version=b"\x01\x00", data=b""):
+    """An .npy file whose header says what it likes."""
+    text = shape if isinstance(shape, str) else repr(tuple(shape))
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {text}, }}\n".encode()
+    return b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header + data
+
+
+HEADERS = {
+    "negative": npy((-1, 3, 4, 5), data=bytes(64)),
+    "two negatives": npy((-2, -1), data=bytes(8)),
+    "terabytes": npy((1 << 40,)),
+    "beyond 64 bits": npy((1 << 70, 3)),
+    "nested": npy("(" * 3000),
+    "minuses": npy("-" * 9000 + "1"),
+    "not numbers": npy("('a',)"),
+    "version 9": npy((1,), version=b"\x09\x00", data=bytes(4)),
+}
+
+
+@pytest.mark.parametrize("data", HEADERS.values(), ids=HEADERS)
+def test_hostile_headers(tmp_path, data):
+    (tmp_path / "a.npy").write_bytes(data)
+    refused(tmp_path / "a.npy")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("x.npy", data)
+    refused(tmp_path / "a.npz")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.npy").write_bytes(data)
+    refused(tmp_path / "folder")
+
+
+def test_encrypted_archive(tmp_path):
+    np.savez(tmp_path / "a.npz", x=FLOATS)
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    for mark, flag in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        data[data.index(mark) + flag] |= 1
+    (tmp_path / "a.npz").write_bytes(data)
+    refused(tmp_path / "a.npz", "cannot be read as an .npz file")
+
+
+@pytest.mark.parametrize("settings", [None, Preprocess(resize="stretch")])
+def test_shapes_are_judged_before_anything_is_read(tmp_path, settings):
+    """0.4 GB of zeros in a compressed file, a sparse file and a folder."""
+    shape = (21_000, 21_000)
+    header = npy((1, *shape)).replace(b"<f4", b"|u1")
+    (tmp_path / "folder").mkdir()
+    for name in ("a.npy", "folder/a.npy"):
+        with (tmp_path / name).open("wb") as file:
+            file.write(header)
+            file.truncate(len(header) + shape[0] * shape[1])
+    with (
+        zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w") as file,
+    ):
+        file.write(header)
+        for _ in range(100):
+            file.write(bytes(shape[0] * shape[1] // 100))
+    tracemalloc.start()
+    try:
+        for name in ("a.npy", "a.npz", "folder"):
+            refused(tmp_path / name, "21000, 21000]", preprocess=settings)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.npy"])
+def test_a_file_that_is_cut_while_it_is_read(tmp_path, name):
+    """As another process may do at any time; a mapped file would kill this one."""
+    path = tmp_path / name
+    x = np.zeros((64, 3, 64, 64), F)
+    np.savez(path, x=x) if name == "a.npz" else np.save(path, x)
+    samples = iter(open_samples(path, {"image": (1, 3, 64, 64)}))
+    first = next(samples)
+    os.truncate(path, 4096)
+    with pytest.raises(DataError, match=f"^{path}: .*(truncated|damaged)"):
+        list(samples)
+    assert not first.inputs["image"].any()
 
 
 def test_damaged_member_is_noticed(tmp_path):

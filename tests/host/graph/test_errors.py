@@ -65,6 +65,8 @@ ONE_OPERATOR = {
     "reshape batch": (("Reshape", [np.array([3, 36])], {}), IMAGE, "the batch, 1"),
     "rank 5": (("Reshape", [np.array([1, 3, 2, 3, 6])], {}), IMAGE, "5 dimensions"),
     "clip nan": (("Clip", [F(np.nan)], {}), IMAGE, "not a number"),
+    "clip inf": (("Clip", [F(np.inf)], {}), IMAGE, "every value infinite"),
+    "clip -inf": (("Clip", [None, F(-np.inf)], {}), IMAGE, "every value infinite"),
     "expand": (("Add", [(4, 3, 6, 6)], {}), IMAGE, "n0"),
 }  # fmt: skip
 

@@ -54,7 +54,10 @@ def clip(source: Source, node: OnnxNode) -> Node:
             raise failure(source, node, f"bound {node.inputs[index]!r} is not a scalar")
     lo = -np.inf if bounds[0] <= -LARGEST else bounds[0]
     hi = np.inf if bounds[1] >= LARGEST else bounds[1]
-    return _activate(source, node, Activation(lo=lo, hi=hi))
+    if np.isposinf(lo) or np.isneginf(hi):
+        raise failure(source, node, "makes every value infinite")
+    # Where min is above max, ONNX makes every value max.
+    return _activate(source, node, Activation(lo=min(lo, hi), hi=hi))
 
 
 def softmax(source: Source, node: OnnxNode) -> Node:

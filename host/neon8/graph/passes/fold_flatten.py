@@ -26,7 +26,10 @@ def fold_flatten(graph: Graph) -> Graph:
         if isinstance(node, Conv2d) and source is not None:
             _, c, h, w = graph.tensors[source].shape
             weight = node.weight.reshape(len(node.weight), c, h, w)
-            nodes.append(replace(node, inputs=(source,), weight=weight))
+            # A kernel of one tap may be dilated, which this one must not be.
+            nodes.append(
+                replace(node, inputs=(source,), weight=weight, dilations=(1, 1))
+            )
         else:
             nodes.append(node)
     return drop_dead(rebuild(graph, nodes))

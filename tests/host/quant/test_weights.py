@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weight scales."""
+"""The scales of weights."""
 
 import numpy as np
 import pytest
 
 from neon8.errors import CalibrationError
 from neon8.graph.graph import Conv2d
-from neon8.quant.weight_scales import weight_scales
+from neon8.quant.weights import weight_scales
 
 F = np.float32
 

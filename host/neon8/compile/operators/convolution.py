@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conv2d nodes: the residual that they can take in, their integers and their proof."""
+"""Conv2d: the residual that it can take in, its integers and their proof."""
 
 import numpy as np
 
 from neon8.compile import program
-from neon8.compile.build import FLOAT, INT8, Build, ratio
+from neon8.compile.build import FLOAT, INT8, Build, Lower, ratio
 from neon8.compile.program import Tensor
 from neon8.compile.proof import prove_sums
-from neon8.compile.scales import clamp_of, weight_scales
+from neon8.compile.scales import clamp_of, slope_of, weight_scales
 from neon8.errors import CompileError
-from neon8.graph.graph import Activation, Add, Conv2d, FloatArray, Softmax
+from neon8.graph.graph import Activation, Add, Conv2d, FloatArray, Node
 from neon8.quant.weights import DoubleArray, Sums, multiplier_ok
 
-MAX_SLOPE = 2.0**30
 
-
-def lower_conv(b: Build, node: Conv2d) -> Add | None:
-    """Appends a convolution; returns the Add that it took in, which is done then."""
+def lower_conv(b: Build, node: Conv2d) -> None:
+    """(4) or (5), (6) with the Add that follows where the kernel can take it in."""
     source = b.int8(node.inputs[0])
     add = residual_add(b, node)
     if add is not None:
@@ -30,7 +28,6 @@ def lower_conv(b: Build, node: Conv2d) -> Add | None:
     else:
         out = b.declare(node.output, INT8)
         b.ops.append(to_int8(b, node, source, out, node.activation))
-    return add
 
 
 def residual_add(b: Build, node: Conv2d) -> Add | None:
@@ -60,7 +57,7 @@ def is_depthwise(b: Build, node: Conv2d) -> bool:
 def wants_float(b: Build, name: str) -> bool:
     """True if nothing reads graph tensor `name` as int8."""
     readers = b.consumers[name]
-    floats = all(isinstance(reader, Softmax) for reader in readers)
+    floats = all(isinstance(reader, b.float_nodes) for reader in readers)
     if name in b.graph.outputs:
         return floats and b.io == FLOAT
     return floats and len(readers) > 0
@@ -155,11 +152,4 @@ def multipliers(layer: str, real: DoubleArray) -> FloatArray:
     return result
 
 
-def slope_of(layer: str, activation: Activation) -> np.float32:
-    """The leaky slope as float32, or CompileError if it is absurd."""
-    if not abs(activation.slope) <= MAX_SLOPE:
-        raise CompileError(
-            f"layer {layer!r}: leaky slope {activation.slope:.4g} is outside +-2**30"
-        )
-    slope: np.float32 = np.float32(activation.slope)
-    return slope
+LOWER: dict[type[Node], Lower] = {Conv2d: lower_conv}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each node of the Graph becomes steps of the Program, one module for each family.
+
+A node is a function, `(Build, Node) -> None`, and its row in the LOWER of its module.
+It appends the ops and raises CompileError where docs/numerics.md cannot be kept.
+"""
+
+from neon8.compile.build import Lower
+from neon8.compile.operators import (
+    arithmetic,
+    convolution,
+    floats,
+    movement,
+    pooling,
+)
+from neon8.graph.graph import Node
+
+LOWER: dict[type[Node], Lower] = {
+    **convolution.LOWER,
+    **pooling.LOWER,
+    **arithmetic.LOWER,
+    **movement.LOWER,
+    **floats.LOWER,
+}
+"""Class of the node -> its function; a node that is not here has no int8 form."""
+
+FLOAT_NODES = tuple(floats.LOWER)
+"""The nodes that read float32."""

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pool: max and average over windows, with their activation."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.compile import program
+from neon8.compile.build import INT8, Build, Lower, bytes_mean_the_same, ratio
+from neon8.compile.operators.arithmetic import activate
+from neon8.compile.scales import clamp_of
+from neon8.errors import CompileError
+from neon8.graph.graph import Node, Pool
+
+MAX_TAPS = 2**23
+"""2**23 * 255 < 2**31: the sum of an average pool fits int32."""
+
+
+def lower_pool(b: Build, node: Pool) -> None:
+    """(9).  A scale changed under max and a leaky slope need a step of their own."""
+    source = b.int8(node.inputs[0])
+    out = b.declare(node.output, INT8)
+    check_windows(b, node)
+    rescales = node.kind == "max" and not bytes_mean_the_same(source, out)
+    if not rescales and node.activation.slope == 1.0:
+        append_pool(b, node, source, out, clamp_of(node.activation, out))
+        return
+    pooled = replace(source, shape=out.shape, rank=out.rank)
+    pooled = b.temporary(pooled, "pooled")
+    append_pool(b, node, source, pooled, (pooled.lo, pooled.hi))
+    activate(b, node, pooled, out)
+
+
+def append_pool(
+    b: Build,
+    node: Pool,
+    source: program.Tensor,
+    out: program.Tensor,
+    clamp: tuple[int, int],
+) -> None:
+    """One pooling op; the runtime derives an average's multiplier from the scales."""
+    if node.kind == "average":
+        for count in (1, node.kernel[0] * node.kernel[1]):
+            ratio(node.name, source, out, count=count)
+    b.ops.append(
+        program.Pool(
+            name=node.name,
+            inputs=(source.name,),
+            output=out.name,
+            kind=node.kind,
+            kernel=node.kernel,
+            strides=node.strides,
+            dilations=node.dilations,
+            pads=node.pads,
+            count_pad=node.count_pad,
+            lo=clamp[0],
+            hi=clamp[1],
+        )
+    )
+
+
+def check_windows(b: Build, node: Pool) -> None:
+    """CompileError for a window without a single tap, or with too many for int32."""
+    in_shape = b.graph.tensors[node.inputs[0]].shape
+    out_shape = b.graph.tensors[node.output].shape
+    if node.kernel[0] * node.kernel[1] > MAX_TAPS:
+        raise CompileError(
+            f"layer {node.name!r}: a window of {node.kernel} overflows int32"
+        )
+    for axis in (0, 1):
+        out = np.arange(out_shape[2 + axis])[:, np.newaxis]
+        taps = np.arange(node.kernel[axis]) * node.dilations[axis]
+        at = out * node.strides[axis] - node.pads[axis] + taps
+        inside = (at >= 0) & (at < in_shape[2 + axis])
+        if not inside.any(axis=1).all():
+            raise CompileError(
+                f"layer {node.name!r}: a pooling window lies outside its input"
+            )
+
+
+LOWER: dict[type[Node], Lower] = {Pool: lower_pool}

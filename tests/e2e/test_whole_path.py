@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an ONNX file to int8 outputs: what import understood is what runs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import neon8
+from neon8.calibrate.run.reference import Reference
+from neon8.compile import oracle
+from neon8.compile.lower import lower
+from neon8.errors import CompileError
+from neon8.graph.importer import load
+from neon8.runtime import Model
+from onnx_nets import chain, save
+from random_nets import networks
+from random_program import differing_bytes
+
+F = np.float32
+
+
+def calibrated(path, *, samples=4):
+    """Inputs, and the table that they give; a constant tensor is no reason to warn."""
+    shapes = {
+        tensor.name: tensor.shape[: tensor.rank]
+        for graph in [load(path)]
+        for tensor in (graph.tensors[name] for name in graph.inputs)
+    }
+    rng = np.random.default_rng(3)
+    data = [
+        {name: rng.normal(0, 1, shape).astype(F) for name, shape in shapes.items()}
+        for _ in range(samples)
+    ]
+    return data, neon8.calibrate_model(path, data, method="minmax")
+
+
+@settings(max_examples=60)
+@given(model=networks())
+def test_what_imports_runs(tmp_path_factory, model):
+    """The runtime takes every file that compile writes, and computes as the oracle."""
+    path = save(tmp_path_factory.mktemp("path"), model)
+    data, table = calibrated(path)
+    try:
+        blob = neon8.compile_model(path, table)
+    except CompileError as error:  # a softmax of the input, a range beyond float32 ...
+        assert "layer" in str(error) or "tensor" in str(error)  # noqa: PT017
+        return
+    program = lower(load(path), table)
+    with Model.from_bytes(blob) as loaded:
+        session = loaded.session()
+        for inputs in data:
+            assert (
+                differing_bytes(session.run(inputs), oracle.run(program, inputs)) == {}
+            )
+
+
+CONV = ("Conv", [(4, 3, 3, 3), (4,)], {})
+WRONG_ORDER = ("Clip", [F(0.75), F(0.25)], {})
+EXACT = {
+    "clip min above max": [CONV, WRONG_ORDER],
+    "clip alone": [WRONG_ORDER],
+    "relu then clip": [CONV, ("Relu", [], {}), WRONG_ORDER],
+    "clip then relu6": [CONV, WRONG_ORDER, ("Clip", [F(0), F(6)], {})],
+    "relu6 then clip": [CONV, ("Clip", [F(0), F(6)], {}), WRONG_ORDER],
+    "leaky then clip": [CONV, ("LeakyRelu", [], {}), WRONG_ORDER],
+    "clip then leaky": [CONV, WRONG_ORDER, ("LeakyRelu", [], {})],
+    "clip negative": [CONV, ("Clip", [F(0.5), F(-0.5)], {}), ("LeakyRelu", [], {})],
+    "pool then clip": [("MaxPool", [], {"kernel_shape": [2, 2]}), WRONG_ORDER],
+    "average then clip": [("GlobalAveragePool", [], {}), WRONG_ORDER],
+    "clip then conv": [CONV, WRONG_ORDER, ("Conv", [(2, 4, 1, 1), (2,)], {})],
+}
+
+
+@pytest.mark.parametrize("steps", EXACT.values(), ids=EXACT)
+@pytest.mark.parametrize("io", ["float", "int8"])
+def test_clip_with_min_above_max(tmp_path, steps, io):
+    """max wins, in ONNX and here: every value is max, to within a step."""
+    path = save(tmp_path, chain(steps, (1, 3, 8, 8)))
+    data, table = calibrated(path)
+    with Model.from_bytes(neon8.compile_model(path, table, io=io)) as loaded:
+        given_inputs = data[0]
+        if io == "int8":
+            tensors = lower(load(path), table, io=io).tensors
+            given_inputs = {"x": oracle.quantize(data[0]["x"], tensors["x"])}
+        got = loaded.session().run(given_inputs)["y"]
+    if io == "int8":
+        got = oracle.centred(got, tensors["y"]) * tensors["y"].scale
+    want = Reference(path, ["y"]).run(data[0])["y"]
+    assert np.abs(got - want).max() <= table.tensors["y"].scale
+
+
+@pytest.mark.parametrize("dilations", [[1, 1], [2, 2], [3, 5]])
+def test_a_dilated_dense_layer(tmp_path, dilations):
+    """A 1x1 convolution of a flattened image, where dilations mean nothing."""
+    steps = [
+        ("Reshape", [np.array([1, 192, 1, 1])], {}),
+        ("Conv", [(5, 192, 1, 1), (5,)], {"dilations": dilations}),
+    ]
+    path = save(tmp_path, chain(steps, (1, 3, 8, 8)))
+    data, table = calibrated(path)
+    with Model.from_bytes(neon8.compile_model(path, table)) as loaded:
+        got = loaded.session().run(data[0])["y"]
+    want = Reference(path, ["y"]).run(data[0])["y"]
+    assert np.abs(got - want).max() < 0.05 * np.abs(want).max()
