@@ -2,6 +2,7 @@
 """What --help says beside the options: examples, and what needs explaining."""
 
 from neon8.cli.options_methods import CHOOSING, OVERRIDE
+from neon8.formats.registry import help_lines
 
 OVERVIEW = """\
 From a float ONNX network to an int8 network on ARM, every step on this PC:
@@ -119,7 +120,7 @@ examples:
   neon8 inspect build/aarch64/libneon8.so machine, exports, kernels, alignment
 """
 
-CONVERT = """\
+CONVERT = f"""\
 examples:
   neon8 convert net.scales.json --to ncnn -o net.table
   neon8 convert net.scales.json --to ncnn --ncnn-param net.param -o net.table
@@ -128,18 +129,10 @@ examples:
   neon8 convert weights.table --to neon8 --onto net.scales.json -o new.scales.json
 
 formats, read and written:
-  neon8          our own JSON: everything
-  ncnn           the .table of ncnn2int8: weights of layers, inputs of layers
-  trt            TensorRT's calibration cache: tensors, zero point 0
-  glow           Glow's profile, YAML: ranges of tensors
-  ort            onnxruntime's calibration.json: ranges of tensors
-  ort-cache      the same for its calibration_cache_path
-  ort-overrides  its TensorQuantOverrides as JSON: tensors and weights
-  qdq            ONNX with QuantizeLinear and DequantizeLinear nodes: everything
-
+{help_lines()}
 What the target needs and A lacks comes from the network (--model) or from a table of
 ours (--onto), or is an error that names it; what gets lost is said in a line.
---names       {"old": "new", ...}, of tensors, layers and weights
+--names       {{"old": "new", ...}}, of tensors, layers and weights
 --ncnn-param  ncnn's tools look for the layer names of this file; the order of its
               convolutions and inner products must be that of the network
 """

@@ -20,19 +20,10 @@ from neon8.cli.help_calibration import MERGE, OBSERVE, SOLVE
 from neon8.cli.options_calibration import not_negative, positive
 from neon8.cli.options_methods import method
 from neon8.errors import Neon8Error
+from neon8.formats.registry import NAMES as FORMATS
 from neon8.quant.scale_table import TABLE_SCHEMES
 from neon8.version import __version__
 
-FORMATS = (
-    "neon8",
-    "ncnn",
-    "trt",
-    "glow",
-    "ort",
-    "ort-cache",
-    "ort-overrides",
-    "qdq",
-)
 CPUS = ("cortex-a53", "neoverse-n1", "max")
 
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 from neon8 import text
 from neon8.errors import SetupError, TableError
+from neon8.formats import registry
 from neon8.formats.conversion import read
-from neon8.formats.detect import detect
 from neon8.inspection import elf, foreign, model_file
 from neon8.inspection.guards import legend
 from neon8.inspection.model_file import FileOp, FileTensor
-from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 from neon8.runtime.emulate import EmulatedModel
@@ -32,16 +31,14 @@ def describe(
         return _model(path, data, target=target, cpu=cpu, isa=isa)
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
-    kind = _kind(path, data)
-    if kind == "neon8":
-        return _table(path, table_json.load(path))
-    return foreign.describe(read(path, source_format=kind)[0])
+    table, own = read(path, source_format=_format(path, data))
+    return foreign.describe(table) if own is None else _table(path, own)
 
 
-def _kind(path: Path, data: bytes) -> str:
-    """The format of a table; an error about the syntax where it is surely one."""
+def _format(path: Path, data: bytes) -> str:
+    """The format of a table; the error says --from only where it is surely one."""
     try:
-        return detect(data, source=str(path))
+        return registry.detect(data, source=str(path))
     except TableError as error:
         if path.suffix == ".json" or data.lstrip().startswith(b"{"):
             raise

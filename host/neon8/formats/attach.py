@@ -12,8 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Span, Step, to_step, weights_of
+from neon8.formats.foreign_table import (
+    ForeignTable,
+    QuantParams,
+    Range,
+    to_params,
+    weight_scales_of,
+)
 from neon8.graph.graph import Add, Conv2d, Graph, Softmax
+from neon8.graph.onnx_file import ModelLike, open_onnx
+from neon8.graph.reader import read
+from neon8.graph.source import Array, OnnxNode, integer
 from neon8.quant.checks import float32
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.groups import scale_groups
@@ -49,8 +58,8 @@ def attach(
         if name in table.constants:
             weights[layer] = _of_axis(table, name, axis)
             used.add(name)
-        elif isinstance(tensors.get(name), Step) and name not in graph.tensors:
-            step = to_step(tensors[name])
+        elif isinstance(tensors.get(name), QuantParams) and name not in graph.tensors:
+            step = to_params(tensors[name])
             if step.bits != 8:
                 text = f"weights {name!r} have {step.bits} bits, ours have 8"
                 raise TableError(f"{table.source}: {text}")
@@ -89,11 +98,11 @@ def _of_axis(table: ForeignTable, name: str, axis: int) -> tuple[float, ...]:
 def _channels(
     table: ForeignTable, node: Conv2d, scales: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """One scale per output channel; ncnn has one per group."""
+    """One scale per output channel; or one per group, repeated."""
     channels = len(node.weight)
     if len(scales) in (1, channels):
         return scales * (channels // len(scales))
-    if table.format == "ncnn" and len(scales) == node.groups:
+    if table.scales_per_group and len(scales) == node.groups:
         return tuple(np.repeat(scales, channels // node.groups).tolist())
     text = f"layer {node.name!r} has {len(scales)} weight scales, the network has"
     raise TableError(f"{table.source}: {text} {channels} channels")
@@ -107,7 +116,7 @@ def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
     and onnxruntime make them.
     """
     leaders = scale_groups(graph)
-    groups: dict[str, set[Step | Span]] = {}
+    groups: dict[str, set[QuantParams | Range]] = {}
     for name, entry in table.tensors.items():
         if name in graph.tensors:
             groups.setdefault(leaders[name], set()).add(entry)
@@ -125,7 +134,7 @@ def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
             weights[node.name] = table.weights[node.name]
         elif node.inputs[0] in table.tensors:
             scale = _tensor_scale(table, node.inputs[0]).scale
-            weights[node.name] = weights_of(_layer(table, node, scale))
+            weights[node.name] = weight_scales_of(_layer(table, node, scale))
     return replace(table, weights=weights)
 
 
@@ -141,7 +150,7 @@ def complete(table: ForeignTable, graph: Graph) -> ScaleTable:
         if name in table.tensors:
             tensors[name] = _tensor_scale(table, name)
         elif name not in spare:
-            text = f"tensor {name!r} has no scale or range: it has {table.holds}"
+            text = f"tensor {name!r} has no scale or range: it has {table.contents}"
             raise TableError(
                 f"{table.source}: {text}; --onto M.scales.json gives the others"
             )
@@ -222,10 +231,10 @@ def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
 
 def _tensor_scale(table: ForeignTable, name: str) -> TensorScale:
     where = f"{table.source}: tensor {name!r}"
-    step = to_step(table.tensors[name])
+    step = to_params(table.tensors[name])
     reasons: tuple[str, ...] = (IMPORTED,)
     if step.scale == 0:
-        step = Step(scale=1 / step.grid.highest, bits=step.bits)
+        step = QuantParams(scale=1 / step.grid.highest, bits=step.bits)
         reasons = ("dead", IMPORTED)
     scale = checked_scale(where, step.scale)
     ends = (step.grid.lowest - step.zero_point, step.grid.highest - step.zero_point)
@@ -275,4 +284,41 @@ def _merged(
         ),
         groups=own.groups,
         reasons=(*dead, IMPORTED),
+    )
+
+
+def weight_names(model: ModelLike, graph: Graph) -> dict[str, tuple[str, int]]:
+    """Layer -> name of its weights, axis of the output channels.
+
+    graph: what was imported from `model`. A layer whose weights were changed by folding
+    (BatchNormalization ...) has no such initializer and is left out.
+    """
+    source = read(open_onnx(model))
+    nodes = {node.name: node for node in source.nodes}
+    found = {}
+    for layer in graph.nodes:
+        node = nodes.get(layer.name)
+        if not isinstance(layer, Conv2d) or node is None or len(node.inputs) < 2:
+            continue
+        values = source.constants.get(node.inputs[1])
+        axis = _axis(node)
+        if values is None or axis is None or values.ndim <= axis:
+            continue
+        if _same(layer, np.moveaxis(values, axis, 0)):
+            found[layer.name] = (node.inputs[1], axis)
+    return found
+
+
+def _axis(node: OnnxNode) -> int | None:
+    if node.operator == "Conv":
+        return 0
+    if node.operator == "Gemm":
+        return 0 if integer(node, "transB", 0) else 1
+    return 1 if node.operator == "MatMul" else None
+
+
+def _same(layer: Conv2d, values: Array) -> bool:
+    own = layer.weight.reshape(len(layer.weight), -1)
+    return own.size == values.size and np.array_equal(
+        own, values.reshape(len(values), -1)
     )

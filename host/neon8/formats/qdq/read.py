@@ -13,7 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from neon8.errors import GraphError, TableError
-from neon8.formats.foreign import ForeignTable, Step, step_with
+from neon8.formats.foreign_table import ForeignTable, QuantParams, params_from
 from neon8.graph.onnx_file import read_model
 from neon8.quant.checks import scale as checked_scale
 from neon8.text import counted
@@ -61,7 +61,7 @@ class _Reader:
 
     def table(self) -> ForeignTable:
         """Everything that the file says."""
-        tensors: dict[str, Step] = {}
+        tensors: dict[str, QuantParams] = {}
         for node in self.nodes("QuantizeLinear", "DequantizeLinear"):
             self.check_pair(node)
             name = self.activation(node)
@@ -145,13 +145,13 @@ class _Reader:
                 return str(other.output[0])
         return str(node.input[0])
 
-    def step(self, node: onnx.NodeProto) -> Step:
+    def step(self, node: onnx.NodeProto) -> QuantParams:
         """Of an activation."""
         grid = self.grid(node)
         if grid.scales.size != 1:
             text = f"tensor {node.input[0]!r} has one scale per channel; activations"
             raise TableError(f"{self.source}: {text} have one")
-        return step_with(float(grid.scales[0]), int(grid.zero_points[0]))
+        return params_from(float(grid.scales[0]), int(grid.zero_points[0]))
 
     def check_pair(self, node: onnx.NodeProto) -> None:
         """TableError: a DQ node gives back other values than its Q node took."""
