@@ -7,7 +7,7 @@ from neon8 import text
 from neon8.errors import SetupError, TableError
 from neon8.formats import registry
 from neon8.formats.conversion import read
-from neon8.inspection import elf, foreign, model_file
+from neon8.inspection import elf, foreign, model_file, observation
 from neon8.inspection.guards import legend
 from neon8.inspection.model_file import FileOp, FileTensor
 from neon8.quant.scale_table import ScaleTable
@@ -18,7 +18,7 @@ from neon8.runtime.emulate import EmulatedModel
 def describe(
     path: Path, *, target: str = "native", cpu: str = "max", isa: str | None = None
 ) -> str:
-    """Text about a model, a scale table or a library.
+    """Text about a model, a calibration file, a scale table or a library.
 
     target, cpu, isa: where the kernels of a model are chosen.  Neon8Error: the file
     cannot be read, is damaged, or is nothing that neon8 makes.
@@ -31,6 +31,8 @@ def describe(
         return _model(path, data, target=target, cpu=cpu, isa=isa)
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
+    if observation.recognise(path, data):
+        return observation.describe(path)
     table, own = read(path, source_format=_format(path, data))
     return foreign.describe(table) if own is None else _table(path, own)
 
@@ -43,8 +45,8 @@ def _format(path: Path, data: bytes) -> str:
         if path.suffix == ".json" or data.lstrip().startswith(b"{"):
             raise
         raise SetupError(
-            f"{path}: neither a model (.n8), a scale table of any known format nor a "
-            "library (.so, .a)"
+            f"{path}: neither a model (.n8), a calibration file (.calib), a scale "
+            "table of any known format nor a library (.so, .a)"
         ) from error
 
 
