@@ -47,23 +47,23 @@ def attach(
             text = f"layer {layer!r} is not in the network {graph.name}"
             raise TableError(f"{table.source}: {text}; map names with --names")
     tensors = dict(table.tensors)
-    for layer, step in table.inputs.items():
+    for layer, params in table.inputs.items():
         tensor = layers[layer].inputs[0]
-        if tensors.setdefault(tensor, step) != step:
+        if tensors.setdefault(tensor, params) != params:
             text = f"layer {layer!r} and another one read {tensor!r}"
             raise TableError(f"{table.source}: {text} with different scales")
     weights = dict(table.weights)
     used = set()
     for layer, (name, axis) in names.items():
         if name in table.constants:
-            weights[layer] = _of_axis(table, name, axis)
+            weights[layer] = _along_axis(table, name, axis)
             used.add(name)
         elif isinstance(tensors.get(name), QuantParams) and name not in graph.tensors:
-            step = to_params(tensors[name])
-            if step.bits != 8:
-                text = f"weights {name!r} have {step.bits} bits, ours have 8"
+            params = to_params(tensors[name])
+            if params.bits != 8:
+                text = f"weights {name!r} have {params.bits} bits, ours have 8"
                 raise TableError(f"{table.source}: {text}")
-            weights[layer] = (step.scale,)
+            weights[layer] = (params.scale,)
             used.add(name)
     for name in table.constants:
         if name not in used:
@@ -87,7 +87,7 @@ def attach(
     )
 
 
-def _of_axis(table: ForeignTable, name: str, axis: int) -> tuple[float, ...]:
+def _along_axis(table: ForeignTable, name: str, axis: int) -> tuple[float, ...]:
     given, scales = table.constants[name]
     if len(scales) > 1 and given not in (axis, axis - 2, axis - 4):
         text = f"weights {name!r} have scales along axis {given}, the output channels"
@@ -115,15 +115,15 @@ def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
     missing are absmax / 127 of each channel, as in calibration, and as TensorRT, Glow
     and onnxruntime make them.
     """
-    leaders = scale_groups(graph)
+    group_of = scale_groups(graph)
     groups: dict[str, set[QuantParams | Range]] = {}
     for name, entry in table.tensors.items():
         if name in graph.tensors:
-            groups.setdefault(leaders[name], set()).add(entry)
+            groups.setdefault(group_of[name], set()).add(entry)
     shared = {
-        name: next(iter(groups[leader]))
-        for name, leader in leaders.items()
-        if len(groups.get(leader, ())) == 1
+        name: next(iter(groups[group]))
+        for name, group in group_of.items()
+        if len(groups.get(group, ())) == 1
     }
     table = replace(table, tensors={**shared, **table.tensors})
     weights = {}
@@ -204,16 +204,16 @@ def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
     if table.constants:
         text = f"weights {next(iter(table.constants))!r} belong to a layer that only"
         raise TableError(f"{table.source}: {text} the network tells: add --model")
-    steps = dict(table.tensors)
+    entries = dict(table.tensors)
     for layer in (*table.inputs, *table.weights):
         if layer not in base.layers:
             text = f"layer {layer!r} is not in the table of {base.model_name}"
             raise TableError(f"{table.source}: {text}; map names with --names")
-    for layer, step in table.inputs.items():
-        steps[base.layers[layer].input] = step
-    known = replace(table, tensors=steps)
+    for layer, params in table.inputs.items():
+        entries[base.layers[layer].input] = params
+    known = replace(table, tensors=entries)
     tensors = {
-        name: _tensor_scale(known, name) if name in steps else tensor
+        name: _tensor_scale(known, name) if name in entries else tensor
         for name, tensor in base.tensors.items()
     }
     layers = dict(base.layers)
@@ -231,22 +231,25 @@ def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
 
 def _tensor_scale(table: ForeignTable, name: str) -> TensorScale:
     where = f"{table.source}: tensor {name!r}"
-    step = to_params(table.tensors[name])
+    params = to_params(table.tensors[name])
     reasons: tuple[str, ...] = (IMPORTED,)
-    if step.scale == 0:
-        step = QuantParams(scale=1 / step.grid.highest, bits=step.bits)
+    if params.scale == 0:
+        params = QuantParams(scale=1 / params.grid.highest, bits=params.bits)
         reasons = ("dead", IMPORTED)
-    scale = checked_scale(where, step.scale)
-    ends = (step.grid.lowest - step.zero_point, step.grid.highest - step.zero_point)
+    scale = checked_scale(where, params.scale)
+    ends = (
+        params.grid.lowest - params.zero_point,
+        params.grid.highest - params.zero_point,
+    )
     lo, hi = (float32(f"{where}: the end of its range", scale * end) for end in ends)
     return TensorScale(
         scale=scale,
-        zero_point=step.zero_point,
-        scheme=step.scheme,
+        zero_point=params.zero_point,
+        scheme=params.scheme,
         threshold=(lo, hi),
         min=None,
         max=None,
-        bits=step.bits,
+        bits=params.bits,
         reasons=reasons,
     )
 

@@ -3,8 +3,8 @@
 
 Every format holds a part: ncnn the weights and the input of each layer, TensorRT one
 scale a tensor, Glow and onnxruntime ranges, ONNX with Q/DQ nodes nearly all. Readers
-fill in what is there, bind adds what a network or a whole table knows, and a writer
-refuses by name what it needs and does not get. Numbers are kept in double, so that one
+fill in what is there, attach.py adds what a network or a whole table knows, and a
+writer refuses by name what it needs and does not get. Numbers are kept in double, so that one
 format's float32 goes through the inverse or 127 times itself and comes back.
 """
 
@@ -42,7 +42,7 @@ class QuantParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """A range of real values that is to be covered; the scale is the reader's business.
+    """A range of real values to be covered; whoever reads the file chooses the scale.
 
     histogram: counts in equal bins over it, of formats that have them.
     """
@@ -59,9 +59,9 @@ class ForeignTable:
     weights: by layer, one scale for each output channel or one for all; 0 for a channel
     without weights.  reads: layer -> the tensor it reads.  groups: layer -> how many
     groups its convolution has, where that is known.  weight_names: layer -> the name of
-    its weights, and the axis of the output channels.  constants: axis and
-    scales of weights of which only their own name is known.  header: what a format
-    keeps about itself.  other: lines that only this format understands.
+    its weights, and the axis of the output channels.  constants: axis and scales of
+    weights whose layer is not known, by their own name.  header: what a format keeps
+    about itself.  other: lines that only this format understands.
     scales_per_group: a convolution with groups has one weight scale for each.  notes:
     what was left out and why.
     """
@@ -120,7 +120,7 @@ def params_of(tensor: TensorScale) -> QuantParams:
 
 
 def params_from(scale: float, zero_point: int, *, bits: int = 8) -> QuantParams:
-    """The step with the scheme that its zero point, as of a signed type, shows."""
+    """The parameters with the scheme that the zero point of a signed type shows."""
     least = -(2 ** (bits - 1))
     scheme = {0: "symmetric", least: "unsigned"}.get(zero_point, "asymmetric")
     return QuantParams(scale=scale, zero_point=zero_point, scheme=scheme, bits=bits)
@@ -144,7 +144,7 @@ def weight_scales_of(layer: LayerScale) -> tuple[float, ...]:
 
 
 def to_range(entry: QuantParams | Range) -> Range:
-    """The range that a step covers, in double and so exact."""
+    """The range that the levels cover, in double and so exact."""
     if isinstance(entry, Range):
         return entry
     return Range(
@@ -158,14 +158,14 @@ def float32_range(where: str, entry: QuantParams | Range) -> Range:
 
     What float32 has no number for but 0 is 0.
     """
-    span = to_range(entry)
-    ends = (real(where, span.lo), real(where, span.hi))
+    found = to_range(entry)
+    ends = (real(where, found.lo), real(where, found.hi))
     lo, hi = (end if np.float32(end) else 0.0 for end in ends)
-    return replace(span, lo=lo, hi=hi)
+    return replace(found, lo=lo, hi=hi)
 
 
 def to_params(entry: QuantParams | Range) -> QuantParams:
-    """The step that covers a range, as the calibrator would choose it.
+    """The parameters that cover a range, as the calibrator would choose them.
 
     Unsigned for a range that begins at 0, symmetric for -T .. T, else asymmetric.
     """
@@ -185,8 +185,8 @@ def symmetric_scale(entry: QuantParams | Range) -> float:
     """T / 127 for tools that know zero point 0 only; T: the larger end of the range."""
     if isinstance(entry, QuantParams) and entry.scheme == "symmetric":
         return entry.scale
-    span = to_range(entry)
-    return max(-span.lo, span.hi, 0.0) / 127
+    found = to_range(entry)
+    return max(-found.lo, found.hi, 0.0) / 127
 
 
 def float32_scale(where: str, entry: QuantParams | Range) -> float:

@@ -41,7 +41,7 @@ MOST_DOCUMENTS = 3
 MOST_VALUES = 1 << 16
 """Tensors of a profile, or bins of a histogram; Glow's has 2048."""
 MOST_KEYS = 16
-"""Of a mapping, with their values: twice as many as an entry has."""
+"""Keys and values of one mapping: twice as many as an entry has."""
 HASH = re.compile(r"0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19}")
 KEYS = ("NodeOutputName", "Min", "Max", "Histogram")
 RESULT = ":0"
@@ -83,10 +83,10 @@ def loads(data: bytes, *, source: str = "profile") -> ForeignTable:
         raise TableError(f"{where}: GraphPreLowerHash: {text[:40]!r} is no 64-bit hash")
     tensors: dict[str, Range] = {}
     for node in _items(documents[-1], "expected a list of node outputs"):
-        name, span = _entry(node)
+        name, found = _entry(node)
         if name in tensors:
             raise TableError(f"{node.where}: {name!r} occurs twice")
-        tensors[name] = span
+        tensors[name] = found
     return ForeignTable(
         source=source,
         format="glow",
@@ -225,17 +225,17 @@ def dumps(table: ForeignTable) -> bytes:
 
 def _nodes(table: ForeignTable) -> Iterator[yaml.Node]:
     for name, entry in table.tensors.items():
-        span = float32_range(f"{table.source}: tensor {name!r}", entry)
+        ends = float32_range(f"{table.source}: tensor {name!r}", entry)
         numbered = table.format == "glow" and OTHER_RESULT.search(name)
         yield _mapping(
             ("NodeOutputName", _quoted(name if numbered else f"{name}{RESULT}")),
-            ("Min", _plain(_digits(span.lo))),
-            ("Max", _plain(_digits(span.hi))),
+            ("Min", _plain(_digits(ends.lo))),
+            ("Max", _plain(_digits(ends.hi))),
             (
                 "Histogram",
                 yaml.SequenceNode(
                     "tag:yaml.org,2002:seq",
-                    [_plain(_digits(count)) for count in span.histogram],
+                    [_plain(_digits(count)) for count in ends.histogram],
                     flow_style=True,
                 ),
             ),

@@ -55,7 +55,7 @@ def loads(data: bytes, *, source: str = "calibration") -> ForeignTable:
     for name, entry in entries.items():
         string(f"{where}: a name", name)
         line = entry.line if isinstance(entry, JsonObject) else entries.line
-        tensors[name] = _span(f"{source}:{line}: tensor {name!r}", entry)
+        tensors[name] = _range(f"{source}:{line}: tensor {name!r}", entry)
         histograms += "hist" in entry
     notes: tuple[str, ...] = ()
     if histograms:
@@ -79,7 +79,7 @@ def _method(where: str, value: Any) -> str:
     raise TableError(f"{where}: calibration_method: expected a CLS and one of {names}")
 
 
-def _span(where: str, entry: Any) -> Range:
+def _range(where: str, entry: Any) -> Range:
     if not isinstance(entry, JsonObject) or entry.get("CLS") != "TensorData":
         raise TableError(f"{where}: expected an object with CLS TensorData")
     for key in entry:
@@ -140,14 +140,14 @@ def dumps(table: ForeignTable, *, cache: bool = False) -> bytes:
     return (json.dumps(root, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _entry(span: Range) -> dict[str, Any]:
+def _entry(ends: Range) -> dict[str, Any]:
     def array(value: float) -> dict[str, Any]:
         return {"data": value, "dtype": "float32", "CLS": "numpy.array"}
 
     return {
         "CLS": "TensorData",
-        "lowest": array(span.lo),
-        "highest": array(span.hi),
+        "lowest": array(ends.lo),
+        "highest": array(ends.hi),
     }
 
 

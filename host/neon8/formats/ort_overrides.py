@@ -120,7 +120,7 @@ def _entry(where: str, entry: Any, first: Any) -> QuantParams | Range | None:
         if extra:
             text = f"scale does not go with {extra[0]}"
             raise TableError(f"{where}: {text}")
-        return _step(where, entry, kind)
+        return _params(where, entry, kind)
     if "rmin" not in entry:
         return None
     lo, hi = (real(f"{where}: {key}", entry[key]) for key in ("rmin", "rmax"))
@@ -143,7 +143,7 @@ def _type(where: str, first: JsonObject) -> str | None:
     return text
 
 
-def _step(where: str, entry: JsonObject, kind: str | None) -> QuantParams:
+def _params(where: str, entry: JsonObject, kind: str | None) -> QuantParams:
     if kind is None:
         text = "a zero point means nothing without quant_type"
         raise TableError(f"{where}: {text}; add it to the first entry")
@@ -156,7 +156,7 @@ def _step(where: str, entry: JsonObject, kind: str | None) -> QuantParams:
 
 
 def _weight_scale(where: str, entry: QuantParams | Range) -> float:
-    """Of a channel of weights, which are symmetric."""
+    """The scale of one channel of weights, which are symmetric."""
     if isinstance(entry, Range):
         return max(-entry.lo, entry.hi, 0.0) / 127
     if entry.zero_point != 0:
@@ -173,7 +173,7 @@ def prepare(table: ForeignTable, context: Context) -> ForeignTable:
     if not unnamed:
         return table
     layers = counted(len(unnamed), "layer")
-    text = f"the weight scales of {layers} are left out, as of {unnamed[0]!r}"
+    text = f"the weight scales of {layers} are left out, such as {unnamed[0]!r}"
     return table.with_note(f"{text}: --model names the weights that are not folded")
 
 

@@ -13,7 +13,7 @@ from neon8.errors import TableError
 from neon8.quant.grid import SMALLEST_SCALE
 
 MAX_BYTES = 1 << 26
-"""Of a calibration file; one of 1000 tensors with 2048 bins each has 50 MB."""
+"""The largest calibration file; 1000 tensors with 2048 bins each make 50 MB."""
 LEAST_SCALE = float(SMALLEST_SCALE)
 FLOAT32_END = 2.0**128 - 2.0**103
 """The least number that float32 rounds to infinity."""

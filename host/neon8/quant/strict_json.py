@@ -14,7 +14,7 @@ from typing import Any
 from neon8.errors import TableError
 
 MAX_PARTS = 1 << 21
-"""Of one file: each costs a hundred bytes of memory and some microseconds."""
+"""Objects, lists and entries of one file: each costs about 100 bytes of memory."""
 
 
 class JsonObject(dict[str, Any]):

@@ -84,7 +84,7 @@ def attempt(load, start=r"file:\d+: "):
 
 
 def entries(name, data):
-    """How many entries a reader without any checks would see."""
+    """How many entries a reader without any checks would see; None: not counted."""
     text = data.decode()
     lines = [line for line in text.split("\n") if line.strip(" \r")]
     if name == "trt":
@@ -93,6 +93,8 @@ def entries(name, data):
         return sum(not line.lstrip(" ").startswith("#") for line in lines)
     if name == "glow":
         return len(list(yaml.load_all(text, Loader=yaml.BaseLoader))[-1])
+    if not text.lstrip().startswith("{"):
+        return None
     root = json.loads(text)
     if name == "neon8":
         return len(root["tensors"]) + len(root["layers"])
@@ -111,7 +113,7 @@ def test_damaged_texts(files, name, changes, moves):
     data = damaged((files / name).read_bytes(), changes, moves)
     table = attempt_file(files, name, data)
     if table is not None:
-        assert known(table) == entries(name, data) or table.notes
+        assert entries(name, data) in {None, known(table)} or table.notes
 
 
 @pytest.mark.parametrize("name", TEXTS)
