@@ -4,8 +4,8 @@
 Every format holds a part: ncnn the weights and the input of each layer, TensorRT one
 scale a tensor, Glow and onnxruntime ranges, ONNX with Q/DQ nodes nearly all. Readers
 fill in what is there, attach.py adds what a network or a whole table knows, and a
-writer refuses by name what it needs and does not get. Numbers are kept in double, so that one
-format's float32 goes through the inverse or 127 times itself and comes back.
+writer refuses by name what it needs and does not get. Numbers are kept in double, so
+that one format's float32 goes through the inverse or 127 times itself and comes back.
 """
 
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ from neon8.formats.foreign_table import (
     to_params,
 )
 from neon8.formats.format import Context, Format, from_bytes
-from neon8.quant.checks import NUMBER, decode, double_scale, parse_real, real
+from neon8.quant.checks import NUMBER, decode_lines, double_scale, parse_real, real
 from neon8.text import counted
 
 LONGEST_NAME = 255
@@ -39,7 +39,7 @@ def loads(data: bytes, *, source: str = "table") -> ForeignTable:
 
     Lines that begin with # are comments, as they are for ncnn in effect.
     """
-    lines = decode(data, source).split("\n")
+    lines = decode_lines(data, source)
     entries: dict[str, tuple[int, list[str]]] = {}
     for number, line in enumerate(lines, 1):
         where = f"{source}:{number}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from neon8.errors import TableError
 from neon8.formats.foreign_table import ForeignTable, with_layer_names
-from neon8.quant.checks import decode, read_bytes
+from neon8.quant.checks import decode_lines, read_bytes
 
 MAGIC = "7767517"
 TYPES = {"Convolution": 6, "ConvolutionDepthWise": 6, "InnerProduct": 2}
@@ -45,7 +45,7 @@ def load(path: str) -> tuple[ParamLayer, ...]:
 
 def loads(data: bytes, *, source: str) -> tuple[ParamLayer, ...]:
     """The layers of the file that can be int8, in its order.  TableError: the line."""
-    lines = decode(data, source).split("\n")
+    lines = decode_lines(data, source)
     if lines[0].strip() != MAGIC:
         raise TableError(f"{source}:1: is not a text .param of ncnn ({MAGIC})")
     counts = lines[1].split() if len(lines) > 1 else []

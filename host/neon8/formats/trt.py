@@ -17,7 +17,7 @@ from dataclasses import replace
 from neon8.errors import TableError
 from neon8.formats.foreign_table import ForeignTable, QuantParams, float32_scale
 from neon8.formats.format import Context, Format, from_bytes
-from neon8.quant.checks import decode
+from neon8.quant.checks import decode_lines
 
 HEADER = re.compile(r"TRT-(\d{4,7})-(\w+)", re.ASCII)
 BITS = re.compile(r"[0-9a-fA-F]{1,8}")
@@ -29,7 +29,7 @@ ALGORITHM = "EntropyCalibration2"
 
 def loads(data: bytes, *, source: str = "cache") -> ForeignTable:
     """The table in a calibration cache.  TableError names the line."""
-    lines = decode(data, source).split("\n")
+    lines = decode_lines(data, source)
     header = HEADER.fullmatch(lines[0].removesuffix("\r"))
     if header is None:
         text = "is not a TensorRT calibration cache: no line TRT-<version>-<algorithm>"

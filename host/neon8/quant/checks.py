@@ -14,6 +14,8 @@ from neon8.quant.grid import SMALLEST_SCALE
 
 MAX_BYTES = 1 << 26
 """The largest calibration file; 1000 tensors with 2048 bins each make 50 MB."""
+MOST_LINES = 1 << 18
+"""Of a table with one tensor or layer in a line; a model file holds 16384."""
 LEAST_SCALE = float(SMALLEST_SCALE)
 FLOAT32_END = 2.0**128 - 2.0**103
 """The least number that float32 rounds to infinity."""
@@ -40,6 +42,15 @@ def decode(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TableError(f"{source}:{line}: is not UTF-8 text") from error
+
+
+def decode_lines(data: bytes, source: str) -> list[str]:
+    """The lines of a file.  TableError: not UTF-8, or more than MOST_LINES."""
+    lines = decode(data, source).split("\n")
+    if len(lines) > MOST_LINES:
+        text = f"has {len(lines)} lines, more than {MOST_LINES}"
+        raise TableError(f"{source}:{MOST_LINES}: {text}")
+    return lines
 
 
 def parse_real(where: str, text: str) -> float:

@@ -16,6 +16,9 @@ from neon8.errors import TableError
 MAX_PARTS = 1 << 21
 """Objects, lists and entries of one file: each costs about 100 bytes of memory."""
 
+MAX_VALUES = 1 << 23
+"""Of one file, most of them numbers: 2000 tensors with 2048 bins and their edges."""
+
 
 class JsonObject(dict[str, Any]):
     """An object of the file; line: where it begins, from 1."""
@@ -30,6 +33,10 @@ def loads(text: str, *, source: str) -> Any:
     parts = sum(map(text.count, "{[:"))
     if parts > MAX_PARTS:
         cause = f"has {parts} objects, lists and entries, more than {MAX_PARTS}"
+        raise TableError(f"{source}:1: {cause}")
+    values = text.count(",")
+    if values > MAX_VALUES:
+        cause = f"has {values} values, more than {MAX_VALUES}"
         raise TableError(f"{source}:1: {cause}")
     breaks = [at for at, letter in enumerate(text) if letter == "\n"]
 

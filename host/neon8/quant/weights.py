@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from neon8.quant.grid import SMALLEST_SCALE
+
 DoubleArray = npt.NDArray[np.float64]
 FloatArray = npt.NDArray[np.float32]
 Int8Array = npt.NDArray[np.int8]
@@ -13,7 +15,7 @@ Int8Array = npt.NDArray[np.int8]
 ACC_LIMIT = 2**31
 """|acc''| stays below this  (12)."""
 
-MULTIPLIER_MIN = np.float32(1e-30)
+MULTIPLIER_MIN = SMALLEST_SCALE
 MULTIPLIER_MAX = np.float32(2.0**64)
 
 
