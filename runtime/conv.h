@@ -10,20 +10,23 @@
 
 #include "include/neon8.h"
 #include "kernels.h"
+#include "limits.h"
 
-#include <stdbool.h>
+enum {
+    N8_CONV_ALIGN = 64, // of packed weights, arrays and parts of scratch memory
+    N8_PIXEL = 8,       // the channels of an int8 pixel are padded to a multiple of this
+};
 
 struct n8_conv {
     struct n8_conv2d_shape shape;
     struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
     int32_t in_zero_point;
-    n8_igemm_fn *igemm; // one of the two is NULL
-    n8_depthwise_fn *depthwise;
+    const struct n8_conv_row *row; // the kernel, with the geometry of everything below
     const char *kernel_name;
     size_t taps;     // kernel_height * kernel_width
     size_t group_in; // channels of one group
     size_t group_out;
-    size_t depth;         // igemm: bytes of one tap, group_in rounded up to N8_KR
+    size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
     const int8_t *weights;
@@ -42,25 +45,31 @@ struct n8_conv_io {
     ptrdiff_t residual_stride;
 };
 
-// Checks everything but the arrays and computes the sizes. N8_E_FORMAT: a field is out of
-// range. `epilogue`'s pointers are only looked at for being NULL.
+// Checks everything but the arrays, chooses the kernel and computes the sizes. `epilogue`'s
+// pointers are only looked at for being NULL. `int16_depth`: products that int16 was proved to
+// hold (11), at least 2. N8_E_FORMAT: a field is out of range; N8_E_UNSUPPORTED: no kernel.
 enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
                             int32_t in_zero_point, const struct n8_conv2d_epilogue *epilogue,
-                            const struct n8_kernels *kernels);
+                            uint32_t int16_depth, const struct n8_kernels *kernels);
 
-// Checks the arrays and packs them into `memory`, packed_size bytes, aligned to 64.
-// N8_E_FORMAT: a weight of -128, a multiplier or slope out of range; N8_E_OVERFLOW: (12).
-enum n8_status n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory);
+// What the arrays of a convolution prove, over all output channels.
+struct n8_conv_proof {
+    uint64_t acc_bound;             // (12): the largest sum |w| * 128 + |bias|
+    int32_t weights_lo, weights_hi; // the smallest and the largest weight
+};
+
+// Checks the arrays of a planned convolution, which may be aligned to nothing. N8_E_FORMAT: a
+// weight of -128, a multiplier, bias or slope out of range, or `int16_depth` products that can
+// leave int16 (11); N8_E_OVERFLOW: (12). `error` is told the reason.
+enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
+                             uint32_t int16_depth, struct n8_conv_proof *out,
+                             struct n8_model_error *error);
+
+// Packs checked arrays into `memory`, packed_size zeroed bytes, aligned to 64.
+void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory);
 
 // Runs units [begin, end). `scratch`: scratch_size bytes of this thread, aligned to 64.
 void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
                  void *scratch);
-
-static inline bool n8_in_range(int32_t value, int32_t lo, int32_t hi) {
-    return lo <= value && value <= hi;
-}
-
-// The bounds that keep requantization free of NaN and of denormals: 0, or 1e-30 .. 2^64.
-bool n8_multiplier_ok(float multiplier);
 
 #endif // N8_CONV_H

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Planning and packing of a convolution: all checks are here, so that conv_run.c has none.
+// Planning and packing of a convolution. All checks are here and in conv_prove.c, so that
+// conv_run.c has none.
 #include "conv.h"
 
+#include "choose.h"
 #include "include/neon8_format.h"
+#include "panel.h"
 #include "size.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
-    ALIGN = 64,
-    DEPTHWISE_CHANNELS = 8, // the padding of a pixel, and one block of depthwise weights
-    TABLE_BYTES = 16384,    // the pointer table of one unit stays well inside L1
+    ALIGN_PART = 16,     // of each group's weights and arrays
+    TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
     MAX_BLOCK = 32,
 };
-
-bool n8_multiplier_ok(float multiplier) {
-    return multiplier == 0.0f || (multiplier >= 1e-30f && multiplier <= 0x1p64f);
-}
 
 static bool shape_ok(const struct n8_conv2d_shape *s) {
     const int32_t positive[] = {
@@ -52,72 +49,55 @@ static bool epilogue_ok(const struct n8_conv2d_epilogue *e) {
            n8_in_range(e->hi, e->lo, 127);
 }
 
-static void choose_kernel(struct n8_conv *conv, const struct n8_kernels *k) {
-    const struct n8_conv2d_shape *s = &conv->shape;
-    const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const bool residual = e->residual_scale != 0.0f;
-    if (conv->group_in == 1 && conv->group_out == 1 && e->type == N8_TYPE_S8 && !residual) {
-        const bool is3x3 = s->kernel_height == 3 && s->kernel_width == 3;
-        // The kernels see distances between pixels only, so a dilation that equals the stride
-        // is stride 1 to them.
-        if (is3x3 && s->stride_width == s->dilation_width) {
-            conv->depthwise = k->depthwise3x3s1_s8;
-            conv->kernel_name = k->depthwise3x3s1_s8_name;
-        } else if (is3x3 && s->stride_width == 2 * s->dilation_width) {
-            conv->depthwise = k->depthwise3x3s2_s8;
-            conv->kernel_name = k->depthwise3x3s2_s8_name;
-        } else {
-            conv->depthwise = k->depthwise_s8;
-            conv->kernel_name = k->depthwise_s8_name;
-        }
-    } else if (e->type == N8_TYPE_S32) {
-        conv->igemm = k->igemm_s8_s32;
-        conv->kernel_name = k->igemm_s8_s32_name;
-    } else if (e->type == N8_TYPE_F32) {
-        conv->igemm = k->igemm_s8_f32;
-        conv->kernel_name = k->igemm_s8_f32_name;
-    } else if (residual) {
-        conv->igemm = k->igemm_s8_s8_add;
-        conv->kernel_name = k->igemm_s8_s8_add_name;
-    } else {
-        conv->igemm = k->igemm_s8_s8;
-        conv->kernel_name = k->igemm_s8_s8_name;
-    }
-}
-
 static void plan_depthwise(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
-    const size_t channels = n8_round_up((size_t)s->in_channels, DEPTHWISE_CHANNELS);
-    conv->group_weights = n8_mul(conv->taps, channels);
-    conv->group_entries = channels;
+    const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
+    conv->group_entries = n8_mul(n8_pieces(channels, conv->row->block), conv->row->block);
+    conv->group_weights = n8_mul(conv->taps, conv->group_entries);
     conv->units = n8_mul((size_t)s->batch, (size_t)s->out_height);
     // A row of padding as wide as the input, a patch for pixels at the border, and the row
     // pointers.
     const size_t row = n8_add(n8_mul((size_t)s->in_width, channels), N8_SLACK);
     const size_t patch = n8_add(n8_mul(conv->taps, channels), N8_SLACK);
     const size_t rows = n8_mul((size_t)s->kernel_height, sizeof(int8_t *));
-    conv->scratch_size = n8_add(n8_add(n8_round_up(row, ALIGN), n8_round_up(patch, ALIGN)), rows);
+    conv->scratch_size =
+        n8_add(n8_add(n8_round_up(row, N8_CONV_ALIGN), n8_round_up(patch, N8_CONV_ALIGN)), rows);
 }
 
 static void plan_igemm(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
-    const size_t tiles = n8_round_up(conv->group_out, N8_NR);
-    conv->depth = n8_round_up(conv->group_in, N8_KR);
-    conv->group_weights = n8_mul(n8_mul(conv->taps, conv->depth), tiles);
-    conv->group_entries = tiles;
+    const struct n8_tile *tile = &conv->row->tile;
+    const size_t channels = n8_mul(n8_pieces(conv->group_out, tile->nr), tile->nr);
+    conv->depth = n8_round_up(conv->group_in, n8_panel_step(tile));
+    conv->group_weights =
+        n8_round_up(n8_mul(n8_mul(conv->taps, conv->depth), channels), ALIGN_PART);
+    conv->group_entries = n8_round_up(channels, ALIGN_PART / sizeof(int32_t));
     const size_t pixels = n8_mul((size_t)s->out_height, (size_t)s->out_width);
-    const size_t fit = TABLE_BYTES / sizeof(int8_t *) / conv->taps / N8_MR * N8_MR;
-    conv->block = fit < N8_MR ? N8_MR : fit > MAX_BLOCK ? MAX_BLOCK : fit;
-    conv->units = n8_mul((size_t)s->batch, n8_add(pixels, conv->block - 1) / conv->block);
+    const size_t fit = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
+    const size_t block = (fit > MAX_BLOCK ? MAX_BLOCK : fit) / tile->mr * tile->mr;
+    conv->block = block < tile->mr ? tile->mr : block;
+    conv->units = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->block));
     const size_t table = n8_mul(n8_mul(conv->block, conv->taps), sizeof(int8_t *));
-    conv->scratch_size = n8_add(n8_round_up(conv->depth, ALIGN), table);
+    conv->scratch_size = n8_add(n8_round_up(conv->depth, N8_CONV_ALIGN), table);
 }
 
 enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
                             int32_t in_zero_point, const struct n8_conv2d_epilogue *epilogue,
-                            const struct n8_kernels *kernels) {
+                            uint32_t int16_depth, const struct n8_kernels *kernels) {
     if (!shape_ok(shape) || !epilogue_ok(epilogue) || !n8_in_range(in_zero_point, -128, 127)) {
         return N8_E_FORMAT;
+    }
+    const struct n8_conv_facts facts = {
+        .shape = shape,
+        .epilogue = epilogue,
+        .int16_depth = int16_depth,
+        .level = kernels->isa,
+        .core = kernels->core,
+    };
+    const char *reason;
+    const struct n8_conv_row *row = n8_choose_conv(&facts, &reason);
+    if (row == NULL) {
+        return N8_E_UNSUPPORTED;
     }
     memset(conv, 0, sizeof *conv);
     conv->shape = *shape;
@@ -126,16 +106,17 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
     conv->group_in = (size_t)(shape->in_channels / shape->groups);
     conv->group_out = (size_t)(shape->out_channels / shape->groups);
-    choose_kernel(conv, kernels);
-    if (conv->depthwise != NULL) {
+    conv->row = row;
+    conv->kernel_name = row->name;
+    if (row->depthwise != NULL) {
         plan_depthwise(conv);
     } else {
         plan_igemm(conv);
     }
-    const size_t groups = conv->depthwise != NULL ? 1 : (size_t)shape->groups;
-    const size_t weights = n8_round_up(n8_mul(conv->group_weights, groups), ALIGN);
+    const size_t groups = row->depthwise != NULL ? 1 : (size_t)shape->groups;
+    const size_t weights = n8_round_up(n8_mul(conv->group_weights, groups), N8_CONV_ALIGN);
     const size_t entries = n8_mul(conv->group_entries, groups);
-    const size_t array = n8_round_up(n8_mul(entries, sizeof(int32_t)), ALIGN);
+    const size_t array = n8_round_up(n8_mul(entries, sizeof(int32_t)), N8_CONV_ALIGN);
     conv->packed_size = n8_add(weights, n8_mul(array, 4)); // bias, multiplier, bias_f32, slope
     return conv->packed_size == SIZE_MAX || conv->scratch_size == SIZE_MAX ||
                    conv->units == SIZE_MAX
@@ -143,75 +124,29 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
                : N8_OK;
 }
 
-// (12), and the one weight value that the int16 sums of the kernels cannot take (11).
-static enum n8_status check_channel(const int8_t *weights, size_t count, int32_t bias) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (weights[i] == -128) {
-            return N8_E_FORMAT;
-        }
-        sum += (uint64_t)(weights[i] < 0 ? -weights[i] : weights[i]);
-    }
-    const uint64_t offset = bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias;
-    return sum * 128 + offset < UINT64_C(0x80000000) ? N8_OK : N8_E_OVERFLOW;
-}
-
-// The arrays of a model file are as aligned as the caller's buffer: not at all.
-static int32_t load_i32(const int32_t *array, size_t index) {
-    int32_t value;
-    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
-    return value;
-}
-
-static float load_f32(const float *array, size_t index) {
-    float value;
-    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
-    return value;
-}
-
-static enum n8_status check_arrays(const struct n8_conv *conv, const int8_t *weights) {
-    const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t channels = (size_t)conv->shape.out_channels;
-    const size_t count = conv->taps * conv->group_in;
-    for (size_t n = 0; n < channels; n++) {
-        const enum n8_status status =
-            check_channel(weights + n * count, count, e->bias == NULL ? 0 : load_i32(e->bias, n));
-        if (status != N8_OK) {
-            return status;
-        }
-        if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
-            return N8_E_FORMAT;
-        }
-        if (e->bias_f32 != NULL && !isfinite(load_f32(e->bias_f32, n))) {
-            return N8_E_FORMAT;
-        }
-        if (e->slope != NULL && !(fabsf(load_f32(e->slope, n)) <= 0x1p30f)) {
-            return N8_E_FORMAT;
-        }
-    }
-    return N8_OK;
-}
-
+// [C][taps] to [C / block][taps][block].
 static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
     const size_t channels = (size_t)conv->shape.in_channels;
+    const size_t block = conv->row->block;
     for (size_t c = 0; c < channels; c++) {
-        int8_t *block = out + c / DEPTHWISE_CHANNELS * conv->taps * DEPTHWISE_CHANNELS;
+        int8_t *to = out + c / block * conv->taps * block + c % block;
         for (size_t t = 0; t < conv->taps; t++) {
-            block[t * DEPTHWISE_CHANNELS + c % DEPTHWISE_CHANNELS] = weights[c * conv->taps + t];
+            to[t * block] = weights[c * conv->taps + t];
         }
     }
 }
 
-// [O][taps][I] to [O / 4][taps][I / 16][4][16]: the order in which the kernel reads.
+// [O][taps][I] to [O / nr][taps] and the order of the packing.
 static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
-    const size_t tile = conv->taps * conv->depth * N8_NR;
+    const struct n8_tile *tile = &conv->row->tile;
     for (size_t n = 0; n < conv->group_out; n++) {
         for (size_t t = 0; t < conv->taps; t++) {
             const int8_t *from = weights + (n * conv->taps + t) * conv->group_in;
-            int8_t *to = out + n / N8_NR * tile + t * conv->depth * N8_NR + n % N8_NR * N8_KR;
-            for (size_t k = 0; k < conv->group_in; k += N8_KR) {
+            int8_t *to = out + (n / tile->nr * conv->taps + t) * conv->depth * tile->nr;
+            for (size_t k = 0; k < conv->group_in; k += tile->kr) {
                 const size_t rest = conv->group_in - k;
-                memcpy(to + k * N8_NR, from + k, rest < N8_KR ? rest : N8_KR);
+                memcpy(to + n8_panel_at(tile, n % tile->nr, k), from + k,
+                       rest < tile->kr ? rest : tile->kr);
             }
         }
     }
@@ -228,14 +163,9 @@ static const void *pack_array(const struct n8_conv *conv, size_t groups, const v
     return to;
 }
 
-enum n8_status n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory) {
-    const enum n8_status status = check_arrays(conv, weights);
-    if (status != N8_OK) {
-        return status;
-    }
-    memset(memory, 0, conv->packed_size);
-    const size_t groups = conv->depthwise != NULL ? 1 : (size_t)conv->shape.groups;
-    if (conv->depthwise != NULL) {
+void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory) {
+    const size_t groups = conv->row->depthwise != NULL ? 1 : (size_t)conv->shape.groups;
+    if (conv->row->depthwise != NULL) {
         pack_depthwise(conv, weights, memory);
     } else {
         for (size_t g = 0; g < groups; g++) {
@@ -245,13 +175,12 @@ enum n8_status n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *m
     }
     conv->weights = memory;
     struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t array = n8_round_up(conv->group_entries * groups * sizeof(int32_t), ALIGN);
-    uint8_t *next = (uint8_t *)memory + n8_round_up(conv->group_weights * groups, ALIGN);
+    const size_t array = n8_round_up(conv->group_entries * groups * sizeof(int32_t), N8_CONV_ALIGN);
+    uint8_t *next = (uint8_t *)memory + n8_round_up(conv->group_weights * groups, N8_CONV_ALIGN);
     e->bias = pack_array(conv, groups, e->bias, next);
     e->multiplier = pack_array(conv, groups, e->multiplier, next + array);
     e->bias_f32 = pack_array(conv, groups, e->bias_f32, next + 2 * array);
     if (e->slope != NULL) {
         e->slope = pack_array(conv, groups, e->slope, next + 3 * array);
     }
-    return N8_OK;
 }

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { ALIGN = 64 };
-
 // Where one tap of a window falls.
 static inline int64_t tap_at(int64_t out, int32_t stride, int32_t tap, int32_t dilation,
                              int32_t pad) {
@@ -15,16 +13,17 @@ static inline int64_t tap_at(int64_t out, int32_t stride, int32_t tap, int32_t d
 
 // Implicit GEMM ------------------------------------------------------------------------
 
-// Writes the pointers of one output pixel: `step` entries apart, one for each tap.
+// Writes the pointers of one output pixel, one for each tap, mr entries apart.
 static void point_pixel(const struct n8_conv *conv, const int8_t *image, ptrdiff_t in_stride,
                         const int8_t *padding, int64_t pixel, const int8_t **table) {
     const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t mr = conv->row->tile.mr;
     const int64_t oy = pixel / s->out_width;
     const int64_t ox = pixel % s->out_width;
     for (int32_t ky = 0; ky < s->kernel_height; ky++) {
         const int64_t y = tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
         const bool row_inside = y >= 0 && y < s->in_height;
-        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += N8_MR) {
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr) {
             const int64_t x = tap_at(ox, s->stride_width, kx, s->dilation_width, s->pad_left);
             *table = row_inside && x >= 0 && x < s->in_width
                          ? image + (ptrdiff_t)(y * s->in_width + x) * in_stride
@@ -37,27 +36,29 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
                       size_t end, uint8_t *scratch) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    const size_t mr = conv->row->tile.mr;
     const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
     const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
     const size_t units_of_image = conv->units / (size_t)s->batch;
     const size_t out_size = e->type == N8_TYPE_S8 ? 1 : 4;
     int8_t *padding = (int8_t *)scratch;
-    const int8_t **table = (const int8_t **)(void *)(scratch + n8_round_up(conv->depth, ALIGN));
+    const int8_t **table =
+        (const int8_t **)(void *)(scratch + n8_round_up(conv->depth, N8_CONV_ALIGN));
     memset(padding, conv->in_zero_point, conv->depth);
 
     for (size_t unit = begin; unit < end; unit++) {
         const size_t image = unit / units_of_image;
         const size_t first = unit % units_of_image * conv->block;
         const size_t count = out_pixels - first < conv->block ? out_pixels - first : conv->block;
-        const size_t tiles = (count + N8_MR - 1) / N8_MR;
+        const size_t padded = n8_pieces(count, mr) * mr;
         const ptrdiff_t out_pixel = (ptrdiff_t)(image * out_pixels + first);
         for (size_t g = 0; g < (size_t)s->groups; g++) {
             const int8_t *in = io->in + (ptrdiff_t)image * in_pixels * io->in_stride +
                                (ptrdiff_t)(g * conv->group_in);
-            for (size_t p = 0; p < tiles * N8_MR; p++) {
+            for (size_t p = 0; p < padded; p++) {
                 const size_t pixel = first + (p < count ? p : count - 1);
                 point_pixel(conv, in, io->in_stride, padding, (int64_t)pixel,
-                            table + p / N8_MR * conv->taps * N8_MR + p % N8_MR);
+                            table + p / mr * conv->taps * mr + p % mr);
             }
             const size_t entry = g * conv->group_entries;
             const size_t channel = g * conv->group_out;
@@ -78,13 +79,14 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
                                 ? NULL
                                 : io->residual + out_pixel * io->residual_stride + channel,
                 .residual_stride = io->residual_stride,
+                .tile = &conv->row->tile,
                 .residual_scale = e->residual_scale,
                 .residual_zero_point = e->residual_zero_point,
                 .zero_point = e->zero_point,
                 .lo = e->lo,
                 .hi = e->hi,
             };
-            conv->igemm(&args);
+            conv->row->igemm(&args);
         }
     }
 }
@@ -135,7 +137,7 @@ static void run_patch(struct depthwise *d, const int8_t *image, int8_t *out, int
     d->args.step = ratio * (ptrdiff_t)channels;
     d->args.pixels = 1;
     d->args.out = out + ox * d->io->out_stride;
-    d->conv->depthwise(&d->args);
+    d->conv->row->depthwise(&d->args);
 }
 
 static void run_inner(struct depthwise *d, const int8_t *image, int8_t *out, int64_t oy,
@@ -152,19 +154,19 @@ static void run_inner(struct depthwise *d, const int8_t *image, int8_t *out, int
     d->args.step = d->io->in_stride * s->stride_width;
     d->args.pixels = (size_t)(to - from);
     d->args.out = out + from * d->io->out_stride;
-    d->conv->depthwise(&d->args);
+    d->conv->row->depthwise(&d->args);
 }
 
 static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
                           size_t end, uint8_t *scratch) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t channels = conv->group_entries;
+    const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
     const size_t row_size = (size_t)s->in_width * channels;
     struct depthwise d = {.conv = conv, .io = io, .padding = (int8_t *)scratch};
-    d.patch = d.padding + n8_round_up(row_size + N8_SLACK, ALIGN);
-    d.rows =
-        (const int8_t **)(void *)(d.patch + n8_round_up(conv->taps * channels + N8_SLACK, ALIGN));
+    d.patch = d.padding + n8_round_up(row_size + N8_SLACK, N8_CONV_ALIGN);
+    d.rows = (const int8_t **)(void *)(d.patch + n8_round_up(conv->taps * channels + N8_SLACK,
+                                                             N8_CONV_ALIGN));
     d.args = (struct n8_depthwise_args){
         .out_stride = io->out_stride,
         .rows = d.rows,
@@ -173,6 +175,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         .bias = e->bias,
         .multiplier = e->multiplier,
         .slope = e->slope,
+        .block = conv->row->block,
         .zero_point = e->zero_point,
         .lo = e->lo,
         .hi = e->hi,
@@ -211,7 +214,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
 
 void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
                  void *scratch) {
-    if (conv->depthwise != NULL) {
+    if (conv->row->depthwise != NULL) {
         run_depthwise(conv, io, begin, end, scratch);
     } else {
         run_igemm(conv, io, begin, end, scratch);

@@ -1,17 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu.h"
 
-bool n8_cpu_has(enum n8_isa isa) {
-    switch (isa) {
-    case N8_ISA_C:
-        return true;
-    case N8_ISA_NEON:
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
 #if defined(__aarch64__)
-        return true; // Advanced SIMD is part of every Armv8-A Linux and Android ABI
-#else
-        return false;
+#include <sys/auxv.h>
 #endif
+
+bool n8_cpu_has(enum n8_isa isa) {
+    switch ((int)isa) {
+#define N8_LEVEL(name, number, march, check)                                                       \
+    case number:                                                                                   \
+        return check;
+#include "levels.inc"
     default:
         return false;
     }
 }
+
+enum n8_isa n8_cpu_best(void) {
+    enum n8_isa best = N8_ISA_C;
+#define N8_LEVEL(name, number, march, check) best = n8_cpu_has(number) ? number : best;
+#include "levels.inc"
+    return best;
+}
+
+enum n8_isa n8_cpu_level(const char *wanted) {
+#define N8_LEVEL(name, number, march, check)                                                       \
+    if (strcmp(wanted, #name) == 0) {                                                              \
+        return number;                                                                             \
+    }
+#include "levels.inc"
+    return N8_ISA_AUTO;
+}
+
+#if defined(__aarch64__)
+
+// The kernel answers for MIDR_EL1 where this bit of AT_HWCAP is set.
+#define HWCAP_CPUID_BIT (1UL << 11)
+
+enum n8_core n8_cpu_core(void) {
+    static const uint16_t in_order[] = {
+        0xd02, // Cortex-A34
+        0xd03, // A53
+        0xd04, // A35
+        0xd05, // A55
+        0xd46, // A510
+        0xd80, // A520
+    };
+    if ((getauxval(AT_HWCAP) & HWCAP_CPUID_BIT) == 0) {
+        return N8_CORE_ANY;
+    }
+    uint64_t midr;
+    __asm__("mrs %0, midr_el1" : "=r"(midr));
+    if (midr >> 24 != 0x41) { // the implementer: Arm's part numbers follow
+        return N8_CORE_OUT_OF_ORDER;
+    }
+    for (size_t i = 0; i < sizeof in_order / sizeof in_order[0]; i++) {
+        if ((midr >> 4 & 0xfff) == in_order[i]) {
+            return N8_CORE_IN_ORDER;
+        }
+    }
+    return N8_CORE_OUT_OF_ORDER;
+}
+
+#else
+
+enum n8_core n8_cpu_core(void) {
+    return N8_CORE_ANY;
+}
+
+#endif

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What this processor can do. The only file that asks it.
 #ifndef N8_CPU_H
 #define N8_CPU_H
 
@@ -6,7 +8,29 @@
 
 #include <stdbool.h>
 
+// The levels by the names that kernels.inc uses.
+enum n8_level {
+#define N8_LEVEL(name, isa, march, check) N8_LEVEL_##name = isa,
+#include "levels.inc"
+};
+
+// How a core orders its instructions, for kernels that were scheduled for one kind.
+enum n8_core {
+    N8_CORE_ANY, // not known, or of no matter
+    N8_CORE_IN_ORDER,
+    N8_CORE_OUT_OF_ORDER,
+};
+
 // True if kernels of this level run on this processor.
 bool n8_cpu_has(enum n8_isa isa);
+
+// The highest level that this processor has.
+enum n8_isa n8_cpu_best(void);
+
+// The level of that name in lower case; N8_ISA_AUTO if this build has none.
+enum n8_isa n8_cpu_level(const char *name);
+
+// The core that runs the caller, where the system tells.
+enum n8_core n8_cpu_core(void);
 
 #endif // N8_CPU_H

@@ -1,65 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a kernel may rely on. Kernels are pure: they check nothing, allocate nothing and
-// return void; conv2d.c, plan.c and run.c prove the preconditions written here.
+// return void; whoever calls one has proved the preconditions written here.
 //
-// The struct offsets are repeated as macros because assembly includes this header too.
+// Assembly includes this header for the offsets in the structs of arguments.
 #ifndef N8_KERNEL_H
 #define N8_KERNEL_H
 
-// Bytes that may be read (never used) behind the last pixel of any int8 activation.
+// Bytes that may be read (never used) after the last pixel of any int8 activation.
 #define N8_SLACK 64
 
-// The implicit GEMM works on tiles of N8_MR pixels x N8_NR channels, N8_KR bytes deep.
-#define N8_MR 4
-#define N8_NR 4
-#define N8_KR 16
-
-// struct n8_igemm_args
-#define N8_OFF_IG_OUT                 0
-#define N8_OFF_IG_OUT_STRIDE          8
-#define N8_OFF_IG_ROWS                16
-#define N8_OFF_IG_WEIGHTS             24
-#define N8_OFF_IG_PIXELS              32
-#define N8_OFF_IG_CHANNELS            40
-#define N8_OFF_IG_TAPS                48
-#define N8_OFF_IG_DEPTH               56
-#define N8_OFF_IG_BIAS                64
-#define N8_OFF_IG_MULTIPLIER          72
-#define N8_OFF_IG_BIAS_F32            80
-#define N8_OFF_IG_SLOPE               88
-#define N8_OFF_IG_RESIDUAL            96
-#define N8_OFF_IG_RESIDUAL_STRIDE     104
-#define N8_OFF_IG_RESIDUAL_SCALE      112
-#define N8_OFF_IG_RESIDUAL_ZERO_POINT 116
-#define N8_OFF_IG_ZERO_POINT          120
-#define N8_OFF_IG_LO                  124
-#define N8_OFF_IG_HI                  128
-
-// struct n8_depthwise_args
-#define N8_OFF_DW_OUT           0
-#define N8_OFF_DW_OUT_STRIDE    8
-#define N8_OFF_DW_ROWS          16
-#define N8_OFF_DW_TAP_STRIDE    24
-#define N8_OFF_DW_STEP          32
-#define N8_OFF_DW_WEIGHTS       40
-#define N8_OFF_DW_PIXELS        48
-#define N8_OFF_DW_CHANNELS      56
-#define N8_OFF_DW_BIAS          64
-#define N8_OFF_DW_MULTIPLIER    72
-#define N8_OFF_DW_SLOPE         80
-#define N8_OFF_DW_ZERO_POINT    88
-#define N8_OFF_DW_LO            92
-#define N8_OFF_DW_HI            96
-#define N8_OFF_DW_KERNEL_HEIGHT 100
-#define N8_OFF_DW_KERNEL_WIDTH  104
-
-#ifndef __ASSEMBLER__
-#include <stddef.h>
-#include <stdint.h>
-
-// acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[p / 4][t][p % 4][k] * w[n][t][k],
-// exact in int32 (12), and then the epilogue that the kernel's name says:
+// The fields of the structs of arguments, each listed once: WORD(offset, type, member) is as
+// wide as a pointer, INT32 has four bytes. All words come first, so that no field needs
+// padding, with 64-bit pointers as with 32-bit ones. From these lists come the structs, the
+// offsets N8_OFF_... for C and for assembly, and the assertions that both agree.
+//
+// Implicit GEMM. `tile` is the geometry {mr, nr, kr, packing} of the kernel's row. With
+//   acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[p / mr][t][p % mr][k] * w[n][t][k],
+// exact in int32 (12), the epilogue is what the kernel's name says:
 //   igemm_s8_s32      out[p][n] = acc''
 //   igemm_s8_f32      out[p][n] = fadd(fmul((float) acc'', multiplier[n]), bias_f32[n])      (4)
 //   igemm_s8_s8       v = fmul((float) acc'', multiplier[n]);
@@ -67,48 +25,147 @@
 //                     out[p][n] = clamp(rne(v) + zero_point, lo, hi)                    (5)(5b)
 //   igemm_s8_s8_add   the same with v = fadd(fmul((float) acc'', multiplier[n]),
 //                     fmul((float)(residual[p][n] - residual_zero_point), residual_scale))   (6)
-struct n8_igemm_args {
-    void *out;                 // pixel p at out + p * out_stride; exactly `channels` are written
-    ptrdiff_t out_stride;      // bytes; s32 and f32: a multiple of 4
-    const int8_t *const *rows; // [ceil(pixels / 4)][taps][4]; the last tile repeats a valid row
-    const int8_t *weights;     // [ceil(channels / 4)][taps][depth / 16][4][16], zero padded,
-                               // 16-byte aligned; |w| <= 127
-    size_t pixels;             // >= 1
-    size_t channels;           // >= 1
-    size_t taps;               // >= 1
-    size_t depth;              // bytes of a row, a multiple of 16, >= 16; all readable
-    const int32_t *bias;       // arrays: [channels rounded up to 4], 16-byte aligned
-    const float *multiplier;
-    const float *bias_f32;
-    const float *slope;     // finite, or NULL
-    const int8_t *residual; // pixel p at residual + p * residual_stride, N8_SLACK readable
-    ptrdiff_t residual_stride;
-    float residual_scale;
-    int32_t residual_zero_point;
-    int32_t zero_point; // -128 <= lo <= hi <= 127, and -128 <= zero_point <= 127
-    int32_t lo, hi;
-};
+//
+//   out            pixel p at out + p * out_stride; exactly `channels` are written
+//   out_stride     bytes; s32 and f32: a multiple of 4
+//   rows           [ceil(pixels / mr)][taps][mr]; the last tile repeats a valid row
+//   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
+//                  aligned; |w| <= 127, and int16 holds as many products as the row says (11)
+//   pixels, channels, taps   >= 1
+//   depth          bytes of a row, a multiple of the packing's step, all readable
+//   bias, multiplier, bias_f32, slope   [channels rounded up to nr], 16-byte aligned; the
+//                  slopes are finite, or `slope` is NULL
+//   residual       pixel p at residual + p * residual_stride, N8_SLACK readable after the last
+//   tile           for the C kernels, which serve any geometry; assembly knows its own
+//   zero_point, lo, hi   -128 <= lo <= hi <= 127, and -128 <= zero_point <= 127
+#define N8_IGEMM_ARGS(WORD, INT32)                                                                 \
+    WORD(IG_OUT, void *, out)                                                                      \
+    WORD(IG_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \
+    WORD(IG_ROWS, const int8_t *const *, rows)                                                     \
+    WORD(IG_WEIGHTS, const int8_t *, weights)                                                      \
+    WORD(IG_PIXELS, size_t, pixels)                                                                \
+    WORD(IG_CHANNELS, size_t, channels)                                                            \
+    WORD(IG_TAPS, size_t, taps)                                                                    \
+    WORD(IG_DEPTH, size_t, depth)                                                                  \
+    WORD(IG_BIAS, const int32_t *, bias)                                                           \
+    WORD(IG_MULTIPLIER, const float *, multiplier)                                                 \
+    WORD(IG_BIAS_F32, const float *, bias_f32)                                                     \
+    WORD(IG_SLOPE, const float *, slope)                                                           \
+    WORD(IG_RESIDUAL, const int8_t *, residual)                                                    \
+    WORD(IG_RESIDUAL_STRIDE, ptrdiff_t, residual_stride)                                           \
+    WORD(IG_TILE, const struct n8_tile *, tile)                                                    \
+    INT32(IG_RESIDUAL_SCALE, float, residual_scale)                                                \
+    INT32(IG_RESIDUAL_ZERO_POINT, int32_t, residual_zero_point)                                    \
+    INT32(IG_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(IG_LO, int32_t, lo)                                                                      \
+    INT32(IG_HI, int32_t, hi)
 
 // One row of a depthwise convolution:
-// acc''[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c],
-// then requantized as in igemm_s8_s8. The 3x3 kernels ignore kernel_height and kernel_width;
-// 3x3s1 needs step == tap_stride, 3x3s2 step == 2 * tap_stride.
-struct n8_depthwise_args {
-    int8_t *out; // pixel p at out + p * out_stride; `channels` are written
-    ptrdiff_t out_stride;
-    const int8_t *const *rows; // [kernel_height]: the pixel under tap x = 0 of output 0
-    ptrdiff_t tap_stride;      // bytes between the pixels under neighbouring taps
-    ptrdiff_t step;            // bytes between the pixels under tap 0 of neighbouring outputs
-    const int8_t *weights;     // [channels / 8][kernel_height][kernel_width][8], 8-byte aligned
-    size_t pixels;             // >= 1
-    size_t channels;           // a multiple of 8, >= 8: the padded count
-    const int32_t *bias;       // arrays: [channels], 16-byte aligned
-    const float *multiplier;
-    const float *slope; // finite, or NULL
-    int32_t zero_point;
-    int32_t lo, hi;
-    int32_t kernel_height, kernel_width;
+//   acc''[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c],
+// then requantized as in igemm_s8_s8. A kernel for one size ignores kernel_height and
+// kernel_width; one for a ratio relies on step == ratio * tap_stride.
+//
+//   out            pixel p at out + p * out_stride; `channels` are written
+//   rows           [kernel_height]: the pixel under tap x = 0 of output 0, N8_SLACK readable
+//                  after the last pixel used
+//   tap_stride     bytes between the pixels under neighbouring taps
+//   step           bytes between the pixels under tap 0 of neighbouring outputs
+//   weights        [ceil(channels / block)][kernel_height][kernel_width][block], zero padded,
+//                  aligned to 8; |w| <= 127, and int16 holds the row's number of products (11)
+//   pixels         >= 1
+//   channels       a multiple of 8, >= 8: the padded count
+//   bias, multiplier, slope   [channels rounded up to block], 16-byte aligned; the slopes are
+//                  finite, or `slope` is NULL
+//   block          of the kernel's row, a multiple of 8; for the C kernels, which serve any
+#define N8_DEPTHWISE_ARGS(WORD, INT32)                                                             \
+    WORD(DW_OUT, int8_t *, out)                                                                    \
+    WORD(DW_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \
+    WORD(DW_ROWS, const int8_t *const *, rows)                                                     \
+    WORD(DW_TAP_STRIDE, ptrdiff_t, tap_stride)                                                     \
+    WORD(DW_STEP, ptrdiff_t, step)                                                                 \
+    WORD(DW_WEIGHTS, const int8_t *, weights)                                                      \
+    WORD(DW_PIXELS, size_t, pixels)                                                                \
+    WORD(DW_CHANNELS, size_t, channels)                                                            \
+    WORD(DW_BIAS, const int32_t *, bias)                                                           \
+    WORD(DW_MULTIPLIER, const float *, multiplier)                                                 \
+    WORD(DW_SLOPE, const float *, slope)                                                           \
+    WORD(DW_BLOCK, size_t, block)                                                                  \
+    INT32(DW_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(DW_LO, int32_t, lo)                                                                      \
+    INT32(DW_HI, int32_t, hi)                                                                      \
+    INT32(DW_KERNEL_HEIGHT, int32_t, kernel_height)                                                \
+    INT32(DW_KERNEL_WIDTH, int32_t, kernel_width)
+
+#ifdef __ASSEMBLER__
+// clang-format off
+
+// The assembler adds up the sizes.
+#define N8_SET(offset, size)                                                                       \
+    .set N8_OFF_##offset, n8_next;                                                                 \
+    .set n8_next, n8_next + size;
+#define N8_SET_WORD(offset, type, member)  N8_SET(offset, __SIZEOF_POINTER__)
+#define N8_SET_INT32(offset, type, member) N8_SET(offset, 4)
+.set n8_next, 0
+N8_IGEMM_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
+N8_DEPTHWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
+
+// clang-format on
+#else
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The order of the weights in a panel of nr channels: taps one after the other, each of them
+// depth * nr bytes; the last brackets are contiguous. `step` divides every depth.
+//   CHANNELS   [depth / kr][nr][kr]              step = kr
+//   PAIRS      [depth / step][nr / 2][4][2][kr]  step = 4 * kr, nr even: two channels at a time,
+//                                                four groups of kr deep
+enum n8_packing {
+    N8_PACKING_CHANNELS,
+    N8_PACKING_PAIRS,
 };
+
+// Geometry of an implicit GEMM: tiles of mr pixels x nr channels, kr bytes of each channel
+// contiguous; kr is a power of two.
+struct n8_tile {
+    size_t mr, nr, kr;
+    enum n8_packing packing;
+};
+
+// Bounds of all geometries, which the C kernels and N8_SLACK rely on.
+enum { N8_MAX_MR = 16, N8_MAX_NR = 64, N8_MAX_STEP = 64 };
+
+#define N8_FIELD(offset, type, member) type member;
+struct n8_igemm_args {
+    N8_IGEMM_ARGS(N8_FIELD, N8_FIELD)
+};
+struct n8_depthwise_args {
+    N8_DEPTHWISE_ARGS(N8_FIELD, N8_FIELD)
+};
+#undef N8_FIELD
+
+// The same sums as in assembly: an enumerator is one more than the one before it.
+#define N8_SUM(offset, size) N8_OFF_##offset, N8_END_##offset = N8_OFF_##offset + (size) - 1,
+#define N8_SUM_WORD(offset, type, member)  N8_SUM(offset, __SIZEOF_POINTER__)
+#define N8_SUM_INT32(offset, type, member) N8_SUM(offset, 4)
+enum n8_igemm_offset { N8_IGEMM_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_depthwise_offset { N8_DEPTHWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+#undef N8_SUM_INT32
+#undef N8_SUM_WORD
+#undef N8_SUM
+
+#define N8_PIN(offset, type, member)                                                               \
+    _Static_assert(offsetof(struct N8_PINNED, member) == N8_OFF_##offset &&                        \
+                       sizeof(type) == N8_END_##offset - N8_OFF_##offset + 1,                      \
+                   #member);
+#define N8_PINNED n8_igemm_args
+N8_IGEMM_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
+#define N8_PINNED n8_depthwise_args
+N8_DEPTHWISE_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
+#undef N8_PIN
 
 typedef void n8_igemm_fn(const struct n8_igemm_args *args);
 typedef void n8_depthwise_fn(const struct n8_depthwise_args *args);
@@ -154,73 +211,35 @@ typedef void n8_pool_fn(const struct n8_pool_args *args);
 // (14) over `count` contiguous floats, count >= 1.
 typedef void n8_softmax_fn(float *out, const float *in, size_t count);
 
-// The table of kernels, one function pointer per operation; every row of kernels.inc that
-// this build has is declared here and checked against its slot's type.
-#define N8_SLOTS(X)                                                                                \
+// The slots, one for each operation, with the type of its kernels. Convolutions have kernels
+// of several geometries, so these are chosen for each layer (choose.h); all others are chosen
+// once for a model (kernels.h).
+#define N8_PLAIN_SLOTS(X)                                                                          \
     X(quantize_f32_s8, n8_quantize_fn)                                                             \
     X(dequantize_s8_f32, n8_dequantize_fn)                                                         \
     X(dequantize_s32_f32, n8_dequantize_acc_fn)                                                    \
     X(requantize_s32_s8, n8_requantize_acc_fn)                                                     \
+    X(add_s8, n8_pointwise_fn)                                                                     \
+    X(requantize_s8, n8_pointwise_fn)                                                              \
+    X(maxpool_s8, n8_pool_fn)                                                                      \
+    X(avgpool_s8, n8_pool_fn)                                                                      \
+    X(softmax_f32, n8_softmax_fn)
+#define N8_CONV_SLOTS(X)                                                                           \
     X(igemm_s8_s32, n8_igemm_fn)                                                                   \
     X(igemm_s8_f32, n8_igemm_fn)                                                                   \
     X(igemm_s8_s8, n8_igemm_fn)                                                                    \
     X(igemm_s8_s8_add, n8_igemm_fn)                                                                \
     X(depthwise_s8, n8_depthwise_fn)                                                               \
     X(depthwise3x3s1_s8, n8_depthwise_fn)                                                          \
-    X(depthwise3x3s2_s8, n8_depthwise_fn)                                                          \
-    X(add_s8, n8_pointwise_fn)                                                                     \
-    X(requantize_s8, n8_pointwise_fn)                                                              \
-    X(maxpool_s8, n8_pool_fn)                                                                      \
-    X(avgpool_s8, n8_pool_fn)                                                                      \
-    X(softmax_f32, n8_softmax_fn)
+    X(depthwise3x3s2_s8, n8_depthwise_fn)
+#define N8_SLOTS(X)             N8_PLAIN_SLOTS(X) N8_CONV_SLOTS(X)
 
-#define N8_KERNEL(slot, isa)   n8_##slot##_slot n8_##slot##_##isa;
-#define N8_TYPEDEF(slot, type) typedef type n8_##slot##_slot;
+// Every row of kernels.inc that this build has is declared here, with its slot's type.
+#define N8_TYPEDEF(slot, type)  typedef type n8_##slot##_slot;
+#define N8_KERNEL(slot, suffix) n8_##slot##_slot n8_##slot##_##suffix;
 N8_SLOTS(N8_TYPEDEF)
 #include "kernels.inc"
 #undef N8_TYPEDEF
-#undef N8_KERNEL
-
-#if defined(__aarch64__)
-#define N8_PIN(macro, type, member)                                                                \
-    _Static_assert(offsetof(struct type, member) == (macro), #member)
-N8_PIN(N8_OFF_IG_OUT, n8_igemm_args, out);
-N8_PIN(N8_OFF_IG_OUT_STRIDE, n8_igemm_args, out_stride);
-N8_PIN(N8_OFF_IG_ROWS, n8_igemm_args, rows);
-N8_PIN(N8_OFF_IG_WEIGHTS, n8_igemm_args, weights);
-N8_PIN(N8_OFF_IG_PIXELS, n8_igemm_args, pixels);
-N8_PIN(N8_OFF_IG_CHANNELS, n8_igemm_args, channels);
-N8_PIN(N8_OFF_IG_TAPS, n8_igemm_args, taps);
-N8_PIN(N8_OFF_IG_DEPTH, n8_igemm_args, depth);
-N8_PIN(N8_OFF_IG_BIAS, n8_igemm_args, bias);
-N8_PIN(N8_OFF_IG_MULTIPLIER, n8_igemm_args, multiplier);
-N8_PIN(N8_OFF_IG_BIAS_F32, n8_igemm_args, bias_f32);
-N8_PIN(N8_OFF_IG_SLOPE, n8_igemm_args, slope);
-N8_PIN(N8_OFF_IG_RESIDUAL, n8_igemm_args, residual);
-N8_PIN(N8_OFF_IG_RESIDUAL_STRIDE, n8_igemm_args, residual_stride);
-N8_PIN(N8_OFF_IG_RESIDUAL_SCALE, n8_igemm_args, residual_scale);
-N8_PIN(N8_OFF_IG_RESIDUAL_ZERO_POINT, n8_igemm_args, residual_zero_point);
-N8_PIN(N8_OFF_IG_ZERO_POINT, n8_igemm_args, zero_point);
-N8_PIN(N8_OFF_IG_LO, n8_igemm_args, lo);
-N8_PIN(N8_OFF_IG_HI, n8_igemm_args, hi);
-N8_PIN(N8_OFF_DW_OUT, n8_depthwise_args, out);
-N8_PIN(N8_OFF_DW_OUT_STRIDE, n8_depthwise_args, out_stride);
-N8_PIN(N8_OFF_DW_ROWS, n8_depthwise_args, rows);
-N8_PIN(N8_OFF_DW_TAP_STRIDE, n8_depthwise_args, tap_stride);
-N8_PIN(N8_OFF_DW_STEP, n8_depthwise_args, step);
-N8_PIN(N8_OFF_DW_WEIGHTS, n8_depthwise_args, weights);
-N8_PIN(N8_OFF_DW_PIXELS, n8_depthwise_args, pixels);
-N8_PIN(N8_OFF_DW_CHANNELS, n8_depthwise_args, channels);
-N8_PIN(N8_OFF_DW_BIAS, n8_depthwise_args, bias);
-N8_PIN(N8_OFF_DW_MULTIPLIER, n8_depthwise_args, multiplier);
-N8_PIN(N8_OFF_DW_SLOPE, n8_depthwise_args, slope);
-N8_PIN(N8_OFF_DW_ZERO_POINT, n8_depthwise_args, zero_point);
-N8_PIN(N8_OFF_DW_LO, n8_depthwise_args, lo);
-N8_PIN(N8_OFF_DW_HI, n8_depthwise_args, hi);
-N8_PIN(N8_OFF_DW_KERNEL_HEIGHT, n8_depthwise_args, kernel_height);
-N8_PIN(N8_OFF_DW_KERNEL_WIDTH, n8_depthwise_args, kernel_width);
-#undef N8_PIN
-#endif
 
 #endif // __ASSEMBLER__
 #endif // N8_KERNEL_H

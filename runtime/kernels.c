@@ -6,26 +6,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Levels by the names that kernels.inc uses.
-#define N8_LEVEL_c    N8_ISA_C
-#define N8_LEVEL_neon N8_ISA_NEON
+// What the C kernels, the packing and N8_SLACK rely on.
+#define N8_KERNEL(slot, suffix)
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
+    _Static_assert((mr) >= 1 && (mr) <= N8_MAX_MR && (nr) >= 1 && (nr) <= N8_MAX_NR, #slot);       \
+    _Static_assert((kr) >= 1 && ((kr) & ((kr) - 1)) == 0 &&                                        \
+                       (N8_PACKING_##packing == N8_PACKING_PAIRS                                   \
+                            ? (nr) % 2 == 0 && 4 * (kr) <= N8_MAX_STEP                             \
+                            : (kr) <= N8_MAX_STEP),                                                \
+                   #slot);
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, products, core)            \
+    _Static_assert((block) % 8 == 0 && (block) >= 8 && (block) <= N8_SLACK, #slot);
+#include "kernels.inc"
+_Static_assert((int)N8_MAX_STEP <= N8_SLACK && (int)N8_MAX_NR <= N8_SLACK, "read past a tensor");
 
-static enum n8_isa best_isa(void) {
-    return n8_cpu_has(N8_ISA_NEON) ? N8_ISA_NEON : N8_ISA_C;
-}
+const struct n8_conv_row n8_conv_rows[] = {
+#define N8_KERNEL(slot, suffix)
+#define N8_GEMM(slot_, level_, variant, mr_, nr_, kr_, packing_, products_, core_)                 \
+    {.name = "n8_" #slot_ "_" #level_ #variant,                                                    \
+     .slot = N8_SLOT_##slot_,                                                                      \
+     .level = (enum n8_isa)N8_LEVEL_##level_,                                                      \
+     .products = products_,                                                                        \
+     .core = N8_CORE_##core_,                                                                      \
+     .igemm = n8_##slot_##_##level_##variant,                                                      \
+     .tile = {.mr = mr_, .nr = nr_, .kr = kr_, .packing = N8_PACKING_##packing_}},
+#define N8_DEPTHWISE(slot_, level_, variant, block_, height_, width_, ratio_, products_, core_)    \
+    {.name = "n8_" #slot_ "_" #level_ #variant,                                                    \
+     .slot = N8_SLOT_##slot_,                                                                      \
+     .level = (enum n8_isa)N8_LEVEL_##level_,                                                      \
+     .products = products_,                                                                        \
+     .core = N8_CORE_##core_,                                                                      \
+     .depthwise = n8_##slot_##_##level_##variant,                                                  \
+     .block = block_,                                                                              \
+     .height = height_,                                                                            \
+     .width = width_,                                                                              \
+     .ratio = ratio_},
+#include "kernels.inc"
+};
+
+const size_t n8_conv_row_count = sizeof n8_conv_rows / sizeof n8_conv_rows[0];
 
 static enum n8_status resolve(enum n8_isa isa, enum n8_isa *out) {
     if (isa == N8_ISA_AUTO) {
         const char *wanted = getenv("N8_ISA");
-        if (wanted == NULL || wanted[0] == '\0') {
-            isa = best_isa();
-        } else if (strcmp(wanted, "c") == 0) {
-            isa = N8_ISA_C;
-        } else if (strcmp(wanted, "neon") == 0) {
-            isa = N8_ISA_NEON;
-        } else {
-            return N8_E_UNSUPPORTED;
-        }
+        isa = wanted == NULL || wanted[0] == '\0' ? n8_cpu_best() : n8_cpu_level(wanted);
     }
     if (!n8_cpu_has(isa)) {
         return N8_E_UNSUPPORTED;
@@ -40,12 +64,14 @@ enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
     if (status != N8_OK) {
         return status;
     }
+    out->core = n8_cpu_core();
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, products, core)
 #define N8_KERNEL(slot, level)                                                                     \
-    if (N8_LEVEL_##level <= out->isa) {                                                            \
+    if (N8_LEVEL_##level <= (int)out->isa) {                                                       \
         out->slot = n8_##slot##_##level;                                                           \
         out->slot##_name = "n8_" #slot "_" #level;                                                 \
     }
 #include "kernels.inc"
-#undef N8_KERNEL
     return N8_OK;
 }

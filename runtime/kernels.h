@@ -1,20 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that one model uses: chosen once, from kernels.inc.
+// The kernels that a model may use, from kernels.inc: of each plain slot the one it does use,
+// and all rows for convolutions, among which choose.h chooses for each layer.
 #ifndef N8_KERNELS_H
 #define N8_KERNELS_H
 
+#include "cpu.h"
 #include "include/neon8.h"
 #include "kernel.h"
 
 struct n8_kernels {
-    enum n8_isa isa;
+    enum n8_isa isa;   // no kernel is of a higher level
+    enum n8_core core; // that kernels should be ordered for
 #define N8_MEMBER(slot, type)                                                                      \
     type *slot;                                                                                    \
     const char *slot##_name;
-    N8_SLOTS(N8_MEMBER)
+    N8_PLAIN_SLOTS(N8_MEMBER)
 #undef N8_MEMBER
 };
+
+enum n8_conv_slot {
+#define N8_NUMBER(slot, type) N8_SLOT_##slot,
+    N8_CONV_SLOTS(N8_NUMBER)
+#undef N8_NUMBER
+};
+
+// A row N8_GEMM or N8_DEPTHWISE of kernels.inc.
+struct n8_conv_row {
+    const char *name; // the symbol
+    enum n8_conv_slot slot;
+    enum n8_isa level;
+    uint32_t products; // summed in an int16 lane
+    enum n8_core core;
+    n8_igemm_fn *igemm; // one of the two is NULL
+    n8_depthwise_fn *depthwise;
+    struct n8_tile tile;          // igemm
+    size_t block;                 // depthwise, with the size that it serves, or 0
+    int32_t height, width, ratio; // of stride and dilation
+};
+
+extern const struct n8_conv_row n8_conv_rows[];
+extern const size_t n8_conv_row_count;
 
 // Fills `out` with the best kernels up to level `isa`. N8_ISA_AUTO reads the environment
 // variable N8_ISA. N8_E_UNSUPPORTED: this processor lacks the level, or N8_ISA is no level.

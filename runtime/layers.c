@@ -4,28 +4,27 @@
 #include "conv.h"
 #include "memory.h"
 #include "model.h"
-
-#include <math.h>
-#include <stdlib.h>
+#include "size.h"
 
 struct n8_conv2d {
     struct n8_conv conv;
     void *scratch;
 };
 
-static bool scale_ok(float scale) {
-    return scale >= 1e-30f && scale <= 1e30f;
+// NULL is aligned.
+static bool aligned(const void *array) {
+    return (uintptr_t)array % sizeof(float) == 0;
 }
 
 static bool range_ok(int32_t zero_point, int32_t lo, int32_t hi) {
-    return lo >= -128 && lo <= hi && hi <= 127 && zero_point >= -128 && zero_point <= 127;
+    return n8_in_range(lo, -128, hi) && hi <= 127 && n8_in_range(zero_point, -128, 127);
 }
 
 enum n8_status n8_quantize_f32_s8(int8_t *out, const float *in, size_t count, float scale,
                                   int32_t zero_point, int32_t lo, int32_t hi) {
     struct n8_kernels kernels;
-    if (out == NULL || in == NULL || !scale_ok(scale) || !range_ok(zero_point, lo, hi) ||
-        zero_point < lo || zero_point > hi) {
+    if (out == NULL || in == NULL || !aligned(in) || !n8_scale_ok(scale) ||
+        !range_ok(zero_point, lo, hi) || !n8_in_range(zero_point, lo, hi)) {
         return N8_E_ARGUMENT;
     }
     const enum n8_status status = n8_kernels_select(N8_ISA_AUTO, &kernels);
@@ -38,7 +37,8 @@ enum n8_status n8_quantize_f32_s8(int8_t *out, const float *in, size_t count, fl
 enum n8_status n8_dequantize_s8_f32(float *out, const int8_t *in, size_t count, float scale,
                                     int32_t zero_point) {
     struct n8_kernels kernels;
-    if (out == NULL || in == NULL || !scale_ok(scale) || !range_ok(zero_point, -128, 127)) {
+    if (out == NULL || in == NULL || !aligned(out) || !n8_scale_ok(scale) ||
+        !n8_in_range(zero_point, -128, 127)) {
         return N8_E_ARGUMENT;
     }
     const enum n8_status status = n8_kernels_select(N8_ISA_AUTO, &kernels);
@@ -49,6 +49,9 @@ enum n8_status n8_dequantize_s8_f32(float *out, const int8_t *in, size_t count, 
 }
 
 static bool multipliers_ok(const float *multiplier, size_t channels) {
+    if (multiplier == NULL || !aligned(multiplier)) {
+        return false;
+    }
     for (size_t c = 0; c < channels; c++) {
         if (!n8_multiplier_ok(multiplier[c])) {
             return false;
@@ -60,7 +63,8 @@ static bool multipliers_ok(const float *multiplier, size_t channels) {
 enum n8_status n8_dequantize_s32_f32(float *out, const int32_t *in, size_t pixels, size_t channels,
                                      const float *scale, const float *bias) {
     struct n8_kernels kernels;
-    if (out == NULL || in == NULL || scale == NULL || !multipliers_ok(scale, channels)) {
+    if (out == NULL || in == NULL || !aligned(out) || !aligned(in) || !aligned(bias) ||
+        !multipliers_ok(scale, channels)) {
         return N8_E_ARGUMENT;
     }
     for (size_t c = 0; bias != NULL && c < channels; c++) {
@@ -79,7 +83,7 @@ enum n8_status n8_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixel
                                     const float *multiplier, int32_t zero_point, int32_t lo,
                                     int32_t hi) {
     struct n8_kernels kernels;
-    if (out == NULL || in == NULL || multiplier == NULL || !range_ok(zero_point, lo, hi) ||
+    if (out == NULL || in == NULL || !aligned(in) || !range_ok(zero_point, lo, hi) ||
         !multipliers_ok(multiplier, channels)) {
         return N8_E_ARGUMENT;
     }
@@ -97,7 +101,9 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
         return N8_E_ARGUMENT;
     }
     *out = NULL;
-    if (shape == NULL || weights == NULL || epilogue == NULL) {
+    if (shape == NULL || weights == NULL || epilogue == NULL || !aligned(epilogue->bias) ||
+        !aligned(epilogue->multiplier) || !aligned(epilogue->bias_f32) ||
+        !aligned(epilogue->slope)) {
         return N8_E_ARGUMENT;
     }
     struct n8_kernels kernels;
@@ -106,32 +112,31 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
         return status;
     }
     struct n8_conv plan;
-    status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, &kernels);
+    status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, 2, &kernels);
     if (status != N8_OK) {
         return N8_E_ARGUMENT; // there is no file here that could be malformed
     }
-    // Object, packed weights and scratch in one allocation; packed_size is a multiple of 64.
-    const size_t head = (sizeof(struct n8_conv2d) + N8_ALIGN - 1) / N8_ALIGN * N8_ALIGN;
-    if (plan.packed_size > PTRDIFF_MAX / 4 || plan.scratch_size > PTRDIFF_MAX / 4) {
-        return N8_E_MEMORY;
+    struct n8_conv_proof proof;
+    struct n8_model_error error;
+    status = n8_conv_prove(&plan, weights, 2, &proof, &error);
+    if (status != N8_OK) {
+        return status == N8_E_FORMAT ? N8_E_ARGUMENT : status;
     }
-    struct n8_conv2d *conv = n8_allocate(head + plan.packed_size + plan.scratch_size);
+    // Object, packed weights and scratch in one allocation; packed_size is a multiple of 64.
+    const size_t head = n8_round_up(sizeof(struct n8_conv2d), N8_ALIGN);
+    struct n8_conv2d *conv = n8_allocate(n8_add(n8_add(head, plan.packed_size), plan.scratch_size));
     if (conv == NULL) {
         return N8_E_MEMORY;
     }
     conv->conv = plan;
     conv->scratch = (uint8_t *)conv + head + plan.packed_size;
-    status = n8_conv_pack(&conv->conv, weights, (uint8_t *)conv + head);
-    if (status != N8_OK) {
-        free(conv);
-        return status == N8_E_FORMAT ? N8_E_ARGUMENT : status;
-    }
+    n8_conv_pack(&conv->conv, weights, (uint8_t *)conv + head);
     *out = conv;
     return N8_OK;
 }
 
 void n8_conv2d_destroy(struct n8_conv2d *conv) {
-    free(conv);
+    n8_free(conv);
 }
 
 // Bytes of a pixel, channel padding included.
@@ -150,7 +155,8 @@ enum n8_status n8_conv2d_run(struct n8_conv2d *conv, void *out, ptrdiff_t out_st
     const bool wants_residual = conv->conv.epilogue.residual_scale != 0.0f;
     if (in_stride < pixel_bytes(shape->in_channels, N8_TYPE_S8) ||
         out_stride < pixel_bytes(shape->out_channels, type) ||
-        (type != N8_TYPE_S8 && out_stride % 4 != 0) || (residual != NULL) != wants_residual ||
+        (type != N8_TYPE_S8 && (out_stride % 4 != 0 || !aligned(out))) ||
+        (residual != NULL) != wants_residual ||
         (residual != NULL && residual_stride < pixel_bytes(shape->out_channels, N8_TYPE_S8))) {
         return N8_E_ARGUMENT;
     }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _POSIX_C_SOURCE 200112L // posix_memalign: aligned_alloc is missing on older Android
-
 #include "memory.h"
 
 #include "model.h"
@@ -8,10 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+// calloc, since only it knows which pages are zero already; what it returned is kept in front
+// of the aligned block. malloc aligns to two pointers at least, so there is room for one.
 void *n8_allocate(size_t size) {
-    void *memory = NULL;
-    if (size > PTRDIFF_MAX || posix_memalign(&memory, N8_ALIGN, size == 0 ? 1 : size) != 0) {
+    if (size > PTRDIFF_MAX - N8_ALIGN) {
         return NULL;
     }
-    return memset(memory, 0, size);
+    uint8_t *block = calloc(1, size + N8_ALIGN);
+    if (block == NULL) {
+        return NULL;
+    }
+    uint8_t *memory = block + (N8_ALIGN - (uintptr_t)block % N8_ALIGN);
+    memcpy(memory - sizeof block, &block, sizeof block);
+    return memory;
+}
+
+void n8_free(void *memory) {
+    if (memory != NULL) {
+        void *block;
+        memcpy(&block, (uint8_t *)memory - sizeof block, sizeof block);
+        free(block);
+    }
 }

@@ -4,7 +4,11 @@
 
 #include <stddef.h>
 
-// Zeroed memory aligned to N8_ALIGN, or NULL. Freed by free().
+// Zeroed memory aligned to N8_ALIGN, or NULL. Large blocks come as untouched pages: what a
+// hostile file asks for costs nothing until it is used. Freed by n8_free.
 void *n8_allocate(size_t size);
+
+// NULL is allowed.
+void n8_free(void *memory);
 
 #endif // N8_MEMORY_H

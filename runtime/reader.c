@@ -1,86 +1,393 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The outside of a model file: header, checksum, and where its parts lie. The bytes are
-// copied field by field, so that no read depends on the alignment of the caller's buffer.
-#include "model.h"
+// Every table of a model file, checked row by row. What an operator asks of its tensors is in
+// ops/. The bytes are copied struct by struct, so that no read depends on the alignment of the
+// caller's buffer.
+#include "reader.h"
 
 #include "checksum.h"
+#include "ops.h"
 #include "size.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { MAX_TENSOR_BYTES = INT32_MAX };
 
 static const uint8_t MAGIC[8] = {0x89, 'N', '8', 0x0d, 0x0a, 0x1a, 0x0a, 0x00};
 
-// True if `count` entries of `entry` bytes at `offset` lie behind the header, aligned.
-static bool part_ok(const struct n8_file_header *h, uint64_t offset, uint64_t count, uint64_t entry,
-                    uint64_t align) {
-    if (offset % align != 0 || offset < sizeof *h || offset > h->file_size) {
-        return false;
-    }
-    return count <= (h->file_size - offset) / entry;
+static enum n8_status refuse(const struct n8_reader *reader, const char *reason) {
+    return n8_refuse(reader->error, N8_E_FORMAT, reason);
 }
 
-enum n8_status n8_read_header(const void *bytes, size_t size, struct n8_file *out) {
-    struct n8_file_header *h = &out->header;
-    out->bytes = bytes;
-    if (size < sizeof MAGIC || memcmp(bytes, MAGIC, sizeof MAGIC) != 0 || size < sizeof *h) {
-        return N8_E_FORMAT;
+// Header -------------------------------------------------------------------------------
+
+static bool zero_between(const struct n8_reader *r, uint64_t begin, uint64_t end) {
+    for (; begin < end; begin++) {
+        if (r->bytes[begin] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t aligned(uint64_t offset, uint64_t align) {
+    return (offset + align - 1) / align * align; // offsets are far below 2^63
+}
+
+// One part after the other, up to the end of the file.
+static enum n8_status check_parts(const struct n8_reader *r) {
+    const struct n8_file_header *h = &r->header;
+    const struct {
+        uint64_t at, count, entry, align;
+    } parts[] = {
+        {h->tensors, h->tensor_count, sizeof(struct n8_file_tensor), 8},
+        {h->ops, h->op_count, sizeof(struct n8_file_op), 8},
+        {h->links, h->link_count, sizeof(uint32_t), 8},
+        {h->strings, h->strings_size, 1, 8},
+        {h->data, h->data_size, 1, N8_FORMAT_ALIGN_DATA},
+    };
+    uint64_t end = sizeof *h;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const uint64_t at = aligned(end, parts[i].align);
+        if (parts[i].at != at || at > h->file_size ||
+            parts[i].count > (h->file_size - at) / parts[i].entry) {
+            return refuse(r, "a part of the file is not where it must be");
+        }
+        if (!zero_between(r, end, at)) {
+            return refuse(r, "a byte between two parts of the file is not 0");
+        }
+        end = at + parts[i].count * parts[i].entry;
+    }
+    return end == h->file_size ? N8_OK : refuse(r, "something follows the last part of the file");
+}
+
+enum n8_status n8_read_header(struct n8_reader *r, const void *bytes, size_t size) {
+    struct n8_file_header *h = &r->header;
+    r->bytes = bytes;
+    if (size < sizeof MAGIC || memcmp(bytes, MAGIC, sizeof MAGIC) != 0) {
+        return refuse(r, "not a neon8 model");
+    }
+    if (size < sizeof *h) {
+        return refuse(r, "the file is cut off in its header");
     }
     memcpy(h, bytes, sizeof *h);
     if (h->version != N8_FORMAT_VERSION) {
-        return N8_E_VERSION;
+        return n8_refuse(r->error, N8_E_VERSION, "a format version that this library cannot read");
     }
     if (h->file_size != size) {
-        return N8_E_FORMAT;
+        return refuse(r, "the file is cut off, or something was added to it");
     }
     const size_t covered = offsetof(struct n8_file_header, checksum) + sizeof h->checksum;
-    if (n8_crc32(out->bytes + covered, size - covered) != h->checksum) {
-        return N8_E_CHECKSUM;
+    if (n8_crc32(r->bytes + covered, size - covered) != h->checksum) {
+        return n8_refuse(r->error, N8_E_CHECKSUM, "the checksum is wrong: the file was damaged");
     }
-    const bool counts_ok =
-        h->tensor_count >= 1 && h->tensor_count <= N8_FORMAT_MAX_COUNT && h->op_count >= 1 &&
-        h->op_count <= N8_FORMAT_MAX_COUNT && h->link_count <= N8_FORMAT_MAX_COUNT &&
-        h->input_count >= 1 && h->output_count >= 1 && h->input_count <= h->link_count &&
-        h->output_count <= h->link_count - h->input_count && h->strings_size >= 1;
-    const bool parts_ok =
-        part_ok(h, h->tensors, h->tensor_count, sizeof(struct n8_file_tensor), 8) &&
-        part_ok(h, h->ops, h->op_count, sizeof(struct n8_file_op), 8) &&
-        part_ok(h, h->links, h->link_count, sizeof(uint32_t), 8) &&
-        part_ok(h, h->strings, h->strings_size, 1, 8) &&
-        part_ok(h, h->data, h->data_size, 1, N8_FORMAT_ALIGN_DATA);
-    if (!counts_ok || !parts_ok || out->bytes[h->strings + h->strings_size - 1] != 0) {
-        return N8_E_FORMAT; // the last condition ends every name inside the section
+    if (h->tensor_count < 1 || h->op_count < 1 || h->input_count < 1 || h->output_count < 1) {
+        return refuse(r, "there is no tensor, no step, no input or no output");
+    }
+    if (h->tensor_count > N8_FORMAT_MAX_COUNT || h->op_count > N8_FORMAT_MAX_COUNT ||
+        h->link_count > N8_FORMAT_MAX_COUNT) {
+        return refuse(r, "there are more than 16384 tensors, steps or links");
+    }
+    if (h->input_count > h->link_count || h->output_count > h->link_count - h->input_count) {
+        return refuse(r, "there are fewer links than inputs and outputs");
+    }
+    const enum n8_status status = check_parts(r);
+    if (status != N8_OK) {
+        return status;
+    }
+    if (h->strings_size < 1 || r->bytes[h->strings + h->strings_size - 1] != 0) {
+        return refuse(r, "the last name has no end"); // so every name ends in its part
+    }
+    r->arrays_end = h->data;
+    return N8_OK;
+}
+
+// The name at `offset`, in the file, or NULL.
+static const char *name_at(const struct n8_reader *r, uint32_t offset) {
+    if (offset >= r->header.strings_size) {
+        return NULL;
+    }
+    const char *name = (const char *)r->bytes + r->header.strings + offset;
+    return strlen(name) <= N8_FORMAT_MAX_NAME ? name : NULL;
+}
+
+enum n8_status n8_read_array(struct n8_reader *r, uint64_t offset, size_t count, size_t entry,
+                             const void **out) {
+    const struct n8_file_header *h = &r->header;
+    const size_t size = n8_mul(count, entry);
+    if (offset != aligned(r->arrays_end, N8_FORMAT_ALIGN_DATA) || offset > h->file_size ||
+        size > h->file_size - offset) {
+        return refuse(r, "its arrays are not where they must be");
+    }
+    if (!zero_between(r, r->arrays_end, offset)) {
+        return refuse(r, "a byte before one of its arrays is not 0");
+    }
+    r->arrays_end = offset + size;
+    *out = r->bytes + offset;
+    return N8_OK;
+}
+
+// Tensors ------------------------------------------------------------------------------
+
+static enum n8_status check_quantization(const struct n8_reader *r,
+                                         const struct n8_file_tensor *row) {
+    if (row->type == N8_TYPE_F32) {
+        const bool plain =
+            row->scale == 1.0f && row->zero_point == 0 && row->lo == -128 && row->hi == 127;
+        return plain ? N8_OK : refuse(r, "it is float32 and has a scale, zero point or range");
+    }
+    if (!n8_scale_ok(row->scale)) {
+        return refuse(r, "its scale is outside 1e-30 .. 1e30");
+    }
+    if ((row->lo != -128 && row->lo != -127) || row->hi != 127) {
+        return refuse(r, "its range is neither -127 .. 127 nor -128 .. 127");
+    }
+    if (!n8_in_range(row->zero_point, row->lo, row->hi)) {
+        return refuse(r, "its zero point is outside its range");
     }
     return N8_OK;
 }
 
-void n8_read_tensor(const struct n8_file *file, size_t index, struct n8_file_tensor *out) {
-    memcpy(out, file->bytes + file->header.tensors + index * sizeof *out, sizeof *out);
+static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const char *strings,
+                                  struct n8_tensor *t) {
+    struct n8_file_tensor row;
+    memcpy(&row, r->bytes + r->header.tensors + index * sizeof row, sizeof row);
+    n8_blame_tensor(r, index);
+    if (r->error->name == NULL) {
+        return refuse(r, "a tensor's name is outside the names, or too long");
+    }
+    if (row.type != N8_TYPE_S8 && row.type != N8_TYPE_F32) {
+        return refuse(r, "it is neither int8 nor float32");
+    }
+    if (row.rank < 1 || row.rank > 4) {
+        return refuse(r, "its rank is outside 1 .. 4");
+    }
+    for (uint32_t axis = 0; axis < 4; axis++) {
+        if (!n8_in_range(row.dims[axis], 1, axis < row.rank ? N8_FORMAT_MAX_DIM : 1)) {
+            return refuse(r, "a dimension is outside 1 .. 2^20, or not 1 after its rank");
+        }
+    }
+    if (row.reserved != 0) {
+        return refuse(r, "its reserved field is not 0");
+    }
+    const enum n8_status status = check_quantization(r, &row);
+    if (status != N8_OK) {
+        return status;
+    }
+    t->name = strings + row.name;
+    t->type = (enum n8_type)row.type;
+    t->rank = (int32_t)row.rank;
+    memcpy(t->dims, row.dims, sizeof t->dims);
+    t->scale = row.scale;
+    t->zero_point = row.zero_point;
+    t->lo = row.lo;
+    t->hi = row.hi;
+    t->input = -1;
+    t->pixels = n8_mul(n8_mul((size_t)row.dims[0], (size_t)row.dims[2]), (size_t)row.dims[3]);
+    t->pixel_stride = t->type == N8_TYPE_S8 ? n8_round_up((size_t)row.dims[1], 8)
+                                            : (size_t)row.dims[1] * sizeof(float);
+    const size_t used = n8_mul(t->pixels, t->pixel_stride);
+    t->bytes = n8_round_up(n8_add(used, N8_SLACK), N8_ALIGN);
+    return t->bytes <= MAX_TENSOR_BYTES ? N8_OK : refuse(r, "it is larger than 2 GB");
 }
 
-void n8_read_op(const struct n8_file *file, size_t index, struct n8_file_op *out) {
-    memcpy(out, file->bytes + file->header.ops + index * sizeof *out, sizeof *out);
+static enum n8_status read_links(const struct n8_reader *r) {
+    const struct n8_file_header *h = &r->header;
+    struct n8_model *model = r->model;
+    memcpy(model->links, r->bytes + h->links, h->link_count * sizeof(uint32_t));
+    for (size_t i = 0; i < h->link_count; i++) {
+        if (model->links[i] >= h->tensor_count) {
+            return refuse(r, "a link names no tensor");
+        }
+    }
+    model->inputs = model->links;
+    model->outputs = model->links + h->input_count;
+    for (size_t i = 0; i < h->input_count; i++) {
+        struct n8_tensor *in = &model->tensors[model->inputs[i]];
+        if (in->input >= 0) {
+            return refuse(r, "an input of the network is listed twice");
+        }
+        in->input = (int32_t)i;
+        in->bytes = in->type == N8_TYPE_F32 ? 0 : in->bytes; // it stays with the caller
+    }
+    return N8_OK;
 }
 
-const void *n8_read_array(struct n8_file *file, uint64_t offset, size_t count, size_t entry) {
-    const struct n8_file_header *h = &file->header;
-    const size_t size = n8_mul(count, entry);
-    if (offset % N8_FORMAT_ALIGN_DATA != 0 || offset < h->data) {
-        return NULL;
-    }
-    const uint64_t inside = offset - h->data;
-    if (inside > h->data_size || size > h->data_size - inside ||
-        size > h->data_size - file->taken) {
-        return NULL;
-    }
-    file->taken += size;
-    return file->bytes + offset;
+void n8_blame_tensor(const struct n8_reader *r, size_t index) {
+    struct n8_file_tensor row;
+    memcpy(&row, r->bytes + r->header.tensors + index * sizeof row, sizeof row);
+    r->error->name = name_at(r, row.name);
 }
 
-const char *n8_read_name(const struct n8_file *file, uint32_t offset) {
-    if (offset >= file->header.strings_size) {
-        return NULL;
+// Steps --------------------------------------------------------------------------------
+
+// The row as it would be if its kind had no fields but `fields`.
+static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t fields) {
+    struct n8_file_op plain = {
+        .kind = row->kind,
+        .name = row->name,
+        .inputs = row->inputs,
+        .input_count = row->input_count,
+        .output = row->output,
+        .kernel = {1, 1},
+        .stride = {1, 1},
+        .dilation = {1, 1},
+        .groups = 1,
+        .lo = -128,
+        .hi = 127,
+        .slope = 1.0f,
+        .int16_depth = 2,
+    };
+    if (fields & N8_FIELD_COUNT_PAD) {
+        plain.flags = row->flags & N8_OP_COUNT_PAD;
     }
-    const char *name = (const char *)file->bytes + file->header.strings + offset;
-    return strlen(name) <= N8_FORMAT_MAX_NAME ? name : NULL;
+    if (fields & N8_FIELD_WINDOW) {
+        memcpy(plain.kernel, row->kernel, sizeof plain.kernel);
+        memcpy(plain.stride, row->stride, sizeof plain.stride);
+        memcpy(plain.dilation, row->dilation, sizeof plain.dilation);
+        memcpy(plain.pad, row->pad, sizeof plain.pad);
+        memcpy(plain.pad_end, row->pad_end, sizeof plain.pad_end);
+    }
+    if (fields & N8_FIELD_CLAMP) {
+        plain.lo = row->lo;
+        plain.hi = row->hi;
+    }
+    plain.scale = fields & N8_FIELD_SCALE ? row->scale : plain.scale;
+    plain.residual_scale = fields & N8_FIELD_RESIDUAL ? row->residual_scale : plain.residual_scale;
+    plain.slope = fields & N8_FIELD_SLOPE ? row->slope : plain.slope;
+    plain.axis = fields & N8_FIELD_AXIS ? row->axis : plain.axis;
+    if (fields & N8_FIELD_WEIGHTS) {
+        plain.groups = row->groups;
+        plain.int16_depth = row->int16_depth;
+        plain.acc_bound = row->acc_bound;
+        plain.weights = row->weights;
+        plain.bias = row->bias;
+        plain.multiplier = row->multiplier;
+        plain.bias_f32 = row->bias_f32;
+        plain.slopes = row->slopes;
+    }
+    return plain;
+}
+
+// What holds for a field whatever the operator. Unused fields pass: they hold their defaults.
+static enum n8_status check_fields(const struct n8_reader *r, const struct n8_step *step) {
+    const struct n8_file_op *row = &step->row;
+    const struct n8_tensor *out = n8_output(r->model, step);
+    const struct n8_file_op plain = without_others(row, step->op->fields);
+    if (memcmp(row, &plain, sizeof plain) != 0) {
+        return refuse(r, "a flag is unknown, or a field that it does not use is set");
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        if (!n8_in_range(row->kernel[axis], 1, N8_FORMAT_MAX_DIM) ||
+            !n8_in_range(row->stride[axis], 1, N8_FORMAT_MAX_DIM) ||
+            !n8_in_range(row->dilation[axis], 1, N8_FORMAT_MAX_DIM) ||
+            !n8_in_range(row->pad[axis], 0, N8_FORMAT_MAX_DIM) ||
+            !n8_in_range(row->pad_end[axis], 0, N8_FORMAT_MAX_DIM)) {
+            return refuse(r, "a kernel, stride, dilation or pad is outside its limits");
+        }
+    }
+    const bool clamps = (step->op->fields & N8_FIELD_CLAMP) != 0;
+    if (clamps &&
+        (!n8_in_range(row->lo, out->lo, out->hi) || !n8_in_range(row->hi, row->lo, out->hi))) {
+        return refuse(r, "its clamp is empty or outside the range of its output");
+    }
+    if (!n8_multiplier_ok(row->scale) || !n8_multiplier_ok(row->residual_scale)) {
+        return refuse(r, "a scale is neither 0 nor in 1e-30 .. 2^64");
+    }
+    if (!n8_slope_ok(row->slope)) {
+        return refuse(r, "its slope is outside +-2^30");
+    }
+    return N8_OK;
+}
+
+static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step *step) {
+    const struct n8_operator *op = step->op;
+    if (step->row.input_count < op->least_inputs || step->row.input_count > op->most_inputs) {
+        return refuse(r, "it has too few or too many inputs");
+    }
+    for (size_t i = 0; i < step->row.input_count; i++) {
+        const struct n8_tensor *in = n8_input(r->model, step, i);
+        if (in->type != op->in) {
+            return refuse(r, "an input is not of the type that it takes");
+        }
+        // A float input stays in the caller's buffer, in N C H W order, where only the
+        // quantize step looks for it.
+        if (in->bytes == 0 && step->row.kind != N8_OP_QUANTIZE) {
+            return refuse(r, "it reads a float32 input of the network, which only quantize can");
+        }
+    }
+    if (op->out != 0 && n8_output(r->model, step)->type != op->out) {
+        return refuse(r, "its output is not of the type that it makes");
+    }
+    return N8_OK;
+}
+
+void n8_blame_step(const struct n8_reader *r, size_t index) {
+    struct n8_file_op row;
+    memcpy(&row, r->bytes + r->header.ops + index * sizeof row, sizeof row);
+    r->error->step = (int32_t)index;
+    r->error->name = name_at(r, row.name);
+}
+
+// `next_link` is the first link that no earlier step has; moves it on.
+static enum n8_status read_step(struct n8_reader *r, size_t index, const char *strings,
+                                uint32_t *next_link) {
+    const struct n8_file_header *h = &r->header;
+    struct n8_step *step = &r->model->steps[index];
+    memcpy(&step->row, r->bytes + h->ops + index * sizeof step->row, sizeof step->row);
+    n8_blame_step(r, index);
+    if (r->error->name == NULL) {
+        return refuse(r, "its name is outside the names, or too long");
+    }
+    step->name = strings + step->row.name;
+    step->op = n8_operator_of(step->row.kind);
+    if (step->op == NULL) {
+        return refuse(r, "its kind is unknown");
+    }
+    if (step->row.output >= h->tensor_count) {
+        return refuse(r, "its output is no tensor");
+    }
+    if (step->row.inputs != *next_link || step->row.input_count > h->link_count - *next_link) {
+        return refuse(r, "its links do not follow those of the step before");
+    }
+    *next_link += step->row.input_count;
+    step->inputs = r->model->links + step->row.inputs;
+    enum n8_status status = check_ends(r, step);
+    if (status == N8_OK) {
+        status = check_fields(r, step);
+    }
+    if (status == N8_OK && step->op->check != NULL) {
+        status = step->op->check(r, step);
+    }
+    return status == N8_OK ? step->op->plan(r, step) : status;
+}
+
+enum n8_status n8_read_tables(struct n8_reader *r, char *strings) {
+    const struct n8_file_header *h = &r->header;
+    memcpy(strings, r->bytes + h->strings, h->strings_size);
+    for (size_t i = 0; i < h->tensor_count; i++) {
+        const enum n8_status status = read_tensor(r, i, strings, &r->model->tensors[i]);
+        if (status != N8_OK) {
+            return status;
+        }
+    }
+    r->error->name = NULL;
+    enum n8_status status = read_links(r);
+    uint32_t next_link = h->input_count + h->output_count;
+    for (size_t i = 0; status == N8_OK && i < h->op_count; i++) {
+        status = read_step(r, i, strings, &next_link);
+    }
+    if (status != N8_OK) {
+        return status;
+    }
+    r->error->name = NULL;
+    r->error->step = -1;
+    if (next_link != h->link_count) {
+        return refuse(r, "a link belongs to no step");
+    }
+    if (r->arrays_end != h->file_size) {
+        return refuse(r, "an array belongs to no step");
+    }
+    return N8_OK;
 }

@@ -24,4 +24,9 @@ static inline size_t n8_round_up(size_t a, size_t unit) {
     return a > SIZE_MAX - unit ? SIZE_MAX : (a + unit - 1) & ~(unit - 1);
 }
 
+// How many pieces of `unit`, which is not 0, cover `a`.
+static inline size_t n8_pieces(size_t a, size_t unit) {
+    return a == SIZE_MAX ? SIZE_MAX : a / unit + (a % unit != 0);
+}
+
 #endif // N8_SIZE_H

@@ -23,6 +23,8 @@ const char *n8_status_string(enum n8_status status) {
         return "an accumulator could exceed 32 bits";
     case N8_E_UNSUPPORTED:
         return "not supported by this build or this processor";
+    case N8_E_LIMIT:
+        return "the model takes more memory than max_bytes allows";
     }
     return "unknown status";
 }

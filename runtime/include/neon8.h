@@ -32,6 +32,7 @@ enum n8_status {
     N8_E_CHECKSUM = 5,    // the bytes of the model are not the bytes that were written
     N8_E_OVERFLOW = 6,    // an accumulator could leave int32 (12); refused, never wrapped
     N8_E_UNSUPPORTED = 7, // valid, but this build or this processor cannot do it
+    N8_E_LIMIT = 8,       // valid, but takes more memory than max_bytes allows
 };
 
 enum n8_type {
@@ -56,10 +57,10 @@ struct n8_model;
 struct n8_session;
 struct n8_conv2d;
 
-// What a model takes or gives. A buffer holds `size` bytes, contiguous, in the order
-// of `dims` (N, C, H, W as in the ONNX network; `rank` of them are meaningful).
-// real = scale * (q - zero_point) and lo <= q <= hi for N8_TYPE_S8; scale 1, zero point 0,
-// lo -128 and hi 127 otherwise.
+// A value that flows through a model. A buffer of an input or output holds `size` bytes,
+// contiguous, in the order of `dims` (N, C, H, W as in the ONNX network; `rank` of them are
+// meaningful, the others are 1). real = scale * (q - zero_point) and lo <= q <= hi for
+// N8_TYPE_S8; scale 1, zero point 0, lo -128 and hi 127 otherwise.
 struct n8_tensor_info {
     const char *name; // owned by the model
     enum n8_type type;
@@ -70,16 +71,59 @@ struct n8_tensor_info {
     size_t size;
 };
 
-// One step of the plan, for those who want to look before they run.
+// One step of the plan, for those who want to look before they run. Fields that an operation
+// does not have hold 1 (kernel, stride, groups) or 0.
 struct n8_step_info {
-    const char *name;      // of the layer; owned by the model
-    const char *operation; // "conv2d", "add", ...
-    const char *kernel;    // the chosen kernel's symbol
-    uint64_t macs;         // multiply-accumulates of one run
+    const char *name;       // of the layer; owned by the model
+    const char *operation;  // "conv2d", "add", ...
+    const char *kernel;     // the chosen kernel's symbol
+    uint64_t macs;          // multiply-accumulates of one run
+    const uint32_t *inputs; // tensor numbers for n8_model_tensor; owned by the model
+    size_t input_count;
+    uint32_t output;
+    int32_t kernel_size[2], stride[2]; // height, width
+    int32_t groups;
+    int32_t weights_lo, weights_hi; // conv2d: the smallest and the largest weight
+    uint64_t acc_bound;             // conv2d: (12), computed from the weights
+    uint32_t int16_depth;           // conv2d: (11), checked against the weights
+};
+
+// What is known of a model file as a whole.
+struct n8_model_facts {
+    uint32_t version;          // of the format
+    uint32_t checksum;         // CRC-32, correct
+    uint64_t file_size;        // bytes
+    uint64_t data_size;        // of its arrays
+    uint8_t source_digest[32]; // SHA-256 of the ONNX file
+    size_t tensor_count, step_count, input_count, output_count;
+};
+
+// Memory in bytes. An opened model takes tables + packed; each of its sessions takes arena +
+// scratch for each of its threads, and less than 1 KB beside. arena_least is the largest sum of
+// buffers that are needed at the same time: no placement needs less.
+struct n8_memory {
+    uint64_t tables; // names, tensors and steps
+    uint64_t packed; // weights in the order of the kernels
+    uint64_t arena;  // activations
+    uint64_t arena_least;
+    uint64_t scratch; // of one thread
+};
+
+enum n8_limits {
+    N8_DEFAULT_MAX_BYTES = 1 << 30, // 1 GiB
 };
 
 struct n8_model_options {
-    enum n8_isa isa; // N8_ISA_AUTO: the environment variable N8_ISA (c, neon), else the best
+    enum n8_isa isa;    // N8_ISA_AUTO: the environment variable N8_ISA (c, neon), else the best
+    uint64_t max_bytes; // of the model and one session together; 0: N8_DEFAULT_MAX_BYTES
+};
+
+// Why a model was refused. The layer or tensor is named by `name`, which points into the file's
+// bytes as they were given and is any bytes that end with a NUL, or is NULL.
+struct n8_model_error {
+    const char *reason; // one line of English, never freed
+    const char *name;   // of the layer if step >= 0, else of the tensor
+    int32_t step;       // its index, or -1
 };
 
 struct n8_session_options {
@@ -93,9 +137,18 @@ N8_API const char *n8_version(void);
 N8_API const char *n8_status_string(enum n8_status status);
 
 // Checks a model file in memory, plans it and packs its weights. Nothing of `bytes` is
-// needed afterwards. `options` may be NULL. Any byte of `bytes` may be hostile.
+// needed afterwards. `options` may be NULL. Any byte of `bytes` may be hostile: N8_E_FORMAT,
+// N8_E_VERSION, N8_E_CHECKSUM or N8_E_OVERFLOW refuse it, N8_E_LIMIT does before anything large
+// is allocated. `error` may be NULL; it is filled in whatever the status is not N8_OK.
 N8_API enum n8_status n8_model_open(const void *bytes, size_t size,
-                                    const struct n8_model_options *options, struct n8_model **out);
+                                    const struct n8_model_options *options, struct n8_model **out,
+                                    struct n8_model_error *error);
+
+// What opening and running the model would take, without packing its weights: all of
+// n8_model_open's checks but those of the weights' values. options->max_bytes is not looked at.
+N8_API enum n8_status n8_model_measure(const void *bytes, size_t size,
+                                       const struct n8_model_options *options,
+                                       struct n8_memory *out, struct n8_model_error *error);
 
 // Ends a model; its sessions must have ended before. NULL is allowed.
 N8_API void n8_model_close(struct n8_model *model);
@@ -104,26 +157,40 @@ N8_API void n8_model_close(struct n8_model *model);
 N8_API enum n8_status n8_model_io(const struct n8_model *model, enum n8_io which, size_t index,
                                   struct n8_tensor_info *out);
 
+// Describes tensor `index`, of which inputs and outputs are some; N8_E_ARGUMENT past the last.
+N8_API enum n8_status n8_model_tensor(const struct n8_model *model, size_t index,
+                                      struct n8_tensor_info *out);
+
 // Describes step `index` of the plan; N8_E_ARGUMENT past the last one.
 N8_API enum n8_status n8_model_step(const struct n8_model *model, size_t index,
                                     struct n8_step_info *out);
 
+// Describes the file that the model was opened from.
+N8_API enum n8_status n8_model_describe(const struct n8_model *model, struct n8_model_facts *out);
+
+// What the model takes, and what each of its sessions will.
+N8_API enum n8_status n8_model_memory(const struct n8_model *model, struct n8_memory *out);
+
 // Allocates everything that runs of `model` need. Several sessions may share a model and
 // run at the same time; one session serves one thread at a time. `options` may be NULL.
+// N8_E_LIMIT: with its threads' scratch, model and session are beyond the model's max_bytes.
+// Memory is touched when a run first needs it. After fork() the child may go on with a session:
+// its threads have stayed with the parent, so it runs on the calling thread alone.
 N8_API enum n8_status n8_session_create(const struct n8_model *model,
                                         const struct n8_session_options *options,
                                         struct n8_session **out);
 N8_API void n8_session_destroy(struct n8_session *session);
 
-// Runs the model once. inputs[i] and outputs[i] are laid out as n8_model_io says and must
-// not overlap. Neither allocates nor fails once the pointers are not NULL.
+// Runs the model once. inputs[i] and outputs[i] are laid out as n8_model_io says, aligned to
+// anything, and must not overlap. Neither allocates nor fails once the pointers are not NULL.
 N8_API enum n8_status n8_session_run(struct n8_session *session, const void *const *inputs,
                                      void *const *outputs);
 
 // Single layers -----------------------------------------------------------------------
 //
 // The steps of a network one by one, with the kernels that the models use. Activations
-// here are NHWC: pixel p, channel c of an int8 tensor lies at base[p * stride + c].
+// here are NHWC: pixel p, channel c of an int8 tensor lies at base[p * stride + c]. Arrays of
+// float and int32_t are aligned to 4; N8_E_ARGUMENT says that one is not.
 
 // (2): out[i] = clamp(rne(in[i] * (1 / scale)) + zero_point, lo, hi); NaN gives zero_point.
 N8_API enum n8_status n8_quantize_f32_s8(int8_t *out, const float *in, size_t count, float scale,
@@ -179,7 +246,7 @@ N8_API enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, cons
 N8_API void n8_conv2d_destroy(struct n8_conv2d *conv);
 
 // Runs it. in_stride, out_stride, residual_stride: bytes between pixels. For int8 tensors they
-// are at least the channel count rounded up to 8, and the 64 bytes behind the last pixel of
+// are at least the channel count rounded up to 8, and the 64 bytes after the last pixel of
 // `in` and `residual` are readable. Bytes between the channels of a pixel and the next multiple
 // of 8 may be written. `residual` is NULL unless residual_scale is not 0. One call at a time
 // for each object.

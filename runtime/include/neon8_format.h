@@ -6,7 +6,8 @@
 //   header | tensors | ops | links | strings | data
 //
 // Little-endian. Every table starts at a multiple of 8, every array in `data` at a multiple
-// of 64. Offsets are in bytes from the start of the file. Gaps are zero.
+// of 64. Offsets are in bytes from the start of the file. Parts and arrays follow one another
+// without room for anything between; the gaps that alignment leaves are zero.
 #ifndef NEON8_FORMAT_H
 #define NEON8_FORMAT_H
 
@@ -42,14 +43,14 @@ enum n8_op_flags {
 struct n8_file_header {
     uint8_t magic[8];  // 89 'N' '8' 0d 0a 1a 0a 00
     uint32_t version;  // N8_FORMAT_VERSION
-    uint32_t checksum; // CRC-32 (IEEE 802.3) of all bytes behind this field
+    uint32_t checksum; // CRC-32 (IEEE 802.3) of all bytes after this field
     uint64_t file_size;
     uint8_t source_digest[32]; // SHA-256 of the ONNX file
     uint32_t tensor_count;
     uint32_t op_count;
     uint32_t link_count;
     uint32_t input_count;  // links[0 .. input_count) are the graph's inputs,
-    uint32_t output_count; // the output_count links behind them its outputs
+    uint32_t output_count; // the output_count links after them its outputs
     uint32_t strings_size;
     uint64_t tensors; // offset of n8_file_tensor[tensor_count]
     uint64_t ops;     // offset of n8_file_op[op_count], in order of execution
@@ -63,13 +64,15 @@ struct n8_file_tensor {
     uint32_t name;   // offset in strings
     uint32_t type;   // enum n8_type: S8 or F32
     uint32_t rank;   // 1..4 in the ONNX network
-    int32_t dims[4]; // N C H W; behind `rank` they are 1
+    int32_t dims[4]; // N C H W; after `rank` they are 1
     float scale;     // (1); 1 for F32
     int32_t zero_point;
-    int32_t lo, hi; // range of q: [-127, 127] or [-128, 127]
-    uint32_t reserved;
+    int32_t lo, hi;    // range of q: [-127, 127] or [-128, 127]
+    uint32_t reserved; // 0
 };
 
+// A field that a kind does not use holds 1 (kernel, stride, dilation, groups, slope), -128 (lo),
+// 127 (hi), 2 (int16_depth) or 0.
 struct n8_file_op {
     uint32_t kind;   // enum n8_op
     uint32_t name;   // offset in strings
@@ -81,7 +84,7 @@ struct n8_file_op {
     int32_t stride[2];
     int32_t dilation[2];
     int32_t pad[2];     // top, left; the far ends follow from the output's size
-    int32_t pad_end[2]; // bottom, right; average pool with N8_OP_COUNT_PAD needs them
+    int32_t pad_end[2]; // bottom, right; an average pool with N8_OP_COUNT_PAD needs them
     int32_t groups;
     int32_t axis;         // concat: 1 C, 2 H, 3 W
     int32_t lo, hi;       // clamp of the result (the activation is in here)

@@ -1,49 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row of a depthwise convolution (5). With constant kernel sizes the loops over the
-// taps unroll, so the 3x3 kernels are calls of this.
+// One row of a depthwise convolution (5), for weights in blocks of any number of channels.
+// With constant kernel sizes the loops over the taps unroll, so the 3x3 kernels are calls of
+// this.
 #ifndef N8_REF_DEPTHWISE_H
 #define N8_REF_DEPTHWISE_H
 
 #include "epilogue.h"
 
-#define N8_DEPTHWISE_BLOCK 8
+#define N8_DEPTHWISE_LANES 8
 
-N8_INLINE void n8_depthwise(const struct n8_depthwise_args *args, size_t height, size_t width) {
+N8_INLINE void n8_depthwise_blocks(const struct n8_depthwise_args *args, size_t height,
+                                   size_t width, size_t block) {
     const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
     const size_t taps = height * width;
-    for (size_t c = 0; c < args->channels; c += N8_DEPTHWISE_BLOCK) {
-        const int8_t *weights = args->weights + c * taps;
+    for (size_t c = 0; c < args->channels; c += N8_DEPTHWISE_LANES) {
+        const int8_t *weights = args->weights + c / block * block * taps + c % block;
         const int32_t *bias = args->bias + c;
         const float *multiplier = args->multiplier + c;
         const float *slope = args->slope ? args->slope + c : NULL;
         for (size_t p = 0; p < args->pixels; p++) {
-            int32_t sum[N8_DEPTHWISE_BLOCK];
-            for (size_t i = 0; i < N8_DEPTHWISE_BLOCK; i++)
+            int32_t sum[N8_DEPTHWISE_LANES];
+            for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                 sum[i] = bias[i];
             for (size_t y = 0; y < height; y++) {
                 const int8_t *in = args->rows[y] + (ptrdiff_t)p * args->step + c;
-                const int8_t *w = weights + y * width * N8_DEPTHWISE_BLOCK;
+                const int8_t *w = weights + y * width * block;
                 for (size_t x = 0; x < width; x++) {
                     // a product fits 16 bits: |w| <= 127
-                    for (size_t i = 0; i < N8_DEPTHWISE_BLOCK; i++)
+                    for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                         sum[i] += (int16_t)(in[i] * w[i]);
                     in += args->tap_stride;
-                    w += N8_DEPTHWISE_BLOCK;
+                    w += block;
                 }
             }
-            float v[N8_DEPTHWISE_BLOCK];
-            for (size_t i = 0; i < N8_DEPTHWISE_BLOCK; i++)
+            float v[N8_DEPTHWISE_LANES];
+            for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                 v[i] = (float)sum[i] * multiplier[i];
             if (slope) {
-                for (size_t i = 0; i < N8_DEPTHWISE_BLOCK; i++)
+                for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                     v[i] = n8_leaky(v[i], slope[i]);
             }
             int8_t *restrict out = args->out + (ptrdiff_t)p * args->out_stride + c;
-            for (size_t i = 0; i < N8_DEPTHWISE_BLOCK; i++)
+            for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                 out[i] = n8_round_s8(v[i], limits);
         }
     }
+}
+
+N8_INLINE void n8_depthwise(const struct n8_depthwise_args *args, size_t height, size_t width) {
+    // The block of the C rows as a constant, for speed; nothing depends on it.
+    if (args->block == N8_DEPTHWISE_LANES)
+        n8_depthwise_blocks(args, height, width, N8_DEPTHWISE_LANES);
+    else
+        n8_depthwise_blocks(args, height, width, args->block);
 }
 
 #endif // N8_REF_DEPTHWISE_H

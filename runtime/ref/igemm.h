@@ -1,32 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The implicit GEMM (3)(12) without its epilogue: tiles of 4 pixels x 4 channels.
+// The implicit GEMM (3)(12) without its epilogue, for any geometry: the truth of all kernels.
 //
 // Both sides are widened to 16 bits in blocks of the depth first, so that the loop that does
-// the work is a plain 16-bit dot product, which compilers turn into pmaddwd and smlal.
+// the work is a plain 16-bit dot product, which compilers turn into pmaddwd and smlal. A panel
+// is taken four channels at a time, whatever its width.
 #ifndef N8_REF_IGEMM_H
 #define N8_REF_IGEMM_H
 
+#include "../panel.h"
 #include "epilogue.h"
 
-#define N8_IGEMM_BLOCK 256 // bytes of depth widened at a time
+#include <string.h>
 
-// Receives the sums of pixels p .. p + 3, channels n .. n + 3; stores `pixels` x `channels`.
-typedef void n8_igemm_store_fn(const struct n8_igemm_args *args, size_t p, size_t n, size_t pixels,
-                               size_t channels, int32_t sums[N8_MR][N8_NR]);
+enum {
+    N8_LANES = 4,
+    N8_IGEMM_BLOCK = 256, // bytes of depth widened at a time
+};
+_Static_assert(N8_IGEMM_BLOCK % N8_MAX_STEP == 0, "a block holds whole steps");
 
-static inline void n8_igemm_accumulate(int32_t sums[N8_MR][N8_NR], const int8_t *const *rows,
-                                       const int8_t *weights, size_t depth, size_t pixels) {
-    int16_t w[N8_NR][N8_IGEMM_BLOCK];
+// Up to four neighbouring channels of a panel and their entries of the arrays.
+struct n8_lanes {
+    size_t first;    // channel of the layer
+    size_t at;       // the same in its panel
+    size_t count;    // of the panel
+    size_t channels; // of the layer: what is stored
+    int32_t bias[N8_LANES];
+    float multiplier[N8_LANES], bias_f32[N8_LANES], slope[N8_LANES];
+};
+
+// Stores pixel p of these lanes.
+typedef void n8_igemm_store_fn(const struct n8_igemm_args *args, const struct n8_lanes *lanes,
+                               size_t p, const int32_t sums[N8_LANES]);
+
+// Bytes k .. k + size of `count` lanes.
+N8_INLINE void n8_igemm_widen(int16_t w[N8_LANES][N8_IGEMM_BLOCK], const int8_t *weights,
+                              const struct n8_tile *tile, size_t at, size_t count, size_t k,
+                              size_t size) {
+    for (size_t i = 0; i < size; i += tile->kr) {
+        for (size_t n = 0; n < count; n++) {
+            const int8_t *restrict from = weights + n8_panel_at(tile, at + n, k + i);
+            for (size_t j = 0; j < tile->kr; j++)
+                w[n][i + j] = from[j];
+        }
+    }
+}
+
+static inline void n8_igemm_accumulate(int32_t sums[N8_MAX_MR][N8_LANES],
+                                       const struct n8_tile *tile, const struct n8_lanes *lanes,
+                                       const int8_t *const *rows, const int8_t *weights,
+                                       size_t depth, size_t pixels) {
+    int16_t w[N8_LANES][N8_IGEMM_BLOCK];
     int16_t x[N8_IGEMM_BLOCK];
+    if (lanes->count < N8_LANES)
+        memset(w, 0, sizeof w);
     for (size_t k = 0; k < depth; k += N8_IGEMM_BLOCK) {
         const size_t size = depth - k < N8_IGEMM_BLOCK ? depth - k : N8_IGEMM_BLOCK;
-        const int8_t *restrict packed = weights + k * N8_NR;
-        for (size_t i = 0; i < size; i += N8_KR) {
-            for (size_t n = 0; n < N8_NR; n++, packed += N8_KR) {
-                for (size_t j = 0; j < N8_KR; j++)
-                    w[n][i + j] = packed[j];
-            }
+        // The geometry of the C rows as constants, for speed; nothing depends on it.
+        if (tile->kr == 16 && tile->packing == N8_PACKING_CHANNELS && lanes->count == N8_LANES) {
+            const struct n8_tile usual = {tile->mr, tile->nr, 16, N8_PACKING_CHANNELS};
+            n8_igemm_widen(w, weights, &usual, lanes->at, N8_LANES, k, size);
+        } else {
+            n8_igemm_widen(w, weights, tile, lanes->at, lanes->count, k, size);
         }
         for (size_t p = 0; p < pixels; p++) {
             const int8_t *restrict row = rows[p] + k;
@@ -47,40 +82,60 @@ static inline void n8_igemm_accumulate(int32_t sums[N8_MR][N8_NR], const int8_t 
     }
 }
 
+static inline struct n8_lanes n8_igemm_lanes(const struct n8_igemm_args *args, size_t panel,
+                                             size_t at) {
+    const size_t nr = args->tile->nr;
+    struct n8_lanes lanes = {.first = panel + at, .at = at};
+    lanes.count = nr - at < N8_LANES ? nr - at : N8_LANES;
+    const size_t left = args->channels - lanes.first;
+    lanes.channels = left < lanes.count ? left : lanes.count;
+    const size_t size = lanes.count * sizeof(int32_t);
+    memcpy(lanes.bias, args->bias + lanes.first, size);
+    if (args->multiplier)
+        memcpy(lanes.multiplier, args->multiplier + lanes.first, size);
+    if (args->bias_f32)
+        memcpy(lanes.bias_f32, args->bias_f32 + lanes.first, size);
+    if (args->slope)
+        memcpy(lanes.slope, args->slope + lanes.first, size);
+    return lanes;
+}
+
 N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *store) {
-    const size_t panel = args->taps * args->depth * N8_NR;
+    const struct n8_tile tile = *args->tile;
+    const size_t tap = args->depth * tile.nr;
     const int8_t *weights = args->weights;
-    for (size_t n = 0; n < args->channels; n += N8_NR, weights += panel) {
-        const size_t channels = args->channels - n < N8_NR ? args->channels - n : N8_NR;
-        const int8_t *const *rows = args->rows;
-        for (size_t p = 0; p < args->pixels; p += N8_MR, rows += args->taps * N8_MR) {
-            const size_t pixels = args->pixels - p < N8_MR ? args->pixels - p : N8_MR;
-            int32_t sums[N8_MR][N8_NR];
-            for (size_t i = 0; i < N8_MR; i++) {
-                for (size_t j = 0; j < N8_NR; j++)
-                    sums[i][j] = args->bias[n + j];
+    for (size_t panel = 0; panel < args->channels; panel += tile.nr, weights += args->taps * tap) {
+        for (size_t at = 0; at < tile.nr && panel + at < args->channels; at += N8_LANES) {
+            const struct n8_lanes lanes = n8_igemm_lanes(args, panel, at);
+            const int8_t *const *rows = args->rows;
+            for (size_t p = 0; p < args->pixels; p += tile.mr, rows += args->taps * tile.mr) {
+                const size_t pixels = args->pixels - p < tile.mr ? args->pixels - p : tile.mr;
+                int32_t sums[N8_MAX_MR][N8_LANES];
+                for (size_t i = 0; i < pixels; i++)
+                    memcpy(sums[i], lanes.bias, sizeof lanes.bias);
+                for (size_t t = 0; t < args->taps; t++)
+                    n8_igemm_accumulate(sums, &tile, &lanes, rows + t * tile.mr, weights + t * tap,
+                                        args->depth, pixels);
+                for (size_t i = 0; i < pixels; i++)
+                    store(args, &lanes, p + i, sums[i]);
             }
-            for (size_t t = 0; t < args->taps; t++)
-                n8_igemm_accumulate(sums, rows + t * N8_MR, weights + t * args->depth * N8_NR,
-                                    args->depth, pixels);
-            store(args, p, n, pixels, channels, sums);
         }
     }
 }
 
 // Stores one pixel's values as int8 (5)(5b).
-N8_INLINE void n8_igemm_store_s8(const struct n8_igemm_args *args, size_t p, size_t n,
-                                 size_t channels, float v[N8_NR]) {
+N8_INLINE void n8_igemm_store_s8(const struct n8_igemm_args *args, const struct n8_lanes *lanes,
+                                 size_t p, float v[N8_LANES]) {
     const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
-    int8_t q[N8_NR];
+    int8_t q[N8_LANES];
     if (args->slope) {
-        for (size_t j = 0; j < N8_NR; j++)
-            v[j] = n8_leaky(v[j], args->slope[n + j]);
+        for (size_t j = 0; j < N8_LANES; j++)
+            v[j] = n8_leaky(v[j], lanes->slope[j]);
     }
-    for (size_t j = 0; j < N8_NR; j++)
+    for (size_t j = 0; j < N8_LANES; j++)
         q[j] = n8_round_s8(v[j], limits);
-    int8_t *out = (int8_t *)args->out + (ptrdiff_t)p * args->out_stride + n;
-    for (size_t j = 0; j < channels; j++)
+    int8_t *out = (int8_t *)args->out + (ptrdiff_t)p * args->out_stride + lanes->first;
+    for (size_t j = 0; j < lanes->channels; j++)
         out[j] = q[j];
 }
 

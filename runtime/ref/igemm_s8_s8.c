@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igemm.h"
 
-static void store(const struct n8_igemm_args *args, size_t p, size_t n, size_t pixels,
-                  size_t channels, int32_t sums[N8_MR][N8_NR]) {
-    for (size_t i = 0; i < pixels; i++) {
-        float v[N8_NR];
-        for (size_t j = 0; j < N8_NR; j++)
-            v[j] = (float)sums[i][j] * args->multiplier[n + j];
-        n8_igemm_store_s8(args, p + i, n, channels, v);
-    }
+static void store(const struct n8_igemm_args *args, const struct n8_lanes *lanes, size_t p,
+                  const int32_t sums[N8_LANES]) {
+    float v[N8_LANES];
+    for (size_t j = 0; j < N8_LANES; j++)
+        v[j] = (float)sums[j] * lanes->multiplier[j];
+    n8_igemm_store_s8(args, lanes, p, v);
 }
 
 void n8_igemm_s8_s8_c(const struct n8_igemm_args *args) {

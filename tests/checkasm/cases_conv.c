@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ALIGNED = 16 }; // where kernel.h says so
+
 static size_t round_up(size_t value, size_t unit) {
     return (value + unit - 1) / unit * unit;
 }
@@ -17,7 +19,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 static float *place_slopes(struct rng *rng, size_t count) {
-    float *slope = guard_place(rng, REGION_SLOPE, count * sizeof *slope);
+    float *slope = guard_place(rng, REGION_SLOPE, round_up(count * sizeof *slope, ALIGNED));
     for (size_t i = 0; i < count; i++)
         slope[i] = data_slope(rng);
     return rng_below(rng, 2) ? slope : NULL;
@@ -29,36 +31,39 @@ struct igemm_size {
 
 static struct test_case igemm_case(struct context *context, struct igemm_size size) {
     struct rng *rng = &context->rng;
+    const struct n8_tile *tile = &context->kernel->geometry.tile;
     const int pattern = (int)rng_below(rng, DATA_PATTERNS);
     const bool wide =
         !ends_with(context->kernel->slot, "_s8_s8") && !ends_with(context->kernel->slot, "_add");
     const size_t element = wide ? 4 : 1;
     const size_t out_stride = (size.channels + rng_below(rng, 9)) * element;
     const size_t out_size = (size.pixels - 1) * out_stride + size.channels * element;
-    const size_t padded = round_up(size.channels, N8_NR);
-    const size_t tiles = round_up(size.pixels, N8_MR) / N8_MR;
+    const size_t padded = round_up(size.channels, tile->nr);
+    const size_t pointers = round_up(size.pixels, tile->mr) * size.taps;
+    const size_t weights_size = padded * size.taps * size.depth;
 
     // Distinct rows to point to, a gap between them; the last byte is the last row's.
     const size_t distinct = 1 + rng_below(rng, 12);
     const size_t in_stride = size.depth + rng_below(rng, 17);
     const size_t in_size = (distinct - 1) * in_stride + size.depth;
-    const size_t panel = size.taps * size.depth * N8_NR;
     int8_t *in = guard_place(rng, REGION_IN, in_size);
-    int8_t *weights = guard_place(rng, REGION_WEIGHTS, padded / N8_NR * panel);
-    data_operands(rng, pattern, in, in_size, weights, padded / N8_NR * panel);
-    for (size_t i = 0; i < panel; i++) {
-        const size_t lane = i / N8_KR % N8_NR;
-        if (padded - N8_NR + lane >= size.channels)
-            weights[(padded / N8_NR - 1) * panel + i] = 0;
+    int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED));
+    data_operands(rng, pattern, in, in_size, weights, weights_size);
+    data_limit(weights, weights_size, context->kernel->geometry.products);
+    for (size_t n = size.channels; n < padded; n++) {
+        for (size_t t = 0; t < size.taps; t++) {
+            for (size_t k = 0; k < size.depth; k++)
+                weights[naive_weight(tile, size.taps, size.depth, n, t, k)] = 0;
+        }
     }
-    const size_t pointers = tiles * size.taps * N8_MR;
     const int8_t **rows = guard_place(rng, REGION_ROWS, pointers * sizeof *rows);
     for (size_t i = 0; i < pointers; i++)
         rows[i] = in + rng_below(rng, (uint32_t)distinct) * in_stride;
 
-    int32_t *bias = guard_place(rng, REGION_BIAS, padded * sizeof *bias);
-    float *multiplier = guard_place(rng, REGION_MULTIPLIER, padded * sizeof *multiplier);
-    float *bias_f32 = guard_place(rng, REGION_BIAS_F32, padded * sizeof *bias_f32);
+    const size_t array = round_up(padded * sizeof(int32_t), ALIGNED);
+    int32_t *bias = guard_place(rng, REGION_BIAS, array);
+    float *multiplier = guard_place(rng, REGION_MULTIPLIER, array);
+    float *bias_f32 = guard_place(rng, REGION_BIAS_F32, array);
     data_bias(rng, pattern, bias, padded, (int64_t)(size.taps * size.depth) * 128 * 127);
     data_multipliers(rng, pattern, multiplier, padded);
     for (size_t i = 0; i < padded; i++)
@@ -88,6 +93,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .slope = place_slopes(rng, padded),
         .residual = residual,
         .residual_stride = (ptrdiff_t)residual_stride,
+        .tile = tile,
         .residual_scale = residual_scale,
         .residual_zero_point = rng_range(rng, -128, 127),
         .zero_point = range.zero_point,
@@ -106,15 +112,17 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
 
 // Every combination of tails comes with several draws of everything else.
 void cases_igemm(struct context *context) {
-    enum { ROUNDS = 4, PIXELS = 2 * N8_MR + 1, CHANNELS = 2 * N8_NR + 1, TAPS = 3, DEPTHS = 4 };
+    enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4 };
     static const size_t taps[TAPS] = {1, 2, 9};
-    static const size_t depths[DEPTHS] = {16, 32, 48, 64};
-    for (size_t step = 0; step < ROUNDS * PIXELS * CHANNELS * TAPS * DEPTHS; step++) {
+    const struct n8_tile *tile = &context->kernel->geometry.tile;
+    const size_t unit = tile->packing == N8_PACKING_PAIRS ? 4 * tile->kr : tile->kr;
+    const size_t pixels = 2 * tile->mr + 1, channels = 2 * tile->nr + 1;
+    for (size_t step = 0; step < ROUNDS * pixels * channels * TAPS * DEPTHS; step++) {
         const struct igemm_size size = {
-            .pixels = 1 + step % PIXELS,
-            .channels = 1 + step / PIXELS % CHANNELS,
-            .taps = taps[step / (PIXELS * CHANNELS) % TAPS],
-            .depth = depths[step / (PIXELS * CHANNELS * TAPS) % DEPTHS],
+            .pixels = 1 + step % pixels,
+            .channels = 1 + step / pixels % channels,
+            .taps = taps[step / (pixels * channels) % TAPS],
+            .depth = unit * (1 + step / (pixels * channels * TAPS) % DEPTHS),
         };
         struct test_case test = igemm_case(context, size);
         check_case(context, &test);
@@ -123,10 +131,12 @@ void cases_igemm(struct context *context) {
     static const struct igemm_size long_sums[] = {
         {5, 6, 2, 272}, {3, 5, 1, 528}, {5, 6, 25, 32}, {6, 3, 300, 16}};
     for (size_t i = 0; i < ROUNDS * (sizeof long_sums / sizeof long_sums[0]); i++) {
-        struct test_case test = igemm_case(context, long_sums[i / ROUNDS]);
+        struct igemm_size size = long_sums[i / ROUNDS];
+        size.depth = round_up(size.depth, unit);
+        struct test_case test = igemm_case(context, size);
         check_case(context, &test);
     }
-    const struct igemm_size large = {37, 42, 9, 80};
+    const struct igemm_size large = {37, 42, 9, round_up(80, unit)};
     struct test_case test = igemm_case(context, large);
     check_case(context, &test);
     check_under_fire(context, &test);
@@ -146,19 +156,21 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     const size_t width = (size.pixels - 1) * size.stride + (size.width - 1) * size.dilation;
     const size_t row_size = width * pixel + size.channels;
     const size_t in_size = size.height * row_size + N8_SLACK;
-    const size_t weights_size = size.channels * size.height * size.width;
+    const size_t padded = round_up(size.channels, context->kernel->geometry.block);
+    const size_t weights_size = padded * size.height * size.width;
     int8_t *in = guard_place(rng, REGION_IN, in_size);
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, weights_size);
     data_operands(rng, pattern, in, in_size, weights, weights_size);
+    data_limit(weights, weights_size, context->kernel->geometry.products);
     const int8_t **rows = guard_place(rng, REGION_ROWS, size.height * sizeof *rows);
     for (size_t y = 0; y < size.height; y++)
         rows[y] = in + rng_below(rng, (uint32_t)size.height) * row_size;
 
     const size_t channels = size.channels;
-    int32_t *bias = guard_place(rng, REGION_BIAS, channels * sizeof *bias);
-    float *multiplier = guard_place(rng, REGION_MULTIPLIER, channels * sizeof *multiplier);
-    data_bias(rng, pattern, bias, channels, (int64_t)(size.height * size.width) * 128 * 127);
-    data_multipliers(rng, pattern, multiplier, channels);
+    int32_t *bias = guard_place(rng, REGION_BIAS, padded * sizeof *bias);
+    float *multiplier = guard_place(rng, REGION_MULTIPLIER, padded * sizeof *multiplier);
+    data_bias(rng, pattern, bias, padded, (int64_t)(size.height * size.width) * 128 * 127);
+    data_multipliers(rng, pattern, multiplier, padded);
     const struct range range = data_range(rng, false);
 
     int8_t *out = guard_place(rng, REGION_OUT, out_size);
@@ -174,7 +186,8 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
         .channels = channels,
         .bias = bias,
         .multiplier = multiplier,
-        .slope = place_slopes(rng, channels),
+        .slope = place_slopes(rng, padded),
+        .block = context->kernel->geometry.block,
         .zero_point = range.zero_point,
         .lo = range.lo,
         .hi = range.hi,
@@ -190,22 +203,23 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     return test;
 }
 
+static size_t or_any(struct rng *rng, int32_t fixed, uint32_t largest) {
+    return fixed != 0 ? (size_t)fixed : 1 + rng_below(rng, largest);
+}
+
 void cases_depthwise(struct context *context) {
     enum { ROUNDS = 12 };
     struct rng *rng = &context->rng;
-    const char *slot = context->kernel->slot;
-    const bool any = strcmp(slot, "depthwise_s8") == 0;
-    struct depthwise_size size = {
-        .height = 3, .width = 3, .dilation = 1, .stride = strstr(slot, "3x3s2") ? 2 : 1};
+    const struct geometry *row = &context->kernel->geometry;
+    struct depthwise_size size = {0};
     for (int round = 0; round < ROUNDS; round++) {
-        for (size.channels = 8; size.channels <= 5 * 8; size.channels += 8) {
+        for (size.channels = 8; size.channels <= 2 * row->block + 24; size.channels += 8) {
             for (size.pixels = 1; size.pixels <= 3 * 4 + 1; size.pixels++) {
-                if (any) {
-                    size.height = 1 + rng_below(rng, 7);
-                    size.width = 1 + rng_below(rng, 7);
-                    size.stride = 1 + rng_below(rng, 3);
-                    size.dilation = 1 + rng_below(rng, 3);
-                }
+                size.height = or_any(rng, row->height, 7);
+                size.width = or_any(rng, row->width, 7);
+                size.dilation = 1 + rng_below(rng, 3);
+                size.stride =
+                    row->ratio != 0 ? (size_t)row->ratio * size.dilation : 1 + rng_below(rng, 3);
                 struct test_case test = depthwise_case(context, size);
                 check_case(context, &test);
             }

@@ -68,7 +68,7 @@ void check_signals_init(void) {
 static void report(struct context *context, const struct test_case *test, const char *reason) {
     context->failures++;
     if (!context->quiet && context->failures <= PRINTED)
-        printf("FAIL %s_%s: %s: %s\n", context->kernel->slot, context->kernel->isa, test->text,
+        printf("FAIL %s_%s: %s: %s\n", context->kernel->slot, context->kernel->suffix, test->text,
                reason);
 }
 

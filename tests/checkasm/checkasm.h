@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // checkasm: every kernel of kernels.inc against its twin, byte for byte. A row of another
-// instruction set is compared with the C row of its slot, the C row with a naive scalar
-// implementation of the contract in kernel.h.
+// instruction set is compared with the C kernel of its slot, which serves any geometry, the C
+// row with a naive scalar implementation of the contract in kernel.h. Sizes, tails and the
+// order of all arrays follow the geometry of the row.
 #ifndef N8_CHECKASM_H
 #define N8_CHECKASM_H
 
@@ -15,13 +16,23 @@
 
 struct context;
 
+// What a row of kernels.inc says about a convolution.
+struct geometry {
+    struct n8_tile tile;   // igemm
+    size_t block;          // depthwise
+    int32_t height, width; // of the kernel that it serves, or 0
+    int32_t ratio;
+    int32_t products; // in an int16 lane (11)
+};
+
 // One row of kernels.inc.
 struct kernel {
     const char *slot;
-    const char *isa;
+    const char *suffix; // level and variant
     any_fn *run;
     any_fn *reference;
     void (*cases)(struct context *context);
+    struct geometry geometry;
 };
 
 // Memory between two inaccessible pages each.
@@ -83,6 +94,7 @@ enum { DATA_TIES = 5 }; // a pattern with small sums, for multipliers that give 
 struct range data_range(struct rng *rng, bool inside);
 void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int8_t *weights,
                    size_t weights_size);
+void data_limit(int8_t *weights, size_t size, int32_t products);
 void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach);
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
 void data_floats(struct rng *rng, float *out, size_t count, float unit);
@@ -111,6 +123,9 @@ void cases_softmax(struct context *context);
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);
 
+// naive.c: where byte k of channel n lies in the weights of an implicit GEMM.
+size_t naive_weight(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
+                    size_t k);
 // naive.c: one for each slot.
 #define N8_NAIVE(slot, type) type naive_##slot;
 N8_SLOTS(N8_NAIVE)

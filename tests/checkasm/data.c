@@ -75,6 +75,14 @@ void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int
     }
 }
 
+// Makes any `products` of the weights fit int16 (11), with activations down to -128: scales all
+// so that the largest just do.
+void data_limit(int8_t *weights, size_t size, int32_t products) {
+    const int32_t largest = products <= 2 ? 127 : INT16_MAX / 128 / products;
+    for (size_t i = 0; i < size; i++)
+        weights[i] = (int8_t)(weights[i] * largest / 127);
+}
+
 // `reach`: the largest |sum| without the bias; with it int32 still holds (12).
 void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach) {
     const int32_t limit = (int32_t)(INT32_MAX - reach);

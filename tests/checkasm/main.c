@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkasm.h"
+#include "cpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,14 +37,28 @@ static const struct slot slots[] = {
 
 struct row {
     enum slot_number slot;
-    const char *slot_name, *isa;
+    const char *slot_name, *level_name, *suffix;
+    enum n8_isa level;
     any_fn *run;
+    struct geometry geometry;
 };
 
 static const struct row rows[] = {
-#define N8_KERNEL(slot, isa) {SLOT_##slot, #slot, #isa, (any_fn *)n8_##slot##_##isa},
+#define ROW(slot, level, variant, ...)                                                             \
+    {SLOT_##slot,                                                                                  \
+     #slot,                                                                                        \
+     #level,                                                                                       \
+     #level #variant,                                                                              \
+     (enum n8_isa)N8_LEVEL_##level,                                                                \
+     (any_fn *)n8_##slot##_##level##variant,                                                       \
+     {__VA_ARGS__}},
+#define N8_KERNEL(slot, level) ROW(slot, level, , .block = 0)
+#define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
+    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, products)
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, products, core)            \
+    ROW(slot, level, variant, {0}, block, height, width, ratio, products)
 #include "kernels.inc"
-#undef N8_KERNEL
+#undef ROW
 };
 
 // Cases of a kernel depend on the seed and on its slot, not on what ran before.
@@ -55,39 +70,49 @@ static uint64_t seed_of(uint64_t seed, const char *name) {
 
 static bool wanted(const struct row *row, const char *name) {
     char symbol[80];
-    snprintf(symbol, sizeof symbol, "%s_%s", row->slot_name, row->isa);
-    return !name || strcmp(name, symbol) == 0 || strcmp(name, row->slot_name) == 0;
+    snprintf(symbol, sizeof symbol, "%s_%s", row->slot_name, row->suffix);
+    return !name || strcmp(name, symbol) == 0 || strcmp(name, row->slot_name) == 0 ||
+           strcmp(name, row->level_name) == 0;
 }
 
 static int check_rows(const char *program, uint64_t seed, const char *name) {
-    unsigned long kernels = 0, assembly = 0, cases = 0, failures = 0;
+    unsigned long kernels = 0, others = 0, skipped = 0, cases = 0, failures = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *row = &rows[i];
         if (!wanted(row, name))
             continue;
-        const bool is_c = strcmp(row->isa, "c") == 0;
+        if (!n8_cpu_has(row->level)) {
+            printf("checkasm: this processor has no %s: %s_%s is not checked\n", row->level_name,
+                   row->slot_name, row->suffix);
+            skipped++;
+            continue;
+        }
+        const bool is_c = row->level == N8_ISA_C;
         const struct slot *slot = &slots[row->slot];
-        const struct kernel kernel = {row->slot_name, row->isa, row->run,
-                                      is_c ? slot->naive : slot->twin, slot->cases};
+        const struct kernel kernel = {row->slot_name, row->suffix,
+                                      row->run,       is_c ? slot->naive : slot->twin,
+                                      slot->cases,    row->geometry};
         struct context context = {.kernel = &kernel, .rng = {seed_of(seed, row->slot_name)}};
         kernel.cases(&context);
         kernels++;
-        assembly += !is_c;
+        others += !is_c;
         cases += context.cases;
         failures += context.failures;
         if (context.failures > 0)
             printf("  %lu of %lu cases failed; again: %s --seed %llu --kernel %s_%s\n",
                    context.failures, context.cases, program, (unsigned long long)seed,
-                   row->slot_name, row->isa);
+                   row->slot_name, row->suffix);
     }
-    if (kernels == 0) {
+    if (kernels == 0 && skipped == 0) {
         fprintf(stderr, "checkasm: no kernel is called %s\n", name);
         return 2;
     }
-    if (assembly == 0)
+    if (kernels == 0)
+        return 2;
+    if (others == 0)
         printf("checkasm: C kernels only, compared with a naive implementation\n");
-    printf("checkasm: %lu kernels (%lu in assembly), %lu cases, %lu failed\n", kernels, assembly,
-           cases, failures);
+    printf("checkasm: %lu kernels (%lu beyond C), %lu cases, %lu failed\n", kernels, others, cases,
+           failures);
     return failures > 0;
 }
 

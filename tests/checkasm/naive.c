@@ -42,14 +42,31 @@ void naive_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixels, size
         out[i] = round_s8((float)in[i] * multiplier[i % channels], zero_point, lo, hi);
 }
 
+size_t naive_weight(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
+                    size_t k) {
+    const size_t nr = tile->nr, kr = tile->kr;
+    const size_t tap = n / nr * taps + t, channel = n % nr, group = k / kr;
+    size_t run;                              // the number of the run of kr bytes in which it lies
+    if (tile->packing == N8_PACKING_PAIRS) { // [tap][depth / (4 kr)][nr / 2][4][2]
+        run = tap * (depth / (4 * kr)) + group / 4;
+        run = run * (nr / 2) + channel / 2;
+        run = run * 4 + group % 4;
+        run = run * 2 + channel % 2;
+    } else { // [tap][depth / kr][nr]
+        run = tap * (depth / kr) + group;
+        run = run * nr + channel;
+    }
+    return run * kr + k % kr;
+}
+
 static int32_t igemm_sum(const struct n8_igemm_args *args, size_t p, size_t n) {
+    const size_t mr = args->tile->mr;
     int64_t sum = args->bias[n];
     for (size_t t = 0; t < args->taps; t++) {
-        const int8_t *row = args->rows[(p / 4 * args->taps + t) * 4 + p % 4];
-        for (size_t k = 0; k < args->depth; k++) {
-            const size_t block = (n / 4 * args->taps + t) * (args->depth / 16) + k / 16;
-            sum += row[k] * args->weights[(block * 4 + n % 4) * 16 + k % 16];
-        }
+        const int8_t *row = args->rows[(p / mr * args->taps + t) * mr + p % mr];
+        for (size_t k = 0; k < args->depth; k++)
+            sum +=
+                row[k] * args->weights[naive_weight(args->tile, args->taps, args->depth, n, t, k)];
     }
     return (int32_t)sum;
 }
@@ -104,8 +121,9 @@ static void depthwise(const struct n8_depthwise_args *args, int32_t height, int3
             int64_t sum = args->bias[c];
             for (int32_t y = 0; y < height; y++) {
                 for (int32_t x = 0; x < width; x++) {
-                    const size_t tap = (c / 8 * (size_t)height + (size_t)y) * (size_t)width;
-                    const int8_t w = args->weights[(tap + (size_t)x) * 8 + c % 8];
+                    const size_t row = c / args->block * (size_t)height + (size_t)y;
+                    const size_t tap = row * (size_t)width + (size_t)x;
+                    const int8_t w = args->weights[tap * args->block + c % args->block];
                     const ptrdiff_t at = (ptrdiff_t)p * args->step + x * args->tap_stride;
                     sum += w * args->rows[y][at + (ptrdiff_t)c];
                 }

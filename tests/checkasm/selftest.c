@@ -105,8 +105,12 @@ bool selftest(uint64_t seed) {
     unsigned caught = 0;
     bool right = true;
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        const struct kernel kernel = {"selftest", samples[i].name, (any_fn *)samples[i].run,
-                                      (any_fn *)naive_quantize_f32_s8, cases_quantize};
+        const struct kernel kernel = {"selftest",
+                                      samples[i].name,
+                                      (any_fn *)samples[i].run,
+                                      (any_fn *)naive_quantize_f32_s8,
+                                      cases_quantize,
+                                      {{0}, 0, 0, 0, 0, 0}};
         struct context context = {.kernel = &kernel, .rng = {seed}, .quiet = true};
         cases_quantize(&context);
         if ((context.failures == 0) != samples[i].behaves) {

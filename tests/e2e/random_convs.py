@@ -29,6 +29,12 @@ def random_bias(rng, weights):
     return np.clip(bias, -room, room).astype(np.int32)
 
 
+def bound(weights, bias) -> int:
+    """(12): the largest of the channels."""
+    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
+    return int((sums + np.abs(bias.astype(np.int64))).max())
+
+
 def random_multiplier(rng, weights):
     """Most keep the result in int8; powers of two give ties, the others saturate."""
     depth = max(1, int(np.prod(weights.shape[1:])))
@@ -83,7 +89,6 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False):
         inputs = (source.name, rng.choice([tensor.name for tensor in residuals]))
         residual_scale = 2.0 ** rng.uniform(-3, 2)
     bias = random_bias(rng, weights)
-    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
     op = Conv2d(
         name=f"conv{len(net.ops)}",
         inputs=tuple(str(name) for name in inputs),
@@ -100,7 +105,7 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False):
         groups=groups,
         lo=lo,
         hi=hi,
-        acc_bound=int((sums + np.abs(bias.astype(np.int64))).max()),
+        acc_bound=bound(weights, bias),
     )
     net.add(op, out)
     if floats and rng.integers(2):

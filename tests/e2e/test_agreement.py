@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from neon8.compile import oracle, writer
 from neon8.compile.program import Conv2d, Pool
 from neon8.runtime import Model
+from random_convs import bound
 from random_program import differing_bytes, random_inputs, random_program
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -42,7 +43,10 @@ def test_comparison_notices_one_level():
         for at, op in enumerate(ops):
             if isinstance(op, Conv2d):
                 bias = np.where(np.abs(op.bias) < 2**30, op.bias // 2 + 99, op.bias)
-                ops[at] = dataclasses.replace(op, bias=bias.astype(np.int32))
+                proved = bound(op.weights, bias)
+                ops[at] = dataclasses.replace(
+                    op, bias=bias.astype(np.int32), acc_bound=proved
+                )
         wrong = dataclasses.replace(program, ops=tuple(ops))
         inputs = random_inputs(program, seed)
         result = run_library(wrong, inputs, isa=None)

@@ -165,5 +165,7 @@ def test_layers_do_not_share_arrays(two_layers):
     struct.pack_into("<Q", two_layers, HEADER["data_size"], size - fields["data"])
     checksum = zlib.crc32(two_layers[HEADER["checksum"] + 4 :])
     struct.pack_into("<I", two_layers, HEADER["checksum"], checksum)
-    with pytest.raises(ModelError, match="damaged"):
+    with pytest.raises(
+        ModelError, match="layer 'z': its arrays are not where they must be"
+    ):
         Model.from_bytes(bytes(two_layers))

@@ -16,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 ROOT = Path(__file__).resolve().parents[2]
 FEATURES = 0xC0000000  # GNU_PROPERTY_AARCH64_FEATURE_1_AND
 BTI_AND_PAC = 3
-BASELINE = {"c", "neon"}  # levels that every Armv8-A processor runs
+BASELINE = "armv8-a"  # what compilers may use, and every Armv8-A processor runs
 # Hints: they do nothing where they are not known, but gas wants a newer -march.
 HINTS = {"bti", "paciasp", "autiasp"}
 
@@ -25,11 +25,12 @@ class Row(NamedTuple):
     """A row of kernels.inc."""
 
     slot: str
-    isa: str
+    level: str
+    variant: str
 
     @property
     def symbol(self) -> str:
-        return f"n8_{self.slot}_{self.isa}"
+        return f"n8_{self.slot}_{self.level}{self.variant}"
 
 
 def run(*command: str | Path, **options) -> str:
@@ -38,11 +39,24 @@ def run(*command: str | Path, **options) -> str:
     ).stdout
 
 
+def table(name: str, pattern: str) -> list[tuple[str, ...]]:
+    """The rows of a table in runtime/ that an aarch64 build has."""
+    text = run(
+        "aarch64-linux-gnu-gcc", "-E", "-P", "-x", "c", ROOT / "runtime" / name,
+        *("-DN8_GEMM=N8_GEMM", "-DN8_DEPTHWISE=N8_DEPTHWISE"),
+    )  # fmt: skip
+    return re.findall(pattern, text)
+
+
 def rows() -> list[Row]:
-    """The rows of kernels.inc that an aarch64 build has."""
-    table = ROOT / "runtime" / "kernels.inc"
-    text = run("aarch64-linux-gnu-gcc", "-E", "-P", "-x", "c", table)
-    return [Row(*pair) for pair in re.findall(r"N8_KERNEL\((\w+), (\w+)\)", text)]
+    pattern = r"N8_\w+\((\w+), (\w+)(?:, (\w*),[^)]*)?\)"
+    return [Row(*row) for row in table("kernels.inc", pattern)]
+
+
+def levels() -> dict[str, str]:
+    """Level -> the architecture that its kernels may use."""
+    found = table("levels.inc", r'N8_LEVEL\((\w+), \w+, "([^"]*)"')
+    return {level: march or BASELINE for level, march in found}
 
 
 def features(path: Path) -> Iterator[int]:
@@ -86,12 +100,12 @@ def instructions(path: Path) -> list[str]:
     return [re.sub(r"\b[0-9a-f]+ <[^>]*>", ".", line) for line in code]
 
 
-def beyond_baseline(path: Path) -> list[str]:
-    """Instructions that the assembler refuses for plain Armv8-A: it knows them all."""
+def beyond(march: str, path: Path) -> list[str]:
+    """Instructions that the assembler refuses for `march`: it knows them all."""
     code = [line for line in instructions(path) if line.split()[0] not in HINTS]
     words = [line for line in code if line.startswith(".inst")]
     done = subprocess.run(
-        ["aarch64-linux-gnu-as", "-march=armv8-a", "-o", "/dev/null", "-"],
+        ["aarch64-linux-gnu-as", f"-march={march}", "-o", "/dev/null", "-"],
         input="\n".join(code) + "\n",
         capture_output=True,
         text=True,
@@ -122,17 +136,20 @@ def test_every_object_is_protected(objects):
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.symbol)
 def test_kernel(row, objects):
-    stem = row.slot if row.isa == "c" else f"{row.slot}_{row.isa}"
+    stem = row.slot if row.level == "c" else row.symbol.removeprefix("n8_")
     (path,) = (path for path in objects if path.name.split(".")[0] == stem)
     assert wrong_kernel(path, row.symbol) == []
-    if row.isa in BASELINE:
-        assert beyond_baseline(path) == []
-    if row.isa != "c":
+    assert beyond(levels()[row.level], path) == []
+    if row.level != "c":
         assert platform_register(path) == []
 
 
-def test_kernels_were_read():
-    assert {"c", "neon"} <= {row.isa for row in rows()}
+def test_the_tables_were_read():
+    assert list(levels()) == sorted(levels(), key=[row.level for row in rows()].index)
+    assert {"c", "neon"} <= set(levels())
+    text = (ROOT / "runtime" / "kernels.inc").read_text()
+    assert len(rows()) == len(re.findall(r"^N8_\w+\(", text, re.MULTILINE))
+    assert len({row.symbol for row in rows()}) == len(rows())
 
 
 def test_audit_sees_an_unprotected_object(cross):
@@ -186,10 +203,17 @@ def test_audit_sees_what_a_plain_armv8_lacks(instruction, cross):
     good = cross(
         "f: cbz x0, f\nsmull v0.8h, v1.8b, v2.8b\nret\n", "-c", language="assembler"
     )
-    assert beyond_baseline(good) == []
+    assert beyond(BASELINE, good) == []
     source = f"{instruction}\nret\n"
     bad = cross(source, "-c", "-march=armv8.6-a+sve+fp16", language="assembler")
-    assert len(beyond_baseline(bad)) == 1
+    assert len(beyond(BASELINE, bad)) == 1
+
+
+def test_audit_lets_a_level_use_what_it_names(cross):
+    source = "sdot v0.4s, v1.16b, v2.16b\nret\n"
+    path = cross(source, "-c", "-march=armv8.2-a+dotprod", language="assembler")
+    assert beyond("armv8.2-a+dotprod", path) == []
+    assert len(beyond("armv8.2-a", path)) == 1
 
 
 @pytest.mark.parametrize("instruction", ["mov x18, #0", "ldr w0, [x18, #4]"])

@@ -57,13 +57,13 @@ static void repair(uint8_t *bytes, size_t size) {
 
 // What a run would cost, roughly; pools are the only steps whose work is not in `macs`.
 static uint64_t work_of(const struct n8_model *model) {
-    uint64_t work = model->arena_size;
-    for (size_t s = 0; s < model->step_count; s++) {
+    uint64_t work = model->memory.arena;
+    for (size_t s = 0; s < model->facts.step_count; s++) {
         const struct n8_step *step = &model->steps[s];
-        const struct n8_tensor *out = &model->tensors[step->output];
+        const struct n8_tensor *out = &model->tensors[step->row.output];
         const uint64_t taps = 1 + step->scratch_size / sizeof(void *);
         work += step->macs + out->pixels * (taps + (uint64_t)out->dims[1]);
-        if (step->kind == N8_OP_MAX_POOL || step->kind == N8_OP_AVERAGE_POOL) {
+        if (step->row.kind == N8_OP_MAX_POOL || step->row.kind == N8_OP_AVERAGE_POOL) {
             work += (uint64_t)out->pixels * taps * (uint64_t)out->dims[1];
         }
     }
@@ -75,14 +75,15 @@ static void *buffer_for(const struct n8_model *model, enum n8_io which, size_t i
     if (n8_model_io(model, which, index, &info) != N8_OK) {
         abort();
     }
-    void *buffer = malloc(info.size); // exactly, so that ASan sees one byte too many
-    if (buffer == NULL) {
+    // Aligned to nothing, and so that it ends exactly where ASan sees one byte too many.
+    uint8_t *block = malloc(info.size + 1);
+    if (block == NULL) {
         abort();
     }
-    for (size_t i = 0; i < info.size; i++) {
-        ((uint8_t *)buffer)[i] = (uint8_t)next_random();
+    for (size_t i = 1; i <= info.size; i++) {
+        block[i] = (uint8_t)next_random();
     }
-    return buffer;
+    return block + 1;
 }
 
 static void run(const struct n8_model *model) {
@@ -90,27 +91,44 @@ static void run(const struct n8_model *model) {
     if (n8_session_create(model, NULL, &session) != N8_OK) {
         return;
     }
-    const size_t count = model->input_count + model->output_count;
+    const size_t count = model->facts.input_count + model->facts.output_count;
     void **buffers = malloc(count * sizeof *buffers);
     if (buffers == NULL) {
         abort();
     }
-    for (size_t i = 0; i < model->input_count; i++) {
+    for (size_t i = 0; i < model->facts.input_count; i++) {
         buffers[i] = buffer_for(model, N8_INPUT, i);
     }
-    for (size_t i = 0; i < model->output_count; i++) {
-        buffers[model->input_count + i] = buffer_for(model, N8_OUTPUT, i);
+    for (size_t i = 0; i < model->facts.output_count; i++) {
+        buffers[model->facts.input_count + i] = buffer_for(model, N8_OUTPUT, i);
     }
     const enum n8_status status =
-        n8_session_run(session, (const void *const *)buffers, buffers + model->input_count);
+        n8_session_run(session, (const void *const *)buffers, buffers + model->facts.input_count);
     if (status != N8_OK) {
         abort();
     }
     for (size_t i = 0; i < count; i++) {
-        free(buffers[i]);
+        free((uint8_t *)buffers[i] - 1);
     }
     free(buffers);
     n8_session_destroy(session);
+}
+
+static void expect(int holds, const char *what) {
+    if (!holds) {
+        fprintf(stderr, "fuzz_reader: %s\n", what);
+        exit(1);
+    }
+}
+
+// A refusal says why, and names a string inside the file or nothing.
+static void check_error(const struct n8_model_error *error, const uint8_t *bytes, size_t size) {
+    expect(error->reason != NULL && strlen(error->reason) > 10, "a refusal without a reason");
+    if (error->name != NULL) {
+        const uint8_t *name = (const uint8_t *)error->name;
+        expect(name >= bytes && name < bytes + size, "a name outside the file");
+        expect(memchr(name, 0, (size_t)(bytes + size - name)) != NULL, "a name without an end");
+    }
 }
 
 // Opens a copy that ends where ASan's red zone begins.
@@ -121,17 +139,27 @@ static enum n8_status try_open(const uint8_t *bytes, size_t size, struct counts 
     }
     memcpy(copy, bytes, size);
     struct n8_model *model = NULL;
-    const enum n8_status status = n8_model_open(copy, size, NULL, &model);
-    free(copy);
-    if ((status == N8_OK) != (model != NULL)) {
-        abort();
+    struct n8_model_error error;
+    struct n8_memory memory;
+    const enum n8_status measured = n8_model_measure(copy, size, NULL, &memory, &error);
+    if (measured != N8_OK) {
+        check_error(&error, copy, size);
     }
+    const enum n8_status status = n8_model_open(copy, size, NULL, &model, &error);
+    if (status != N8_OK) {
+        check_error(&error, copy, size);
+    }
+    free(copy);
+    expect((status == N8_OK) == (model != NULL), "a status that does not fit its result");
+    expect(measured == N8_OK || measured == status, "measured and opened differ");
     if (status != N8_OK) {
         counts->refused++;
         return status;
     }
+    expect(memcmp(&memory, &model->memory, sizeof memory) == 0, "memory was not foreseen");
+    expect(memory.arena >= memory.arena_least, "an arena below the least");
     counts->accepted++;
-    if (model->arena_size <= MAX_ARENA && work_of(model) <= MAX_WORK) {
+    if (memory.arena <= MAX_ARENA && work_of(model) <= MAX_WORK) {
         counts->run++;
         run(model);
     }

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neon8.compile import oracle
-from neon8.compile.compiler import compile_model
+from neon8.compile import oracle, writer
 from neon8.compile.lower import lower
 from neon8.graph.graph import (
     Activation,
@@ -181,8 +180,9 @@ def digest(array: np.ndarray) -> str:
 def make() -> tuple[bytes, dict[str, object]]:
     """The file, and the digests of the file, of the inputs and of the outputs."""
     net = graph()
-    content = compile_model(net, table(net))
-    results = oracle.run(lower(net, table(net)), inputs())
+    program = lower(net, table(net))
+    content = writer.dumps(program)
+    results = oracle.run(program, inputs())
     return content, {
         "file": hashlib.sha256(content).hexdigest(),
         "inputs": {name: digest(array) for name, array in inputs().items()},

@@ -4,10 +4,13 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from neon8 import files
 from neon8.errors import SetupError
 from neon8.files import write_atomic
 
@@ -27,6 +30,60 @@ def test_mode_follows_the_umask(tmp_path):
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.parametrize(
+    ("refused", "mode", "wanted"),
+    [(0, 0o664, 0o664), (1, 0o664, 0o664), (2, 0o664, 0o644), (2, 0o640, 0o600)],
+)
+def test_owner_and_group_are_kept_where_that_is_allowed(
+    tmp_path, monkeypatch, refused, mode, wanted
+):
+    """Where the group cannot be kept, the new one gets what everyone had."""
+    asked = []
+
+    def chown(_descriptor, owner, group):
+        asked.append((owner, group))
+        if len(asked) <= refused:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "fchown", chown)
+    old = os.stat_result((stat.S_IFREG | mode, 0, 0, 1, 77, 88, 0, 0, 0, 0))
+    with (tmp_path / "a").open("wb") as file:
+        files._make_like(file.fileno(), old)
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == wanted
+    assert asked == [(77, 88), (-1, 88)][: refused + 1]
+
+
+def test_the_umask_is_never_touched(tmp_path, monkeypatch):
+    """It belongs to the whole process: another thread may be making a file."""
+
+    def touch(_mask):
+        raise AssertionError("umask was set")
+
+    monkeypatch.setattr(os, "umask", touch)
+    write_atomic(tmp_path / "a", b"one")
+    write_atomic(tmp_path / "a", b"two")
+
+
+@pytest.mark.parametrize("before", [b"", b"first\n"])
+def test_standard_output_is_appended_to(tmp_path, before):
+    """As the shell opened it: >> must not lose what the file holds."""
+    (tmp_path / "a").write_bytes(before)
+    code = "from neon8.files import *; write_atomic(STDOUT, b'x'); print('y')"
+    with (tmp_path / "a").open("ab") as file:
+        subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
+    assert (tmp_path / "a").read_bytes() == before + b"xy\n"
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])

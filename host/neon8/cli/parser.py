@@ -262,8 +262,8 @@ def _target(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--isa",
-        choices=("c", "neon"),
-        help="force the kernels (default: the best that the processor has)",
+        metavar="LEVEL",
+        help="force the kernels, as in 'c' or 'neon' (default: the processor's best)",
     )
 
 

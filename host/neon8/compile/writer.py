@@ -13,8 +13,8 @@ from neon8.compile import program
 from neon8.compile.program import Op, Program, Tensor
 from neon8.errors import CompileError
 from neon8.runtime import library
+from neon8.runtime.model import MAGIC
 
-MAGIC = b"\x89N8\r\n\x1a\n\0"
 ALIGN_TABLE = 8
 CHECKSUM_OFFSET = 12
 """Offset of the checksum; it covers all bytes behind itself."""

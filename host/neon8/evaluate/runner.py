@@ -13,9 +13,9 @@ from neon8.calibrate.run.reference import Reference
 from neon8.compile.oracle import centred, quantize
 from neon8.compile.program import Tensor
 from neon8.errors import DataError, ModelError
-from neon8.inspection import model_file
 from neon8.runtime import Model, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
+from neon8.runtime.model import MAGIC
 
 Array = npt.NDArray[np.generic]
 Arrays = dict[str, Array]
@@ -51,7 +51,7 @@ def is_model_file(path: Path) -> bool:
         return True
     try:
         with path.open("rb") as file:
-            return file.read(len(model_file.MAGIC)) == model_file.MAGIC
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
 

@@ -1,38 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source -> Graph: one node for each operator that an output depends on."""
 
-from collections.abc import Callable
-
-from neon8.graph import convert_others, convert_sums
 from neon8.graph.graph import Graph, Node, Tensor
-from neon8.graph.source import OnnxNode, Source, failure, nchw, shape_of
-
-OPERATORS: dict[str, Callable[[Source, OnnxNode], Node]] = {
-    "Add": convert_sums.add,
-    "AveragePool": convert_others.average_pool,
-    "BatchNormalization": convert_sums.batch_normalization,
-    "Clip": convert_others.clip,
-    "Concat": convert_others.concat,
-    "Conv": convert_sums.conv,
-    "Div": convert_sums.divide,
-    "Dropout": convert_others.dropout,
-    "Flatten": convert_others.move,
-    "Gemm": convert_sums.gemm,
-    "GlobalAveragePool": convert_others.global_average_pool,
-    "GlobalMaxPool": convert_others.global_max_pool,
-    "Identity": convert_others.move,
-    "LeakyRelu": convert_others.leaky_relu,
-    "MatMul": convert_sums.matmul,
-    "MaxPool": convert_others.max_pool,
-    "Mul": convert_sums.multiply,
-    "PRelu": convert_others.prelu,
-    "Relu": convert_others.relu,
-    "Reshape": convert_others.move,
-    "Softmax": convert_others.softmax,
-    "Squeeze": convert_others.move,
-    "Sub": convert_sums.subtract,
-    "Unsqueeze": convert_others.move,
-}
+from neon8.graph.operators import OPERATORS
+from neon8.graph.source import Source, failure, nchw, shape_of
 
 REMEDIES = {
     "QuantizeLinear": "is already quantized; give neon8 the float network",

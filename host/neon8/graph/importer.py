@@ -7,11 +7,8 @@ from neon8.errors import GraphError
 from neon8.graph.convert import convert
 from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.onnx_file import ModelLike, open_onnx
-from neon8.graph.passes_fold import drop_moves, fold_affine, fold_flatten
-from neon8.graph.passes_fuse import fuse_activations
+from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
-
-PASSES = (drop_moves, fold_flatten, fold_affine, fuse_activations)
 
 
 def load(model: ModelLike) -> Graph:

@@ -27,6 +27,9 @@ from neon8.graph.graph import FloatArray
 LARGE = 4096
 """Bytes of float32 weights that are kept apart; no shape of a tensor is as long."""
 
+MAX_MESSAGE = 600
+"""Characters that are kept of a message of onnx."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OnnxFile:
@@ -96,9 +99,11 @@ def initializer(name: str, value: npt.NDArray[np.generic]) -> onnx.TensorProto:
 
 
 def one_line(error: BaseException) -> str:
-    """The first line of what onnx says."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:300] if lines else type(error).__name__
+    """What onnx says, of which the cause is often in the last of several lines."""
+    text = " ".join(str(error).replace("==> Context:", "-").split())
+    if len(text) > MAX_MESSAGE:  # a name in it may be of any length
+        text = f"{text[: MAX_MESSAGE // 2]} ... {text[-MAX_MESSAGE // 2 :]}"
+    return text or type(error).__name__
 
 
 def _read(path: Path) -> bytes:

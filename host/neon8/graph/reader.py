@@ -5,7 +5,6 @@ What onnx.checker lets pass may still be hostile.
 """
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
 import onnx
@@ -13,7 +12,7 @@ from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from neon8.errors import GraphError
-from neon8.graph.fold_constants import fold_constants
+from neon8.graph.inference import infer
 from neon8.graph.onnx_file import OnnxFile, one_line
 from neon8.graph.source import Array, Attribute, OnnxNode, Source
 
@@ -31,9 +30,9 @@ def read(file: OnnxFile) -> Source:
         if name in inputs:
             raise GraphError(f"{path}: output {name!r} is an input")
     constants = {**_constants(path, model), **file.weights}
-    shapes, floats = _fold(path, model, constants)
+    known, kept = infer(path, model, constants)
     for name in outputs:
-        if name in constants:
+        if name in known.constants:
             raise GraphError(f"{path}: output {name!r} does not depend on any input")
     for name in (*inputs, *outputs, *(o for n in model.graph.node for o in n.output)):
         if len(name.encode()) > MAX_NAME or "\0" in name:
@@ -43,10 +42,18 @@ def read(file: OnnxFile) -> Source:
         name=os.fsencode(path.stem).decode(errors="replace"),
         digest=file.digest,
         opset=opset,
-        nodes=_nodes(model),
-        constants=constants,
-        shapes=shapes,
-        floats=floats,
+        nodes=_nodes(kept),
+        constants=known.constants,
+        shapes={
+            name: shape
+            for name in known.types
+            if (shape := known.shape(name)) is not None
+        },
+        floats=frozenset(
+            name
+            for name, kind in known.types.items()
+            if kind.tensor_type.elem_type == onnx.TensorProto.FLOAT
+        ),
         inputs=inputs,
         outputs=outputs,
     )
@@ -112,50 +119,11 @@ def _constants(path: Path, model: onnx.ModelProto) -> dict[str, Array]:
     return values
 
 
-def _fold(
-    path: Path, model: onnx.ModelProto, constants: dict[str, Array]
-) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
-    """Fold constants until nothing changes; shapes and the names of float32 tensors."""
-    while True:
-        try:
-            inferred = onnx.shape_inference.infer_shapes(
-                model, strict_mode=True, data_prop=True
-            )
-        except Exception as error:  # InferenceError and whatever protobuf raises
-            text = f"shape inference failed: {one_line(error)}"
-            raise GraphError(f"{path}: {text}") from error
-        known = (
-            *inferred.graph.input,
-            *inferred.graph.output,
-            *inferred.graph.value_info,
-        )
-        shapes = dict(_known_shapes(known))
-        if not fold_constants(path, model, shapes, constants):
-            floats = frozenset(
-                value.name
-                for value in known
-                if value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
-            )
-            return shapes, floats
-
-
-def _known_shapes(
-    values: Iterable[onnx.ValueInfoProto],
-) -> Iterable[tuple[str, tuple[int, ...]]]:
-    for value in values:
-        kind = value.type.tensor_type
-        dims = kind.shape.dim
-        if kind.HasField("shape") and all(
-            dim.WhichOneof("value") == "dim_value" for dim in dims
-        ):
-            yield value.name, tuple(int(dim.dim_value) for dim in dims)
-
-
-def _nodes(model: onnx.ModelProto) -> tuple[OnnxNode, ...]:
-    given = {node.name for node in model.graph.node}
+def _nodes(protos: list[onnx.NodeProto]) -> tuple[OnnxNode, ...]:
+    given = {node.name for node in protos}
     taken: set[str] = set()
     nodes = []
-    for node in model.graph.node:
+    for node in protos:
         base = node.name or f"{node.op_type}_{next(filter(None, node.output), '')}"
         name, count = base, 1
         while name in taken or (name in given and name != node.name):

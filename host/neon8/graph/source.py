@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ONNX file as plain values: what is left of it once onnx has read and checked it.
 
-The operators module turns a Source into nodes; nothing behind that sees ONNX.
+graph/operators turns a Source into the nodes of a Graph; no later stage sees ONNX.
 """
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import GraphError
-from neon8.graph.graph import FloatArray, Shape
+from neon8.graph.graph import FloatArray, Node, Shape
 
 Array = npt.NDArray[np.generic]
 Float64Array = npt.NDArray[np.float64]
@@ -34,8 +35,8 @@ class Source:
     """A checked ONNX network with batch 1.
 
     digest: see OnnxFile.
-    shapes: of every tensor that is not a constant, as ONNX has it (rank 0 and more); a
-    tensor whose shape nobody knows is missing.  floats: the tensors that are float32.
+    shapes: of each tensor, as ONNX has it (rank 0 and more); one that depends on values
+    known only at run time is missing.  floats: the tensors that are float32.
     """
 
     path: str
@@ -48,6 +49,10 @@ class Source:
     floats: frozenset[str]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+
+
+Convert = Callable[[Source, OnnxNode], Node]
+"""The import of one operator; GraphError for what neon8 cannot run."""
 
 
 def failure(source: Source, node: OnnxNode, text: str) -> GraphError:

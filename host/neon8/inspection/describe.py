@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """`neon8 inspect`: a file, told apart by its contents, as text."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from neon8 import text
 from neon8.errors import SetupError, TableError
 from neon8.formats import registry
 from neon8.formats.conversion import read
-from neon8.inspection import elf, foreign, model_file, observation
+from neon8.inspection import elf, foreign, observation
 from neon8.inspection.guards import legend
-from neon8.inspection.model_file import FileOp, FileTensor
 from neon8.quant.scale_table import ScaleTable
-from neon8.runtime import Model
+from neon8.runtime import Model, StepInfo, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
+from neon8.runtime.model import MAGIC
 
 
 def describe(
@@ -27,7 +28,7 @@ def describe(
         data = path.read_bytes()
     except OSError as error:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
-    if path.suffix == ".n8" or data.startswith(model_file.MAGIC):
+    if path.suffix == ".n8" or data.startswith(MAGIC):
         return _model(path, data, target=target, cpu=cpu, isa=isa)
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
@@ -51,47 +52,52 @@ def _format(path: Path, data: bytes) -> str:
 
 
 def _model(path: Path, data: bytes, *, target: str, cpu: str, isa: str | None) -> str:
-    contents = model_file.read(str(path), data)
     if target == "aarch64":
         with EmulatedModel(path, target=target, cpu=cpu, isa=isa) as emulated:
-            steps = emulated.steps
-    else:
-        with Model.open(path, isa=isa) as model:
-            steps = model.steps
+            return _opened(path, emulated, where=f"{target}, {cpu}")
+    with Model.from_bytes(data, source=str(path), isa=isa) as model:
+        return _opened(path, model, where="this machine")
+
+
+def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> str:
+    facts, memory, steps = model.facts, model.memory, model.steps
     rows = [
         (
             str(number),
-            op.name,
-            op.operation,
-            _geometry(op),
-            text.shape(op.output.shape),
+            step.name,
+            step.operation,
+            _geometry(step),
+            text.shape(step.shape),
             step.kernel,
             str(step.macs),
-            str(op.acc_bound) if op.operation == "conv2d" else "-",
-            str(op.int16_depth) if op.operation == "conv2d" else "-",
+            *_proofs(step),
         )
-        for number, (op, step) in enumerate(zip(contents.ops, steps, strict=True))
+        for number, step in enumerate(steps)
     ]
-    where = "this machine" if target == "native" else f"{target}, {cpu}"
     return "\n".join(
         (
             *text.fields(
                 (
                     ("model", str(path)),
-                    ("format", f"neon8 model, version {contents.version}"),
-                    ("size", text.size(contents.size)),
-                    ("arrays", text.size(contents.data_size)),
-                    ("checksum", f"{contents.checksum:08x} (CRC-32, correct)"),
-                    ("compiled from", f"sha256 {contents.digest}"),
+                    ("format", f"neon8 model, version {facts.version}"),
+                    ("size", text.size(facts.size)),
+                    ("arrays", text.size(facts.data_size)),
+                    ("checksum", f"{facts.checksum:08x} (CRC-32, correct)"),
+                    ("compiled from", f"sha256 {facts.digest}"),
                     ("work", f"{sum(step.macs for step in steps)} MACs a run"),
+                    ("memory", f"{text.size(memory.total())} to run on one thread"),
+                    ("packed weights", text.size(memory.packed)),
+                    ("arena", f"{text.size(memory.arena)} of activations"),
+                    ("least arena", f"{text.size(memory.arena_least)} in use at once"),
+                    ("scratch", f"{text.size(memory.scratch)} a thread"),
                     ("kernels for", where),
                 )
             ),
             "",
             "inputs",
-            *_ends(contents.inputs),
+            *_ends(model.inputs),
             "outputs",
-            *_ends(contents.outputs),
+            *_ends(model.outputs),
             "steps",
             *text.columns(
                 rows,
@@ -103,6 +109,7 @@ def _model(path: Path, data: bytes, *, target: str, cpu: str, isa: str | None) -
                     "output",
                     "symbol",
                     "MACs",
+                    "weights",
                     "acc bound",
                     "int16 depth",
                 ),
@@ -114,31 +121,39 @@ def _model(path: Path, data: bytes, *, target: str, cpu: str, isa: str | None) -
     )
 
 
-def _geometry(op: FileOp) -> str:
+def _proofs(step: StepInfo) -> tuple[str, str, str]:
+    """Weights and what they prove; nothing where there are none."""
+    if step.int16_depth == 0:
+        return "-", "-", "-"
+    lo, hi = step.weights
+    return f"{lo} .. {hi}", str(step.acc_bound), str(step.int16_depth)
+
+
+def _geometry(step: StepInfo) -> str:
     """'3x3', '3x3 /2', '3x3 /2 g32'; nothing where there is no window."""
-    if op.operation not in {"conv2d", "max_pool", "average_pool"}:
+    if step.operation not in {"conv2d", "max_pool", "average_pool"}:
         return ""
-    words = [text.shape(op.kernel)]
-    if op.stride != (1, 1):
-        same = op.stride[0] == op.stride[1]
-        words.append(f"/{op.stride[0]}" if same else f"/{text.shape(op.stride)}")
-    if op.groups != 1:
-        words.append(f"g{op.groups}")
+    words = [text.shape(step.window)]
+    if step.stride != (1, 1):
+        same = step.stride[0] == step.stride[1]
+        words.append(f"/{step.stride[0]}" if same else f"/{text.shape(step.stride)}")
+    if step.groups != 1:
+        words.append(f"g{step.groups}")
     return " ".join(words)
 
 
-def _ends(tensors: tuple[FileTensor, ...]) -> list[str]:
+def _ends(tensors: Mapping[str, TensorInfo]) -> list[str]:
     return text.columns(
         [
             (
-                tensor.name,
+                name,
                 tensor.dtype,
                 text.shape(tensor.shape),
                 text.number(tensor.scale) if tensor.dtype == "int8" else "-",
                 str(tensor.zero_point) if tensor.dtype == "int8" else "-",
                 f"{tensor.lo} .. {tensor.hi}" if tensor.dtype == "int8" else "-",
             )
-            for tensor in tensors
+            for name, tensor in tensors.items()
         ],
         header=("name", "type", "shape", "scale", "zero point", "range"),
     )

@@ -16,15 +16,18 @@ from neon8.errors import SetupError
 ARCHIVE_MAGIC = b"!<arch>\n"
 ELF_MAGIC = b"\x7fELF"
 _MEMBER_HEADER = 60
-_KERNEL = re.compile(r"n8_([a-z0-9_]+)_(c|neon)")
+# n8_<slot>_<level><variant>, from runtime/kernels.inc; a slot ends with a type.
+_KERNEL = re.compile(
+    r"n8_(\w+_(?:s8|s32|f32)(?:_add)?)_(?!s8|s32|f32|add)([a-z0-9]+)(_\w+)?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
     """Facts.  machine: as in 'AArch64'; exports: what a program may call, sorted.
 
-    kernels: instruction set -> slots, None if the symbols were stripped; alignment: of
-    the LOAD segments, 0 for an archive; needed: libraries that it loads.
+    kernels: instruction set -> slots and variants, None if the symbols were stripped;
+    alignment: of the LOAD segments, 0 for an archive; needed: libraries that it loads.
     """
 
     kind: str
@@ -104,7 +107,7 @@ def _facts(elf: ELFFile, kind: str) -> Library:
     for table, name, _ in symbols:
         match = _KERNEL.fullmatch(name)
         if match and not table:
-            kernels.setdefault(match[2], set()).add(match[1])
+            kernels.setdefault(match[2], set()).add(match[1] + (match[3] or ""))
     segments = list(elf.iter_segments())
     dynamic: list[Any] = [
         tag

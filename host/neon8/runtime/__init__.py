@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cffi binding of the C library: Library, Model, Session."""
 
-from neon8.runtime.arrays import StepInfo, TensorInfo
+from neon8.runtime.arrays import Memory, ModelFacts, StepInfo, TensorInfo
 from neon8.runtime.model import Model, Session
 
-__all__ = ["Model", "Session", "StepInfo", "TensorInfo"]
+__all__ = ["Memory", "Model", "ModelFacts", "Session", "StepInfo", "TensorInfo"]

@@ -29,12 +29,61 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepInfo:
-    """One step of the plan.  kernel: the chosen symbol; macs: of one run."""
+    """One step of the plan.  kernel: the chosen symbol; macs: of one run.
+
+    inputs, output: tensor names; shape: of the output, as in ONNX.
+    window, stride: height and width, (1, 1) where there is none.
+    weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs,
+    checked against the weights. All are 0 for steps without weights.
+    """
 
     name: str
     operation: str
     kernel: str
     macs: int
+    inputs: tuple[str, ...]
+    output: str
+    shape: tuple[int, ...]
+    window: tuple[int, int]
+    stride: tuple[int, int]
+    groups: int
+    weights: tuple[int, int]
+    acc_bound: int
+    int16_depth: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """A model file as a whole; sizes in bytes.
+
+    checksum: CRC-32, correct; digest: SHA-256 of the ONNX file, hex.
+    """
+
+    version: int
+    size: int
+    data_size: int
+    checksum: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What a model takes, in bytes.
+
+    An opened model takes tables + packed, the weights in the order of the kernels. Each
+    session takes arena, the activations, and scratch for each of its threads.
+    arena_least: what is in use at the same time; no placement needs less.
+    """
+
+    tables: int
+    packed: int
+    arena: int
+    arena_least: int
+    scratch: int
+
+    def total(self, threads: int = 1) -> int:
+        """Of the model and one session."""
+        return self.tables + self.packed + self.arena + threads * self.scratch
 
 
 def checked(

@@ -2,13 +2,14 @@
 """EmulatedModel: a .n8 file run by the ARM library, on this PC.
 
 A child process runs qemu with an arm64 Python and neon8.runtime.worker; arrays travel
-through pipes. Everything the board would do is done, the processor excepted.
+through pipes. All is as on the board but for the processor.
 """
 
 import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import weakref
@@ -19,7 +20,14 @@ from typing import IO, Any, BinaryIO, cast, final
 
 from neon8 import errors
 from neon8.errors import Neon8Error, SetupError
-from neon8.runtime.arrays import Array, StepInfo, TensorInfo, checked
+from neon8.runtime.arrays import (
+    Array,
+    Memory,
+    ModelFacts,
+    StepInfo,
+    TensorInfo,
+    checked,
+)
 from neon8.runtime.library import PACKAGE
 from neon8.runtime.pipes import Message, receive, send
 
@@ -27,6 +35,20 @@ TARGETS = ("aarch64",)
 BUILD = PACKAGE.parents[1] / "build"
 GRACE_SECONDS = 5
 STDERR_LINES = 5
+
+# Loads this very package and nothing beside it: its folder may be the site-packages of
+# this machine, whose numpy is not for ARM.
+PROGRAM = """
+import importlib.util, sys
+place = sys.argv[1]
+spec = importlib.util.spec_from_file_location(
+    "neon8", place + "/__init__.py", submodule_search_locations=[place]
+)
+sys.modules["neon8"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["neon8"])
+from neon8.runtime.worker import main
+sys.exit(main(sys.argv[2:]))
+"""
 
 
 @final
@@ -46,7 +68,7 @@ class EmulatedModel:
         SetupError: qemu, the sysroot or the library is missing, or the process died.
         ModelError: the runtime refuses the file.
         """
-        command, environment = how_to_start(target, cpu)
+        command, environment = start_command(target, cpu)
         command += [str(path), *([isa] if isa else [])]
         self.source = str(path)
         self._lock = threading.Lock()
@@ -66,7 +88,9 @@ class EmulatedModel:
             raise
         self.inputs = infos(facts["inputs"])
         self.outputs = infos(facts["outputs"])
-        self.steps = tuple(StepInfo(**step) for step in facts["steps"])
+        self.steps = tuple(StepInfo(**with_tuples(step)) for step in facts["steps"])
+        self.facts = ModelFacts(**facts["facts"])
+        self.memory = Memory(**facts["memory"])
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once, as Session.run does."""
@@ -123,29 +147,47 @@ class EmulatedModel:
         )
 
 
-def how_to_start(target: str, cpu: str) -> tuple[list[str], dict[str, str]]:
+def start_command(target: str, cpu: str) -> tuple[list[str], dict[str, str]]:
     """Command and environment of a worker.  SetupError: something is missing."""
     if target not in TARGETS:
         raise SetupError(f"target {target!r} is not one of {', '.join(TARGETS)}")
     qemu = shutil.which(f"qemu-{target}") or shutil.which(f"qemu-{target}-static")
     if qemu is None:
-        raise SetupError(f"qemu-{target} is not installed; run 'make sysroot {target}'")
-    sysroot = Path(os.environ.get("N8_SYSROOT") or BUILD / "sysroot" / target)
+        raise SetupError(
+            f"qemu-{target} is not installed; it is in the package qemu-user"
+        )
+    sysroot = _built("N8_SYSROOT", f"sysroot/{target}", target)
+    library = _built(f"N8_{target.upper()}_LIBRARY", f"{target}/libneon8.so", target)
     python = sysroot / "usr" / "bin" / "python3"
-    library = Path(
-        os.environ.get(f"N8_{target.upper()}_LIBRARY") or BUILD / target / "libneon8.so"
+    if not python.exists():
+        raise SetupError(f"{python} is missing; run 'make sysroot' again")
+    # -I: what is in the working directory, or what this user installed, is not for it.
+    words = ["-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", PROGRAM]
+    return (
+        [qemu, "-cpu", cpu, "-L", str(sysroot), str(python), *words, str(PACKAGE)],
+        os.environ | {"N8_LIBRARY": str(library.absolute())},
     )
-    for path in (python, library):
-        if not path.exists():
-            raise SetupError(f"{path} is missing; run 'make sysroot {target}'")
-    environment = os.environ | {
-        "N8_LIBRARY": str(library.absolute()),
-        "PYTHONPATH": str(PACKAGE.parent),
-        "PYTHONNOUSERSITE": "1",  # what this user installed is not for ARM
-    }
-    environment.pop("PYTHONHOME", None)
-    worker = ["-m", "neon8.runtime.worker"]
-    return [qemu, "-cpu", cpu, "-L", str(sysroot), str(python), *worker], environment
+
+
+def _built(variable: str, place: str, target: str) -> Path:
+    """What a checkout has in its build folder, or what the variable names instead.
+
+    SetupError: it is not there.
+    """
+    given = os.environ.get(variable)
+    path = Path(given) if given else BUILD / place
+    if path.exists():
+        return path
+    if given:
+        raise SetupError(f"{path} is missing; correct {variable}")
+    if (BUILD.parent / "cross").is_dir():
+        raise SetupError(f"{path} is missing; run 'make sysroot {target}'")
+    raise SetupError(
+        f"{variable} is not set, and an installed neon8 brings no ARM emulation: run "
+        f"'make sysroot {target}' in a checkout of neon8 and set N8_SYSROOT to its "
+        f"build/sysroot/{target} and N8_{target.upper()}_LIBRARY to its "
+        f"build/{target}/libneon8.so"
+    )
 
 
 def stop(process: "subprocess.Popen[bytes]", stderr: IO[bytes]) -> None:
@@ -168,7 +210,12 @@ def pipe(stream: IO[bytes] | None) -> BinaryIO:
 
 def infos(facts: dict[str, dict[str, Any]]) -> dict[str, TensorInfo]:
     """Inputs or outputs as the worker describes them."""
+    return {name: TensorInfo(**with_tuples(fact)) for name, fact in facts.items()}
+
+
+def with_tuples(fact: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass, whose tuples JSON has made lists."""
     return {
-        name: TensorInfo(**(fact | {"shape": tuple(fact["shape"])}))
-        for name, fact in facts.items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in fact.items()
     }

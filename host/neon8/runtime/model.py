@@ -13,10 +13,22 @@ import numpy as np
 
 from neon8.errors import ModelError, Neon8Error, SetupError
 from neon8.runtime import library
-from neon8.runtime.arrays import Array, StepInfo, TensorInfo, checked
+from neon8.runtime.arrays import (
+    Array,
+    Memory,
+    ModelFacts,
+    StepInfo,
+    TensorInfo,
+    checked,
+)
 from neon8.runtime.library import Library
 
+MAGIC = b"\x89N8\r\n\x1a\n\0"
+"""The first bytes of every .n8 file."""
+
 MAX_THREADS = 64
+MAX_BYTES = 2**63 - 1
+"""As max_bytes: whatever the machine has."""
 
 
 def check(
@@ -31,6 +43,21 @@ def check(
     text = lib.ffi.string(lib.lib.n8_status_string(status)).decode()
     ours = status in (lib.lib.N8_E_MEMORY, lib.lib.N8_E_UNSUPPORTED)
     raise (SetupError if ours else error)(f"{source}: {text}")
+
+
+def check_opened(lib: Library, status: int, source: str, refusal: Any) -> None:
+    """As `check`, for n8_model_open and n8_model_measure.
+
+    refusal: their struct n8_model_error; its name still points into the file.
+    """
+    if status in (lib.lib.N8_OK, lib.lib.N8_E_MEMORY):
+        check(lib, status, source)
+        return
+    text = lib.ffi.string(refusal.reason).decode()
+    if refusal.name != lib.ffi.NULL:
+        name = lib.ffi.string(refusal.name).decode(errors="replace")
+        text = f"{'tensor' if refusal.step < 0 else 'layer'} {name!r}: {text}"
+    raise ModelError(f"{source}: {text}")
 
 
 def isa_number(lib: Library, isa: str | None) -> int:
@@ -61,10 +88,13 @@ class Model:
         self.outputs = self._describe(lib.lib.N8_OUTPUT)
 
     @classmethod
-    def open(cls, path: str | Path, isa: str | None = None) -> "Model":
+    def open(
+        cls, path: str | Path, isa: str | None = None, *, max_bytes: int | None = None
+    ) -> "Model":
         """The model in the file `path`.
 
         isa: "c" or "neon" forces an instruction set; by default $N8_ISA, else the best.
+        max_bytes: the most that the model and one session may take; 1 GiB by default.
         ModelError: the file is unreadable, damaged or refused. SetupError: no library,
         no memory, or no such instruction set here.
         """
@@ -72,21 +102,29 @@ class Model:
             content = Path(path).read_bytes()
         except OSError as error:
             raise ModelError(f"{path}: {error.strerror}") from error
-        return cls.from_bytes(content, source=str(path), isa=isa)
+        return cls.from_bytes(content, source=str(path), isa=isa, max_bytes=max_bytes)
 
     @classmethod
     def from_bytes(
-        cls, content: bytes, *, source: str = "model", isa: str | None = None
+        cls,
+        content: bytes,
+        *,
+        source: str = "model",
+        isa: str | None = None,
+        max_bytes: int | None = None,
     ) -> "Model":
         """The model in `content`; `source` names it in errors."""
         lib = library.load()
+        if max_bytes is not None and not 0 < max_bytes <= MAX_BYTES:
+            raise SetupError(f"{source}: max_bytes {max_bytes} is outside 1 .. 2^63-1")
         options = lib.ffi.new(
-            "struct n8_model_options *", {"isa": isa_number(lib, isa)}
+            "struct n8_model_options *",
+            {"isa": isa_number(lib, isa), "max_bytes": max_bytes or 0},
         )
         out = lib.ffi.new("struct n8_model **")
-        status = lib.lib.n8_model_open(
-            lib.ffi.from_buffer(content), len(content), options, out
-        )
+        refusal = lib.ffi.new("struct n8_model_error *")
+        data = lib.ffi.from_buffer(content)  # `refusal` may point into it
+        status = lib.lib.n8_model_open(data, len(content), options, out, refusal)
         if status == lib.lib.N8_E_UNSUPPORTED:
             wanted = isa or os.environ.get("N8_ISA")
             remedy = "leave the choice to the library" if isa else "unset N8_ISA"
@@ -94,9 +132,38 @@ class Model:
                 f"{source}: instruction set {wanted!r} is not one of this build's or "
                 f"not one of this processor's; {remedy}"
             )
-        check(lib, status, source)
+        if status == lib.lib.N8_E_LIMIT:
+            limit = max_bytes or lib.lib.N8_DEFAULT_MAX_BYTES
+            needed = measure(content, source=source, isa=isa)
+            raise ModelError(
+                f"{source}: takes {needed.total()} bytes of memory (packed weights "
+                f"{needed.packed}, activations {needed.arena}, scratch "
+                f"{needed.scratch}), more than the limit of {limit}; raise max_bytes "
+                "if you trust the file"
+            )
+        check_opened(lib, status, source, refusal)
         handle = lib.ffi.gc(out[0], lib.lib.n8_model_close)
         return cls(lib, handle, source)
+
+    @property
+    def facts(self) -> ModelFacts:
+        """The file that the model was opened from."""
+        lib, facts = self._library, self._library.ffi.new("struct n8_model_facts *")
+        check(lib, lib.lib.n8_model_describe(self._open_handle(), facts), self.source)
+        return ModelFacts(
+            version=int(facts.version),
+            size=int(facts.file_size),
+            data_size=int(facts.data_size),
+            checksum=int(facts.checksum),
+            digest=bytes(facts.source_digest).hex(),
+        )
+
+    @property
+    def memory(self) -> Memory:
+        """What the model takes, and what each of its sessions will."""
+        lib, memory = self._library, self._library.ffi.new("struct n8_memory *")
+        check(lib, lib.lib.n8_model_memory(self._open_handle(), memory), self.source)
+        return memory_of(memory)
 
     @property
     def steps(self) -> tuple[StepInfo, ...]:
@@ -106,11 +173,24 @@ class Model:
         steps: list[StepInfo] = []
         handle = self._open_handle()
         while lib.lib.n8_model_step(handle, len(steps), info) == lib.lib.N8_OK:
+            output, described = self._tensor(info.output)
             step = StepInfo(
                 name=self._name(info.name),
                 operation=text(info.operation).decode(),
                 kernel=text(info.kernel).decode(),
                 macs=int(info.macs),
+                inputs=tuple(
+                    self._tensor(number)[0]
+                    for number in info.inputs[0 : info.input_count]
+                ),
+                output=output,
+                shape=described.shape,
+                window=(info.kernel_size[0], info.kernel_size[1]),
+                stride=(info.stride[0], info.stride[1]),
+                groups=int(info.groups),
+                weights=(info.weights_lo, info.weights_hi),
+                acc_bound=int(info.acc_bound),
+                int16_depth=int(info.int16_depth),
             )
             steps.append(step)
         return tuple(steps)
@@ -173,15 +253,52 @@ class Model:
             name = self._name(info.name)
             if name in found:
                 raise ModelError(f"{self.source}: two inputs or outputs named {name!r}")
-            found[name] = TensorInfo(
-                shape=tuple(info.dims[0 : info.rank]),
-                dtype="int8" if info.type == lib.lib.N8_TYPE_S8 else "float32",
-                scale=float(info.scale),
-                zero_point=int(info.zero_point),
-                lo=int(info.lo),
-                hi=int(info.hi),
-            )
+            found[name] = tensor_of(lib, info)
         return found
+
+    def _tensor(self, number: int) -> tuple[str, TensorInfo]:
+        lib, info = self._library, self._library.ffi.new("struct n8_tensor_info *")
+        status = lib.lib.n8_model_tensor(self._open_handle(), number, info)
+        check(lib, status, self.source)
+        return self._name(info.name), tensor_of(lib, info)
+
+
+def tensor_of(lib: Library, info: Any) -> TensorInfo:
+    """A struct n8_tensor_info as a value."""
+    return TensorInfo(
+        shape=tuple(info.dims[0 : info.rank]),
+        dtype="int8" if info.type == lib.lib.N8_TYPE_S8 else "float32",
+        scale=float(info.scale),
+        zero_point=int(info.zero_point),
+        lo=int(info.lo),
+        hi=int(info.hi),
+    )
+
+
+def memory_of(memory: Any) -> Memory:
+    """A struct n8_memory as a value."""
+    return Memory(
+        tables=int(memory.tables),
+        packed=int(memory.packed),
+        arena=int(memory.arena),
+        arena_least=int(memory.arena_least),
+        scratch=int(memory.scratch),
+    )
+
+
+def measure(content: bytes, *, source: str = "model", isa: str | None = None) -> Memory:
+    """What the model in `content` would take; nothing large is allocated to know.
+
+    ModelError, SetupError: as Model.open, but the weights are not looked at.
+    """
+    lib = library.load()
+    options = lib.ffi.new("struct n8_model_options *", {"isa": isa_number(lib, isa)})
+    memory = lib.ffi.new("struct n8_memory *")
+    refusal = lib.ffi.new("struct n8_model_error *")
+    data = lib.ffi.from_buffer(content)
+    status = lib.lib.n8_model_measure(data, len(content), options, memory, refusal)
+    check_opened(lib, status, source, refusal)
+    return memory_of(memory)
 
 
 @final

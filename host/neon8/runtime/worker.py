@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other end of EmulatedModel: `python -m neon8.runtime.worker MODEL.n8 [ISA]`.
+"""What EmulatedModel runs in the ARM process; it needs numpy and cffi only.
 
-Says what the model is, then answers each message of inputs with one of outputs, until
-its standard input ends. Errors travel as messages, too. Needs numpy and cffi only.
+It describes the model, then answers each message of inputs with one of outputs, until
+its standard input ends. Errors travel as messages, too.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from neon8.runtime.pipes import Message, receive, send
 
 
 def main(arguments: list[str]) -> int:
-    """Serve one model."""
+    """Serve one model.  arguments: MODEL.n8 [ISA]."""
     path, *isa = arguments
     # Whatever prints to standard output must not get between the messages.
     answers = os.fdopen(os.dup(1), "wb")
@@ -46,6 +46,8 @@ def description(model: Model) -> Message:
         "inputs": {name: dataclasses.asdict(i) for name, i in model.inputs.items()},
         "outputs": {name: dataclasses.asdict(o) for name, o in model.outputs.items()},
         "steps": [dataclasses.asdict(step) for step in model.steps],
+        "facts": dataclasses.asdict(model.facts),
+        "memory": dataclasses.asdict(model.memory),
     }
     return Message(facts=facts)
 
@@ -53,7 +55,3 @@ def description(model: Model) -> Message:
 def failure(error: Neon8Error) -> Message:
     """An error as a message."""
     return Message(facts={"error": type(error).__name__, "text": str(error)})
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

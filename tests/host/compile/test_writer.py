@@ -85,7 +85,7 @@ def small(**changes):
             pads=(1, 1, 1, 1),
             lo=5,
             hi=100,
-            acc_bound=123456,
+            acc_bound=114928,
         ),
         program.Pool(
             name="last",
@@ -155,7 +155,7 @@ def test_convolution():
     assert rest[:10] == [3, 3, 1, 1, 1, 1, 1, 1, 1, 1]
     assert rest[10:18] == [1, 0, 5, 100, 0.0, 2.5, 1.0, 2]
     weights, bias, multiplier, bias_f32, slopes, bound = rest[18:]
-    assert (bias_f32, slopes, bound) == (0, 0, 123456)
+    assert (bias_f32, slopes, bound) == (0, 0, 114928)
     assert all(at % 64 == 0 for at in (weights, bias, multiplier))
     values = np.frombuffer(file.content, np.int8, 54, weights)
     assert values.tolist() == list(range(-27, 27))

@@ -139,6 +139,21 @@ def test_foreign_operator_old_opset_other_types(tmp_path):
     refused(tmp_path, model, "give neon8 the float network")
 
 
+def test_what_onnx_says_is_kept_whole(tmp_path):
+    """The cause, which onnx writes last, and the node; in one line, not too long."""
+    model = net([node("Conv", "x w", "y", "conv1")], {"x": IMAGE}, "y", {"w": W})
+    model.graph.node[0].input[1] = "elsewhere"
+    refused(tmp_path, model, "'elsewhere'", "name: conv1", "not output of any previous")
+    model.graph.node[0].input[1] = "w"
+    attribute = onnx.helper.make_attribute("foo", 3)
+    model.graph.node[0].attribute.append(attribute)
+    refused(tmp_path, model, "attribute: foo", "Name: conv1 OpType: Conv")
+    model.graph.node[0].name = "long" * 10_000
+    with pytest.raises(GraphError, match=r"attribute: foo.*OpType: Conv") as caught:
+        load(save(tmp_path, model))
+    assert len(str(caught.value)) < 1000
+
+
 def test_external_data_that_is_missing(tmp_path):
     model = net([node("Conv", "x w", "y")], {"x": IMAGE}, "y", {"w": W})
     path = tmp_path / "net.onnx"

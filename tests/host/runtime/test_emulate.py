@@ -4,7 +4,9 @@
 import gc
 import os
 import platform
+import shutil
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -132,9 +134,14 @@ def test_refused_options(path, options, message):
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("N8_SYSROOT", "/none", "/none/usr/bin/python3 is missing; run 'make sysroot"),
-        ("N8_AARCH64_LIBRARY", "/none.so", r"/none\.so is missing; run 'make"),
-        ("PATH", "/none", "qemu-aarch64 is not installed"),
+        ("N8_SYSROOT", "/none", "/none is missing; correct N8_SYSROOT"),
+        (
+            "N8_SYSROOT",
+            "/proc",
+            "/proc/usr/bin/python3 is missing; run 'make sysroot' again",
+        ),
+        ("N8_AARCH64_LIBRARY", "/none.so", r"/none\.so is missing; correct N8_AARCH64"),
+        ("PATH", "/none", "qemu-aarch64 is not installed; .* package qemu-user"),
     ],
 )
 def test_missing_pieces(monkeypatch, path, variable, value, message):
@@ -143,15 +150,46 @@ def test_missing_pieces(monkeypatch, path, variable, value, message):
         EmulatedModel(path)
 
 
-def test_packages_of_the_user_are_not_for_the_guest(
+@pytest.mark.parametrize("checkout", [True, False])
+def test_nothing_is_built(monkeypatch, path, tmp_path, checkout):
+    monkeypatch.delenv("N8_SYSROOT", raising=False)
+    monkeypatch.setattr(emulate, "BUILD", tmp_path / "build")
+    if checkout:
+        (tmp_path / "cross").mkdir()
+    with pytest.raises(SetupError) as refused:
+        EmulatedModel(path)
+    text = str(refused.value)
+    assert "run 'make sysroot aarch64'" in text
+    assert (str(tmp_path) in text) is checkout
+    assert ("N8_SYSROOT" in text and "N8_AARCH64_LIBRARY" in text) is not checkout
+
+
+def plant(folder):
+    """Modules that must not be imported, though their names are those of others."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("json", "numpy", "struct", "random", "neon8", "sitecustomize"):
+        text = "raise SystemExit('code of the user ran: ' + __file__)\n"
+        (folder / f"{name}.py").write_text(text)
+
+
+def test_only_this_package_and_the_packages_of_the_guest(
     monkeypatch, path, program, inputs, tmp_path
 ):
-    fake = tmp_path / "lib/python3.11/site-packages/numpy"
-    fake.mkdir(parents=True)
-    (fake / "__init__.py").write_text("raise ImportError('built for the PC')\n")
-    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
+    """Not the working directory, PYTHONPATH, this user's packages, or our folder."""
+    version = "{}.{}".format(*sys.version_info)
+    user = tmp_path / f"user/lib/python{version}/site-packages"
+    for folder in (tmp_path / "here", user, tmp_path / "path", tmp_path / "beside"):
+        plant(folder)
+    (tmp_path / "beside" / "neon8.py").unlink()
+    package = shutil.copytree(emulate.PACKAGE, tmp_path / "beside" / "neon8")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path / "user"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    monkeypatch.setattr(emulate, "PACKAGE", package)
     with EmulatedModel(path) as model:
         assert not differing_bytes(model.run(inputs), oracle.run(program, inputs))
+    monkeypatch.setenv("PYTHONHOME", str(tmp_path / "nowhere"))
+    EmulatedModel(path).close()
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names this processor")

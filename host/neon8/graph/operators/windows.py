@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from neon8.graph.source import OnnxNode, Source, failure, integers, text
 
 MAX_EXTENT = 1 << 20
-"""Of a kernel, a stride ...: keeps every product of them far from overflow."""
+"""The largest kernel, stride or pad: no product of them can overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fusion of activations, Graph -> Graph.
+"""Each activation goes into the node before it.
 
 A tensor is quantized only after the activation that follows it, so an activation
 belongs to the node that makes its input wherever nobody else reads that.
@@ -8,7 +8,7 @@ belongs to the node that makes its input wherever nobody else reads that.
 from dataclasses import replace
 
 from neon8.graph.graph import Activate, Activation, Add, Conv2d, Graph, Node, Pool
-from neon8.graph.passes_fold import count_uses, rebuild
+from neon8.graph.passes.rewrite import count_uses, rebuild
 
 
 def fuse_activations(graph: Graph) -> Graph:

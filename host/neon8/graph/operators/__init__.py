@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each ONNX operator becomes a node of the Graph, one module for each family.
+
+An operator is a function, `(Source, OnnxNode) -> Node`, and its row in the OPERATORS of
+its module. It raises GraphError, through source.failure(), for what neon8 cannot run.
+"""
+
+from neon8.graph.operators import (
+    activation,
+    arithmetic,
+    convolution,
+    movement,
+    pooling,
+)
+from neon8.graph.source import Convert
+
+OPERATORS: dict[str, Convert] = {
+    **convolution.OPERATORS,
+    **pooling.OPERATORS,
+    **activation.OPERATORS,
+    **arithmetic.OPERATORS,
+    **movement.OPERATORS,
+}
+"""Operator -> its function; a foreign domain stands before the name, with a dot."""

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Activations, and Softmax over channels."""
+
+import math
+
+import numpy as np
+
+from neon8.graph.graph import Activate, Activation, Node, Softmax
+from neon8.graph.source import (
+    Convert,
+    OnnxNode,
+    Source,
+    constant,
+    failure,
+    integer,
+    nchw,
+    real,
+    required,
+    shape_of,
+)
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def relu(source: Source, node: OnnxNode) -> Node:
+    """Relu."""
+    return _activate(source, node, Activation(lo=0.0))
+
+
+def leaky_relu(source: Source, node: OnnxNode) -> Node:
+    """LeakyRelu."""
+    return _activate(source, node, Activation(slope=real(node, "alpha", 0.01)))
+
+
+def prelu(source: Source, node: OnnxNode) -> Node:
+    """PRelu with one slope for all channels."""
+    slope = required(source, node, 1)
+    if slope.size != 1:
+        text = f"has {slope.size} slopes; neon8 takes one, or use LeakyRelu"
+        raise failure(source, node, text)
+    return _activate(source, node, Activation(slope=float(slope.reshape(-1)[0])))
+
+
+def clip(source: Source, node: OnnxNode) -> Node:
+    """Clip; its bounds are attributes before opset 11 and inputs since."""
+    bounds = []
+    for index, name, default in ((1, "min", -np.inf), (2, "max", np.inf)):
+        value = constant(source, node, index)
+        if value is None:
+            bounds.append(real(node, name, default))
+        elif value.size == 1:
+            bounds.append(float(value.reshape(-1)[0]))
+        else:
+            raise failure(source, node, f"bound {node.inputs[index]!r} is not a scalar")
+    lo = -np.inf if bounds[0] <= -LARGEST else bounds[0]
+    hi = np.inf if bounds[1] >= LARGEST else bounds[1]
+    return _activate(source, node, Activation(lo=lo, hi=hi))
+
+
+def softmax(source: Source, node: OnnxNode) -> Node:
+    """Softmax over C of (N, C) or (N, C, 1, 1).
+
+    Since opset 13 it runs along `axis`; before, over all axes from `axis` on.
+    """
+    shape = shape_of(source, node, node.inputs[0])
+    flattens = source.opset < 13
+    axis = integer(node, "axis", 1 if flattens else -1)
+    axis += len(shape) if axis < 0 else 0
+    channels = axis == 1 or (flattens and axis == 0)
+    if not channels or math.prod(shape) != nchw(shape)[1]:
+        text = f"runs along axis {axis} of {list(shape)}; neon8 does it over the"
+        text += " channels of one pixel: remove it, the largest value stays the same"
+        raise failure(source, node, text)
+    return Softmax(name=node.name, inputs=node.inputs[:1], output=node.outputs[0])
+
+
+def _activate(source: Source, node: OnnxNode, activation: Activation) -> Node:
+    shape_of(source, node, node.inputs[0])
+    values = (activation.lo, activation.hi, activation.slope)
+    if any(math.isnan(value) for value in values) or math.isinf(activation.slope):
+        raise failure(source, node, "a bound or a slope is not a number")
+    return Activate(
+        name=node.name,
+        inputs=node.inputs[:1],
+        output=node.outputs[0],
+        activation=activation,
+    )
+
+
+OPERATORS: dict[str, Convert] = {
+    "Clip": clip,
+    "LeakyRelu": leaky_relu,
+    "PRelu": prelu,
+    "Relu": relu,
+    "Softmax": softmax,
+}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conv, and Gemm and MatMul as 1x1 convolutions."""
+
+import numpy as np
+
+from neon8.graph.graph import Conv2d, FloatArray, Node
+from neon8.graph.operators.windows import window
+from neon8.graph.source import (
+    Convert,
+    Float64Array,
+    OnnxNode,
+    Source,
+    failure,
+    float32,
+    integer,
+    integers,
+    real,
+    required,
+    shape_of,
+    weights,
+)
+
+
+def conv(source: Source, node: OnnxNode) -> Node:
+    """Conv, of one or two spatial dimensions."""
+    shape = shape_of(source, node, node.inputs[0])
+    out = shape_of(source, node, node.outputs[0])
+    weight = required(source, node, 1)
+    if weight.ndim != len(shape) or len(shape) < 3:
+        text = f"weights of {weight.ndim} dimensions for an input of {len(shape)}"
+        raise failure(source, node, text)
+    if weight.ndim == 3:
+        weight = weight[:, :, :, np.newaxis]
+    kernel = weight.shape[2 : len(shape)]
+    if integers(node, "kernel_shape") not in (None, kernel):
+        raise failure(source, node, "kernel_shape is not that of the weights")
+    groups = integer(node, "group", 1)
+    channels = weight.shape[0]
+    if groups < 1 or channels % groups or weight.shape[1] * groups != shape[1]:
+        text = f"weights {list(weight.shape)} in {groups} groups do not fit"
+        raise failure(source, node, f"{text} {shape[1]} input channels")
+    bias = weights(source, node, 2)
+    if bias is not None and bias.shape != (channels,):
+        raise failure(source, node, f"bias {list(bias.shape)} is not ({channels},)")
+    geometry = window(source, node, kernel=kernel, image=shape[2:], out=out[2:])
+    return make_conv(
+        node,
+        weight,
+        np.zeros(channels) if bias is None else bias,
+        strides=geometry.strides,
+        pads=geometry.pads,
+        dilations=geometry.dilations,
+        groups=groups,
+    )
+
+
+def make_conv(
+    node: OnnxNode,
+    weight: FloatArray | Float64Array,
+    bias: FloatArray | Float64Array,
+    *,
+    strides: tuple[int, int] = (1, 1),
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0),
+    dilations: tuple[int, int] = (1, 1),
+    groups: int = 1,
+    data: int = 0,
+) -> Conv2d:
+    """The Conv2d that stands for `node`, which reads input number `data`."""
+    return Conv2d(
+        name=node.name,
+        inputs=(node.inputs[data],),
+        output=node.outputs[0],
+        weight=float32(weight),
+        bias=float32(bias),
+        strides=strides,
+        pads=pads,
+        dilations=dilations,
+        groups=groups,
+        pre_activation=node.outputs[0],
+    )
+
+
+def gemm(source: Source, node: OnnxNode) -> Node:
+    """Gemm with constant B and C: a 1x1 convolution."""
+    _rank2(source, node)
+    if integer(node, "transA", 0):
+        raise failure(source, node, "transA is not supported: A is the activation")
+    weight: FloatArray | Float64Array = required(source, node, 1)
+    alpha = real(node, "alpha", 1.0)
+    if alpha != 1:
+        weight = weight.astype(np.float64) * alpha
+    if not integer(node, "transB", 0):
+        weight = weight.T
+    c = weights(source, node, 2)
+    beta = real(node, "beta", 1.0)
+    bias = np.zeros(len(weight)) if c is None else c.astype(np.float64) * beta
+    rows, columns = (1, 1, *bias.shape)[-2:]
+    if bias.ndim > 2 or rows != 1 or columns not in (1, len(weight)):
+        raise failure(source, node, f"C {list(bias.shape)} is not one value per output")
+    bias = np.broadcast_to(bias.reshape(-1), (len(weight),))
+    return make_conv(node, weight[:, :, np.newaxis, np.newaxis], bias)
+
+
+def matmul(source: Source, node: OnnxNode) -> Node:
+    """MatMul of (N, K) with a constant (K, M): a 1x1 convolution."""
+    _rank2(source, node)
+    weight = required(source, node, 1)
+    if weight.ndim != 2:
+        text = f"weights {list(weight.shape)} must have two dimensions"
+        raise failure(source, node, text)
+    return make_conv(
+        node, weight.T[:, :, np.newaxis, np.newaxis], np.zeros(weight.shape[1])
+    )
+
+
+def _rank2(source: Source, node: OnnxNode) -> None:
+    shape = shape_of(source, node, node.inputs[0])
+    if len(shape) != 2:
+        text = f"input {node.inputs[0]!r} has shape {list(shape)}, not (N, K)"
+        raise failure(source, node, f"{text}; put a Flatten before it")
+
+
+OPERATORS: dict[str, Convert] = {"Conv": conv, "Gemm": gemm, "MatMul": matmul}

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over the Graph, one module each; none changes what the network computes."""
+
+from collections.abc import Callable
+
+from neon8.graph.graph import Graph
+from neon8.graph.passes.drop_reshapes import drop_reshapes
+from neon8.graph.passes.fold_affine import fold_affine
+from neon8.graph.passes.fold_flatten import fold_flatten
+from neon8.graph.passes.fuse_activations import fuse_activations
+
+PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    drop_reshapes,
+    fold_flatten,
+    fold_affine,
+    fuse_activations,
+)
+"""In the order in which import applies them."""

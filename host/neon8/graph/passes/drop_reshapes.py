@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reshapes that change nothing go, and of two in a row the first."""
+
+from dataclasses import replace
+
+from neon8.graph.graph import Conv2d, Graph, Node, Reshape
+from neon8.graph.passes.rewrite import count_uses, drop_dead, rebuild
+
+
+def drop_reshapes(graph: Graph) -> Graph:
+    """Without the Reshapes that change no dimension; of two in a row, the second stays.
+
+    The output of such a Reshape is read from its input instead. Where it is an output
+    of the graph, the tensor before takes its name; it stays only where both names must.
+    """
+    fixed = {*graph.inputs, *graph.outputs}
+    names: dict[str, str] = {}  # old name -> the one that is read instead
+    made: dict[str, Node] = {}
+    uses = count_uses(graph)
+    for original in graph.nodes:
+        inputs = tuple(names.get(name, name) for name in original.inputs)
+        node = replace(original, inputs=inputs)
+        if isinstance(node, Reshape):
+            before = made.get(inputs[0])
+            if isinstance(before, Reshape) and before.output not in fixed:
+                node = replace(node, inputs=before.inputs)
+                uses[before.output] -= 1
+                if uses[before.output]:  # else this one reads in its place
+                    uses[before.inputs[0]] += 1
+            source = node.inputs[0]
+            if graph.tensors[source].shape == graph.tensors[node.output].shape:
+                if node.output not in graph.outputs:
+                    names[node.output] = source
+                    uses[source] += uses[node.output] - 1
+                    continue
+                if source not in fixed and uses[source] == 1:
+                    node = _renamed(made.pop(source), node.output)
+        made[node.output] = node
+    return drop_dead(rebuild(graph, made.values()))
+
+
+def _renamed(node: Node, name: str) -> Node:
+    if isinstance(node, Conv2d):
+        return replace(node, output=name, pre_activation=name)
+    return replace(node, output=name)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A depthwise 1x1 convolution goes into the weights of the convolution before it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.graph.graph import Conv2d, Graph, Node
+from neon8.graph.passes.rewrite import count_uses, rebuild
+from neon8.graph.source import float32
+
+
+def fold_affine(graph: Graph) -> Graph:
+    """A depthwise 1x1 convolution goes into the weights of the convolution before it.
+
+    This folds BatchNormalization, added biases and multiplications by constants.
+    """
+    uses = count_uses(graph)
+    made: dict[str, Node] = {}
+    for original in graph.nodes:
+        node = original
+        before = made.get(node.inputs[0])
+        if (
+            isinstance(before, Conv2d)
+            and isinstance(node, Conv2d)
+            and _is_affine(node)
+            and before.activation.identity
+            and uses[before.output] == 1
+        ):
+            del made[before.output]
+            factor = node.weight[:, 0, 0, 0].astype(np.float64)
+            node = replace(
+                before,
+                output=node.output,
+                pre_activation=node.output,
+                weight=float32(before.weight * factor.reshape(-1, 1, 1, 1)),
+                bias=float32(before.bias * factor + node.bias),
+            )
+        made[node.output] = node
+    return rebuild(graph, made.values())
+
+
+def _is_affine(node: Conv2d) -> bool:
+    return (
+        node.groups == len(node.weight)
+        and node.weight.shape[1:] == (1, 1, 1)
+        and node.strides == (1, 1)
+        and node.pads == (0, 0, 0, 0)
+    )

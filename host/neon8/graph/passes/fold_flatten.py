@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Gemm on a flattened image becomes a convolution with a kernel of image size."""
+
+from dataclasses import replace
+
+from neon8.graph.graph import Conv2d, Graph, Node, Reshape
+from neon8.graph.passes.rewrite import drop_dead, rebuild
+
+
+def fold_flatten(graph: Graph) -> Graph:
+    """A Gemm on a flattened image becomes a convolution with a kernel of image size.
+
+    So nothing is moved at run time. Only where all readers of the flattened tensor are
+    such Gemms.
+    """
+    flattened = {}
+    for node in graph.nodes:
+        if isinstance(node, Reshape) and node.output not in graph.outputs:
+            shape = graph.tensors[node.output].shape
+            readers = [n for n in graph.nodes if node.output in n.inputs]
+            if shape[2:] == (1, 1) and all(map(_is_gemm, readers)):
+                flattened[node.output] = node.inputs[0]
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        source = flattened.get(node.inputs[0])
+        if isinstance(node, Conv2d) and source is not None:
+            _, c, h, w = graph.tensors[source].shape
+            weight = node.weight.reshape(len(node.weight), c, h, w)
+            nodes.append(replace(node, inputs=(source,), weight=weight))
+        else:
+            nodes.append(node)
+    return drop_dead(rebuild(graph, nodes))
+
+
+def _is_gemm(node: Node) -> bool:
+    return (
+        isinstance(node, Conv2d)
+        and node.groups == 1
+        and node.weight.shape[2:] == (1, 1)
+        and node.pads == (0, 0, 0, 0)
+    )

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choose.h"
+
+#include <stdbool.h>
+
+// One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
+static bool is_depthwise(const struct n8_conv_facts *f) {
+    return f->shape->groups == f->shape->in_channels &&
+           f->shape->groups == f->shape->out_channels && f->epilogue->type == N8_TYPE_S8 &&
+           f->epilogue->residual_scale == 0.0f;
+}
+
+static enum n8_conv_slot igemm_slot(const struct n8_conv2d_epilogue *e) {
+    if (e->type == N8_TYPE_S32) {
+        return N8_SLOT_igemm_s8_s32;
+    }
+    if (e->type == N8_TYPE_F32) {
+        return N8_SLOT_igemm_s8_f32;
+    }
+    return e->residual_scale != 0.0f ? N8_SLOT_igemm_s8_s8_add : N8_SLOT_igemm_s8_s8;
+}
+
+// NULL, or why a depthwise row does not serve the layer. A kernel sees distances between
+// pixels only, so a dilation that equals the stride is stride 1 to it.
+static const char *refuse_depthwise(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    const struct n8_conv2d_shape *s = f->shape;
+    if ((row->height != 0 && row->height != s->kernel_height) ||
+        (row->width != 0 && row->width != s->kernel_width)) {
+        return "for another kernel size";
+    }
+    if (row->ratio != 0 && (int64_t)row->ratio * s->dilation_width != s->stride_width) {
+        return "for another stride";
+    }
+    return NULL;
+}
+
+static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    if (row->tile.mr == 1 && (f->shape->out_height != 1 || f->shape->out_width != 1)) {
+        return "for a single pixel";
+    }
+    return NULL;
+}
+
+// What every kind of kernel needs.
+static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    if (row->level > f->level) {
+        return "of a level beyond the one allowed";
+    }
+    if (row->products > f->int16_depth) {
+        return "sums more products in int16 than were proved to fit";
+    }
+    if (row->core != N8_CORE_ANY && row->core != f->core) {
+        return "ordered for another core";
+    }
+    return row->depthwise != NULL ? refuse_depthwise(row, f) : refuse_igemm(row, f);
+}
+
+const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts, const char **reason) {
+    const bool depthwise = is_depthwise(facts);
+    const enum n8_conv_slot slot = igemm_slot(facts->epilogue);
+    const struct n8_conv_row *best = NULL;
+    const char *refusal = "no kernel of this kind";
+    for (size_t i = 0; i < n8_conv_row_count; i++) {
+        const struct n8_conv_row *row = &n8_conv_rows[i];
+        if (depthwise ? row->depthwise == NULL : row->slot != slot) {
+            continue;
+        }
+        const char *why = refuse(row, facts);
+        if (why != NULL) {
+            refusal = why;
+        } else if (best == NULL || row->level >= best->level) {
+            best = row;
+        }
+    }
+    *reason = best == NULL ? refusal : "the last one of the highest level that serves the layer";
+    return best;
+}

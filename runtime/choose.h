@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which kernel serves a convolution: the one place where that is decided.
+#ifndef N8_CHOOSE_H
+#define N8_CHOOSE_H
+
+#include "kernels.h"
+
+// All that the choice may depend on.
+struct n8_conv_facts {
+    const struct n8_conv2d_shape *shape;
+    const struct n8_conv2d_epilogue *epilogue; // its pointers are only compared with NULL
+    uint32_t int16_depth;                      // products that int16 was proved to hold (11), >= 2
+    enum n8_isa level;                         // none above this
+    enum n8_core core;
+};
+
+// The row, or NULL where no kernel can serve the layer; *reason says why it was chosen, or why
+// the last candidate was not.
+const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts, const char **reason);
+
+#endif // N8_CHOOSE_H

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arrays of a convolution, value by value: what their file says of them is not believed.
+#include "conv.h"
+
+#include "model.h"
+
+#include <string.h>
+
+// The arrays of a model file are as aligned as the caller's buffer: not at all.
+static int32_t load_i32(const int32_t *array, size_t index) {
+    int32_t value;
+    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
+    return value;
+}
+
+static float load_f32(const float *array, size_t index) {
+    float value;
+    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
+    return value;
+}
+
+// (11): true if any `depth` products of a channel fit int16, in whatever order a kernel adds
+// them: the largest do. Two always fit.
+static bool fits_int16(const int8_t *weights, size_t count, uint32_t depth) {
+    if (depth <= 2) {
+        return true;
+    }
+    size_t counts[128] = {0}; // of weights of each magnitude
+    for (size_t i = 0; i < count; i++) {
+        counts[weights[i] < 0 ? -weights[i] : weights[i]]++;
+    }
+    uint64_t sum = 0;
+    size_t left = depth;
+    for (size_t w = 127; w > 0; w--) {
+        const size_t taken = counts[w] < left ? counts[w] : left;
+        sum += (uint64_t)taken * w;
+        left -= taken;
+    }
+    return sum * 128 <= INT16_MAX;
+}
+
+static enum n8_status prove_channel(const int8_t *weights, size_t count, int32_t bias,
+                                    uint32_t int16_depth, struct n8_conv_proof *proof,
+                                    struct n8_model_error *error) {
+    uint64_t sum = 0;
+    int32_t lo = proof->weights_lo;
+    int32_t hi = proof->weights_hi;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t w = weights[i];
+        lo = w < lo ? w : lo;
+        hi = w > hi ? w : hi;
+        sum += (uint64_t)(w < 0 ? -w : w);
+    }
+    if (lo == -128) {
+        return n8_refuse(error, N8_E_FORMAT, "a weight is -128");
+    }
+    if (!fits_int16(weights, count, int16_depth)) {
+        return n8_refuse(error, N8_E_FORMAT, "its weights do not prove its int16 depth");
+    }
+    const uint64_t offset = bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias;
+    const uint64_t bound = sum * 128 + offset;
+    if (bound >= UINT64_C(0x80000000)) {
+        return n8_refuse(error, N8_E_OVERFLOW, "an accumulator can exceed 32 bits");
+    }
+    proof->weights_lo = lo;
+    proof->weights_hi = hi;
+    proof->acc_bound = bound > proof->acc_bound ? bound : proof->acc_bound;
+    return N8_OK;
+}
+
+enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
+                             uint32_t int16_depth, struct n8_conv_proof *out,
+                             struct n8_model_error *error) {
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    const size_t channels = (size_t)conv->shape.out_channels;
+    const size_t count = conv->taps * conv->group_in;
+    *out = (struct n8_conv_proof){.weights_lo = 127, .weights_hi = -127};
+    for (size_t n = 0; n < channels; n++) {
+        const int32_t bias = e->bias == NULL ? 0 : load_i32(e->bias, n);
+        const enum n8_status status =
+            prove_channel(weights + n * count, count, bias, int16_depth, out, error);
+        if (status != N8_OK) {
+            return status;
+        }
+        if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
+            return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
+        }
+        if (e->bias_f32 != NULL && !isfinite(load_f32(e->bias_f32, n))) {
+            return n8_refuse(error, N8_E_FORMAT, "a float bias is not finite");
+        }
+        if (e->slope != NULL && !n8_slope_ok(load_f32(e->slope, n))) {
+            return n8_refuse(error, N8_E_FORMAT, "a slope is outside +-2^30");
+        }
+    }
+    return N8_OK;
+}

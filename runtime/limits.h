@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The numbers that arithmetic is defined for (docs/numerics.md). NaN is in none of them.
+#ifndef N8_LIMITS_H
+#define N8_LIMITS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline bool n8_in_range(int32_t value, int32_t lo, int32_t hi) {
+    return lo <= value && value <= hi;
+}
+
+// Of a tensor, (1).
+static inline bool n8_scale_ok(float scale) {
+    return scale >= 1e-30f && scale <= 1e30f;
+}
+
+// The bounds that keep requantization free of NaN and of denormals.
+static inline bool n8_multiplier_ok(float multiplier) {
+    return multiplier == 0.0f || (multiplier >= 1e-30f && multiplier <= 0x1p64f);
+}
+
+// Leaky, (5b).
+static inline bool n8_slope_ok(float slope) {
+    return fabsf(slope) <= 0x1p30f;
+}
+
+#endif // N8_LIMITS_H

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an operator is: a row of ops.inc and a file of ops/ that defines the struct below.
+#ifndef N8_OPS_H
+#define N8_OPS_H
+
+#include "reader.h"
+#include "session.h"
+
+// Fields of n8_file_op that an operator may use. The reader refuses a file that sets others.
+enum n8_fields {
+    N8_FIELD_WINDOW = 1,    // kernel, stride, dilation, pad, pad_end
+    N8_FIELD_COUNT_PAD = 2, // the flag N8_OP_COUNT_PAD
+    N8_FIELD_AXIS = 4,
+    N8_FIELD_CLAMP = 8, // lo, hi
+    N8_FIELD_SCALE = 16,
+    N8_FIELD_RESIDUAL = 32, // residual_scale
+    N8_FIELD_SLOPE = 64,
+    N8_FIELD_WEIGHTS = 128, // groups, arrays, proofs
+};
+
+struct n8_operator {
+    const char *name;     // as in n8_step_info
+    enum n8_type in, out; // of all inputs and of the output; 0: `check` looks at the output
+    uint32_t least_inputs, most_inputs;
+    uint32_t fields; // enum n8_fields
+
+    // Whether shapes, scales and fields fit together; counts, types, the limits of each field
+    // and unused fields were checked before. May be NULL.
+    enum n8_status (*check)(struct n8_reader *reader, const struct n8_step *step);
+
+    // Fills in kernel_name and, where they are not 0, the sizes and macs of the step.
+    enum n8_status (*plan)(struct n8_reader *reader, struct n8_step *step);
+
+    // Checks the weights and packs them into step->packed_size zeroed bytes, aligned to
+    // N8_ALIGN. NULL: there are none.
+    enum n8_status (*pack)(struct n8_reader *reader, struct n8_step *step, void *memory);
+
+    // One run. Nothing is left to check, and nothing fails.
+    void (*run)(struct n8_session *session, const struct n8_step *step);
+};
+
+#define N8_OPERATOR(kind, symbol) extern const struct n8_operator n8_op_##symbol;
+#include "ops.inc"
+#undef N8_OPERATOR
+
+// NULL: no such kind.
+const struct n8_operator *n8_operator_of(uint32_t kind);
+
+// What several operators check.
+enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
+                                   const struct n8_tensor *b);
+enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
+                                   const struct n8_tensor *b);
+
+#endif // N8_OPS_H

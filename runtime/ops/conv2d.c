@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolution with its epilogue, (4) to (6): conv.h does the work, this file takes it from the
+// model file to the session's threads.
+#include "ops.h"
+
+#include "size.h"
+
+// Every output pixel's window lies where stride and padding put it, and none is left out.
+static bool size_ok(const struct n8_file_op *row, int axis, int32_t in, int32_t out) {
+    const int64_t span = (int64_t)row->dilation[axis] * (row->kernel[axis] - 1) + 1;
+    const int64_t room = (int64_t)in + row->pad[axis] + row->pad_end[axis] - span;
+    return room >= 0 && room / row->stride[axis] + 1 == out;
+}
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_file_op *row = &step->row;
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const bool floats = out->type == N8_TYPE_F32;
+    if (row->groups < 1 || in->dims[1] % row->groups != 0 || out->dims[1] % row->groups != 0) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its groups do not divide its channels");
+    }
+    if (in->dims[0] != out->dims[0] || !size_ok(row, 0, in->dims[2], out->dims[2]) ||
+        !size_ok(row, 1, in->dims[3], out->dims[3])) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its output is not as large as it must be");
+    }
+    if (floats ? row->slopes != 0 || step->row.input_count == 2 || row->lo != -128 || row->hi != 127
+               : row->bias_f32 != 0) {
+        return n8_refuse(reader->error, N8_E_FORMAT,
+                         "it has a field that its type of output does not use");
+    }
+    if ((row->residual_scale != 0.0f) != (row->input_count == 2)) {
+        return n8_refuse(reader->error, N8_E_FORMAT,
+                         "it has a residual without a scale, or a scale without a residual");
+    }
+    if (row->int16_depth < 2) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its int16 depth is below 2");
+    }
+    return row->input_count == 2
+               ? n8_check_same_shape(reader, n8_input(reader->model, step, 1), out)
+               : N8_OK;
+}
+
+struct array {
+    uint64_t offset;
+    size_t count, entry;
+    const void **out;
+    bool optional; // offset 0: there is none
+};
+
+static enum n8_status read_arrays(struct n8_reader *reader, const struct array *arrays,
+                                  size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (arrays[i].optional && arrays[i].offset == 0) {
+            continue;
+        }
+        const enum n8_status status = n8_read_array(reader, arrays[i].offset, arrays[i].count,
+                                                    arrays[i].entry, arrays[i].out);
+        if (status != N8_OK) {
+            return status;
+        }
+    }
+    return N8_OK;
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_file_op *row = &step->row;
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_conv2d_shape shape = {
+        .batch = out->dims[0],
+        .in_height = in->dims[2],
+        .in_width = in->dims[3],
+        .in_channels = in->dims[1],
+        .out_height = out->dims[2],
+        .out_width = out->dims[3],
+        .out_channels = out->dims[1],
+        .kernel_height = row->kernel[0],
+        .kernel_width = row->kernel[1],
+        .stride_height = row->stride[0],
+        .stride_width = row->stride[1],
+        .dilation_height = row->dilation[0],
+        .dilation_width = row->dilation[1],
+        .pad_top = row->pad[0],
+        .pad_left = row->pad[1],
+        .groups = row->groups,
+    };
+    const size_t channels = (size_t)out->dims[1];
+    const size_t depth = (size_t)(in->dims[1] / row->groups);
+    const size_t taps = n8_mul((size_t)row->kernel[0], (size_t)row->kernel[1]);
+    const void *weights = NULL, *bias = NULL, *multiplier = NULL, *bias_f32 = NULL, *slope = NULL;
+    const struct array arrays[] = {
+        {row->weights, channels, n8_mul(taps, depth), &weights, false},
+        {row->bias, channels, sizeof(int32_t), &bias, false},
+        {row->multiplier, channels, sizeof(float), &multiplier, false},
+        {row->bias_f32, channels, sizeof(float), &bias_f32, true},
+        {row->slopes, channels, sizeof(float), &slope, true},
+    };
+    enum n8_status status = read_arrays(reader, arrays, sizeof arrays / sizeof arrays[0]);
+    if (status != N8_OK) {
+        return status;
+    }
+    const struct n8_conv2d_epilogue epilogue = {
+        .type = out->type,
+        .bias = bias,
+        .multiplier = multiplier,
+        .bias_f32 = bias_f32,
+        .slope = slope,
+        .residual_scale = row->residual_scale,
+        .residual_zero_point =
+            row->input_count == 2 ? n8_input(reader->model, step, 1)->zero_point : 0,
+        .zero_point = out->zero_point,
+        .lo = row->lo,
+        .hi = row->hi,
+    };
+    status = n8_conv_plan(&step->conv, &shape, in->zero_point, &epilogue, row->int16_depth,
+                          &reader->model->kernels);
+    if (status != N8_OK) {
+        return status;
+    }
+    step->conv.weights = weights; // in the file, until they are packed
+    step->kernel_name = step->conv.kernel_name;
+    step->scratch_size = step->conv.scratch_size;
+    step->packed_size = step->conv.packed_size;
+    step->macs = (uint64_t)out->pixels * channels * taps * depth;
+    return N8_OK;
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const enum n8_status status = n8_conv_prove(&step->conv, step->conv.weights,
+                                                step->row.int16_depth, &step->proof, reader->error);
+    if (status != N8_OK) {
+        return status;
+    }
+    if (step->proof.acc_bound != step->row.acc_bound) {
+        return n8_refuse(reader->error, N8_E_FORMAT,
+                         "its accumulator bound is not that of its weights");
+    }
+    n8_conv_pack(&step->conv, step->conv.weights, memory);
+    return N8_OK;
+}
+
+struct context {
+    const struct n8_session *session;
+    const struct n8_conv *conv;
+    struct n8_conv_io io;
+};
+
+static void work(void *argument, size_t begin, size_t end, size_t worker) {
+    const struct context *context = argument;
+    const struct n8_session *session = context->session;
+    n8_conv_run(context->conv, &context->io, begin, end,
+                session->scratch + worker * session->scratch_stride);
+}
+
+static void run(struct n8_session *session, const struct n8_step *step) {
+    struct context context = {
+        .session = session,
+        .conv = &step->conv,
+        .io =
+            {
+                .out = n8_out_buffer(session, step),
+                .out_stride = (ptrdiff_t)n8_output(session->model, step)->pixel_stride,
+                .in = (const int8_t *)n8_in_buffer(session, step, 0),
+                .in_stride = (ptrdiff_t)n8_input(session->model, step, 0)->pixel_stride,
+            },
+    };
+    if (step->row.input_count == 2) {
+        context.io.residual = (const int8_t *)n8_in_buffer(session, step, 1);
+        context.io.residual_stride = (ptrdiff_t)n8_input(session->model, step, 1)->pixel_stride;
+    }
+    n8_threads_run(session->threads, step->conv.units, work, &context);
+}
+
+const struct n8_operator n8_op_conv2d = {
+    .name = "conv2d",
+    .in = N8_TYPE_S8,
+    .least_inputs = 1,
+    .most_inputs = 2,
+    .fields = N8_FIELD_WINDOW | N8_FIELD_RESIDUAL | N8_FIELD_CLAMP | N8_FIELD_WEIGHTS,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the weights of an implicit GEMM lie: the orders that enum n8_packing names.
+#ifndef N8_PANEL_H
+#define N8_PANEL_H
+
+#include "kernel.h"
+
+// Depths are multiples of this.
+static inline size_t n8_panel_step(const struct n8_tile *tile) {
+    return tile->packing == N8_PACKING_PAIRS ? 4 * tile->kr : tile->kr;
+}
+
+// Offset of byte k of channel n in one tap of a panel. From a multiple of kr, kr bytes are
+// contiguous.
+static inline size_t n8_panel_at(const struct n8_tile *tile, size_t n, size_t k) {
+    const size_t byte = k & (tile->kr - 1);
+    if (tile->packing == N8_PACKING_PAIRS) {
+        const size_t step = n8_panel_step(tile);
+        const size_t group = (k & (step - 1)) - byte; // kr times the number of the group
+        return (k - group - byte) * tile->nr + n / 2 * 2 * step + 2 * group + n % 2 * tile->kr +
+               byte;
+    }
+    return (k - byte) * tile->nr + n * tile->kr + byte;
+}
+
+#endif // N8_PANEL_H

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session: the memory of one run, and the threads that share its work.
+#ifndef N8_SESSION_H
+#define N8_SESSION_H
+
+#include "model.h"
+#include "threads.h"
+
+struct n8_session {
+    const struct n8_model *model;
+    struct n8_threads *threads; // NULL for one thread
+    uint8_t *arena;
+    uint8_t *scratch; // threads x scratch_stride
+    size_t scratch_stride;
+    const void *const *inputs; // of the current run
+};
+
+// Where a tensor lives; not for float inputs of the graph.
+static inline uint8_t *n8_buffer(const struct n8_session *session, uint32_t tensor) {
+    return session->arena + session->model->tensors[tensor].offset;
+}
+
+static inline uint8_t *n8_in_buffer(const struct n8_session *session, const struct n8_step *step,
+                                    size_t index) {
+    return n8_buffer(session, step->inputs[index]);
+}
+
+static inline uint8_t *n8_out_buffer(const struct n8_session *session, const struct n8_step *step) {
+    return n8_buffer(session, step->row.output);
+}
+
+#endif // N8_SESSION_H

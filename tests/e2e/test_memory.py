@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What models take, what limits them, and what buffers and processes may do."""
+
+import dataclasses
+import itertools
+import os
+import re
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neon8.compile import oracle, writer
+from neon8.compile.program import Program, Requantize, Tensor
+from neon8.errors import ModelError, SetupError
+from neon8.runtime import Model, library
+from neon8.runtime.model import MAX_BYTES, measure
+from random_program import differing_bytes, random_inputs, random_program
+
+SECONDS = 2
+LITTLE = 32 * 2**20
+SEEDS = range(60)
+
+
+def chain(count, shape) -> bytes:
+    """`count` steps that hand on an int8 tensor of this shape."""
+    names = [f"t{index}" for index in range(count + 1)]
+    ops = tuple(
+        Requantize(
+            name=after, inputs=(before,), output=after, scale=np.float32(1), lo=-127
+        )
+        for before, after in itertools.pairwise(names)
+    )
+    return writer.dumps(
+        Program(
+            source_digest="00" * 32,
+            tensors={name: Tensor(name=name, shape=shape, rank=4) for name in names},
+            ops=ops,
+            inputs=("t0",),
+            outputs=(names[-1],),
+        )
+    )
+
+
+def resident() -> int:
+    """Bytes of this process that are in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_small_file_that_wants_much_is_refused():
+    content = chain(2, (1, 8, 2**14, 15000))
+    assert len(content) < 1400
+    start, before = time.perf_counter(), resident()
+    with pytest.raises(
+        ModelError, match=r"^net\.n8: takes 39\d{8} bytes .* limit of 1"
+    ):
+        Model.from_bytes(content, source="net.n8")
+    assert time.perf_counter() - start < SECONDS
+    assert resident() - before < LITTLE
+
+
+def test_memory_is_not_touched_before_it_is_needed():
+    content = chain(2, (1, 8, 2**13, 9000))
+    start, before = time.perf_counter(), resident()
+    with Model.from_bytes(content, max_bytes=2**31) as model, model.session():
+        assert model.memory.arena > 2**30
+        assert resident() - before < LITTLE
+    assert time.perf_counter() - start < SECONDS
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2**63])
+def test_limits_that_are_none(limit):
+    with pytest.raises(SetupError, match=rf"^model: max_bytes {limit} is outside"):
+        Model.from_bytes(chain(1, (1, 1, 1, 1)), max_bytes=limit)
+
+
+def test_the_limit_is_exact():
+    program = next(
+        program
+        for program in map(random_program, SEEDS)
+        if measure(writer.dumps(program)).scratch > 0
+    )
+    content = writer.dumps(program)
+    memory = measure(content)
+    with pytest.raises(ModelError, match="raise max_bytes"):
+        Model.from_bytes(content, max_bytes=memory.total() - 1)
+    with Model.from_bytes(content, max_bytes=memory.total()) as model:
+        model.session().close()
+        with pytest.raises(ModelError, match="more memory than max_bytes allows"):
+            model.session(2)
+    with Model.from_bytes(content, max_bytes=memory.total(2)) as model:
+        model.session(2).close()
+
+
+def least_arena(model, program) -> int:
+    """The largest sum of buffers in use at one step, from the plan alone."""
+    last = dict.fromkeys(program.inputs, 0)
+    first = dict(last)
+    for number, step in enumerate(model.steps):
+        last |= dict.fromkeys((*step.inputs, step.output), number)
+        first[step.output] = number
+    last |= dict.fromkeys(program.outputs, len(model.steps))
+
+    def size(name):
+        tensor = program.tensors[name]
+        batch, channels, height, width = tensor.shape
+        if tensor.dtype == "float32":
+            pixel = 0 if name in program.inputs else 4 * channels
+        else:
+            pixel = channels + -channels % 8
+        used = batch * height * width * pixel + (64 if pixel else 0)
+        return used + -used % 64
+
+    return max(
+        sum(size(name) for name in first if first[name] <= at <= last[name])
+        for at in range(len(model.steps) + 1)
+    )
+
+
+def test_memory_is_known_beforehand():
+    for seed in SEEDS:
+        program = random_program(seed)
+        content = writer.dumps(program)
+        with Model.from_bytes(content, max_bytes=MAX_BYTES) as model:
+            memory = model.memory
+            assert memory == measure(content)
+            assert memory.arena_least == least_arena(model, program)
+            assert memory.arena_least <= memory.arena < 1.4 * memory.arena_least
+        sizes = [getattr(op, "weights", np.zeros(0)).size for op in program.ops]
+        assert memory.packed >= sum(sizes)
+        assert memory.packed % 64 == memory.scratch % 64 == 0
+
+
+def test_facts_are_those_of_the_file():
+    program = random_program(3)
+    content = writer.dumps(program)
+    facts = Model.from_bytes(content).facts
+    assert (facts.version, facts.size) == (1, len(content))
+    assert facts.digest == program.source_digest
+    assert facts.checksum == int.from_bytes(content[12:16], "little")
+    assert 0 <= facts.data_size < len(content)
+
+
+def test_steps_name_their_tensors():
+    for seed in range(20):
+        program = random_program(seed)
+        for step, op in zip(
+            Model.from_bytes(writer.dumps(program)).steps, program.ops, strict=True
+        ):
+            out = program.tensors[op.output]
+            assert (step.inputs, step.output) == (op.inputs, op.output)
+            assert step.shape == out.shape[: out.rank]
+            weights = getattr(op, "weights", np.zeros(1, np.int8))
+            assert step.weights == (weights.min(), weights.max())
+            assert step.acc_bound == getattr(op, "acc_bound", 0)
+
+
+def moved(array, offset):
+    """A copy that starts `offset` bytes after an aligned address."""
+    room = np.zeros(array.nbytes + 64 + offset, np.uint8)
+    start = -room.ctypes.data % 64 + offset
+    room[start : start + array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
+    return room[start : start + array.nbytes]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 3])
+def test_buffers_of_a_run_are_aligned_to_anything(offset):
+    lib = library.load()
+    ffi = lib.ffi
+    for seed in range(30):
+        program = random_program(seed)
+        inputs = random_inputs(program, seed)
+        expected = oracle.run(program, inputs)
+        with Model.from_bytes(writer.dumps(program)) as model:
+            session = model.session()
+            given = [moved(inputs[name], offset) for name in program.inputs]
+            taken = [moved(expected[name] * 0, offset) for name in program.outputs]
+            status = lib.lib.n8_session_run(
+                session._handle,
+                ffi.new("const void *[]", [ffi.from_buffer(each) for each in given]),
+                ffi.new("void *[]", [ffi.from_buffer(each) for each in taken]),
+            )
+            assert status == lib.lib.N8_OK
+        for array, bytes_ in zip(expected.values(), taken, strict=True):
+            assert bytes_.tobytes() == array.tobytes()
+
+
+def in_child(work) -> int:
+    """The status with which a forked child ends that does `work`; -1 if it hangs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # this process has threads
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = 0 if work() else 2
+        finally:
+            os._exit(status)
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return -1
+
+
+def work(program) -> int:
+    """Multiply-accumulates of a run."""
+    model = Model.from_bytes(writer.dumps(program))
+    return sum(step.macs for step in model.steps)
+
+
+def test_a_session_with_threads_survives_fork():
+    """The threads stay with the parent: both go on, and so does a third generation."""
+    program = max(map(random_program, range(40)), key=work)
+    inputs = random_inputs(program, 1)
+    expected = oracle.run(program, inputs)
+    model = Model.from_bytes(writer.dumps(program))
+    session = model.session(4)
+
+    def same() -> bool:
+        return differing_bytes(session.run(inputs), expected) == {}
+
+    def in_the_child() -> bool:
+        fresh = model.session(2)
+        right = differing_bytes(fresh.run(inputs), expected) == {}
+        right = right and same() and in_child(same) == 0
+        session.close()  # joins nobody
+        fresh.close()
+        return right
+
+    assert sum(step.macs for step in model.steps) > 10**5
+    assert same()
+    assert in_child(in_the_child) == 0
+    assert same()
+    session.close()
+
+
+def test_misaligned_arrays_of_layers_are_refused():
+    lib = library.load()
+    ffi, room = lib.ffi, np.zeros(64, np.float32)
+    good = ffi.from_buffer("float[]", room)
+    bad = ffi.cast("float *", room.ctypes.data + 2)
+    q = ffi.new("int8_t[]", 64)
+    whole = ffi.cast("int32_t *", good)
+    odd = ffi.cast("int32_t *", bad)
+    call, refused = lib.lib, lib.lib.N8_E_ARGUMENT
+    assert call.n8_quantize_f32_s8(q, good, 4, 1, 0, -128, 127) == call.N8_OK
+    assert call.n8_quantize_f32_s8(q, bad, 4, 1, 0, -128, 127) == refused
+    assert call.n8_dequantize_s8_f32(good, q, 4, 1, 0) == call.N8_OK
+    assert call.n8_dequantize_s8_f32(bad, q, 4, 1, 0) == refused
+    for out, given, scale, bias, status in (
+        (good, whole, good, ffi.NULL, call.N8_OK),
+        (bad, whole, good, ffi.NULL, refused),
+        (good, odd, good, ffi.NULL, refused),
+        (good, whole, bad, ffi.NULL, refused),
+        (good, whole, good, bad, refused),
+    ):
+        assert call.n8_dequantize_s32_f32(out, given, 1, 4, scale, bias) == status
+    for given, scale, status in (
+        (whole, good, call.N8_OK),
+        (odd, good, refused),
+        (whole, bad, refused),
+    ):
+        done = call.n8_requantize_s32_s8(q, given, 1, 4, scale, 0, -128, 127)
+        assert done == status
+
+
+def test_every_operator_has_a_row():
+    """enum n8_op, ops.inc and ops/ list the same kinds."""
+    runtime = Path(__file__).resolve().parents[2] / "runtime"
+    rows = dict(
+        re.findall(
+            r"^N8_OPERATOR\((\w+), (\w+)\)",
+            (runtime / "ops.inc").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    )
+    kinds = library.load().ffi.typeof("enum n8_op").relements
+    assert {f"N8_OP_{kind}" for kind in rows} == set(kinds)
+    sources = [path.read_text(encoding="utf-8") for path in runtime.glob("ops/*.c")]
+    for symbol in rows.values():
+        assert sum(f"n8_op_{symbol} = {{" in source for source in sources) == 1
+
+
+def test_dataclasses_cover_the_structs():
+    """A field that C tells and Python drops would be a fact that nobody sees."""
+    from neon8.runtime import Memory
+
+    fields = library.load().ffi.typeof("struct n8_memory").fields
+    names = {field.name for field in dataclasses.fields(Memory)}
+    assert names == {name for name, _ in fields}

@@ -1,0 +1,526 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every reason for which a model file is refused, reached and told.
+
+The reasons are those of the C sources: one that no damage here brings about fails the
+last test.
+"""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neon8.compile.program import (
+    Add,
+    Concat,
+    Conv2d,
+    Dequantize,
+    Pool,
+    Program,
+    Quantize,
+    Requantize,
+    Reshape,
+    Softmax,
+    Tensor,
+)
+from neon8.errors import ModelError
+from neon8.runtime import Model
+from opened_file import File
+
+RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
+
+SHAPES = {
+    "image": (1, 4, 6, 6),
+    "other": (1, 4, 6, 6),
+    **dict.fromkeys(("x", "conv", "sum", "rescaled"), (1, 4, 6, 6)),
+    "real": (1, 4, 6, 6),
+    **dict.fromkeys(("max", "mean"), (1, 4, 3, 3)),
+    "both": (1, 8, 3, 3),
+    **dict.fromkeys(("flat", "logits", "p"), (1, 72, 1, 1)),
+    "last": (1, 4, 6, 6),
+}
+FLOATS = {"image", "real", "logits", "p"}
+WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
+
+
+def convolution(name, inputs, **fields):
+    """3x3 in two groups, weights -36 .. 39."""
+    weights = (np.arange(72) % 26 * 3 - 36).astype(np.int8).reshape(4, 3, 3, 2)
+    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
+    return Conv2d(
+        name=name,
+        inputs=inputs,
+        output=name,
+        weights=weights,
+        bias=np.full(4, 7, np.int32),
+        multiplier=np.full(4, 0.01, np.float32),
+        pads=(1, 1, 1, 1),
+        groups=2,
+        acc_bound=int(sums.max()) + 7,
+        **fields,
+    )
+
+
+def program() -> Program:
+    """Each kind of step once, two inputs and two outputs."""
+    tensors = {
+        name: Tensor(
+            name=name,
+            shape=shape,
+            rank=4,
+            **({"dtype": "float32"} if name in FLOATS else {"scale": np.float32(0.1)}),
+        )
+        for name, shape in SHAPES.items()
+    }
+    half = np.float32(0.5)
+    ops = (
+        Quantize(name="x", inputs=("image",), output="x"),
+        convolution("conv", ("x",), slopes=np.ones(4, np.float32)),
+        Add(
+            name="sum",
+            inputs=("conv", "other"),
+            output="sum",
+            scale=half,
+            residual_scale=half,
+        ),
+        Requantize(name="rescaled", inputs=("sum",), output="rescaled", scale=half),
+        convolution("real", ("rescaled",), bias_f32=np.ones(4, np.float32)),
+        Pool(name="max", inputs=("rescaled",), output="max", kind="max", **WINDOW),
+        Pool(
+            name="mean",
+            inputs=("rescaled",),
+            output="mean",
+            kind="average",
+            count_pad=True,
+            **WINDOW,
+        ),
+        Concat(name="both", inputs=("max", "mean"), output="both", axis=1),
+        Reshape(name="flat", inputs=("both",), output="flat"),
+        Dequantize(name="logits", inputs=("flat",), output="logits"),
+        Softmax(name="p", inputs=("logits",), output="p"),
+        convolution(
+            "last",
+            ("x", "sum"),
+            slopes=np.ones(4, np.float32),
+            residual_scale=half,
+        ),
+    )
+    return Program(
+        source_digest="5a" * 32,
+        tensors=tensors,
+        ops=ops,
+        inputs=("image", "other"),
+        outputs=("p", "last"),
+    )
+
+
+def put(kind, array, value, index=0):
+    """Damage that writes one entry of an array of layer `last` or `real`."""
+
+    def damage(file):
+        row = file.step("real" if array == "bias_f32" else "last")
+        file.part(kind, getattr(row, array))[index] = value
+
+    return damage
+
+
+def step(name, /, **fields):
+    """Damage that sets fields of a layer's row."""
+
+    def damage(file):
+        for field, value in fields.items():
+            setattr(file.step(name), field, value)
+
+    return damage
+
+
+def tensor(name, /, **fields):
+    """Damage that sets fields of a tensor's row."""
+
+    def damage(file):
+        for field, value in fields.items():
+            setattr(file.tensor(name), field, value)
+
+    return damage
+
+
+def link(name, which, other):
+    """Damage that lets a layer read another tensor."""
+    return lambda file: file.link(name, which, other)
+
+
+def header(**fields):
+    """Damage that sets fields of the header."""
+
+    def damage(file):
+        for field, value in fields.items():
+            setattr(file.header, field, value)
+
+    return damage
+
+
+def byte_after(place):
+    """Damage of the byte at the offset that `place` gives."""
+
+    def damage(file):
+        file.bytes[place(file)] = 1
+
+    return damage
+
+
+def one_link_less(file):
+    row = file.step("last")
+    row.input_count, row.residual_scale = 1, 0
+
+
+def no_end(file):
+    file.bytes[file.header.strings + file.header.strings_size - 1] = ord("x")
+
+
+def far_name(file):
+    file.step("conv").name = file.header.strings_size
+
+
+def input_as_output(file):
+    file.links[file.header.input_count] = file.number("image")
+
+
+def link_to_nowhere(file):
+    file.links[5] = file.header.tensor_count
+
+
+def twice(file):
+    file.links[1] = file.links[0]
+
+
+FILE = [
+    ("a part of the file is not where it must be", header(data=1 << 40)),
+    (
+        "a byte between two parts of the file is not 0",
+        byte_after(lambda file: file.header.strings + file.header.strings_size),
+    ),
+    ("there is no tensor, no step, no input or no output", header(op_count=0)),
+    ("there are more than 16384 tensors, steps or links", header(link_count=16385)),
+    ("there are fewer links than inputs and outputs", header(input_count=1000)),
+    ("the last name has no end", no_end),
+    ("a tensor's name is outside the names, or too long", tensor("x", name=1 << 31)),
+    ("a link names no tensor", link_to_nowhere),
+    ("an input of the network is listed twice", twice),
+    ("a link belongs to no step", one_link_less),
+    ("an array belongs to no step", step("last", slopes=0)),
+]
+
+
+TENSOR = [
+    ("it is neither int8 nor float32", "x", {"type": 3}),
+    ("its rank is outside 1 .. 4", "x", {"rank": 5}),
+    (
+        "a dimension is outside 1 .. 2^20, or not 1 after its rank",
+        *("x", {"dims": (1, 4, 0, 6)}),
+    ),
+    (
+        "a dimension is outside 1 .. 2^20, or not 1 after its rank",
+        *("x", {"rank": 3}),
+    ),
+    ("its reserved field is not 0", "x", {"reserved": 1}),
+    ("it is float32 and has a scale, zero point or range", "image", {"scale": 2}),
+    ("it is float32 and has a scale, zero point or range", "image", {"lo": -127}),
+    ("its scale is outside 1e-30 .. 1e30", "x", {"scale": float("nan")}),
+    ("its range is neither -127 .. 127 nor -128 .. 127", "x", {"hi": 126}),
+    ("its zero point is outside its range", "x", {"lo": -127, "zero_point": -128}),
+    ("it is larger than 2 GB", "x", {"dims": (1, 1, 1 << 20, 1 << 20)}),
+]
+
+STEP = [
+    ("its name is outside the names, or too long", None, far_name),
+    ("its kind is unknown", "x", step("x", kind=11)),
+    ("its kind is unknown", "x", step("x", kind=0)),
+    ("its output is no tensor", "x", step("x", output=1000)),
+    ("its links do not follow those of the step before", "x", step("x", inputs=0)),
+    ("it has too few or too many inputs", "x", step("x", input_count=2)),
+    ("an input is not of the type that it takes", "sum", link("sum", 0, "real")),
+    (
+        "it reads a float32 input of the network, which only quantize can",
+        *("p", link("p", 0, "image")),
+    ),
+    (
+        "its output is not of the type that it makes",
+        *("sum", lambda file: step("sum", output=file.number("real"))(file)),
+    ),
+    (
+        "a kernel, stride, dilation or pad is outside its limits",
+        *("max", step("max", stride=(0, 1))),
+    ),
+    (
+        "a kernel, stride, dilation or pad is outside its limits",
+        *("conv", step("conv", pad_end=(-1, 1))),
+    ),
+    (
+        "its clamp is empty or outside the range of its output",
+        *("sum", step("sum", lo=5, hi=4)),
+    ),
+    (
+        "a scale is neither 0 nor in 1e-30 .. 2^64",
+        *("sum", step("sum", residual_scale=-1)),
+    ),
+    ("its slope is outside +-2^30", "sum", step("sum", slope=float("inf"))),
+    ("its arrays are not where they must be", "conv", step("conv", weights=64)),
+    (
+        "a byte before one of its arrays is not 0",
+        *("conv", byte_after(lambda file: file.step("conv").bias + 16)),
+    ),
+    (
+        "its inputs and output differ in shape",
+        *("logits", tensor("logits", dims=(1, 71, 1, 1))),
+    ),
+    (
+        "its inputs and output differ in scale or zero point",
+        *("max", tensor("max", zero_point=1)),
+    ),
+    ("its axis is not 1, 2 or 3", "both", step("both", axis=0)),
+    (
+        "its inputs do not add up to its output",
+        *("both", tensor("both", dims=(1, 9, 3, 3))),
+    ),
+    ("its groups do not divide its channels", "conv", step("conv", groups=3)),
+    ("its groups do not divide its channels", "conv", step("conv", groups=0)),
+    ("its output is not as large as it must be", "conv", step("conv", pad_end=(1, 2))),
+    ("it has a field that its type of output does not use", "real", step("real", lo=0)),
+    (
+        "it has a field that its type of output does not use",
+        *("conv", step("conv", bias_f32=64)),
+    ),
+    (
+        "it has a residual without a scale, or a scale without a residual",
+        *("last", step("last", residual_scale=0)),
+    ),
+    ("its int16 depth is below 2", "conv", step("conv", int16_depth=1)),
+    (
+        "its output has another batch or channels",
+        *("max", tensor("max", dims=(1, 5, 3, 3))),
+    ),
+    (
+        "its window has more than 2^23 taps",
+        *("max", step("max", kernel=(1 << 12, 1 << 12))),
+    ),
+    ("a window has no tap inside the input", "max", step("max", pad=(2, 0))),
+    (
+        "its multiplier is outside 1e-30 .. 2^64",
+        *("mean", tensor("mean", scale=1e30)),
+    ),
+    ("its output has not as many values", "flat", tensor("flat", dims=(1, 71, 1, 1))),
+    ("its height and width are not 1", "p", link("p", 0, "real")),
+    (
+        "it reads a tensor that no step before it has made",
+        *("sum", link("sum", 1, "last")),
+    ),
+    (
+        "its output was made before, or is an input of the network",
+        *("sum", lambda file: step("sum", output=file.number("conv"))(file)),
+    ),
+    ("a weight is -128", "last", put("int8_t *", "weights", -128)),
+    (
+        "its weights do not prove its int16 depth",
+        *("conv", step("conv", int16_depth=8)),
+    ),
+    ("an accumulator can exceed 32 bits", "last", put("int32_t *", "bias", 2**31 - 1)),
+    (
+        "its accumulator bound is not that of its weights",
+        *("last", put("int32_t *", "bias", 80000)),
+    ),
+    (
+        "its accumulator bound is not that of its weights",
+        *("conv", step("conv", acc_bound=2**31 - 1)),
+    ),
+    (
+        "a multiplier is neither 0 nor in 1e-30 .. 2^64",
+        *("last", put("float *", "multiplier", float("nan"), 3)),
+    ),
+    (
+        "a float bias is not finite",
+        *("real", put("float *", "bias_f32", float("inf"))),
+    ),
+    ("a slope is outside +-2^30", "last", put("float *", "slopes", float("nan"))),
+]
+
+MEANT = "a flag is unknown, or a field that it does not use is set"
+FIELDS = {
+    "flags": 1,
+    "kernel": (2, 1),
+    "stride": (1, 2),
+    "dilation": (2, 2),
+    "pad": (0, 1),
+    "pad_end": (1, 0),
+    "groups": 2,
+    "axis": 1,
+    "lo": 0,
+    "hi": 0,
+    "scale": 1,
+    "residual_scale": 1,
+    "slope": 0,
+    "int16_depth": 3,
+    "weights": 64,
+    "bias": 64,
+    "multiplier": 64,
+    "bias_f32": 64,
+    "slopes": 64,
+    "acc_bound": 1,
+}
+WINDOWS = {"kernel", "stride", "dilation", "pad", "pad_end"}
+CLAMP = {"lo", "hi"}
+ARRAYS = {"weights", "bias", "multiplier", "bias_f32", "slopes"}
+PROOFS = {"int16_depth", "acc_bound"}
+USED = {
+    **dict.fromkeys(("x", "flat", "logits", "p"), frozenset()),
+    "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale"},
+    "sum": CLAMP | {"scale", "residual_scale", "slope"},
+    "rescaled": CLAMP | {"scale", "slope"},
+    "max": WINDOWS | CLAMP,
+    "mean": WINDOWS | CLAMP | {"flags"},
+    "both": {"axis"},
+}
+"""By layer of the program above, the fields that docs/format.md gives its kind."""
+
+
+def refusal(content) -> str:
+    """What opening says."""
+    with pytest.raises(ModelError) as caught:
+        Model.from_bytes(content, source="net.n8")
+    return str(caught.value)
+
+
+def damaged(damage) -> bytes:
+    file = File(program())
+    damage(file)
+    return file.content()
+
+
+def test_the_file_itself_opens():
+    file = File(program())
+    assert file.content() == bytes(file.bytes)
+    with Model.from_bytes(file.content()) as model:
+        assert [step.name for step in model.steps] == [op.name for op in program().ops]
+
+
+@pytest.mark.parametrize(("reason", "damage"), FILE)
+def test_a_file(reason, damage):
+    assert refusal(damaged(damage)) == f"net.n8: {reason}"
+
+
+@pytest.mark.parametrize(("reason", "name", "fields"), TENSOR)
+def test_a_tensor(reason, name, fields):
+    said = refusal(damaged(tensor(name, **fields)))
+    assert said == f"net.n8: tensor {name!r}: {reason}"
+
+
+@pytest.mark.parametrize(("reason", "name", "damage"), STEP)
+def test_a_step(reason, name, damage):
+    where = "" if name is None else f"layer {name!r}: "
+    assert refusal(damaged(damage)) == f"net.n8: {where}{reason}"
+
+
+CUT = "the file is cut off, or something was added to it"
+WHOLE = [
+    ("not a neon8 model", lambda content: content[:7]),
+    ("not a neon8 model", lambda content: b"\x7fELF" + content[4:]),
+    ("the file is cut off in its header", lambda content: content[:127]),
+    (CUT, lambda content: content[:-1]),
+    (CUT, lambda content: content + b"\0"),
+    (
+        "a format version that this library cannot read",
+        lambda content: content[:8] + b"\2" + content[9:],
+    ),
+    (
+        "the checksum is wrong: the file was damaged",
+        lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("reason", "damage"), WHOLE)
+def test_a_whole_file(reason, damage):
+    content = bytes(File(program()).bytes)
+    assert refusal(damage(content)) == f"net.n8: {reason}"
+
+
+FOLLOWS = "something follows the last part of the file"
+
+
+def test_something_that_follows():
+    file = File(program())
+    file.header.file_size += 64
+    longer = File(program())
+    longer.bytes = file.bytes + bytes(64)
+    assert refusal(longer.content()) == f"net.n8: {FOLLOWS}"
+
+
+LONELY = "no step makes it"
+
+
+def test_a_tensor_that_no_step_makes():
+    lonely = Tensor(name="lonely", shape=(1, 1, 1, 1), rank=1)
+    given = program()
+    more = dataclasses.replace(given, tensors=given.tensors | {"lonely": lonely})
+    assert refusal(File(more).content()) == f"net.n8: tensor 'lonely': {LONELY}"
+
+
+LENT = "it is a float32 input of the network and an output"
+
+
+def test_an_input_that_is_an_output():
+    assert refusal(damaged(input_as_output)) == f"net.n8: tensor 'image': {LENT}"
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [(name, field) for name, used in USED.items() for field in set(FIELDS) - used],
+)
+def test_fields_that_are_not_used(name, field):
+    """Each at another value than the writer gives it."""
+    said = refusal(damaged(step(name, **{field: FIELDS[field]})))
+    assert said == f"net.n8: layer {name!r}: {MEANT}"
+
+
+@pytest.mark.parametrize("name", USED)
+@pytest.mark.parametrize("flag", [2, 3, 1 << 31])
+def test_flags_that_are_not_known(name, flag):
+    said = refusal(damaged(step(name, flags=flag)))
+    assert said == f"net.n8: layer {name!r}: {MEANT}"
+
+
+@pytest.mark.parametrize("depth", [2, 3, 7])
+def test_an_int16_depth_that_the_weights_prove(depth):
+    """The 7 largest of a channel add up to 237 at most, 8 to 264, more than 255."""
+    with Model.from_bytes(damaged(step("conv", int16_depth=depth))) as model:
+        (conv,) = (step for step in model.steps if step.name == "conv")
+    assert conv.int16_depth == depth
+    assert conv.weights == (-36, 39)
+
+
+def test_a_name_that_is_no_text():
+    """Wherever it comes from, an error stays one line of printable text."""
+    file = File(program())
+    at = file.bytes.index(b"image\0")
+    file.bytes[at : at + 5] = b"\xff\n\x1b[2"
+    file.tensor("image").reserved = 1
+    said = refusal(file.content())
+    assert said == r"net.n8: tensor '�\n\x1b[2': its reserved field is not 0"
+
+
+def reasons() -> set[str]:
+    """What the C sources can say."""
+    found = set()
+    call = r"refuse\(\s*[\w>-]+,\s*(?:N8_E_\w+,\s*)?((?:\"[^\"]*\"\s*)+)\)"
+    for path in (*RUNTIME.glob("*.c"), *RUNTIME.glob("ops/*.c")):
+        for words in re.findall(call, path.read_text(encoding="utf-8")):
+            found.add("".join(re.findall(r'"([^"]*)"', words)))
+    return found
+
+
+def test_every_reason_is_reached():
+    reached = {reason for reason, *_ in (*FILE, *TENSOR, *STEP, *WHOLE)}
+    reached |= {MEANT, FOLLOWS, LONELY, LENT}
+    assert len(reached) > 60
+    assert reasons() == reached

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of the stand-in level. As assembly would, each knows its geometry by heart and does
+// not look at args->tile or args->block; loops and orders are written out, from kernel.h.
+#include "kernel.h"
+#include "ref/epilogue.h"
+
+#include <string.h>
+
+enum epilogue { TO_S32, TO_F32, TO_S8, TO_S8_ADD };
+
+// The epilogue of pixel p, channel n.
+static void finish(const struct n8_igemm_args *args, enum epilogue kind, size_t p, size_t n,
+                   int32_t sum) {
+    char *out = (char *)args->out + (ptrdiff_t)p * args->out_stride;
+    if (kind == TO_S32) {
+        memcpy(out + n * sizeof sum, &sum, sizeof sum);
+        return;
+    }
+    float v = (float)sum * args->multiplier[n];
+    if (kind == TO_F32) {
+        v += args->bias_f32[n];
+        memcpy(out + n * sizeof v, &v, sizeof v);
+        return;
+    }
+    if (kind == TO_S8_ADD) {
+        const int8_t r = args->residual[(ptrdiff_t)p * args->residual_stride + (ptrdiff_t)n];
+        v += (float)(r - args->residual_zero_point) * args->residual_scale;
+    }
+    if (args->slope)
+        v = n8_leaky(v, args->slope[n]);
+    out[n] = (char)n8_round_s8(v, n8_limits_of(args->zero_point, args->lo, args->hi));
+}
+
+// [channels / NR][taps][depth / KR][NR][KR] against [pixels / MR][taps][MR].
+#define CHANNELS_KERNEL(name, MR, NR, KR, kind)                                                    \
+    void name(const struct n8_igemm_args *args) {                                                  \
+        const int8_t *panel = args->weights;                                                       \
+        for (size_t n = 0; n < args->channels; n += NR) {                                          \
+            const int8_t *const *rows = args->rows;                                                \
+            for (size_t p = 0; p < args->pixels; p += MR, rows += args->taps * MR) {               \
+                int32_t sums[MR][NR];                                                              \
+                for (size_t i = 0; i < MR; i++)                                                    \
+                    memcpy(sums[i], args->bias + n, sizeof sums[i]);                               \
+                const int8_t *w = panel;                                                           \
+                for (size_t t = 0; t < args->taps; t++) {                                          \
+                    for (size_t k = 0; k < args->depth; k += KR) {                                 \
+                        for (size_t j = 0; j < NR; j++, w += KR) {                                 \
+                            for (size_t i = 0; i < MR; i++) {                                      \
+                                for (size_t b = 0; b < KR; b++)                                    \
+                                    sums[i][j] += rows[t * MR + i][k + b] * w[b];                  \
+                            }                                                                      \
+                        }                                                                          \
+                    }                                                                              \
+                }                                                                                  \
+                for (size_t i = 0; i < MR && p + i < args->pixels; i++) {                          \
+                    for (size_t j = 0; j < NR && n + j < args->channels; j++)                      \
+                        finish(args, kind, p + i, n + j, sums[i][j]);                              \
+                }                                                                                  \
+            }                                                                                      \
+            panel += args->taps * args->depth * NR;                                                \
+        }                                                                                          \
+    }
+
+CHANNELS_KERNEL(n8_igemm_s8_s32_standin, 8, 12, 4, TO_S32)
+CHANNELS_KERNEL(n8_igemm_s8_f32_standin, 8, 12, 4, TO_F32)
+CHANNELS_KERNEL(n8_igemm_s8_s8_standin, 8, 12, 4, TO_S8)
+CHANNELS_KERNEL(n8_igemm_s8_s8_add_standin, 8, 12, 4, TO_S8_ADD)
+CHANNELS_KERNEL(n8_igemm_s8_f32_standin_pixel, 1, 16, 32, TO_F32)
+CHANNELS_KERNEL(n8_igemm_s8_s32_standin_in_order, 2, 8, 8, TO_S32)
+CHANNELS_KERNEL(n8_igemm_s8_s8_absent, 2, 8, 8, TO_S8)
+
+// 6x10c8 in pairs: [channels / 10][taps][depth / 32][5][4][2][8]. The four products of a lane
+// are summed in int16, which wraps where they were not proved to fit.
+void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
+    enum { MR = 6, NR = 10, KR = 8, DEEP = 4 };
+    const int8_t *panel = args->weights;
+    for (size_t n = 0; n < args->channels; n += NR) {
+        for (size_t p = 0; p < args->pixels; p++) {
+            const int8_t *const *rows = args->rows + p / MR * args->taps * MR + p % MR;
+            int32_t sums[NR];
+            memcpy(sums, args->bias + n, sizeof sums);
+            const int8_t *w = panel;
+            for (size_t t = 0; t < args->taps; t++) {
+                for (size_t k = 0; k < args->depth; k += DEEP * KR) {
+                    for (size_t pair = 0; pair < NR; pair += 2, w += DEEP * 2 * KR) {
+                        for (size_t lane = 0; lane < 2 * KR; lane++) {
+                            uint16_t lanes = 0;
+                            for (size_t d = 0; d < DEEP; d++) {
+                                const int8_t x = rows[t * MR][k + d * KR + lane % KR];
+                                lanes = (uint16_t)(lanes + x * w[d * 2 * KR + lane]);
+                            }
+                            sums[pair + lane / KR] += (int16_t)lanes;
+                        }
+                    }
+                }
+            }
+            for (size_t j = 0; j < NR && n + j < args->channels; j++)
+                finish(args, TO_S8, p, n + j, sums[j]);
+        }
+        panel += args->taps * args->depth * NR;
+    }
+}
+
+// [channels / BLOCK][height][width][BLOCK].
+static void depthwise(const struct n8_depthwise_args *args, size_t block, size_t height,
+                      size_t width, ptrdiff_t step) {
+    const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
+    for (size_t c = 0; c < args->channels; c++) {
+        const int8_t *w = args->weights + c / block * block * height * width + c % block;
+        for (size_t p = 0; p < args->pixels; p++) {
+            int32_t sum = args->bias[c];
+            for (size_t y = 0; y < height; y++) {
+                const int8_t *in = args->rows[y] + (ptrdiff_t)p * step + c;
+                for (size_t x = 0; x < width; x++)
+                    sum += in[(ptrdiff_t)x * args->tap_stride] * w[(y * width + x) * block];
+            }
+            float v = (float)sum * args->multiplier[c];
+            if (args->slope)
+                v = n8_leaky(v, args->slope[c]);
+            args->out[(ptrdiff_t)p * args->out_stride + (ptrdiff_t)c] = n8_round_s8(v, limits);
+        }
+    }
+}
+
+void n8_depthwise_s8_standin(const struct n8_depthwise_args *args) {
+    depthwise(args, 24, (size_t)args->kernel_height, (size_t)args->kernel_width, args->step);
+}
+
+// For stride == dilation: it does not look at args->step.
+void n8_depthwise_s8_standin_5x5(const struct n8_depthwise_args *args) {
+    depthwise(args, 16, 5, 5, args->tap_stride);
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A level whose kernels have other geometries, through the whole library: which row is chosen,
+// and that single layers and a network give the bytes of the C kernels.
+//
+//   standin_layers MODEL.n8
+#include "choose.h"
+#include "conv.h"
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAYERS = 2500, ALIGN = 64 };
+
+static const enum n8_isa STANDIN = (enum n8_isa)N8_LEVEL_standin;
+static int failures;
+
+static void fail(const char *what, const char *detail) {
+    failures++;
+    fprintf(stderr, "FAIL %s: %s\n", what, detail);
+}
+
+static uint32_t below(uint32_t bound) {
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((state >> 33) % bound);
+}
+
+static void *allocate(size_t size) {
+    void *memory = aligned_alloc(ALIGN, (size + ALIGN) / ALIGN * ALIGN);
+    if (memory == NULL)
+        abort();
+    memset(memory, 0, size);
+    return memory;
+}
+
+// The choice ---------------------------------------------------------------------------
+
+static void check_choice(void) {
+    static const float one = 1.0f;
+    static const struct {
+        enum n8_type type;
+        int32_t kernel, stride, dilation, side, groups; // of 8 channels
+        float residual;
+        uint32_t int16_depth;
+        enum n8_isa level;
+        enum n8_core core;
+        const char *name;
+    } cases[] = {
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 2, 90, 0, "n8_igemm_s8_s8_standin"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 3, 90, 0, "n8_igemm_s8_s8_standin"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 4, 90, 0, "n8_igemm_s8_s8_standin_proved"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 8, 90, 0, "n8_igemm_s8_s8_standin_proved"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 8, N8_ISA_C, 0, "n8_igemm_s8_s8_c"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 2, 91, 0, "n8_igemm_s8_s8_absent"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 1, 4, 90, 0, "n8_igemm_s8_s8_add_standin"},
+        {N8_TYPE_F32, 1, 1, 1, 1, 1, 0, 2, 90, 0, "n8_igemm_s8_f32_standin_pixel"},
+        {N8_TYPE_F32, 1, 1, 1, 2, 1, 0, 2, 90, 0, "n8_igemm_s8_f32_standin"},
+        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 2, 90, 0, "n8_igemm_s8_s32_standin"},
+        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 2, 90, N8_CORE_OUT_OF_ORDER, "n8_igemm_s8_s32_standin"},
+        {N8_TYPE_S32, 3, 1, 1, 9, 1, 0, 2, 90, N8_CORE_IN_ORDER,
+         "n8_igemm_s8_s32_standin_in_order"},
+        {N8_TYPE_S8, 3, 2, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin"},
+        {N8_TYPE_S8, 5, 1, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin_5x5"},
+        {N8_TYPE_S8, 5, 2, 2, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin_5x5"},
+        {N8_TYPE_S8, 5, 2, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 8, 0, 2, N8_ISA_C, 0, "n8_depthwise3x3s1_s8_c"},
+        {N8_TYPE_S8, 3, 2, 1, 9, 8, 0, 2, N8_ISA_C, 0, "n8_depthwise3x3s2_s8_c"},
+        {N8_TYPE_S8, 5, 2, 1, 9, 8, 0, 2, N8_ISA_C, 0, "n8_depthwise_s8_c"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 8, 1, 2, 90, 0, "n8_igemm_s8_s8_add_standin"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int32_t kernel = cases[i].kernel, side = cases[i].side;
+        const struct n8_conv2d_shape shape = {
+            .batch = 1,
+            .in_height = side,
+            .in_width = side,
+            .in_channels = 8,
+            .out_height = side,
+            .out_width = side,
+            .out_channels = 8,
+            .kernel_height = kernel,
+            .kernel_width = kernel,
+            .stride_height = cases[i].stride,
+            .stride_width = cases[i].stride,
+            .dilation_height = cases[i].dilation,
+            .dilation_width = cases[i].dilation,
+            .groups = cases[i].groups,
+        };
+        const struct n8_conv2d_epilogue epilogue = {
+            .type = cases[i].type, .multiplier = &one, .residual_scale = cases[i].residual};
+        const struct n8_conv_facts facts = {&shape, &epilogue, cases[i].int16_depth, cases[i].level,
+                                            cases[i].core};
+        const char *reason = NULL;
+        const struct n8_conv_row *row = n8_choose_conv(&facts, &reason);
+        if (row == NULL || reason == NULL || strcmp(row->name, cases[i].name) != 0)
+            fail(cases[i].name, row == NULL ? reason : row->name);
+    }
+
+    // Below every level there is nothing to choose from.
+    const struct n8_conv2d_shape shape = {.groups = 1, .in_channels = 8, .out_channels = 8};
+    const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S8};
+    const struct n8_conv_facts facts = {&shape, &epilogue, 2, N8_ISA_AUTO, N8_CORE_ANY};
+    const char *reason = NULL;
+    if (n8_choose_conv(&facts, &reason) != NULL ||
+        strcmp(reason, "of a level beyond the one allowed") != 0)
+        fail("no level", reason);
+}
+
+// Single layers ------------------------------------------------------------------------
+
+struct layer {
+    struct n8_conv2d_shape shape;
+    struct n8_conv2d_epilogue epilogue;
+    int32_t in_zero_point;
+    uint32_t int16_depth;
+    enum n8_core core;
+    int8_t *weights;
+    int32_t *bias;
+    float *multiplier, *bias_f32, *slope;
+};
+
+static int32_t out_size(int32_t in, int32_t kernel, int32_t stride, int32_t dilation, int32_t pad) {
+    const int32_t span = in + 2 * pad - (kernel - 1) * dilation;
+    return span < 1 ? 0 : (span - 1) / stride + 1;
+}
+
+// False if the draw has no output.
+static bool draw_layer(struct layer *layer) {
+    static const int32_t kernels[] = {1, 1, 3, 5, 5};
+    struct n8_conv2d_shape *s = &layer->shape;
+    const bool depthwise = below(3) == 0;
+    s->groups = depthwise ? 1 + (int32_t)below(40) : 1 + (int32_t)below(3);
+    s->in_channels = depthwise ? s->groups : s->groups * (1 + (int32_t)below(40));
+    s->out_channels = depthwise ? s->groups : s->groups * (1 + (int32_t)below(30));
+    s->batch = 1 + (int32_t)below(2);
+    s->in_height = below(4) == 0 ? 1 : 1 + (int32_t)below(12);
+    s->in_width = s->in_height == 1 ? 1 : 1 + (int32_t)below(12);
+    s->kernel_height = kernels[below(5)];
+    s->kernel_width = below(4) == 0 ? kernels[below(5)] : s->kernel_height;
+    s->stride_height = s->stride_width = 1 + (int32_t)below(2);
+    s->dilation_height = s->dilation_width = 1 + (int32_t)below(2);
+    s->pad_top = (int32_t)below((uint32_t)s->kernel_height);
+    s->pad_left = (int32_t)below((uint32_t)s->kernel_width);
+    s->out_height =
+        out_size(s->in_height, s->kernel_height, s->stride_height, s->dilation_height, s->pad_top);
+    s->out_width =
+        out_size(s->in_width, s->kernel_width, s->stride_width, s->dilation_width, s->pad_left);
+    return s->out_height > 0 && s->out_width > 0;
+}
+
+static void draw_arrays(struct layer *layer) {
+    static const enum n8_type types[] = {N8_TYPE_S8, N8_TYPE_S8, N8_TYPE_F32, N8_TYPE_S32};
+    const struct n8_conv2d_shape *s = &layer->shape;
+    const size_t channels = (size_t)s->out_channels;
+    const size_t count =
+        channels * (size_t)(s->kernel_height * s->kernel_width * s->in_channels / s->groups);
+    layer->int16_depth = below(2) == 0 ? 2 : 4;
+    layer->core = (enum n8_core)below(3);
+    // Any four of weights up to 63 fit; the largest that do are frequent.
+    const int32_t largest = layer->int16_depth == 2 ? 127 : 63;
+    layer->weights = allocate(count);
+    for (size_t i = 0; i < count; i++) {
+        const int32_t w = (int32_t)below(4 * (uint32_t)largest) - 2 * largest;
+        layer->weights[i] = (int8_t)(w < -largest ? -largest : w > largest ? largest : w);
+    }
+    layer->bias = allocate(channels * sizeof(int32_t));
+    layer->multiplier = allocate(channels * sizeof(float));
+    layer->bias_f32 = allocate(channels * sizeof(float));
+    layer->slope = allocate(channels * sizeof(float));
+    for (size_t i = 0; i < channels; i++) {
+        layer->bias[i] = (int32_t)below(20000) - 10000;
+        layer->multiplier[i] = (float)(1 + below(1000)) * 1e-5f;
+        layer->bias_f32[i] = (float)below(1000) * 0.1f - 50.0f;
+        layer->slope[i] = (float)below(100) * 0.01f;
+    }
+    const enum n8_type type = types[below(4)];
+    layer->in_zero_point = (int32_t)below(256) - 128;
+    layer->epilogue = (struct n8_conv2d_epilogue){
+        .type = type,
+        .bias = layer->bias,
+        .multiplier = layer->multiplier,
+        .bias_f32 = layer->bias_f32,
+        .slope = type == N8_TYPE_S8 && below(2) == 0 ? layer->slope : NULL,
+        .residual_scale = type == N8_TYPE_S8 && below(3) == 0 ? 0.3f : 0.0f,
+        .residual_zero_point = 5,
+        .zero_point = (int32_t)below(256) - 128,
+        .lo = -127,
+        .hi = 120,
+    };
+}
+
+static void free_arrays(struct layer *layer) {
+    free(layer->weights);
+    free(layer->bias);
+    free(layer->multiplier);
+    free(layer->bias_f32);
+    free(layer->slope);
+}
+
+// Runs the layer on the best kernels up to `level`; returns the row, NULL after a failure.
+static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_isa level,
+                                           struct n8_conv_io io) {
+    struct n8_kernels kernels;
+    struct n8_conv conv;
+    if (n8_kernels_select(level, &kernels) != N8_OK)
+        return NULL;
+    kernels.core = layer->core;
+    if (n8_conv_plan(&conv, &layer->shape, layer->in_zero_point, &layer->epilogue,
+                     layer->int16_depth, &kernels) != N8_OK)
+        return NULL;
+    void *packed = allocate(conv.packed_size);
+    void *scratch = allocate(conv.scratch_size);
+    memset(packed, 0, conv.packed_size);
+    n8_conv_pack(&conv, layer->weights, packed);
+    n8_conv_run(&conv, &io, 0, conv.units, scratch);
+    free(packed);
+    free(scratch);
+    return conv.row;
+}
+
+static bool same_bytes(const struct layer *layer, const struct n8_conv_row **row) {
+    const struct n8_conv2d_shape *s = &layer->shape;
+    const size_t pixels_in = (size_t)(s->batch * s->in_height * s->in_width);
+    const size_t pixels_out = (size_t)(s->batch * s->out_height * s->out_width);
+    const size_t in_stride = ((size_t)s->in_channels + 7) / 8 * 8;
+    const size_t padded = ((size_t)s->out_channels + 7) / 8 * 8;
+    const size_t out_stride =
+        layer->epilogue.type == N8_TYPE_S8 ? padded : (size_t)s->out_channels * 4;
+    const size_t in_size = pixels_in * in_stride + N8_SLACK;
+    const size_t residual_size = pixels_out * padded + N8_SLACK;
+    int8_t *in = allocate(in_size);
+    int8_t *residual = allocate(residual_size);
+    void *expected = allocate(pixels_out * out_stride);
+    void *out = allocate(pixels_out * out_stride);
+    for (size_t i = 0; i < in_size; i++)
+        in[i] = (int8_t)below(256);
+    for (size_t i = 0; i < residual_size; i++)
+        residual[i] = (int8_t)below(256);
+    struct n8_conv_io io = {
+        .out = expected,
+        .out_stride = (ptrdiff_t)out_stride,
+        .in = in,
+        .in_stride = (ptrdiff_t)in_stride,
+        .residual = layer->epilogue.residual_scale != 0.0f ? residual : NULL,
+        .residual_stride = (ptrdiff_t)padded,
+    };
+    const struct n8_conv_row *truth = run_layer(layer, N8_ISA_C, io);
+    io.out = out;
+    *row = run_layer(layer, STANDIN, io);
+    // The channel padding of a depthwise layer is written, of others it is not: both alike.
+    const bool same =
+        truth != NULL && *row != NULL && memcmp(out, expected, pixels_out * out_stride) == 0;
+    free(in);
+    free(residual);
+    free(expected);
+    free(out);
+    return same;
+}
+
+static void check_layers(void) {
+    unsigned *used = allocate(n8_conv_row_count * sizeof *used);
+    for (int i = 0; i < LAYERS; i++) {
+        struct layer layer = {0};
+        const struct n8_conv_row *row = NULL;
+        if (!draw_layer(&layer))
+            continue;
+        draw_arrays(&layer);
+        if (!same_bytes(&layer, &row))
+            fail("layer", row == NULL ? "it does not run" : row->name);
+        else
+            used[row - n8_conv_rows]++;
+        free_arrays(&layer);
+    }
+    for (size_t i = 0; i < n8_conv_row_count; i++) {
+        const struct n8_conv_row *row = &n8_conv_rows[i];
+        if (row->level == STANDIN && used[i] < 5)
+            fail("used less than five times", row->name);
+    }
+    free(used);
+}
+
+// A network ----------------------------------------------------------------------------
+
+static uint8_t *read_file(const char *path, size_t *size) {
+    enum { LARGEST = 1 << 20 };
+    uint8_t *bytes = allocate(LARGEST);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        perror(path);
+        exit(1);
+    }
+    *size = fread(bytes, 1, LARGEST, file);
+    fclose(file);
+    return bytes;
+}
+
+// Runs the model on inputs of noise; all its outputs one after the other.
+static uint8_t *run_model(const uint8_t *bytes, size_t size, enum n8_isa level, size_t *out_size,
+                          unsigned *standins) {
+    enum { MOST = 8 };
+    const struct n8_model_options options = {.isa = level};
+    struct n8_model *model = NULL;
+    struct n8_session *session = NULL;
+    if (n8_model_open(bytes, size, &options, &model, NULL) != N8_OK ||
+        n8_session_create(model, NULL, &session) != N8_OK) {
+        fail("network", "it does not open");
+        exit(1);
+    }
+    struct n8_step_info step;
+    for (size_t i = 0; n8_model_step(model, i, &step) == N8_OK; i++)
+        *standins += strcmp(step.operation, "conv2d") == 0 && strstr(step.kernel, "_standin");
+    struct n8_tensor_info info;
+    void *inputs[MOST] = {0}, *outputs[MOST] = {0};
+    for (size_t i = 0; n8_model_io(model, N8_INPUT, i, &info) == N8_OK; i++) {
+        inputs[i] = allocate(info.size);
+        for (size_t b = 0; b < info.size / 4; b++)
+            ((float *)inputs[i])[b] = (float)((b * 7919 + i) % 255) * 0.01f - 1.0f;
+    }
+    uint8_t *all = allocate(1 << 20);
+    *out_size = 0;
+    for (size_t i = 0; n8_model_io(model, N8_OUTPUT, i, &info) == N8_OK; i++) {
+        outputs[i] = all + *out_size;
+        *out_size += (info.size + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    if (n8_session_run(session, (const void *const *)inputs, outputs) != N8_OK)
+        fail("network", "it does not run");
+    for (size_t i = 0; i < MOST; i++)
+        free(inputs[i]);
+    n8_session_destroy(session);
+    n8_model_close(model);
+    return all;
+}
+
+static void check_network(const char *path) {
+    size_t size, out_size, expected_size;
+    unsigned standins = 0, others = 0;
+    uint8_t *bytes = read_file(path, &size);
+    uint8_t *expected = run_model(bytes, size, N8_ISA_C, &expected_size, &others);
+    uint8_t *out = run_model(bytes, size, STANDIN, &out_size, &standins);
+    if (out_size != expected_size || memcmp(out, expected, out_size) != 0)
+        fail("network", "its bytes differ");
+    if (others != 0 || standins < 3)
+        fail("network", "it does not use the kernels of its level");
+    free(bytes);
+    free(expected);
+    free(out);
+}
+
+// Levels and cores ---------------------------------------------------------------------
+
+static void check_levels(void) {
+    struct n8_kernels kernels;
+    if (setenv("N8_ISA", "standin", 1) != 0 || n8_kernels_select(N8_ISA_AUTO, &kernels) != N8_OK ||
+        kernels.isa != STANDIN)
+        fail("N8_ISA", "standin");
+    if (setenv("N8_ISA", "c", 1) != 0 || n8_kernels_select(N8_ISA_AUTO, &kernels) != N8_OK ||
+        kernels.isa != N8_ISA_C)
+        fail("N8_ISA", "c");
+    static const char *const refused[] = {"absent", "standi", "STANDIN", "auto"};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (setenv("N8_ISA", refused[i], 1) != 0 ||
+            n8_kernels_select(N8_ISA_AUTO, &kernels) != N8_E_UNSUPPORTED)
+            fail("N8_ISA", refused[i]);
+    }
+    if (unsetenv("N8_ISA") != 0 || n8_kernels_select(N8_ISA_AUTO, &kernels) != N8_OK ||
+        kernels.isa != STANDIN)
+        fail("N8_ISA", "the best level");
+    if (n8_kernels_select((enum n8_isa)N8_LEVEL_absent, &kernels) != N8_E_UNSUPPORTED)
+        fail("level", "absent");
+}
+
+// The emulator says which core it imitates.
+static void check_core(void) {
+    static const struct {
+        const char *name;
+        enum n8_core core;
+    } cores[] = {
+        {"cortex-a53", N8_CORE_IN_ORDER},
+        {"cortex-a76", N8_CORE_OUT_OF_ORDER},
+        {"neoverse-n1", N8_CORE_OUT_OF_ORDER},
+    };
+    const char *imitated = n8_cpu_has(N8_ISA_NEON) ? getenv("N8_QEMU_CPU") : NULL;
+    for (size_t i = 0; imitated != NULL && i < sizeof cores / sizeof cores[0]; i++) {
+        if (strcmp(imitated, cores[i].name) == 0 && n8_cpu_core() != cores[i].core)
+            fail("core", imitated);
+    }
+}
+
+int main(int count, char **arguments) {
+    if (count != 2) {
+        fprintf(stderr, "usage: standin_layers MODEL.n8\n");
+        return 2;
+    }
+    check_levels();
+    check_core();
+    check_choice();
+    check_layers();
+    check_network(arguments[1]);
+    printf("standin: %d failures\n", failures);
+    return failures > 0;
+}
