@@ -5,21 +5,11 @@ import argparse
 from pathlib import Path
 
 from neon8.cli import options
+from neon8.formats import registry
 
 SUMMARY = "turn one tool's scales into another's"
 
-FORMATS = (
-    "neon8",
-    "ncnn",
-    "trt",
-    "glow",
-    "ort",
-    "ort-cache",
-    "ort-overrides",
-    "qdq",
-)
-
-HELP = """\
+HELP = f"""\
 examples:
   neon8 convert net.scales.json --to ncnn -o net.table
   neon8 convert net.scales.json --to ncnn --ncnn-param net.param -o net.table
@@ -28,18 +18,10 @@ examples:
   neon8 convert weights.table --to neon8 --onto net.scales.json -o new.scales.json
 
 formats, read and written:
-  neon8          our own JSON: everything
-  ncnn           the .table of ncnn2int8: weights of layers, inputs of layers
-  trt            TensorRT's calibration cache: tensors, zero point 0
-  glow           Glow's profile, YAML: ranges of tensors
-  ort            onnxruntime's calibration.json: ranges of tensors
-  ort-cache      the same for its calibration_cache_path
-  ort-overrides  its TensorQuantOverrides as JSON: tensors and weights
-  qdq            ONNX with QuantizeLinear and DequantizeLinear nodes: everything
-
+{registry.help_lines()}
 What the target needs and A lacks comes from the network (--model) or from a table of
 ours (--onto), or is an error that names it; a line says what is lost.
---names       {"old": "new", ...}, of tensors, layers and weights
+--names       {{"old": "new", ...}}, of tensors, layers and weights
 --ncnn-param  ncnn's tools look for the layer names of this file; the order of its
               convolutions and inner products must be that of the network
 """
@@ -51,12 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="source_format",
-        choices=FORMATS,
+        choices=registry.NAMES,
         metavar="F",
         help="its format (default: told by the content)",
     )
     parser.add_argument(
-        "--to", choices=FORMATS, required=True, metavar="G", help="the other format"
+        "--to",
+        choices=registry.NAMES,
+        required=True,
+        metavar="G",
+        help="the other format",
     )
     files = (
         ("--names", "MAP.json", "old names -> new ones"),

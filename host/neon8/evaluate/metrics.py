@@ -160,8 +160,8 @@ def evaluate_model(
 
     data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
     with the same inputs and with its outputs in the same order.  target, cpu, isa:
-    where an .n8 file runs.  watch: wraps the samples, as tqdm does.  GraphError, ModelError,
-    DataError, SetupError.
+    where an .n8 file runs.  watch: wraps the samples, as tqdm does.  GraphError,
+    ModelError, DataError, SetupError.
     """
     with ExitStack() as stack:
         runner = stack.enter_context(
