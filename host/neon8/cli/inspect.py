@@ -19,7 +19,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
-    options.model(parser, "FILE", "MODEL.n8, M.scales.json, libneon8.so or libneon8.a")
+    options.model(
+        parser, "FILE", "MODEL.n8, M.scales.json, M.calib, libneon8.so or libneon8.a"
+    )
     options.target(parser)
 
 
