@@ -23,8 +23,10 @@ struct n8_conv {
     int32_t in_zero_point;
     const struct n8_conv_row *row; // the kernel, with the geometry of everything below
     const char *kernel_name;
-    size_t taps;     // kernel_height * kernel_width
-    size_t group_in; // channels of one group
+    const char *reason; // why this kernel or, where there is none, why not the last candidate
+    size_t taps;        // kernel_height * kernel_width
+    size_t groups;      // packed one by one; a depthwise kernel takes all as one
+    size_t group_in;    // channels of one group
     size_t group_out;
     size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step
     size_t group_weights; // packed bytes of one group

@@ -52,6 +52,7 @@ static bool epilogue_ok(const struct n8_conv2d_epilogue *e) {
 static void plan_depthwise(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
+    conv->groups = 1;
     conv->group_entries = n8_mul(n8_pieces(channels, conv->row->block), conv->row->block);
     conv->group_weights = n8_mul(conv->taps, conv->group_entries);
     conv->units = n8_mul((size_t)s->batch, (size_t)s->out_height);
@@ -68,6 +69,7 @@ static void plan_igemm(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_tile *tile = &conv->row->tile;
     const size_t channels = n8_mul(n8_pieces(conv->group_out, tile->nr), tile->nr);
+    conv->groups = (size_t)s->groups;
     conv->depth = n8_round_up(conv->group_in, n8_panel_step(tile));
     conv->group_weights =
         n8_round_up(n8_mul(n8_mul(conv->taps, conv->depth), channels), ALIGN_PART);
@@ -94,28 +96,25 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
         .level = kernels->isa,
         .core = kernels->core,
     };
-    const char *reason;
-    const struct n8_conv_row *row = n8_choose_conv(&facts, &reason);
-    if (row == NULL) {
+    memset(conv, 0, sizeof *conv);
+    conv->row = n8_choose_conv(&facts, &conv->reason);
+    if (conv->row == NULL) {
         return N8_E_UNSUPPORTED;
     }
-    memset(conv, 0, sizeof *conv);
+    conv->kernel_name = conv->row->name;
     conv->shape = *shape;
     conv->epilogue = *epilogue;
     conv->in_zero_point = in_zero_point;
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
     conv->group_in = (size_t)(shape->in_channels / shape->groups);
     conv->group_out = (size_t)(shape->out_channels / shape->groups);
-    conv->row = row;
-    conv->kernel_name = row->name;
-    if (row->depthwise != NULL) {
+    if (conv->row->depthwise != NULL) {
         plan_depthwise(conv);
     } else {
         plan_igemm(conv);
     }
-    const size_t groups = row->depthwise != NULL ? 1 : (size_t)shape->groups;
-    const size_t weights = n8_round_up(n8_mul(conv->group_weights, groups), N8_CONV_ALIGN);
-    const size_t entries = n8_mul(conv->group_entries, groups);
+    const size_t weights = n8_round_up(n8_mul(conv->group_weights, conv->groups), N8_CONV_ALIGN);
+    const size_t entries = n8_mul(conv->group_entries, conv->groups);
     const size_t array = n8_round_up(n8_mul(entries, sizeof(int32_t)), N8_CONV_ALIGN);
     conv->packed_size = n8_add(weights, n8_mul(array, 4)); // bias, multiplier, bias_f32, slope
     return conv->packed_size == SIZE_MAX || conv->scratch_size == SIZE_MAX ||
@@ -153,10 +152,9 @@ static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, int8_t
 }
 
 // One array of 32-bit entries: each group starts at a multiple of group_entries.
-static const void *pack_array(const struct n8_conv *conv, size_t groups, const void *from,
-                              uint8_t *to) {
-    const size_t count = (size_t)conv->shape.out_channels / groups;
-    for (size_t g = 0; from != NULL && g < groups; g++) {
+static const void *pack_array(const struct n8_conv *conv, const void *from, uint8_t *to) {
+    const size_t count = (size_t)conv->shape.out_channels / conv->groups;
+    for (size_t g = 0; from != NULL && g < conv->groups; g++) {
         memcpy(to + g * conv->group_entries * sizeof(int32_t),
                (const uint8_t *)from + g * count * sizeof(int32_t), count * sizeof(int32_t));
     }
@@ -164,23 +162,24 @@ static const void *pack_array(const struct n8_conv *conv, size_t groups, const v
 }
 
 void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory) {
-    const size_t groups = conv->row->depthwise != NULL ? 1 : (size_t)conv->shape.groups;
     if (conv->row->depthwise != NULL) {
         pack_depthwise(conv, weights, memory);
     } else {
-        for (size_t g = 0; g < groups; g++) {
+        for (size_t g = 0; g < conv->groups; g++) {
             pack_igemm(conv, weights + g * conv->group_out * conv->taps * conv->group_in,
                        (int8_t *)memory + g * conv->group_weights);
         }
     }
     conv->weights = memory;
     struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t array = n8_round_up(conv->group_entries * groups * sizeof(int32_t), N8_CONV_ALIGN);
-    uint8_t *next = (uint8_t *)memory + n8_round_up(conv->group_weights * groups, N8_CONV_ALIGN);
-    e->bias = pack_array(conv, groups, e->bias, next);
-    e->multiplier = pack_array(conv, groups, e->multiplier, next + array);
-    e->bias_f32 = pack_array(conv, groups, e->bias_f32, next + 2 * array);
+    const size_t array =
+        n8_round_up(conv->group_entries * conv->groups * sizeof(int32_t), N8_CONV_ALIGN);
+    uint8_t *next =
+        (uint8_t *)memory + n8_round_up(conv->group_weights * conv->groups, N8_CONV_ALIGN);
+    e->bias = pack_array(conv, e->bias, next);
+    e->multiplier = pack_array(conv, e->multiplier, next + array);
+    e->bias_f32 = pack_array(conv, e->bias_f32, next + 2 * array);
     if (e->slope != NULL) {
-        e->slope = pack_array(conv, groups, e->slope, next + 3 * array);
+        e->slope = pack_array(conv, e->slope, next + 3 * array);
     }
 }

@@ -127,7 +127,7 @@ static enum n8_status measure(const void *bytes, size_t size,
 // Gives an error its last words.
 static enum n8_status explained(enum n8_status status, struct n8_model_error *error) {
     if (status != N8_OK && error->reason == NULL) {
-        *error = (struct n8_model_error){.reason = n8_status_string(status), .step = -1};
+        error->reason = n8_status_string(status);
     }
     return status;
 }
@@ -158,7 +158,7 @@ static enum n8_status open_model(const void *bytes, size_t size,
     const uint64_t given = options == NULL ? 0 : options->max_bytes;
     const uint64_t wanted = given == 0 ? N8_DEFAULT_MAX_BYTES : given;
     const uint64_t max_bytes = wanted < PTRDIFF_MAX ? wanted : PTRDIFF_MAX;
-    // No sum overflows: weights are in the file, and packing takes 64 times as much at most.
+    // No sum overflows: weights are in the file, and packing fills up tiles of a few bytes.
     if (memory.tables + memory.packed + memory.arena + memory.scratch > max_bytes) {
         return N8_E_LIMIT;
     }

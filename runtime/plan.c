@@ -2,8 +2,8 @@
 //
 // Where every activation lives in the arena: first fit, largest tensor first. No placement is
 // smaller than the largest set alive at one step. This one is as small for ResNet-8, SqueezeNet
-// 1.1 and LeNet, and for 338 of the networks random_program(0 .. 399) of tests/e2e; of the
-// others the worst is a third larger. struct n8_memory tells both sizes.
+// 1.1 and LeNet, and for five of six random networks of tests/e2e; of the others the worst of
+// 400 is a third larger. struct n8_memory tells both sizes.
 #include "reader.h"
 #include "size.h"
 

@@ -11,13 +11,13 @@
     with neon8.Model.open("net.n8") as model, model.session(threads=1) as session:
         outputs = session.run({"image": image})
 
-All that is public stands in this flat namespace and in neon8.errors; every error
+The public names are those of this flat namespace and of neon8.errors; every error
 derives from neon8.errors.Neon8Error. The functions have two words in their names
-because neon8.calibrate, neon8.compile and neon8.evaluate are the modules behind them.
+because neon8.calibrate, neon8.compile and neon8.evaluate are packages.
 
 Importing neon8 costs next to nothing: each name loads its module when it is first used.
-Model and Session need numpy and cffi only, so they work on a board; what calibrates and
-compiles needs onnx and onnxruntime, too.
+Model and Session need numpy and cffi only, so they work on a board; calibration and
+compilation need onnx and onnxruntime, too.
 """
 
 import importlib

@@ -105,7 +105,7 @@ def solve_observation(
     """Choose a scale for every tensor; needs neither the model nor the data.
 
     overrides: the user's own ranges, or the JSON file with them.  CalibrationError,
-    TableError; a guard that fired is logged to "neon8".
+    TableError; a guard that fired is logged to "neon8.guards".
     """
     if isinstance(overrides, str | Path):
         overrides = load_overrides(overrides)

@@ -2,8 +2,9 @@
 """Writing files so that nobody ever sees half of one."""
 
 import contextlib
+import errno
 import os
-import secrets
+import sys
 from os import PathLike
 from pathlib import Path
 
@@ -32,8 +33,7 @@ def write_atomic(path: str | PathLike[str], data: bytes) -> None:
     target = Path(path)
     try:
         if target == STDOUT:
-            with os.fdopen(os.dup(1), "wb") as stream:  # not opened again: >> appends
-                stream.write(data)
+            _print(data)
         elif target.exists() and not target.is_file() and not target.is_dir():
             target.write_bytes(data)
         else:
@@ -44,12 +44,19 @@ def write_atomic(path: str | PathLike[str], data: bytes) -> None:
         raise SetupError(f"{target}: cannot be written: {error.strerror}") from error
 
 
+def _print(data: bytes) -> None:
+    if sys.stdout is None:  # closed, and descriptor 1 may be another file by now
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    with os.fdopen(os.dup(1), "wb") as stream:  # not opened again: >> appends
+        stream.write(data)
+
+
 def _replace(final: Path, data: bytes) -> None:
     try:
         old = final.stat()
     except FileNotFoundError:
         old = None
-    temporary = final.parent / f".neon8-{secrets.token_hex(8)}"
+    temporary = final.parent / f".neon8-{os.urandom(8).hex()}"
     # Until it has the owner of the old file, nobody else may read it.
     mode = 0o666 if old is None else 0o600
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -59,6 +59,11 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
+def decimals(value: float | None) -> str:
+    """Two decimals; '-' for what is not known."""
+    return "-" if value is None else f"{value:.2f}"
+
+
 def number(value: float) -> str:
     """Six significant digits."""
     return f"{value:.6g}"

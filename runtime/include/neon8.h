@@ -76,7 +76,7 @@ struct n8_tensor_info {
 struct n8_step_info {
     const char *name;       // of the layer; owned by the model
     const char *operation;  // "conv2d", "add", ...
-    const char *kernel;     // the chosen kernel's symbol
+    const char *kernel;     // the chosen kernel's symbol; "copy", ... for a step without one
     uint64_t macs;          // multiply-accumulates of one run
     const uint32_t *inputs; // tensor numbers for n8_model_tensor; owned by the model
     size_t input_count;

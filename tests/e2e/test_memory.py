@@ -235,7 +235,7 @@ def test_a_session_with_threads_survives_fork():
         fresh.close()
         return right
 
-    assert sum(step.macs for step in model.steps) > 10**5
+    assert sum(step.macs for step in model.steps) > 10**4
     assert same()
     assert in_child(in_the_child) == 0
     assert same()

@@ -213,12 +213,17 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
         return NULL;
     void *packed = allocate(conv.packed_size);
     void *scratch = allocate(conv.scratch_size);
-    memset(packed, 0, conv.packed_size);
-    n8_conv_pack(&conv, layer->weights, packed);
-    n8_conv_run(&conv, &io, 0, conv.units, scratch);
+    struct n8_conv_proof proof;
+    struct n8_model_error error;
+    const bool done =
+        n8_conv_prove(&conv, layer->weights, layer->int16_depth, &proof, &error) == N8_OK;
+    if (done) {
+        n8_conv_pack(&conv, layer->weights, packed);
+        n8_conv_run(&conv, &io, 0, conv.units, scratch);
+    }
     free(packed);
     free(scratch);
-    return conv.row;
+    return done ? conv.row : NULL;
 }
 
 static bool same_bytes(const struct layer *layer, const struct n8_conv_row **row) {

@@ -81,7 +81,7 @@ def loads(text: str, *, source: str = "overrides") -> Overrides:
         raise TableError(f"{source}:1: tensors: expected an object")
     entries = {}
     for name, value in tensors.items():
-        line = value.line if isinstance(value, strict_json.Located) else 1
+        line = value.line if isinstance(value, strict_json.JsonObject) else 1
         where = f"{source}:{line}: tensor {name!r}"
         checks.string(where, name)
         entries[name] = Entry(where=where, override=_read(where, value))

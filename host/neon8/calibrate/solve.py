@@ -34,7 +34,7 @@ def solve(
     bits: int = 8,
     overrides: Overrides | None = None,
 ) -> ScaleTable:
-    """All scales; a warning of the logger "neon8" for each guard that fired.
+    """All scales; each guard that fired is a warning of the logger "neon8.guards".
 
     Each group of tensors that share a scale is solved once.  method, scheme, bits: see
     thresholds.solve.  overrides: the user's own settings. CalibrationError; TableError

@@ -1,22 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neon8 calibrate."""
+"""neon8 calibrate: observe and solve in one command."""
 
 import argparse
 
-from neon8.calibrate import overrides
-from neon8.calibrate.run.campaign import forget
-from neon8.calibrate.solve import solve
-from neon8.cli import observing
-from neon8.cli.common import check_output
-from neon8.cli.solved import described
-from neon8.quant import table_json
+from neon8.cli import options
+
+SUMMARY = "choose the scales of a network from samples"
+
+HELP = f"""\
+examples:
+  neon8 calibrate net.onnx --data train.npz -o net.scales.json
+  neon8 calibrate net.onnx --data photos/ --preprocess imagenet.toml --limit 200 \\
+      --method kl -o net.scales.json
+
+The table is JSON, made to be read and edited: change a scale and compile again.
+
+{options.CHOOSING}
+{options.OVERRIDE}
+{options.DATA}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    options.model(parser, "MODEL.onnx", "the float network")
+    options.data(parser)
+    options.observing(parser)
+    options.solving(parser)
+    options.output(parser, "M.scales.json")
+    options.quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Observe the samples, choose the scales and write the table."""
+    from neon8.calibrate import overrides
+    from neon8.calibrate.run.campaign import forget
+    from neon8.calibrate.solve import solve
+    from neon8.cli import observing
+    from neon8.inspection.guards import described
+    from neon8.quant import table_json
+
     observing.check(arguments)
     path = arguments.override
-    check_output(arguments.output, path)
+    options.check_output(arguments.output, path)
     own = None if path is None else overrides.load(path)  # before all the work
     outcome, plan = observing.observe(arguments)
     table = solve(
@@ -29,4 +54,4 @@ def run(arguments: argparse.Namespace) -> str:
     lines = observing.report(arguments, outcome)
     table_json.save(table, arguments.output)
     forget(plan)
-    return "\n".join([described(arguments.output, table), *lines])
+    return "\n".join([f"{arguments.output}: {described(table)}", *lines])

@@ -2,19 +2,55 @@
 """neon8 compile."""
 
 import argparse
+from pathlib import Path
 
-from neon8 import text
-from neon8.cli.common import check_output
-from neon8.compile.compiler import compile_model
-from neon8.files import write_atomic
-from neon8.runtime import Model
-from neon8.runtime.model import MAX_BYTES
-from neon8.text import counted
+from neon8.cli import options
+
+SUMMARY = "turn a network and its scales into an .n8 file"
+
+HELP = """\
+examples:
+  neon8 compile net.onnx --scales net.scales.json -o net.n8
+  neon8 compile net.onnx --scales net.scales.json --io int8 -o net.n8
+
+--io float  the network takes and gives float32 as the ONNX network does (default)
+--io int8   it takes and gives int8; real = scale * (q - zero_point), and
+            `neon8 inspect net.n8` prints both numbers
+
+Every accumulator is proved to stay inside int32 for any input; a network for which the
+proof fails is refused. One .n8 file serves every processor.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    options.model(parser, "MODEL.onnx", "the float network")
+    parser.add_argument(
+        "--scales",
+        type=Path,
+        required=True,
+        metavar="M.scales.json",
+        help="its scale table, from `neon8 calibrate`",
+    )
+    parser.add_argument(
+        "--io",
+        choices=("float", "int8"),
+        default="float",
+        help="type of the inputs and outputs (default: float)",
+    )
+    options.output(parser, "MODEL.n8")
+    options.quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Lower, prove, write, and say what came out."""
-    check_output(arguments.output, arguments.model, arguments.scales)
+    from neon8 import text
+    from neon8.compile.compiler import compile_model
+    from neon8.files import write_atomic
+    from neon8.runtime import Model
+    from neon8.runtime.model import MAX_BYTES
+
+    options.check_output(arguments.output, arguments.model, arguments.scales)
     data = compile_model(arguments.model, arguments.scales, io=arguments.io)
     # Before it is written: what the runtime refuses is of no use to anyone.
     source = str(arguments.output)
@@ -23,7 +59,7 @@ def run(arguments: argparse.Namespace) -> str:
     write_atomic(arguments.output, data)
     convolutions = [step for step in steps if step.operation == "conv2d"]
     done = (
-        f"{arguments.output}: {counted(len(steps), 'step')}, "
+        f"{arguments.output}: {text.counted(len(steps), 'step')}, "
         f"{len(convolutions)} of them convolutions, {text.size(len(data))}, "
         f"{arguments.io} inputs and outputs"
     )

@@ -2,23 +2,77 @@
 """neon8 convert."""
 
 import argparse
+from pathlib import Path
 
-from neon8 import text
-from neon8.cli.common import check_output
-from neon8.files import write_atomic
-from neon8.formats.conversion import convert, read_names
+from neon8.cli import options
+from neon8.formats import registry
+
+SUMMARY = "turn one tool's scales into another's"
+
+HELP = f"""\
+examples:
+  neon8 convert net.scales.json --to ncnn -o net.table
+  neon8 convert net.scales.json --to ncnn --ncnn-param net.param -o net.table
+  neon8 convert net.scales.json --to qdq --model net.onnx -o net_qdq.onnx
+  neon8 convert calibration.cache --to neon8 --model net.onnx -o net.scales.json
+  neon8 convert weights.table --to neon8 --onto net.scales.json -o new.scales.json
+
+formats, read and written:
+{registry.help_lines()}
+What the target needs and A lacks comes from the network (--model) or from a table of
+ours (--onto), or is an error that names it; a line says what is lost.
+--names       {{"old": "new", ...}}, of tensors, layers and weights
+--ncnn-param  ncnn's tools look for the layer names of this file; the order of its
+              convolutions and inner products must be that of the network
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    parser.add_argument("table", type=Path, metavar="A", help="the calibration file")
+    parser.add_argument(
+        "--from",
+        dest="source_format",
+        choices=registry.NAMES,
+        metavar="F",
+        help="its format (default: told by the content)",
+    )
+    parser.add_argument(
+        "--to",
+        choices=registry.NAMES,
+        required=True,
+        metavar="G",
+        help="the other format",
+    )
+    files = (
+        ("--names", "MAP.json", "old names -> new ones"),
+        ("--model", "MODEL.onnx", "the float network, for what A does not say"),
+        ("--onto", "M.scales.json", "our table, for scales that A does not have"),
+        ("--ncnn-param", "NET.param", "name ncnn's entries after its layers"),
+    )
+    for option, metavar, text in files:
+        parser.add_argument(option, type=Path, metavar=metavar, help=text)
+    parser.add_argument(
+        "--trt-version", metavar="V", help="for the header: 8.6.1, or 8601"
+    )
+    options.output(parser, "B")
+    options.quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Write a calibration file in another format, and say what that one cannot hold."""
-    others = (
+    from neon8 import text
+    from neon8.files import write_atomic
+    from neon8.formats.conversion import convert, read_names
+
+    options.check_output(
+        arguments.output,
+        arguments.table,
         arguments.names,
         arguments.model,
         arguments.onto,
         arguments.ncnn_param,
     )
-    given = [path for path in others if path is not None]
-    check_output(arguments.output, arguments.table, *given)
     done = convert(
         arguments.table,
         arguments.to,

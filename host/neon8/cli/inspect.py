@@ -3,15 +3,33 @@
 
 import argparse
 
-from neon8.cli.common import cpu_of
-from neon8.inspection.describe import describe
+from neon8.cli import options
+
+SUMMARY = "say what is in a file that neon8 made"
+
+HELP = """\
+examples:
+  neon8 inspect net.n8                    inputs, outputs, steps, kernels, proofs
+  neon8 inspect net.n8 --target aarch64   with the kernels that ARM would choose
+  neon8 inspect net.scales.json           scales, ranges, guards that fired
+  neon8 inspect net.calib                 samples, and what was seen in each tensor
+  neon8 inspect build/aarch64/libneon8.so machine, exports, kernels, alignment
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    options.model(parser, "FILE", "MODEL.n8, M.scales.json, libneon8.so or libneon8.a")
+    options.target(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Say what is in a file."""
+    from neon8.inspection.describe import describe
+
     return describe(
         arguments.model,
         target=arguments.target,
-        cpu=cpu_of(arguments),
+        cpu=options.cpu_of(arguments),
         isa=arguments.isa,
     )

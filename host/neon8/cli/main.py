@@ -5,32 +5,69 @@ Exit status: 0 done; 1 a fault of neon8 itself; 2 bad input, bad usage or a mach
 lacks something; 130 interrupted (Ctrl-C); 141 the reader of our output went away.
 """
 
+import argparse
+import atexit
+import contextlib
 import gc
 import importlib
 import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
+from typing import NoReturn, TextIO
 
-from neon8.cli.parser import make_parser
+from neon8.cli.options import UsageError
 from neon8.errors import Neon8Error
+from neon8.files import STDOUT
+from neon8.version import __version__
+
+COMMANDS = (
+    "calibrate",
+    "observe",
+    "merge",
+    "solve",
+    "compile",
+    "run",
+    "evaluate",
+    "compare",
+    "inspect",
+    "convert",
+)
+"""Each is a module here with SUMMARY, HELP, add_arguments(parser), run(arguments)."""
+
+OVERVIEW = """\
+From a float ONNX network to an int8 network on ARM, every step on this PC:
+
+  neon8 calibrate net.onnx --data train.npz -o net.scales.json   choose scales
+  neon8 compile   net.onnx --scales net.scales.json -o net.n8    lower, prove, write
+  neon8 run       net.n8 --input x.npy -o y.npy --target aarch64 here, or emulated
+  neon8 evaluate  net.n8 --data test.npz --reference net.onnx    what int8 costs
+"""
 
 OK, FAULT, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 NO_THREAD = "can't start new thread"
 """Python's RuntimeError, which has no class of its own."""
 
+ALLOCATIONS = 50_000
+"""Between two runs of the garbage collector."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; `argv` without the program's name, sys.argv's if None."""
     logger, handler = logging.getLogger("neon8"), _OneLine(logging.WARNING)
+    logger.addHandler(handler)
     try:
         arguments = make_parser().parse_args(argv)
-        command = _import(f"neon8.cli.{arguments.command}")
-        logger.addHandler(handler)
-        _write(command.run(arguments))
+        if getattr(arguments, "quiet", False):
+            handler.setLevel(logging.ERROR)
+        with _few_collections():
+            text = _command(arguments.command).run(arguments)
+        stream = _stream_for_text(arguments)
+        if stream is not None:
+            _write(text, stream)
     except Neon8Error as error:
         return _fail(BAD_INPUT, f"error: {error}")
     except BrokenPipeError:
@@ -49,33 +86,88 @@ def main(argv: Sequence[str] | None = None) -> int:
     return OK
 
 
-def _import(name: str) -> ModuleType:
-    """A command's module, with the garbage collector off while it is loaded.
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as everything else of neon8 does."""
 
-    What is imported is never garbage: looking for some in it, over and over and once
-    more at exit, would take a seventh of a short run.
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        text = f"{message} (see '{self.prog} --help')"
+        raise UsageError(text)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The whole grammar; the chosen command's name lands in `command`."""
+    parser = _Parser(
+        prog="neon8",
+        description=OVERVIEW,
+        epilog="`neon8 COMMAND --help` has examples for each command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"neon8 {__version__}")
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, title="commands"
+    )
+    for name in COMMANDS:
+        command = _command(name)
+        summary = command.SUMMARY
+        command.add_arguments(
+            commands.add_parser(
+                name,
+                help=summary,
+                description=summary[0].upper() + summary[1:] + ".",
+                epilog=command.HELP,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+                allow_abbrev=False,
+            )
+        )
+    return parser
+
+
+def _command(name: str) -> ModuleType:
+    return importlib.import_module(f"neon8.cli.{name}")
+
+
+@contextlib.contextmanager
+def _few_collections() -> Iterator[None]:
+    """Look for garbage seldom, and not at exit.
+
+    Most objects of a short run are imported modules, which are never garbage; looking
+    through them again and again would take a seventh of its time.
     """
-    collecting = gc.isenabled()
-    gc.disable()
+    before = gc.get_threshold()
+    gc.set_threshold(ALLOCATIONS, *before[1:])
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
     try:
-        return importlib.import_module(name)
+        yield
     finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()
+        gc.set_threshold(*before)
 
 
-def _write(text: str) -> None:
-    """To standard output, at once, so that a full disk or a closed pipe shows here."""
-    if sys.stdout is None:  # closed by whoever started us
-        return
-    encoding = sys.stdout.encoding or "utf-8"
+def _stream_for_text(arguments: argparse.Namespace) -> TextIO | None:
+    """Where a command's text goes.
+
+    What is said of a file that was written is a note: -q silences it, and it makes room
+    on standard output for the file itself.
+    """
+    output = getattr(arguments, "output", None)
+    if output is not None and arguments.quiet:
+        return None
+    if STDOUT in (output, getattr(arguments, "report", None)):
+        return sys.stderr
+    return sys.stdout
+
+
+def _write(text: str, stream: TextIO) -> None:
+    """Print at once, so that a full disk or a closed pipe shows here."""
+    encoding = stream.encoding or "utf-8"
     try:
         # Names of files and layers may hold what this terminal cannot show.
-        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+        shown = text.encode(encoding, "backslashreplace").decode(encoding)
+        print(shown, file=stream, flush=True)
     except OSError as error:
         # The interpreter flushes again at exit: that must not complain a second time.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         raise type(error)(error.errno, error.strerror, "standard output") from error
 
 
@@ -118,8 +210,9 @@ def _fault(error: Exception) -> int:
 
 
 class _OneLine(logging.Handler):
-    """Warnings of the package's logger, in the manner of errors."""
+    """Warnings of the package's loggers, in the manner of errors."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print it."""
-        _say(f"{record.levelname.lower()}: {record.getMessage()}")
+        """Print it, but for guards: the commands' own text has them."""
+        if record.name != "neon8.guards":
+            _say(f"{record.levelname.lower()}: {record.getMessage()}")

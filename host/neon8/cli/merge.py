@@ -3,17 +3,39 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from neon8.calibrate import calib_file
-from neon8.calibrate.observation import Observation, merge
-from neon8.cli.common import check_output
-from neon8.errors import CalibrationError
-from neon8.text import counted
+from neon8.cli import options
+
+if TYPE_CHECKING:
+    from neon8.calibrate.observation import Observation
+
+SUMMARY = "combine what several runs observed in one file"
+
+HELP = """\
+example:
+  neon8 merge net.1.calib net.2.calib net.3.calib -o net.calib
+
+Gives the bytes that observing all samples at once would have given. Files that share a
+sample, or are of other models, engines or preprocessing, are refused.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="A.calib", help="what observe wrote"
+    )
+    options.output(parser, "M.calib")
+    options.quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Make one file of several."""
-    check_output(arguments.output, *arguments.files)
+    from neon8.calibrate import calib_file
+    from neon8.text import counted
+
+    options.check_output(arguments.output, *arguments.files)
     first, *others = arguments.files
     merged = calib_file.load(first)
     owners = dict.fromkeys(merged.samples, first)
@@ -24,8 +46,12 @@ def run(arguments: argparse.Namespace) -> str:
     return f"{arguments.output}: {samples} of {counted(len(arguments.files), 'file')}"
 
 
-def _with(merged: Observation, path: Path, owners: dict[str, Path]) -> Observation:
-    """One file more.  owners: digest -> file of all samples so far; is added to."""
+def _with(merged: "Observation", path: Path, owners: dict[str, Path]) -> "Observation":
+    """One more file.  owners: digest -> file of each sample so far; is added to."""
+    from neon8.calibrate import calib_file
+    from neon8.calibrate.observation import merge
+    from neon8.errors import CalibrationError
+
     one = calib_file.load(path)
     again = min((digest for digest in one.samples if digest in owners), default=None)
     other = next(iter(owners.values()), path) if again is None else owners[again]

@@ -3,14 +3,61 @@
 
 import argparse
 
-from neon8.calibrate import calib_file
-from neon8.calibrate.run.campaign import forget
-from neon8.cli import observing
-from neon8.text import counted
+from neon8.cli import options
+
+SUMMARY = "collect statistics from samples"
+
+HELP = f"""\
+examples:
+  neon8 observe net.onnx --data train.npz -o net.calib
+  neon8 observe net.onnx --data photos/ --preprocess imagenet.toml --workers 8 \\
+      --until-stable 1 --report convergence.json -o net.calib
+  neon8 observe net.onnx --data train.npz --shard 3/16 -o net.3.calib
+
+The file holds exact integer statistics of all tensors: the same samples give the same
+bytes in any order, with any number of workers and in any split into shards.
+
+While it runs, net.calib.journal keeps what is done. A run that was killed or
+interrupted goes on from there when the same command is given again. With -o - there is
+no journal.
+
+{options.DATA}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    options.model(parser, "MODEL.onnx", "the float network")
+    options.data(parser)
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="i/n",
+        help="only the i-th of n equal pieces, i = 1 ... n",
+    )
+    options.observing(parser)
+    options.output(parser, "M.calib")
+    options.quiet(parser)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    index, slash, count = text.partition("/")
+    if not slash:
+        message = f"{text!r} is not of the form i/n, like 2/8"
+        raise argparse.ArgumentTypeError(message)
+    piece = options.positive(index), options.positive(count)
+    if piece[0] > piece[1]:
+        message = f"there is no piece {piece[0]} of {piece[1]}; they count from 1"
+        raise argparse.ArgumentTypeError(message)
+    return piece
 
 
 def run(arguments: argparse.Namespace) -> str:
-    """Go through the data and write what was seen."""
+    """Run the network on the samples and write what was seen."""
+    from neon8.calibrate import calib_file
+    from neon8.calibrate.run.campaign import forget
+    from neon8.cli import observing
+    from neon8.text import counted
+
     observing.check(arguments)
     outcome, plan = observing.observe(arguments, shard=arguments.shard)
     lines = observing.report(arguments, outcome)

@@ -7,11 +7,10 @@ import json
 from neon8.calibrate.run import convergence
 from neon8.calibrate.run.campaign import Outcome, Plan, observe_data
 from neon8.calibrate.run.task import Task
-from neon8.cli.common import check_output
-from neon8.cli.preprocessing import preprocess_of
+from neon8.cli.options import check_output, preprocess_of
 from neon8.cli.progress import counter
 from neon8.errors import DataError
-from neon8.files import write_atomic
+from neon8.files import STDOUT, write_atomic
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -45,7 +44,7 @@ def observe(
     plan = Plan(
         workers=arguments.workers,
         engine=arguments.engine,
-        output=arguments.output,
+        output=None if arguments.output == STDOUT else arguments.output,
         measure=arguments.report is not None,
         tolerance=None if percent is None else percent / 100,
     )

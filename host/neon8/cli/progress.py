@@ -27,7 +27,7 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
     if _hidden(quiet=quiet):
         yield iter
         return
-    from tqdm import tqdm  # noqa: PLC0415
+    from tqdm import tqdm
 
     with ExitStack() as stack:
 
@@ -56,7 +56,7 @@ def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | 
     if _hidden(quiet=quiet):
         yield None
         return
-    from tqdm import tqdm  # noqa: PLC0415
+    from tqdm import tqdm
 
     with tqdm(
         desc=what,

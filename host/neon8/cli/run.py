@@ -2,106 +2,116 @@
 """neon8 run."""
 
 import argparse
-import io
-import zipfile
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
+from neon8.cli import options
 
-from neon8 import text
-from neon8.cli.common import check_output, cpu_of
-from neon8.cli.progress import watcher
-from neon8.cli.run_input import load_arrays, split, taken
-from neon8.errors import DataError, ModelError
-from neon8.evaluate.runner import Arrays, is_model_file, open_int8
-from neon8.files import write_atomic
-from neon8.text import counted
+if TYPE_CHECKING:
+    from neon8.data.arrays import Arrays
 
-SHOWN_SAMPLES = 10
+SUMMARY = "run an .n8 file on arrays"
+
+HELP = """\
+examples:
+  neon8 run net.n8 --input x.npy -o y.npy
+  neon8 run net.n8 --input x.npy -o y.npy --target aarch64 --cpu cortex-a53
+  neon8 run net.n8 --input x.npy --isa c
+
+X.npy holds one sample, with or without its batch axis, or many along the first axis;
+the outputs come in the same order. A network with several inputs takes an .npz with one
+array for each; one with several outputs writes an .npz. Without -o a summary is
+printed. A network with int8 inputs takes int8 arrays as they are.
+
+--target aarch64 runs the NEON kernels in an ARM Python under qemu-user; the bytes are
+the same as on this PC. `make sysroot aarch64` builds both in a checkout of neon8. An
+installed neon8 uses those of a checkout: set N8_SYSROOT to its build/sysroot/aarch64
+and N8_AARCH64_LIBRARY to its build/aarch64/libneon8.so.
+"""
+
+SHOWN_RUNS = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    options.model(parser, "MODEL.n8", "the int8 network")
+    parser.add_argument(
+        "--input",
+        type=Path,
+        required=True,
+        metavar="X.npy",
+        help="one sample, or many along the first axis",
+    )
+    options.output(parser, "Y.npy", required=False)
+    options.target(parser)
+    options.quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Run a model on arrays; write the outputs or say what they are like."""
-    if not is_model_file(arguments.model):
+    import numpy as np
+
+    from neon8 import text
+    from neon8.cli.progress import watcher
+    from neon8.data.arrays import converted, load_runs, to_bytes
+    from neon8.errors import ModelError
+    from neon8.files import write_atomic
+    from neon8.runtime.targets import is_model_file, open_model
+
+    model, inputs, output = arguments.model, arguments.input, arguments.output
+    if not is_model_file(model):
         raise ModelError(
-            f"{arguments.model}: not an .n8 file; `neon8 compile` makes one from ONNX"
+            f"{model}: not an .n8 file; `neon8 compile` makes one from ONNX"
         )
-    if arguments.output is not None:
-        check_output(arguments.output, arguments.model, arguments.input)
+    if output is not None:
+        options.check_output(output, model, inputs)
     with (
-        open_int8(
-            arguments.model,
+        open_model(
+            model,
             target=arguments.target,
-            cpu=cpu_of(arguments),
+            cpu=options.cpu_of(arguments),
             isa=arguments.isa,
         ) as runner,
         watcher("run", quiet=arguments.quiet) as watch,
     ):
-        arrays = load_arrays(arguments.input, list(runner.shapes))
-        batches = split(arguments.input, arrays, runner.shapes, runner.dtypes)
+        runs = load_runs(inputs, runner.shapes, runner.dtypes)
         results = [
-            runner.run(taken(arguments.input, batch, runner.dtypes))
-            for batch in watch(batches)
+            runner.run(converted(inputs, arrays, runner.dtypes))
+            for arrays in watch(runs)
         ]
+    if output is None:
+        return summary(results)
     outputs = {
         name: np.concatenate([result[name] for result in results])
         for name in results[0]
     }
-    if arguments.output is None:
-        return summary(results)
-    write_atomic(arguments.output, as_bytes(arguments.output, outputs))
+    write_atomic(output, to_bytes(output, outputs))
     shapes = ", ".join(
         f"{text.printable(name)} {array.dtype} {text.shape(array.shape)}"
         for name, array in outputs.items()
     )
-    return f"{arguments.output}: {counted(len(results), 'run')}: {shapes}"
+    return f"{output}: {text.counted(len(results), 'run')}: {shapes}"
 
 
-def as_bytes(path: Path, outputs: Arrays) -> bytes:
-    """The outputs as an .npy file, or as an .npz file where the name says so.
+def summary(results: "list[Arrays]") -> str:
+    """A line for each output of the first runs."""
+    from neon8 import text
 
-    DataError: several outputs do not go into one .npy file.
-    """
-    buffer = io.BytesIO()
-    if path.suffix == ".npz":
-        # Not np.savez: its own arguments are names that an output may have.
-        with zipfile.ZipFile(buffer, "w") as archive:
-            for name, array in outputs.items():
-                member = zipfile.ZipInfo(f"{name}.npy")
-                with archive.open(member, "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, array, allow_pickle=False)
-    elif len(outputs) == 1:
-        np.save(buffer, next(iter(outputs.values())), allow_pickle=False)
-    else:
-        raise DataError(
-            f"{path}: the network has {len(outputs)} outputs: write an .npz"
+    rows = [
+        (
+            str(number),
+            name,
+            str(array.dtype),
+            text.shape(array.shape),
+            text.number(float(array.min())),
+            text.number(float(array.max())),
+            str(int(array.argmax())),
         )
-    return buffer.getvalue()
-
-
-def summary(results: list[Arrays]) -> str:
-    """A line for each output of the first samples."""
-    rows = list(_rows(results[:SHOWN_SAMPLES]))
+        for number, result in enumerate(results[:SHOWN_RUNS])
+        for name, array in result.items()
+    ]
     header = ("run", "output", "type", "shape", "min", "max", "largest at")
     lines = text.columns(rows, header=header)
-    if len(results) > SHOWN_SAMPLES:
-        lines.append(
-            f"  ... and {len(results) - SHOWN_SAMPLES} more; -o keeps them all"
-        )
+    if len(results) > SHOWN_RUNS:
+        lines.append(f"  ... and {len(results) - SHOWN_RUNS} more; -o keeps them all")
     return "\n".join(lines)
-
-
-def _rows(results: list[Arrays]) -> Iterator[tuple[str, ...]]:
-    for number, result in enumerate(results):
-        for name, array in result.items():
-            low, high = (float(value) for value in (array.min(), array.max()))
-            yield (
-                str(number),
-                name,
-                str(array.dtype),
-                text.shape(array.shape),
-                text.number(low),
-                text.number(high),
-                str(int(array.argmax())),
-            )

@@ -255,7 +255,7 @@ def _to_input(
             text = f"a uint8 image of C H W {list(raw.shape)}, but the network takes"
             text += f" {list(shape[1:])}; crop or resize it by preprocessing"
         raise DataError(text)
-    with np.errstate(over="ignore"):  # becomes infinite and is refused as such
+    with np.errstate(over="ignore", invalid="ignore"):  # is refused as not finite
         return np.ascontiguousarray(raw.reshape(shape), dtype=np.float32)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which method and scheme suit a network: each is compiled and run on this PC.
+"""Find the method and scheme that suit a network: compile and run each on this PC.
 
 The int8 library gives the same bytes on every processor, so the figures are those of
 the device.
@@ -16,22 +16,24 @@ from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.solve import solve_quietly
 from neon8.compile.compiler import compile_model
+from neon8.data.arrays import Arrays
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.metrics import (
     Evaluation,
     Tally,
+    add_sample,
     check_label,
-    count,
-    real_outputs,
+    float_outputs,
     summary,
 )
-from neon8.evaluate.runner import Arrays, Runner, float_inputs
+from neon8.evaluate.runner import float_inputs
 from neon8.graph.graph import Graph, Softmax
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.runtime import Model
+from neon8.runtime.targets import Runner
 
 METHODS = (
     "mse",
@@ -52,7 +54,7 @@ SCHEMES = ("auto", "symmetric", "symmetric_with_uint8")
 class Row:
     """One setting.  result: None if it did not compile; failure says why.
 
-    guards: for how many tensors one fired.
+    guards: the number of tensors for which one fired.
     """
 
     method: str
@@ -88,9 +90,9 @@ def compare(
 ) -> Comparison:
     """Solve, compile and run every method with every scheme on the same samples.
 
-    observation: of this very model.  data: as gather() takes it.  watch: wraps the
-    samples, as tqdm does. CalibrationError, DataError, GraphError, TableError,
-    ModelError; what only the compiler refuses is a row without a result.
+    observation: what was observed of this model.  data: see neon8.data.samples.gather.
+    watch: wraps the samples, as tqdm does.  CalibrationError, DataError, GraphError,
+    TableError, ModelError; what only the compiler refuses is a row without a result.
     """
     file = open_onnx(model)
     graph = before_softmax(load(file))
@@ -100,12 +102,12 @@ def compare(
             f"{observation.model_name} ({observation.model_digest[:12]}..., not "
             f"{graph.digest[:12]}...); observe this one"
         )
-    plans = [
-        _plan(observation, graph, method, scheme, overrides)
+    settings = [
+        _compiled(observation, graph, method, scheme, overrides)
         for scheme in schemes
         for method in methods
     ]
-    programs = {program: Tally() for _, program in plans if program is not None}
+    programs = {program: Tally() for _, program in settings if program is not None}
     reference = Reference(file, graph.outputs)
     samples = gather(
         data,
@@ -114,23 +116,23 @@ def compare(
         limit=limit,
         skip=skip,
     )
-    runner = _runner(reference, graph)
-    exact = _run(str(model), runner, watch(samples), programs)
+    runner = _float_runner(reference, graph)
+    exact = _measure(str(model), runner, watch(samples), programs)
     rows = [
         row if program is None else replace(row, result=summary(programs[program]))
-        for row, program in plans
+        for row, program in settings
     ]
-    return Comparison(reference=exact, rows=tuple(sorted(rows, key=_place)))
+    return Comparison(reference=exact, rows=tuple(sorted(rows, key=_order)))
 
 
-def _plan(
+def _compiled(
     observation: Observation,
     graph: Graph,
     method: str,
     scheme: str,
     overrides: Overrides | None,
 ) -> tuple[Row, bytes | None]:
-    """A row without a result yet, and the .n8 file to run for it."""
+    """A row without a result yet, and its .n8 file, None if it did not compile."""
     table = solve_quietly(
         observation, method=method, scheme=scheme, overrides=overrides
     )
@@ -143,7 +145,7 @@ def _plan(
 
 
 def before_softmax(graph: Graph) -> Graph:
-    """The network without a Softmax that nothing but an output needs.
+    """The network without a Softmax that only feeds an output.
 
     Probabilities near 0 and 1 hide how far off the values before them are. The order
     of the outputs, which is what top-1 looks at, is the same.
@@ -164,26 +166,26 @@ def before_softmax(graph: Graph) -> Graph:
     return replace(graph, nodes=nodes, outputs=outputs)
 
 
-def _runner(reference: Reference, graph: Graph) -> Runner:
+def _float_runner(reference: Reference, graph: Graph) -> Runner:
     """The float network that gives what `graph` gives."""
 
     def run(arrays: Arrays) -> Arrays:
         results = reference.run(arrays)
         return {name: results[name] for name in graph.outputs}
 
-    return Runner(float_inputs(reference), {}, run)
+    return Runner(float_inputs(reference.input_shapes), {}, run)
 
 
-def _run(
+def _measure(
     name: str,
     reference: Runner,
     samples: Iterable[Sample],
     programs: dict[bytes, Tally],
 ) -> Evaluation:
-    """Counts into `programs`, which share one pass over the data; of `reference`.
+    """The figures of the reference; those of the programs are added to `programs`.
 
-    name: of the model.  Equal programs, from settings that make no difference to this
-    network, run once.
+    All share one pass over the data.  name: of the model, for errors.  Equal programs,
+    from settings that make no difference to this network, run once.
     """
     exact = Tally()
     with ExitStack() as stack:
@@ -192,12 +194,12 @@ def _run(
             model = stack.enter_context(Model.from_bytes(program, source=name))
             sessions[program] = stack.enter_context(model.session())
         for sample in samples:
-            wanted = real_outputs(name, reference, sample)
+            wanted = float_outputs(name, reference, sample)
             check_label(sample, wanted[0])
-            exact = count(exact, wanted, label=sample.label, reference=wanted)
+            exact = add_sample(exact, wanted, label=sample.label, reference=wanted)
             for program, session in sessions.items():
                 results = list(session.run(sample.inputs).values())
-                programs[program] = count(
+                programs[program] = add_sample(
                     programs[program], results, label=sample.label, reference=wanted
                 )
     if exact.n == 0:
@@ -205,8 +207,8 @@ def _run(
     return summary(exact)
 
 
-def _place(row: Row) -> tuple[float, float]:
-    """Sorts the best first; equal ones stay as they were."""
+def _order(row: Row) -> tuple[float, float]:
+    """Sort key: the best first; equal ones stay as they were."""
     if row.result is None:
         return math.inf, 0.0
     return -(row.result.sqnr_db or -math.inf), -(row.result.agreement or 0.0)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What int8 costs: top-1, top-5, agreement and SQNR, one sample at a time.
 
-The metrics are pure functions.  Nothing is kept of a sample but a few sums, so memory
-does not depend on how many there are.
+The metrics are pure functions. Only a few sums are kept, so memory does not depend on
+the number of samples.
 """
 
 import math
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,8 @@ import numpy.typing as npt
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
-from neon8.evaluate.runner import Runner, open_real
+from neon8.evaluate.runner import open_float
+from neon8.runtime.targets import Runner
 
 Array = npt.NDArray[np.generic]
 
@@ -38,6 +39,14 @@ class Evaluation:
     sqnr_db: float | None
 
 
+def as_json(result: Evaluation) -> dict[str, float | None]:
+    """A JSON object; None for what is not known, and for infinity, which JSON lacks."""
+    return {
+        name: None if value is None or math.isinf(value) else value
+        for name, value in asdict(result).items()
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """Sums over the samples seen so far; signal, noise: sums of squares."""
@@ -53,7 +62,7 @@ class Tally:
 
 
 def rank(scores: Array, index: int) -> int:
-    """How many entries stand before `index`: larger, or equal with a lower index.
+    """The number of entries before `index`: larger, or equal with a lower index.
 
     scores: any shape, read flat.  NaN is smaller than everything.
     """
@@ -83,14 +92,14 @@ def sqnr_db(signal: float, noise: float) -> float:
     return 10 * (math.log10(signal) - math.log10(noise))
 
 
-def count(
+def add_sample(
     tally: Tally,
     outputs: list[Array],
     *,
     label: int | None = None,
     reference: list[Array] | None = None,
 ) -> Tally:
-    """The tally with one sample more.
+    """The tally with one more sample.
 
     outputs, reference: real values, the first being the one that is classified.
     """
@@ -120,7 +129,7 @@ def count(
 
 
 def summary(tally: Tally) -> Evaluation:
-    """What the sums say."""
+    """The figures that follow from the sums."""
 
     def percent(part: int, whole: int) -> float | None:
         return 100.0 * part / whole if whole else None
@@ -149,37 +158,38 @@ def evaluate_model(
 ) -> Evaluation:
     """Run an ONNX or .n8 file on samples and measure it.
 
-    data: as gather() takes it.  reference: the FP32 network to compare with; its
-    inputs have the same names, its outputs come in the same order.  target, cpu, isa:
-    where an .n8 file runs.  watch: wraps the samples, as tqdm does.
+    data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
+    with the same inputs and with its outputs in the same order.  target, cpu, isa:
+    where an .n8 file runs.  watch: wraps the samples, as tqdm does.  GraphError,
+    ModelError, DataError, SetupError.
     """
     with ExitStack() as stack:
         runner = stack.enter_context(
-            open_real(Path(model), target=target, cpu=cpu, isa=isa)
+            open_float(Path(model), target=target, cpu=cpu, isa=isa)
         )
         compared = None
         if reference is not None:
-            compared = stack.enter_context(open_real(Path(reference)))
+            compared = stack.enter_context(open_float(Path(reference)))
             _check_same_inputs(Path(reference), runner, compared)
         tally = Tally()
         samples = gather(
             data, runner.shapes, preprocess=preprocess, limit=limit, skip=skip
         )
         for sample in watch(samples):
-            outputs = real_outputs(str(model), runner, sample)
+            outputs = float_outputs(str(model), runner, sample)
             wanted = None
             if compared is not None:
-                wanted = real_outputs(str(reference), compared, sample)
+                wanted = float_outputs(str(reference), compared, sample)
                 _check_same_sizes(sample, outputs, wanted)
             check_label(sample, outputs[0])
-            tally = count(tally, outputs, label=sample.label, reference=wanted)
+            tally = add_sample(tally, outputs, label=sample.label, reference=wanted)
     if tally.n == 0:
         raise DataError("no samples to evaluate")
     return summary(tally)
 
 
-def real_outputs(path: str, runner: Runner, sample: Sample) -> list[Array]:
-    """Those of one sample, float32.  DataError: NaN or infinity among them."""
+def float_outputs(path: str, runner: Runner, sample: Sample) -> list[Array]:
+    """The outputs for one sample, float32.  DataError: NaN or infinity among them."""
     outputs = runner.run(dict(sample.inputs))
     for name, array in outputs.items():
         if not np.isfinite(array).all():

@@ -22,19 +22,26 @@ graph.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Span, written_span
+from neon8.formats.foreign_table import ForeignTable, Range, float32_range
+from neon8.formats.format import Context, Format, from_bytes
 from neon8.quant.checks import decode, parse_real, string
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 DEEPEST = 3
-"""List, entry, histogram. The composer is recursive, in C, and must not see more."""
+"""List, entry, histogram; yaml's own composer would follow any depth, in C."""
+MOST_DOCUMENTS = 3
+MOST_VALUES = 1 << 16
+"""Tensors of a profile, or bins of a histogram; Glow's has 2048."""
+MOST_KEYS = 16
+"""Keys and values of one mapping: twice as many as an entry has."""
 HASH = re.compile(r"0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19}")
 KEYS = ("NodeOutputName", "Min", "Max", "Histogram")
 RESULT = ":0"
@@ -46,6 +53,21 @@ NO_HASH = "0x0"
 """Where nobody says which."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """One YAML node.  value: text, a list of nodes, or (key, value) pairs of nodes."""
+
+    where: str
+    value: str | list["_Node"] | list[tuple["_Node", "_Node"]]
+    mapping: bool = False
+
+    def text(self, what: str) -> str:
+        """The value of a scalar.  TableError: it is a list or a mapping."""
+        if not isinstance(self.value, str):
+            raise TableError(f"{self.where}: {what}: expected one value")
+        return self.value
+
+
 def loads(data: bytes, *, source: str = "profile") -> ForeignTable:
     """The ranges in a profile.  TableError names the line."""
     documents = _documents(decode(data, source), source)
@@ -54,20 +76,17 @@ def loads(data: bytes, *, source: str = "profile") -> ForeignTable:
         raise TableError(f"{source}:1: {text}")
     version = ""
     if len(documents) == 3:
-        version = _only(source, documents[0], "GlowToolsVersion")
-    text = _only(source, documents[-2], "GraphPreLowerHash")
+        version = _only(documents[0], "GlowToolsVersion")
+    text = _only(documents[-2], "GraphPreLowerHash")
     if not HASH.fullmatch(text) or int(text, 0) >= 2**64:
-        where = _where(source, documents[-2])
+        where = documents[-2].where
         raise TableError(f"{where}: GraphPreLowerHash: {text[:40]!r} is no 64-bit hash")
-    if not isinstance(documents[-1], yaml.SequenceNode):
-        where = _where(source, documents[-1])
-        raise TableError(f"{where}: expected a list of node outputs")
-    tensors: dict[str, Span] = {}
-    for node in documents[-1].value:
-        name, span = _entry(source, node)
+    tensors: dict[str, Range] = {}
+    for node in _items(documents[-1], "expected a list of node outputs"):
+        name, found = _entry(node)
         if name in tensors:
-            raise TableError(f"{_where(source, node)}: {name!r} occurs twice")
-        tensors[name] = span
+            raise TableError(f"{node.where}: {name!r} occurs twice")
+        tensors[name] = found
     return ForeignTable(
         source=source,
         format="glow",
@@ -76,18 +95,16 @@ def loads(data: bytes, *, source: str = "profile") -> ForeignTable:
     )
 
 
-def _documents(text: str, source: str) -> list[yaml.Node]:
+def _documents(text: str, source: str) -> list[_Node]:
+    """The documents, at most the few that a profile has and one more."""
+    events = yaml.parse(text, Loader=LOADER)
+    documents: list[_Node] = []
     try:
-        depth = 0
-        for event in yaml.parse(text, Loader=LOADER):
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            line = event.start_mark.line + 1
-            if depth > DEEPEST:
-                raise TableError(f"{source}:{line}: is nested deeper than a profile")
-            if isinstance(event, yaml.AliasEvent):
-                raise TableError(f"{source}:{line}: has an alias, as no profile has")
-        return list(yaml.compose_all(text, Loader=LOADER))
+        for event in events:
+            if isinstance(event, yaml.NodeEvent):
+                documents.append(_node(event, events, source, 1))
+            if len(documents) > MOST_DOCUMENTS:
+                break
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise TableError(f"{source}:{line}: is not YAML: {error.reason}") from error
@@ -97,72 +114,96 @@ def _documents(text: str, source: str) -> list[yaml.Node]:
         raise TableError(f"{source}:{line}: is not YAML: {error.problem}") from error
     except yaml.YAMLError as error:
         raise TableError(f"{source}:1: is not YAML: {error}") from error
+    return documents
 
 
-def _where(source: str, node: yaml.Node) -> str:
-    return f"{source}:{node.start_mark.line + 1}"
+def _node(event: Any, events: Iterator[Any], source: str, depth: int) -> _Node:
+    """The node that begins with `event`, with all in it."""
+    where = f"{source}:{event.start_mark.line + 1}"
+    if isinstance(event, yaml.ScalarEvent):
+        return _Node(where, str(event.value))
+    if isinstance(event, yaml.AliasEvent):
+        raise TableError(f"{where}: has an alias, as no profile has")
+    if depth > DEEPEST:
+        raise TableError(f"{where}: is nested deeper than a profile")
+    most = MOST_VALUES if isinstance(event, yaml.SequenceStartEvent) else MOST_KEYS
+    nodes: list[_Node] = []
+    for inner in events:
+        if isinstance(inner, yaml.CollectionEndEvent):
+            break
+        nodes.append(_node(inner, events, source, depth + 1))
+        if len(nodes) > most:
+            raise TableError(f"{where}: has more than {most} values, as no profile has")
+    if isinstance(event, yaml.SequenceStartEvent):
+        return _Node(where, nodes)
+    pairs = list(zip(nodes[::2], nodes[1::2], strict=True))
+    return _Node(where, pairs, mapping=True)
 
 
-def _fields(
-    source: str, node: yaml.Node, keys: tuple[str, ...]
-) -> dict[str, yaml.Node]:
+def _items(node: _Node, cause: str) -> list[_Node]:
+    """The nodes of a list.  TableError with `cause`: it is none."""
+    if isinstance(node.value, str) or node.mapping:
+        raise TableError(f"{node.where}: {cause}")
+    return cast("list[_Node]", node.value)
+
+
+def _fields(node: _Node, keys: tuple[str, ...]) -> dict[str, _Node]:
     """The values of a mapping with exactly these keys."""
-    where = _where(source, node)
-    if not isinstance(node, yaml.MappingNode):
-        raise TableError(f"{where}: expected {', '.join(keys)}")
-    fields: dict[str, yaml.Node] = {}
-    for key, value in node.value:
-        name = key.value if isinstance(key, yaml.ScalarNode) else ""
+    if not node.mapping:
+        raise TableError(f"{node.where}: expected {', '.join(keys)}")
+    fields: dict[str, _Node] = {}
+    for key, value in cast("list[tuple[_Node, _Node]]", node.value):
+        name = key.value if isinstance(key.value, str) else ""
         if name not in keys:
-            text = f"key {name!r} is unknown; expected {', '.join(keys)}"
-            raise TableError(f"{_where(source, key)}: {text}")
+            text = f"key {name[:60]!r} is unknown; expected {', '.join(keys)}"
+            raise TableError(f"{key.where}: {text}")
         if name in fields:
-            raise TableError(f"{_where(source, key)}: key {name!r} occurs twice")
+            raise TableError(f"{key.where}: key {name!r} occurs twice")
         fields[name] = value
     for name in keys:
         if name not in fields:
-            raise TableError(f"{where}: {name} is missing")
+            raise TableError(f"{node.where}: {name} is missing")
     return fields
 
 
-def _scalar(source: str, node: yaml.Node, what: str) -> str:
-    if not isinstance(node, yaml.ScalarNode):
-        raise TableError(f"{_where(source, node)}: {what}: expected one value")
-    return str(node.value)
+def _only(node: _Node, key: str) -> str:
+    return _fields(node, (key,))[key].text(key)
 
 
-def _only(source: str, node: yaml.Node, key: str) -> str:
-    return _scalar(source, _fields(source, node, (key,))[key], key)
+def _entry(node: _Node) -> tuple[str, Range]:
+    fields = _fields(node, KEYS)
+    output = fields["NodeOutputName"]
+    text = output.text("NodeOutputName")
+    name = string(f"{output.where}: NodeOutputName", text.removesuffix(RESULT))
 
-
-def _entry(source: str, node: yaml.Node) -> tuple[str, Span]:
-    fields = _fields(source, node, KEYS)
-    where = _where(source, fields["NodeOutputName"])
-    text = _scalar(source, fields["NodeOutputName"], "NodeOutputName")
-    name = string(f"{where}: NodeOutputName", text.removesuffix(RESULT))
-
-    def number(value: yaml.Node, what: str) -> float:
-        at = f"{_where(source, value)}: {name!r}: {what}"
-        return parse_real(at, _scalar(source, value, f"{name!r}: {what}"))
+    def number(value: _Node, what: str) -> float:
+        return parse_real(f"{value.where}: {name!r}: {what}", value.text(what))
 
     lo, hi = number(fields["Min"], "Min"), number(fields["Max"], "Max")
     if lo > hi:
-        place = _where(source, fields["Min"])
+        place = fields["Min"].where
         raise TableError(f"{place}: {name!r}: Min {lo:g} is above Max {hi:g}")
     bins = fields["Histogram"]
-    if not isinstance(bins, yaml.SequenceNode):
-        raise TableError(f"{_where(source, bins)}: {name!r}: Histogram: no list")
-    counts = tuple(number(value, "Histogram") for value in bins.value)
+    items = _items(bins, f"{name!r}: Histogram: no list")
+    counts = tuple(number(value, "Histogram") for value in items)
     if any(count < 0 for count in counts):
-        place = _where(source, bins)
-        raise TableError(f"{place}: {name!r}: Histogram: a count is negative")
-    return name, Span(lo=lo, hi=hi, histogram=counts)
+        raise TableError(f"{bins.where}: {name!r}: Histogram: a count is negative")
+    return name, Range(lo=lo, hi=hi, histogram=counts)
+
+
+def prepare(table: ForeignTable, context: Context) -> ForeignTable:
+    """`table` with a note if nobody knows the hash of Glow's graph."""
+    del context
+    if "hash" in table.header:
+        return table
+    text = "the graph hash is 0x0, which Glow's loader refuses: put in the one"
+    return table.with_note(f"{text} of a profile that it dumped of this network")
 
 
 def dumps(table: ForeignTable) -> bytes:
     """The bytes of the profile.  TableError: no scales or ranges of tensors."""
     if not table.tensors:
-        text = f"Glow needs ranges of tensors, and it has {table.holds}"
+        text = f"Glow needs ranges of tensors, and it has {table.contents}"
         raise TableError(f"{table.source}: {text}; --model names the network")
     documents = (
         _mapping(("GlowToolsVersion", _quoted(table.header.get("tools", "")))),
@@ -184,17 +225,17 @@ def dumps(table: ForeignTable) -> bytes:
 
 def _nodes(table: ForeignTable) -> Iterator[yaml.Node]:
     for name, entry in table.tensors.items():
-        span = written_span(f"{table.source}: tensor {name!r}", entry)
+        ends = float32_range(f"{table.source}: tensor {name!r}", entry)
         numbered = table.format == "glow" and OTHER_RESULT.search(name)
         yield _mapping(
             ("NodeOutputName", _quoted(name if numbered else f"{name}{RESULT}")),
-            ("Min", _plain(_digits(span.lo))),
-            ("Max", _plain(_digits(span.hi))),
+            ("Min", _plain(_digits(ends.lo))),
+            ("Max", _plain(_digits(ends.hi))),
             (
                 "Histogram",
                 yaml.SequenceNode(
                     "tag:yaml.org,2002:seq",
-                    [_plain(_digits(count)) for count in span.histogram],
+                    [_plain(_digits(count)) for count in ends.histogram],
                     flow_style=True,
                 ),
             ),
@@ -218,3 +259,17 @@ def _digits(value: float) -> str:
     """All digits of the number, without an exponent: 2.25, 0.1000000000000000055..."""
     text = format(Decimal(value), "f")
     return text if "." in text else f"{text}.0"
+
+
+def _recognise(head: str) -> bool:
+    return "NodeOutputName" in head or "GraphPreLowerHash" in head
+
+
+FORMAT = Format(
+    name="glow",
+    recognise=_recognise,
+    read=from_bytes(loads),
+    prepare=prepare,
+    write=dumps,
+    ranges=True,
+)

@@ -15,14 +15,23 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Step, to_step, written_scale
-from neon8.quant.checks import NUMBER, decode, parse_real, real, step
+from neon8.formats import ncnn_param
+from neon8.formats.foreign_table import (
+    ForeignTable,
+    QuantParams,
+    float32_scale,
+    to_params,
+)
+from neon8.formats.format import Context, Format, from_bytes
+from neon8.quant.checks import NUMBER, decode_lines, double_scale, parse_real, real
 from neon8.text import counted
 
 LONGEST_NAME = 255
 MARK = "_param_"
 WEIGHTS = re.compile(r"(.+)_param_(\d{1,3})", re.ASCII)
 FEWEST_DIGITS = 4
+MOST_SCALES = 1 << 20
+"""For one layer: as many output channels as a model file can have."""
 
 
 def loads(data: bytes, *, source: str = "table") -> ForeignTable:
@@ -30,7 +39,7 @@ def loads(data: bytes, *, source: str = "table") -> ForeignTable:
 
     Lines that begin with # are comments, as they are for ncnn in effect.
     """
-    lines = decode(data, source).split("\n")
+    lines = decode_lines(data, source)
     entries: dict[str, tuple[int, list[str]]] = {}
     for number, line in enumerate(lines, 1):
         where = f"{source}:{number}"
@@ -56,7 +65,7 @@ def loads(data: bytes, *, source: str = "table") -> ForeignTable:
 
 def _sorted_out(source: str, entries: dict[str, tuple[int, list[str]]]) -> ForeignTable:
     weights: dict[str, tuple[float, ...]] = {}
-    inputs: dict[str, Step] = {}
+    inputs: dict[str, QuantParams] = {}
     other: dict[str, str] = {}
     imprecise = 0
     matches = {name: WEIGHTS.fullmatch(name) for name in entries if MARK in name}
@@ -70,16 +79,18 @@ def _sorted_out(source: str, entries: dict[str, tuple[int, list[str]]]) -> Forei
         if match and match[1] in several:
             other[name] = " ".join(words)
             continue
+        if len(words) > MOST_SCALES:
+            raise TableError(f"{where}: has {len(words)} scales; no layer has as many")
         values = [_multiplier(where, word) for word in words]
         imprecise += sum(_digits(word) < FEWEST_DIGITS for word in words if "." in word)
-        steps = tuple(step(where, 1 / v) if v else 0.0 for v in values)
+        steps = tuple(double_scale(where, 1 / v) if v else 0.0 for v in values)
         if match:
             weights[match[1]] = steps
         elif len(steps) > 1 or steps[0] == 0:
             text = "the input of a layer has one scale, and it is not 0"
             raise TableError(f"{where}: {text}")
         else:
-            inputs[name] = Step(scale=steps[0])
+            inputs[name] = QuantParams(scale=steps[0])
     for name in inputs:
         if name not in weights and name not in several:
             text = (
@@ -98,6 +109,7 @@ def _sorted_out(source: str, entries: dict[str, tuple[int, list[str]]]) -> Forei
         inputs=inputs,
         weights=weights,
         other=other,
+        scales_per_group=True,
         notes=notes,
     )
 
@@ -145,12 +157,38 @@ def per_group(table: ForeignTable) -> ForeignTable:
         weights[name] = tuple(most * (groups // len(most)))
         if scales != tuple(scale for scale in most for _ in range(count)):
             coarser.append(name)
-    notes = table.notes
-    if coarser:
-        layers = counted(len(coarser), "layer")
-        text = f"ncnn has one weight scale for each group: the largest, for {layers}"
-        notes = (*notes, f"{text}, as for {coarser[0]!r}")
-    return replace(table, weights=weights, notes=notes)
+    table = replace(table, weights=weights)
+    if not coarser:
+        return table
+    layers = counted(len(coarser), "layer")
+    text = f"ncnn has one weight scale for each group: the largest, for {layers}"
+    return table.with_note(f"{text}, as for {coarser[0]!r}")
+
+
+def prepare(table: ForeignTable, context: Context) -> ForeignTable:
+    """`table` with one weight scale for each group, named after the .param if given."""
+    table = per_group(table)
+    param = context.options.get("ncnn_param")
+    if param is None:
+        return table
+    return ncnn_param.to_param_names(
+        table, ncnn_param.load(param), source=param, sizes=context.layer_sizes
+    )
+
+
+def adopt(table: ForeignTable, context: Context) -> ForeignTable:
+    """`table`, named after the .param if given, with the layer names of the network."""
+    param = context.options.get("ncnn_param")
+    if param is None:
+        return table
+    sizes = context.layer_sizes
+    own = tuple(sizes) or tuple(context.base.layers if context.base else ())
+    if not own:
+        text = "names of a .param say nothing without the network: add --model"
+        raise TableError(f"{table.source}: {text} net.onnx")
+    return ncnn_param.from_param_names(
+        table, ncnn_param.load(param), own, source=param, sizes=sizes
+    )
 
 
 def dumps(table: ForeignTable) -> bytes:
@@ -159,13 +197,13 @@ def dumps(table: ForeignTable) -> bytes:
     TableError: a name that ncnn misreads, a layer without weights or input scale.
     """
     inputs = {
-        name: to_step(table.tensors[tensor])
+        name: to_params(table.tensors[tensor])
         for name, tensor in table.reads.items()
         if tensor in table.tensors
     }
     inputs.update(table.inputs)
     if not table.weights:
-        text = f"ncnn needs the weight scales of layers, and it has {table.holds}"
+        text = f"ncnn needs the weight scales of layers, and it has {table.contents}"
         raise TableError(f"{table.source}: {text}; --model names the network")
     weights_only = table.format == "ncnn" and not inputs
     lines = []
@@ -178,7 +216,7 @@ def dumps(table: ForeignTable) -> bytes:
         if name.startswith("#"):
             raise TableError(f"{where}: this would be a comment; rename the node")
         if name not in inputs and not weights_only:
-            text = f"ncnn needs the scale of its input, and it has {table.holds}"
+            text = f"ncnn needs the scale of its input, and it has {table.contents}"
             raise TableError(f"{where}: {text}; --model names the network")
         multipliers = [
             real(where, 1 / scale if scale else 0.0) for scale in table.weights[name]
@@ -187,7 +225,7 @@ def dumps(table: ForeignTable) -> bytes:
     for name in table.weights:
         if name in inputs:
             where = f"{table.source}: layer {name!r}: its input"
-            scale = written_scale(where, inputs[name])
+            scale = float32_scale(where, inputs[name])
             # Nothing but zeros ever came in, so any multiplier does.
             multiplier = real(where, 1 / scale) if scale else 1.0
             lines.append(_line(name, _text(multiplier)))
@@ -210,3 +248,23 @@ def _text(multiplier: float) -> str:
         if np.float32(text) == np.float32(multiplier):
             break
     return text
+
+
+def _recognise(head: str) -> bool:
+    first = (line.partition(" ")[0] for line in head.split("\n"))
+    return any(MARK in word and not word.startswith("#") for word in first)
+
+
+FORMAT = Format(
+    name="ncnn",
+    recognise=_recognise,
+    read=from_bytes(loads),
+    adopt=adopt,
+    prepare=prepare,
+    write=dumps,
+    symmetric=True,
+    bits=(8,),
+    weights=True,
+    read_options=("ncnn_param",),
+    write_options=("ncnn_param",),
+)

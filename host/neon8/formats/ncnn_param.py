@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, replace
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, with_layer_names
-from neon8.quant.checks import decode
+from neon8.formats.foreign_table import ForeignTable, with_layer_names
+from neon8.quant.checks import decode_lines, read_bytes
 
 MAGIC = "7767517"
 TYPES = {"Convolution": 6, "ConvolutionDepthWise": 6, "InnerProduct": 2}
@@ -38,9 +38,14 @@ class ParamLayer:
         return self.groups if grouped else self.channels
 
 
+def load(path: str) -> tuple[ParamLayer, ...]:
+    """loads() of a file.  TableError."""
+    return loads(read_bytes(path), source=path)
+
+
 def loads(data: bytes, *, source: str) -> tuple[ParamLayer, ...]:
     """The layers of the file that can be int8, in its order.  TableError: the line."""
-    lines = decode(data, source).split("\n")
+    lines = decode_lines(data, source)
     if lines[0].strip() != MAGIC:
         raise TableError(f"{source}:1: is not a text .param of ncnn ({MAGIC})")
     counts = lines[1].split() if len(lines) > 1 else []
@@ -89,7 +94,7 @@ def _layer(
     def number(key: int, default: str) -> int:
         text = options.get(key, default)
         if not WHOLE.fullmatch(text) or int(text) < 1:
-            text = f"layer {name!r}: {key}={text} is no count"
+            text = f"layer {name!r}: {key}={text[:40]} is no count"
             raise TableError(f"{where}: {text}")
         return int(text)
 
@@ -147,12 +152,13 @@ def from_param_names(
     """
     _check_count(table, own, layers, source)
     names = {layer.name: name for layer, name in zip(layers, own, strict=True)}
+    by_name = {layer.name: layer for layer in layers}
     for layer in layers:
         _check_size(table, names[layer.name], layer, source, sizes)
     for name, scales in table.weights.items():
         if name not in names:
             raise TableError(f"{table.source}: layer {name!r} is not in {source}")
-        layer = next(layer for layer in layers if layer.name == name)
+        layer = by_name[name]
         if len(scales) not in (1, layer.scales):
             text = f"layer {name!r} takes {layer.scales} weight scales"
             raise TableError(

@@ -13,13 +13,16 @@ which value is max(highest, lowest): of -10 .. 1 that keeps 1. It is not read he
 """
 
 import json
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Span, written_span
+from neon8.formats.foreign_table import ForeignTable, Range, float32_range
+from neon8.formats.format import Format, begins_as_json, from_bytes
 from neon8.quant import strict_json
 from neon8.quant.checks import decode, real, string
-from neon8.quant.strict_json import Located
+from neon8.quant.strict_json import JsonObject
 from neon8.text import counted
 
 METHODS = ("MinMax", "Entropy", "Percentile", "Distribution")
@@ -31,7 +34,7 @@ def loads(data: bytes, *, source: str = "calibration") -> ForeignTable:
     """The ranges in either layout.  TableError names the line."""
     root = strict_json.loads(decode(data, source), source=source)
     where = f"{source}:1"
-    if not isinstance(root, Located):
+    if not isinstance(root, JsonObject):
         raise TableError(f"{where}: expected an object with a TensorData per tensor")
     header = {}
     entries: Any = root
@@ -45,14 +48,14 @@ def loads(data: bytes, *, source: str = "calibration") -> ForeignTable:
             text = f"smooth_quant is {smooth!r}: the ranges are of a changed network"
             raise TableError(f"{where}: {text}; calibrate without SmoothQuant")
         entries = root.get("data")
-    if not isinstance(entries, Located):
+    if not isinstance(entries, JsonObject):
         raise TableError(f"{where}: data: expected an object with the tensors")
-    tensors: dict[str, Span] = {}
+    tensors: dict[str, Range] = {}
     histograms = 0
     for name, entry in entries.items():
         string(f"{where}: a name", name)
-        line = entry.line if isinstance(entry, Located) else entries.line
-        tensors[name] = _span(f"{source}:{line}: tensor {name!r}", entry)
+        line = entry.line if isinstance(entry, JsonObject) else entries.line
+        tensors[name] = _range(f"{source}:{line}: tensor {name!r}", entry)
         histograms += "hist" in entry
     notes: tuple[str, ...] = ()
     if histograms:
@@ -67,7 +70,7 @@ def loads(data: bytes, *, source: str = "calibration") -> ForeignTable:
 
 
 def _method(where: str, value: Any) -> str:
-    if isinstance(value, Located) and value.get("CLS") == "CalibrationMethod":
+    if isinstance(value, JsonObject) and value.get("CLS") == "CalibrationMethod":
         name = value.get("value")
         known = [method for method in METHODS if name == f"CalibrationMethod.{method}"]
         if known and len(value) == 2:
@@ -76,8 +79,8 @@ def _method(where: str, value: Any) -> str:
     raise TableError(f"{where}: calibration_method: expected a CLS and one of {names}")
 
 
-def _span(where: str, entry: Any) -> Span:
-    if not isinstance(entry, Located) or entry.get("CLS") != "TensorData":
+def _range(where: str, entry: Any) -> Range:
+    if not isinstance(entry, JsonObject) or entry.get("CLS") != "TensorData":
         raise TableError(f"{where}: expected an object with CLS TensorData")
     for key in entry:
         if key not in FIELDS:
@@ -89,7 +92,7 @@ def _span(where: str, entry: Any) -> Span:
     lo, hi = (_number(f"{where}: {key}", entry[key]) for key in ("lowest", "highest"))
     if lo > hi:
         raise TableError(f"{where}: lowest {lo:g} is above highest {hi:g}")
-    return Span(lo=lo, hi=hi)
+    return Range(lo=lo, hi=hi)
 
 
 def _number(where: str, value: Any) -> float:
@@ -116,13 +119,13 @@ def dumps(table: ForeignTable, *, cache: bool = False) -> bytes:
     method that it will be called with, MinMax unless another one was read.
     """
     if not table.tensors:
-        text = f"onnxruntime needs ranges of tensors, and it has {table.holds}"
+        text = f"onnxruntime needs ranges of tensors, and it has {table.contents}"
         raise TableError(f"{table.source}: {text}; --model names the network")
     if "CLS" in table.tensors and not cache:
         text = "a tensor named 'CLS' cannot be told from the class"
         raise TableError(f"{table.source}: {text}; use ort-cache")
     entries = {
-        name: _entry(written_span(f"{table.source}: tensor {name!r}", entry))
+        name: _entry(float32_range(f"{table.source}: tensor {name!r}", entry))
         for name, entry in table.tensors.items()
     }
     root: dict[str, Any] = entries
@@ -137,12 +140,36 @@ def dumps(table: ForeignTable, *, cache: bool = False) -> bytes:
     return (json.dumps(root, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _entry(span: Span) -> dict[str, Any]:
+def _entry(ends: Range) -> dict[str, Any]:
     def array(value: float) -> dict[str, Any]:
         return {"data": value, "dtype": "float32", "CLS": "numpy.array"}
 
     return {
         "CLS": "TensorData",
-        "lowest": array(span.lo),
-        "highest": array(span.hi),
+        "lowest": array(ends.lo),
+        "highest": array(ends.hi),
     }
+
+
+def _recognise(head: str) -> bool:
+    return begins_as_json(head, '"CLS":"TensorData"') and not _recognise_cache(head)
+
+
+def _recognise_cache(head: str) -> bool:
+    return begins_as_json(head, '"CLS":"TensorsData"')
+
+
+FORMAT = Format(
+    name="ort",
+    recognise=_recognise,
+    read=from_bytes(loads),
+    write=dumps,
+    ranges=True,
+)
+CACHE = replace(
+    FORMAT,
+    name="ort-cache",
+    recognise=_recognise_cache,
+    write=partial(dumps, cache=True),
+)
+"""Read like FORMAT, as loads() takes either."""

@@ -12,18 +12,28 @@ weights, whose name is all that the file knows of their layer.
 """
 
 import json
+import re
 from typing import Any
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Span, Step, step_with, to_step
+from neon8.formats.foreign_table import (
+    ForeignTable,
+    QuantParams,
+    Range,
+    params_from,
+    to_params,
+)
+from neon8.formats.format import Context, Format, from_bytes
 from neon8.quant import strict_json
-from neon8.quant.checks import decode, integer, real, step, string
-from neon8.quant.strict_json import Located
+from neon8.quant.checks import decode, double_scale, integer, real, string
+from neon8.quant.strict_json import JsonObject
 from neon8.text import counted
 
 TYPES = {"QInt8": (8, 0), "QUInt8": (8, 128), "QInt16": (16, 0), "QUInt16": (16, 32768)}
 """The types of a table: bits, and what is to be taken from a zero point to make it
 signed."""
+ENTRY = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[')
+"""How a file begins: an object whose first value is a list."""
 KEYS = ("quant_type", "axis", "scale", "zero_point", "rmin", "rmax", "symmetric",
         "reduce_range", "convert")  # fmt: skip
 
@@ -31,9 +41,9 @@ KEYS = ("quant_type", "axis", "scale", "zero_point", "rmin", "rmax", "symmetric"
 def loads(data: bytes, *, source: str = "overrides") -> ForeignTable:
     """The scales and ranges in a file of overrides.  TableError names the line."""
     root = strict_json.loads(decode(data, source), source=source)
-    if not isinstance(root, Located):
+    if not isinstance(root, JsonObject):
         raise TableError(f"{source}:1: expected an object with a list per tensor")
-    tensors: dict[str, Step | Span] = {}
+    tensors: dict[str, QuantParams | Range] = {}
     constants: dict[str, tuple[int, tuple[float, ...]]] = {}
     bare = []
     for name, channels in root.items():
@@ -44,7 +54,7 @@ def loads(data: bytes, *, source: str = "overrides") -> ForeignTable:
         first = channels[0]
         entries = []
         for index, channel in enumerate(channels):
-            line = channel.line if isinstance(channel, Located) else root.line
+            line = channel.line if isinstance(channel, JsonObject) else root.line
             where = f"{source}:{line}: tensor {name!r}"
             if len(channels) > 1:
                 where += f": channel {index}"
@@ -81,9 +91,9 @@ def loads(data: bytes, *, source: str = "overrides") -> ForeignTable:
     )
 
 
-def _entry(where: str, entry: Any, first: Any) -> Step | Span | None:
+def _entry(where: str, entry: Any, first: Any) -> QuantParams | Range | None:
     """One channel, or the whole tensor; None if it says nothing about scales."""
-    if not isinstance(entry, Located) or not isinstance(first, Located):
+    if not isinstance(entry, JsonObject) or not isinstance(first, JsonObject):
         raise TableError(f"{where}: expected an object")
     for key in entry:
         if key not in KEYS:
@@ -110,7 +120,7 @@ def _entry(where: str, entry: Any, first: Any) -> Step | Span | None:
         if extra:
             text = f"scale does not go with {extra[0]}"
             raise TableError(f"{where}: {text}")
-        return _step(where, entry, kind)
+        return _params(where, entry, kind)
     if "rmin" not in entry:
         return None
     lo, hi = (real(f"{where}: {key}", entry[key]) for key in ("rmin", "rmax"))
@@ -119,10 +129,10 @@ def _entry(where: str, entry: Any, first: Any) -> Step | Span | None:
     if kind is not None and TYPES[kind][0] != 8:
         text = f"a range does not make the scale of {kind}"
         raise TableError(f"{where}: {text}; give scale and zero_point")
-    return Span(lo=lo, hi=hi)
+    return Range(lo=lo, hi=hi)
 
 
-def _type(where: str, first: Located) -> str | None:
+def _type(where: str, first: JsonObject) -> str | None:
     name = first.get("quant_type")
     if name is None:
         return None
@@ -133,7 +143,7 @@ def _type(where: str, first: Located) -> str | None:
     return text
 
 
-def _step(where: str, entry: Located, kind: str | None) -> Step:
+def _params(where: str, entry: JsonObject, kind: str | None) -> QuantParams:
     if kind is None:
         text = "a zero point means nothing without quant_type"
         raise TableError(f"{where}: {text}; add it to the first entry")
@@ -141,19 +151,30 @@ def _step(where: str, entry: Located, kind: str | None) -> Step:
     least = offset - 2 ** (bits - 1)
     text = f"{where}: zero_point"
     zero_point = integer(text, entry["zero_point"], least, least + 2**bits - 1)
-    scale = step(f"{where}: scale", entry["scale"])
-    return step_with(scale, zero_point - offset, bits=bits)
+    scale = double_scale(f"{where}: scale", entry["scale"])
+    return params_from(scale, zero_point - offset, bits=bits)
 
 
-def _weight_scale(where: str, entry: Step | Span) -> float:
-    """Of a channel of weights, which are symmetric."""
-    if isinstance(entry, Span):
+def _weight_scale(where: str, entry: QuantParams | Range) -> float:
+    """The scale of one channel of weights, which are symmetric."""
+    if isinstance(entry, Range):
         return max(-entry.lo, entry.hi, 0.0) / 127
     if entry.zero_point != 0:
         raise TableError(f"{where}: weights have zero point 0, not one of their own")
     if entry.bits != 8:
         raise TableError(f"{where}: weights of {entry.bits} bits; ours have 8")
     return entry.scale
+
+
+def prepare(table: ForeignTable, context: Context) -> ForeignTable:
+    """`table` with a note on the weights that have no name of their own."""
+    del context
+    unnamed = [name for name in table.weights if name not in table.weight_names]
+    if not unnamed:
+        return table
+    layers = counted(len(unnamed), "layer")
+    text = f"the weight scales of {layers} are left out, such as {unnamed[0]!r}"
+    return table.with_note(f"{text}: --model names the weights that are not folded")
 
 
 def dumps(table: ForeignTable) -> bytes:
@@ -163,7 +184,7 @@ def dumps(table: ForeignTable) -> bytes:
     """
     root: dict[str, Any] = {}
     for name, entry in table.tensors.items():
-        final = to_step(entry)
+        final = to_params(entry)
         where = f"{table.source}: tensor {name!r}"
         root[name] = [_scale(where, final)]
     named = dict(table.constants)
@@ -176,20 +197,34 @@ def dumps(table: ForeignTable) -> bytes:
             raise TableError(f"{table.source}: {text} and have scales of their own")
     for name, (axis, scales) in named.items():
         where = f"{table.source}: weights {name!r}"
-        entries = [_scale(where, Step(scale=scale)) for scale in scales]
+        entries = [_scale(where, QuantParams(scale=scale)) for scale in scales]
         root[name] = [{"axis": axis, **entries[0]}, *entries[1:]]
     if not root:
         text = "overrides need scales of tensors or names of weights, it has"
-        raise TableError(f"{table.source}: {text} {table.holds}; --model names both")
+        raise TableError(f"{table.source}: {text} {table.contents}; --model names both")
     return (json.dumps(root, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _scale(where: str, entry: Step) -> dict[str, Any]:
+def _scale(where: str, entry: QuantParams) -> dict[str, Any]:
     if entry.scale == 0:
         text = "is all zero; an override cannot say so"
         raise TableError(f"{where}: {text}: give it a scale in the source")
     return {
         "quant_type": f"QInt{entry.bits}",
-        "scale": step(where, entry.scale),
+        "scale": double_scale(where, entry.scale),
         "zero_point": entry.zero_point,
     }
+
+
+def _recognise(head: str) -> bool:
+    return ENTRY.match(head) is not None
+
+
+FORMAT = Format(
+    name="ort-overrides",
+    recognise=_recognise,
+    read=from_bytes(loads),
+    prepare=prepare,
+    write=dumps,
+    weights=True,
+)

@@ -12,10 +12,12 @@ of 0 is a tensor that was all zero, or that holds no real numbers.
 import math
 import re
 import struct
+from dataclasses import replace
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Step, written_scale
-from neon8.quant.checks import decode
+from neon8.formats.foreign_table import ForeignTable, QuantParams, float32_scale
+from neon8.formats.format import Context, Format, from_bytes
+from neon8.quant.checks import decode_lines
 
 HEADER = re.compile(r"TRT-(\d{4,7})-(\w+)", re.ASCII)
 BITS = re.compile(r"[0-9a-fA-F]{1,8}")
@@ -27,14 +29,14 @@ ALGORITHM = "EntropyCalibration2"
 
 def loads(data: bytes, *, source: str = "cache") -> ForeignTable:
     """The table in a calibration cache.  TableError names the line."""
-    lines = decode(data, source).split("\n")
+    lines = decode_lines(data, source)
     header = HEADER.fullmatch(lines[0].removesuffix("\r"))
     if header is None:
         text = "is not a TensorRT calibration cache: no line TRT-<version>-<algorithm>"
         raise TableError(f"{source}:1: {text}")
     while len(lines) > 1 and not lines[-1].strip():
         lines.pop()
-    tensors: dict[str, Step] = {}
+    tensors: dict[str, QuantParams] = {}
     places: dict[str, int] = {}
     for number, line in enumerate(lines[1:], 2):
         where = f"{source}:{number}"
@@ -52,7 +54,7 @@ def loads(data: bytes, *, source: str = "cache") -> ForeignTable:
         if not 0 <= value < math.inf:
             text = f"tensor {name!r}: {digits} is {value:g}, no scale"
             raise TableError(f"{where}: {text}; calibrate again")
-        tensors[name] = Step(scale=abs(value))
+        tensors[name] = QuantParams(scale=abs(value))
     return ForeignTable(
         source=source,
         format="trt",
@@ -73,25 +75,50 @@ def version_number(text: str) -> str:
     return str(major * (1000 if major < 10 else 10000) + minor * 100 + patch)
 
 
-def dumps(table: ForeignTable, *, version: str | None = None) -> bytes:
+def prepare(table: ForeignTable, context: Context) -> ForeignTable:
+    """`table` with the version for the header: the option's, its own, or VERSION."""
+    version = context.options.get("trt_version")
+    if version is not None:
+        version = version_number(version)
+    elif "version" not in table.header:
+        text = f"the header says TensorRT {VERSION}, another one refuses it"
+        table = table.with_note(f"{text}: name yours with --trt-version")
+    known = table.header.get("version", VERSION)
+    return replace(table, header={**table.header, "version": version or known})
+
+
+def dumps(table: ForeignTable) -> bytes:
     """The bytes of the cache.
 
-    version: as in the header or with dots; without it that of a cache that was read, or
-    VERSION.  TableError: no scales of tensors, a name with a line break.
+    TableError: no scales of tensors, a name with a line break.
     """
     if not table.tensors:
-        text = f"TensorRT needs scales of tensors, and it has {table.holds}"
+        text = f"TensorRT needs scales of tensors, and it has {table.contents}"
         raise TableError(f"{table.source}: {text}; --model names the network")
-    if version is None:
-        version = table.header.get("version", VERSION)
-    number = version_number(version)
+    number = table.header.get("version", VERSION)
     algorithm = table.header.get("algorithm", ALGORITHM)
     lines = [f"TRT-{number}-{algorithm}\n"]
     for name, entry in table.tensors.items():
         if not name or "\n" in name or name.endswith("\r"):
             text = f"tensor {name!r}: the cache cannot hold a name with a line break"
             raise TableError(f"{table.source}: {text}")
-        scale = written_scale(f"{table.source}: tensor {name!r}", entry)
+        scale = float32_scale(f"{table.source}: tensor {name!r}", entry)
         bits = struct.unpack(">I", struct.pack(">f", scale))[0]
         lines.append(f"{name}: {bits:x}\n")
     return "".join(lines).encode()
+
+
+def _recognise(head: str) -> bool:
+    return head.lstrip().startswith("TRT-")
+
+
+FORMAT = Format(
+    name="trt",
+    recognise=_recognise,
+    read=from_bytes(loads),
+    prepare=prepare,
+    write=dumps,
+    symmetric=True,
+    bits=(8,),
+    write_options=("trt_version",),
+)

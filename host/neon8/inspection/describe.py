@@ -6,11 +6,10 @@ from pathlib import Path
 
 from neon8 import text
 from neon8.errors import SetupError, TableError
+from neon8.formats import registry
 from neon8.formats.conversion import read
-from neon8.formats.detect import detect
-from neon8.inspection import elf, foreign
+from neon8.inspection import elf, foreign, observation
 from neon8.inspection.guards import legend
-from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model, StepInfo, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
@@ -20,7 +19,7 @@ from neon8.runtime.model import MAGIC
 def describe(
     path: Path, *, target: str = "native", cpu: str = "max", isa: str | None = None
 ) -> str:
-    """Text about a model, a scale table or a library.
+    """Text about a model, a calibration file, a scale table or a library.
 
     target, cpu, isa: where the kernels of a model are chosen.  Neon8Error: the file
     cannot be read, is damaged, or is nothing that neon8 makes.
@@ -33,22 +32,22 @@ def describe(
         return _model(path, data, target=target, cpu=cpu, isa=isa)
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
-    kind = _kind(path, data)
-    if kind == "neon8":
-        return _table(path, table_json.load(path))
-    return foreign.describe(read(path, source_format=kind)[0])
+    if observation.recognise(path, data):
+        return observation.describe(path)
+    table, own = read(path, source_format=_format(path, data))
+    return foreign.describe(table) if own is None else _table(path, own)
 
 
-def _kind(path: Path, data: bytes) -> str:
-    """The format of a table; an error about the syntax where it is surely one."""
+def _format(path: Path, data: bytes) -> str:
+    """The format of a table; the error says --from only where it is surely one."""
     try:
-        return detect(data, source=str(path))
+        return registry.detect(data, source=str(path))
     except TableError as error:
         if path.suffix == ".json" or data.lstrip().startswith(b"{"):
             raise
         raise SetupError(
-            f"{path}: neither a model (.n8), a scale table of any known format nor a "
-            "library (.so, .a)"
+            f"{path}: neither a model (.n8), a calibration file (.calib), a scale "
+            "table of any known format nor a library (.so, .a)"
         ) from error
 
 

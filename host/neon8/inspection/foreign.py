@@ -2,16 +2,17 @@
 """Another tool's calibration file as text."""
 
 from neon8 import text
-from neon8.formats.foreign import ForeignTable, Span, Step
+from neon8.formats import registry
+from neon8.formats.foreign_table import ForeignTable, QuantParams, Range
 
 
 def describe(table: ForeignTable) -> str:
     """Its tensors and layers, and what the reader left out."""
     fields = [
         ("calibration file", table.source),
-        ("format", table.format),
+        ("format", f"{table.format}: {registry.ROWS[table.format].summary}"),
         *table.header.items(),
-        ("holds", table.holds),
+        ("contents", table.contents),
     ]
     lines = text.fields(fields)
     lines += [f"  {text.printable(note)}" for note in table.notes]
@@ -36,8 +37,8 @@ def describe(table: ForeignTable) -> str:
     return "\n".join(lines)
 
 
-def _entry(entry: Step | Span) -> tuple[str, ...]:
-    if isinstance(entry, Step):
+def _entry(entry: QuantParams | Range) -> tuple[str, ...]:
+    if isinstance(entry, QuantParams):
         scale = _scale(entry.scale)
         scheme = entry.scheme + ("" if entry.bits == 8 else f", {entry.bits} bits")
         return (scheme, scale, str(entry.zero_point), "-", "-", "-")

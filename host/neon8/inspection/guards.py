@@ -1,8 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which guards fired for a scale table, for a person to read."""
+"""A scale table and the guards that fired for it, for a person to read."""
 
 from neon8.calibrate.thresholds.guards import MEANINGS, meaning
 from neon8.quant.scale_table import ScaleTable
+from neon8.text import counted
+
+
+def described(table: ScaleTable) -> str:
+    """What is said of a new table: its size, and the guards that fired."""
+    done = (
+        f"{counted(len(table.tensors), 'tensor')} and "
+        f"{counted(len(table.layers), 'layer')} from "
+        f"{counted(table.samples, 'sample')}, method {table.method}, "
+        f"scheme {table.scheme}"
+    )
+    notes = [*guarded(table), *legend(table)]
+    return "\n".join([done, *(f"  {note}" for note in notes)])
 
 
 def guarded(table: ScaleTable) -> list[str]:

@@ -3,14 +3,36 @@
 
 import math
 import re
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neon8.errors import TableError
+from neon8.quant.grid import SMALLEST_SCALE
 
-SMALLEST_SCALE = 1e-30
+MAX_BYTES = 1 << 26
+"""The largest calibration file; 1000 tensors with 2048 bins each make 50 MB."""
+MOST_LINES = 1 << 18
+"""Of a table with one tensor or layer in a line; a model file holds 16384."""
+LEAST_SCALE = float(SMALLEST_SCALE)
+FLOAT32_END = 2.0**128 - 2.0**103
+"""The least number that float32 rounds to infinity."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def read_bytes(path: str | PathLike[str]) -> bytes:
+    """The bytes of a calibration file.  TableError: unreadable, or over MAX_BYTES."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        text = f"is larger than {MAX_BYTES} bytes, so it is no calibration file"
+        raise TableError(f"{path}: {text}")
+    return data
 
 
 def decode(data: bytes, source: str) -> str:
@@ -20,6 +42,15 @@ def decode(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TableError(f"{source}:{line}: is not UTF-8 text") from error
+
+
+def decode_lines(data: bytes, source: str) -> list[str]:
+    """The lines of a file.  TableError: not UTF-8, or more than MOST_LINES."""
+    lines = decode(data, source).split("\n")
+    if len(lines) > MOST_LINES:
+        text = f"has {len(lines)} lines, more than {MOST_LINES}"
+        raise TableError(f"{source}:{MOST_LINES}: {text}")
+    return lines
 
 
 def parse_real(where: str, text: str) -> float:
@@ -35,14 +66,13 @@ def real(where: str, value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TableError(f"{where}: {_shown(value)} is not a number")
     try:
-        with np.errstate(over="ignore"):
-            rounded = np.float32(value)
+        number = float(value)
     except OverflowError:  # an integer of hundreds of digits
-        rounded = np.float32(np.inf)
-    if not np.isfinite(rounded):
-        cause = "is not a number" if math.isnan(rounded) else "is too large for float32"
+        number = math.inf
+    if not abs(number) < FLOAT32_END:
+        cause = "is not a number" if math.isnan(number) else "is too large for float32"
         raise TableError(f"{where}: {_shown(value)} {cause}")
-    return float(value)
+    return number
 
 
 def float32(where: str, value: Any) -> float:
@@ -53,13 +83,13 @@ def float32(where: str, value: Any) -> float:
 def scale(where: str, value: Any) -> float:
     """A float32 number that may serve as a scale."""
     number = float32(where, value)
-    if number < float(np.float32(SMALLEST_SCALE)):
+    if number < LEAST_SCALE:
         text = f"{_shown(value)}: a scale is a positive number of at least"
-        raise TableError(f"{where}: {text} {SMALLEST_SCALE}")
+        raise TableError(f"{where}: {text} {LEAST_SCALE:g}")
     return number
 
 
-def step(where: str, value: Any) -> float:
+def double_scale(where: str, value: Any) -> float:
     """A scale in double, as it stands in the file."""
     scale(where, value)
     return float(value)

@@ -5,34 +5,34 @@ from neon8.graph.graph import Concat, Graph, Node, Pool, Reshape
 
 
 def scale_groups(graph: Graph) -> dict[str, str]:
-    """Each tensor -> the one that stands for its group.
+    """Each tensor -> the one that names its group.
 
     Input and output of a max pool and of a Reshape are one group, and all inputs and
     the output of a Concat.
     """
-    leader = {name: name for name in graph.tensors}
+    parent = {name: name for name in graph.tensors}
 
     def find(name: str) -> str:
-        while leader[name] != name:
-            leader[name] = leader[leader[name]]
-            name = leader[name]
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
         return name
 
     for node in graph.nodes:
-        if moves(node):
+        if shares_scale(node):
             for name in node.inputs:
-                leader[find(name)] = find(node.output)
+                parent[find(name)] = find(node.output)
     return {name: find(name) for name in graph.tensors}
 
 
 def sources(graph: Graph) -> tuple[str, ...]:
-    """The tensors whose values are new: graph inputs, outputs of all but moves."""
-    made = (node.output for node in graph.nodes if not moves(node))
+    """The tensors with values of their own: not those of a node that shares_scale()."""
+    made = (node.output for node in graph.nodes if not shares_scale(node))
     return (*graph.inputs, *made)
 
 
-def moves(node: Node) -> bool:
-    """True if the node's output holds values of its inputs and no others."""
+def shares_scale(node: Node) -> bool:
+    """True if a node computes nothing: its output holds values of its inputs only."""
     if isinstance(node, Pool):
         return node.kind == "max"
     return isinstance(node, Concat | Reshape)

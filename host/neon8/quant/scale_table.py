@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ScaleTable: the scales of a network, as a value; json_format reads and writes it."""
+"""ScaleTable: the scales of a network, as a value; table_json reads and writes it."""
 
 from dataclasses import dataclass, field
 
 SCHEMES = ("symmetric", "unsigned", "asymmetric")
-"""Of a tensor."""
+"""The schemes of a tensor."""
 TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
-"""By which the schemes of the tensors were chosen."""
+"""The rules by which the schemes of tensors are chosen."""
 BITS = (8, 16)
 
 

@@ -2,7 +2,7 @@
 """JSON from a file that nobody trusts: no key twice; objects know their line.
 
 The line is what lets an error about a value, not only one about the syntax, say where.
-NaN and infinity pass: table/checks.py refuses them by the name of their entry.
+NaN and infinity pass: checks.py refuses them by the name of their entry.
 """
 
 import json
@@ -13,15 +13,31 @@ from typing import Any
 
 from neon8.errors import TableError
 
+MAX_PARTS = 1 << 21
+"""Objects, lists and entries of one file: each costs about 100 bytes of memory."""
 
-class Located(dict[str, Any]):
+MAX_VALUES = 1 << 23
+"""Of one file, most of them numbers: 2000 tensors with 2048 bins and their edges."""
+
+
+class JsonObject(dict[str, Any]):
     """An object of the file; line: where it begins, from 1."""
 
-    line: int = 1
+    __slots__ = ("line",)
+
+    line: int
 
 
 def loads(text: str, *, source: str) -> Any:
-    """The value in `text`, its objects Located.  TableError names file and line."""
+    """The value in `text`, its objects JsonObject.  TableError names file and line."""
+    parts = sum(map(text.count, "{[:"))
+    if parts > MAX_PARTS:
+        cause = f"has {parts} objects, lists and entries, more than {MAX_PARTS}"
+        raise TableError(f"{source}:1: {cause}")
+    values = text.count(",")
+    if values > MAX_VALUES:
+        cause = f"has {values} values, more than {MAX_VALUES}"
+        raise TableError(f"{source}:1: {cause}")
     breaks = [at for at, letter in enumerate(text) if letter == "\n"]
 
     def located(state: tuple[str, int], *rest: Any) -> tuple[Any, int]:
@@ -51,8 +67,8 @@ class _RefusedError(ValueError):
     """JSON that Python takes and a table must not have."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> Located:
-    found = Located(pairs)
+def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+    found = JsonObject(pairs)
     if len(found) < len(pairs):
         left = dict.fromkeys(found)
         for name, _ in pairs:

@@ -9,7 +9,6 @@ from. The reader trusts nothing.
 import json
 from collections.abc import Iterable
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from neon8.errors import TableError
 from neon8.files import write_atomic
 from neon8.quant import strict_json
-from neon8.quant.checks import decode, float32, integer, string
+from neon8.quant.checks import decode, float32, integer, read_bytes, string
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.scale_table import (
     BITS,
@@ -99,11 +98,7 @@ def _layer(layer: LayerScale) -> str:
 
 def load(path: str | PathLike[str]) -> ScaleTable:
     """The table in the file `path`.  TableError names file, line, place and cause."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
-    return loads(decode(data, str(path)), source=str(path))
+    return loads(decode(read_bytes(path), str(path)), source=str(path))
 
 
 def loads(text: str, *, source: str = "table") -> ScaleTable:
@@ -145,7 +140,7 @@ def loads(text: str, *, source: str = "table") -> ScaleTable:
 
 def _place(source: str, what: str, name: str, value: Any) -> str:
     """For errors: the file, the line of an entry, and its name."""
-    line = value.line if isinstance(value, strict_json.Located) else 1
+    line = value.line if isinstance(value, strict_json.JsonObject) else 1
     return f"{source}:{line}: {what} {name!r}"
 
 

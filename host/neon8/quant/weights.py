@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import CalibrationError
+from neon8.quant.grid import SMALLEST_SCALE
 from neon8.quant.scale_table import LayerScale
 
 DoubleArray = npt.NDArray[np.float64]
@@ -16,7 +17,7 @@ Int8Array = npt.NDArray[np.int8]
 ACC_LIMIT = 2**31
 """|acc''| stays below this  (12)."""
 
-MULTIPLIER_MIN = np.float32(1e-30)
+MULTIPLIER_MIN = SMALLEST_SCALE
 MULTIPLIER_MAX = np.float32(2.0**64)
 
 SMALLEST = 1e-30

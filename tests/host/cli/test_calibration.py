@@ -194,7 +194,7 @@ def test_until_stable_stops_by_itself(tmp_path, capsys):
     assert "\nnot stable: the limit is 1e-09 %" in out
 
 
-@pytest.mark.parametrize("options", [[], ["--workers", "2"], ["--until-stable"]])
+@pytest.mark.parametrize("options", [[], ["--workers", "2"], ["--until-stable", "1"]])
 def test_a_shard_without_samples(files, tmp_path, capsys, options):
     """It says so, and is nothing to merge."""
     empty = tmp_path / "empty.calib"
@@ -246,10 +246,12 @@ def test_nonfinite_values(tmp_path, capsys):
         (["--shard", "4/3"], "there is no piece 4 of 3"),
         (["--shard", "1"], "not of the form i/n"),
         (["--workers", "0"], "must be at least 1"),
-        (["--engine", "ray://x:1"], "not dask://HOST:PORT"),
-        (["--engine", "dask://x"], "not dask://HOST:PORT"),
+        (["--engine", "ray://x:1"], "of the form dask://HOST:PORT"),
+        (["--engine", "dask://x"], "of the form dask://HOST:PORT"),
         (["--until-stable", "0"], "not a percentage"),
         (["--until-stable", "nan"], "not a percentage"),
+        (["--until-stable", "net.onnx"], "'net.onnx' is not a percentage"),
+        (["--until-stable"], "--until-stable: expected one argument"),
         (["--engine", "dask://x:1", "--workers", "2"], "--engine for a cluster"),
     ],
 )

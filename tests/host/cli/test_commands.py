@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 
 import neon8
-from failing import but_guards
-from neon8.cli.main import main
-
-COMMANDS = ("calibrate", "compile", "run", "evaluate", "inspect", "convert")
+from neon8.cli.main import COMMANDS, main
 
 
 def process(*words, **options) -> subprocess.CompletedProcess:
@@ -25,7 +22,7 @@ def process(*words, **options) -> subprocess.CompletedProcess:
 def succeed(capsys, *words) -> str:
     status = main([str(word) for word in words])
     out, err = capsys.readouterr()
-    assert (status, but_guards(err)) == (0, "")
+    assert (status, err) == (0, "")
     return out
 
 
@@ -67,19 +64,6 @@ def test_help_teaches(command):
     assert (done.returncode, done.stderr) == (0, "")
     assert f"\n  neon8 {command} " in done.stdout, "no example"
     assert max(map(len, done.stdout.splitlines())) <= 100
-
-
-def test_help_is_quick_and_imports_nothing_heavy():
-    code = (
-        "import sys, neon8.cli.main\n"
-        "try: neon8.cli.main.main(['--help'])\n"
-        "except SystemExit: pass\n"
-        "print({'numpy', 'onnx', 'onnxruntime', 'cffi', 'tqdm'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_version(capsys):

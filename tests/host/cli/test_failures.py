@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failing import OUT, but_guards, calibrate, compile_, refuse, saved, spoilt_onnx
+from failing import OUT, calibrate, compile_, refuse, saved, spoilt_onnx
 from neon8.cli.main import main
 
 USAGE = [
@@ -28,6 +28,7 @@ USAGE = [
     (["run", "m.n8", "--input", "x", "--cpu", "z80"], "z80"),
     (["convert", "t.json", "--to", "stone", "-o", "t"], "stone"),
     (["inspect", "a", "b"], "b"),
+    (["observe", "--until-stable", "m.onnx", "--data", "d", "-o", "t"], "'m.onnx' is"),
 ]
 
 
@@ -89,7 +90,7 @@ def test_a_file_that_cannot_be_written_whole(tiny, tmp_path, command):
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    said = but_guards(done.stderr).splitlines()
+    said = done.stderr.splitlines()
     assert len(said) == 1
     assert said[0].startswith(f"neon8: error: {out}: cannot be written: File too")
     assert [p.name for p in tmp_path.iterdir()] == [OUT]
@@ -110,12 +111,12 @@ def test_a_full_standard_output(tiny):
 
 
 def test_a_defect_shows_as_one_line_too(monkeypatch, capsys, tiny):
-    import neon8.cli.inspect
+    from neon8.inspection import describe
 
     def defect(*_, **__):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(neon8.cli.inspect, "describe", defect)
+    monkeypatch.setattr(describe, "describe", defect)
     monkeypatch.delenv("NEON8_TRACEBACK", raising=False)
     assert main(["inspect", str(tiny.table)]) == 1
     err = capsys.readouterr().err
@@ -141,7 +142,7 @@ def test_what_the_machine_lacks_is_no_defect(monkeypatch, capsys, tiny, what):
     def lack(*_, **__):
         raise error
 
-    monkeypatch.setattr("neon8.cli.inspect.describe", lack)
+    monkeypatch.setattr("neon8.inspection.describe.describe", lack)
     assert says in refuse(capsys, "inspect", tiny.table)
 
 

@@ -8,19 +8,29 @@ import subprocess
 import sys
 import termios
 
+import numpy as np
 import pytest
 
-UNUSED = {
-    "calibrate": {"dask", "distributed", "yaml", "elftools", "onnx.reference"},
-    "observe": {"dask", "distributed", "yaml", "elftools", "onnx.reference"},
-    "merge": {"onnx", "onnxruntime", "PIL", "tqdm", "yaml", "elftools"},
-    "solve": {"onnx", "onnxruntime", "PIL", "tqdm", "yaml", "elftools"},
-    "compile": {"onnxruntime", "PIL", "tqdm", "yaml", "elftools"},
-    "run": {"PIL", "yaml", "elftools"},
-    "evaluate": {"yaml", "elftools"},
-    "compare": {"yaml", "elftools"},
-    "convert": {"onnxruntime", "PIL", "tqdm", "elftools"},
-    "inspect": {"onnxruntime", "PIL", "tqdm"},
+from neon8.cli.main import COMMANDS, main
+
+PRINTING = ("evaluate", "compare", "inspect")
+
+THIRD_PARTY = {
+    *("cffi", "dask", "distributed", "elftools", "numpy", "onnx", "onnx.reference"),
+    *("onnxruntime", "PIL", "tqdm", "yaml"),
+}
+CALIBRATES = {"numpy", "cffi", "onnx", "onnxruntime", "PIL"}
+LOADED = {
+    "calibrate": CALIBRATES,
+    "observe": CALIBRATES,
+    "merge": {"numpy", "cffi"},
+    "solve": {"numpy", "cffi"},
+    "compile": {"numpy", "cffi", "onnx"},
+    "run": {"numpy", "cffi"},
+    "evaluate": CALIBRATES,
+    "compare": CALIBRATES,
+    "convert": {"numpy", "onnx", "yaml"},
+    "inspect": {"numpy", "cffi", "onnx", "yaml", "elftools"},
 }
 
 
@@ -33,19 +43,55 @@ def loaded(*lines):
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("command", UNUSED)
-def test_a_command_imports_what_it_uses(command):
-    name = f"neon8.cli.{command}"
-    modules = loaded(f"import {name}")
-    assert name in modules
-    assert not UNUSED[command] & modules
+def running(*words):
+    """The lines that run a command."""
+    code = f"assert main({[*map(str, words)]!r}) == 0"
+    return ("from neon8.cli.main import main", code)
+
+
+@pytest.fixture(scope="module")
+def words(tiny, tmp_path_factory):
+    """A good command line for each command, without its output."""
+    folder = tmp_path_factory.mktemp("words")
+    calib, array = folder / "tiny.calib", folder / "x.npy"
+    data = ("--data", tiny.data, "--limit", 2)
+    assert main([*map(str, ["observe", tiny.onnx, *data, "-o", calib])]) == 0
+    np.save(array, np.load(tiny.data)["x"][:2])
+    return {
+        "calibrate": (tiny.onnx, *data),
+        "observe": (tiny.onnx, *data),
+        "merge": (calib,),
+        "solve": (calib,),
+        "compile": (tiny.onnx, "--scales", tiny.table),
+        "run": (tiny.n8, "--input", array),
+        "evaluate": (tiny.n8, *data, "--reference", tiny.onnx),
+        "compare": (calib, tiny.onnx, *data, "--methods", "mse", "--schemes", "auto"),
+        "convert": (tiny.table, "--to", "ncnn"),
+        "inspect": (tiny.n8,),
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_loads_what_it_uses(words, tmp_path, command):
+    output = () if command in PRINTING else ("-o", tmp_path / "out")
+    modules = loaded(*running(command, *words[command], *output))
+    assert THIRD_PARTY & modules <= LOADED[command]
+
+
+@pytest.mark.parametrize("words", [[], *([command] for command in COMMANDS)])
+def test_help_is_instant(words):
+    modules = loaded(
+        "from neon8.cli.main import main",
+        f"try: main({[*words, '--help']!r})",
+        "except SystemExit: pass",
+    )
+    assert "argparse" in modules
+    assert not THIRD_PARTY & modules
 
 
 def test_a_run_without_a_terminal_makes_no_bar(tiny, tmp_path):
     words = ["calibrate", tiny.onnx, "--data", tiny.data, "-o", tmp_path / "t.json"]
-    modules = loaded(
-        "from neon8.cli.main import main", f"assert main({[*map(str, words)]!r}) == 0"
-    )
+    modules = loaded(*running(*words))
     assert "onnxruntime" in modules
     assert "multiprocessing" not in modules
 

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 import neon8
 from neon8.calibrate.run.reference import Reference
 from neon8.errors import DataError, Neon8Error
-from neon8.evaluate.metrics import Tally, count, rank, sqnr_db, summary, top1
+from neon8.evaluate.metrics import Tally, add_sample, rank, sqnr_db, summary, top1
 
 SCORES = hnp.arrays(
     np.float32,
@@ -76,12 +76,12 @@ def test_sqnr(signal, noise, db):
 
 def test_int8_outputs_do_not_overflow():
     low = np.array([-128, 127], np.int8)
-    tally = count(Tally(), [low], reference=[-low.astype(np.int32)])
+    tally = add_sample(Tally(), [low], reference=[-low.astype(np.int32)])
     assert tally.noise == 256**2 + 254**2
 
 
 def test_a_tally_knows_what_it_has_not_seen():
-    nothing = summary(count(Tally(), [np.zeros(3)]))
+    nothing = summary(add_sample(Tally(), [np.zeros(3)]))
     assert (nothing.n, nothing.top1, nothing.agreement) == (1, None, None)
     assert nothing.sqnr_db is None
 

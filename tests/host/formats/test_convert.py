@@ -11,7 +11,7 @@ from neon8.cli.main import main
 from neon8.errors import TableError
 from neon8.formats import ncnn, trt
 from neon8.formats.conversion import convert, read, read_names
-from neon8.formats.detect import FORMATS
+from neon8.formats.registry import NAMES
 from neon8.quant import table_json as json_format
 from table_nets import in_every_format
 
@@ -37,8 +37,8 @@ def steps(table):
     }
 
 
-@pytest.mark.parametrize("source", FORMATS)
-@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("source", NAMES)
+@pytest.mark.parametrize("target", NAMES)
 def test_every_pair(made, source, target, tmp_path):
     """The way over our own format gives what the direct way gives."""
     folder = made.path.parent
@@ -88,7 +88,7 @@ def test_the_table_compiles_and_says_where_it_is_from(made):
     assert entry.reasons == ("imported",)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_content_tells_the_format(made, name, capsys):
     path = made.path.parent / name
     table, own = read(path)

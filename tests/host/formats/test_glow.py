@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from neon8.errors import TableError
 from neon8.formats import glow
-from neon8.formats.foreign import ForeignTable, Span, Step, to_step
+from neon8.formats.foreign_table import ForeignTable, QuantParams, Range, to_params
 
 PROFILE = """\
 ---
@@ -38,8 +38,8 @@ def loads(text):
 def test_a_profile():
     table = loads(PROFILE)
     assert table.tensors == {
-        "conv1__1": Span(lo=-1.5, hi=2.25, histogram=(12, 40, 310, 95, 3)),
-        "split:1": Span(lo=0.0, hi=float(np.float32(0.1))),
+        "conv1__1": Range(lo=-1.5, hi=2.25, histogram=(12, 40, 310, 95, 3)),
+        "split:1": Range(lo=0.0, hi=float(np.float32(0.1))),
     }
     assert table.header == {"tools": "", "hash": "0x1A2B3C4D5E6F7788"}
     again = glow.dumps(table)
@@ -73,7 +73,7 @@ names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
 )
 def test_round_trip(entries):
     spans = {
-        name: Span(lo=min(a, b), hi=max(a, b), histogram=tuple(map(float, counts)))
+        name: Range(lo=min(a, b), hi=max(a, b), histogram=tuple(map(float, counts)))
         for name, (a, b, counts) in entries.items()
     }
     table = ForeignTable(source="t", format="x", tensors=spans)
@@ -87,9 +87,9 @@ def test_round_trip(entries):
 )
 def test_steps_come_back_from_the_range(scale, scheme, zero_point):
     zero_point = {"symmetric": 0, "unsigned": -128}.get(scheme, zero_point)
-    step = Step(scale=scale, zero_point=zero_point, scheme=scheme)
+    step = QuantParams(scale=scale, zero_point=zero_point, scheme=scheme)
     table = ForeignTable(source="t", format="x", tensors={"x": step})
-    back = to_step(glow.loads(glow.dumps(table), source="p").tensors["x"])
+    back = to_params(glow.loads(glow.dumps(table), source="p").tensors["x"])
     assert back == step
 
 

@@ -7,7 +7,7 @@ import pytest
 import neon8
 from neon8.errors import TableError
 from neon8.formats import ncnn
-from neon8.formats.conversion import READERS, convert
+from neon8.formats.conversion import convert, read
 from neon8.quant import table_json as json_format
 from onnx_nets import chain
 from table_nets import case, in_every_format
@@ -58,7 +58,7 @@ def test_what_is_written_can_be_read(written, text, target):
     except TableError as error:
         assert "tensor 'x': " in str(error)  # noqa: PT017
     else:
-        table = READERS[target](done.data)
+        table, _ = read(written(done.data.decode()), source_format=target)
         assert table.tensors.keys() == {"x"}
 
 
@@ -77,7 +77,7 @@ def test_scales_at_the_ends_of_float32(made, written, bits, target):
         lo, hi = json_format.loads(done.data.decode()).tensors["x"].threshold
         assert np.isfinite([lo, hi]).all()
     elif done:
-        READERS[target](done.data)
+        read(written(done.data.decode()), source_format=target)
 
 
 def test_each_tool_has_a_version_of_its_own(written):
@@ -90,8 +90,8 @@ def test_each_tool_has_a_version_of_its_own(written):
 @pytest.mark.parametrize(
     ("target", "option", "word"),
     [
-        ("ort", {"trt_version": "8.6.1"}, "--trt-version is for --to trt"),
-        ("ort", {"ncnn_param": "no.param"}, "--ncnn-param names the layers of ncnn"),
+        ("ort", {"trt_version": "8.6.1"}, "--trt-version has no use from trt to ort"),
+        ("ort", {"ncnn_param": "no.param"}, "--ncnn-param has no use from trt to ort"),
         ("trt", {"trt_version": ""}, "--trt-version '' is no version"),
     ],
 )
@@ -108,6 +108,27 @@ def test_tensors_that_the_table_does_not_have(made, written):
     (note,) = convert(written(f"{strange}x: 3c010204\n"), "neon8", onto=onto).notes
     assert "'strange'" in note
     assert convert(written(WEIGHTS), "neon8", onto=onto).notes == ()
+
+
+@pytest.mark.parametrize("option", ["onto", "model"])
+def test_a_scale_that_is_made_up_is_told(made, written, option):
+    """Where the file has 0; a table of ours says it by its reason code."""
+    folder = made.path.parent
+    cache = (folder / "trt").read_text(encoding="utf-8").splitlines()
+    cache = [
+        f"{line.rpartition(': ')[0]}: 0" if line.startswith(("x:", "r0:")) else line
+        for line in cache
+    ]
+    path = written("\n".join([*cache, "elsewhere: 0", ""]))
+    options = {"onto": folder / "neon8", "model": made.path}
+    done = convert(path, "neon8", **{option: options[option]})
+    table = json_format.loads(done.data.decode())
+    zero = [name for name, t in table.tensors.items() if "dead" in t.reasons]
+    assert {"x", "r0"} <= set(zero)
+    (note,) = (note for note in done.notes if "made up" in note)
+    assert note.endswith("reason code dead: 'x' and 1 other tensor")
+    own = written(done.data.decode())
+    assert convert(own, "neon8", onto=own).notes == ()
 
 
 def test_a_table_and_a_network_that_are_strangers(made, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from neon8.errors import TableError
 from neon8.formats import ncnn
-from neon8.formats.foreign import ForeignTable, from_table
+from neon8.formats.foreign_table import ForeignTable, from_scale_table
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 
@@ -45,7 +45,7 @@ TABLE = ScaleTable(
 
 
 def dumps(table):
-    return ncnn.dumps(from_table(table, source="net")).decode()
+    return ncnn.dumps(from_scale_table(table, source="net")).decode()
 
 
 def loads(text):
@@ -202,7 +202,7 @@ def test_lines_of_other_layers_stay_as_they_are():
 
 def test_weights_alone_are_a_table():
     table = loads("a_param_0 4 2\n")
-    assert table.holds == "weight scales"
+    assert table.contents == "weight scales"
     assert ncnn.dumps(table) == b"a_param_0 4 2\n"
 
 

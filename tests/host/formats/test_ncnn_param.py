@@ -5,7 +5,7 @@ import pytest
 
 from neon8.errors import TableError
 from neon8.formats import ncnn_param
-from neon8.formats.foreign import ForeignTable
+from neon8.formats.foreign_table import ForeignTable
 
 PARAM = """\
 7767517

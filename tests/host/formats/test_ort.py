@@ -8,13 +8,13 @@ import pytest
 
 from neon8.errors import TableError
 from neon8.formats import ort
-from neon8.formats.foreign import (
+from neon8.formats.foreign_table import (
     ForeignTable,
-    Span,
-    Step,
+    QuantParams,
+    Range,
     symmetric_scale,
-    to_span,
-    to_step,
+    to_params,
+    to_range,
 )
 
 # onnxruntime's quantization tools use what newer onnx calls deprecated.
@@ -40,9 +40,9 @@ CACHE = {
     "smooth_quant": False,
 }
 STEPS = {
-    "x": Step(scale=float(np.float32(0.3)), zero_point=17, scheme="asymmetric"),
-    "y": Step(scale=float(np.float32(0.7)), zero_point=-128, scheme="unsigned"),
-    "z": Step(scale=float(np.float32(0.1))),
+    "x": QuantParams(scale=float(np.float32(0.3)), zero_point=17, scheme="asymmetric"),
+    "y": QuantParams(scale=float(np.float32(0.7)), zero_point=-128, scheme="unsigned"),
+    "z": QuantParams(scale=float(np.float32(0.1))),
 }
 
 
@@ -54,7 +54,7 @@ def loads(value):
 @pytest.mark.parametrize("root", [FLAT, CACHE])
 def test_both_layouts(root):
     table = loads(root)
-    assert table.tensors == {"x": Span(lo=-10.0, hi=1.0), "y": Span(lo=0.0, hi=2.5)}
+    assert table.tensors == {"x": Range(lo=-10.0, hi=1.0), "y": Range(lo=0.0, hi=2.5)}
     # onnxruntime's own text file keeps max(lowest, highest), 1.0 of this one.
     assert symmetric_scale(table.tensors["x"]) == 10 / 127
 
@@ -63,8 +63,8 @@ def test_both_layouts(root):
 def test_round_trip_of_ranges_and_steps(cache):
     table = ForeignTable(source="t", format="x", tensors=STEPS)
     back = ort.loads(ort.dumps(table, cache=cache), source="c")
-    assert back.tensors == {name: to_span(step) for name, step in STEPS.items()}
-    assert {name: to_step(span) for name, span in back.tensors.items()} == STEPS
+    assert back.tensors == {name: to_range(step) for name, step in STEPS.items()}
+    assert {name: to_params(span) for name, span in back.tensors.items()} == STEPS
     assert ort.dumps(back, cache=cache) == ort.dumps(table, cache=cache)
 
 
@@ -77,7 +77,7 @@ def test_onnxruntime_reads_the_cache(tmp_path):
     data = load_tensors_data(path)
     assert data.calibration_method.name == "MinMax"
     for name, step in STEPS.items():
-        span = to_span(step)
+        span = to_range(step)
         assert data[name].range_value == (np.float32(span.lo), np.float32(span.hi))
     path.write_bytes(ort.dumps(loads(CACHE), cache=True))
     assert load_tensors_data(path).calibration_method.name == "Entropy"
@@ -97,7 +97,7 @@ def test_what_onnxruntime_writes_is_read(tmp_path):
         "x": TensorData(lowest=f(-10), highest=f(1)),
         "y": TensorData(lowest=np.array([0.5], f), highest=np.array([2], f)),
     }
-    ranges = {"x": Span(lo=-10.0, hi=1.0), "y": Span(lo=0.5, hi=2.0)}
+    ranges = {"x": Range(lo=-10.0, hi=1.0), "y": Range(lo=0.5, hi=2.0)}
     save_tensors_data(TensorsData(CalibrationMethod.MinMax, values), tmp_path / "c")
     table = ort.loads((tmp_path / "c").read_bytes(), source="c")
     assert table.tensors == ranges
@@ -109,7 +109,7 @@ def test_what_onnxruntime_writes_is_read(tmp_path):
 def test_histograms_are_left_out_with_a_word():
     more = {"hist": array([1, 2], "int64"), "hist_edges": array([0.0, 1.0]), "bins": 2}
     table = loads({"x": entry(0.0, 1.0, **more)})
-    assert table.tensors == {"x": Span(lo=0.0, hi=1.0)}
+    assert table.tensors == {"x": Range(lo=0.0, hi=1.0)}
     assert table.notes == ("left out: the histograms of 1 tensor",)
 
 

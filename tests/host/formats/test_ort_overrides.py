@@ -9,13 +9,13 @@ import pytest
 
 from neon8.errors import TableError
 from neon8.formats import ort_overrides
-from neon8.formats.foreign import ForeignTable, Span, Step, to_step
+from neon8.formats.foreign_table import ForeignTable, QuantParams, Range, to_params
 
 # onnxruntime's quantization tools use what newer onnx calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-X_STEP = Step(scale=float(np.float32(0.3)), zero_point=17, scheme="asymmetric")
-Z_STEP = Step(scale=float(np.float32(0.1)))
+X_STEP = QuantParams(scale=float(np.float32(0.3)), zero_point=17, scheme="asymmetric")
+Z_STEP = QuantParams(scale=float(np.float32(0.1)))
 OVERRIDES = {
     "x": [{"quant_type": "QUInt8", "scale": 0.5, "zero_point": 145}],
     "y": [{"quant_type": "QuantType.QInt8", "scale": 0.25, "zero_point": -128}],
@@ -41,17 +41,17 @@ def overrides(value):
 def test_overrides():
     table = overrides(OVERRIDES)
     assert table.tensors == {
-        "x": Step(scale=0.5, zero_point=17, scheme="asymmetric"),
-        "y": Step(scale=0.25, zero_point=-128, scheme="unsigned"),
-        "z": Span(lo=-1.0, hi=3.0),
-        "t": Step(scale=0.5, zero_point=-32768, scheme="unsigned", bits=16),
-        "s": Step(scale=0.5, zero_point=-1, scheme="asymmetric", bits=16),
+        "x": QuantParams(scale=0.5, zero_point=17, scheme="asymmetric"),
+        "y": QuantParams(scale=0.25, zero_point=-128, scheme="unsigned"),
+        "z": Range(lo=-1.0, hi=3.0),
+        "t": QuantParams(scale=0.5, zero_point=-32768, scheme="unsigned", bits=16),
+        "s": QuantParams(scale=0.5, zero_point=-1, scheme="asymmetric", bits=16),
     }
     assert table.constants == {"w": (0, (0.5, 0.25)), "v": (1, (1.0, 2.0))}
     assert table.notes == ("left out, without scale or range: 'u'",)
     again = ort_overrides.loads(ort_overrides.dumps(table), source="o")
     assert again.constants == table.constants
-    assert again.tensors == {**table.tensors, "z": to_step(table.tensors["z"])}
+    assert again.tensors == {**table.tensors, "z": to_params(table.tensors["z"])}
 
 
 def changed(name, index, **values):
@@ -122,7 +122,7 @@ def test_onnxruntime_takes_the_overrides(tmp_path, bits):
         {"w": rng.normal(0, 1, (2, 2, 3, 3)).astype(np.float32)},
     )
     onnx.save(model, tmp_path / "net.onnx")
-    wide = Step(scale=2.0**-12, zero_point=300, scheme="asymmetric", bits=16)
+    wide = QuantParams(scale=2.0**-12, zero_point=300, scheme="asymmetric", bits=16)
     step = Z_STEP if bits == 8 else wide
     table = ForeignTable(
         source="t",

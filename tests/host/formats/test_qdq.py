@@ -13,7 +13,7 @@ from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.formats import qdq
-from neon8.formats.foreign import step_of, weights_of
+from neon8.formats.foreign_table import params_of, weight_scales_of
 from onnx_nets import chain
 from table_nets import case, mixed, residual
 
@@ -245,9 +245,9 @@ def test_its_scales_come_back(tmp_path, symmetric):
     path.write_bytes(qdq.dumps(made.table, made.graph, made.path))
     back = qdq.load(path)
     for name in ("x", "r0", "p0", "l1", "r2", "k3", "cat", "avg", "sum", "r4", "z"):
-        assert back.tensors[name] == step_of(made.table.tensors[name])
+        assert back.tensors[name] == params_of(made.table.tensors[name])
     assert back.weights == {
-        name: weights_of(layer) for name, layer in made.table.layers.items()
+        name: weight_scales_of(layer) for name, layer in made.table.layers.items()
     }
     assert back.reads["pw2"] == "l1"
 

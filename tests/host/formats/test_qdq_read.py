@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from neon8.errors import TableError
 from neon8.formats import qdq
-from neon8.formats.foreign import Step
+from neon8.formats.foreign_table import QuantParams
 from onnx_nets import chain, net, node, save
 
 
@@ -42,13 +42,13 @@ GOOD = (np.float32(0.5), I8(0))
 @pytest.mark.parametrize(
     ("x", "step"),
     [
-        ((0.5, I8(0)), Step(scale=0.5)),
-        ((0.5, I8(-128)), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
-        ((0.5, I8(5)), Step(scale=0.5, zero_point=5, scheme="asymmetric")),
-        ((0.5, U8(0)), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
-        ((0.5, U8(128)), Step(scale=0.5)),
-        ((0.5, None), Step(scale=0.5, zero_point=-128, scheme="unsigned")),
-        (([0.5], [I8(1)]), Step(scale=0.5, zero_point=1, scheme="asymmetric")),
+        ((0.5, I8(0)), QuantParams(scale=0.5)),
+        ((0.5, I8(-128)), QuantParams(scale=0.5, zero_point=-128, scheme="unsigned")),
+        ((0.5, I8(5)), QuantParams(scale=0.5, zero_point=5, scheme="asymmetric")),
+        ((0.5, U8(0)), QuantParams(scale=0.5, zero_point=-128, scheme="unsigned")),
+        ((0.5, U8(128)), QuantParams(scale=0.5)),
+        ((0.5, None), QuantParams(scale=0.5, zero_point=-128, scheme="unsigned")),
+        (([0.5], [I8(1)]), QuantParams(scale=0.5, zero_point=1, scheme="asymmetric")),
     ],
 )
 def test_types_of_activations(tmp_path, x, step):
@@ -126,7 +126,7 @@ def test_quantized_inputs_have_scales_too(tmp_path):
         ],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    assert qdq.load(save(tmp_path, model)).tensors == {"x": Step(scale=0.5)}
+    assert qdq.load(save(tmp_path, model)).tensors == {"x": QuantParams(scale=0.5)}
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (3, 5)])
@@ -172,7 +172,7 @@ def test_equal_constants_of_two_names_are_a_pair(tmp_path):
     nodes[1].input[1:] = ["s", "z"]
     constants = {**arrays, "s": arrays["x_s"], "z": arrays["x_z"]}
     model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", constants)
-    step = Step(scale=0.5, zero_point=3, scheme="asymmetric")
+    step = QuantParams(scale=0.5, zero_point=3, scheme="asymmetric")
     assert qdq.load(save(tmp_path, model)).tensors == {"x": step}
 
 
@@ -192,7 +192,7 @@ def test_a_pair_whose_second_node_leaves_out_its_zero(tmp_path):
     nodes, arrays = pair("x", 0.5, I8(0))
     del nodes[1].input[2]
     model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
-    assert qdq.load(save(tmp_path, model)).tensors == {"x": Step(scale=0.5)}
+    assert qdq.load(save(tmp_path, model)).tensors == {"x": QuantParams(scale=0.5)}
 
 
 @pytest.mark.parametrize("groups", [0, 3])

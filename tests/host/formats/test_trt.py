@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from neon8.errors import TableError
 from neon8.formats import trt
-from neon8.formats.foreign import ForeignTable, Span, Step
+from neon8.formats.foreign_table import ForeignTable, QuantParams, Range
+from neon8.formats.format import Context
 
 CACHE = b"""\
 TRT-8601-EntropyCalibration2
@@ -21,6 +22,11 @@ a name: with: colons: 3c010204
 
 def loads(data):
     return trt.loads(data, source="c")
+
+
+def dumped(table, version):
+    context = Context(options={"trt_version": version})
+    return trt.dumps(trt.prepare(table, context))
 
 
 def table_of(**tensors):
@@ -56,7 +62,7 @@ def test_bits_of_a_float():
     )
 )
 def test_round_trip(scales):
-    steps = {name: Step(scale=scale) for name, scale in scales.items()}
+    steps = {name: QuantParams(scale=scale) for name, scale in scales.items()}
     assert loads(trt.dumps(table_of(**steps))).tensors == steps
 
 
@@ -72,7 +78,7 @@ def test_round_trip(scales):
     ],
 )
 def test_versions(version, number):
-    data = trt.dumps(table_of(x=Step(scale=1.0)), version=version)
+    data = dumped(table_of(x=QuantParams(scale=1.0)), version)
     assert data.split(b"\n")[0] == f"TRT-{number}-EntropyCalibration2".encode()
 
 
@@ -81,29 +87,29 @@ def test_versions(version, number):
 )
 def test_no_versions(version):
     with pytest.raises(TableError, match="--trt-version"):
-        trt.dumps(table_of(x=Step(scale=1.0)), version=version)
+        dumped(table_of(x=QuantParams(scale=1.0)), version)
 
 
 def test_the_header_stays():
     data = CACHE.replace(b"Entropy", b"MinMax").replace(b"8601", b"101401")
     assert trt.dumps(loads(data)) == data
-    assert trt.dumps(loads(data), version="7103").startswith(b"TRT-7103-MinMax")
+    assert dumped(loads(data), "7103").startswith(b"TRT-7103-MinMax")
 
 
 @pytest.mark.parametrize(
     ("entry", "scale"),
     [
-        (Step(scale=0.5, zero_point=-128, scheme="unsigned"), 255 * 0.5 / 127),
-        (Step(scale=0.5, zero_point=27, scheme="asymmetric"), 155 * 0.5 / 127),
-        (Span(lo=-10.0, hi=1.0), 10 / 127),
-        (Span(lo=0.0, hi=1.0), 1 / 127),
-        (Span(lo=2.0, hi=4.0), 4 / 127),
-        (Span(lo=-3.0, hi=-1.0), 3 / 127),
+        (QuantParams(scale=0.5, zero_point=-128, scheme="unsigned"), 255 * 0.5 / 127),
+        (QuantParams(scale=0.5, zero_point=27, scheme="asymmetric"), 155 * 0.5 / 127),
+        (Range(lo=-10.0, hi=1.0), 10 / 127),
+        (Range(lo=0.0, hi=1.0), 1 / 127),
+        (Range(lo=2.0, hi=4.0), 4 / 127),
+        (Range(lo=-3.0, hi=-1.0), 3 / 127),
     ],
 )
 def test_the_larger_end_counts(entry, scale):
     back = loads(trt.dumps(table_of(x=entry))).tensors["x"]
-    assert back == Step(scale=float(np.float32(scale)))
+    assert back == QuantParams(scale=float(np.float32(scale)))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +140,7 @@ def test_bad_caches(data, line, word):
 @pytest.mark.parametrize("name", ["a\nb", "a\r"])
 def test_names_it_cannot_hold(name):
     with pytest.raises(TableError, match="line break"):
-        trt.dumps(table_of(**{name: Step(scale=1.0)}))
+        trt.dumps(table_of(**{name: QuantParams(scale=1.0)}))
 
 
 def test_layers_alone_are_not_enough():

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import neon8
 from neon8 import text
+from neon8.calibrate import calib_file
+from neon8.calibrate.run import journal
 from neon8.errors import ModelError, Neon8Error, SetupError
 from neon8.inspection import elf
 from neon8.inspection.describe import describe
@@ -214,6 +216,49 @@ def test_columns_align_numbers_to_the_right_and_tame_names():
         [("a\x1b[2J", "1"), ("long name", "1000")], header=("name", "n")
     )
     assert lines == ["  name          n", "  a\\x1b[2J      1", "  long name  1000"]
+
+
+@pytest.fixture(scope="module")
+def seen(tiny, tmp_path_factory):
+    """What was observed for the small network, and its files."""
+    folder = tmp_path_factory.mktemp("seen")
+    observation = neon8.observe_model(tiny.onnx, tiny.data)
+    calib_file.save(observation, folder / "net.calib")
+    entry = journal.Entry(settings={}, observation=observation, names={}, points=[])
+    journal.save(journal.journal_of(folder / "net.calib"), entry)
+    return observation, folder
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("net.calib", "calibration file"), ("net.calib.journal", "journal")],
+)
+def test_what_was_observed(seen, name, kind):
+    observation, folder = seen
+    said = neon8.inspect_file(folder / name).splitlines()
+    assert said[0].startswith(f"{kind} ")
+    samples = ["samples", str(len(observation.samples))]
+    assert any(line.split() == samples for line in said)
+    assert any(observation.model_digest in line for line in said)
+    for tensor, facts in observation.tensors.items():
+        line = next(line.split() for line in said if line.split()[:1] == [tensor])
+        assert int(line[1]) == facts.histogram.total
+        assert line[2:4] == [
+            f"{facts.histogram.minimum:.6g}",
+            f"{facts.histogram.maximum:.6g}",
+        ]
+    for layer, facts in observation.layers.items():
+        shape = "x".join(map(str, facts.weight_shape))
+        assert any(line.split()[:3] == [layer, facts.input, shape] for line in said)
+
+
+@pytest.mark.parametrize("name", ["net.calib", "net.calib.journal"])
+def test_what_was_observed_and_is_damaged(seen, tmp_path, name):
+    data = (seen[1] / name).read_bytes()
+    for size in (10, len(data) // 2, len(data) - 1):
+        (tmp_path / name).write_bytes(data[:size])
+        with pytest.raises(Neon8Error, match=re.escape(f"{tmp_path / name}: ")):
+            neon8.inspect_file(tmp_path / name)
 
 
 def test_nothing_else_is_inspected(tmp_path):

@@ -44,9 +44,3 @@ def calibrate(tiny, data, folder, model=None, *more):
 
 def compile_(tiny, folder, table, model=None):
     return ("compile", model or tiny.onnx, "--scales", table, "-o", folder / OUT)
-
-
-def but_guards(text):
-    """What was said beside the guards of so few samples of so small a network."""
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if ": few:" not in line)

@@ -8,10 +8,10 @@ import numpy as np
 
 from neon8.api import save_table
 from neon8.calibrate.run.reference import Reference
-from neon8.formats.binding import attach, complete
+from neon8.formats.attach import attach, complete
 from neon8.formats.conversion import convert
-from neon8.formats.detect import FORMATS
-from neon8.formats.foreign import ForeignTable, Span, Step, to_step
+from neon8.formats.foreign_table import ForeignTable, QuantParams, Range, to_params
+from neon8.formats.registry import NAMES
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
 from neon8.quant.scale_table import ScaleTable
@@ -132,9 +132,9 @@ def case(folder, model, *, symmetric=False, count=6, seed=0):
         hi = max(float(np.max(values[name])) for values in seen)
         if symmetric:
             scale = float(np.float32(max(-lo, hi) / 127))
-            tensors[name] = Step(scale=scale)
+            tensors[name] = QuantParams(scale=scale)
         else:
-            tensors[name] = to_step(Span(lo=lo, hi=hi))
+            tensors[name] = to_params(Range(lo=lo, hi=hi))
     foreign = ForeignTable(source="seen", format="ranges", tensors=tensors)
     table = complete(attach(foreign, graph, {}), graph)
     return Case(path, graph, table, samples)
@@ -145,6 +145,6 @@ def in_every_format(folder, *, symmetric):
     made = case(folder, mixed(), symmetric=symmetric)
     own = folder / "net.scales.json"
     save_table(made.table, own)
-    for name in FORMATS:
+    for name in NAMES:
         (folder / name).write_bytes(convert(own, name, model=made.path).data)
     return made

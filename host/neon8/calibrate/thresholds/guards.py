@@ -110,6 +110,6 @@ def lines(table: ScaleTable) -> Iterator[str]:
 
 
 def log(table: ScaleTable) -> None:
-    """Every guard that fired, as a warning of the package's logger."""
+    """Every guard that fired, as a warning of the logger "neon8.guards"."""
     for line in lines(table):
-        logging.getLogger("neon8").warning("%s", line)
+        logging.getLogger("neon8.guards").warning("%s", line)

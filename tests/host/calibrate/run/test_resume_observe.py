@@ -150,7 +150,7 @@ def fail(capsys, words):
         (["--skip", "1"], ["--skip was 0, now it is 1"]),
         (["--shard", "1/2"], ["--shard was None, now it is [1, 2]"]),
         (["--ignore-nonfinite"], ["--ignore-nonfinite was False"]),
-        (["--until-stable"], ["--until-stable was None, now it is 0.01"]),
+        (["--until-stable", "1"], ["--until-stable was None, now it is 0.01"]),
     ],
 )
 def test_a_journal_of_other_settings_is_refused(interrupted, capsys, options, words):
@@ -177,11 +177,11 @@ def test_a_journal_of_data_that_has_changed_is_refused(interrupted, capsys):
     assert "delete it" in error
 
 
-@pytest.mark.parametrize("options", [["--report", "r.json"], ["--until-stable"]])
+@pytest.mark.parametrize("options", [["--report", "r.json"], ["--until-stable", "1"]])
 def test_points_of_data_that_has_changed_are_refused(job, capsys, options):
     """New samples at the beginning: what was measured then is of others."""
     folder, words, _ = job
-    words += [*options[:1], *(str(folder / name) for name in options[1:])]
+    words += [str(folder / word) if ".json" in word else word for word in options]
     process = start(words, "write:9", 0.02)
     process.communicate(timeout=60)
     old = np.load(folder / "x.npz")["x"]

@@ -3,11 +3,12 @@
 
 Every format holds a part: ncnn the weights and the input of each layer, TensorRT one
 scale a tensor, Glow and onnxruntime ranges, ONNX with Q/DQ nodes nearly all. Readers
-fill in what is there, bind adds what a network or a whole table knows, and a writer
-refuses by name what it needs and does not get. Numbers are kept in double, so that one
-format's float32 goes through the inverse or 127 times itself and comes back.
+fill in what is there, attach.py adds what a network or a whole table knows, and a
+writer refuses by name what it needs and does not get. Numbers are kept in double, so
+that one format's float32 goes through the inverse or 127 times itself and comes back.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class QuantParams:
     """real = scale * (q - zero_point)  (1).  Scale 0: nothing but zeros was seen.
 
     bits: of q, 8 or 16.
@@ -40,8 +41,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """A range of real values that is to be covered; the scale is the reader's business.
+class Range:
+    """A range of real values to be covered; whoever reads the file chooses the scale.
 
     histogram: counts in equal bins over it, of formats that have them.
     """
@@ -58,16 +59,17 @@ class ForeignTable:
     weights: by layer, one scale for each output channel or one for all; 0 for a channel
     without weights.  reads: layer -> the tensor it reads.  groups: layer -> how many
     groups its convolution has, where that is known.  weight_names: layer -> the name of
-    its weights, and the axis of the output channels.  constants: axis and
-    scales of weights of which only their own name is known.  header: what a format
-    keeps about itself.  other: lines that only this format understands.  notes: what
-    was left out and why.
+    its weights, and the axis of the output channels.  constants: axis and scales of
+    weights whose layer is not known, by their own name.  header: what a format keeps
+    about itself.  other: lines that only this format understands.
+    scales_per_group: a convolution with groups has one weight scale for each.  notes:
+    what was left out and why.
     """
 
     source: str
     format: str
-    tensors: dict[str, Step | Span] = field(default_factory=dict)
-    inputs: dict[str, Step] = field(default_factory=dict)
+    tensors: dict[str, QuantParams | Range] = field(default_factory=dict)
+    inputs: dict[str, QuantParams] = field(default_factory=dict)
     weights: dict[str, tuple[float, ...]] = field(default_factory=dict)
     reads: dict[str, str] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
@@ -75,10 +77,11 @@ class ForeignTable:
     constants: dict[str, tuple[int, tuple[float, ...]]] = field(default_factory=dict)
     header: dict[str, str] = field(default_factory=dict)
     other: dict[str, str] = field(default_factory=dict)
+    scales_per_group: bool = False
     notes: tuple[str, ...] = ()
 
     @property
-    def holds(self) -> str:
+    def contents(self) -> str:
         """For errors: which parts are there."""
         parts = {
             "scales or ranges of tensors": self.tensors,
@@ -87,24 +90,28 @@ class ForeignTable:
         }
         return " and ".join(what for what, there in parts.items() if there) or "nothing"
 
+    def with_note(self, note: str) -> "ForeignTable":
+        """The table with one note more."""
+        return replace(self, notes=(*self.notes, note))
 
-def from_table(table: ScaleTable, *, source: str) -> ForeignTable:
+
+def from_scale_table(table: ScaleTable, *, source: str) -> ForeignTable:
     """A whole table of our own."""
     return ForeignTable(
         source=source,
         format="neon8",
-        tensors={name: step_of(tensor) for name, tensor in table.tensors.items()},
-        weights={name: weights_of(layer) for name, layer in table.layers.items()},
+        tensors={name: params_of(tensor) for name, tensor in table.tensors.items()},
+        weights={name: weight_scales_of(layer) for name, layer in table.layers.items()},
         reads={name: layer.input for name, layer in table.layers.items()},
         groups={name: layer.groups for name, layer in table.layers.items()},
     )
 
 
-def step_of(tensor: TensorScale) -> Step:
+def params_of(tensor: TensorScale) -> QuantParams:
     """The quantization of one tensor of a table."""
     if "dead" in tensor.reasons:
-        return Step(scale=0.0, bits=tensor.bits)
-    return Step(
+        return QuantParams(scale=0.0, bits=tensor.bits)
+    return QuantParams(
         scale=tensor.scale,
         zero_point=tensor.zero_point,
         scheme=tensor.scheme,
@@ -112,23 +119,23 @@ def step_of(tensor: TensorScale) -> Step:
     )
 
 
-def step_with(scale: float, zero_point: int, *, bits: int = 8) -> Step:
-    """The step with the scheme that its zero point, as of a signed type, shows."""
+def params_from(scale: float, zero_point: int, *, bits: int = 8) -> QuantParams:
+    """The parameters with the scheme that the zero point of a signed type shows."""
     least = -(2 ** (bits - 1))
     scheme = {0: "symmetric", least: "unsigned"}.get(zero_point, "asymmetric")
-    return Step(scale=scale, zero_point=zero_point, scheme=scheme, bits=bits)
+    return QuantParams(scale=scale, zero_point=zero_point, scheme=scheme, bits=bits)
 
 
-def of_16_bits(table: ForeignTable) -> list[str]:
+def tensors_of_16_bits(table: ForeignTable) -> list[str]:
     """The names of the tensors that have 16 bits."""
     return [
         name
         for name, entry in table.tensors.items()
-        if isinstance(entry, Step) and entry.bits != 8
+        if isinstance(entry, QuantParams) and entry.bits != 8
     ]
 
 
-def weights_of(layer: LayerScale) -> tuple[float, ...]:
+def weight_scales_of(layer: LayerScale) -> tuple[float, ...]:
     """The weight scales of one layer of a table, 0 for a channel without weights."""
     return tuple(
         0.0 if f"dead:{channel}" in layer.reasons else scale
@@ -136,66 +143,66 @@ def weights_of(layer: LayerScale) -> tuple[float, ...]:
     )
 
 
-def to_span(entry: Step | Span) -> Span:
-    """The range that a step covers, in double and so exact."""
-    if isinstance(entry, Span):
+def to_range(entry: QuantParams | Range) -> Range:
+    """The range that the levels cover, in double and so exact."""
+    if isinstance(entry, Range):
         return entry
-    return Span(
+    return Range(
         lo=(entry.grid.lowest - entry.zero_point) * entry.scale,
         hi=(entry.grid.highest - entry.zero_point) * entry.scale,
     )
 
 
-def written_span(where: str, entry: Step | Span) -> Span:
+def float32_range(where: str, entry: QuantParams | Range) -> Range:
     """The range for a file of float32 values.  TableError: an end is too large.
 
     What float32 has no number for but 0 is 0.
     """
-    span = to_span(entry)
-    ends = (real(where, span.lo), real(where, span.hi))
+    found = to_range(entry)
+    ends = (real(where, found.lo), real(where, found.hi))
     lo, hi = (end if np.float32(end) else 0.0 for end in ends)
-    return replace(span, lo=lo, hi=hi)
+    return replace(found, lo=lo, hi=hi)
 
 
-def to_step(entry: Step | Span) -> Step:
-    """The step that covers a range, as the calibrator would choose it.
+def to_params(entry: QuantParams | Range) -> QuantParams:
+    """The parameters that cover a range, as the calibrator would choose them.
 
     Unsigned for a range that begins at 0, symmetric for -T .. T, else asymmetric.
     """
-    if isinstance(entry, Step):
+    if isinstance(entry, QuantParams):
         return entry
     lo, hi = min(entry.lo, 0.0), max(entry.hi, 0.0)
     if lo == -hi:
-        return Step(scale=hi / 127)
+        return QuantParams(scale=hi / 127)
     if lo == 0:
-        return Step(scale=hi / 255, zero_point=-128, scheme="unsigned")
+        return QuantParams(scale=hi / 255, zero_point=-128, scheme="unsigned")
     scale = (hi - lo) / 255
     zero_point = int(np.clip(np.rint(-128 - lo / scale), -128, 127))
-    return Step(scale=scale, zero_point=zero_point, scheme="asymmetric")
+    return QuantParams(scale=scale, zero_point=zero_point, scheme="asymmetric")
 
 
-def symmetric_scale(entry: Step | Span) -> float:
+def symmetric_scale(entry: QuantParams | Range) -> float:
     """T / 127 for tools that know zero point 0 only; T: the larger end of the range."""
-    if isinstance(entry, Step) and entry.scheme == "symmetric":
+    if isinstance(entry, QuantParams) and entry.scheme == "symmetric":
         return entry.scale
-    span = to_span(entry)
-    return max(-span.lo, span.hi, 0.0) / 127
+    found = to_range(entry)
+    return max(-found.lo, found.hi, 0.0) / 127
 
 
-def written_scale(where: str, entry: Step | Span) -> float:
+def float32_scale(where: str, entry: QuantParams | Range) -> float:
     """symmetric_scale() for a file of float32 values.  TableError: it is too large."""
     return real(where, symmetric_scale(entry))
 
 
-def moved_to_zero(table: ForeignTable) -> int:
+def count_zero_points_lost(table: ForeignTable) -> int:
     """How many tensors lose levels because a zero point other than 0 is given up."""
     return sum(
-        symmetric_scale(entry) != to_step(entry).scale
+        symmetric_scale(entry) != to_params(entry).scale
         for entry in table.tensors.values()
     )
 
 
-def renamed(table: ForeignTable, names: dict[str, str]) -> ForeignTable:
+def renamed(table: ForeignTable, names: Mapping[str, str]) -> ForeignTable:
     """`table` with other names of tensors, layers and weights.
 
     TableError: a name that the table does not have, two that become one.

@@ -12,8 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.errors import TableError
-from neon8.formats.foreign import ForeignTable, Span, Step, to_step, weights_of
+from neon8.formats.foreign_table import (
+    ForeignTable,
+    QuantParams,
+    Range,
+    to_params,
+    weight_scales_of,
+)
 from neon8.graph.graph import Add, Conv2d, Graph, Softmax
+from neon8.graph.onnx_file import ModelLike, open_onnx
+from neon8.graph.reader import read
+from neon8.graph.source import Array, OnnxNode, integer
 from neon8.quant.checks import float32
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.groups import scale_groups
@@ -38,23 +47,23 @@ def attach(
             text = f"layer {layer!r} is not in the network {graph.name}"
             raise TableError(f"{table.source}: {text}; map names with --names")
     tensors = dict(table.tensors)
-    for layer, step in table.inputs.items():
+    for layer, params in table.inputs.items():
         tensor = layers[layer].inputs[0]
-        if tensors.setdefault(tensor, step) != step:
+        if tensors.setdefault(tensor, params) != params:
             text = f"layer {layer!r} and another one read {tensor!r}"
             raise TableError(f"{table.source}: {text} with different scales")
     weights = dict(table.weights)
     used = set()
     for layer, (name, axis) in names.items():
         if name in table.constants:
-            weights[layer] = _of_axis(table, name, axis)
+            weights[layer] = _along_axis(table, name, axis)
             used.add(name)
-        elif isinstance(tensors.get(name), Step) and name not in graph.tensors:
-            step = to_step(tensors[name])
-            if step.bits != 8:
-                text = f"weights {name!r} have {step.bits} bits, ours have 8"
+        elif isinstance(tensors.get(name), QuantParams) and name not in graph.tensors:
+            params = to_params(tensors[name])
+            if params.bits != 8:
+                text = f"weights {name!r} have {params.bits} bits, ours have 8"
                 raise TableError(f"{table.source}: {text}")
-            weights[layer] = (step.scale,)
+            weights[layer] = (params.scale,)
             used.add(name)
     for name in table.constants:
         if name not in used:
@@ -78,7 +87,7 @@ def attach(
     )
 
 
-def _of_axis(table: ForeignTable, name: str, axis: int) -> tuple[float, ...]:
+def _along_axis(table: ForeignTable, name: str, axis: int) -> tuple[float, ...]:
     given, scales = table.constants[name]
     if len(scales) > 1 and given not in (axis, axis - 2, axis - 4):
         text = f"weights {name!r} have scales along axis {given}, the output channels"
@@ -89,11 +98,11 @@ def _of_axis(table: ForeignTable, name: str, axis: int) -> tuple[float, ...]:
 def _channels(
     table: ForeignTable, node: Conv2d, scales: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """One scale per output channel; ncnn has one per group."""
+    """One scale per output channel; or one per group, repeated."""
     channels = len(node.weight)
     if len(scales) in (1, channels):
         return scales * (channels // len(scales))
-    if table.format == "ncnn" and len(scales) == node.groups:
+    if table.scales_per_group and len(scales) == node.groups:
         return tuple(np.repeat(scales, channels // node.groups).tolist())
     text = f"layer {node.name!r} has {len(scales)} weight scales, the network has"
     raise TableError(f"{table.source}: {text} {channels} channels")
@@ -106,15 +115,15 @@ def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
     missing are absmax / 127 of each channel, as in calibration, and as TensorRT, Glow
     and onnxruntime make them.
     """
-    leaders = scale_groups(graph)
-    groups: dict[str, set[Step | Span]] = {}
+    group_of = scale_groups(graph)
+    groups: dict[str, set[QuantParams | Range]] = {}
     for name, entry in table.tensors.items():
         if name in graph.tensors:
-            groups.setdefault(leaders[name], set()).add(entry)
+            groups.setdefault(group_of[name], set()).add(entry)
     shared = {
-        name: next(iter(groups[leader]))
-        for name, leader in leaders.items()
-        if len(groups.get(leader, ())) == 1
+        name: next(iter(groups[group]))
+        for name, group in group_of.items()
+        if len(groups.get(group, ())) == 1
     }
     table = replace(table, tensors={**shared, **table.tensors})
     weights = {}
@@ -125,7 +134,7 @@ def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
             weights[node.name] = table.weights[node.name]
         elif node.inputs[0] in table.tensors:
             scale = _tensor_scale(table, node.inputs[0]).scale
-            weights[node.name] = weights_of(_layer(table, node, scale))
+            weights[node.name] = weight_scales_of(_layer(table, node, scale))
     return replace(table, weights=weights)
 
 
@@ -141,7 +150,7 @@ def complete(table: ForeignTable, graph: Graph) -> ScaleTable:
         if name in table.tensors:
             tensors[name] = _tensor_scale(table, name)
         elif name not in spare:
-            text = f"tensor {name!r} has no scale or range: it has {table.holds}"
+            text = f"tensor {name!r} has no scale or range: it has {table.contents}"
             raise TableError(
                 f"{table.source}: {text}; --onto M.scales.json gives the others"
             )
@@ -195,16 +204,16 @@ def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
     if table.constants:
         text = f"weights {next(iter(table.constants))!r} belong to a layer that only"
         raise TableError(f"{table.source}: {text} the network tells: add --model")
-    steps = dict(table.tensors)
+    entries = dict(table.tensors)
     for layer in (*table.inputs, *table.weights):
         if layer not in base.layers:
             text = f"layer {layer!r} is not in the table of {base.model_name}"
             raise TableError(f"{table.source}: {text}; map names with --names")
-    for layer, step in table.inputs.items():
-        steps[base.layers[layer].input] = step
-    known = replace(table, tensors=steps)
+    for layer, params in table.inputs.items():
+        entries[base.layers[layer].input] = params
+    known = replace(table, tensors=entries)
     tensors = {
-        name: _tensor_scale(known, name) if name in steps else tensor
+        name: _tensor_scale(known, name) if name in entries else tensor
         for name, tensor in base.tensors.items()
     }
     layers = dict(base.layers)
@@ -222,22 +231,25 @@ def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
 
 def _tensor_scale(table: ForeignTable, name: str) -> TensorScale:
     where = f"{table.source}: tensor {name!r}"
-    step = to_step(table.tensors[name])
+    params = to_params(table.tensors[name])
     reasons: tuple[str, ...] = (IMPORTED,)
-    if step.scale == 0:
-        step = Step(scale=1 / step.grid.highest, bits=step.bits)
+    if params.scale == 0:
+        params = QuantParams(scale=1 / params.grid.highest, bits=params.bits)
         reasons = ("dead", IMPORTED)
-    scale = checked_scale(where, step.scale)
-    ends = (step.grid.lowest - step.zero_point, step.grid.highest - step.zero_point)
+    scale = checked_scale(where, params.scale)
+    ends = (
+        params.grid.lowest - params.zero_point,
+        params.grid.highest - params.zero_point,
+    )
     lo, hi = (float32(f"{where}: the end of its range", scale * end) for end in ends)
     return TensorScale(
         scale=scale,
-        zero_point=step.zero_point,
-        scheme=step.scheme,
+        zero_point=params.zero_point,
+        scheme=params.scheme,
         threshold=(lo, hi),
         min=None,
         max=None,
-        bits=step.bits,
+        bits=params.bits,
         reasons=reasons,
     )
 
@@ -275,4 +287,41 @@ def _merged(
         ),
         groups=own.groups,
         reasons=(*dead, IMPORTED),
+    )
+
+
+def weight_names(model: ModelLike, graph: Graph) -> dict[str, tuple[str, int]]:
+    """Layer -> name of its weights, axis of the output channels.
+
+    graph: what was imported from `model`. A layer whose weights were changed by folding
+    (BatchNormalization ...) has no such initializer and is left out.
+    """
+    source = read(open_onnx(model))
+    nodes = {node.name: node for node in source.nodes}
+    found = {}
+    for layer in graph.nodes:
+        node = nodes.get(layer.name)
+        if not isinstance(layer, Conv2d) or node is None or len(node.inputs) < 2:
+            continue
+        values = source.constants.get(node.inputs[1])
+        axis = _axis(node)
+        if values is None or axis is None or values.ndim <= axis:
+            continue
+        if _same(layer, np.moveaxis(values, axis, 0)):
+            found[layer.name] = (node.inputs[1], axis)
+    return found
+
+
+def _axis(node: OnnxNode) -> int | None:
+    if node.operator == "Conv":
+        return 0
+    if node.operator == "Gemm":
+        return 0 if integer(node, "transB", 0) else 1
+    return 1 if node.operator == "MatMul" else None
+
+
+def _same(layer: Conv2d, values: Array) -> bool:
+    own = layer.weight.reshape(len(layer.weight), -1)
+    return own.size == values.size and np.array_equal(
+        own, values.reshape(len(values), -1)
     )

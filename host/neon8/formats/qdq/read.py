@@ -13,7 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from neon8.errors import GraphError, TableError
-from neon8.formats.foreign import ForeignTable, Step, step_with
+from neon8.formats.foreign_table import ForeignTable, QuantParams, params_from
 from neon8.graph.onnx_file import read_model
 from neon8.quant.checks import scale as checked_scale
 from neon8.text import counted
@@ -61,14 +61,14 @@ class _Reader:
 
     def table(self) -> ForeignTable:
         """Everything that the file says."""
-        tensors: dict[str, Step] = {}
+        tensors: dict[str, QuantParams] = {}
         for node in self.nodes("QuantizeLinear", "DequantizeLinear"):
             self.check_pair(node)
             name = self.activation(node)
             if name is None:
                 continue
-            step = self.step(node)
-            if tensors.setdefault(name, step) != step:
+            params = self.params(node)
+            if tensors.setdefault(name, params) != params:
                 text = f"tensor {name!r} is quantized twice with different scales"
                 raise TableError(f"{self.source}: {text}")
         weights: dict[str, tuple[float, ...]] = {}
@@ -94,7 +94,7 @@ class _Reader:
         if self.asymmetric:
             layers = counted(len(self.asymmetric), "layer")
             text = f"left out, as they have zero points: the weights of {layers}"
-            notes = (f"{text}, as of {self.asymmetric[0]!r}",)
+            notes = (f"{text}, such as {self.asymmetric[0]!r}",)
         return ForeignTable(
             source=self.source,
             format="qdq",
@@ -112,7 +112,7 @@ class _Reader:
                 yield node
 
     def made_by(self, name: str, operator: str) -> onnx.NodeProto | None:
-        """The node that makes a tensor, if it is such a one."""
+        """The node that makes a tensor, if it has this operator."""
         node = self.makers.get(name)
         right = node is not None and node.op_type == operator
         return node if right and node is not None and node.domain in DOMAINS else None
@@ -120,7 +120,7 @@ class _Reader:
     def activation(self, node: onnx.NodeProto) -> str | None:
         """The tensor that a Q node quantizes, or a DQ node on an int8 graph input.
 
-        None for constants, and for a DQ node behind a Q node.
+        None for constants, and for a DQ node that reads a Q node.
         """
         if node.op_type == "DequantizeLinear":
             inputs = {value.name for value in self.graph.input}
@@ -145,13 +145,13 @@ class _Reader:
                 return str(other.output[0])
         return str(node.input[0])
 
-    def step(self, node: onnx.NodeProto) -> Step:
-        """Of an activation."""
+    def params(self, node: onnx.NodeProto) -> QuantParams:
+        """The parameters of an activation."""
         grid = self.grid(node)
         if grid.scales.size != 1:
             text = f"tensor {node.input[0]!r} has one scale per channel; activations"
             raise TableError(f"{self.source}: {text} have one")
-        return step_with(float(grid.scales[0]), int(grid.zero_points[0]))
+        return params_from(float(grid.scales[0]), int(grid.zero_points[0]))
 
     def check_pair(self, node: onnx.NodeProto) -> None:
         """TableError: a DQ node gives back other values than its Q node took."""
@@ -179,7 +179,7 @@ class _Reader:
     def weight_scales(
         self, layer: str, node: onnx.NodeProto
     ) -> tuple[float, ...] | None:
-        """Of a Conv, Gemm or MatMul; None if its weights are float or asymmetric."""
+        """The scales of a layer; None if its weights are float or asymmetric."""
         where = f"{self.source}: layer {layer!r}"
         dequantize = self.made_by(node.input[1], "DequantizeLinear")
         if dequantize is None:
@@ -210,7 +210,7 @@ class _Reader:
         )
 
     def groups(self, layer: str, node: onnx.NodeProto, scales: int) -> int:
-        """Of a convolution; 1 of others."""
+        """How many groups a convolution has; 1 for other layers."""
         found = next((int(a.i) for a in node.attribute if a.name == "group"), 1)
         if found < 1 or (scales > 1 and scales % found):
             text = f"layer {layer!r} has {found} groups and {scales} weight scales"

@@ -2,7 +2,7 @@
 """An int8 Program as an ONNX file with QuantizeLinear and DequantizeLinear nodes.
 
 It is made from what the compiler lowered, not from the float file, so a tensor has a
-Q/DQ pair exactly where our runtime rounds it: behind the fused activation and the
+Q/DQ pair exactly where our runtime rounds it: after the fused activation and the
 residual sum, and nowhere else. Opset 13: weights int8 with one scale per output channel
 and zero points 0, bias int32 with scale_in * scale_w, activations with one scale. They
 are int8 where all are symmetric, which is what TensorRT takes, else uint8: only for
@@ -17,15 +17,53 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from neon8.compile import program
-from neon8.compile.program import FloatArray, Program, Tensor
-from neon8.errors import CompileError
-from neon8.formats.qdq_nodes import Nodes
+from neon8.compile.lower import lower
+from neon8.compile.program import Conv2d, FloatArray, Program, Tensor
+from neon8.errors import CompileError, TableError
+from neon8.formats.qdq.nodes import Nodes
+from neon8.graph.extend import batch_sizes
+from neon8.graph.graph import Graph
+from neon8.graph.onnx_file import ModelLike
+from neon8.quant.scale_table import ScaleTable
 
 OPSET = 13
 IR_VERSION = 7
 
 
-def dumps(
+def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
+    """The bytes of the ONNX file.  model: the float file that `graph` came from.
+
+    CompileError: the table is of another network, or lacks a tensor.
+    """
+    program = lower(graph, table)
+    return from_program(
+        program,
+        {
+            op.name: _weight_scales(program, table, op)
+            for op in program.ops
+            if isinstance(op, Conv2d)
+        },
+        name=graph.name,
+        batch=batch_sizes(model),
+    )
+
+
+def _weight_scales(program: Program, table: ScaleTable, op: Conv2d) -> FloatArray:
+    """(O,), of the table; TableError where the compiler could not take them."""
+    scales = np.array(table.layers[op.name].weight_scales, np.float32)
+    scales = np.broadcast_to(scales, op.multiplier.shape)
+    product = np.float64(program.tensors[op.inputs[0]].scale) * scales
+    out = program.tensors[op.output]
+    if out.dtype == "int8":
+        product = product / np.float64(out.scale)
+    changed = np.flatnonzero(product.astype(np.float32) != op.multiplier)
+    if changed.size:
+        text = f"layer {op.name!r}: weight scale {changed[0]} is too small for int32"
+        raise TableError(f"{table.model_name}: {text} sums; enlarge it in the table")
+    return scales
+
+
+def from_program(
     source: Program,
     weight_scales: Mapping[str, FloatArray],
     *,

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that several commands share, and what their values mean.
+
+An option of a single command is in the module of that command. Imports nothing heavy.
+"""
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neon8.calibrate.thresholds import methods
+from neon8.errors import CalibrationError, Neon8Error, SetupError
+from neon8.files import STDOUT
+from neon8.quant.scale_table import BITS, TABLE_SCHEMES
+
+if TYPE_CHECKING:
+    from neon8.data.preprocess import Preprocess
+
+CPUS = ("cortex-a53", "neoverse-n1", "max")
+
+DATA = """\
+data:
+  x.npz               arrays x (and y: labels, one integer a sample)
+  x.npy               samples along the first axis
+  folder/             .npy files, one sample each, in the order of their names
+  folder/             JPEG and PNG images; labels.txt, if there, holds lines
+                      'file class' and sets the order
+  uint8 arrays are N H W C images; float32 arrays are what the network takes.
+
+preprocessing, a TOML file; value = (raw * scale - mean) / std, N C H W float32:
+  size = [224, 224]           # height, width
+  resize = "short"            # none: centre crop only | stretch | short side, then crop
+  short = 256                 # for resize = "short"
+  color = "rgb"               # rgb | bgr | gray
+  scale = 0.00392156862745098
+  mean = [0.485, 0.456, 0.406]
+  std = [0.229, 0.224, 0.225]
+"""
+
+CHOOSING = """\
+methods:
+  mse          least squared error of rounding and clipping (default)
+  kl           least Kullback-Leibler divergence, exact zeros left out
+  kl2017       the pseudo-code published for TensorRT in 2017, to the letter
+  minmax       everything that was seen
+  percentile   99.99 % of what was seen, exact zeros left out; percentile:99.9:all
+               keeps 99.9 % and counts zeros, percentile:99.9 does not count them
+  aciq         least expected error for a Gauss or Laplace distribution, whichever is
+               likelier
+  legacy       like TensorRT's legacy calibrator: 99.99 % of |x|, exact zeros included;
+               legacy:99.9:0.8 ignores values above 0.8 times the largest
+  eq           least error at the output of the layers that read the tensor, among 0.5
+               to 2 times the range of mse; eq:cosine compares the angle only
+  auto         for each tensor, the method above (except eq) with the least error at the
+               output of the layers that read it
+  Whatever the method, a range that clips more than 0.1 % of the energy is widened.
+schemes:
+  auto         unsigned where a tensor is never negative, else asymmetric (default)
+  symmetric    zero point 0 everywhere
+  unsigned     unsigned where a tensor is never negative, else symmetric, with a warning
+  asymmetric   any zero point, for every tensor
+  symmetric_with_uint8  unsigned where a tensor is never negative, else symmetric
+"""
+
+OVERRIDE = """\
+overrides, a JSON file; they win over what the samples say:
+  {"tensors": {"input": {"min": -1, "max": 1},
+               "conv*": {"threshold": 6},
+               "fc": {"scale": 0.05, "zero_point": -128},
+               "pool": {"method": "minmax", "scheme": "symmetric"}}}
+  A name wins over patterns. Tensors that share a scale share their overrides.
+  A range that covers less than a millionth of the values seen is refused.
+"""
+
+
+class UsageError(Neon8Error):
+    """The command line itself is wrong."""
+
+
+def model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
+    """The file that the command is about."""
+    parser.add_argument("model", type=Path, metavar=metavar, help=text)
+
+
+def output(
+    parser: argparse.ArgumentParser, metavar: str, *, required: bool = True
+) -> None:
+    """The file that the command writes."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=output_file,
+        required=required,
+        metavar=metavar,
+        help="the file to write, whole or not at all; - is standard output",
+    )
+
+
+def output_file(text: str) -> Path:
+    """A file to write; './-' is a file of that name."""
+    return STDOUT if text == "-" else Path(text)
+
+
+def check_output(output: Path, *inputs: Path | None) -> None:
+    """SetupError, before any work is done, for an output that cannot be meant.
+
+    A folder that is missing, a folder in the file's place, or one of the inputs, which
+    are None where the user gave none.
+    """
+    if not output.parent.is_dir():
+        raise SetupError(f"{output}: no folder {str(output.parent)!r}; create it first")
+    if output.is_dir():
+        raise SetupError(f"{output}: is a folder; name a file in it")
+    for path in filter(None, inputs):
+        known = output.exists() and path.exists()
+        if known and output.samefile(path):
+            raise SetupError(f"{output}: is an input; name another file to write")
+
+
+def quiet(parser: argparse.ArgumentParser) -> None:
+    """What is said on the way."""
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="no progress, no notes and no warnings; results and errors only",
+    )
+
+
+def data(parser: argparse.ArgumentParser) -> None:
+    """The samples, and how they become inputs."""
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="D", help="the samples, see below"
+    )
+    parser.add_argument(
+        "--preprocess",
+        type=Path,
+        metavar="P.toml",
+        help="how images become inputs, see below",
+    )
+    parser.add_argument(
+        "--limit", type=positive, metavar="N", help="use at most N samples"
+    )
+    parser.add_argument(
+        "--skip",
+        type=not_negative,
+        default=0,
+        metavar="N",
+        help="leave out the first N samples",
+    )
+
+
+def preprocess_of(arguments: argparse.Namespace) -> "Preprocess | None":
+    """The settings in the file of --preprocess.  DataError."""
+    if arguments.preprocess is None:
+        return None
+    from neon8.data.preprocess import Preprocess
+
+    return Preprocess.load(arguments.preprocess)
+
+
+def as_json(parser: argparse.ArgumentParser) -> None:
+    """The form of the results."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def target(parser: argparse.ArgumentParser) -> None:
+    """Where the int8 network runs."""
+    parser.add_argument(
+        "--target",
+        choices=("native", "aarch64"),
+        default="native",
+        help="this machine, or ARM under qemu (default: native)",
+    )
+    parser.add_argument(
+        "--cpu", choices=CPUS, help="the core that qemu emulates (default: max)"
+    )
+    parser.add_argument(
+        "--isa",
+        metavar="LEVEL",
+        help="force the kernels, as in 'c' or 'neon' (default: the processor's best)",
+    )
+
+
+def cpu_of(arguments: argparse.Namespace) -> str:
+    """The core of --cpu, which only means something under emulation."""
+    if arguments.cpu is not None and arguments.target != "aarch64":
+        raise UsageError(
+            f"--cpu {arguments.cpu} is a core that qemu emulates: add --target aarch64"
+        )
+    return arguments.cpu or "max"
+
+
+def observing(parser: argparse.ArgumentParser) -> None:
+    """How the network is run on the samples: observe, calibrate."""
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="processes, each with a session of one thread (default: 1)",
+    )
+    parser.add_argument(
+        "--engine",
+        type=_engine,
+        metavar="dask://HOST:PORT",
+        help="work on a dask.distributed cluster, given its scheduler",
+    )
+    parser.add_argument(
+        "--ignore-nonfinite",
+        action="store_true",
+        help="count NaN and infinite values that the network computes and go on, "
+        "instead of stopping; in samples they are always errors",
+    )
+    parser.add_argument(
+        "--report",
+        type=output_file,
+        metavar="convergence.json",
+        help="write how the thresholds settle, and what set each extreme",
+    )
+    parser.add_argument(
+        "--until-stable",
+        type=_percent,
+        metavar="PERCENT",
+        help="stop when no threshold moved by more than PERCENT of its range while the "
+        "samples doubled; 1 is a good value",
+    )
+
+
+def solving(parser: argparse.ArgumentParser) -> None:
+    """How the scales are chosen: solve, calibrate."""
+    parser.add_argument(
+        "--method",
+        type=method,
+        default="mse",
+        help="how thresholds are chosen, see below (default: mse)",
+    )
+    parser.add_argument(
+        "--scheme",
+        choices=TABLE_SCHEMES,
+        default="auto",
+        help="where zero points may lie (default: auto)",
+    )
+    parser.add_argument(
+        "--bits",
+        type=int,
+        choices=BITS,
+        default=BITS[0],
+        help=f"of activations (default: {BITS[0]})",
+    )
+    override(parser)
+
+
+def override(parser: argparse.ArgumentParser) -> None:
+    """The user's own ranges."""
+    parser.add_argument(
+        "--override",
+        type=Path,
+        metavar="ranges.json",
+        help="your own ranges, which win over what is calibrated",
+    )
+
+
+def method(text: str) -> str:
+    """A method with or without its settings, for argparse."""
+    try:
+        return str(methods.parse(text))
+    except CalibrationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    number = not_negative(text)
+    if number == 0:
+        message = "must be at least 1"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+def not_negative(text: str) -> int:
+    """A whole number."""
+    if not text.isascii() or not text.isdigit():
+        message = f"{text!r} is not a whole number"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
+
+
+def _percent(text: str) -> float:
+    try:
+        percent = float(text)
+    except ValueError:
+        percent = math.nan
+    if not 0 < percent <= 100:
+        message = f"{text!r} is not a percentage above 0; write --until-stable 1"
+        raise argparse.ArgumentTypeError(message)
+    return percent
+
+
+def _engine(text: str) -> str:
+    host, _, port = text.removeprefix("dask://").rpartition(":")
+    if not text.startswith("dask://") or not host or not port.isdigit():
+        message = f"{text!r} is not of the form dask://HOST:PORT"
+        raise argparse.ArgumentTypeError(message)
+    return text

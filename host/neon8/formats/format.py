@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Format: all that conversion, inspection and the documentation know of one format."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neon8.formats.foreign_table import ForeignTable
+from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.onnx_file import OnnxFile
+from neon8.quant.checks import read_bytes
+from neon8.quant.scale_table import ScaleTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What convert() was given.
+
+    source: what errors call the file.  model, graph: the float network, as a file and
+    imported.  base: the table whose scales stay where the file has none.  options: of
+    the two formats, by name.
+    """
+
+    source: str = "table"
+    model: OnnxFile | None = None
+    graph: Graph | None = None
+    base: ScaleTable | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def layer_sizes(self) -> dict[str, int]:
+        """How many weights each layer of the network has; empty without a network."""
+        nodes = () if self.graph is None else self.graph.nodes
+        return {n.name: n.weight.size for n in nodes if isinstance(n, Conv2d)}
+
+
+def _unchanged(table: ForeignTable, context: Context) -> ForeignTable:
+    del context
+    return table
+
+
+Change = Callable[[ForeignTable, Context], ForeignTable]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkWriter:
+    """Format.write where it takes a scale for everything in a network."""
+
+    write: Callable[[ScaleTable, Context], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """Every function may raise TableError.
+
+    recognise: True if a file that begins so has this format; binary files come with
+    replacement characters.  read: a file.  symmetric: it has no zero points.  ranges:
+    it has ranges of activations and no scales, so it does not say how many bits.  bits:
+    that it can hold.  weights: it has weight scales.
+
+    adopt: the names of the network for those of the tool, before a table that was read
+    goes to another format.  prepare: what must change, with notes on what that loses,
+    before write.  write: the bytes of the file.  read_options, write_options: those of
+    Context.options that it takes.
+    """
+
+    name: str
+    recognise: Callable[[str], bool]
+    read: Callable[[Path], ForeignTable | ScaleTable]
+    write: Callable[[ForeignTable], bytes] | NetworkWriter
+    adopt: Change = _unchanged
+    prepare: Change = _unchanged
+    symmetric: bool = False
+    ranges: bool = False
+    bits: tuple[int, ...] = (8, 16)
+    weights: bool = False
+    read_options: tuple[str, ...] = ()
+    write_options: tuple[str, ...] = ()
+
+
+def from_bytes(loads: Callable[..., ForeignTable]) -> Callable[[Path], ForeignTable]:
+    """Format.read of a text file, from loads(data, source=...)."""
+
+    def read(path: Path) -> ForeignTable:
+        return loads(read_bytes(path), source=str(path))
+
+    return read
+
+
+def begins_as_json(head: str, pattern: str = "") -> bool:
+    """True if a file that begins with `head` is a JSON object with `pattern` in it."""
+    return head.lstrip().startswith("{") and pattern in "".join(head.split())

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX with QuantizeLinear and DequantizeLinear nodes as a table format."""
+
+from neon8.errors import TableError
+from neon8.formats.format import Context, Format, NetworkWriter
+from neon8.formats.qdq.read import load
+from neon8.formats.qdq.write import dumps
+from neon8.quant.scale_table import ScaleTable
+
+
+def _recognise(head: str) -> bool:
+    """A protobuf message of ONNX begins with its IR version; no text has a NUL."""
+    return head.startswith("\b") or "\0" in head[:512]
+
+
+def _write(table: ScaleTable, context: Context) -> bytes:
+    if context.graph is None or context.model is None:
+        text = "qdq needs the float network: add --model net.onnx"
+        raise TableError(f"{context.source}: {text}")
+    return dumps(table, context.graph, context.model)
+
+
+FORMAT = Format(
+    name="qdq",
+    recognise=_recognise,
+    read=load,
+    write=NetworkWriter(_write),
+    bits=(8,),
+    weights=True,
+)

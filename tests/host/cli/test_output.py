@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commands write where: files, standard output, notes, and nothing twice."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from failing import refuse, saved
+from neon8.cli.main import main
+
+WRITING = ("calibrate", "observe", "merge", "solve", "compile", "run", "convert")
+
+
+@pytest.fixture(scope="module")
+def calib(tiny, tmp_path_factory):
+    path = tmp_path_factory.mktemp("output") / "tiny.calib"
+    words = ("observe", tiny.onnx, "--data", tiny.data, "--limit", "5", "-o", path)
+    assert main([str(word) for word in words]) == 0
+    return path
+
+
+@pytest.fixture
+def words(tiny, calib, tmp_path):
+    """A command line for each command that writes a file, without the file."""
+    array = saved(tmp_path, "x.npy", np.load(tiny.data)["x"][:2])
+    data = ("--data", tiny.data, "--limit", 5)
+    return {
+        "calibrate": ("calibrate", tiny.onnx, *data),
+        "observe": ("observe", tiny.onnx, *data),
+        "merge": ("merge", calib),
+        "solve": ("solve", calib),
+        "compile": ("compile", tiny.onnx, "--scales", tiny.table),
+        "run": ("run", tiny.n8, "--input", array),
+        "convert": ("convert", tiny.table, "--to", "ncnn"),
+    }
+
+
+def process(*words, **options):
+    line = [sys.executable, "-m", "neon8", *map(str, words)]
+    return subprocess.run(line, capture_output=True, check=False, **options)
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_standard_output_gets_the_file_and_nothing_else(words, tmp_path, command):
+    assert main([*map(str, words[command]), "-o", str(tmp_path / "file")]) == 0
+    (tmp_path / "cwd").mkdir()
+    done = process(*words[command], "-o", "-", cwd=tmp_path / "cwd")
+    assert done.returncode == 0
+    assert done.stdout == (tmp_path / "file").read_bytes()
+    assert done.stderr.startswith(b"/dev/stdout: ")
+    assert list((tmp_path / "cwd").iterdir()) == []
+    silent = process(*words[command], "-q", "-o", "-", cwd=tmp_path / "cwd")
+    assert (silent.stdout, silent.stderr) == (done.stdout, b"")
+
+
+def test_a_file_may_still_be_named_minus(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*map(str, words["solve"]), "-o", "./-"]) == 0
+    assert json.loads((tmp_path / "-").read_text())["format"]
+    assert capsys.readouterr().out.startswith("-: ")
+
+
+def test_a_report_on_standard_output(words, tmp_path):
+    done = process(*words["observe"], "--report", "-", "-o", tmp_path / "a.calib")
+    assert json.loads(done.stdout)["format"] == "neon8 convergence"
+    assert b"a.calib: " in done.stderr
+    done = process(*words["observe"], "--report", "-", "-o", "-")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"is the output; name another report" in done.stderr
+
+
+def test_a_reader_of_the_file_that_goes_away(words):
+    line = f"{sys.executable} -m neon8 {' '.join(map(str, words['solve']))} -q -o -"
+    done = subprocess.run(
+        ["bash", "-c", f"{line} | true; echo ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() in {"141", "0"}
+
+
+def test_standard_output_that_is_closed_or_full(words):
+    line = f"{sys.executable} -m neon8 {' '.join(map(str, words['solve']))} -o -"
+    for place, reason in (("&-", "Bad file descriptor"), ("/dev/full", "No space")):
+        done = subprocess.run(
+            ["sh", "-c", f"exec {line} >{place}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith("neon8: error: /dev/stdout: cannot be written: ")
+        assert reason in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_quiet_says_nothing_of_success(words, tmp_path, capsys, command):
+    line = [*map(str, words[command]), "-o", str(tmp_path / "out"), "-q"]
+    assert main(line) == 0
+    assert capsys.readouterr() == ("", "")
+    assert (tmp_path / "out").stat().st_size
+
+
+def test_quiet_leaves_errors_and_results(tiny, words, tmp_path, capsys):
+    line = refuse(capsys, *words["solve"], "-q", "-o", tmp_path / "no" / "out")
+    assert "no folder" in line
+    for asked in (
+        words["run"],
+        ("evaluate", tiny.n8, "--data", tiny.data),
+    ):
+        assert main([*map(str, asked), "-q"]) == 0
+        out, error = capsys.readouterr()
+        assert out
+        assert error == ""
+
+
+@pytest.mark.parametrize("options", [[], ["-q"]])
+def test_quiet_is_for_warnings_too(tiny, tmp_path, capsys, options):
+    """A sample that is there twice; -q of one run leaves the next as it was."""
+    x = np.load(tiny.data)["x"][:4]
+    data = saved(tmp_path, "x.npy", np.concatenate([x, x[:1]]))
+    words = ["observe", tiny.onnx, "--data", data, "-o", tmp_path / "a.calib", *options]
+    assert main([str(word) for word in words]) == 0
+    error = capsys.readouterr().err
+    if options:
+        assert error == ""
+    else:
+        assert error.startswith("neon8: warning: 1 samples are the same")
+
+
+@pytest.mark.parametrize("command", ["calibrate", "solve"])
+def test_a_guard_is_said_once(words, tmp_path, capsys, command):
+    assert main([*map(str, words[command]), "-o", str(tmp_path / "t.json")]) == 0
+    out, error = capsys.readouterr()
+    assert error == ""
+    table = json.loads((tmp_path / "t.json").read_text())
+    reasons = {
+        name: entry.get("reasons", []) for name, entry in table["tensors"].items()
+    }
+    assert any(reasons.values())
+    for name, codes in reasons.items():
+        said = f"\n  tensor {name!r}: {' '.join(codes)}"
+        assert out.count(f"tensor {name!r}") == bool(codes)
+        assert not codes or said in out
+
+
+def test_no_code_from_the_working_directory(words, tmp_path):
+    """Neither by the command nor by its children, the ARM one among them."""
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    for name in ("json", "numpy", "struct", "random", "neon8", "sitecustomize"):
+        text = f"open({str(tmp_path / 'ran')!r}, 'a').write(__file__)\n"
+        (here / f"{name}.py").write_text(text)
+    script = elsewhere / "start"
+    script.write_text("import sys\nfrom neon8.cli.main import main\nsys.exit(main())\n")
+    environment = dict(os.environ)
+    environment.pop("PYTHONSAFEPATH", None)
+    for line in (
+        (*words["observe"], "--workers", 2, "-o", elsewhere / "a.calib"),
+        (*words["run"], "--target", "aarch64", "-o", elsewhere / "y.npy"),
+    ):
+        done = subprocess.run(
+            [sys.executable, script, *map(str, line)],
+            cwd=here,
+            env=environment,
+            capture_output=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert Path(line[-1]).stat().st_size
+    assert not (tmp_path / "ran").exists()
