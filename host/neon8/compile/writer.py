@@ -17,7 +17,7 @@ from neon8.runtime.model import MAGIC
 
 ALIGN_TABLE = 8
 CHECKSUM_OFFSET = 12
-"""Offset of the checksum; it covers all bytes behind itself."""
+"""Offset of the checksum; it covers all bytes after itself."""
 
 OP_FIELDS = ("name", "inputs", "output", "kind")
 """Fields of an op that are not copied: they are links, strings and the kind."""
@@ -128,7 +128,7 @@ class _Layout:
         return self.offsets[text]
 
     def array(self, values: npt.NDArray[Any] | None, dtype: str, data_at: int) -> int:
-        """Offset in the file of an array that is put behind all others; 0 for None."""
+        """Offset in the file of an array that is appended to the data; 0 for None."""
         if values is None:
             return 0
         self.data += bytes(-len(self.data) % self.align_data)

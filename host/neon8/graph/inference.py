@@ -33,8 +33,9 @@ MAX_LIST = 1 << 20
 """Elements of a list of integers: to onnx it may be a shape with as many dimensions."""
 
 SPARE_BYTES = 1 << 26
-TIMES_READ = 16
-"""Folding may read and write so much, and so many times the constants in the file."""
+PASSES = 16
+"""Folding may read and write SPARE_BYTES, and PASSES times the bytes of the file's own
+constants: more than any exporter's chain of nodes needs."""
 
 INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 
@@ -75,7 +76,7 @@ def infer(
         path=path,
         opsets=list(model.opset_import),
         constants=dict(constants),
-        budget=SPARE_BYTES + TIMES_READ * given,
+        budget=SPARE_BYTES + PASSES * given,
     )
     for value in model.graph.input:
         known.types[value.name] = value.type

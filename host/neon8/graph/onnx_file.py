@@ -88,7 +88,7 @@ def read_model(path: Path) -> onnx.ModelProto:
 
 
 def initializer(name: str, value: npt.NDArray[np.generic]) -> onnx.TensorProto:
-    """Of large weights only name, type and shape, marked as external data."""
+    """The initializer; large weights are left out and marked as external data."""
     if value.dtype != np.float32 or value.nbytes < LARGE:
         return numpy_helper.from_array(value, name)
     kind = onnx.TensorProto.FLOAT

@@ -68,7 +68,7 @@ def test_add_and_requantize():
     assert run(op, tensors, a).ravel().tolist() == [12, 10]
 
 
-def test_moves():
+def test_data_movement():
     a = int8(np.arange(6), (1, 2, 1, 3))
     tensors = (
         tensor("a", (1, 2, 1, 3)),

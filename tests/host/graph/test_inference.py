@@ -59,7 +59,7 @@ MAKERS = {
     ],
 }
 READERS = {
-    "nobody": [],
+    "none": [],
     "Add": [node("Add", "big big", "o")],
     "Concat": [node("Concat", "big big", "o", axis=0)],
     "Cast": [node("Cast", "big", "o", to=1)],

@@ -138,7 +138,7 @@ def test_weights_that_are_inputs_too(tmp_path, version):
 
 
 def test_large_constants_are_folded(tmp_path):
-    """Weights that nodes make of others, and those that nobody reads."""
+    """Weights that nodes make of others, and those that no node reads."""
     large = weights()["w"]
     made = net(
         [

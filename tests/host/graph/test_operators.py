@@ -172,7 +172,7 @@ def test_pool(tmp_path, kind, attributes, size):
     assert_same(tmp_path, chain([(kind, [], attributes)], (1, 2, *size), opset=22))
 
 
-MOVES = {
+RESHAPES = {
     "flatten gemm": (13, [C3, FLATTEN, ("Gemm", [(324, 4), (4,)], {})]),
     "flatten": (13, [C3, ("Flatten", [], {"axis": 1})]),
     "flatten negative": (13, [C3, ("Flatten", [], {"axis": -3})]),
@@ -204,8 +204,8 @@ MOVES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("opset", "steps"), MOVES.values(), ids=MOVES)
-def test_moves(tmp_path, opset, steps):
+@pytest.mark.parametrize(("opset", "steps"), RESHAPES.values(), ids=RESHAPES)
+def test_reshapes(tmp_path, opset, steps):
     assert_same(tmp_path, chain(steps, IMAGE, opset=opset))
 
 

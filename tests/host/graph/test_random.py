@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import graph_executor
-from neon8.graph.convert import convert
+from neon8.graph.importer import convert
 from neon8.graph.onnx_file import open_onnx
 from neon8.graph.passes import PASSES
 from neon8.graph.reader import read

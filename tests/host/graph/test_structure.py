@@ -85,7 +85,7 @@ def test_flatten_before_gemm_becomes_a_kernel(tmp_path):
     assert kinds(graph) == [Reshape, Conv2d, Conv2d, Activate]
 
 
-def test_classifier_tail_has_no_moves(tmp_path):
+def test_classifier_tail_has_no_reshapes(tmp_path):
     w = RNG.normal(size=(3, 5)).astype(F)
     nodes = [
         node("GlobalAveragePool", "x", "p"),
@@ -113,7 +113,7 @@ def test_copies_of_inputs_and_outputs_keep_both_names(tmp_path):
 
 
 def test_a_tensor_under_two_names_keeps_its_other_readers(tmp_path):
-    """Whoever else reads what stands before an output finds it."""
+    """Other readers of the tensor before an output still find it."""
     nodes = [
         node("Relu", "x", "a"),
         node("Identity", "a", "b"),
@@ -160,7 +160,7 @@ def test_node_names_are_unique_and_not_empty(tmp_path):
 
 
 def test_folded_constants(tmp_path):
-    """Weights behind Constant, Reshape, Transpose, Identity; bounds behind Constant."""
+    """Weights from Constant, Reshape, Transpose, Identity; bounds from Constant."""
     nodes = [
         node("Reshape", "flat shape", "r"),
         node("Transpose", "r", "w", perm=[1, 0, 2, 3]),

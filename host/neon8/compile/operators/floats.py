@@ -8,7 +8,7 @@ from neon8.graph.graph import Node, Softmax
 
 
 def lower_softmax(b: Build, node: Softmax) -> None:
-    """(14), in float; its argument is made by a step, not lent by the caller."""
+    """(14), in float; its input is the result of a step, not the caller's buffer."""
     if node.inputs[0] in b.graph.inputs:
         raise CompileError(
             f"layer {node.name!r}: softmax of network input {node.inputs[0]!r} is not "

@@ -2,7 +2,7 @@
 """Each activation goes into the node before it.
 
 A tensor is quantized only after the activation that follows it, so an activation
-belongs to the node that makes its input wherever nobody else reads that.
+belongs to the node that makes its input unless something else reads that, too.
 """
 
 from dataclasses import replace
