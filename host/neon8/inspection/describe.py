@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from neon8 import text
+from neon8.calibrate import calib_file
 from neon8.errors import SetupError, TableError
 from neon8.formats.conversion import read
 from neon8.formats.detect import detect
@@ -20,7 +21,7 @@ from neon8.runtime.model import MAGIC
 def describe(
     path: Path, *, target: str = "native", cpu: str = "max", isa: str | None = None
 ) -> str:
-    """Text about a model, a scale table or a library.
+    """Text about a model, an observation, a scale table or a library.
 
     target, cpu, isa: where the kernels of a model are chosen.  Neon8Error: the file
     cannot be read, is damaged, or is nothing that neon8 makes.
@@ -33,6 +34,10 @@ def describe(
         return _model(path, data, target=target, cpu=cpu, isa=isa)
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
+    if data.startswith(calib_file.KIND.magic):
+        observation = calib_file.loads(data, source=str(path))
+        pairs = [("observation", str(path)), *calib_file.summary(observation)]
+        return "\n".join(text.fields(pairs))
     kind = _kind(path, data)
     if kind == "neon8":
         return _table(path, table_json.load(path))
@@ -47,8 +52,8 @@ def _kind(path: Path, data: bytes) -> str:
         if path.suffix == ".json" or data.lstrip().startswith(b"{"):
             raise
         raise SetupError(
-            f"{path}: neither a model (.n8), a scale table of any known format nor a "
-            "library (.so, .a)"
+            f"{path}: neither a model (.n8), an observation (.calib), a scale table of "
+            "any known format nor a library (.so, .a)"
         ) from error
 
 

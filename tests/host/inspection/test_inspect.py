@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import neon8
 from neon8 import text
-from neon8.errors import ModelError, Neon8Error, SetupError
+from neon8.errors import CalibrationError, ModelError, Neon8Error, SetupError
 from neon8.inspection import elf
 from neon8.inspection.describe import describe
 
@@ -220,3 +220,20 @@ def test_nothing_else_is_inspected(tmp_path):
     (tmp_path / "x").write_bytes(b"hello")
     with pytest.raises(Neon8Error, match="neither a model"):
         describe(tmp_path / "x")
+
+
+def test_an_observation_says_what_it_holds(tiny, tmp_path):
+    path = tmp_path / "net.calib"
+    observation = neon8.observe_model(tiny.onnx, tiny.data, output=path)
+    said = describe(path)
+    for part in (
+        str(path),
+        "version 2",
+        observation.model_digest,
+        "engine onnxruntime",
+        f"samples        {len(observation.samples)}",
+    ):
+        assert part in said
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CalibrationError, match=r"net\.calib: is damaged"):
+        describe(path)
