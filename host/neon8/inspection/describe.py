@@ -32,8 +32,8 @@ def describe(
         return _model(path, data, target=target, cpu=cpu, isa=isa)
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
-    if observation.recognise(path, data):
-        return observation.describe(path)
+    if observation.recognise(data):
+        return observation.describe(path, data)
     table, own = read(path, source_format=_format(path, data))
     return foreign.describe(table) if own is None else _table(path, own)
 

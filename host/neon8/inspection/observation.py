@@ -9,26 +9,23 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.run import journal
 from neon8.errors import SetupError
 
-CALIB = b"n8calib\n"
-"""How a .calib file begins, of whatever version."""
-JOURNAL = ".journal"
+
+def recognise(head: bytes) -> bool:
+    """True if a file that begins like this is one of the two, of whatever version."""
+    return head.startswith((calib_file.KIND.magic, journal.KIND.magic))
 
 
-def recognise(path: Path, head: bytes) -> bool:
-    """True if the file is one of the two.  head: how it begins."""
-    return path.suffix == JOURNAL or head.startswith(CALIB)
-
-
-def describe(path: Path) -> str:
-    """The model, the samples, and every tensor and layer.
+def describe(path: Path, data: bytes) -> str:
+    """The model, the samples, and every tensor and layer.  data: of the file.
 
     CalibrationError: the file is damaged.
     """
-    if path.suffix != JOURNAL:
-        return "\n".join(_lines(path, "calibration file", calib_file.load(path)))
+    if data.startswith(calib_file.KIND.magic):
+        seen = calib_file.loads(data, source=str(path))
+        return "\n".join(_lines(path, "calibration file", seen))
     entry = journal.load(path, {})
     if entry is None:
-        raise SetupError(f"{path}: cannot be read: No such file or directory")
+        raise SetupError(f"{path}: is gone: the run that wrote it has just ended")
     note = "the run that wrote it goes on from here when it is started again"
     return "\n".join((*_lines(path, "journal", entry.observation), "", note))
 

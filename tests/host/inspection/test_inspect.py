@@ -224,7 +224,7 @@ def seen(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("seen")
     observation = neon8.observe_model(tiny.onnx, tiny.data)
     calib_file.save(observation, folder / "net.calib")
-    entry = journal.Entry(settings={}, observation=observation, names={}, points=[])
+    entry = journal.Entry(settings={}, observation=observation, names={}, points=())
     journal.save(journal.journal_of(folder / "net.calib"), entry)
     return observation, folder
 
