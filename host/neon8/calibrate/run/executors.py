@@ -291,8 +291,8 @@ class Local:
             yield Span(start=self._at - part.count, stop=self._at), part
 
     def retry(self, span: Span) -> None:
-        """Never needed: what is known is known at once."""
-        raise NotImplementedError(span)
+        """See Executor.  Here it is a fault: a known sample is never observed again."""
+        raise RuntimeError(f"samples {span.start} to {span.stop} were observed twice")
 
     def close(self) -> None:
         """See Executor."""

@@ -26,11 +26,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import neon8
 from neon8.calibrate.run.executors import Job, Part, Span, observe_span
 from neon8.errors import SetupError
 
 NO_CURRENT_FOLDER = "-P" if sys.version_info >= (3, 11) else "-I"
+HOST = Path(__file__).resolve().parents[3]
+"""Where the package lies."""
 _CONTEXT = multiprocessing.get_context("spawn")
 _SPAWNING = threading.Lock()
 
@@ -173,5 +174,5 @@ def _import_path() -> list[str]:
     script = getattr(sys.modules["__main__"], "__file__", None) or sys.argv[0]
     users = {os.path.realpath(""), os.path.realpath(Path(script).parent)}
     path = [folder for folder in sys.path if os.path.realpath(folder) not in users]
-    ours = str(Path(neon8.__file__).resolve().parent.parent)
+    ours = str(HOST)
     return path if ours in map(os.path.realpath, path) else [*path, ours]
