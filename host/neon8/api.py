@@ -5,7 +5,7 @@ Calibration at once, or in steps that can be repeated; compilation; tables of ot
 tools; what is in a file.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
 
@@ -14,16 +14,14 @@ from neon8.calibrate import observation as observations
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.overrides import load as load_overrides
-from neon8.calibrate.run.campaign import Plan, observe_data
-from neon8.calibrate.run.task import Task
+from neon8.calibrate.run.run import Options, Progress, no_progress
+from neon8.calibrate.solve import solve
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Data, Sample, gather
-from neon8.errors import DataError
+from neon8.data.samples import Data
 from neon8.files import write_atomic
 from neon8.formats.conversion import Converted, convert
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import open_onnx
 from neon8.inspection.describe import describe
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
@@ -35,19 +33,46 @@ def calibrate_model(
     *,
     method: str = "mse",
     scheme: str = "auto",
+    bits: int = 8,
+    overrides: str | Path | Overrides | None = None,
     preprocess: Preprocess | None = None,
     limit: int | None = None,
     skip: int = 0,
-    watch: Callable[[Iterable[Sample]], Iterable[Sample]] = iter,
+    ignore_nonfinite: bool = False,
+    workers: int = 1,
+    engine: str | None = None,
+    output: str | Path | None = None,
+    report: str | Path | None = None,
+    until_stable: float | None = None,
+    progress: Progress = no_progress,
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
 
-    data: as gather() takes it.  watch: wraps the samples, as tqdm does.
-    GraphError, DataError, CalibrationError.
+    method, scheme, bits, overrides: see solve_observation().  The rest is as for
+    observe_model(), except that `output` is the scale table.  GraphError, DataError,
+    CalibrationError, TableError, SetupError.
     """
-    file = open_onnx(model)
-    samples = gather(data, load(file), preprocess=preprocess, limit=limit, skip=skip)
-    return calibrate.calibrate(file, watch(samples), method=method, scheme=scheme)
+    options = Options(
+        preprocess=preprocess,
+        limit=limit,
+        skip=skip,
+        ignore_nonfinite=ignore_nonfinite,
+        workers=workers,
+        engine=engine,
+        output=_path(output),
+        report=_path(report),
+        until_stable=until_stable,
+        progress=progress,
+    )
+    return calibrate.calibrate(
+        model,
+        data,
+        method=method,
+        scheme=scheme,
+        bits=bits,
+        overrides=_overrides(overrides),
+        options=options,
+    ).table
 
 
 def observe_model(
@@ -58,32 +83,51 @@ def observe_model(
     limit: int | None = None,
     skip: int = 0,
     shard: tuple[int, int] | None = None,
+    ignore_nonfinite: bool = False,
     workers: int = 1,
     engine: str | None = None,
-    ignore_nonfinite: bool = False,
+    output: str | Path | None = None,
+    report: str | Path | None = None,
+    until_stable: float | None = None,
+    progress: Progress = no_progress,
 ) -> Observation:
     """Run the ONNX file in FP32 on the samples and collect exact statistics.
 
-    data: as gather() takes it.  shard: (i, n), only the i-th of n pieces.  workers:
-    processes.  engine: "dask://HOST:PORT".  These three are for data in files.
+    data: a path, or an iterable of arrays or of dicts from input to array.  preprocess:
+    for images in files.  limit, skip: at most `limit` samples, after the first `skip`.
+    shard: (i, n), only the i-th of n pieces, from 1.  ignore_nonfinite: count NaN and
+    infinite values inside the network instead of stopping.  workers: processes.
+    engine: "dask://HOST:PORT".  output: the .calib file to write; beside it stands a
+    journal from which the next run continues if this one ends early.  report: the JSON
+    file to write on how the thresholds settled.  until_stable: stop when no threshold
+    moved by more than this fraction, like 0.01, while the samples doubled.  progress:
+    called with the numbers of samples done and of all, None if that is unknown.
     GraphError, DataError, CalibrationError, SetupError.
     """
-    if isinstance(data, str | Path):
-        task = Task(
-            model=str(model),
-            data=str(data),
-            preprocess=preprocess,
-            limit=limit,
-            skip=skip,
-            shard=shard,
-            ignore_nonfinite=ignore_nonfinite,
-        )
-        return observe_data(task, Plan(workers=workers, engine=engine)).observation
-    if shard is not None or workers > 1 or engine is not None:
-        raise DataError("shard, workers and engine are for data in files")
-    file = open_onnx(model)
-    samples = gather(data, load(file), preprocess=preprocess, limit=limit, skip=skip)
-    return calibrate.observe(file, samples, ignore_nonfinite=ignore_nonfinite)
+    options = Options(
+        preprocess=preprocess,
+        limit=limit,
+        skip=skip,
+        shard=shard,
+        ignore_nonfinite=ignore_nonfinite,
+        workers=workers,
+        engine=engine,
+        output=_path(output),
+        report=_path(report),
+        until_stable=until_stable,
+        progress=progress,
+    )
+    return calibrate.observe(model, data, options=options).observation
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _overrides(overrides: str | Path | Overrides | None) -> Overrides | None:
+    if isinstance(overrides, str | Path):
+        return load_overrides(overrides)
+    return overrides
 
 
 def merge_observations(first: Observation, *others: Observation) -> Observation:
@@ -107,10 +151,12 @@ def solve_observation(
     overrides: the user's own ranges, or the JSON file with them.  CalibrationError,
     TableError; a guard that fired is logged to "neon8.guards".
     """
-    if isinstance(overrides, str | Path):
-        overrides = load_overrides(overrides)
-    return calibrate.solve(
-        observation, method=method, scheme=scheme, bits=bits, overrides=overrides
+    return solve(
+        observation,
+        method=method,
+        scheme=scheme,
+        bits=bits,
+        overrides=_overrides(overrides),
     )
 
 

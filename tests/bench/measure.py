@@ -180,7 +180,8 @@ def memory(model: str, count: int) -> dict[str, float]:
 def solving(model: str) -> dict[str, float]:
     """Milliseconds per tensor, the mean over all of the network's, best of three."""
     tensors = [
-        one.histogram for one in observe(model, samples(model, 8)).tensors.values()
+        one.histogram
+        for one in observe(model, samples(model, 8)).observation.tensors.values()
     ]
     result = {}
     for method in (kl, mse):

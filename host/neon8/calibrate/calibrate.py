@@ -1,67 +1,107 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an ONNX file and samples to the scale table, in one process.
+"""From an ONNX file and samples to an observation or a scale table, and their files.
 
-observe() looks at the data, solve() chooses the scales, calibrate() does both.
+The one way for the command line and for Python, whose functions in neon8.api hand their
+arguments on to these.
 """
 
-import logging
-from collections.abc import Callable, Iterable
-from contextlib import closing
+import json
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from neon8.calibrate import calib_file
 from neon8.calibrate.observation import Observation
-from neon8.calibrate.run.ahead import ahead
-from neon8.calibrate.run.collect import Collector, open_network
+from neon8.calibrate.overrides import Overrides
+from neon8.calibrate.run import convergence
+from neon8.calibrate.run.run import Options, Outcome, forget, observe_data
 from neon8.calibrate.solve import solve
 from neon8.calibrate.thresholds import choose as thresholds
-from neon8.data.samples import as_samples
-from neon8.graph.onnx_file import ModelLike
+from neon8.data.samples import Data
+from neon8.files import write_atomic
+from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 
-__all__ = ["calibrate", "observe", "solve"]
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Observed:
+    """convergence: the report as a JSON value, None if none was asked for."""
+
+    observation: Observation
+    convergence: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Calibrated:
+    """convergence: as in Observed."""
+
+    table: ScaleTable
+    convergence: dict[str, Any] | None
+
+
+_DEFAULT = Options()
 
 
 def observe(
-    model: ModelLike,
-    samples: Iterable[Any],
+    model: str | Path,
+    data: Data,
     *,
-    preprocess_digest: str = "",
-    ignore_nonfinite: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> Observation:
-    """Run the FP32 network in `model` on `samples`.
+    options: Options = _DEFAULT,
+) -> Observed:
+    """Run the FP32 network in `model` on the samples in `data`.
 
-    samples: what data.open_samples gives, or an iterable of arrays or of dicts; one
-    that occurs twice counts once.  progress: called with the number of samples done.
-    Memory does not depend on how many there are. GraphError, DataError,
-    CalibrationError.
+    data: see run.observe_data().  The file options.output is written, if there is one,
+    and its journal deleted.  GraphError, DataError, CalibrationError, SetupError.
     """
-    network = open_network(
-        model,
-        preprocess_digest=preprocess_digest,
-        ignore_nonfinite=ignore_nonfinite,
-    )
-    collector, repeated = Collector(network), 0
-    with closing(ahead(as_samples(samples, network.graph))) as source:
-        for count, (sample, digest) in enumerate(source, 1):
-            repeated += not collector.add(sample, digest)
-            if progress is not None:
-                progress(count)
-    if repeated:
-        text = "%d samples are the same as others; each counts once"
-        logging.getLogger("neon8").warning(text, repeated)
-    return collector.result()
+    outcome = observe_data(model, data, options)
+    found = _report(outcome, options)
+    if options.output is not None:
+        calib_file.save(outcome.observation, options.output)
+        forget(options.output)
+    return Observed(observation=outcome.observation, convergence=found)
 
 
 def calibrate(
-    model: ModelLike,
-    samples: Iterable[Any],
+    model: str | Path,
+    data: Data,
     *,
     method: str = "mse",
     scheme: str = "auto",
-    progress: Callable[[int], None] | None = None,
-) -> ScaleTable:
-    """observe() and then solve()."""
-    thresholds.check(method, scheme, 8)
-    observation = observe(model, samples, progress=progress)
-    return solve(observation, method=method, scheme=scheme)
+    bits: int = 8,
+    overrides: Overrides | None = None,
+    options: Options = _DEFAULT,
+) -> Calibrated:
+    """observe() and then solve(); the file options.output is the scale table.
+
+    TableError: an override fits no tensor, or contradicts.
+    """
+    thresholds.check(method, scheme, bits)
+    outcome = observe_data(model, data, options)
+    table = solve(
+        outcome.observation,
+        method=method,
+        scheme=scheme,
+        bits=bits,
+        overrides=overrides,
+    )
+    found = _report(outcome, options)
+    if options.output is not None:
+        table_json.save(table, options.output)
+        forget(options.output)
+    return Calibrated(table=table, convergence=found)
+
+
+def _report(outcome: Outcome, options: Options) -> dict[str, Any] | None:
+    """The convergence report, if thresholds were measured; also to options.report."""
+    if not outcome.points:
+        return None
+    value = convergence.report(
+        outcome.observation,
+        outcome.points,
+        outcome.names,
+        tolerance=options.until_stable or convergence.TOLERANCE,
+    )
+    if options.report is not None:
+        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        write_atomic(options.report, text.encode())
+    return value

@@ -60,8 +60,8 @@ class Observation:
     preprocess_digest: of the settings of --preprocess, "" without.  samples: digests of
     all samples, ascending, each once.  tensors: the tensors whose values are new, by
     name, in order of execution.  channels: by name, of every convolution's input and
-    pre-activation.  layers: the convolutions by node name.  leaders: every tensor of
-    the network -> the one that stands for all that share its scale.
+    pre-activation.  layers: the convolutions by node name.  scale_groups: every tensor
+    of the network -> the one that names the group with which it shares its scale.
     """
 
     model_name: str
@@ -72,11 +72,11 @@ class Observation:
     tensors: dict[str, TensorObservation]
     channels: dict[str, ChannelStatistics]
     layers: dict[str, LayerFacts]
-    leaders: dict[str, str]
+    scale_groups: dict[str, str]
 
 
 def merge(first: Observation, second: Observation) -> Observation:
-    """Of the samples of both.
+    """What observing the samples of both gives.
 
     CalibrationError: they are of other models, engines or preprocessing, or share a
     sample; it names the first field or sample in question.
@@ -101,7 +101,7 @@ def merge(first: Observation, second: Observation) -> Observation:
 def merge_tensors(
     first: TensorObservation, second: TensorObservation
 ) -> TensorObservation:
-    """Of the values of both."""
+    """What the values of both give."""
     return TensorObservation(
         histogram=histogram.merge(first.histogram, second.histogram),
         smallest=_extreme(first.smallest, second.smallest, sign=1),
@@ -168,7 +168,7 @@ def _shape(observation: Observation) -> Any:
         observation.model_name,
         list(observation.tensors),
         [(name, len(c.count)) for name, c in observation.channels.items()],
-        list(observation.leaders.items()),
+        list(observation.scale_groups.items()),
         [
             (
                 name,

@@ -153,41 +153,41 @@ def _shown(value: Any) -> str:
     return repr(value)[:60]
 
 
-def resolve(overrides: Overrides, leaders: Mapping[str, str]) -> dict[str, Entry]:
-    """What is set for each group, by the tensor that stands for it.
+def resolve(overrides: Overrides, groups: Mapping[str, str]) -> dict[str, Entry]:
+    """What is set for each scale group, by its name.
 
-    leaders: every tensor of the network -> the one that stands for all that share its
-    scale.  TableError: an entry fits no tensor, or two of a group differ.
+    groups: every tensor of the network -> the name of its scale group.  TableError: an
+    entry fits no tensor, or two of a group differ.
     """
     names: dict[str, Entry] = {}
     patterns: dict[str, Entry] = {}
     for name, entry in overrides.entries.items():
-        if name in leaders:
-            _set(names, leaders[name], entry)
+        if name in groups:
+            _set(names, groups[name], entry)
     for name, entry in overrides.entries.items():
-        if name in leaders:
+        if name in groups:
             continue
-        fitting = [leader for key, leader in leaders.items() if fnmatchcase(key, name)]
+        fitting = [group for key, group in groups.items() if fnmatchcase(key, name)]
         if not fitting:
-            raise TableError(f"{entry.where}: {_nothing(name, leaders)}")
-        for leader in fitting:
-            if leader not in names:
-                _set(patterns, leader, entry)
+            raise TableError(f"{entry.where}: {_nothing(name, groups)}")
+        for group in fitting:
+            if group not in names:
+                _set(patterns, group, entry)
     return {**patterns, **names}
 
 
-def _set(found: dict[str, Entry], leader: str, entry: Entry) -> None:
-    other = found.setdefault(leader, entry)
+def _set(found: dict[str, Entry], group: str, entry: Entry) -> None:
+    other = found.setdefault(group, entry)
     if other.override != entry.override:
         raise TableError(
             f"{entry.where}: contradicts {other.where}: both set the scale of the "
-            f"group of {leader!r}"
+            f"group of {group!r}"
         )
 
 
-def _nothing(name: str, leaders: Iterable[str]) -> str:
+def _nothing(name: str, tensors: Iterable[str]) -> str:
     if any(letter in name for letter in "*?["):
         return "the pattern fits no tensor of the network"
-    near = difflib.get_close_matches(name, leaders, n=1)
+    near = difflib.get_close_matches(name, tensors, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     return f"the network has no such tensor{meant}"

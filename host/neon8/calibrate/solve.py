@@ -10,7 +10,7 @@ import numpy as np
 
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Entry, Overrides, resolve
-from neon8.calibrate.run.lanes import usable
+from neon8.calibrate.run.threads import usable
 from neon8.calibrate.statistics.histogram import Histogram, merge
 from neon8.calibrate.statistics.patches import Patches
 from neon8.calibrate.thresholds import choose as thresholds
@@ -61,28 +61,28 @@ def solve_quietly(
         raise CalibrationError(
             f"{observation.model_name}: there are no samples to calibrate with"
         )
-    leaders = observation.leaders
+    groups = observation.scale_groups
     histograms: dict[str, list[Histogram]] = {}
     for name, tensor in observation.tensors.items():
-        histograms.setdefault(leaders[name], []).append(tensor.histogram)
-    layers: dict[str, list[Patches]] = {leader: [] for leader in histograms}
+        histograms.setdefault(groups[name], []).append(tensor.histogram)
+    layers: dict[str, list[Patches]] = {group: [] for group in histograms}
     for facts in observation.layers.values():
-        layers[leaders[facts.input]].append(facts.patches)
-    own = {} if overrides is None else resolve(overrides, leaders)
+        layers[groups[facts.input]].append(facts.patches)
+    own = {} if overrides is None else resolve(overrides, groups)
 
-    def scale_of(leader: str) -> TensorScale:
+    def scale_of(group: str) -> TensorScale:
         return _solve(
-            reduce(merge, histograms[leader]),
-            own.get(leader),
+            reduce(merge, histograms[group]),
+            own.get(group),
             method=method,
             scheme=scheme,
             bits=bits,
-            layers=layers[leader],
+            layers=layers[group],
         )
 
     with ThreadPoolExecutor(usable()) as threads:  # their loops are in C
         solved = dict(zip(histograms, threads.map(scale_of, histograms), strict=True))
-    tensors = {name: solved[leader] for name, leader in leaders.items()}
+    tensors = {name: solved[group] for name, group in groups.items()}
     few = len(observation.samples) < guards.FEWEST_SAMPLES
     return ScaleTable(
         model_name=observation.model_name,

@@ -33,25 +33,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> str:
     """Observe the samples, choose the scales and write the table."""
     from neon8.calibrate import overrides
-    from neon8.calibrate.run.campaign import forget
-    from neon8.calibrate.solve import solve
+    from neon8.calibrate.calibrate import calibrate
     from neon8.cli import observing
     from neon8.inspection.guards import described
-    from neon8.quant import table_json
 
     observing.check(arguments)
     path = arguments.override
     options.check_output(arguments.output, path)
-    own = None if path is None else overrides.load(path)  # before all the work
-    outcome, plan = observing.observe(arguments)
-    table = solve(
-        outcome.observation,
-        method=arguments.method,
-        scheme=arguments.scheme,
-        bits=arguments.bits,
-        overrides=own,
-    )
-    lines = observing.report(arguments, outcome)
-    table_json.save(table, arguments.output)
-    forget(plan)
-    return "\n".join([f"{arguments.output}: {described(table)}", *lines])
+    with observing.settings(arguments) as settings:
+        done = calibrate(
+            arguments.model,
+            arguments.data,
+            method=arguments.method,
+            scheme=arguments.scheme,
+            bits=arguments.bits,
+            overrides=None if path is None else overrides.load(path),
+            options=settings,
+        )
+    lines = observing.report(done.convergence)
+    return "\n".join([f"{arguments.output}: {described(done.table)}", *lines])

@@ -18,7 +18,7 @@ The file holds exact integer statistics of all tensors: the same samples give th
 bytes in any order, with any number of workers and in any split into shards.
 
 While it runs, net.calib.journal keeps what is done. A run that was killed or
-interrupted goes on from there when the same command is given again. With -o - there is
+interrupted continues from there when the same command is run again. With -o - there is
 no journal.
 
 {options.DATA}"""
@@ -53,20 +53,17 @@ def _shard(text: str) -> tuple[int, int]:
 
 def run(arguments: argparse.Namespace) -> str:
     """Run the network on the samples and write what was seen."""
-    from neon8.calibrate import calib_file
-    from neon8.calibrate.run.campaign import forget
+    from neon8.calibrate.calibrate import observe
     from neon8.cli import observing
     from neon8.text import counted
 
     observing.check(arguments)
-    outcome, plan = observing.observe(arguments, shard=arguments.shard)
-    lines = observing.report(arguments, outcome)
-    calib_file.save(outcome.observation, arguments.output)
-    forget(plan)
-    observation = outcome.observation
-    done = (
+    with observing.settings(arguments, shard=arguments.shard) as settings:
+        done = observe(arguments.model, arguments.data, options=settings)
+    observation = done.observation
+    text = (
         f"{arguments.output}: {counted(len(observation.tensors), 'tensor')} and "
         f"{counted(len(observation.layers), 'layer')} seen in "
         f"{counted(len(observation.samples), 'sample')}"
     )
-    return "\n".join([done, *lines])
+    return "\n".join([text, *observing.report(done.convergence)])

@@ -199,7 +199,9 @@ def observing(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="processes, each with a session of one thread (default: 1)",
+        help="worker processes, each with one thread and the memory of one session; "
+        "no more than there are samples, and more than processors gain nothing "
+        "(default: 1)",
     )
     parser.add_argument(
         "--engine",

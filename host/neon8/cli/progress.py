@@ -47,7 +47,9 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
 
 
 @contextmanager
-def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+def counter(
+    what: str, *, quiet: bool
+) -> Iterator[Callable[[int, int | None], None] | None]:
     """Yields a function that is told how many samples are done, and of how many.
 
     It may be called from any thread; the bar is the same as that of watcher(). None if
@@ -65,8 +67,10 @@ def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | 
         dynamic_ncols=True,
     ) as bar:
 
-        def count(done: int, total: int) -> None:
+        def count(done: int, total: int | None) -> None:
             bar.total = total
             bar.update(done - bar.n)
+            if done == total:
+                bar.close()
 
         yield count

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from neon8 import observe_model
 from neon8.calibrate import overrides
-from neon8.calibrate.calibrate import observe
 from neon8.calibrate.solve import solve
 from neon8.calibrate.thresholds.guards import FEWEST_SAMPLES, MEANINGS, meaning
 from neon8.compile.compiler import compile_model
@@ -44,7 +44,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def observation(model):
-    return observe(model, RNG.normal(size=(20, *SHAPE[1:])).astype(F))
+    return observe_model(model, RNG.normal(size=(20, *SHAPE[1:])).astype(F))
 
 
 def solved(observation, entries, **options):

@@ -8,6 +8,7 @@ import pytest
 
 import neon8
 from calib_nets import branchy, images
+from neon8.calibrate import calib_file
 from neon8.cli.main import main
 from onnx_nets import save
 
@@ -281,5 +282,67 @@ def test_the_functions(files, tmp_path):
     assert isinstance(loaded, neon8.Observation)
     table = neon8.solve_observation(loaded, method="minmax")
     assert table == neon8.calibrate_model(model, files / "x.npz", method="minmax")
-    with pytest.raises(neon8.errors.DataError, match="for data in files"):
-        neon8.observe_model(model, [], workers=2)
+
+
+def test_the_functions_do_what_the_commands_do(files, tmp_path, capsys):
+    """Whether the samples are in a file, in a list or come from a generator."""
+    options = ["--limit", "20", "--skip", "3", "--until-stable", "100"]
+    ranges = tmp_path / "ranges.json"
+    ranges.write_text('{"tensors": {"x": {"min": -2, "max": 2}}}')
+    more = ["--override", ranges, "--report", tmp_path / "want.json", "--bits", "16"]
+    words = line(files, tmp_path / "a.json", *options, *more, command="calibrate")
+    succeed(capsys, *words)
+    x = images(COUNT)
+    for number, data in enumerate((files / "x.npz", list(x), iter(x))):
+        output, report = tmp_path / f"{number}.json", tmp_path / f"{number}.report"
+        table = neon8.calibrate_model(
+            files / "net.onnx",
+            data,
+            limit=20,
+            skip=3,
+            until_stable=1.0,
+            bits=16,
+            overrides=ranges,
+            output=output,
+            report=report,
+            workers=1 + number,
+        )
+        assert output.read_bytes() == (tmp_path / "a.json").read_bytes()
+        assert table == neon8.load_table(output)
+        value, want = map(
+            json.loads, (p.read_text() for p in (report, tmp_path / "want.json"))
+        )
+        for tensor in (*value["tensors"].values(), *want["tensors"].values()):
+            for end in ("smallest", "largest"):
+                tensor[end]["sample"] = None  # a file, or "sample 7"
+        assert value == want
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_arrays_in_pieces(files, workers):
+    model, x = files / "net.onnx", list(images(COUNT))
+    parts = [
+        neon8.observe_model(model, x, shard=(index, 3), workers=workers)
+        for index in (3, 1, 2)
+    ]
+    whole = neon8.merge_observations(*parts)
+    assert calib_file.dumps(whole) == (files / "whole.calib").read_bytes()
+    with pytest.raises(neon8.errors.DataError, match="give a list"):
+        neon8.observe_model(model, iter(x), shard=(1, 3))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"workers": 0},
+        {"workers": 2, "engine": "dask://x:1"},
+        {"shard": (3, 2)},
+        {"shard": (0, 2)},
+        {"until_stable": 1.5},
+        {"limit": 0},
+        {"skip": -1},
+    ],
+)
+def test_bad_arguments_of_the_functions(files, options):
+    with pytest.raises(neon8.errors.DataError):
+        neon8.observe_model(files / "net.onnx", images(3), **options)

@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
+from neon8 import observe_model
 from neon8.calibrate import calib_file, overrides
-from neon8.calibrate.calibrate import observe
 from neon8.calibrate.solve import solve
 from neon8.cli import main as cli
 from neon8.cli.compare import as_json, as_text
@@ -26,7 +26,7 @@ F = np.float32
 def calib(tiny, tmp_path_factory):
     path = tmp_path_factory.mktemp("compare") / "tiny.calib"
     with np.load(tiny.data) as data:
-        calib_file.save(observe(tiny.onnx, data["x"]), path)
+        calib_file.save(observe_model(tiny.onnx, data["x"]), path)
     return path
 
 
@@ -114,7 +114,7 @@ def test_before_softmax(tmp_path):
     assert graph.outputs == ("pooled",)  # which the Flatten behind it only renames
     assert [type(n).__name__ for n in graph.nodes] == ["Conv2d", "Pool"]
     x = np.random.default_rng(2).normal(size=(30, 3, 8, 8)).astype(F)
-    observation = observe(path, x)
+    observation = observe_model(path, x)
     found = compare(observation, path, x, methods=("mse",), schemes=("auto",))
     assert 25 < found.rows[0].result.sqnr_db < 70
     both = load(with_softmax(tmp_path, logits_too=True))

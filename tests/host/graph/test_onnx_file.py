@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from neon8.calibrate.run.collect import open_network
+from neon8.calibrate.run.collector import open_network
 from neon8.calibrate.run.reference import Reference
 from neon8.errors import GraphError
 from neon8.graph.extend import batch_sizes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that can be killed, and what those say that go on."""
+"""Runs that can be killed, and what those say that continue."""
 
 import re
 import subprocess
@@ -17,6 +17,6 @@ def start(words, kill="never", seconds=0.0):
 
 
 def kept(error):
-    """How many samples the run said it goes on with."""
-    found = re.search(r"journal: (\d+) samples were kept", error)
+    """How many samples the run said it continues with."""
+    found = re.search(r"journal: continuing, (\d+) samples", error)
     return int(found[1]) if found else 0

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from neon8.calibrate import calib_file
-from neon8.calibrate.run import collect, journal, task
+from neon8.calibrate.run import collector, executors, journal
 from neon8.cli import main as cli
 
 
@@ -35,14 +35,14 @@ def main(seconds, kill, *arguments):
         counts[what] += 1
 
     add, fsync, replace, save = (
-        collect.Collector.add,
+        collector.Collector.add,
         os.fsync,
         Path.replace,
         calib_file.save,
     )
 
-    def slow_add(collector, sample, digest):
-        new = add(collector, sample, digest)
+    def slow_add(taking, sample, digest):
+        new = add(taking, sample, digest)
         if new:
             time.sleep(seconds)
             event("sample")
@@ -64,12 +64,12 @@ def main(seconds, kill, *arguments):
         event("end")
         save(observation, path)
 
-    collect.Collector.add = slow_add
+    collector.Collector.add = slow_add
     journal.os.fsync = killing_fsync
     Path.replace = killing_replace
     calib_file.save = killing_save
-    task.SECONDS = 0.02  # between writings of the journal, whatever they cost
-    task.Pace.cost = lambda _pace, _seconds: None
+    executors.SECONDS = 0.02  # between writings of the journal, whatever they cost
+    executors.Pace.cost = lambda _pace, _seconds: None
     return cli.main(arguments)
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the thresholds settle as samples come in, and when they are settled enough.
 
-Measured behind 8, 16, 32 ... samples and behind the last: the mse threshold of every
-group of tensors that share a scale. A movement is relative: the larger way of the two
+Measured after 8, 16, 32 ... samples and after the last: the mse threshold of every
+group of tensors that share a scale. A movement is relative: the larger one of the two
 ends, divided by the width of the new range.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -28,7 +28,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """thresholds: (lo, hi) of each group, by its leader, after so many samples.
+    """thresholds: (lo, hi) of each scale group, by its name, after `samples` samples.
 
     positions: in the data; more than samples where some are there twice.  of: digest
     of the set of these samples.
@@ -40,25 +40,25 @@ class Point:
     thresholds: dict[str, Range]
 
 
-def rounds(count: int) -> list[tuple[int, int]]:
-    """Positions 0 .. count, cut where a Point is due: (start, stop) each."""
-    ends = [0]
-    while max(FIRST, 2 * ends[-1]) < count:
-        ends.append(max(FIRST, 2 * ends[-1]))
-    ends.append(count)
-    return list(pairwise(ends))
+def stops(count: int | None) -> Iterator[int]:
+    """The positions at which a Point is due; without end if `count` is not known."""
+    stop = FIRST
+    while count is None or stop < count:
+        yield stop
+        stop *= 2
+    yield count
 
 
 def measure(observation: Observation, positions: int) -> Point:
-    """The thresholds of what has been observed at so many positions."""
+    """The thresholds of what has been observed up to a position in the data."""
     groups: dict[str, list[histogram.Histogram]] = {}
     for name, tensor in observation.tensors.items():
-        groups.setdefault(observation.leaders[name], []).append(tensor.histogram)
+        groups.setdefault(observation.scale_groups[name], []).append(tensor.histogram)
     solved = {
-        leader: thresholds.solve(
+        name: thresholds.solve(
             reduce(histogram.merge, group), method="mse", scheme="auto"
         )
-        for leader, group in groups.items()
+        for name, group in groups.items()
     }
     return Point(
         positions=positions,
@@ -74,7 +74,7 @@ def set_digest(samples: Iterable[str]) -> str:
 
 
 def movements(before: Point, after: Point) -> dict[str, float]:
-    """Of each group, 0.01 being one percent."""
+    """How far each group's threshold moved; 0.01 is one percent."""
     result = {}
     for name, (lo, hi) in after.thresholds.items():
         old_lo, old_hi = before.thresholds[name]
@@ -144,7 +144,7 @@ def report(
         },
         "tensors": {
             name: {
-                "group": observation.leaders[name],
+                "group": observation.scale_groups[name],
                 "smallest": extreme(tensor.smallest),
                 "largest": extreme(tensor.largest),
             }

@@ -1,32 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal of a run: what has been observed so far, so that the next run goes on.
+"""The journal of a run: what has been observed so far, so that the next run continues.
 
 A snapshot beside the output, replaced as a whole about once a second, less often if
-writing it takes long. It holds the settings of the run, and is only taken up again by a
-run with the same ones.
+writing it takes long. It holds the settings of the run, and only a run with the same
+ones continues from it.
 """
 
 import contextlib
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neon8.calibrate import calib_file
+from neon8.calibrate import calib_file, container
 from neon8.calibrate.observation import Observation
+from neon8.calibrate.run.convergence import Point, from_json, to_json
 from neon8.errors import CalibrationError, SetupError
 
-MAGIC = b"n8journal 2\n"
-_DIGEST = 32
+KIND = container.Kind("a journal", b"n8jrnal\n", 1)
 _NEW = ".new"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entry:
-    """settings, points: JSON values.  names: digest -> name, of samples with extremes.
+    """settings: JSON values.  names: digest -> name of the samples with extremes.
 
     points: the convergence so far.
     """
@@ -34,7 +32,7 @@ class Entry:
     settings: dict[str, Any]
     observation: Observation
     names: dict[str, str]
-    points: list[Any]
+    points: tuple[Point, ...]
 
 
 def journal_of(output: Path) -> Path:
@@ -44,15 +42,19 @@ def journal_of(output: Path) -> Path:
 
 def save(path: Path, entry: Entry) -> None:
     """Replace the journal.  SetupError names it."""
-    head = {"settings": entry.settings, "names": entry.names, "points": entry.points}
-    text = json.dumps(head).encode()
-    size = len(text).to_bytes(8, "little")
-    body = size + text + calib_file.dumps(entry.observation)
+    facts, arrays = calib_file.pack(entry.observation)
+    head = {
+        "settings": entry.settings,
+        "names": entry.names,
+        "points": [to_json(point) for point in entry.points],
+        "observation": facts,
+    }
+    data = container.dumps(KIND, head, arrays)
     # Each process has its own: two runs for one output must not write into one file.
     beside = path.with_name(f"{path.name}.{os.getpid()}{_NEW}")
     try:
         with beside.open("wb") as file:
-            file.write(MAGIC + hashlib.sha256(body).digest() + body)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         # It is gone if another run for the same output has just come to its end.
@@ -75,34 +77,29 @@ def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
         return None
     except OSError as error:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
-    start = len(MAGIC) + _DIGEST
-    body = data[start:]
-    if data[:start] != MAGIC + hashlib.sha256(body).digest():
-        raise CalibrationError(f"{path}: is no journal, or damaged: delete it")
-    size = int.from_bytes(body[:8], "little")
     try:
-        head = json.loads(body[8 : 8 + size])
-        old, names, points = (head[key] for key in ("settings", "names", "points"))
-        then = {key: old.get(key) for key in settings}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CalibrationError(f"{path}: is no journal of neon8: delete it") from error
+        head, arrays = container.loads(KIND, data)
+        entry = Entry(
+            settings={key: head["settings"].get(key) for key in settings},
+            observation=calib_file.unpack(head["observation"], arrays),
+            names={str(key): str(name) for key, name in head["names"].items()},
+            points=tuple(from_json(point) for point in head["points"]),
+        )
+    except (CalibrationError, ValueError, KeyError, TypeError, AttributeError) as error:
+        text = "is damaged, or was not written by this version of neon8"
+        raise CalibrationError(f"{path}: {text}: delete it to start again") from error
     for key, now in settings.items():
-        before = then[key]
+        before = entry.settings[key]
         if before != now:
             raise CalibrationError(
-                f"{path}: is of a run in which {key} was {before!r}, now it is "
-                f"{now!r}: use the same options as then, or delete it"
+                f"{path}: was written by a run in which {key} was {before!r}, and now "
+                f"it is {now!r}: use the same options, or delete it to start again"
             )
-    return Entry(
-        settings=old,
-        observation=calib_file.loads(body[8 + size :], source=str(path)),
-        names=names,
-        points=points,
-    )
+    return entry
 
 
 def remove(path: Path) -> None:
-    """Delete it and what runs left that died while they wrote it.  SetupError."""
+    """Delete it, and the unfinished ones of runs that died.  SetupError."""
     try:
         path.unlink(missing_ok=True)
         for left in path.parent.iterdir():

@@ -2,6 +2,7 @@
 """The FP32 network run by onnxruntime, the only module that imports it."""
 
 import copy
+import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,26 @@ FACTS = {
 """Other builds, providers and levels round differently; thread count and batch do not
 matter."""
 SILENT = 4
+CPU_CLASSES = ("avx512f", "avx2", "avx", "sve")
+"""Flags by which onnxruntime chooses its matrix kernels, the strongest first."""
+
+
+def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Like "x86_64 avx2"; the architecture alone where the rest is not known.
+
+    Processors with other vector instructions sum, and so round, in another order.
+    """
+    name = platform.machine() or "unknown"
+    try:
+        lines = cpuinfo.read_text(errors="replace").splitlines()
+    except OSError:
+        return name
+    flags: set[str] = set()
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key.strip() in ("flags", "Features"):
+            flags.update(value.split())
+    return " ".join([name, *(flag for flag in CPU_CLASSES if flag in flags)][:2])
 
 
 class Reference:

@@ -10,8 +10,7 @@ import pytest
 
 from calib_nets import branchy, images
 from neon8.calibrate import calib_file
-from neon8.calibrate.run.campaign import Plan, observe_data
-from neon8.calibrate.run.task import Task
+from neon8.calibrate.run.run import Options, observe_data
 from neon8.errors import SetupError
 from onnx_nets import save
 
@@ -26,10 +25,10 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def task(tmp_path_factory):
+def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     np.savez(folder / "x.npz", x=images(COUNT))
-    return Task(model=str(save(folder, branchy())), data=str(folder / "x.npz"))
+    return save(folder, branchy()), folder / "x.npz"
 
 
 @pytest.fixture
@@ -42,8 +41,8 @@ def cluster():
         yield made
 
 
-def test_a_worker_killed_half_way_changes_nothing(task, cluster):
-    want = calib_file.dumps(observe_data(task, Plan()).observation)
+def test_a_worker_killed_half_way_changes_nothing(data, cluster):
+    want = calib_file.dumps(observe_data(*data, Options()).observation)
     address = cluster.scheduler_address.replace("tcp://", "dask://")
     killed = []
 
@@ -52,20 +51,23 @@ def test_a_worker_killed_half_way_changes_nothing(task, cluster):
             killed.append(next(iter(cluster.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    outcome = observe_data(task, Plan(engine=address), progress=progress)
+    outcome = observe_data(*data, Options(engine=address, progress=progress))
     assert killed
     assert calib_file.dumps(outcome.observation) == want
+    arrays = observe_data(data[0], iter(images(COUNT)[:60]), Options(engine=address))
+    few = observe_data(*data, Options(limit=60))
+    assert calib_file.dumps(arrays.observation) == calib_file.dumps(few.observation)
 
 
-def test_no_scheduler_is_an_error(task, monkeypatch):
+def test_no_scheduler_is_an_error(data, monkeypatch):
     from neon8.calibrate.run import cluster
 
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     with pytest.raises(SetupError, match="no dask scheduler answers there"):
-        observe_data(task, Plan(engine="dask://127.0.0.1:9"))
+        observe_data(*data, Options(engine="dask://127.0.0.1:9"))
 
 
-def test_without_dask_it_says_what_to_install(task, monkeypatch):
+def test_without_dask_it_says_what_to_install(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SetupError, match=r"pip install 'neon8\[dask\]'"):
-        observe_data(task, Plan(engine="dask://127.0.0.1:9"))
+        observe_data(*data, Options(engine="dask://127.0.0.1:9"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When thresholds are measured, how far they move, and what counts as settled."""
 
-from itertools import pairwise
+from itertools import islice
 
 import pytest
 
@@ -9,9 +9,9 @@ from neon8.calibrate.run.convergence import (
     Point,
     from_json,
     movements,
-    rounds,
     set_digest,
     stable,
+    stops,
     to_json,
 )
 
@@ -19,16 +19,20 @@ from neon8.calibrate.run.convergence import (
 @pytest.mark.parametrize(
     ("count", "cuts"),
     [
-        (0, [0, 0]),
-        (1, [0, 1]),
-        (8, [0, 8]),
-        (9, [0, 8, 9]),
-        (64, [0, 8, 16, 32, 64]),
-        (100, [0, 8, 16, 32, 64, 100]),
+        (0, [0]),
+        (1, [1]),
+        (8, [8]),
+        (9, [8, 9]),
+        (64, [8, 16, 32, 64]),
+        (100, [8, 16, 32, 64, 100]),
     ],
 )
-def test_rounds(count, cuts):
-    assert rounds(count) == list(pairwise(cuts))
+def test_stops(count, cuts):
+    assert list(stops(count)) == cuts
+
+
+def test_stops_of_data_whose_end_is_not_known():
+    assert list(islice(stops(None), 4)) == [8, 16, 32, 64]
 
 
 def point(positions, **thresholds):

@@ -18,7 +18,7 @@ from neon8.calibrate.run import journal
 
 calib, path = map(Path, sys.argv[1:])
 observation = calib_file.loads(calib.read_bytes(), source="x")
-entry = journal.Entry(settings={}, observation=observation, names={}, points=[])
+entry = journal.Entry(settings={}, observation=observation, names={}, points=())
 for _ in range(30):
     journal.save(path, entry)
     assert journal.load(path, {}) is not None

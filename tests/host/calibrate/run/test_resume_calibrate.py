@@ -13,7 +13,7 @@ from resume_kits import kept, start
 
 
 def test_interrupted(tmp_path):
-    """It goes on with another method, too."""
+    """It continues with another method, too."""
     model, data = save(tmp_path, branchy()), tmp_path / "x.npz"
     np.savez(data, x=images(60))
 
@@ -28,7 +28,7 @@ def test_interrupted(tmp_path):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "samples are kept in" in error
+    assert "samples are saved in" in error
     _, error = start(command("eq")).communicate(timeout=60)
     assert kept(error) > 0
     assert main([str(word) for word in command("eq", "want.json")]) == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whenever `neon8 observe` is killed, the same command goes on to the same bytes."""
+"""Whenever `neon8 observe` is killed, the same command gives the same bytes."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import pytest
 
 from calib_nets import branchy, images
 from neon8.calibrate.run import journal
-from neon8.calibrate.run.task import Pace
+from neon8.calibrate.run.executors import SECONDS, Pace
 from neon8.cli.main import main
 from onnx_nets import save
 from resume_kits import SCRIPT, kept, start
@@ -51,7 +51,7 @@ MOMENTS = [
     "sample:3",
     "end:0",
 ]
-"""Each is of the run that goes on after the one before."""
+"""Each is of the run that continues the one before."""
 KILLS = 20
 """At random moments."""
 
@@ -114,8 +114,8 @@ def test_ctrl_c_keeps_what_is_done(job, options):
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in error
-    done = re.search(r"interrupted: (\d+) samples are kept in (\S+journal);", error)
-    assert "the same command goes on" in error
+    done = re.search(r"interrupted: (\d+) samples are saved in (\S+journal);", error)
+    assert "run the same command again" in error
     process = start([*words, *options])
     _, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
@@ -138,7 +138,7 @@ def fail(capsys, words):
     out, error = capsys.readouterr()
     assert (status, out) == (2, "")
     *warnings, last = error.splitlines()
-    assert all("were kept" in line for line in warnings)
+    assert all("continuing, " in line for line in warnings)
     assert last.startswith("neon8: error: ")
     return last
 
@@ -146,11 +146,11 @@ def fail(capsys, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--limit", "9"], ["--limit was None, now it is 9"]),
-        (["--skip", "1"], ["--skip was 0, now it is 1"]),
-        (["--shard", "1/2"], ["--shard was None, now it is [1, 2]"]),
+        (["--limit", "9"], ["--limit was None, and now it is 9"]),
+        (["--skip", "1"], ["--skip was 0, and now it is 1"]),
+        (["--shard", "1/2"], ["--shard was None, and now it is [1, 2]"]),
         (["--ignore-nonfinite"], ["--ignore-nonfinite was False"]),
-        (["--until-stable", "1"], ["--until-stable was None, now it is 0.01"]),
+        (["--until-stable", "1"], ["--until-stable was None, and now it is 0.01"]),
     ],
 )
 def test_a_journal_of_other_settings_is_refused(interrupted, capsys, options, words):
@@ -255,7 +255,7 @@ def test_points_of_other_samples_are_refused(measured, capsys, other):
     assert "delete it to start again" in error
 
 
-@pytest.mark.parametrize("damage", [b"", b"n8journal 2\n", None])
+@pytest.mark.parametrize("damage", [b"", b"n8jrnal\n", None])
 def test_a_damaged_journal_is_refused(interrupted, capsys, damage):
     folder, command, _ = interrupted
     path = folder / "got.calib.journal"
@@ -265,8 +265,8 @@ def test_a_damaged_journal_is_refused(interrupted, capsys, damage):
 
 def test_the_journal_is_cheap():
     """Writing takes at most a 50th of the time, whatever the interval asked for."""
-    pace = Pace(0.5)
+    pace = Pace()
     pace.cost(0.2)
     assert pace.seconds == 10
     pace.cost(0.0)
-    assert pace.seconds == 0.5
+    assert pace.seconds == SECONDS

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worker processes: the same bytes, whoever dies and whatever is there twice."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from multiprocessing import active_children
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import neon8
+import worker_kits
 from calib_nets import branchy, images
 from neon8 import errors
 from neon8.calibrate import calib_file
-from neon8.calibrate.run import campaign, workers
-from neon8.calibrate.run.campaign import Plan, observe_data
-from neon8.calibrate.run.task import Task
-from neon8.calibrate.run.workers import Workers
+from neon8.calibrate.run import processes
+from neon8.calibrate.run.run import Options, observe_data
 from neon8.data.preprocess import Preprocess
 from neon8.errors import CalibrationError, DataError
 from onnx_nets import save
@@ -22,157 +29,282 @@ COUNT = 90
 
 
 @pytest.fixture(scope="module")
-def task(tmp_path_factory):
+def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     np.savez(folder / "x.npz", x=images(COUNT))
-    model = save(folder, branchy())
-    return Task(model=str(model), data=str(folder / "x.npz"))
+    return save(folder, branchy()), folder / "x.npz"
 
 
 @pytest.fixture(scope="module")
-def want(task):
-    return calib_file.dumps(observe_data(task, Plan()).observation)
+def want(files):
+    return observed(files)
 
 
-def observed(task, **plan):
-    return calib_file.dumps(observe_data(task, Plan(**plan)).observation)
+def observed(files, **options):
+    return calib_file.dumps(observe_data(*files, Options(**options)).observation)
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_the_bytes_are_those_of_one_process(task, want, count):
+def test_the_bytes_are_those_of_one_process(files, want, count):
     seen = []
-    outcome = observe_data(
-        task,
-        Plan(workers=count),
-        progress=lambda done, total: seen.append((done, total)),
-    )
-    assert calib_file.dumps(outcome.observation) == want
-    assert sorted(seen) == [(done, COUNT) for done in range(COUNT + 1)]
+    got = observed(files, workers=count, progress=lambda *pair: seen.append(pair))
+    assert got == want
+    assert (seen[0], seen[-1]) == ((0, COUNT), (COUNT, COUNT))
+    assert seen == sorted(seen)
+    assert len(set(seen)) > count
+    assert not active_children()
 
 
-def test_a_dead_worker_is_replaced(task, want, monkeypatch):
-    pools, killed = [], []
-    start = Workers.__init__
+def test_samples_in_memory_are_sent(files, want):
+    assert observed((files[0], list(images(COUNT))), workers=2) == want
+    assert observed((files[0], iter(images(COUNT)[::-1])), workers=2) == want
 
-    def remember(self, *args, **options):
-        pools.append(self)
-        start(self, *args, **options)
 
-    monkeypatch.setattr(Workers, "__init__", remember)
+def test_no_more_workers_than_samples(files, monkeypatch):
+    widths = []
+    start = processes.ProcessPool.__init__
+
+    def watch(self, job, *, width):
+        widths.append(width)
+        start(self, job, width=width)
+
+    monkeypatch.setattr(processes.ProcessPool, "__init__", watch)
+    few = observed(files, workers=100_000, limit=3)
+    assert widths == [3]
+    assert few == observed(files, limit=3)
+    observed(files, workers=100_000, limit=1)
+    assert widths == [3]
+
+
+def test_a_dead_worker_is_replaced(files, want):
+    killed = []
 
     def progress(done, _total):
-        if done in (5, 30, 60) and pools:
-            victim = min(pools[0]._processes, key=lambda process: process.pid)
-            os.kill(victim.pid, signal.SIGKILL)
-            killed.append(victim.pid)
+        alive = [each.pid for each in active_children() if each.pid not in killed]
+        if alive and done >= 25 * (len(killed) + 1):
+            os.kill(alive[0], signal.SIGKILL)
+            killed.append(alive[0])
 
-    outcome = observe_data(task, Plan(workers=2), progress=progress)
+    assert observed(files, workers=2, progress=progress) == want
     assert len(killed) >= 3
-    assert calib_file.dumps(outcome.observation) == want
 
 
-DEADLY = """
-import os, signal
-from neon8.calibrate.run import collect, worker
-add = collect.Collector.add
-def deadly(self, sample, digest):
-    if sample.name.endswith("[40]"):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return add(self, sample, digest)
-collect.Collector.add = deadly
-worker.main()
-"""
+def test_a_dead_worker_is_replaced_where_samples_are_sent(files, want):
+    killed = []
+
+    def progress(done, _total):
+        if not killed and done >= 25:
+            killed.append(active_children()[0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    data = (files[0], iter(images(COUNT)))
+    assert observed(data, workers=2, progress=progress) == want
+    assert killed
 
 
-def test_a_sample_that_kills_is_named(task, monkeypatch):
-    monkeypatch.setattr(workers, "_PROGRAM", DEADLY)
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_sample_that_kills_is_named(files, monkeypatch, memory):
+    monkeypatch.setattr(processes, "_serve", worker_kits.serve_but_die_of_a_sample)
+    data = named(images(COUNT)) if memory else files[1]
     with pytest.raises(CalibrationError) as caught:
-        observe_data(task, Plan(workers=2))
+        observe_data(files[0], data, Options(workers=2))
     text = str(caught.value)
-    assert "3 workers died" in text
-    assert "signal SIGKILL" in text
+    assert text.startswith("sample 40, counted from 0: 3 worker processes died")
     assert "fewer --workers" in text
+    assert not active_children()
 
 
-def test_workers_that_cannot_start_are_an_error(task, monkeypatch):
-    monkeypatch.setattr(workers, "_PROGRAM", "raise SystemExit(9)")
-    with pytest.raises(CalibrationError, match="exit status 9"):
-        observe_data(task, Plan(workers=2))
+def named(arrays):
+    from neon8.data.samples import Sample
+
+    for number, x in enumerate(arrays):
+        inputs = {"x": x[np.newaxis]}
+        yield Sample(name=f"memory[{number}]", inputs=inputs, label=None)
 
 
-def test_samples_that_are_there_twice(task, want, tmp_path, caplog):
+def test_workers_that_cannot_live_are_an_error(files, monkeypatch):
+    monkeypatch.setattr(processes, "_serve", worker_kits.die_at_once)
+    with pytest.raises(CalibrationError, match="3 worker processes died"):
+        observed(files, workers=2)
+
+
+def test_no_room_for_the_files_of_workers_is_an_error(files, monkeypatch):
+    monkeypatch.setattr(processes.tempfile, "tempdir", "/nowhere")
+    with pytest.raises(errors.SetupError, match="worker processes cannot be started"):
+        observed(files, workers=2)
+
+
+def test_samples_that_are_there_twice(files, want, tmp_path, caplog):
     x = images(COUNT)
     again = np.concatenate([x, x[:30], x[:1]])
     np.savez(tmp_path / "x.npz", x=again[np.random.default_rng(0).permutation(121)])
-    twice = Task(model=task.model, data=str(tmp_path / "x.npz"))
     for count in (1, 3):
         caplog.clear()
-        assert observed(twice, workers=count) == want
+        assert observed((files[0], tmp_path / "x.npz"), workers=count) == want
         assert "31 samples are the same as others" in caplog.text
 
 
-def test_an_error_in_a_worker_is_the_same_error(task, tmp_path):
+def test_an_error_in_a_worker_is_the_same_error(files, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     for number, image in enumerate(images(12)):
         np.save(folder / f"{number:02}.npy", image)
     (folder / "07.npy").write_bytes(b"nothing")
-    broken = Task(model=task.model, data=str(folder))
     texts = set()
     for count in (1, 2):
         with pytest.raises(DataError) as caught:
-            observe_data(broken, Plan(workers=count))
+            observed((files[0], folder), workers=count)
         texts.add(str(caught.value))
     assert len(texts) == 1
     assert "07.npy" in texts.pop()
 
 
-def test_shards_limits_and_settings_reach_the_workers(task, tmp_path):
+def test_shards_limits_and_settings_reach_the_workers(files, tmp_path):
     rng = np.random.default_rng(1)
     np.savez(tmp_path / "u8.npz", x=rng.integers(0, 255, (40, 10, 12, 3), np.uint8))
-    other = Task(
-        model=task.model,
-        data=str(tmp_path / "u8.npz"),
+    data = files[0], tmp_path / "u8.npz"
+    options = Options(
         preprocess=Preprocess(size=(8, 8), scale=1 / 255, mean=(0.4, 0.5, 0.6)),
         limit=30,
         skip=3,
         shard=(2, 3),
     )
-    assert Task.from_json(other.to_json()) == other
-    one = observe_data(other, Plan()).observation
+    one = observe_data(*data, options).observation
     assert len(one.samples) == 10
-    assert observed(other, workers=2) == calib_file.dumps(one)
-    whole = Task(**{**other.to_json(), "preprocess": other.preprocess, "shard": None})
-    every = observe_data(whole, Plan()).observation
+    two = observe_data(*data, replace(options, workers=2)).observation
+    assert calib_file.dumps(two) == calib_file.dumps(one)
+    every = observe_data(*data, replace(options, shard=None)).observation
     assert set(one.samples) < set(every.samples)
 
 
-def test_until_stable_stops_at_the_same_sample(task):
+def test_until_stable_stops_at_the_same_sample(files):
     outcomes = [
-        observe_data(task, Plan(workers=count, measure=True, tolerance=0.5))
+        observe_data(*data, Options(workers=count, until_stable=0.5))
         for count in (1, 2)
+        for data in (files, (files[0], named_as(files[1], images(COUNT))))
     ]
-    first, second = map(calib_file.dumps, (each.observation for each in outcomes))
-    assert first == second
-    assert outcomes[0].points == outcomes[1].points
-    assert outcomes[0].names == outcomes[1].names
-    samples = [point.samples for point in outcomes[0].points]
+    first, *others = outcomes
+    for other in others:
+        got, want = map(calib_file.dumps, (other.observation, first.observation))
+        assert got == want
+        assert other.points == first.points
+        assert other.names == first.names
+    samples = [point.samples for point in first.points]
     assert samples == [8, 16, 32, 64, 90][: len(samples)]
 
 
-def test_no_worker_is_left(task, monkeypatch):
-    pools = []
-    close = Workers.close
-    monkeypatch.setattr(
-        Workers, "close", lambda self: (pools.append(self), close(self))
-    )
-    observe_data(task, Plan(workers=2))
-    assert not pools[0]._processes
-    assert not any(thread.is_alive() for thread in pools[0]._threads)
+def named_as(path, arrays):
+    for sample in named(arrays):
+        yield replace(sample, name=sample.name.replace("memory", str(path)))
 
 
 def test_every_error_can_come_from_a_worker():
+    import pickle
+
     for name in errors.__dict__:
         if name.endswith("Error"):
-            assert str(getattr(errors, name)("text")) == "text"
-    assert campaign.LARGEST_PART >= 1
+            data = pickle.dumps(getattr(errors, name)("text"))
+            error = pickle.loads(data)  # noqa: S301 - just made
+            assert str(error) == "text"
+
+
+PLANTED = (
+    "json", "numpy", "random", "pickle", "struct", "signal", "tempfile", "selectors",
+    "multiprocessing", "neon8", "onnx", "onnxruntime", "concurrent", "queue", "socket",
+)  # fmt: skip
+API = """
+import pathlib, sys, neon8
+observe = neon8.observe_model
+open("runs", "a").write("x")
+for trap in pathlib.Path().glob("[jnr]*.py"):
+    pathlib.Path(__file__).with_name(trap.name).write_text(trap.read_text())
+observe(sys.argv[1], sys.argv[2], workers=2, output=sys.argv[3])
+"""
+COMMAND = "import sys; from neon8.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture
+def trap(tmp_path):
+    """A folder in which everything that is imported leaves a mark."""
+    folder = tmp_path / "trap"
+    folder.mkdir()
+    for name in PLANTED:
+        mark = f"import os; open({str(tmp_path / 'sprung')!r}, 'a').write({name!r})\n"
+        (folder / f"{name}.py").write_text(mark)
+    return folder
+
+
+def start(words, folder):
+    root = str(Path(neon8.__file__).parent.parent)
+    environment = {**os.environ, "PYTHONPATH": root}
+    environment.pop("PYTHONSAFEPATH", None)
+    return subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        cwd=folder,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("flag", [processes.NO_CURRENT_FOLDER, "-I"])
+def test_nothing_is_imported_from_the_working_directory(files, want, trap, flag):
+    """Nor from it under Python 3.10, which has nothing but -I."""
+    output = trap.parent / "a.calib"
+    code = f"import sys; sys.path.remove(''); {COMMAND}"
+    code = code.replace(
+        "; sys.exit",
+        "; from neon8.calibrate.run import processes"
+        f"; processes.NO_CURRENT_FOLDER = {flag!r}; sys.exit",
+    )
+    words = ["observe", files[0], "--data", files[1], "-o", output, "--workers", "2"]
+    process = start(["-c", code, *words], trap)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    assert output.read_bytes() == want
+    assert not (trap.parent / "sprung").exists()
+
+
+def test_a_script_is_not_run_again_by_its_workers(files, want, trap):
+    """It has no `if __name__ == "__main__"`, and traps are set beside it, too."""
+    script, output = trap.parent / "scripts" / "script.py", trap.parent / "a.calib"
+    script.parent.mkdir()
+    script.write_text(API)
+    process = start([script, *files, output], trap)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    assert (script.parent / "json.py").exists()
+    assert output.read_bytes() == want
+    assert (trap / "runs").read_text() == "x"
+    assert not (trap.parent / "sprung").exists()
+
+
+def test_workers_end_with_a_parent_that_is_killed(files, tmp_path):
+    tell = (
+        "import json, os, signal, sys, neon8\n"
+        "from multiprocessing import active_children\n"
+        "def progress(done, total):\n"
+        "    if done:\n"
+        "        print(json.dumps([p.pid for p in active_children()]), flush=True,\n"
+        "              file=sys.stderr)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "neon8.observe_model(*sys.argv[1:], workers=2, progress=progress)\n"
+    )
+    process = start(["-c", tell, *files], tmp_path)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    workers = json.loads(error.splitlines()[0])
+    assert len(workers) == 2
+    for _ in range(200):
+        if not any(map(alive, workers)):
+            break
+        time.sleep(0.05)
+    assert not any(map(alive, workers))
+
+
+def alive(process):
+    """True unless it is gone, or a zombie that nobody has waited for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2][1] != "Z"
+    except FileNotFoundError:
+        return False

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work side by side: all of it is done, and the first error wins."""
+"""Work in threads: all of it is done, in order, and the first error wins."""
 
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 
+from calib_nets import samples
 from neon8.calibrate import calib_file
-from neon8.calibrate.run.collect import Collector, open_network
-from neon8.calibrate.run.lanes import Lanes
+from neon8.calibrate.run.collector import Collector, open_network
+from neon8.calibrate.run.threads import DEPTH, StatePool, prefetch
 from neon8.calibrate.statistics import native_library
 from neon8.data.samples import as_samples
 from neon8.errors import CalibrationError
@@ -18,9 +20,9 @@ from onnx_nets import chain, save
 SHAPE = (1, 3, 6, 6)
 
 
-def test_all_work_is_done_and_a_lane_never_twice_at_once():
+def test_all_work_is_done_and_a_state_is_never_used_twice_at_once():
     boxes = [[] for _ in range(3)]
-    lanes = Lanes(boxes)
+    pool = StatePool(boxes)
     busy = set()
 
     def work(box, number):
@@ -31,12 +33,12 @@ def test_all_work_is_done_and_a_lane_never_twice_at_once():
         busy.remove(id(box))
 
     for number in range(30):
-        lanes.submit(lambda box, number=number: work(box, number))
-    assert sorted(number for box in lanes.wait() for number in box) == list(range(30))
+        pool.submit(lambda box, number=number: work(box, number))
+    assert sorted(number for box in pool.wait() for number in box) == list(range(30))
 
 
 def test_the_error_of_what_was_submitted_first_is_raised():
-    lanes = Lanes(["a", "b"])
+    pool = StatePool(["a", "b"])
     failed = threading.Event()
 
     def first(_):
@@ -49,19 +51,61 @@ def test_the_error_of_what_was_submitted_first_is_raised():
         finally:
             failed.set()
 
-    lanes.submit(first)
-    lanes.submit(second)
+    pool.submit(first)
+    pool.submit(second)
     with pytest.raises(ValueError, match="first"):
-        lanes.wait()
+        pool.wait()
+
+
+def test_an_error_stops_what_comes_later():
+    pool = StatePool(["a"])
+
+    def fail(_):
+        raise ValueError("first")
+
+    def submit_many():
+        for _ in range(100):
+            pool.submit(fail)
+
     with pytest.raises(ValueError, match="first"):
-        lanes.submit(first)
+        submit_many()
+
+
+def test_samples_are_read_ahead_and_errors_come_in_their_place():
+    made = []
+
+    def source():
+        for sample in samples(9):
+            made.append(sample.name)
+            yield sample
+        raise ValueError("after nine")
+
+    ahead = prefetch(source())
+    sample, digest = next(ahead)
+    assert (sample.name, digest) == ("s0", samples(9)[0].digest)
+    for _ in range(100):
+        if len(made) > 1:
+            break
+        time.sleep(0.01)
+    assert 2 <= len(made) <= 1 + DEPTH
+    with pytest.raises(ValueError, match="after nine"):
+        list(ahead)
+    assert made == [sample.name for sample in samples(9)]
+
+
+def test_reading_ahead_ends_with_its_reader():
+    before = threading.active_count()
+    with closing(prefetch(samples(9))) as source:
+        next(source)
+        assert threading.active_count() > before
+    assert threading.active_count() == before
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     steps = [("Conv", [(4, 3, 3, 3)], {"pads": [1] * 4}), ("Relu", [], {}),
              ("Conv", [(2, 4, 1, 1)], {})]  # fmt: skip
-    return save(tmp_path_factory.mktemp("lanes"), chain(steps, SHAPE))
+    return save(tmp_path_factory.mktemp("threads"), chain(steps, SHAPE))
 
 
 def observed(path, arrays, threads):

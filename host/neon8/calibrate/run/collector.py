@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a model and samples to an Observation, in one process."""
+"""Runs the FP32 network on samples in this process and collects an Observation."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -14,9 +14,8 @@ from neon8.calibrate.observation import (
     TensorObservation,
     merge,
 )
-from neon8.calibrate.run.lanes import Lanes, usable
-from neon8.calibrate.run.machine import machine
-from neon8.calibrate.run.reference import FACTS, Reference
+from neon8.calibrate.run.reference import FACTS, Reference, cpu_features
+from neon8.calibrate.run.threads import StatePool, usable
 from neon8.calibrate.statistics import channels, histogram
 from neon8.calibrate.statistics.observer import (
     Observer,
@@ -38,13 +37,13 @@ Array = npt.NDArray[np.generic]
 class Network:
     """A model, ready to be observed.
 
-    references: one for each sample that is observed at the same time.  nothing: the
+    references: one for each sample that is observed at the same time.  empty: the
     Observation of no samples.
     """
 
     graph: Graph
     references: tuple[Reference, ...]
-    nothing: Observation
+    empty: Observation
     ignore_nonfinite: bool
 
 
@@ -57,24 +56,23 @@ def open_network(
 ) -> Network:
     """Read the ONNX file and start onnxruntime on it.  GraphError.
 
-    threads: so many samples are observed at the same time, each by one thread; None
-    for as many as there are processors. What is observed does not depend on it.
+    threads: number of samples observed at the same time, each by one thread; None for
+    the number of processors. What is observed does not depend on it.
     """
     file = open_onnx(model)  # once, so that both are of the same model
     graph = load(file)
     reference = Reference(file, Observer(graph).fetch, reuse=True)
     count = usable() if threads is None else threads
-    nothing = _nothing(graph, preprocess_digest)
     return Network(
         graph=graph,
         references=(reference, *(reference.another() for _ in range(count - 1))),
-        nothing=nothing,
+        empty=empty_observation(graph, preprocess_digest),
         ignore_nonfinite=ignore_nonfinite,
     )
 
 
-def _nothing(graph: Graph, preprocess_digest: str) -> Observation:
-    """Of no samples."""
+def empty_observation(graph: Graph, preprocess_digest: str) -> Observation:
+    """What observing no samples gives."""
     nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
     sizes = {node.pre_activation: len(node.weight) for node in nodes}
     sizes |= {node.inputs[0]: node.weight.shape[1] * node.groups for node in nodes}
@@ -82,7 +80,7 @@ def _nothing(graph: Graph, preprocess_digest: str) -> Observation:
     return Observation(
         model_name=graph.name,
         model_digest=graph.digest,
-        engine={**FACTS, "machine": machine()},
+        engine={**FACTS, "cpu": cpu_features()},
         preprocess_digest=preprocess_digest,
         samples=(),
         tensors={
@@ -93,7 +91,7 @@ def _nothing(graph: Graph, preprocess_digest: str) -> Observation:
         },
         channels={name: channels.empty(sizes[name]) for name in names},
         layers={node.name: _facts(node) for node in nodes},
-        leaders=scale_groups(graph),
+        scale_groups=scale_groups(graph),
     )
 
 
@@ -112,8 +110,8 @@ def _facts(node: Conv2d) -> LayerFacts:
     )
 
 
-class _Lane:
-    """What one thread takes in."""
+class _Session:
+    """The statistics of the samples that one thread has observed."""
 
     def __init__(self, network: Network, reference: Reference) -> None:
         graph = network.graph
@@ -132,31 +130,31 @@ class _Lane:
         self._digests.append(digest)
 
     def result(self) -> Observation:
-        nothing = self._network.nothing
+        empty = self._network.empty
         if not self._digests:
-            return nothing
+            return empty
         observed = self._observer.result()
         tensors = {
             name: TensorObservation(
                 histogram=one, smallest=seen.smallest, largest=seen.largest
             )
-            for name, seen in ((name, observed[name]) for name in nothing.tensors)
+            for name, seen in ((name, observed[name]) for name in empty.tensors)
             if (one := seen.histogram) is not None
         }
         statistics = {
             name: each
-            for name in nothing.channels
+            for name in empty.channels
             if (each := observed[name].channels) is not None
         }
         patches = self._sampler.result()
         return replace(
-            nothing,
+            empty,
             samples=tuple(sorted(self._digests)),
             tensors=tensors,
             channels=statistics,
             layers={
                 name: replace(layer, patches=patches[name])
-                for name, layer in nothing.layers.items()
+                for name, layer in empty.layers.items()
             },
         )
 
@@ -173,21 +171,21 @@ class Collector:
 
     def __init__(self, network: Network, known: AbstractSet[str] = frozenset()) -> None:
         self._known = known
-        self._lanes = Lanes([_Lane(network, one) for one in network.references])
+        self._sessions = StatePool([_Session(network, r) for r in network.references])
         self.names: dict[str, str] = {}
 
     def add(self, sample: Sample, digest: str) -> bool:
         """Take it in; False if it is not new.  digest: the sample's.
 
-        What goes wrong with it may be raised later, by add() or by result().
+        An error may be raised later, by another add() or by result().
         CalibrationError: a value in the network is NaN or infinite.  DataError.
         """
         if digest in self._known or digest in self.names:
             return False
-        self._lanes.submit(lambda lane: lane.add(sample, digest))
+        self._sessions.submit(lambda session: session.add(sample, digest))
         self.names[digest] = sample.name
         return True
 
     def result(self) -> Observation:
-        """Of all samples taken in."""
-        return reduce(merge, (lane.result() for lane in self._lanes.wait()))
+        """The Observation of all samples taken in."""
+        return reduce(merge, (session.result() for session in self._sessions.wait()))

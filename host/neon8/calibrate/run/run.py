@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Observe a data set from beginning to end, whatever helps and whatever happens.
+
+In this process, in several or on a cluster; with a journal, so that a run that dies or
+is interrupted can be continued; measured at every doubling, so that it can stop by
+itself. The Observation is the same in all cases.
+"""
+
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from neon8.calibrate.observation import Observation, check_settings, merge
+from neon8.calibrate.run import convergence, journal
+from neon8.calibrate.run.collector import Network
+from neon8.calibrate.run.convergence import Point
+from neon8.calibrate.run.executors import (
+    Executor,
+    Job,
+    Local,
+    Pace,
+    Parallel,
+    Part,
+    Pool,
+    Workload,
+    check_count,
+    extreme_names,
+    shard_ends,
+)
+from neon8.data.samples import Data, Sample, gather
+from neon8.data.preprocess import Preprocess
+from neon8.errors import CalibrationError, DataError
+
+LOG = logging.getLogger("neon8")
+Progress = Callable[[int, int | None], None]
+
+
+def no_progress(_done: int, _total: int | None) -> None:
+    """Progress that nobody wants to see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What to observe of the data, and how.
+
+    limit, skip: at most that many samples, after the first `skip`.  shard: (i, n), only
+    the i-th of n pieces.  ignore_nonfinite: count NaN and infinite values that the
+    network computes, and go on.  workers: processes.  engine: "dask://HOST:PORT".
+    output: the file that this is for, beside which the journal stands; None: no
+    journal.  report: the file for the convergence report.  until_stable: stop when no
+    threshold moved by more than this fraction while the samples doubled.  progress:
+    called with the numbers of samples done and of all, the latter None if it is not
+    known; at the end they are equal.
+    """
+
+    preprocess: Preprocess | None = None
+    limit: int | None = None
+    skip: int = 0
+    shard: tuple[int, int] | None = None
+    ignore_nonfinite: bool = False
+    workers: int = 1
+    engine: str | None = None
+    output: Path | None = None
+    report: Path | None = None
+    until_stable: float | None = None
+    progress: Progress = no_progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """names: digest -> name of the samples that set an extreme."""
+
+    observation: Observation
+    names: dict[str, str]
+    points: tuple[Point, ...]
+
+
+def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
+    """Observe all samples; the journal stays until forget().
+
+    data: a path, or an iterable of arrays, of dicts from input to array or of Samples.
+    GraphError, DataError, CalibrationError, SetupError.  KeyboardInterrupt: at the
+    first Ctrl-C, after the journal was written; its text says how to continue.
+    """
+    _check(options)
+    workload = Workload(
+        model=str(model),
+        data=str(data) if isinstance(data, str | Path) else None,
+        preprocess=options.preprocess,
+        limit=options.limit,
+        skip=options.skip,
+        shard=options.shard,
+        ignore_nonfinite=options.ignore_nonfinite,
+    )
+    network = workload.open_network()
+    samples, total = _open_data(workload, data, network)
+    with _interruptible() as interrupted:
+        run = _Run(workload, options, network.empty, total)
+        return run.all(network, samples, interrupted)
+
+
+def forget(output: Path) -> None:
+    """Delete the journal: the output has been written."""
+    journal.remove(journal.journal_of(output))
+
+
+def _check(options: Options) -> None:
+    """DataError for what contradicts itself."""
+    if options.workers < 1:
+        raise DataError(f"workers: {options.workers} is not above 0")
+    if options.engine is not None and options.workers > 1:
+        raise DataError("--workers is for this machine, --engine for a cluster")
+    if options.shard is not None and not 1 <= options.shard[0] <= options.shard[1]:
+        index, pieces = options.shard
+        raise DataError(f"shard: there is no piece {index} of {pieces}")
+    if options.until_stable is not None and not 0 < options.until_stable <= 1:
+        raise DataError(f"until_stable: {options.until_stable} is not in (0, 1]")
+
+
+def _open_data(
+    workload: Workload, data: Data, network: Network
+) -> tuple[Iterator[Sample], int | None]:
+    """All samples of the workload, and their number where it is known."""
+    if isinstance(data, str | Path):
+        samples = workload.open_samples(network)
+        return iter(samples), len(samples)
+    skip, limit = workload.skip, workload.limit
+    gathered: Iterable[Sample] = gather(
+        data, network.graph, preprocess=workload.preprocess, limit=limit, skip=skip
+    )
+    count = None
+    if isinstance(data, Sized):
+        count = max(len(data) - skip, 0)
+        count = count if limit is None else min(count, limit)
+    if workload.shard is None:
+        return iter(gathered), count
+    if count is None:
+        raise DataError("a shard of an iterable needs to know its length: give a list")
+    start, stop = shard_ends(workload.shard, count)
+    return islice(gathered, start, stop), stop - start
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, so that nothing is left half done; the second one kills.
+
+    Signals reach the main thread only; in others nothing changes.
+    """
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: Any) -> None:
+        if event.is_set():
+            signal.default_int_handler(number, frame)
+        event.set()
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Run:
+    """The state of one run.
+
+    Digests of samples: _kept, of the journal; _left, those of them that the data has
+    not shown yet; _met, what the data has shown; _done, what needs no more observing.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        options: Options,
+        empty: Observation,
+        total: int | None,
+    ) -> None:
+        self._workload, self._options, self._total = workload, options, total
+        output = options.output
+        self._path = None if output is None else journal.journal_of(output)
+        self._pace = Pace()
+        self._observation = empty
+        self._names: dict[str, str] = {}
+        self._points: list[Point] = []
+        shard, data = workload.shard, workload.data
+        self._settings = {
+            "the model": empty.model_digest,
+            "the data": None if data is None else str(Path(data).resolve()),
+            "--preprocess": workload.preprocess_digest,
+            "--limit": workload.limit,
+            "--skip": workload.skip,
+            "--shard": None if shard is None else list(shard),
+            "--ignore-nonfinite": workload.ignore_nonfinite,
+            "--report": options.report is not None,
+            "--until-stable": options.until_stable,
+        }
+        self._resume()
+        self._kept = frozenset(self._observation.samples)
+        self._left = set(self._kept)
+        self._met: set[str] = set()
+        self._done = set(self._kept)
+        self._at = self._repeated = 0
+
+    def all(
+        self,
+        network: Network,
+        samples: Iterator[Sample],
+        interrupted: threading.Event,
+    ) -> Outcome:
+        """From the first sample to the last, or until nothing moves any more."""
+        if self._workload.shard is not None and self._total == 0:
+            piece = "shard {}/{}".format(*self._workload.shard)
+            text = "%s: has no samples; use fewer shards, or merge it as it is"
+            LOG.warning(text, piece)
+        self._progress(0)
+        tolerance = self._options.until_stable
+        measuring = self._options.report is not None or tolerance is not None
+        stops = convergence.stops(self._total) if measuring else [self._end]
+        measured = len(self._points)
+        with closing(self._executor(network, samples, interrupted)) as executor:
+            for number, stop in enumerate(stops):
+                before = self._at
+                self._observe(executor, stop)
+                if interrupted.is_set():
+                    self._stop()
+                if measuring and (self._at > before or number == 0):
+                    self._measure(number, new=number >= measured)
+                    points = self._points[: number + 1]
+                    if tolerance is not None and convergence.stable(points, tolerance):
+                        break
+                if self._at < stop:
+                    check_count(self._at, self._total or 0)
+                    break
+        self._finish()
+        return Outcome(
+            observation=self._observation,
+            names=self._names,
+            points=tuple(self._points),
+        )
+
+    @property
+    def _end(self) -> int:
+        return sys.maxsize if self._total is None else self._total
+
+    def _progress(self, done: int) -> None:
+        self._options.progress(done, self._total)
+
+    def _executor(
+        self,
+        network: Network,
+        samples: Iterator[Sample],
+        interrupted: threading.Event,
+    ) -> Executor:
+        options = self._options
+        width = min(options.workers, max(self._end, 1))
+        if options.engine is None and width == 1:
+            return Local(
+                network,
+                samples,
+                known=self._done,
+                pace=None if self._path is None else self._pace,
+                interrupted=interrupted,
+                progress=self._progress,
+            )
+        # What few runs use is imported by those only: it takes a while.
+        job = Job(workload=self._workload, known=self._kept)
+        pool: Pool
+        if options.engine is not None:
+            from neon8.calibrate.run.cluster import DaskPool  # noqa: PLC0415
+
+            pool = DaskPool(job, address=options.engine)
+        else:
+            from neon8.calibrate.run.processes import ProcessPool  # noqa: PLC0415
+
+            pool = ProcessPool(job, width=width)
+        return Parallel(
+            pool,
+            samples=samples if self._workload.data is None else None,
+            total=self._total,
+            pace=self._pace,
+            interrupted=interrupted,
+        )
+
+    def _observe(self, executor: Executor, stop: int) -> None:
+        """Observe up to position `stop` or the end of the data, and merge it."""
+        saved = time.monotonic()
+        for span, part in executor.parts(stop):
+            again = self._done.intersection(part.observation.samples)
+            if again:
+                # The same sample is there twice, and two workers met it at once.
+                executor.retry(span.without(again))
+                continue
+            began = time.monotonic()
+            self._merge(part)
+            self._progress(self._at)
+            due = isinstance(executor, Local) or began - saved >= self._pace.seconds
+            if due and self._at < self._end:  # else the output comes at once
+                self._save()
+                saved = time.monotonic()
+            # A worker spends about as long on making and sending it.
+            self._pace.cost(2 * (time.monotonic() - began))
+
+    def _merge(self, part: Part) -> None:
+        """Add a part that shares no sample with what is there."""
+        self._at += part.count
+        self._observation = merge(self._observation, part.observation)
+        self._done.update(part.observation.samples)
+        self._met.update(part.observation.samples)
+        names = self._names | part.names
+        for digest, name in part.again:
+            if digest in self._left:
+                self._left.discard(digest)
+                self._met.add(digest)
+                names[digest] = name  # that of the journal may be of another day
+            else:
+                self._repeated += 1
+        self._names = extreme_names(self._observation, names)
+
+    def _measure(self, number: int, *, new: bool) -> None:
+        """Add the point of this round, or check the one that the journal has."""
+        if new:
+            self._check_left(f"the first {self._at} samples of the data")
+            self._points.append(convergence.measure(self._observation, self._at))
+        elif self._points[number].of != convergence.set_digest(self._met):
+            raise CalibrationError(
+                f"{self._path}: was measured after the first {self._at} samples, and "
+                "these are others now: restore the names and order of the data, or "
+                "delete it to start again"
+            )
+
+    def _resume(self) -> None:
+        if self._path is None:
+            return
+        entry = journal.load(self._path, self._settings)
+        if entry is None:
+            return
+        try:
+            check_settings(entry.observation, self._observation)
+        except CalibrationError as error:
+            text = f"{error}; or delete it to start again"
+            raise CalibrationError(f"{self._path}: {text}") from error
+        self._observation, self._names = entry.observation, entry.names
+        self._points = list(entry.points)
+        kept = len(self._observation.samples)
+        LOG.warning("%s: continuing, %d samples are already observed", self._path, kept)
+
+    def _save(self) -> None:
+        if self._path is not None:
+            entry = journal.Entry(
+                settings=self._settings,
+                observation=self._observation,
+                names=self._names,
+                points=tuple(self._points),
+            )
+            journal.save(self._path, entry)
+
+    def _stop(self) -> None:
+        """At Ctrl-C."""
+        self._save()
+        done = len(self._observation.samples)
+        if self._path is None:
+            raise KeyboardInterrupt
+        text = f"{done} samples are saved in {self._path}; to continue, run the same"
+        raise KeyboardInterrupt(f"{text} command again")
+
+    def _check_left(self, place: str) -> None:
+        """All samples of the journal must have been met by now."""
+        if self._left:
+            raise CalibrationError(
+                f"{self._path}: has {len(self._left)} samples that are no longer in "
+                f"{place}, the first with digest {min(self._left)}: delete it to start "
+                "again"
+            )
+
+    def _finish(self) -> None:
+        self._options.progress(self._at, self._at)
+        self._check_left("the data")
+        if self._repeated:
+            text = "%d samples are the same as others; each counts once"
+            LOG.warning(text, self._repeated)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of this process: how many, reading ahead, and work on states in parallel."""
+
+import os
+import queue
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:  # solving needs no samples, nor what reads them
+    from neon8.data.samples import Sample
+
+MOST = 4
+"""More threads would wait for each other in Python."""
+DEPTH = 2
+"""Samples read ahead: enough to even out, few enough for any memory."""
+
+State = TypeVar("State")
+
+
+def usable() -> int:
+    """How many threads are worth having on this machine."""
+    if sys.platform == "linux":
+        return min(len(os.sched_getaffinity(0)), MOST)
+    return min(os.cpu_count() or 1, MOST)
+
+
+def prefetch(
+    samples: "Iterable[Sample]",
+) -> "Generator[tuple[Sample, str], None, None]":
+    """Each sample with its digest, both made in another thread while others are used.
+
+    An error in making one is raised here, after the samples before it.
+    """
+    source = iter(samples)
+
+    def make() -> "tuple[Sample, str] | None":
+        sample = next(source, None)
+        return None if sample is None else (sample, sample.digest)
+
+    thread = ThreadPoolExecutor(1, thread_name_prefix="neon8-prefetch")
+    try:
+        waiting = deque(thread.submit(make) for _ in range(DEPTH))
+        while (item := waiting.popleft().result()) is not None:
+            waiting.append(thread.submit(make))
+            yield item
+    finally:
+        thread.shutdown(cancel_futures=True)
+
+
+class StatePool(Generic[State]):
+    """As many threads as states; each piece of work gets a state to itself.
+
+    If an exception leaves a method, the pool is of no use afterwards.
+    """
+
+    def __init__(self, states: Sequence[State]) -> None:
+        self._states = tuple(states)
+        self._free: queue.SimpleQueue[State] = queue.SimpleQueue()
+        for state in states:
+            self._free.put(state)
+        name = "neon8-session"
+        self._threads = ThreadPoolExecutor(len(states), thread_name_prefix=name)
+        self._pending: deque[Future[None]] = deque()
+
+    def submit(self, work: Callable[[State], None]) -> None:
+        """Start `work` as soon as a state is free.
+
+        Raises what went wrong before, as wait() does.
+        """
+        state = self._free.get()
+        while self._pending and self._pending[0].done():
+            self._pending.popleft().result()
+        self._pending.append(self._threads.submit(self._work, state, work))
+
+    def wait(self) -> tuple[State, ...]:
+        """All states, after all work is done.
+
+        Raises the error of the work that was submitted first, if any failed.
+        """
+        while self._pending:
+            self._pending.popleft().result()
+        return self._states
+
+    def _work(self, state: State, work: Callable[[State], None]) -> None:
+        try:
+            work(state)
+        finally:
+            self._free.put(state)
