@@ -478,15 +478,15 @@ def _integers(value: Any, count: int, what: str) -> tuple[int, ...]:
 
 
 def summary(observation: Observation) -> list[tuple[str, str]]:
-    """What a file holds, as label and text, for `neon8 inspect`."""
+    """What a file holds, as pairs of a label and a text."""
     values = sum(t.histogram.total for t in observation.tensors.values())
     engine = ", ".join(f"{key} {text}" for key, text in observation.engine.items())
     return [
-        ("format", f"neon8 observation, version {KIND.version}"),
+        ("format", f"neon8 .calib file, version {KIND.version}"),
         ("of", f"{observation.model_name}, sha256 {observation.model_digest}"),
         ("engine", engine),
         ("preprocessing", observation.preprocess_digest or "none"),
         ("samples", str(len(observation.samples))),
-        ("tensors", f"{len(observation.tensors)}, {values} finite values"),
+        ("tensors", f"{len(observation.tensors)}, with {values} finite values in all"),
         ("layers", str(len(observation.layers))),
     ]

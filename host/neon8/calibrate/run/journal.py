@@ -17,6 +17,7 @@ from neon8.calibrate import calib_file, container
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.run.convergence import Point, from_json, to_json
 from neon8.errors import CalibrationError, SetupError
+from neon8.files import STDOUT
 
 KIND = container.Kind("a journal", b"n8jrnal\n", 1)
 _NEW = ".new"
@@ -35,8 +36,10 @@ class Entry:
     points: tuple[Point, ...]
 
 
-def journal_of(output: Path) -> Path:
-    """Where the journal for an output file stands."""
+def journal_of(output: Path | None) -> Path | None:
+    """Where the journal for an output stands; None for a pipe or a device."""
+    if output is None or output == STDOUT or (output.exists() and not output.is_file()):
+        return None
     return output.with_name(output.name + ".journal")
 
 
@@ -98,8 +101,10 @@ def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
     return entry
 
 
-def remove(path: Path) -> None:
+def remove(path: Path | None) -> None:
     """Delete it, and the unfinished ones of runs that died.  SetupError."""
+    if path is None:
+        return
     try:
         path.unlink(missing_ok=True)
         for left in path.parent.iterdir():

@@ -187,8 +187,7 @@ class _Run:
         total: int | None,
     ) -> None:
         self._workload, self._options, self._total = workload, options, total
-        output = options.output
-        self._path = None if output is None else journal.journal_of(output)
+        self._path = journal.journal_of(options.output)
         self._pace = Pace()
         self._observation = empty
         self._names: dict[str, str] = {}

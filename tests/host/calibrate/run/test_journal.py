@@ -3,11 +3,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import neon8
 from calib_nets import branchy, images
-from neon8.calibrate import calib_file
+from neon8.calibrate import calib_file, container
 from neon8.calibrate.run import journal
+from neon8.errors import CalibrationError
 from onnx_nets import save
 
 SAVES = """
@@ -46,3 +50,38 @@ def test_what_dead_runs_left_is_cleared_away(tmp_path):
         file.write_bytes(b"half")
     journal.remove(path)
     assert list(tmp_path.iterdir()) == [other]
+
+
+def test_a_pipe_has_no_journal(tmp_path):
+    assert journal.journal_of(tmp_path / "a.calib") == tmp_path / "a.calib.journal"
+    assert journal.journal_of(Path("/dev/stdout")) is None
+    assert journal.journal_of(Path("/dev/null")) is None
+    assert journal.journal_of(None) is None
+
+
+def test_whatever_is_in_it_is_one_error(tmp_path):
+    """Damaged, of an older version, or with other things in it than a journal has."""
+    path = tmp_path / "a.calib.journal"
+    facts, arrays = calib_file.pack(observed(tmp_path))
+    sound = {"settings": {}, "names": {}, "points": [], "observation": facts}
+    path.write_bytes(container.dumps(journal.KIND, sound, arrays))
+    assert journal.load(path, {}).names == {}
+    whole = path.read_bytes()
+    contents = [
+        whole[:-1],
+        b"",
+        b"n8journal 2\n" + whole,
+        calib_file.dumps(observed(tmp_path)),
+    ]
+    for key in sound:
+        for value in (None, 7, "x", [1], [[]], {"x": []}):
+            if (key, value) != ("settings", {"x": []}) and (key, value) != (
+                "names",
+                {"x": []},
+            ):
+                changed = {**sound, key: value}
+                contents.append(container.dumps(journal.KIND, changed, arrays))
+    for data in contents:
+        path.write_bytes(data)
+        with pytest.raises(CalibrationError, match=r"journal: .*delete it to start"):
+            journal.load(path, {"--limit": None})
