@@ -102,7 +102,7 @@ def pack(observation: Observation) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _pack_tensors(observation: Observation) -> dict[str, Array]:
-    """Of all tensors, which are the first axis."""
+    """All tensors, which are the first axis of each array."""
     index = {digest: i for i, digest in enumerate(observation.samples)}
     tensors = [*observation.tensors.values()]
     histograms = [tensor.histogram for tensor in tensors]
@@ -131,7 +131,7 @@ def _pack_tensors(observation: Observation) -> dict[str, Array]:
 
 
 def _pack_channels(channels: list[ChannelStatistics]) -> dict[str, Array]:
-    """Of the channels of all tensors, one after another."""
+    """The channels of all tensors, one after another."""
     joined = join([empty(0), *channels])
     return {
         "channels.count": joined.count.astype("<i8"),

@@ -38,7 +38,7 @@ _SPAWNING = threading.Lock()
 class ProcessPool:
     """`width` processes that serve a job.  See executors.Pool.
 
-    SetupError: there is no room for their files, or for so many processes.
+    SetupError: there is no room for their files or for the processes.
     """
 
     def __init__(self, job: Job, *, width: int) -> None:

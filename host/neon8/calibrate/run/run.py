@@ -35,8 +35,8 @@ from neon8.calibrate.run.executors import (
     extreme_names,
     shard_ends,
 )
-from neon8.data.samples import Data, Sample, gather
 from neon8.data.preprocess import Preprocess
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, DataError
 
 LOG = logging.getLogger("neon8")
@@ -53,7 +53,7 @@ class Options:
 
     limit, skip: at most that many samples, after the first `skip`.  shard: (i, n), only
     the i-th of n pieces.  ignore_nonfinite: count NaN and infinite values that the
-    network computes, and go on.  workers: processes.  engine: "dask://HOST:PORT".
+    network computes.  workers: processes.  engine: "dask://HOST:PORT".
     output: the file that this is for, beside which the journal stands; None: no
     journal.  report: the file for the convergence report.  until_stable: stop when no
     threshold moved by more than this fraction while the samples doubled.  progress:
