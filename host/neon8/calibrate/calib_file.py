@@ -475,18 +475,3 @@ def _integers(value: Any, count: int, what: str) -> tuple[int, ...]:
     if not isinstance(value, list) or len(value) != count:
         raise CalibrationError(f"{what}: expected lists of {count} integers")
     return tuple(_integer(item, what) for item in value)
-
-
-def summary(observation: Observation) -> list[tuple[str, str]]:
-    """What a file holds, as pairs of a label and a text."""
-    values = sum(t.histogram.total for t in observation.tensors.values())
-    engine = ", ".join(f"{key} {text}" for key, text in observation.engine.items())
-    return [
-        ("format", f"neon8 .calib file, version {KIND.version}"),
-        ("of", f"{observation.model_name}, sha256 {observation.model_digest}"),
-        ("engine", engine),
-        ("preprocessing", observation.preprocess_digest or "none"),
-        ("samples", str(len(observation.samples))),
-        ("tensors", f"{len(observation.tensors)}, with {values} finite values in all"),
-        ("layers", str(len(observation.layers))),
-    ]
