@@ -12,6 +12,7 @@ result into the pool's pipe would otherwise leave its reader waiting for ever.
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import sys
 import tempfile
@@ -88,7 +89,7 @@ class ProcessPool:
                 self.width,
                 mp_context=_CONTEXT,
                 initializer=_watch,
-                initargs=(self._theirs,),
+                initargs=(self._theirs, self._folder.name),
             )
 
     def _stop(self) -> None:
@@ -106,11 +107,14 @@ def _lacking(error: OSError) -> SetupError:
     return SetupError(f"worker processes cannot be started: {text}")
 
 
-def _watch(theirs: Connection) -> None:
-    """In each process: end with the parent, whatever becomes of it."""
+def _watch(theirs: Connection, folder: str) -> None:
+    """In each process: end with the parent, and clear up if that was killed."""
+    parent = os.getppid()
 
     def watch() -> None:
         theirs.poll(None)
+        if os.getppid() != parent:
+            shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, name="neon8-watch", daemon=True).start()

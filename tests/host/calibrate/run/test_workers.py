@@ -234,9 +234,9 @@ def trap(tmp_path):
     return folder
 
 
-def start(words, folder):
+def start(words, folder, **more):
     root = str(Path(neon8.__file__).parent.parent)
-    environment = {**os.environ, "PYTHONPATH": root}
+    environment = {**os.environ, "PYTHONPATH": root, **more}
     environment.pop("PYTHONSAFEPATH", None)
     return subprocess.Popen(
         [sys.executable, *map(str, words)],
@@ -290,7 +290,7 @@ def test_workers_end_with_a_parent_that_is_killed(files, tmp_path):
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "neon8.observe_model(*sys.argv[1:], workers=2, progress=progress)\n"
     )
-    process = start(["-c", tell, *files], tmp_path)
+    process = start(["-c", tell, *files], tmp_path, TMPDIR=tmp_path)
     _, error = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     workers = json.loads(error.splitlines()[0])
@@ -300,6 +300,7 @@ def test_workers_end_with_a_parent_that_is_killed(files, tmp_path):
             break
         time.sleep(0.05)
     assert not any(map(alive, workers))
+    assert not list(tmp_path.glob("neon8-*"))
 
 
 def alive(process):
