@@ -89,8 +89,8 @@ def _channels(statistics: ChannelStatistics) -> list[bytes]:
         statistics.count.astype("<i8").tobytes(),
         statistics.minimum.astype("<f4").tobytes(),
         statistics.maximum.astype("<f4").tobytes(),
-        statistics.total.astype("<i4").tobytes(),  # modulo 2**32
-        statistics.squares.astype("<i4").tobytes(),
+        statistics.total.astype("<u8").tobytes(),
+        statistics.squares.astype("<u8").tobytes(),
     ]
 
 

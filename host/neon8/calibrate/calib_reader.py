@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from neon8.calibrate.calib_header import Header, LayerHeader, read_header
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
-from neon8.calibrate.statistics.channels import LIMBS, ChannelStatistics
+from neon8.calibrate.statistics.channels import WORDS, ChannelStatistics
 from neon8.calibrate.statistics.histogram import BINS, LOG_BINS, Histogram, exponent_of
 from neon8.calibrate.statistics.observer import Extreme
 from neon8.calibrate.statistics.patches import Patches
@@ -21,7 +21,7 @@ from neon8.graph.graph import Activation
 Array = npt.NDArray[Any]
 
 MAGIC = b"n8calib\n"
-VERSION = 1
+VERSION = 2
 NOBODY = 0xFFFFFFFF
 """In place of a sample's index: the tensor has no finite value."""
 _DIGEST = 32
@@ -156,8 +156,8 @@ def _channels(cursor: _Cursor, name: str, count: int) -> ChannelStatistics:
         count=counts,
         minimum=minimum,
         maximum=maximum,
-        total=_limbs(cursor.take("<i4", count, LIMBS)),
-        squares=_limbs(cursor.take("<i4", count, LIMBS)),
+        total=cursor.take("<u8", count, WORDS),
+        squares=cursor.take("<u8", count, WORDS),
     )
     some = counts > 0
     limits = np.isfinite(minimum) & np.isfinite(maximum) & (minimum <= maximum)
@@ -169,19 +169,12 @@ def _channels(cursor: _Cursor, name: str, count: int) -> ChannelStatistics:
         or (counts > _MOST // BINS).any()
         or _negative_zero(minimum)
         or _negative_zero(maximum)
-        or (statistics.squares[:, -1] < 0).any()
+        or (statistics.squares[:, -1] >> np.uint64(63)).any()
         or statistics.total[~some].any()
         or statistics.squares[~some].any()
     ):
         raise CalibrationError(f"channels of {name!r}: contradict themselves")
     return statistics
-
-
-def _limbs(words: Array) -> npt.NDArray[np.int64]:
-    """Signed 32-bit words -> canonical limbs: only the last one has a sign."""
-    limbs = words.astype(np.int64)
-    limbs[:, :-1] &= 0xFFFFFFFF
-    return limbs
 
 
 def _layer(cursor: _Cursor, name: str, header: LayerHeader) -> LayerFacts:

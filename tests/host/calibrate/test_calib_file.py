@@ -71,7 +71,7 @@ def test_what_is_read_is_what_was_written(data, tmp_path):
 def test_the_layout_is_that_of_the_documentation(data):
     assert data[:8] == b"n8calib\n"
     version, size = struct.unpack("<II", data[8:16])
-    assert version == 1
+    assert version == 2
     header = json.loads(data[16 : 16 + size])
     at = 16 + size + 32 * header["samples"]
     # The first tensor is the input: exponent, min, max, four marks, three counts.
@@ -89,7 +89,7 @@ def test_the_layout_is_that_of_the_documentation(data):
     want = np.bincount(bins[values < 0].astype(int), minlength=2048)
     assert np.array_equal(negative, want)
     tensors, counts = len(header["tensors"]), [c for _, c in header["channels"]]
-    at += tensors * (52 + 2 * 16384) + sum(counts) * (8 + 4 + 4 + 2 * 56)
+    at += tensors * (52 + 2 * 16384) + sum(counts) * (8 + 4 + 4 + 2 * 32)
     for layer in header["layers"]:
         out, inputs, height, width = layer["weight_shape"]
         rows, groups = layer["rows"]
@@ -188,8 +188,8 @@ def test_a_lying_header_is_refused(data, change, words):
 def test_other_files_are_refused(data, tmp_path):
     refused(b"", "is not a .calib file")
     refused(b"PK\3\4" + bytes(100), "is not a .calib file")
-    newer = data[:8] + struct.pack("<I", 2) + data[12:-32]
-    refused(signed(newer), "format version 2; this neon8 reads 1")
+    newer = data[:8] + struct.pack("<I", 3) + data[12:-32]
+    refused(signed(newer), "format version 3; this neon8 reads 2")
     deep = b"[" * 100_000
     body = data[:12] + struct.pack("<I", len(deep)) + deep
     refused(signed(body), "not JSON")
