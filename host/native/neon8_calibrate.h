@@ -2,10 +2,10 @@
 //
 // neon8_calibrate: the calibrator's inner loops, for the machine that calibrates.
 //
-// This header is the whole interface and the only cffi cdef: the build runs it through
-// `cc -E -P -DN8_CDEF`. The library prints nothing, keeps no state, allocates nothing but
-// what a solver needs for a call, and never sets errno. Its results depend on no
-// instruction set. tests/host/shared/numpy_statistics.py says the same in numpy.
+// This header is the whole interface; `cc -E -P -DN8_CDEF` makes of it what cffi reads. The library
+// prints nothing, keeps no state, allocates nothing but what a solver needs for a call, and never
+// sets errno. Its results depend on no instruction set. tests/host/shared/numpy_statistics.py says
+// the same in numpy.
 #ifndef NEON8_CALIBRATE_H
 #define NEON8_CALIBRATE_H
 
@@ -25,17 +25,16 @@ enum n8c_status {
 };
 
 enum n8c_isa {
-    N8C_ISA_AUTO = 0, // the best one there is
-    N8C_ISA_C = 1,
+    N8C_ISA_AUTO = 0,     // the best one there is
+    N8C_ISA_BASELINE = 1, // what every processor of its kind has
     N8C_ISA_AVX2 = 2,
     N8C_ISA_AVX512 = 3,
 };
 
 enum {
     N8C_BINS = 2048,
-    N8C_STAGED = 8, // samples whose sums wait in n8c_statistics.staged
-    N8C_LIMBS = 14, // of 32 bits each: a sum is an integer multiple of 2^N8C_GRID
-    N8C_GRID = -128,
+    N8C_SUM_WORDS = 4, // of 64 bits, the least significant first, in two's complement: a sum
+                       // counts 2^-96
     N8C_EXPONENT_MIN = -100,
     N8C_ROWS = 64,  // kept of each layer
     N8C_PIXELS = 2, // drawn of each sample and layer
@@ -47,7 +46,6 @@ enum {
 // `exponent` grows as values need it, from N8C_EXPONENT_MIN. Exact zeros, NaN and infinities
 // are counted apart; all else is about the finite values. To begin: all zero, but
 // exponent = N8C_EXPONENT_MIN, minimum and minima = INFINITY, maximum and maxima = -INFINITY.
-// Limbs are complete and canonical after n8c_settle only.
 struct n8c_statistics {
     uint64_t *positive, *negative; // [N8C_BINS]; both NULL: no histogram
     uint64_t zeros, nans, infs;
@@ -56,13 +54,10 @@ struct n8c_statistics {
     uint64_t sample_argmin, sample_argmax; // the first channels that have them, 0 if none has
     uint64_t sample_nans, sample_infs;
     int32_t exponent;
-    int64_t *count;          // [channels], of finite values; NULL: no channels
-    float *minima, *maxima;  // [channels]
-    int64_t *total;          // [channels][N8C_LIMBS], least significant first
-    int64_t *squares;        // the same
-    double *staged;          // [N8C_STAGED][2][channels]: sums that are not in them yet
-    uint64_t staged_samples; // how many samples
-    uint64_t added_samples;  // since the limbs were canonical
+    int64_t *count;         // [channels], of finite values; NULL: no channels
+    float *minima, *maxima; // [channels]
+    uint64_t *total;        // [channels][N8C_SUM_WORDS]
+    uint64_t *squares;      // the same
 };
 
 // One tensor of a sample: `channels` planes of `plane` values. What `activated` takes is
@@ -79,13 +74,11 @@ N8C_API const char *n8c_version(void);
 
 // Adds one sample: `count` tensors, no n8c_statistics in more than one of them. A channel's
 // sum over a sample is taken in float64: lane j of 16 adds the values j, j + 16, ... in this
-// order; then lanes j and j + 8 are added, of those j and j + 4, and so on. It is rounded to a
-// multiple of 2^N8C_GRID, ties to even, and added exactly. N8C_E_ARGUMENT: a NULL pointer.
+// order; then lanes j and j + 8 are added, of those j and j + 4, and so on. It is clamped to
+// +-2^127, rounded to a multiple of 2^-96, ties to even, and added exactly: fewer than 2^32
+// samples cannot overflow. N8C_E_ARGUMENT: a NULL pointer.
 N8C_API enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count,
                                     enum n8c_isa isa);
-
-// Completes the sums and makes the limbs canonical: all but the last in [0, 2^32).
-N8C_API enum n8c_status n8c_settle(struct n8c_statistics *statistics, size_t channels);
 
 // Part of what a layer reads: `channels` planes of height * width values, each then put through
 // the activation, min(max(x < 0 ? x * slope : x, lo), hi).
@@ -123,14 +116,14 @@ N8C_API enum n8c_status n8c_draw(struct n8c_rows *layers, size_t count, const ui
 // Relative entropy of histograms cut off after `first`, first + 1, ... `last` of N8C_BINS bins,
 // where all that is above goes into the last bin kept, against the same bins without that,
 // merged into `levels` groups (a power of two) and spread again over the bins of each group that
-// are not empty; see thresholds_kl.py. out: [last - first + 1], INFINITY where it is not finite.
+// are not empty; see thresholds/kl.py. out: [last - first + 1], INFINITY where it is not finite.
 // counts: [N8C_BINS]. 1 <= levels <= first <= last <= N8C_BINS, else N8C_E_ARGUMENT.
 N8C_API enum n8c_status n8c_divergence(double *out, const double *counts, size_t first, size_t last,
                                        size_t levels);
 
 // Expected squared error, in bins squared, of values quantized to grids of steps[i] bins, of which
 // levels[j] steps lie on the side that `counts` is of: rounding inside, clipping outside; see
-// thresholds_mse.py. out[i * level_count + j] += that. counts: [N8C_BINS]. Steps are > 0.
+// thresholds/mse.py. out[i * level_count + j] += that. counts: [N8C_BINS]. Steps are > 0.
 N8C_API enum n8c_status n8c_squared_error(double *out, const double *counts, const double *steps,
                                           size_t step_count, const int64_t *levels,
                                           size_t level_count);

@@ -20,6 +20,7 @@ from neon8.calibrate.statistics.observer import Observer, channel_inputs
 from neon8.calibrate.thresholds.kl import kl
 from neon8.calibrate.thresholds.mse import mse
 from neon8.graph.importer import load
+from neon8.quant.grid import Grid
 
 ROUNDS = 3
 
@@ -188,7 +189,10 @@ def solving(model: str) -> dict[str, float]:
         for scheme in ("symmetric", "unsigned", "asymmetric"):
             fitting = [h for h in tensors if scheme != "unsigned" or h.minimum >= 0]
             times = [
-                min(seconds(lambda h=h, m=method, s=scheme: m(h, s)) for _ in range(3))
+                min(
+                    seconds(lambda h=h, m=method, s=scheme: m(h, Grid(s)))
+                    for _ in range(3)
+                )
                 for h in fitting
             ]
             result[f"{method.__name__} {scheme}"] = 1e3 * float(np.mean(times))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from neon8.calibrate import container
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
-from neon8.calibrate.statistics.channels import LIMBS, ChannelStatistics, empty, join
+from neon8.calibrate.statistics.channels import WORDS, ChannelStatistics, empty, join
 from neon8.calibrate.statistics.histogram import BINS, LOG_BINS, Histogram, exponent_of
 from neon8.calibrate.statistics.observer import Extreme
 from neon8.calibrate.statistics.patches import CHANNELS, ROWS, Patches
@@ -137,8 +137,8 @@ def _pack_channels(channels: list[ChannelStatistics]) -> dict[str, Array]:
         "channels.count": joined.count.astype("<i8"),
         "channels.minimum": joined.minimum.astype("<f4"),
         "channels.maximum": joined.maximum.astype("<f4"),
-        "channels.total": joined.total.astype("<i4"),  # modulo 2**32
-        "channels.squares": joined.squares.astype("<i4"),
+        "channels.total": joined.total.astype("<u8"),
+        "channels.squares": joined.squares.astype("<u8"),
     }
 
 
@@ -297,8 +297,8 @@ def _unpack_channels(
         count=_take(left, "channels.count", "i8", count),
         minimum=_take(left, "channels.minimum", "f4", count),
         maximum=_take(left, "channels.maximum", "f4", count),
-        total=_limbs(_take(left, "channels.total", "i4", count, LIMBS)),
-        squares=_limbs(_take(left, "channels.squares", "i4", count, LIMBS)),
+        total=_take(left, "channels.total", "u8", count, WORDS),
+        squares=_take(left, "channels.squares", "u8", count, WORDS),
     )
     some = joined.count > 0
     limits = np.isfinite(joined.minimum) & np.isfinite(joined.maximum)
@@ -310,7 +310,7 @@ def _unpack_channels(
         or (joined.count > _MOST // BINS).any()
         or _negative_zero(joined.minimum)
         or _negative_zero(joined.maximum)
-        or (joined.squares[:, -1] < 0).any()
+        or (joined.squares[:, -1] >> np.uint64(63)).any()
         or joined.total[~some].any()
         or joined.squares[~some].any()
     ):
@@ -327,13 +327,6 @@ def _unpack_channels(
         )
         at += size
     return result
-
-
-def _limbs(words: Array) -> npt.NDArray[np.int64]:
-    """Signed 32-bit words -> canonical limbs: only the last one has a sign."""
-    limbs = words.astype(np.int64)
-    limbs[:, :-1] &= 0xFFFFFFFF
-    return limbs
 
 
 def _unpack_layer(

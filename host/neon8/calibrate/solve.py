@@ -18,6 +18,7 @@ from neon8.calibrate.thresholds import guards
 from neon8.calibrate.thresholds.choose import scheme_of, tensor_scale
 from neon8.calibrate.thresholds.methods import parse
 from neon8.errors import CalibrationError, TableError
+from neon8.quant import reasons
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import SCHEMES, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
@@ -43,7 +44,7 @@ def solve(
     table = solve_quietly(
         observation, method=method, scheme=scheme, bits=bits, overrides=overrides
     )
-    guards.log(table)
+    reasons.log(table)
     return table
 
 
@@ -71,14 +72,21 @@ def solve_quietly(
     own = {} if overrides is None else resolve(overrides, groups)
 
     def scale_of(group: str) -> TensorScale:
-        return _solve(
-            reduce(merge, histograms[group]),
-            own.get(group),
-            method=method,
-            scheme=scheme,
-            bits=bits,
-            layers=layers[group],
-        )
+        entry = own.get(group)
+        try:
+            return _solve(
+                reduce(merge, histograms[group]),
+                entry,
+                method=method,
+                scheme=scheme,
+                bits=bits,
+                layers=layers[group],
+            )
+        except CalibrationError as error:
+            if entry is not None:
+                raise TableError(f"{entry.where}: {error}") from error
+            text = f"{observation.model_name}: tensor {group!r}: {error}"
+            raise CalibrationError(text) from error
 
     with ThreadPoolExecutor(usable()) as threads:  # their loops are in C
         solved = dict(zip(histograms, threads.map(scale_of, histograms), strict=True))

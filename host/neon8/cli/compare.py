@@ -64,8 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> str:
     """Measure every method with every scheme."""
     from neon8.calibrate import calib_file, overrides
+    from neon8.calibrate.thresholds.methods import COMPARED
     from neon8.cli.progress import watcher
-    from neon8.evaluate.compare import METHODS, SCHEMES, compare
+    from neon8.evaluate.compare import SCHEMES, compare
 
     own = arguments.override
     observation = calib_file.load(arguments.calibration)
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> str:
             observation,
             arguments.model,
             arguments.data,
-            methods=arguments.methods or METHODS,
+            methods=arguments.methods or COMPARED,
             schemes=arguments.schemes or SCHEMES,
             overrides=None if own is None else overrides.load(own),
             preprocess=options.preprocess_of(arguments),

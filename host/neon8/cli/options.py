@@ -38,22 +38,9 @@ preprocessing, a TOML file; value = (raw * scale - mean) / std, N C H W float32:
   std = [0.229, 0.224, 0.225]
 """
 
-CHOOSING = """\
+CHOOSING = f"""\
 methods:
-  mse          least squared error of rounding and clipping (default)
-  kl           least Kullback-Leibler divergence, exact zeros left out
-  kl2017       the pseudo-code published for TensorRT in 2017, to the letter
-  minmax       everything that was seen
-  percentile   99.99 % of what was seen, exact zeros left out; percentile:99.9:all
-               keeps 99.9 % and counts zeros, percentile:99.9 does not count them
-  aciq         least expected error for a Gauss or Laplace distribution, whichever is
-               likelier
-  legacy       like TensorRT's legacy calibrator: 99.99 % of |x|, exact zeros included;
-               legacy:99.9:0.8 ignores values above 0.8 times the largest
-  eq           least error at the output of the layers that read the tensor, among 0.5
-               to 2 times the range of mse; eq:cosine compares the angle only
-  auto         for each tensor, the method above (except eq) with the least error at the
-               output of the layers that read it
+{methods.describe()}
   Whatever the method, a range that clips more than 0.1 % of the energy is widened.
 schemes:
   auto         unsigned where a tensor is never negative, else asymmetric (default)

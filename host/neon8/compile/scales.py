@@ -8,10 +8,10 @@ import numpy as np
 from neon8.compile.program import Tensor
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Conv2d, Graph
+from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import ScaleTable, TensorScale
 from neon8.quant.weights import DoubleArray
 
-SCALE_MIN = 1e-30
 SCALE_MAX = 1e30
 MAX_SLOPE = 2.0**30
 RANGES = {"symmetric": (-127, 127), "unsigned": (-128, 127), "asymmetric": (-128, 127)}
@@ -94,9 +94,10 @@ def slope_of(layer: str, activation: Activation) -> np.float32:
 
 def usable_scale(value: float, what: str) -> np.float32:
     """(1): a scale is at least 1e-30, as ARMv7 flushes denormals, and at most 1e30."""
-    if not SCALE_MIN <= value <= SCALE_MAX:
+    if not SMALLEST_SCALE <= value <= SCALE_MAX:
         raise CompileError(
-            f"{what}: scale {value!r} is outside 1e-30 .. 1e30; correct the table"
+            f"{what}: scale {value!r} is outside {SMALLEST_SCALE} .. 1e30; "
+            "correct the table"
         )
     scale: np.float32 = np.float32(value)
     return scale

@@ -15,6 +15,7 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.solve import solve_quietly
+from neon8.calibrate.thresholds.methods import COMPARED
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
 from neon8.data.preprocess import Preprocess
@@ -35,18 +36,6 @@ from neon8.graph.onnx_file import open_onnx
 from neon8.runtime import Model
 from neon8.runtime.targets import Runner
 
-METHODS = (
-    "mse",
-    "kl",
-    "kl2017",
-    "minmax",
-    "percentile",
-    "percentile:99.99:all",
-    "aciq",
-    "legacy",
-    "eq",
-    "auto",
-)
 SCHEMES = ("auto", "symmetric", "symmetric_with_uint8")
 
 
@@ -80,7 +69,7 @@ def compare(
     model: str | Path,
     data: Data,
     *,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] = COMPARED,
     schemes: Sequence[str] = SCHEMES,
     overrides: Overrides | None = None,
     preprocess: Preprocess | None = None,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scale table and the guards that fired for it, for a person to read."""
 
-from neon8.calibrate.thresholds.guards import MEANINGS, meaning
+from neon8.quant.reasons import MEANINGS, meaning
 from neon8.quant.scale_table import ScaleTable
 from neon8.text import counted
 

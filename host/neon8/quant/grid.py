@@ -6,9 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-SMALLEST_SCALE = np.float32(1e-30)
-"""Numerics (1): the least scale that every processor keeps."""
-
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ class TensorScale:
     threshold: (lo, hi), the real range that the scale covers; min, max: what was seen,
     None where the scale comes from a tool that does not say.  All real numbers are
     float32 values.  bits: of q, 8 or 16.  method: where it is not the table's.
-    reasons: codes of the guards that fired, see neon8.calibrate.thresholds.guards.
+    reasons: codes of the guards that fired, see neon8.quant.reasons.
     """
 
     scale: float

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import CalibrationError
-from neon8.quant.grid import SMALLEST_SCALE
+from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import LayerScale
 
 DoubleArray = npt.NDArray[np.float64]
@@ -17,10 +17,9 @@ Int8Array = npt.NDArray[np.int8]
 ACC_LIMIT = 2**31
 """|acc''| stays below this  (12)."""
 
-MULTIPLIER_MIN = SMALLEST_SCALE
+MULTIPLIER_MIN = np.float32(SMALLEST_SCALE)
 MULTIPLIER_MAX = np.float32(2.0**64)
 
-SMALLEST = 1e-30
 BIAS_BITS = 29
 """|bias| / (scale_in * scale_w) stays below 2**29, so that B of numerics (5) fits int32
 with room for the products."""
@@ -44,7 +43,7 @@ def weight_scales(
     """
     wanted = absmax.astype(np.float64) / 127
     # Below this, scale_in * scale_w would be no normal float32.
-    floor = max(SMALLEST, SMALLEST / input_scale)
+    floor = max(SMALLEST_SCALE, SMALLEST_SCALE / input_scale)
     small = wanted < floor
     usual = float(wanted.max()) if not small.all() else max(1 / 127, floor)
     chosen = np.where(small, usual, wanted)
@@ -54,7 +53,7 @@ def weight_scales(
         text = "the bias is too large for the scale of the input"
         raise CalibrationError(f"layer {layer!r}: {text}")
     reasons = [
-        f"{'dead' if wanted[channel] < SMALLEST else 'floor'}:{channel}"
+        f"{'dead' if wanted[channel] < SMALLEST_SCALE else 'floor'}:{channel}"
         for channel in np.flatnonzero(small)
     ]
     reasons += [f"bias:{channel}" for channel in np.flatnonzero(for_bias > chosen)]

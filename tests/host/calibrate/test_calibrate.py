@@ -9,7 +9,7 @@ import pytest
 
 from neon8 import calibrate_model as calibrate
 from neon8.calibrate.run.reference import Reference
-from neon8.calibrate.thresholds.choose import METHODS
+from neon8.calibrate.thresholds.methods import ROWS as METHODS
 from neon8.errors import CalibrationError, DataError, GraphError
 from neon8.graph.importer import load
 from neon8.quant import table_json as json_format

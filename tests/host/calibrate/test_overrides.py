@@ -11,11 +11,12 @@ import pytest
 from neon8 import observe_model
 from neon8.calibrate import overrides
 from neon8.calibrate.solve import solve
-from neon8.calibrate.thresholds.guards import FEWEST_SAMPLES, MEANINGS, meaning
+from neon8.calibrate.thresholds.guards import FEWEST_SAMPLES
 from neon8.compile.compiler import compile_model
 from neon8.errors import CompileError, TableError
 from neon8.graph.importer import load
 from neon8.quant import table_json as json_format
+from neon8.quant.reasons import MEANINGS, meaning
 from onnx_nets import net, node, save
 
 F = np.float32

@@ -10,11 +10,12 @@ import pytest
 from neon8 import observe_model
 from neon8.calibrate import calib_file, overrides
 from neon8.calibrate.solve import solve
+from neon8.calibrate.thresholds.methods import COMPARED
 from neon8.cli import main as cli
 from neon8.cli.compare import as_json, as_text
 from neon8.compile.compiler import compile_model
 from neon8.errors import CalibrationError, DataError
-from neon8.evaluate.compare import METHODS, before_softmax, compare
+from neon8.evaluate.compare import before_softmax, compare
 from neon8.evaluate.metrics import evaluate_model
 from neon8.graph.importer import load
 from onnx_nets import net, node, save
@@ -61,9 +62,9 @@ def test_the_same_every_time(tiny, observation):
     texts = {as_text(compare(observation, tiny.onnx, tiny.data)) for _ in range(2)}
     assert len(texts) == 1
     lines = texts.pop().splitlines()
-    assert len(lines) == 2 + 3 * len(METHODS) + 1
+    assert len(lines) == 2 + 3 * len(COMPARED) + 1
     assert [line.split()[0] == "*" for line in lines[2:-1]] == [
-        number == 0 for number in range(3 * len(METHODS))
+        number == 0 for number in range(3 * len(COMPARED))
     ]
     assert lines[-1].split()[0] == "float"
 

@@ -7,16 +7,17 @@ They say what the C code means, and the tests hold the two against each other.
 import hashlib
 import math
 import struct
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-from neon8.calibrate.statistics import channels, histogram
+from neon8.calibrate.statistics import histogram
 from neon8.calibrate.statistics.channels import (
-    GRID,
-    LANES,
+    FRACTION_BITS,
+    WORDS,
     ChannelStatistics,
-    Int64Array,
+    UInt64Array,
 )
 from neon8.calibrate.statistics.histogram import BINS, Histogram
 from neon8.graph.graph import Activation, Conv2d
@@ -25,6 +26,8 @@ Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 
 _CHUNK = 1 << 15
+LANES = 16
+LIMIT = 2.0**127
 
 
 def histogram_of(values: Float32Array) -> Histogram:
@@ -77,8 +80,8 @@ def channels_of(values: Float32Array) -> ChannelStatistics:
         count=np.count_nonzero(finite, axis=1).astype(np.int64),
         minimum=least + np.float32(0),
         maximum=most + np.float32(0),
-        total=limbs_of_sums(sums(double)),
-        squares=limbs_of_sums(sums(double * double)),
+        total=words_of_sums(sums(double)),
+        squares=words_of_sums(sums(double * double)),
     )
 
 
@@ -100,10 +103,18 @@ def sums(values: Float64Array) -> Float64Array:
     return lanes[:, 0]
 
 
-def limbs_of_sums(values: Float64Array) -> Int64Array:
-    """(C,) finite -> (C, LIMBS): the nearest multiple of 2**GRID, ties to even."""
-    whole = (int(np.rint(np.ldexp(value, -GRID))) for value in values)
-    return channels.limbs_of(whole)
+def words_of_sums(values: Float64Array) -> UInt64Array:
+    """(C,) finite -> (C, WORDS): clamped, then the nearest multiple of 2**-96."""
+    clamped = np.clip(values, -LIMIT, LIMIT)
+    return words_of(int(np.rint(np.ldexp(x, FRACTION_BITS))) for x in clamped)
+
+
+def words_of(values: Iterable[int]) -> UInt64Array:
+    """Integers as rows of words: channels.integers() backwards."""
+    text = b"".join(
+        value.to_bytes(8 * WORDS, "little", signed=True) for value in values
+    )
+    return np.frombuffer(text, "<u8").astype(np.uint64).reshape(-1, WORDS)
 
 
 def activated(values: Float32Array, activation: Activation) -> Float32Array:

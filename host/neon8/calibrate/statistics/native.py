@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.calibrate.statistics.channels import LIMBS, ChannelStatistics
+from neon8.calibrate.statistics.channels import WORDS, ChannelStatistics
 from neon8.calibrate.statistics.histogram import BINS, MIN_EXPONENT, Histogram
 from neon8.calibrate.statistics.native_library import (
     address,
@@ -30,7 +30,7 @@ UInt64Array = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to take of a tensor of so many channels."""
+    """What to take of a tensor, and how many channels it has."""
 
     channels: int
     histogram: bool
@@ -39,10 +39,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Statistics:
-    """Of one tensor, filled in by Plan.observe().
+    """One tensor, filled in by Plan.observe().
 
     histogram_arrays: positive, negative.  channel_arrays: count, minima, maxima,
-    total, squares, staged.  Either is empty if not taken.  struct: points to all of
+    total, squares.  Either is empty if not taken.  struct: points to all of
     them, in memory of `owner`.
     """
 
@@ -68,14 +68,13 @@ class Statistics:
 
     def channels(self) -> ChannelStatistics:
         """A copy, of all values so far."""
-        check(load().lib.n8c_settle(self.struct, self.wanted.channels))
-        count, minima, maxima, total, squares, _ = self.channel_arrays
+        count, minima, maxima, total, squares = self.channel_arrays
         return ChannelStatistics(
             count=count.astype(np.int64),
             minimum=minima.astype(np.float32),
             maximum=maxima.astype(np.float32),
-            total=total.astype(np.int64),
-            squares=squares.astype(np.int64),
+            total=total.astype(np.uint64),
+            squares=squares.astype(np.uint64),
         )
 
 
@@ -98,7 +97,7 @@ class Bank:
 
 
 def bank(wanted: Sequence[Wanted]) -> Bank:
-    """Of no values yet."""
+    """Statistics of no values yet."""
     ffi = load().ffi
     structs = ffi.new("struct n8c_statistics[]", len(wanted))
     each = tuple(_statistics(structs, i, one) for i, one in enumerate(wanted))
@@ -136,11 +135,10 @@ def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
             np.zeros(channels, dtype=np.int64),
             np.full(channels, np.inf, dtype=np.float32),
             np.full(channels, -np.inf, dtype=np.float32),
-            np.zeros((channels, LIMBS), dtype=np.int64),
-            np.zeros((channels, LIMBS), dtype=np.int64),
-            np.zeros((load().lib.N8C_STAGED, 2, channels)),
+            np.zeros((channels, WORDS), dtype=np.uint64),
+            np.zeros((channels, WORDS), dtype=np.uint64),
         )
-        fields = ("count", "minima", "maxima", "total", "squares", "staged")
+        fields = ("count", "minima", "maxima", "total", "squares")
         for name, array in zip(fields, sums, strict=True):
             setattr(struct, name, pointer(array))
     return Statistics(
@@ -207,7 +205,7 @@ def divergence(
 ) -> Float64Array:
     """Relative entropy of `counts` cut off after first, first + 1, ... last bins.
 
-    counts: (2048,); levels: a power of two <= first.  See thresholds_kl.py.
+    counts: (2048,); levels: a power of two <= first.  See thresholds/kl.py.
     """
     library = load()
     out = np.empty(last - first + 1)
@@ -230,7 +228,7 @@ def squared_error(
     """Expected squared error of quantizing to grids, (steps, splits), in bins squared.
 
     positive, negative: (2048,) counts.  steps: (steps,), in bins.  above, below:
-    (splits,) how many levels a grid has on each side.  See thresholds_mse.py.
+    (splits,) how many levels a grid has on each side.  See thresholds/mse.py.
     """
     library = load()
     out = np.zeros((len(steps), len(above)))

@@ -24,22 +24,23 @@ from functools import cache
 import numpy as np
 
 from neon8.calibrate.statistics.histogram import BINS, Histogram
-from neon8.calibrate.thresholds.range import minmax
+from neon8.calibrate.thresholds.minmax import minmax
+from neon8.quant.grid import Grid
 
 
-def aciq(histogram: Histogram, scheme: str, *, bits: int = 8) -> tuple[float, float]:
+def aciq(histogram: Histogram, grid: Grid) -> tuple[float, float]:
     """(lo, hi) of the least expected error; never beyond what was seen."""
-    lo, hi = minmax(histogram, scheme)
+    lo, hi = minmax(histogram, grid)
     centers = np.arange(BINS) + 0.5
     sides = (histogram.positive, centers), (histogram.negative, -centers)
     count = float(histogram.positive.sum()) + float(histogram.negative.sum())
     middle = 0.0
-    if scheme == "asymmetric":
+    if grid.scheme == "asymmetric":
         middle = sum(float(counts @ at) for counts, at in sides) / count
     away = sum(float(counts @ np.abs(at - middle)) for counts, at in sides) / count
     square = sum(float(counts @ (at - middle) ** 2) for counts, at in sides) / count
     sigma = math.sqrt(square + 1 / 12)  # values spread evenly within a bin
-    levels = bits + 1 if scheme == "unsigned" else bits
+    levels = grid.bits + (grid.scheme == "unsigned")
     name, size = likelier(away, sigma)
     reach = constant(name, levels) * size
     low, high = ((middle + side * reach) * histogram.width for side in (-1, 1))

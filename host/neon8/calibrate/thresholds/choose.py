@@ -1,43 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a histogram to scale and zero point: schemes, methods and their guards."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.statistics.patches import Patches
 from neon8.calibrate.thresholds import guards, methods
-from neon8.calibrate.thresholds.aciq import aciq
-from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy, widen
-from neon8.calibrate.thresholds.kl import kl, kl2017, too_narrow
+from neon8.calibrate.thresholds.eq import eq
 from neon8.calibrate.thresholds.methods import Method
-from neon8.calibrate.thresholds.mse import expected_error, mse
-from neon8.calibrate.thresholds.output import Judge, best, eq, judge
-from neon8.calibrate.thresholds.range import legacy, minmax, percentile
+from neon8.calibrate.thresholds.minmax import minmax
+from neon8.calibrate.thresholds.mse import expected_error
+from neon8.calibrate.thresholds.output import OutputError, Range, best, output_error
 from neon8.errors import CalibrationError
-from neon8.quant.grid import SMALLEST_SCALE, Grid
+from neon8.quant.grid import Grid
+from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import BITS, TABLE_SCHEMES, TensorScale
 
-__all__ = [
-    "MAX_CLIPPED_ENERGY",
-    "METHODS",
-    "SCHEMES",
-    "check",
-    "clipped_energy",
-    "scheme_of",
-    "solve",
-    "tensor_scale",
-]
-
-METHODS = methods.NAMES
 SCHEMES = TABLE_SCHEMES
-RIVALS = ("mse", "kl", "percentile", "aciq", "legacy", "kl2017", "minmax")
-"""Those that auto compares. Not eq: with the least error of all it tried on the very
-rows that auto looks at, it would win by definition."""
-
-Range = tuple[float, float]
 
 
 def solve(
@@ -92,7 +75,7 @@ def _limits(
     histogram: Histogram, grid: Grid, method: Method, layers: Sequence[Patches]
 ) -> tuple[Range, Method, tuple[str, ...]]:
     """(lo, hi), the method that they are from, the codes of guards."""
-    full = minmax(histogram, grid.scheme)
+    full = minmax(histogram, grid)
     if method.name == "minmax":
         return full, method, ()
     lacking = guards.few(histogram)
@@ -100,11 +83,12 @@ def _limits(
         return full, method, (lacking,)
     if method.name not in ("eq", "auto"):
         return _guarded(histogram, grid, method)
-    error = judge(histogram, layers, metric=method.metric)
+    metric = str(method.settings.get("metric", "error"))
+    error = output_error(histogram, layers, metric=metric)
     if method.name == "auto":
         return _auto(histogram, grid, error)
     if error is None:
-        limits, _, codes = _guarded(histogram, grid, Method(name="mse"))
+        limits, _, codes = _guarded(histogram, grid, methods.parse("mse"))
         return limits, method, (*codes, "unread")
     return eq(histogram, grid, error), method, ()
 
@@ -113,45 +97,23 @@ def _guarded(
     histogram: Histogram, grid: Grid, method: Method
 ) -> tuple[Range, Method, tuple[str, ...]]:
     """What a method that needs nothing but the histogram says, widened if need be."""
-    narrow = method.name in ("kl", "kl2017") and too_narrow(
-        histogram, grid.scheme, grid.bits
-    )
-    if narrow:
-        return minmax(histogram, grid.scheme), method, ("few:bins",)
-    chosen = _by_histogram(histogram, grid, method)
-    limits = widen(histogram, grid.scheme, chosen)
+    module = import_module(f"{__package__}.{methods.ROWS[method.name].module}")
+    function: Callable[..., Range | None] = getattr(module, method.name)
+    chosen = function(histogram, grid, **method.settings)
+    if chosen is None:
+        return minmax(histogram, grid), method, ("few:bins",)
+    limits = guards.widen(histogram, grid, chosen)
     return limits, method, (("guard",) if limits != chosen else ())
 
 
-def _by_histogram(histogram: Histogram, grid: Grid, method: Method) -> Range:
-    scheme, bits = grid.scheme, grid.bits
-    match method.name:
-        case "mse":
-            return mse(histogram, scheme, bits=bits)
-        case "kl":
-            return kl(histogram, scheme, bits=bits)
-        case "kl2017":
-            return kl2017(histogram, scheme, bits=bits)
-        case "aciq":
-            return aciq(histogram, scheme, bits=bits)
-        case "percentile":
-            zeros = method.of == "all"
-            keep = method.percent / 100
-            return percentile(histogram, scheme, keep=keep, zeros=zeros)
-        case "legacy":
-            keep = method.percent / 100
-            return legacy(histogram, scheme, keep=keep, cutoff=method.cutoff)
-        case _:
-            return minmax(histogram, scheme)
-
-
 def _auto(
-    histogram: Histogram, grid: Grid, error: Judge | None
+    histogram: Histogram, grid: Grid, error: OutputError | None
 ) -> tuple[Range, Method, tuple[str, ...]]:
     """The rival with the least error at a layer's output, or else in the histogram."""
-    all_of_them = (_guarded(histogram, grid, Method(name=name)) for name in RIVALS)
-    # Without enough bins kl and kl2017 are minmax, which is among them anyway.
-    found = [each for each in all_of_them if "few:bins" not in each[2]]
+    rivals = map(methods.parse, methods.RIVALS)
+    answers = (_guarded(histogram, grid, rival) for rival in rivals)
+    # With too few bins for it a rival is minmax, which is among them anyway.
+    found = [each for each in answers if "few:bins" not in each[2]]
     ranges = [limits for limits, _, _ in found]
     if error is not None:
         errors = [error(grid, limits) for limits in ranges]
@@ -165,19 +127,28 @@ def _auto(
 def tensor_scale(
     histogram: Histogram, grid: Grid, limits: Range, reasons: tuple[str, ...]
 ) -> TensorScale:
-    """The scale of `grid` that covers `limits`; real 0 is on it."""
+    """The scale of `grid` that covers `limits`; real 0 is on it.
+
+    CalibrationError: an end of the grid would be beyond float32.
+    """
     step, zero_point = grid.cover(*limits)
-    if step < SMALLEST_SCALE:
-        step, reasons = SMALLEST_SCALE, (*reasons, "floor")
+    least = np.float32(SMALLEST_SCALE)
+    if step < least:
+        step, reasons = least, (*reasons, "floor")
+    with np.errstate(over="ignore"):
+        lowest = float(step * np.float32(grid.lowest - zero_point))
+        highest = float(step * np.float32(grid.highest - zero_point))
+    if not np.isfinite([lowest, highest]).all():
+        raise CalibrationError(
+            f"the range {limits[0]:.6g} .. {limits[1]:.6g} does not fit float32 once "
+            "it is quantized: set a smaller one with --override"
+        )
     seen = histogram.total > 0
     return TensorScale(
         scale=float(step),
         zero_point=zero_point,
         scheme=grid.scheme,
-        threshold=(
-            float(step * np.float32(grid.lowest - zero_point)),
-            float(step * np.float32(grid.highest - zero_point)),
-        ),
+        threshold=(lowest, highest),
         min=histogram.minimum if seen else 0.0,
         max=histogram.maximum if seen else 0.0,
         bits=grid.bits,

@@ -8,15 +8,15 @@ bins of the group that are not empty. The threshold minimises KL(P || Q).
 `kl2017` is the pseudo-code of the 2017 TensorRT slides to the letter: zeros in the
 first bin, candidates 128 to 2047 of 2048, the first minimum, always 128 levels. `kl`
 drops the zeros, goes on to the largest value seen, takes the last minimum, and 256
-levels where the scheme is unsigned. 16 bits have more levels than there are bins: both
-then take what was seen.
+levels where the scheme is unsigned. 16 bits have more levels than there are bins.
 """
 
 import numpy as np
 
 from neon8.calibrate.statistics.histogram import BINS, Histogram
 from neon8.calibrate.statistics.native import divergence
-from neon8.calibrate.thresholds.range import minmax
+from neon8.calibrate.thresholds.minmax import minmax
+from neon8.quant.grid import Grid
 
 LEVELS = 128
 """Of kl2017, whatever the scheme."""
@@ -24,40 +24,40 @@ TIE = 1e-12
 """Entropies this close are equal: logarithms differ by as much between computers."""
 
 
-def levels_of(scheme: str, bits: int) -> int:
-    """Of |x|: those of one side, or all where there is but one."""
-    return int(2 ** (bits - (scheme != "unsigned")))
-
-
-def too_narrow(histogram: Histogram, scheme: str, bits: int) -> bool:
-    """True if no bins lie between the levels and the largest value."""
-    counts = histogram.positive + histogram.negative
-    return int(np.flatnonzero(counts)[-1]) < levels_of(scheme, bits)
-
-
-def kl(histogram: Histogram, scheme: str, *, bits: int = 8) -> tuple[float, float]:
-    """(lo, hi) by the definition above, without zeros."""
-    if too_narrow(histogram, scheme, bits):
-        return minmax(histogram, scheme)
+def kl(histogram: Histogram, grid: Grid) -> tuple[float, float] | None:
+    """(lo, hi) by the definition above, without zeros; None: see _too_narrow."""
+    if _too_narrow(histogram, grid):
+        return None
     counts = (histogram.positive + histogram.negative).astype(np.float64)
-    levels = levels_of(scheme, bits)
+    levels = _levels(grid)
     used = int(np.flatnonzero(counts)[-1]) + 1
     entropy = divergence(counts, first=levels, last=used, levels=levels)
     least = np.flatnonzero(entropy <= entropy.min() + TIE)
-    return _limits(histogram, scheme, levels + int(least[-1]))
+    return _limits(histogram, grid, levels + int(least[-1]))
 
 
-def kl2017(histogram: Histogram, scheme: str, *, bits: int = 8) -> tuple[float, float]:
-    """(lo, hi) by the slides."""
-    if bits != 8:
-        return minmax(histogram, scheme)
+def kl2017(histogram: Histogram, grid: Grid) -> tuple[float, float] | None:
+    """(lo, hi) by the slides; None: see _too_narrow."""
+    if _too_narrow(histogram, grid):
+        return None
     counts = (histogram.positive + histogram.negative).astype(np.float64)
     counts[0] += histogram.zeros
     entropy = divergence(counts, first=LEVELS, last=BINS - 1, levels=LEVELS)
-    return _limits(histogram, scheme, LEVELS + int(np.argmin(entropy)))
+    return _limits(histogram, grid, LEVELS + int(np.argmin(entropy)))
 
 
-def _limits(histogram: Histogram, scheme: str, bins: int) -> tuple[float, float]:
-    lo, hi = minmax(histogram, scheme)
+def _levels(grid: Grid) -> int:
+    """The levels for |x|: those of one side, or all where there is but one."""
+    return int(2 ** (grid.bits - (grid.scheme != "unsigned")))
+
+
+def _too_narrow(histogram: Histogram, grid: Grid) -> bool:
+    """True if no bins lie between the levels and the largest value."""
+    counts = histogram.positive + histogram.negative
+    return int(np.flatnonzero(counts)[-1]) < _levels(grid)
+
+
+def _limits(histogram: Histogram, grid: Grid, bins: int) -> tuple[float, float]:
+    lo, hi = minmax(histogram, grid)
     threshold = (bins + 0.5) * histogram.width
     return max(lo, -threshold), min(hi, threshold)

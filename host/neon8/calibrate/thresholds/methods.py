@@ -1,95 +1,174 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of methods with their settings, as text: "percentile:99.9:all"."""
+"""The methods that there are, and their names with settings: "percentile:99.9:all".
 
+A method is a row of METHODS and a function of the same name,
+
+    def method(histogram: Histogram, grid: Grid, **settings) -> tuple[float, float]
+
+which says what range (lo, hi) the grid should cover, or gives None where the histogram
+has too few bins for it. It sees no dead tensor and none with less than 1000 values,
+and what it clips beyond 0.1 % of the energy is widened (guards.py). Help, parsing, auto
+and compare read the row. eq and auto look at layers, too: see choose.py.
+
+This module is light, so that help needs no numpy.
+"""
+
+import textwrap
 from dataclasses import dataclass
 
 from neon8.errors import CalibrationError
 
-NAMES = (
-    "mse",
-    "kl",
-    "kl2017",
-    "minmax",
-    "percentile",
-    "aciq",
-    "legacy",
-    "eq",
-    "auto",
-)
-PERCENTILE = 99.99
-OF = ("nonzero", "all")
-METRICS = ("error", "cosine")
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What may follow a method's name.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
-    """A method and what it needs.
-
-    percent: of the values that percentile and legacy keep.  of: which values percentile
-    counts, "nonzero" or "all".  cutoff: the share of the largest value above which
-    legacy looks at nothing.  metric: what eq minimises, "error" or "cosine".
+    name: the function's keyword.  default: the first of `choices`, or a number above 0
+    and up to `most`.
     """
 
     name: str
-    percent: float = PERCENTILE
-    of: str = "nonzero"
-    cutoff: float = 1.0
-    metric: str = "error"
+    default: str | float
+    choices: tuple[str, ...] = ()
+    most: float = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """module: of this package, with a function called `name`.  summary: for help.
+
+    compared: what `neon8 compare` tries.  rival: auto chooses among these.
+    """
+
+    name: str
+    module: str
+    summary: str
+    settings: tuple[Setting, ...] = ()
+    compared: tuple[str, ...] = ()
+    rival: bool = True
+
+
+PERCENT = Setting("percent", 99.99)
+
+METHODS = (  # where several give auto the same range, it names the first
+    Row("mse", "mse", "least squared error of what is rounded and clipped (default)"),
+    Row("kl", "kl", "least Kullback-Leibler divergence, exact zeros left out"),
+    Row(
+        "percentile",
+        "percentile",
+        "99.99 % of what was seen, exact zeros left out; percentile:99.9:all keeps "
+        "99.9 % and counts zeros, percentile:99.9 does not count them",
+        (PERCENT, Setting("of", "nonzero", ("nonzero", "all"))),
+        ("percentile", "percentile:99.99:all"),
+    ),
+    Row(
+        "aciq",
+        "aciq",
+        "least expected error for a Gauss or Laplace distribution, the likelier",
+    ),
+    Row(
+        "legacy",
+        "legacy",
+        "like TensorRT's legacy calibrator: 99.99 % of |x|, exact zeros included; "
+        "legacy:99.9:0.8 leaves values above 0.8 times the largest out of account",
+        (PERCENT, Setting("cutoff", 1.0, most=1.0)),
+    ),
+    Row(
+        "kl2017", "kl", "the pseudo-code published for TensorRT in 2017, to the letter"
+    ),
+    Row("minmax", "minmax", "everything that was seen"),
+    Row(
+        "eq",
+        "eq",
+        "least error at the output of the layers that read the tensor, among 0.5 to 2 "
+        "times the range of mse; eq:cosine looks at the angle only",
+        (Setting("metric", "error", ("error", "cosine")),),
+        # With the least error of all it tried on the very rows that auto looks at, it
+        # would win by definition.
+        rival=False,
+    ),
+    Row(
+        "auto",
+        "choose",
+        "for each tensor, that of the methods above (but eq) with the least error at "
+        "the output of the layers that read it",
+        rival=False,
+    ),
+)
+ROWS = {row.name: row for row in METHODS}
+RIVALS = tuple(row.name for row in METHODS if row.rival)
+COMPARED = tuple(text for row in METHODS for text in (row.compared or (row.name,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method and the values of all its settings, in the order of its row."""
+
+    name: str
+    values: tuple[str | float, ...] = ()
+
+    @property
+    def settings(self) -> dict[str, str | float]:
+        """The values by name."""
+        names = (setting.name for setting in ROWS[self.name].settings)
+        return dict(zip(names, self.values, strict=True))
 
     def __str__(self) -> str:
         """The text that parse() takes; settings left out where they are the usual."""
-        settings = {
-            "percentile": (f"{self.percent:.12g}", self.of),
-            "legacy": (f"{self.percent:.12g}", f"{self.cutoff:.12g}"),
-            "eq": (self.metric,),
-        }.get(self.name, ())
-        usual = str(PERCENTILE), "nonzero"
-        defaults = {"legacy": (usual[0], "1"), "eq": ("error",)}.get(self.name, usual)
-        return self.name if settings == defaults else ":".join((self.name, *settings))
+        usual = tuple(setting.default for setting in ROWS[self.name].settings)
+        if self.values == usual:
+            return self.name
+        return ":".join((self.name, *map(_text, self.values)))
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.12g}"
 
 
 def parse(text: str) -> Method:
-    """The method that `text` names.
+    """The method that `text` names: a name of METHODS, then values of its settings.
 
-    One of NAMES, or percentile:PERCENT[:nonzero|all], legacy:PERCENT[:CUTOFF],
-    eq:error|cosine.  CalibrationError says what else is wrong with it.
+    CalibrationError says what is wrong with it.
     """
-    name, *settings = text.split(":")
-    if name not in NAMES:
-        known = ", ".join(NAMES)
+    name, *given = text.split(":")
+    if name not in ROWS:
+        known = ", ".join(ROWS)
         raise CalibrationError(f"method {name!r} is unknown: expected one of {known}")
-    most = {"percentile": 2, "legacy": 2, "eq": 1}.get(name, 0)
-    if len(settings) > most:
-        raise CalibrationError(f"method {text!r}: {name} has {most} settings")
-    if name == "eq":
-        return Method(name=name, metric=_one_of(text, METRICS, *settings))
-    percent, *rest = settings or [str(PERCENTILE)]
-    if name == "legacy":
-        cutoff = _number(text, rest[0], most=1.0) if rest else 1.0
-        return Method(name=name, percent=_number(text, percent), cutoff=cutoff)
-    if name == "percentile":
-        of = _one_of(text, OF, *rest)
-        return Method(name=name, percent=_number(text, percent), of=of)
-    return Method(name=name)
+    settings = ROWS[name].settings
+    if len(given) > len(settings):
+        raise CalibrationError(f"method {text!r}: {name} has {len(settings)} settings")
+    values = [_value(text, *pair) for pair in zip(settings, given, strict=False)]
+    values += [setting.default for setting in settings[len(given) :]]
+    return Method(name, tuple(values))
 
 
-def _one_of(text: str, known: tuple[str, ...], value: str | None = None) -> str:
-    if value is None:
-        return known[0]
-    if value not in known:
-        raise CalibrationError(
-            f"method {text!r}: {value!r} is not one of {', '.join(known)}"
-        )
-    return value
-
-
-def _number(text: str, digits: str, *, most: float = 100.0) -> float:
+def _value(text: str, setting: Setting, given: str) -> str | float:
+    if setting.choices:
+        if given not in setting.choices:
+            known = ", ".join(setting.choices)
+            raise CalibrationError(f"method {text!r}: {given!r} is not one of {known}")
+        return given
     try:
-        value = float(digits)
+        value = float(given)
     except ValueError:
         value = -1.0
-    if not 0 < value <= most:
+    if not 0 < value <= setting.most:
         raise CalibrationError(
-            f"method {text!r}: {digits!r} is not a number above 0 and up to {most:g}"
+            f"method {text!r}: {given!r} is not a number above 0 and up to "
+            f"{setting.most:g}"
         )
     return value
+
+
+def describe() -> str:
+    """A list of all methods for help, as wide as a line."""
+    return "\n".join(
+        textwrap.fill(
+            row.summary,
+            width=87,
+            initial_indent=f"  {row.name:<12} ",
+            subsequent_indent=15 * " ",
+            break_on_hyphens=False,
+        )
+        for row in METHODS
+    )

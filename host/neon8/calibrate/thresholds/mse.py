@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.statistics.native import squared_error
-from neon8.calibrate.thresholds.range import minmax
+from neon8.calibrate.thresholds.minmax import minmax
 from neon8.quant.grid import Grid
 
 Float64Array = npt.NDArray[np.float64]
@@ -23,18 +23,18 @@ SPLITS = 256
 """All of 8 bits."""
 
 
-def mse(histogram: Histogram, scheme: str, *, bits: int = 8) -> tuple[float, float]:
+def mse(histogram: Histogram, grid: Grid) -> tuple[float, float]:
     """(lo, hi) of the grid with the least expected squared error."""
-    lo, hi = (limit / histogram.width for limit in minmax(histogram, scheme))
-    levels = Grid(scheme, bits).steps
-    if scheme == "symmetric":
+    lo, hi = (limit / histogram.width for limit in minmax(histogram, grid))
+    levels = grid.steps
+    if grid.scheme == "symmetric":
         below = np.array([levels // 2])
-    elif scheme == "unsigned":
+    elif grid.scheme == "unsigned":
         below = np.array([0])
     else:
         below = np.rint(np.linspace(0, levels, SPLITS)).astype(np.int64)
     # Rounding the zero point may cost one level of the widest grid that is needed.
-    largest = (hi - lo) / (levels - (scheme == "asymmetric"))
+    largest = (hi - lo) / (levels - (grid.scheme == "asymmetric"))
     steps = np.linspace(largest, largest / COARSE, COARSE)
     best, _ = _least(histogram, steps, below, levels)
     around = (steps[max(best - 1, 0)], steps[min(best + 1, COARSE - 1)])

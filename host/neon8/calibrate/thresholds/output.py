@@ -16,18 +16,15 @@ The weights are those of the network: what rounding them does is the same for al
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from neon8.calibrate.statistics.histogram import BINS, Histogram
 from neon8.calibrate.statistics.patches import Patches, outputs
-from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
-from neon8.calibrate.thresholds.mse import expected_error, mse
-from neon8.calibrate.thresholds.range import minmax
+from neon8.calibrate.thresholds.guards import clipped_energy
+from neon8.calibrate.thresholds.mse import expected_error
 from neon8.quant.grid import Float64Array, Grid
 
-FACTORS = np.linspace(2.0, 0.5, 61)
 LARGEST = 0.01
 SATURATED = 0.9
 """Of the largest value: many pixels of an image are exactly as bright as can be."""
@@ -36,13 +33,13 @@ TIE = 1e-12
 
 Range = tuple[float, float]
 Compare = Callable[[Float64Array, Float64Array], float]
-Judge = Callable[[Grid, Range], float]
+OutputError = Callable[[Grid, Range], float]
 """The error of a layer's output, from 0, for a tensor's grid and range."""
 
 
-def judge(
+def output_error(
     histogram: Histogram, layers: Sequence[Patches], *, metric: str = "error"
-) -> Judge | None:
+) -> OutputError | None:
     """How to tell ranges apart, or None if no layer has an output to look at.
 
     metric: "error", the energy of the error as a share of the output's; "cosine", one
@@ -104,24 +101,6 @@ def cosine_loss(exact: Float64Array, found: Float64Array) -> float:
     """1 - cos of the angle; 1 where `found` is all zeros."""
     size = float(np.sqrt(np.square(exact).sum() * np.square(found).sum()))
     return 1 - float((exact * found).sum()) / size if size else 1.0
-
-
-def eq(histogram: Histogram, grid: Grid, error: Judge) -> Range:
-    """(lo, hi) with the least error of those from 0.5 to 2 times the ones of mse.
-
-    Also minmax; none beyond minmax, where there are only levels that nothing uses, and
-    none that clips more energy than the guard allows.
-    """
-    full = minmax(histogram, grid.scheme)
-    base = mse(histogram, grid.scheme, bits=grid.bits)
-    candidates = [full]
-    for factor in FACTORS.tolist():
-        limits = max(full[0], factor * base[0]), min(full[1], factor * base[1])
-        if clipped_energy(histogram, *limits) <= MAX_CLIPPED_ENERGY:
-            candidates.append(limits)
-    ordered = [candidates[0]]
-    ordered += [later for former, later in pairwise(candidates) if later != former]
-    return best(ordered, [error(grid, limits) for limits in ordered])
 
 
 def best(candidates: Sequence[Range], errors: Sequence[float]) -> Range:

@@ -10,6 +10,7 @@ from neon8.compile.proof import prove_sums
 from neon8.compile.scales import clamp_of, slope_of, weight_scales
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Add, Conv2d, FloatArray, Node
+from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.weights import DoubleArray, Sums, multiplier_ok
 
 
@@ -147,7 +148,7 @@ def multipliers(layer: str, real: DoubleArray) -> FloatArray:
         channel = bad[0]
         raise CompileError(
             f"layer {layer!r}: channel {channel}: multiplier {real[channel]:.4g} is "
-            "outside 1e-30 .. 1.8e19; correct the scales in the table"
+            f"outside {SMALLEST_SCALE} .. 1.8e19; correct the scales in the table"
         )
     return result
 

@@ -2,6 +2,7 @@
 """Channel statistics: exact, whatever the order, and what they are said to be."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import numpy_statistics
 from native_kits import facts, isas, taken
 from neon8.calibrate.statistics import channels
-from neon8.calibrate.statistics.channels import GRID, LIMBS
+from neon8.calibrate.statistics.channels import FRACTION_BITS, WORDS
 
 F = np.float32
 RNG = np.random.default_rng(3)
@@ -41,13 +42,12 @@ def test_c_gives_the_integers_of_the_twin(shape, scale):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("count", [7, 8, 9, 16])
-def test_sums_of_sizes_far_apart(count, sign):
-    """The sums of some samples are added as one integer, if they are near enough."""
-    samples = np.full((count, 1, 130), np.nextafter(F(2**20), F(0)), F)
-    samples[1:, 0] = np.ldexp(samples[1:, 0], np.arange(-65, 65)) * sign
+def test_sums_of_sizes_far_apart(sign):
+    """Every place that a sum can begin at, carries through all words, either sign."""
+    samples = np.full((16, 1, 250), np.nextafter(F(2), F(0)), F)
+    samples[1:, 0] = np.ldexp(samples[1:, 0], np.arange(-125, 125)) * sign
     samples[::5, 0, ::7] *= -1
-    want = channels.empty(130)
+    want = channels.empty(250)
     for sample in samples:
         want = channels.merge(want, numpy_statistics.channels_of(sample))
     assert facts(taken(samples, 1)[0].channels()) == facts(want)
@@ -87,9 +87,11 @@ def test_mean_and_variance_are_those_of_the_sums(rows):
     got = taken(samples, 1)[0].channels()
     for channel in range(3):
         values = [float(sample[0, channel]) for sample in samples]
-        grid = Fraction(2) ** GRID
-        first = sum(round(Fraction(v) / grid) for v in values) * grid
-        second = sum(round(Fraction(v * v) / grid) for v in values) * grid
+        grid, most = Fraction(1, 2**FRACTION_BITS), 2.0**127
+        totals = [min(max(v, -most), most) for v in values]
+        squares = [min(v * v, most) for v in values]
+        first = sum(round(Fraction(v) / grid) for v in totals) * grid
+        second = sum(round(Fraction(v) / grid) for v in squares) * grid
         n = len(values)
         assert got.mean()[channel] == float(first / n)
         assert got.variance()[channel] == max(float(second / n - (first / n) ** 2), 0)
@@ -100,25 +102,42 @@ def test_variance_of_large_values_that_hardly_differ():
     assert numpy_statistics.channels_of(x).variance().tolist() == [0.25]
 
 
-@given(st.lists(st.integers(-(2 ** (32 * LIMBS - 2)), 2 ** (32 * LIMBS - 2))))
-def test_limbs_hold_integers(numbers):
-    limbs = channels.limbs_of(numbers)
-    assert channels.integers(limbs) == numbers
-    assert ((limbs[:, :-1] >= 0) & (limbs[:, :-1] < 2**32)).all()
-    assert np.array_equal(channels.canonical(limbs), limbs)
-    shifted = limbs.copy()
-    shifted[:, 3] += 5 << 40
-    shifted[:, 4] -= 5 << 8
-    assert np.array_equal(channels.canonical(shifted), limbs)
+@given(st.lists(st.integers(-(2**254), 2**254 - 1)))
+def test_words_hold_integers(numbers):
+    words = numpy_statistics.words_of(numbers)
+    assert words.shape == (len(numbers), WORDS)
+    assert channels.integers(words) == numbers
 
 
-def test_the_largest_sums_fit():
-    x = np.full((1, 1, 64, 64), 2.0**127, F)  # so that sums of squares are exact
-    x[0, 0, :, 32:] *= -1
+@given(st.lists(st.tuples(*[st.integers(-(2**254), 2**254 - 1)] * 2), min_size=1))
+def test_merge_adds_integers(pairs):
+    parts = []
+    for numbers in zip(*pairs, strict=True):
+        words = numpy_statistics.words_of(numbers)
+        parts.append(replace(channels.empty(len(pairs)), total=words, squares=words))
+    both = channels.merge(*parts)
+    assert channels.integers(both.total) == [sum(pair) for pair in pairs]
+    assert channels.integers(both.squares) == [sum(pair) for pair in pairs]
+
+
+def test_what_is_too_large_saturates():
+    """Sums stop at 2**127, sample by sample; the extremes are exact."""
+    x = np.full((1, 2, 2), 2.0**126, F)
+    x[0, 1] = [2.0**127, -(2.0**127)]
     for isa in isas():
-        got = taken([x] * 40, isa)[0].channels()
-        assert got.mean().tolist() == [0.0]
-        assert got.variance().tolist() == [2.0**254]
+        got = taken([x * F(1), x * F(-1), x], isa)[0].channels()
+        assert [n >> FRACTION_BITS for n in channels.integers(got.total)] == [2**127, 0]
+        assert channels.integers(got.squares) == [3 << 127 + FRACTION_BITS] * 2
+        assert got.maximum.tolist() == [2.0**126, 2.0**127]
+
+
+def test_what_is_too_small_is_rounded_in_each_sample():
+    """To a multiple of 2**-96, ties to even."""
+    x = np.array([[[0.5], [1.5], [0.75], [-0.5], [-1.5]]], F) * F(2.0**-96)
+    for isa in isas():
+        got = taken([x] * 3, isa)[0].channels()
+        assert channels.integers(got.total) == [0, 6, 3, 0, -6]
+        assert channels.integers(got.squares) == [0] * 5
 
 
 def test_without_values():

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from neon8.calibrate.statistics.histogram import BINS
 from neon8.calibrate.thresholds import kl as thresholds_kl
-from neon8.calibrate.thresholds.choose import METHODS, SCHEMES, solve
+from neon8.calibrate.thresholds.choose import SCHEMES, solve
 from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
+from neon8.calibrate.thresholds.methods import ROWS as METHODS
 from neon8.calibrate.thresholds.mse import mse
-from neon8.calibrate.thresholds.range import percentile
+from neon8.calibrate.thresholds.percentile import percentile
+from neon8.errors import CalibrationError
+from neon8.quant.grid import Grid
 from numpy_solvers import divergence
 from numpy_statistics import histogram_of as of
 
@@ -97,7 +100,7 @@ def test_mse_is_the_best_grid(name, scheme):
     """
     x = DATA[name][:4000]
     chosen = kind(x, scheme)
-    lo, hi = mse(of(x), chosen)
+    lo, hi = mse(of(x), Grid(chosen))
     levels = 254 if chosen == "symmetric" else 255
     negative = {"symmetric": [127], "unsigned": [0]}.get(chosen, range(0, 256, 3))
     found = noise(x, (hi - lo) / levels, round(-lo / ((hi - lo) / levels))
@@ -146,18 +149,18 @@ def test_kl_drops_zeros_and_takes_the_last_minimum(scheme, levels):
     counts = h.positive.tolist()
     used = max(np.flatnonzero(counts)) + 1
     candidates = range(levels, used + 1, 37)
-    _, hi = thresholds_kl.kl(h, scheme)
+    _, hi = thresholds_kl.kl(h, Grid(scheme))
     entropy = [naive_divergence(counts, bins, levels) for bins in candidates]
     at = min(int(hi / h.width - 0.5), used)
     assert naive_divergence(counts, at, levels) <= min(entropy) + 1e-12
-    assert thresholds_kl.kl(of(np.append(x, np.zeros(10**6, F))), scheme)[1] == hi
+    assert thresholds_kl.kl(of(np.append(x, np.zeros(10**6, F))), Grid(scheme))[1] == hi
 
 
 def test_kl_of_a_flat_histogram_keeps_everything():
     """Any multiple of 128 bins has no divergence once nothing is cut: the last wins."""
     x = ((np.arange(BINS) + 0.5) / BINS).astype(F)
     top = float(x.max())
-    assert thresholds_kl.kl(of(x), "symmetric") == (-top, top)
+    assert thresholds_kl.kl(of(x), Grid("symmetric")) == (-top, top)
 
 
 def test_ties(monkeypatch):
@@ -170,13 +173,13 @@ def test_ties(monkeypatch):
         return np.where((candidates < 500) | (candidates > 700), 1.0, noise)
 
     monkeypatch.setattr(thresholds_kl, "divergence", level)
-    assert thresholds_kl.kl(h, "symmetric")[1] == 700.5
+    assert thresholds_kl.kl(h, Grid("symmetric"))[1] == 700.5
 
     def pairs(_counts, *, first, last, levels):  # noqa: ARG001
         return np.abs(np.arange(first, last + 1) // 2 - 250)
 
     monkeypatch.setattr(thresholds_kl, "divergence", pairs)
-    assert thresholds_kl.kl2017(h, "symmetric")[1] == 500.5
+    assert thresholds_kl.kl2017(h, Grid("symmetric"))[1] == 500.5
 
 
 def test_kl2017_is_the_slide():
@@ -186,7 +189,7 @@ def test_kl2017_is_the_slide():
     counts[0] += h.zeros
     entropy = {m: naive_divergence(counts, m, 128) for m in range(128, 2048, 1)
                if m < 300 or m % 97 == 0}  # fmt: skip
-    _, hi = thresholds_kl.kl2017(h, "unsigned")
+    _, hi = thresholds_kl.kl2017(h, Grid("unsigned"))
     at = int(hi / h.width - 0.5)
     assert naive_divergence(counts, at, 128) <= min(entropy.values()) + 1e-12
 
@@ -195,11 +198,11 @@ def test_kl2017_is_the_slide():
 def test_percentile(keep):
     for scheme, x in (("symmetric", GAUSS), ("unsigned", np.abs(GAUSS))):
         h = of(np.append(x, np.zeros(99, F)))
-        _, t = percentile(h, scheme, keep=keep)
+        _, t = percentile(h, Grid(scheme), percent=100 * keep)
         assert (np.abs(x) <= t).mean() >= keep
         assert (np.abs(x) <= t - h.width).mean() < keep
     h = of(GAUSS)
-    lo, hi = percentile(h, "asymmetric", keep=keep)
+    lo, hi = percentile(h, Grid("asymmetric"), percent=100 * keep)
     for tail, more in (
         ((hi < GAUSS).mean(), (hi - h.width < GAUSS).mean()),
         ((lo > GAUSS).mean(), (lo + h.width > GAUSS).mean()),
@@ -209,7 +212,7 @@ def test_percentile(keep):
 
 def test_guard_says_so():
     x = DATA["outliers"]
-    before = percentile(of(x), "symmetric")
+    before = percentile(of(x), Grid("symmetric"))
     t = solve(of(x), method="percentile", scheme="symmetric")
     assert t.reasons == ("guard",)
     assert t.threshold[1] > before[1]
@@ -244,3 +247,19 @@ def test_constant_tensor(value):
     t = solve(of(np.full(10, value, F)), method="mse", scheme="auto")
     q = np.clip(round(value / t.scale) + t.zero_point, -128, 127)
     assert (q - t.zero_point) * t.scale == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_values_near_the_end_of_float32(method, scheme):
+    x = np.clip(GAUSS, -1, 1).astype(F) * F(1e38)
+    assert np.isfinite(solve(of(x), method=method, scheme=scheme).threshold).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scheme", ["auto", "asymmetric"])
+def test_a_range_beyond_float32_is_an_error_and_no_warning(scheme):
+    x = np.clip(GAUSS, -1, 1).astype(F) * np.finfo(F).max
+    with pytest.raises(CalibrationError, match="does not fit float32 once it is"):
+        solve(of(x), method="minmax", scheme=scheme)

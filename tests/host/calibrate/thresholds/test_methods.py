@@ -11,9 +11,11 @@ from neon8.calibrate.thresholds.aciq import aciq, constant
 from neon8.calibrate.thresholds.choose import solve
 from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
 from neon8.calibrate.thresholds.kl import kl, kl2017
-from neon8.calibrate.thresholds.methods import NAMES
+from neon8.calibrate.thresholds.legacy import legacy
+from neon8.calibrate.thresholds.methods import ROWS as NAMES
+from neon8.calibrate.thresholds.minmax import minmax
 from neon8.calibrate.thresholds.mse import expected_error, mse
-from neon8.calibrate.thresholds.range import legacy, minmax, percentile
+from neon8.calibrate.thresholds.percentile import percentile
 from neon8.quant.grid import Grid
 from numpy_solvers import divergence
 from numpy_statistics import histogram_of
@@ -115,7 +117,7 @@ def test_aciq_finds_distribution_and_size(size):
         (np.abs(LAPLACE), "laplace", 9),
     ):
         scheme = "unsigned" if bits == 9 else "symmetric"
-        lo, hi = aciq(histogram_of((x * size).astype(F)), scheme)
+        lo, hi = aciq(histogram_of((x * size).astype(F)), Grid(scheme))
         # 1 %: the estimates of sigma and b from that many values.
         want = min(constant(name, bits) * size, np.abs(x).max() * size)
         assert hi == pytest.approx(want, rel=0.01)
@@ -125,15 +127,15 @@ def test_aciq_finds_distribution_and_size(size):
 def test_aciq_does_not_follow_a_single_outlier():
     """Unlike estimates from the largest value and the number of values."""
     x = np.append(GAUSS, F(40))
-    assert aciq(histogram_of(x), "symmetric")[1] == pytest.approx(3.924, rel=0.02)
+    assert aciq(histogram_of(x), Grid("symmetric"))[1] == pytest.approx(3.924, rel=0.02)
 
 
 def test_aciq_of_shifted_values_is_around_their_mean():
     h = histogram_of(GAUSS / 10 + F(0.2))
-    lo, hi = aciq(h, "asymmetric")
+    lo, hi = aciq(h, Grid("asymmetric"))
     assert lo == pytest.approx(0.2 - 0.3924, abs=0.01)
     assert hi == pytest.approx(0.2 + 0.3924, abs=0.01)
-    lo, hi = aciq(histogram_of(GAUSS + F(20)), "asymmetric")
+    lo, hi = aciq(histogram_of(GAUSS + F(20)), Grid("asymmetric"))
     assert lo == 0
     assert hi == pytest.approx(23.9, abs=0.1)
 
@@ -143,7 +145,7 @@ def test_zeros_do_not_matter_but_where_they_should():
     h = histogram_of(relu)
     many = replace(h, zeros=10 * h.zeros)
     for function in (mse, kl, aciq, percentile, minmax):
-        assert function(many, "unsigned") == function(h, "unsigned")
+        assert function(many, Grid("unsigned")) == function(h, Grid("unsigned"))
     for name in ("kl2017", "legacy", "percentile:99.9:all"):
         few, more = (solve(each, method=name, scheme="auto") for each in (h, many))
         assert few.threshold != more.threshold
@@ -153,8 +155,8 @@ def test_kept_zeros_are_the_trap_of_kl2017_and_the_guard_gets_it_out():
     """A sparse tensor: only the first bin matters, so it takes the smallest range."""
     x = np.where(RNG.random(COUNT) < 0.02, np.abs(HEAVY), 0).astype(F)
     h = histogram_of(x)
-    lo, hi = kl2017(h, "unsigned")
-    assert hi < kl(h, "unsigned")[1] / 2
+    lo, hi = kl2017(h, Grid("unsigned"))
+    assert hi < kl(h, Grid("unsigned"))[1] / 2
     assert clipped_energy(h, lo, hi) > 10 * MAX_CLIPPED_ENERGY
     found = solve(h, method="kl2017", scheme="auto")
     assert found.reasons == ("guard",)
@@ -191,7 +193,7 @@ def test_kl2017_by_hand():
     x = np.repeat((np.arange(256) + 0.5) * width, counts)
     h = histogram_of(np.append(x, 0.75).astype(F))
     assert h.width == width
-    assert kl2017(h, "symmetric") == (-256.5 * width, 256.5 * width)
+    assert kl2017(h, Grid("symmetric")) == (-256.5 * width, 256.5 * width)
     every = divergence(h.positive.astype(float), np.array([255, 256, 257]), 128)
     total = counts.sum() + 1
     assert every[1] == pytest.approx(1 / (2 * 200 * total), rel=0.01)
@@ -203,14 +205,14 @@ def test_kl2017_by_hand():
 def test_legacy_is_the_percentile_of_all_within_the_region(keep):
     x = np.concatenate([GAUSS, np.zeros(COUNT, F)])
     h = histogram_of(x)
-    lo, hi = legacy(h, "asymmetric", keep=keep)
+    lo, hi = legacy(h, Grid("asymmetric"), percent=100 * keep)
     assert hi == -lo
     assert (np.abs(x) <= hi).mean() >= keep
     assert hi == h.width or (np.abs(x) <= hi - h.width).mean() < keep
-    assert legacy(h, "symmetric", keep=1.0) == minmax(h, "symmetric")
+    assert legacy(h, Grid("symmetric"), percent=100) == minmax(h, Grid("symmetric"))
     region = 0.5 * float(np.abs(x).max())
     inside = np.abs(x)[np.abs(x) <= region]
-    _, cut = legacy(h, "symmetric", keep=keep, cutoff=0.5)
+    _, cut = legacy(h, Grid("symmetric"), percent=100 * keep, cutoff=0.5)
     assert cut <= region
     # Up to a bin: the region may end in the middle of one.
     assert (inside <= cut).mean() >= keep - 1e-3
@@ -219,15 +221,15 @@ def test_legacy_is_the_percentile_of_all_within_the_region(keep):
 
 def test_legacy_knows_one_side():
     h = histogram_of(np.maximum(GAUSS, 0))
-    lo, hi = legacy(h, "unsigned")
+    lo, hi = legacy(h, Grid("unsigned"))
     assert lo == 0 < hi <= h.maximum
 
 
 def test_percentile_of_all_or_of_nonzero():
     x = np.concatenate([np.abs(GAUSS), np.zeros(9 * COUNT, F)])
     h = histogram_of(x)
-    _, of_all = percentile(h, "unsigned", keep=0.99, zeros=True)
-    _, nonzero = percentile(h, "unsigned", keep=0.9)
+    _, of_all = percentile(h, Grid("unsigned"), percent=99, of="all")
+    _, nonzero = percentile(h, Grid("unsigned"), percent=90)
     assert of_all == nonzero  # 1 % of all are 10 % of those that are not zero
     found = [
         solve(h, method=f"percentile:99.99:{of}", scheme="auto").threshold[1]

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The text that names a method and its settings."""
 
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,23 +13,24 @@ from hypothesis import strategies as st
 
 from neon8.calibrate.thresholds import methods
 from neon8.calibrate.thresholds.choose import solve
-from neon8.calibrate.thresholds.methods import NAMES, Method
+from neon8.calibrate.thresholds.methods import ROWS, Method
 from neon8.errors import CalibrationError
 from numpy_statistics import histogram_of
 
+PACKAGE = "neon8.calibrate.thresholds"
 TEN = np.arange(10, dtype=np.float32)
 
 
 @pytest.mark.parametrize(
     ("text", "method"),
     [
-        ("mse", Method(name="mse")),
-        ("percentile", Method(name="percentile")),
-        ("percentile:99.9", Method(name="percentile", percent=99.9)),
-        ("percentile:100:all", Method(name="percentile", percent=100, of="all")),
-        ("legacy", Method(name="legacy")),
-        ("legacy:99:0.5", Method(name="legacy", percent=99, cutoff=0.5)),
-        ("eq:cosine", Method(name="eq", metric="cosine")),
+        ("mse", Method("mse")),
+        ("percentile", Method("percentile", (99.99, "nonzero"))),
+        ("percentile:99.9", Method("percentile", (99.9, "nonzero"))),
+        ("percentile:100:all", Method("percentile", (100.0, "all"))),
+        ("legacy", Method("legacy", (99.99, 1.0))),
+        ("legacy:99:0.5", Method("legacy", (99.0, 0.5))),
+        ("eq:cosine", Method("eq", ("cosine",))),
     ],
 )
 def test_methods_as_text(text, method):
@@ -33,9 +39,9 @@ def test_methods_as_text(text, method):
 
 
 @given(
-    st.sampled_from(NAMES),
+    st.sampled_from(list(ROWS)),
     st.sampled_from(["99.9", "50", "100", "1e-3"]),
-    st.sampled_from(methods.OF),
+    st.sampled_from(["nonzero", "all"]),
 )
 def test_text_of_a_method_names_it_again(name, percent, of):
     text = f"{name}:{percent}:{of}" if name == "percentile" else name
@@ -69,3 +75,24 @@ def test_methods_that_there_are_not(text, part):
 def test_schemes_and_bits_that_there_are_not(scheme, bits):
     with pytest.raises(CalibrationError, match="is unknown: expected one of"):
         solve(histogram_of(TEN), method="mse", scheme=scheme, bits=bits)
+
+
+def test_every_row_has_its_function():
+    for row in methods.METHODS:
+        if row.name != "auto":
+            module = import_module(f"{PACKAGE}.{row.module}")
+            given = inspect.signature(getattr(module, row.name)).parameters
+            settings = {setting.name for setting in row.settings} - {"metric"}
+            assert settings <= set(given)
+
+
+def test_help_lists_every_method_without_numpy():
+    code = (
+        "import sys; from neon8.cli.options import CHOOSING as t; "
+        "print(t); assert 'numpy' not in sys.modules"
+    )
+    command = [sys.executable, "-c", code]
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    for name in ROWS:
+        assert f"\n  {name} " in text
+    assert max(map(len, text.splitlines())) <= 88

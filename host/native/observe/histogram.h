@@ -8,7 +8,7 @@
 // cache, which the histograms of all tensors are not. The negative bins come first, backwards.
 struct n8c_tally {
     uint32_t counters[2 * N8C_WAYS * N8C_BINS];
-    uint64_t counted; // so many in them at most
+    uint64_t counted; // values in them, at most
 };
 
 // What bin 0 of the positive side has; n8c_piece.tally.

@@ -12,8 +12,8 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
-// Of one channel of `source`, from (top, left) on, which may lie outside. Returns whether all are
-// finite.
+// Reads one channel of `source` from (top, left) on, which may lie outside. Returns whether all
+// values are finite.
 static int read_channel(float *out, const float *plane, const struct n8c_source *source,
                         const struct n8c_rows *layer, int64_t top, int64_t left) {
     int64_t height = (int64_t)source->height, width = (int64_t)source->width;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "activate.h"
 #include "histogram.h"
-#include "intake.h"
+#include "scan.h"
+#include "sum.h"
 
 #include <string.h>
 
@@ -9,19 +10,95 @@ struct range {
     float minimum, maximum;
 };
 
+static const struct range NOTHING = {INFINITY, -INFINITY};
+
+// The values of a tensor before or after its activation, on their way into one n8c_statistics.
+struct stream {
+    struct n8c_statistics *out; // NULL: nothing
+    // Of the current channels: so far, and with the piece at hand, which is taken only if it needs
+    // no care. A channel of several pieces is alone.
+    struct n8c_sums sums[2][N8C_GROUP];
+    size_t finite[N8C_GROUP]; // values in them
+    int now;                  // sums[now] are those so far
+    int begun;                // are there any?
+    struct range range;       // of all channels of this sample so far
+    size_t argmin, argmax;
+};
+
 // One pass over a tensor of a sample.
 struct pass {
     n8c_scan *scan;
     const struct n8c_tensor *tensor;
-    struct n8c_intake raw, activated;
-    struct n8c_intake *counted; // whose values go into a histogram; NULL: none
-    float factor;               // of its bins
-    float minimum, maximum;     // of the values that are counted there or pending
+    struct stream raw, activated;
+    struct stream *counted; // whose values go into a histogram; NULL: none
+    float factor;           // of its bins
+    struct range range;     // of the values that are counted there or pending
     struct n8c_tally *tally;
     int32_t bins[2][N8C_PIECE + N8C_LANES];
     int current;    // bins[current] are of the piece at hand, the other ones are pending
-    size_t pending; // so many
+    size_t pending; // how many
 };
+
+static float smaller(float a, float b) {
+    return a < b ? a : b;
+}
+
+static float larger(float a, float b) {
+    return a > b ? a : b;
+}
+
+static struct range join(struct range a, struct range b) {
+    return (struct range){smaller(a.minimum, b.minimum), larger(a.maximum, b.maximum)};
+}
+
+static void begin_sample(struct stream *stream, struct n8c_statistics *out) {
+    stream->out = out;
+    stream->now = stream->begun = 0;
+    stream->range = NOTHING;
+    stream->argmin = stream->argmax = 0;
+    if (out != NULL)
+        out->sample_nans = out->sample_infs = 0;
+}
+
+static void end_sample(const struct stream *stream) {
+    struct n8c_statistics *out = stream->out;
+    if (out == NULL)
+        return;
+    out->sample_minimum = stream->range.minimum;
+    out->sample_maximum = stream->range.maximum;
+    out->sample_argmin = stream->argmin;
+    out->sample_argmax = stream->argmax;
+    out->minimum = smaller(out->minimum, stream->range.minimum);
+    out->maximum = larger(out->maximum, stream->range.maximum);
+}
+
+static void end_channel(struct stream *stream, size_t index, size_t channel) {
+    struct n8c_statistics *out = stream->out;
+    const struct n8c_sums *sums = &stream->sums[stream->now][index];
+    float minimum = sums->minimum + 0.0f, maximum = sums->maximum + 0.0f; // no -0
+    if (minimum < stream->range.minimum) {
+        stream->range.minimum = minimum;
+        stream->argmin = channel;
+    }
+    if (maximum > stream->range.maximum) {
+        stream->range.maximum = maximum;
+        stream->argmax = channel;
+    }
+    if (out->count == NULL)
+        return;
+    out->count[channel] += (int64_t)stream->finite[index];
+    out->minima[channel] = smaller(minimum, out->minima[channel]);
+    out->maxima[channel] = larger(maximum, out->maxima[channel]);
+    n8c_sum_add(out->total + channel * N8C_SUM_WORDS, sums->total);
+    n8c_sum_add(out->squares + channel * N8C_SUM_WORDS, sums->square);
+}
+
+// The sums so far are complete; they are those of the channels first, first + 1, ...
+static void end_channels(struct stream *stream, size_t first, size_t count) {
+    for (size_t i = 0; stream->out != NULL && i < count; i++)
+        end_channel(stream, i, first + i);
+    stream->begun = 0;
+}
 
 static void count_pending(struct pass *pass) {
     uint32_t *tally = n8c_tally_middle(pass->tally);
@@ -33,15 +110,16 @@ static void count_pending(struct pass *pass) {
 
 static void drain(struct pass *pass) {
     count_pending(pass);
-    n8c_histogram_drain(pass->counted->out, pass->tally, pass->minimum, pass->maximum);
+    n8c_histogram_drain(pass->counted->out, pass->tally, pass->range.minimum, pass->range.maximum);
 }
 
-// Of `channels` times `count` values.
+// `channels` times `count` values.
 static struct n8c_piece piece_of(struct pass *pass, const float *in, size_t channels,
                                  size_t count) {
     const struct n8c_tensor *tensor = pass->tensor;
     return (struct n8c_piece){
         .in = in,
+        .end = tensor->values + tensor->channels * tensor->plane,
         .channels = channels,
         .count = count,
         .factor = pass->factor,
@@ -55,24 +133,23 @@ static struct n8c_piece piece_of(struct pass *pass, const float *in, size_t chan
     };
 }
 
-static const struct n8c_sums *before(const struct n8c_intake *intake) {
-    return intake->begun ? intake->sums[intake->now] : NULL;
+static const struct n8c_sums *before(const struct stream *stream) {
+    return stream->begun ? stream->sums[stream->now] : NULL;
 }
 
 // The sums with the piece at hand are those so far. `finite` values in each channel.
-static void keep(struct n8c_intake *intake, size_t channels, size_t finite) {
+static void keep(struct stream *stream, size_t channels, size_t finite) {
     for (size_t i = 0; i < channels; i++)
-        intake->finite[i] = finite + (intake->begun ? intake->finite[i] : 0);
-    intake->now = !intake->now;
-    intake->begun = 1;
+        stream->finite[i] = finite + (stream->begun ? stream->finite[i] : 0);
+    stream->now = !stream->now;
+    stream->begun = 1;
 }
 
 // The piece's `found` bins are the pending ones now; of `count` values the others are 0.
 static void take_bins(struct pass *pass, size_t found, size_t count, struct range range) {
     pass->current = !pass->current;
     pass->pending = found;
-    pass->minimum = n8c_smaller(pass->minimum, range.minimum);
-    pass->maximum = n8c_larger(pass->maximum, range.maximum);
+    pass->range = join(pass->range, range);
     pass->tally->counted += found;
     pass->counted->out->zeros += count - found;
     if (pass->tally->counted > UINT32_MAX - N8C_PIECE)
@@ -82,11 +159,11 @@ static void take_bins(struct pass *pass, size_t found, size_t count, struct rang
 // The slow path, for values of one channel of which some are not finite, or too large for the
 // histogram's range so far: those that are not finite are counted and left out, and the range
 // grows.
-static void take_slow(struct pass *pass, struct n8c_intake *intake, const float *in, size_t count) {
-    struct n8c_statistics *out = intake->out;
+static void take_slow(struct pass *pass, struct stream *stream, const float *in, size_t count) {
+    struct n8c_statistics *out = stream->out;
     float clean[N8C_PIECE] = {0};
     size_t finite = 0;
-    struct range range = {INFINITY, -INFINITY};
+    struct range range = NOTHING;
     for (size_t i = 0; i < count; i++) {
         if (isnan(in[i])) {
             out->nans++;
@@ -96,31 +173,30 @@ static void take_slow(struct pass *pass, struct n8c_intake *intake, const float 
             out->sample_infs++;
         } else {
             clean[i] = in[i];
-            range.minimum = n8c_smaller(range.minimum, in[i]);
-            range.maximum = n8c_larger(range.maximum, in[i]);
+            range = join(range, (struct range){in[i], in[i]});
             finite++;
         }
     }
-    if (intake == pass->counted) {
+    if (stream == pass->counted) {
         drain(pass);
-        n8c_histogram_grow(out, n8c_larger(range.maximum, -range.minimum));
+        n8c_histogram_grow(out, larger(range.maximum, -range.minimum));
         pass->factor = n8c_histogram_factor(out);
     }
     struct n8c_piece piece = piece_of(pass, clean, 1, count);
-    struct n8c_sums *sums = intake->sums[!intake->now];
+    struct n8c_sums *sums = stream->sums[!stream->now];
+    piece.end = clean + N8C_PIECE;
     piece.pending_count = 0;
-    piece.raw_before = before(intake);
+    piece.raw_before = before(stream);
     piece.raw = sums;
     size_t found = pass->scan(&piece);
     // The zeros in place of what was left out are right in the sums only.
-    sums->minimum = range.minimum;
-    sums->maximum = range.maximum;
-    if (piece.raw_before != NULL) {
-        sums->minimum = n8c_smaller(sums->minimum, piece.raw_before->minimum);
-        sums->maximum = n8c_larger(sums->maximum, piece.raw_before->maximum);
-    }
-    keep(intake, 1, finite);
-    if (intake == pass->counted)
+    struct range both = range;
+    if (piece.raw_before != NULL)
+        both = join(both, (struct range){piece.raw_before->minimum, piece.raw_before->maximum});
+    sums->minimum = both.minimum;
+    sums->maximum = both.maximum;
+    keep(stream, 1, finite);
+    if (stream == pass->counted)
         take_bins(pass, found, finite, range);
 }
 
@@ -136,15 +212,14 @@ static void take_piece_slow(struct pass *pass, const float *in, size_t count) {
     take_slow(pass, &pass->activated, values, count);
 }
 
-// Of the sums with the piece at hand. Not finite if a value is not.
-static struct range range_of(const struct n8c_intake *intake, size_t channels) {
-    struct range range = {INFINITY, -INFINITY};
+// The range with the piece at hand. Not finite if a value is not.
+static struct range range_of(const struct stream *stream, size_t channels) {
+    struct range range = NOTHING;
     double squares = 0;
     for (size_t i = 0; i < channels; i++) {
-        const struct n8c_sums *sums = &intake->sums[!intake->now][i];
+        const struct n8c_sums *sums = &stream->sums[!stream->now][i];
         squares += sums->square;
-        range.minimum = n8c_smaller(range.minimum, sums->minimum);
-        range.maximum = n8c_larger(range.maximum, sums->maximum);
+        range = join(range, (struct range){sums->minimum, sums->maximum});
     }
     if (!isfinite(squares))
         range.maximum = INFINITY;
@@ -154,7 +229,7 @@ static struct range range_of(const struct n8c_intake *intake, size_t channels) {
 // Returns 0, with nothing taken but the pending bins, if that takes the slow path.
 static int take_piece_fast(struct pass *pass, const float *in, size_t channels, size_t count,
                            int last) {
-    struct n8c_intake *raw = &pass->raw, *activated = &pass->activated;
+    struct stream *raw = &pass->raw, *activated = &pass->activated;
     struct n8c_piece piece = piece_of(pass, in, channels, count);
     piece.last = last;
     piece.raw_before = before(raw);
@@ -171,7 +246,7 @@ static int take_piece_fast(struct pass *pass, const float *in, size_t channels, 
         range = range_of(activated, channels);
         finite = finite && isfinite(range.maximum);
     }
-    float largest = n8c_larger(range.maximum, -range.minimum);
+    float largest = larger(range.maximum, -range.minimum);
     if (!finite || (pass->counted != NULL && !(largest * pass->factor < N8C_BINS)))
         return 0;
     keep(raw, channels, count);
@@ -182,7 +257,7 @@ static int take_piece_fast(struct pass *pass, const float *in, size_t channels, 
 }
 
 static void take_channels(struct pass *pass, size_t first, size_t channels) {
-    size_t plane = pass->tensor->plane, all = pass->tensor->channels;
+    size_t plane = pass->tensor->plane;
     const float *in = pass->tensor->values + first * plane;
     for (size_t done = 0; done < plane; done += N8C_PIECE) {
         size_t count = plane - done < N8C_PIECE ? plane - done : N8C_PIECE;
@@ -196,22 +271,21 @@ static void take_channels(struct pass *pass, size_t first, size_t channels) {
             take_channels(pass, first + i, 1);
         return;
     }
-    n8c_end_channels(&pass->raw, first, channels, all);
-    n8c_end_channels(&pass->activated, first, channels, all);
+    end_channels(&pass->raw, first, channels);
+    end_channels(&pass->activated, first, channels);
 }
 
 static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_tally *tally) {
     struct pass pass;
     pass.scan = scan;
     pass.tensor = tensor;
-    pass.minimum = INFINITY;
-    pass.maximum = -INFINITY;
+    pass.range = NOTHING;
     pass.tally = tally;
     pass.current = 0;
     pass.pending = 0;
-    n8c_begin_sample(&pass.raw, tensor->raw, tensor->channels);
-    n8c_begin_sample(&pass.activated, tensor->activated, tensor->channels);
-    struct n8c_intake *last = tensor->activated != NULL ? &pass.activated : &pass.raw;
+    begin_sample(&pass.raw, tensor->raw);
+    begin_sample(&pass.activated, tensor->activated);
+    struct stream *last = tensor->activated != NULL ? &pass.activated : &pass.raw;
     pass.counted = last->out != NULL && last->out->positive != NULL ? last : NULL;
     pass.factor = pass.counted == NULL ? 0 : n8c_histogram_factor(pass.counted->out);
     size_t group = tensor->plane < N8C_PIECE ? N8C_PIECE / tensor->plane : 1;
@@ -222,8 +296,8 @@ static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_
     }
     if (pass.counted != NULL)
         drain(&pass);
-    n8c_end_sample(&pass.raw);
-    n8c_end_sample(&pass.activated);
+    end_sample(&pass.raw);
+    end_sample(&pass.activated);
 }
 
 // The scan counts bins of activated values if there are such, so raw ones take a pass of their own.
@@ -240,6 +314,35 @@ static void observe_each(const struct n8c_tensor *tensor, n8c_scan *scan, struct
     observe(&one, scan, tally);
 }
 
+// Has it either all of a histogram or nothing, and the same of channels?
+static int is_valid(const struct n8c_statistics *s) {
+    int channels = s->count != NULL;
+    return (s->positive != NULL) == (s->negative != NULL) && channels == (s->minima != NULL) &&
+           channels == (s->maxima != NULL) && channels == (s->total != NULL) &&
+           channels == (s->squares != NULL);
+}
+
+// The best instruction set that this processor has.
+static enum n8c_isa best(void) {
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+        return N8C_ISA_AVX512;
+    if (__builtin_cpu_supports("avx2"))
+        return N8C_ISA_AVX2;
+#endif
+    return N8C_ISA_BASELINE;
+}
+
+static n8c_scan *scan_for(enum n8c_isa isa) {
+#ifdef __x86_64__
+    if (isa == N8C_ISA_AVX512)
+        return n8c_scan_avx512;
+    if (isa == N8C_ISA_AVX2)
+        return n8c_scan_avx2;
+#endif
+    return isa == N8C_ISA_BASELINE ? n8c_scan_baseline : NULL;
+}
+
 enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count, enum n8c_isa isa) {
     if (tensors == NULL && count != 0)
         return N8C_E_ARGUMENT;
@@ -247,14 +350,16 @@ enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count, enum
         const struct n8c_tensor *tensor = &tensors[i];
         if (tensor->values == NULL || tensor->channels == 0 || tensor->plane == 0)
             return N8C_E_ARGUMENT;
-        if ((tensor->raw != NULL && !n8c_valid(tensor->raw)) ||
-            (tensor->activated != NULL && !n8c_valid(tensor->activated)))
+        if ((tensor->raw != NULL && !is_valid(tensor->raw)) ||
+            (tensor->activated != NULL && !is_valid(tensor->activated)))
             return N8C_E_ARGUMENT;
     }
-    n8c_scan *scan;
-    enum n8c_status status = n8c_scan_select(isa, &scan);
-    if (status != N8C_OK)
-        return status;
+    isa = isa == N8C_ISA_AUTO ? best() : isa;
+    if (isa > best())
+        return N8C_E_UNSUPPORTED;
+    n8c_scan *scan = scan_for(isa);
+    if (scan == NULL)
+        return N8C_E_ARGUMENT;
     struct n8c_tally tally;
     memset(&tally, 0, sizeof tally);
     for (size_t i = 0; i < count; i++)

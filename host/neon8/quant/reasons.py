@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reason codes of a scale table: what a guard of any stage changed or found.
+
+A code that changed something, or that the reader should know of, stands in the table
+and is a line in the log. The codes are these and no others.
+"""
+
+import logging
+from collections.abc import Iterator
+
+from neon8.quant.scale_table import ScaleTable
+
+MEANINGS = {
+    "dead": "nothing but zeros was seen; the scale is made up",
+    "few:samples": "so few samples say little about the largest values; take more",
+    "few:values": "fewer than 1000 values were seen; minimum and maximum were taken",
+    "few:bins": "too few different values for the method; minimum and maximum were "
+    "taken",
+    "guard": "the method clipped more than 0.1 % of the energy; the range was widened",
+    "nonfinite": "NaN or infinite values were seen and ignored",
+    "floor": "the scale was raised: not every processor keeps it below 1e-30, or its "
+    "product with the scale of the input",
+    "signed": "negative values were seen where unsigned was asked for; it is symmetric",
+    "unread": "no convolution reads the tensor; judged by the histogram instead of the "
+    "output of a layer",
+    "override": "set by the user",
+    "imported": "taken from another tool's table",
+    "bias": "the weight scale was enlarged so that the bias fits int32",
+}
+"""Of tensors and layers, and few:samples of a whole table. `dead`, `floor` and `bias`
+of a layer come with a channel: `dead:7` is a channel without weights."""
+
+
+def meaning(code: str) -> str:
+    """Of a code, with or without a channel; "?" for one that is not of this list."""
+    return MEANINGS.get(code) or MEANINGS.get(code.partition(":")[0], "?")
+
+
+def lines(table: ScaleTable) -> Iterator[str]:
+    """One for each guard that fired."""
+    for code in table.reasons:
+        yield f"{table.samples} samples: {code}: {meaning(code)}"
+    for name, tensor in table.tensors.items():
+        for code in tensor.reasons:
+            yield f"tensor {name!r}: {code}: {meaning(code)}"
+    for name, layer in table.layers.items():
+        for code in layer.reasons:
+            yield f"layer {name!r}: {code}: {meaning(code)}"
+
+
+def log(table: ScaleTable) -> None:
+    """Every guard that fired, as a warning of the logger "neon8.guards"."""
+    for line in lines(table):
+        logging.getLogger("neon8.guards").warning("%s", line)
