@@ -7,7 +7,7 @@
 
 // CRC-32 of IEEE 802.3, as zlib's crc32(). It finds every altered byte and every burst of
 // up to 32 bits; it is no protection against an author, which is why the reader trusts
-// nothing behind it.
+// nothing after it.
 uint32_t n8_crc32(const uint8_t *bytes, size_t size);
 
 #endif // N8_CHECKSUM_H

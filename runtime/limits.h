@@ -12,7 +12,7 @@ static inline bool n8_in_range(int32_t value, int32_t lo, int32_t hi) {
     return lo <= value && value <= hi;
 }
 
-// Of a tensor, (1).
+// The scale of a tensor, (1).
 static inline bool n8_scale_ok(float scale) {
     return scale >= 1e-30f && scale <= 1e30f;
 }

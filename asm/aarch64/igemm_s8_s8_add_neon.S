@@ -32,7 +32,7 @@
 func    n8_igemm_s8_s8_add_neon
 #include "igemm_s8_begin.inc"
         // The residual of pixels that do not exist is read from the last one that does; the
-        // bytes behind the last channel are slack.
+        // bytes after the last channel are slack.
         cmp     pixels, #2
         add     ptr1, residual, residual_stride
         csel    ptr1, ptr1, residual, hs

@@ -233,7 +233,7 @@ struct accumulators {
     floats minimum, maximum;
 };
 
-// Of one channel of the piece.
+// The part of the piece that is one channel.
 struct state {
     struct accumulators raw, activated;
     floats factor, slope, lo, hi;

@@ -30,7 +30,7 @@ from neon8.quant.scale_table import TABLE_SCHEMES
 
 KEYS = ("min", "max", "threshold", "scale", "zero_point", "scheme", "method")
 KINDS = (("min", "max"), ("threshold",), ("scale", "zero_point"), ("method",))
-"""Of these at most one; each with all of its keys."""
+"""At most one of these, with all of its keys."""
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 

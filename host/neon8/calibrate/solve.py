@@ -24,7 +24,7 @@ from neon8.quant.scale_table import SCHEMES, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
 
 LEAST_REACH = 1e-6
-"""Of the largest value seen, a user's range must cover so much; less is a slip."""
+"""What a user's range must cover of the largest value seen; less is a slip."""
 
 
 def solve(

@@ -34,13 +34,12 @@ def run(arguments: argparse.Namespace) -> str:
     """Observe the samples, choose the scales and write the table."""
     from neon8.calibrate import overrides
     from neon8.calibrate.calibrate import calibrate
-    from neon8.cli import observing
+    from neon8.calibrate.run import convergence
     from neon8.inspection.guards import described
 
-    observing.check(arguments)
     path = arguments.override
     options.check_output(arguments.output, path)
-    with observing.settings(arguments) as settings:
+    with options.run_options(arguments) as settings:
         done = calibrate(
             arguments.model,
             arguments.data,
@@ -50,5 +49,7 @@ def run(arguments: argparse.Namespace) -> str:
             overrides=None if path is None else overrides.load(path),
             options=settings,
         )
-    lines = observing.report(done.convergence)
-    return "\n".join([f"{arguments.output}: {described(done.table)}", *lines])
+    text = f"{arguments.output}: {described(done.table)}"
+    if done.convergence is None:
+        return text
+    return f"{text}\n{convergence.as_text(done.convergence)}"

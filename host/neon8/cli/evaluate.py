@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> str:
             target=arguments.target,
             cpu=options.cpu_of(arguments),
             isa=arguments.isa,
+            max_bytes=arguments.max_bytes,
             preprocess=options.preprocess_of(arguments),
             limit=arguments.limit,
             skip=arguments.skip,

@@ -34,4 +34,5 @@ def run(arguments: argparse.Namespace) -> str:
         target=arguments.target,
         cpu=options.cpu_of(arguments),
         isa=arguments.isa,
+        max_bytes=arguments.max_bytes,
     )

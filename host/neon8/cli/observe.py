@@ -54,11 +54,10 @@ def _shard(text: str) -> tuple[int, int]:
 def run(arguments: argparse.Namespace) -> str:
     """Run the network on the samples and write what was seen."""
     from neon8.calibrate.calibrate import observe
-    from neon8.cli import observing
+    from neon8.calibrate.run import convergence
     from neon8.text import counted
 
-    observing.check(arguments)
-    with observing.settings(arguments, shard=arguments.shard) as settings:
+    with options.run_options(arguments, shard=arguments.shard) as settings:
         done = observe(arguments.model, arguments.data, options=settings)
     observation = done.observation
     text = (
@@ -66,4 +65,6 @@ def run(arguments: argparse.Namespace) -> str:
         f"{counted(len(observation.layers), 'layer')} seen in "
         f"{counted(len(observation.samples), 'sample')}"
     )
-    return "\n".join([text, *observing.report(done.convergence)])
+    if done.convergence is None:
+        return text
+    return f"{text}\n{convergence.as_text(done.convergence)}"

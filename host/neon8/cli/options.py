@@ -6,15 +6,19 @@ An option of a single command is in the module of that command. Imports nothing 
 
 import argparse
 import math
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.calibrate.thresholds import methods
-from neon8.errors import CalibrationError, Neon8Error, SetupError
+from neon8.errors import CalibrationError, DataError, Neon8Error, SetupError
 from neon8.files import STDOUT
 from neon8.quant.scale_table import BITS, TABLE_SCHEMES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neon8.calibrate.run.run import Options
     from neon8.data.preprocess import Preprocess
 
 CPUS = ("cortex-a53", "neoverse-n1", "max")
@@ -168,6 +172,12 @@ def target(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="force the kernels, as in 'c' or 'neon' (default: the processor's best)",
     )
+    parser.add_argument(
+        "--max-bytes",
+        type=positive,
+        metavar="N",
+        help="memory that a model file may ask for (default: 1 GiB)",
+    )
 
 
 def cpu_of(arguments: argparse.Namespace) -> str:
@@ -215,6 +225,40 @@ def observing(parser: argparse.ArgumentParser) -> None:
         help="stop when no threshold moved by more than PERCENT of its range while the "
         "samples doubled; 1 is a good value",
     )
+
+
+@contextmanager
+def run_options(
+    arguments: argparse.Namespace, *, shard: tuple[int, int] | None = None
+) -> "Iterator[Options]":
+    """What observing() and the data say of the run; its progress shows in the block.
+
+    SetupError, DataError: an output that cannot be meant, before any work is done.
+    """
+    from neon8.calibrate.run.run import Options, no_progress
+    from neon8.cli.progress import counter
+
+    inputs = [arguments.model, arguments.data, arguments.preprocess]
+    check_output(arguments.output, *inputs)
+    if arguments.report is not None:
+        check_output(arguments.report, *inputs)
+        if arguments.report.resolve() == arguments.output.resolve():
+            raise DataError(f"{arguments.report}: is the output; name another report")
+    percent = arguments.until_stable
+    with counter(arguments.command, quiet=arguments.quiet) as progress:
+        yield Options(
+            preprocess=preprocess_of(arguments),
+            limit=arguments.limit,
+            skip=arguments.skip,
+            shard=shard,
+            ignore_nonfinite=arguments.ignore_nonfinite,
+            workers=arguments.workers,
+            engine=arguments.engine,
+            output=arguments.output,
+            report=arguments.report,
+            until_stable=None if percent is None else percent / 100,
+            progress=progress or no_progress,
+        )
 
 
 def solving(parser: argparse.ArgumentParser) -> None:

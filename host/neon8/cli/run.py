@@ -71,6 +71,7 @@ def run(arguments: argparse.Namespace) -> str:
             target=arguments.target,
             cpu=options.cpu_of(arguments),
             isa=arguments.isa,
+            max_bytes=arguments.max_bytes,
         ) as runner,
         watcher("run", quiet=arguments.quiet) as watch,
     ):

@@ -151,6 +151,7 @@ def evaluate_model(
     target: str = "native",
     cpu: str = "max",
     isa: str | None = None,
+    max_bytes: int | None = None,
     preprocess: Preprocess | None = None,
     limit: int | None = None,
     skip: int = 0,
@@ -159,13 +160,15 @@ def evaluate_model(
     """Run an ONNX or .n8 file on samples and measure it.
 
     data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
-    with the same inputs and with its outputs in the same order.  target, cpu, isa:
-    where an .n8 file runs.  watch: wraps the samples, as tqdm does.  GraphError,
-    ModelError, DataError, SetupError.
+    with the same inputs and with its outputs in the same order.  target, cpu, isa,
+    max_bytes: where an .n8 file runs, and in how much memory.  watch: wraps the
+    samples, as tqdm does.  GraphError, ModelError, DataError, SetupError.
     """
     with ExitStack() as stack:
         runner = stack.enter_context(
-            open_float(Path(model), target=target, cpu=cpu, isa=isa)
+            open_float(
+                Path(model), target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
+            )
         )
         compared = None
         if reference is not None:

@@ -18,7 +18,12 @@ from neon8.runtime.targets import Runner, is_model_file, open_model
 
 @contextmanager
 def open_float(
-    path: Path, *, target: str = "native", cpu: str = "max", isa: str | None = None
+    path: Path,
+    *,
+    target: str = "native",
+    cpu: str = "max",
+    isa: str | None = None,
+    max_bytes: int | None = None,
 ) -> Iterator[Runner]:
     """An ONNX or .n8 file that takes and gives float32.
 
@@ -31,7 +36,9 @@ def open_float(
         reference = Reference(path)
         yield Runner(float_inputs(reference.input_shapes), {}, reference.run)
         return
-    with open_model(path, target=target, cpu=cpu, isa=isa) as runner:
+    with open_model(
+        path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
+    ) as runner:
 
         def run(arrays: Arrays) -> Arrays:
             results = runner.run(

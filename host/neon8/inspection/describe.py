@@ -17,19 +17,33 @@ from neon8.runtime.model import MAGIC
 
 
 def describe(
-    path: Path, *, target: str = "native", cpu: str = "max", isa: str | None = None
+    path: Path,
+    *,
+    target: str = "native",
+    cpu: str = "max",
+    isa: str | None = None,
+    max_bytes: int | None = None,
 ) -> str:
     """Text about a model, a calibration file, a scale table or a library.
 
-    target, cpu, isa: where the kernels of a model are chosen.  Neon8Error: the file
-    cannot be read, is damaged, or is nothing that neon8 makes.
+    target, cpu, isa: where the kernels of a model are chosen.  max_bytes: see
+    Model.open.  Neon8Error: the file cannot be read, is damaged, or is nothing that
+    neon8 makes.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
     if path.suffix == ".n8" or data.startswith(MAGIC):
-        return _model(path, data, target=target, cpu=cpu, isa=isa)
+        if target == "aarch64":
+            with EmulatedModel(
+                path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
+            ) as emulated:
+                return _opened(path, emulated, where=f"{target}, {cpu}")
+        with Model.from_bytes(
+            data, source=str(path), isa=isa, max_bytes=max_bytes
+        ) as model:
+            return _opened(path, model, where="this machine")
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
     if observation.recognise(data):
@@ -49,14 +63,6 @@ def _format(path: Path, data: bytes) -> str:
             f"{path}: neither a model (.n8), a calibration file (.calib), a scale "
             "table of any known format nor a library (.so, .a)"
         ) from error
-
-
-def _model(path: Path, data: bytes, *, target: str, cpu: str, isa: str | None) -> str:
-    if target == "aarch64":
-        with EmulatedModel(path, target=target, cpu=cpu, isa=isa) as emulated:
-            return _opened(path, emulated, where=f"{target}, {cpu}")
-    with Model.from_bytes(data, source=str(path), isa=isa) as model:
-        return _opened(path, model, where="this machine")
 
 
 def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> str:

@@ -15,7 +15,7 @@ from neon8.quant.limits import SMALLEST_SCALE
 MAX_BYTES = 1 << 26
 """The largest calibration file; 1000 tensors with 2048 bins each make 50 MB."""
 MOST_LINES = 1 << 18
-"""Of a table with one tensor or layer in a line; a model file holds 16384."""
+"""Lines of a table, one for each tensor or layer; a model file holds 16384."""
 LEAST_SCALE = float(np.float32(SMALLEST_SCALE))
 FLOAT32_END = 2.0**128 - 2.0**103
 """The least number that float32 rounds to infinity."""

@@ -27,12 +27,12 @@ MEANINGS = {
     "imported": "taken from another tool's table",
     "bias": "the weight scale was enlarged so that the bias fits int32",
 }
-"""Of tensors and layers, and few:samples of a whole table. `dead`, `floor` and `bias`
-of a layer come with a channel: `dead:7` is a channel without weights."""
+"""Codes of tensors and layers; few:samples is of a whole table. `dead`, `floor` and
+`bias` of a layer come with a channel: `dead:7` is a channel without weights."""
 
 
 def meaning(code: str) -> str:
-    """Of a code, with or without a channel; "?" for one that is not of this list."""
+    """What a code, with or without a channel, means; "?" if it is not in the list."""
     return MEANINGS.get(code) or MEANINGS.get(code.partition(":")[0], "?")
 
 

@@ -17,7 +17,7 @@ MAX_PARTS = 1 << 21
 """Objects, lists and entries of one file: each costs about 100 bytes of memory."""
 
 MAX_VALUES = 1 << 23
-"""Of one file, most of them numbers: 2000 tensors with 2048 bins and their edges."""
+"""Values of one file: 2000 tensors with 2048 bins and their edges have as many."""
 
 
 class JsonObject(dict[str, Any]):

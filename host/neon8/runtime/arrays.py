@@ -82,7 +82,7 @@ class Memory:
     scratch: int
 
     def total(self, threads: int = 1) -> int:
-        """Of the model and one session."""
+        """What the model and one session take."""
         return self.tables + self.packed + self.arena + threads * self.scratch
 
 

@@ -61,15 +61,18 @@ class EmulatedModel:
         target: str = "aarch64",
         cpu: str = "max",
         isa: str | None = None,
+        *,
+        max_bytes: int | None = None,
     ) -> None:
         """Start the process and open the model.
 
-        cpu: as qemu calls it, e.g. "cortex-a53"; isa: "c" or "neon", else the best.
+        cpu: as qemu calls it, e.g. "cortex-a53"; isa: "c" or "neon", else the best;
+        max_bytes: see Model.open.
         SetupError: qemu, the sysroot or the library is missing, or the process died.
         ModelError: the runtime refuses the file.
         """
         command, environment = start_command(target, cpu)
-        command += [str(path), *([isa] if isa else [])]
+        command += [str(path), isa or "", str(max_bytes or "")]
         self.source = str(path)
         self._lock = threading.Lock()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)

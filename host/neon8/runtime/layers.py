@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float32]
 
 PIXEL_ALIGN = 8
 SLACK = 64
-"""Bytes that must be readable behind the last pixel of an input."""
+"""Bytes that must be readable after the last pixel of an input."""
 
 TYPES = {"int8": "N8_TYPE_S8", "float32": "N8_TYPE_F32", "int32": "N8_TYPE_S32"}
 
@@ -263,7 +263,7 @@ def per_channel(
 
 
 def padded_pixels(x: Int8Array) -> tuple[Int8Array, int]:
-    """A copy with pixels of 8 n bytes and slack behind them; the bytes of a pixel."""
+    """A copy with pixels of 8 n bytes and slack after them; the bytes of a pixel."""
     *pixels, channels = x.shape
     stride = channels + -channels % PIXEL_ALIGN
     size = int(np.prod(pixels)) * stride

@@ -138,8 +138,8 @@ class Model:
             raise ModelError(
                 f"{source}: takes {needed.total()} bytes of memory (packed weights "
                 f"{needed.packed}, activations {needed.arena}, scratch "
-                f"{needed.scratch}), more than the limit of {limit}; raise max_bytes "
-                "if you trust the file"
+                f"{needed.scratch}), more than the limit of {limit}; raise it "
+                "(max_bytes, --max-bytes) if you trust the file"
             )
         check_opened(lib, status, source, refusal)
         handle = lib.ffi.gc(out[0], lib.lib.n8_model_close)

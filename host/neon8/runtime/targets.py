@@ -50,18 +50,29 @@ def is_model_file(path: Path) -> bool:
 
 @contextmanager
 def open_model(
-    path: Path, *, target: str = "native", cpu: str = "max", isa: str | None = None
+    path: Path,
+    *,
+    target: str = "native",
+    cpu: str = "max",
+    isa: str | None = None,
+    max_bytes: int | None = None,
 ) -> Iterator[Runner]:
     """An .n8 file, run as it is.
 
-    cpu: the core to emulate.  isa: "c" or "neon", else the best.
+    cpu: the core to emulate.  isa: "c" or "neon", else the best.  max_bytes: see
+    Model.open.
     ModelError, SetupError.
     """
     if target == "aarch64":
-        with EmulatedModel(path, target=target, cpu=cpu, isa=isa) as emulated:
+        with EmulatedModel(
+            path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
+        ) as emulated:
             yield Runner(emulated.inputs, emulated.outputs, emulated.run)
     elif target == "native":
-        with Model.open(path, isa=isa) as model, model.session() as session:
+        with (
+            Model.open(path, isa=isa, max_bytes=max_bytes) as model,
+            model.session() as session,
+        ):
             yield Runner(model.inputs, model.outputs, session.run)
     else:
         raise DataError(f"target {target!r} is not one of {', '.join(TARGETS)}")

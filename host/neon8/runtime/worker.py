@@ -15,13 +15,13 @@ from neon8.runtime.pipes import Message, receive, send
 
 
 def main(arguments: list[str]) -> int:
-    """Serve one model.  arguments: MODEL.n8 [ISA]."""
-    path, *isa = arguments
+    """Serve one model.  arguments: MODEL.n8 ISA MAX_BYTES, empty for the default."""
+    path, isa, most = arguments
     # Whatever prints to standard output must not get between the messages.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
-        model = Model.open(path, isa=isa[0] if isa else None)
+        model = Model.open(path, isa=isa or None, max_bytes=int(most) if most else None)
     except Neon8Error as error:
         send(answers, failure(error))
         return 0

@@ -26,7 +26,7 @@ from neon8.quant import table_json as json_format
 from onnx_nets import save
 
 COUNT = 40
-"""Of samples: two rows each, so the 64 that are kept are a choice."""
+"""How many samples: two rows each, so the 64 that are kept are a choice."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def network(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def singles(network):
-    """Of each sample alone."""
+    """The observation of each sample alone."""
     return [collected(network, [sample]) for sample in samples(COUNT)]
 
 

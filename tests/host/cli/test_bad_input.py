@@ -51,7 +51,29 @@ def renamed_input(tiny) -> onnx.ModelProto:
 
 
 WRONG_SHAPE = np.zeros((2, 3, 8, 9), np.float32)
+LIMIT = ("more than the limit of 1000", "--max-bytes")
 CASES = [
+    *(
+        Case(
+            f"{command} takes more memory than it may on {target}",
+            lambda t, d, command=command, target=target: (
+                *(command, t.n8, "--max-bytes", 1000, "--target", target),
+                *{
+                    "run": ("--input", saved(d, "x.npy", np.zeros((1, 3, 8, 8), "f4"))),
+                    "evaluate": ("--data", t.data),
+                    "inspect": (),
+                }[command],
+            ),
+            ("tiny.n8", *LIMIT),
+        )
+        for command, target in (
+            ("run", "native"),
+            ("run", "aarch64"),
+            ("evaluate", "native"),
+            ("inspect", "native"),
+            ("inspect", "aarch64"),
+        )
+    ),
     Case(
         "not an ONNX file",
         lambda t, d: calibrate(t, t.data, d, written(d, "a.onnx", b"\x00\xff rubbish")),

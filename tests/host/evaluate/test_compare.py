@@ -112,7 +112,7 @@ def with_softmax(folder, *, logits_too=False):
 def test_before_softmax(tmp_path):
     path = with_softmax(tmp_path)
     graph = before_softmax(load(path))
-    assert graph.outputs == ("pooled",)  # which the Flatten behind it only renames
+    assert graph.outputs == ("pooled",)  # which the Flatten after it only renames
     assert [type(n).__name__ for n in graph.nodes] == ["Conv2d", "Pool"]
     x = np.random.default_rng(2).normal(size=(30, 3, 8, 8)).astype(F)
     observation = observe_model(path, x)

@@ -38,7 +38,7 @@ def taken(samples, isa, activation=None):
 
 
 def histogram_of(values, isa):
-    """Of an array of any shape."""
+    """The statistics of an array of any shape."""
     return taken([np.reshape(values, (1, 1, -1))], isa)[0].histogram()
 
 

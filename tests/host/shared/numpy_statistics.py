@@ -31,7 +31,7 @@ LIMIT = 2.0**127
 
 
 def histogram_of(values: Float32Array) -> Histogram:
-    """Of float32 values of any shape."""
+    """The histogram of float32 values of any shape."""
     everything = np.ascontiguousarray(values, dtype=np.float32).reshape(-1)
     flat = everything[np.isfinite(everything)]
     nans = int(np.count_nonzero(np.isnan(everything)))
@@ -68,7 +68,7 @@ def histogram_of(values: Float32Array) -> Histogram:
 
 
 def channels_of(values: Float32Array) -> ChannelStatistics:
-    """Of one sample, shape (1, C, ...)."""
+    """The channels of one sample, shape (1, C, ...)."""
     planes = np.ascontiguousarray(values, dtype=np.float32)
     planes = planes.reshape(values.shape[1], -1)
     finite = np.isfinite(planes)

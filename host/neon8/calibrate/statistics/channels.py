@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 WORDS = 4
-"""Of 64 bits, the least significant first: a 256-bit integer in two's complement."""
+"""64-bit words of a sum, the least significant first: 256 bits in two's complement."""
 FRACTION_BITS = 96
 
 Float32Array = npt.NDArray[np.float32]

@@ -39,7 +39,7 @@ class Histogram:
 
     @property
     def width(self) -> float:
-        """Of one bin."""
+        """The width of one bin."""
         return math.ldexp(1.0, self.exponent - LOG_BINS)
 
     @property
@@ -49,7 +49,7 @@ class Histogram:
 
 
 def empty(*, nans: int = 0, infs: int = 0) -> Histogram:
-    """Of no finite values."""
+    """The histogram of no values."""
     nothing = np.zeros(BINS, dtype=np.uint64)
     return Histogram(
         exponent=MIN_EXPONENT,
@@ -64,12 +64,12 @@ def empty(*, nans: int = 0, infs: int = 0) -> Histogram:
 
 
 def exponent_of(largest: float) -> int:
-    """Of the range for values up to `largest` >= 0."""
+    """The exponent of the range for values up to `largest` >= 0."""
     return max(math.frexp(largest)[1], MIN_EXPONENT) if largest else MIN_EXPONENT
 
 
 def merge(first: Histogram, second: Histogram) -> Histogram:
-    """Of the values of both."""
+    """The histogram of the values of both."""
     exponent = max(first.exponent, second.exponent)
     return Histogram(
         exponent=exponent,

@@ -92,7 +92,7 @@ def pointer(array: Array) -> Any:
 
 
 def address(array: Array) -> int:
-    """Of the first element."""
+    """The address of the first element."""
     place: int = array.__array_interface__["data"][0]
     return place
 

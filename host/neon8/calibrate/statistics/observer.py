@@ -33,8 +33,9 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:
-    """Of one tensor.  histogram: of the sources; channels: of those that have them.
+    """What was seen of one tensor.
 
+    histogram: of the sources.  channels: of those that have them.
     smallest, largest: None if there is no finite value, or no histogram.
     """
 
@@ -116,7 +117,7 @@ class Observer:
         self._largest.add(-seen.sample_maximum, seen.sample_argmax, digest)
 
     def result(self) -> dict[str, Observed]:
-        """Of all samples so far, by name; nothing before the first one."""
+        """The statistics of all samples so far, by name; none before the first one."""
         if self._bank is None:
             return {}
         taken = dict(zip(self._names, self._bank.each, strict=True))
@@ -184,7 +185,7 @@ class Observer:
         return self._activations[name]
 
     def _extremes(self, least: "_Least", sign: int) -> dict[str, Extreme]:
-        """Of the tensors with histograms that have a finite value."""
+        """The extremes of the tensors with histograms that have a finite value."""
         found = zip(self._names, least.value.tolist(), strict=True)
         return {
             name: Extreme(
@@ -198,7 +199,7 @@ class Observer:
 
 
 class _Least:
-    """Of n tensors, the least value so far, and where it was seen.
+    """The least value so far of each of n tensors, and where it was seen.
 
     sample: the digest, the first in order of those that have it.
     """

@@ -25,7 +25,7 @@ KeyArray = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Patches:
-    """Of one layer.  n rows, C chosen output channels, from G groups, K taps.
+    """The rows of one layer.  n rows, C chosen output channels, from G groups, K taps.
 
     keys: (n,), ascending.  rows: (n, G, K), what the chosen groups read, real 0 where
     the layer pads.  weights: (C, K) and bias: (C,), float as in the network.  groups:
@@ -41,7 +41,7 @@ class Patches:
 
 
 def empty(node: Conv2d) -> Patches:
-    """Of a layer before the first sample; the channels are evenly chosen."""
+    """The state before the first sample; the channels are evenly chosen."""
     channels, known = _channels(node), chosen_groups(node)
     groups = np.searchsorted(known, channels // (len(node.weight) // node.groups))
     weights = node.weight[channels].reshape(len(channels), -1)
@@ -56,7 +56,7 @@ def empty(node: Conv2d) -> Patches:
 
 
 def merge(first: Patches, second: Patches) -> Patches:
-    """Of the samples of both, which are of the same layer."""
+    """The rows of the samples of both, which are of the same layer."""
     return smallest(
         replace(
             first,

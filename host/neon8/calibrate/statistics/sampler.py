@@ -60,7 +60,7 @@ class Sampler:
         check(load().lib.n8c_draw(self._structs, len(self._nodes), pointer(words)))
 
     def result(self) -> dict[str, Patches]:
-        """Of all samples so far, by the layer's name."""
+        """The rows drawn from all samples so far, by the layer's name."""
         pairs = zip(self._nodes, self._layers, strict=True)
         return {node.name: layer.result() for node, layer in pairs}
 
@@ -147,7 +147,7 @@ class _Sources:
 def _pieces(
     node: Conv2d, parts: Parts, values: Mapping[str, Array]
 ) -> Iterator[_Piece]:
-    """Of one row of a layer."""
+    """The size of one row of a layer."""
     _, each, rows, columns = node.weight.shape
     first = 0  # channel of the part
     for name, activation in parts:

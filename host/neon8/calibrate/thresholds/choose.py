@@ -109,10 +109,10 @@ def _guarded(
 def _auto(
     histogram: Histogram, grid: Grid, error: OutputError | None
 ) -> tuple[Range, Method, tuple[str, ...]]:
-    """The rival with the least error at a layer's output, or else in the histogram."""
-    rivals = map(methods.parse, methods.RIVALS)
-    answers = (_guarded(histogram, grid, rival) for rival in rivals)
-    # With too few bins for it a rival is minmax, which is among them anyway.
+    """The method with the least error at a layer's output, or else in the histogram."""
+    candidates = map(methods.parse, methods.CANDIDATES)
+    answers = (_guarded(histogram, grid, candidate) for candidate in candidates)
+    # With too few bins for it a candidate is minmax, which is among them anyway.
     found = [each for each in answers if "few:bins" not in each[2]]
     ranges = [limits for limits, _, _ in found]
     if error is not None:

@@ -14,7 +14,7 @@ from neon8.calibrate.thresholds.minmax import minmax
 from neon8.quant.grid import Grid
 
 MAX_CLIPPED_ENERGY = 1e-3
-"""Of all energy. Outside this no method chose anything sensible in measurements."""
+"""A share of all energy; no method that clipped more chose well in measurements."""
 STEPS = 1024
 FEWEST_SAMPLES = 8
 FEWEST_VALUES = 1000

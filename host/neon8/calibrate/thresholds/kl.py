@@ -19,7 +19,7 @@ from neon8.calibrate.thresholds.minmax import minmax
 from neon8.quant.grid import Grid
 
 LEVELS = 128
-"""Of kl2017, whatever the scheme."""
+"""What kl2017 has, whatever the scheme."""
 TIE = 1e-12
 """Entropies this close are equal: logarithms differ by as much between computers."""
 

@@ -37,7 +37,7 @@ class Setting:
 class Row:
     """module: of this package, with a function called `name`.  summary: for help.
 
-    compared: what `neon8 compare` tries.  rival: auto chooses among these.
+    compared: what `neon8 compare` tries.  candidate: auto chooses among these.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Row:
     summary: str
     settings: tuple[Setting, ...] = ()
     compared: tuple[str, ...] = ()
-    rival: bool = True
+    candidate: bool = True
 
 
 PERCENT = Setting("percent", 99.99)
@@ -85,18 +85,18 @@ METHODS = (  # where several give auto the same range, it names the first
         (Setting("metric", "error", ("error", "cosine")),),
         # With the least error of all it tried on the very rows that auto looks at, it
         # would win by definition.
-        rival=False,
+        candidate=False,
     ),
     Row(
         "auto",
         "choose",
         "for each tensor, that of the methods above (but eq) with the least error at "
         "the output of the layers that read it",
-        rival=False,
+        candidate=False,
     ),
 )
 ROWS = {row.name: row for row in METHODS}
-RIVALS = tuple(row.name for row in METHODS if row.rival)
+CANDIDATES = tuple(row.name for row in METHODS if row.candidate)
 COMPARED = tuple(text for row in METHODS for text in (row.compared or (row.name,)))
 
 

@@ -27,7 +27,7 @@ from neon8.quant.grid import Float64Array, Grid
 
 LARGEST = 0.01
 SATURATED = 0.9
-"""Of the largest value: many pixels of an image are exactly as bright as can be."""
+"""A share of the largest value: many pixels of an image are as bright as can be."""
 TIE = 1e-12
 """Relative: errors this close are equal, and the larger range is better."""
 

@@ -229,7 +229,7 @@ def rename(folder, **names):
     ],
 )
 def test_other_names_of_the_same_samples(measured, names):
-    """Of those measured together, or of those still to come: the report is right."""
+    """Measured together or still to come: the report is right."""
     folder, words, want = measured
     rename(folder, **names)
     process = start(words)

@@ -133,7 +133,7 @@ def test_a_bad_row_leaves_the_good_one_of_its_sample():
 
 @pytest.mark.parametrize("name", GEOMETRY)
 def test_rows_are_those_of_the_twin(name):
-    """Of an input of two tensors, each with an activation, and with the same keys."""
+    """Rows of an input of two tensors, each with an activation, with the same keys."""
     layer, size = GEOMETRY[name]
     x = image(layer, size)
     x.flat[::7] = -0.0

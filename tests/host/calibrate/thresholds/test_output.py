@@ -14,7 +14,7 @@ from neon8.calibrate.thresholds.guards import (
     clipped_energy,
     widen,
 )
-from neon8.calibrate.thresholds.methods import RIVALS, ROWS
+from neon8.calibrate.thresholds.methods import CANDIDATES, ROWS
 from neon8.calibrate.thresholds.output import (
     TIE,
     best,
@@ -108,13 +108,13 @@ def test_auto_says_what_it_took():
     values = histogram_of(np.concatenate([x.ravel() for x in images]))
     rows = [sampled(layer, images)]
     found = solve(values, method="auto", scheme="auto", layers=rows)
-    assert found.method in RIVALS
+    assert found.method in CANDIDATES
     again = solve(values, method=found.method, scheme="auto")
     assert (found.scale, found.zero_point) == (again.scale, again.zero_point)
     error = output_error(values, rows)
     grid = Grid(found.scheme)
     errors = {}
-    for name in RIVALS:
+    for name in CANDIDATES:
         function = getattr(import_module(f"{PACKAGE}.{ROWS[name].module}"), name)
         errors[name] = error(grid, widen(values, grid, function(values, grid)))
     assert errors[found.method] <= min(errors.values()) * (1 + TIE)
