@@ -22,6 +22,7 @@ SOURCES = {
     "level": 4,
     "operator": 8,
     "format": 2,
+    "method": 2,
     "option": 1,
     "command": 2,
 }
@@ -37,6 +38,7 @@ TESTS = {
         "tests/e2e/test_agreement.py",
     ),
     "format": ("tests/host/formats", "-k", "csv or documentation"),
+    "method": ("tests/host/calibrate/thresholds", "-k", "sigma"),
     "option": ("tests/host/cli/test_commands.py", "-k", "shows_as_many"),
     "command": (
         "tests/host/cli/test_commands.py",
