@@ -114,7 +114,7 @@ enum n8_limits {
 };
 
 struct n8_model_options {
-    enum n8_isa isa;    // N8_ISA_AUTO: the environment variable N8_ISA (c, neon), else the best
+    enum n8_isa isa;    // N8_ISA_AUTO: the level that N8_ISA names, else the best
     uint64_t max_bytes; // of the model and one session together; 0: N8_DEFAULT_MAX_BYTES
 };
 

@@ -111,3 +111,25 @@ def test_links_lead_somewhere():
     for page in pages:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+NAMED = re.compile(
+    r"\b(?:host|runtime|asm|tests|cross|docs)/[\w/]+\.(?:py|c|h|inc|S|md|sh|cmake)\b"
+)
+"""A file of this checkout, as comments and documentation name it."""
+
+
+def test_files_that_are_named_are_there():
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    missing = set()
+    for path in map(ROOT.joinpath, listed):
+        # What a recipe makes is not there yet.
+        if path.suffix in (".onnx", ".n8", ".diff") or path.name == "CONTRIBUTING.md":
+            continue
+        text = path.read_text() if path.is_file() else ""
+        named = {name for name in NAMED.findall(text) if not (ROOT / name).exists()}
+        missing |= {f"{path.relative_to(ROOT)} names {name}" for name in named}
+    assert sorted(missing) == []

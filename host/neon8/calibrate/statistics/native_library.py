@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calibrator's C library: finding, loading, and numpy arrays for its arguments.
 
-runtime/library.py does the first two for the other library. There is no substitute for
-this one in the product; tests/host/shared has the same in numpy.
+host/neon8/runtime/library.py does the first two for libneon8. There is no substitute
+for this one in the product; tests/host/shared/numpy_statistics.py is its meaning.
 """
 
 import functools
