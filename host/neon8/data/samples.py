@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.data.folder import list_folder
+from neon8.data.image_folder import list_folder
 from neon8.data.npz import Rows, iterate, open_npy, open_npz, read
 from neon8.data.preprocess import MAX_PIXELS, Preprocess, open_image
 from neon8.errors import DataError
