@@ -12,20 +12,8 @@ from neon8.compile.program import Dequantize, Program, Quantize
 from random_net import Net
 from random_steps import GROW
 
-KINDS = (
-    "conv",
-    "conv",
-    "conv",
-    "depthwise",
-    "depthwise",
-    "add",
-    "requantize",
-    "max",
-    "average",
-    "concat",
-    "reshape",
-    "softmax",
-)
+KINDS = ("conv", "conv", "depthwise", *GROW)
+"""What a layer is drawn from: convolutions more often than the rest."""
 
 
 def random_program(seed: int) -> Program:
