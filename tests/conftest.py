@@ -5,7 +5,12 @@ The verdict of a run must not depend on luck, so the examples are derived from t
 `pytest --hypothesis-profile=explore` looks further.
 """
 
+import os
+
 import hypothesis
+
+# Tests that import onnxruntime themselves write nothing into the user's home, either.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 SLOW = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
 

@@ -65,7 +65,10 @@ def loads(kind: Kind, data: bytes) -> tuple[Any, dict[str, Array]]:
         text = f"is of format version {version}; this neon8 reads {kind.version}"
         raise CalibrationError(f"{text}: observe again with this version")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
-        raise CalibrationError("is damaged or truncated: its SHA-256 does not match")
+        raise CalibrationError(
+            "is damaged or truncated: its SHA-256 does not match; copy it again, "
+            "or observe again"
+        )
     at, stop = _START.size + length, len(data) - _DIGEST
     if at > stop:
         raise CalibrationError("is truncated")

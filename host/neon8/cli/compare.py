@@ -2,7 +2,6 @@
 """neon8 compare."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
@@ -38,7 +37,10 @@ top-1          share of samples whose label is the largest, if there are labels
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     parser.add_argument(
-        "calibration", type=Path, metavar="M.calib", help="from `neon8 observe`"
+        "calibration",
+        type=options.existing,
+        metavar="M.calib",
+        help="from `neon8 observe`",
     )
     options.model(parser, "MODEL.onnx", "the float network that it was made from")
     options.data(parser)

@@ -2,7 +2,6 @@
 """neon8 compile."""
 
 import argparse
-from pathlib import Path
 
 from neon8.cli import options
 
@@ -17,8 +16,9 @@ examples:
 --io int8   it takes and gives int8; real = scale * (q - zero_point), and
             `neon8 inspect net.n8` prints both numbers
 
-Every accumulator is proved to stay inside int32 for any input; a network for which the
-proof fails is refused. One .n8 file serves every processor.
+Every accumulator is proved to stay inside int32 for any input; where the
+proof fails a weight scale is enlarged, with a warning, and if that does not help the
+network is refused. One .n8 file serves every processor.
 """
 
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.model(parser, "MODEL.onnx", "the float network")
     parser.add_argument(
         "--scales",
-        type=Path,
+        type=options.existing,
         required=True,
         metavar="M.scales.json",
         help="its scale table, from `neon8 calibrate`",

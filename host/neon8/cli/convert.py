@@ -2,7 +2,6 @@
 """neon8 convert."""
 
 import argparse
-from pathlib import Path
 
 from neon8.cli import options
 from neon8.formats import registry
@@ -29,7 +28,9 @@ ours (--onto), or is an error that names it; a line says what is lost.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
-    parser.add_argument("table", type=Path, metavar="A", help="the calibration file")
+    parser.add_argument(
+        "table", type=options.existing, metavar="A", help="the calibration file"
+    )
     parser.add_argument(
         "--from",
         dest="source_format",
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--ncnn-param", "NET.param", "name ncnn's entries after its layers"),
     )
     for option, metavar, text in files:
-        parser.add_argument(option, type=Path, metavar=metavar, help=text)
+        parser.add_argument(option, type=options.existing, metavar=metavar, help=text)
     parser.add_argument(
         "--trt-version", metavar="V", help="for the header: 8.6.1, or 8601"
     )

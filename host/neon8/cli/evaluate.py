@@ -2,7 +2,6 @@
 """neon8 evaluate."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.data(parser)
     parser.add_argument(
         "--reference",
-        type=Path,
+        type=options.existing,
         metavar="MODEL.onnx",
         help="FP32 network to compare with",
     )

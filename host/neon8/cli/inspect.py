@@ -5,7 +5,7 @@ import argparse
 
 from neon8.cli import options
 
-SUMMARY = "say what is in a file that neon8 made"
+SUMMARY = "say what is in a file of neon8, or in another tool's table"
 
 HELP = """\
 examples:

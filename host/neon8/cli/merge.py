@@ -24,7 +24,11 @@ sample, or are of other models, engines or preprocessing, are refused.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     parser.add_argument(
-        "files", type=Path, nargs="+", metavar="A.calib", help="what observe wrote"
+        "files",
+        type=options.existing,
+        nargs="+",
+        metavar="A.calib",
+        help="what observe wrote",
     )
     options.output(parser, "M.calib")
     options.quiet(parser)

@@ -25,7 +25,7 @@ CPUS = ("cortex-a53", "neoverse-n1", "max")
 
 DATA = """\
 data:
-  x.npz               arrays x (and y: labels, one integer a sample)
+  x.npz               arrays x (and y: labels, one integer per sample)
   x.npy               samples along the first axis
   folder/             .npy files, one sample each, in the order of their names
   folder/             JPEG and PNG images; labels.txt, if there, holds lines
@@ -71,7 +71,7 @@ class UsageError(Neon8Error):
 
 def model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
     """The file that the command is about."""
-    parser.add_argument("model", type=Path, metavar=metavar, help=text)
+    parser.add_argument("model", type=existing, metavar=metavar, help=text)
 
 
 def output(
@@ -90,7 +90,15 @@ def output(
 
 def output_file(text: str) -> Path:
     """A file to write; './-' is a file of that name."""
-    return STDOUT if text == "-" else Path(text)
+    return STDOUT if text == "-" else existing(text)
+
+
+def existing(text: str) -> Path:
+    """A path; the empty word, as of a variable that is not set, is none."""
+    if not text:
+        message = "is empty; is a variable not set?"
+        raise argparse.ArgumentTypeError(message)
+    return Path(text)
 
 
 def check_output(output: Path, *inputs: Path | None) -> None:
@@ -122,11 +130,15 @@ def quiet(parser: argparse.ArgumentParser) -> None:
 def data(parser: argparse.ArgumentParser) -> None:
     """The samples, and how they become inputs."""
     parser.add_argument(
-        "--data", type=Path, required=True, metavar="D", help="the samples, see below"
+        "--data",
+        type=existing,
+        required=True,
+        metavar="D",
+        help="the samples, see below",
     )
     parser.add_argument(
         "--preprocess",
-        type=Path,
+        type=existing,
         metavar="P.toml",
         help="how images become inputs, see below",
     )
@@ -170,7 +182,8 @@ def target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--isa",
         metavar="LEVEL",
-        help="force the kernels, as in 'c' or 'neon' (default: the processor's best)",
+        help="use no kernels above this level, 'c' or 'neon' "
+        "(default: the processor's best)",
     )
     parser.add_argument(
         "--max-bytes",
@@ -197,8 +210,8 @@ def observing(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="worker processes, each with one thread and the memory of one session; "
-        "no more than there are samples, and more than processors gain nothing "
-        "(default: 1)",
+        "never more than there are samples; more than there are processors gains "
+        "nothing (default: 1)",
     )
     parser.add_argument(
         "--engine",
@@ -222,8 +235,8 @@ def observing(parser: argparse.ArgumentParser) -> None:
         "--until-stable",
         type=_percent,
         metavar="PERCENT",
-        help="stop when no threshold moved by more than PERCENT of its range while the "
-        "samples doubled; 1 is a good value",
+        help="stop when no threshold has moved by more than PERCENT of its range while "
+        "the samples doubled; 1 is a good value",
     )
 
 
@@ -280,7 +293,7 @@ def solving(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=BITS,
         default=BITS[0],
-        help=f"of activations (default: {BITS[0]})",
+        help=f"bits of an activation (default: {BITS[0]})",
     )
     override(parser)
 
@@ -289,7 +302,7 @@ def override(parser: argparse.ArgumentParser) -> None:
     """The user's own ranges."""
     parser.add_argument(
         "--override",
-        type=Path,
+        type=existing,
         metavar="ranges.json",
         help="your own ranges, which win over what is calibrated",
     )
@@ -315,7 +328,7 @@ def positive(text: str) -> int:
 def not_negative(text: str) -> int:
     """A whole number."""
     if not text.isascii() or not text.isdigit():
-        message = f"{text!r} is not a whole number"
+        message = f"{text!r} is not a whole number of 0 or more"
         raise argparse.ArgumentTypeError(message)
     return int(text)
 
@@ -326,7 +339,7 @@ def _percent(text: str) -> float:
     except ValueError:
         percent = math.nan
     if not 0 < percent <= 100:
-        message = f"{text!r} is not a percentage above 0; write --until-stable 1"
+        message = f"{text!r} is not a percentage above 0 and up to 100"
         raise argparse.ArgumentTypeError(message)
     return percent
 

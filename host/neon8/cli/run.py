@@ -2,7 +2,6 @@
 """neon8 run."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.model(parser, "MODEL.n8", "the int8 network")
     parser.add_argument(
         "--input",
-        type=Path,
+        type=options.existing,
         required=True,
         metavar="X.npy",
         help="one sample, or many along the first axis",

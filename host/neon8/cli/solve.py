@@ -2,7 +2,6 @@
 """neon8 solve."""
 
 import argparse
-from pathlib import Path
 
 from neon8.cli import options
 
@@ -23,7 +22,10 @@ Needs neither the model nor the data.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     parser.add_argument(
-        "calib", type=Path, metavar="M.calib", help="what observe or merge wrote"
+        "calib",
+        type=options.existing,
+        metavar="M.calib",
+        help="what observe or merge wrote",
     )
     options.solving(parser)
     options.output(parser, "M.scales.json")

@@ -53,12 +53,10 @@ def describe(
 
 
 def _format(path: Path, data: bytes) -> str:
-    """The format of a table; the error says --from only where it is surely one."""
+    """The format of a table.  SetupError: it is none, nor anything else."""
     try:
         return registry.detect(data, source=str(path))
     except TableError as error:
-        if path.suffix == ".json" or data.lstrip().startswith(b"{"):
-            raise
         raise SetupError(
             f"{path}: neither a model (.n8), a calibration file (.calib), a scale "
             "table of any known format nor a library (.so, .a)"

@@ -75,6 +75,11 @@ CASES = [
         )
     ),
     Case(
+        "a variable that is not set",
+        lambda t, d: calibrate(t, "", d),
+        ("argument --data: is empty", "variable"),
+    ),
+    Case(
         "not an ONNX file",
         lambda t, d: calibrate(t, t.data, d, written(d, "a.onnx", b"\x00\xff rubbish")),
         ("a.onnx",),

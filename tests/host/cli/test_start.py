@@ -107,6 +107,16 @@ def test_a_terminal_sees_a_bar(tiny, tmp_path, option, seen):
     assert (b"calibrate: " in os.read(ours, 1 << 16)) is seen
 
 
+def test_nothing_is_written_into_the_users_home(tiny, tmp_path):
+    home, out = tmp_path / "home", tmp_path / "t.json"
+    home.mkdir()
+    environment = {**os.environ, "HOME": str(home)}
+    del environment["ORT_DISABLE_TELEMETRY"]  # of these tests, not of every user
+    words = ["calibrate", tiny.onnx, "--data", tiny.data, "-q", "-o", out]
+    subprocess.run([sys.executable, "-m", "neon8", *words], env=environment, check=True)
+    assert list(home.iterdir()) == []
+
+
 def test_the_garbage_collector_is_left_as_it_was():
     code = (
         "import gc, sys\n"

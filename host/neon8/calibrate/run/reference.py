@@ -2,6 +2,7 @@
 """The FP32 network run by onnxruntime, the only module that imports it."""
 
 import copy
+import os
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,11 +11,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 
 from neon8.errors import DataError, GraphError
 from neon8.graph.extend import with_outputs
 from neon8.graph.onnx_file import ModelLike, open_onnx
+
+# From 1.31 on, importing it writes a device ID for telemetry into the user's home.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+import onnxruntime
 
 Array = npt.NDArray[np.generic]
 

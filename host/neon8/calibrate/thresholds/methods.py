@@ -64,13 +64,14 @@ METHODS = (  # where several give auto the same range, it names the first
     Row(
         "aciq",
         "aciq",
-        "least expected error for a Gauss or Laplace distribution, the likelier",
+        "least expected error for a Gaussian or Laplace distribution, whichever fits "
+        "better",
     ),
     Row(
         "legacy",
         "legacy",
         "like TensorRT's legacy calibrator: 99.99 % of |x|, exact zeros included; "
-        "legacy:99.9:0.8 leaves values above 0.8 times the largest out of account",
+        "legacy:99.9:0.8 ignores values above 0.8 times the largest",
         (PERCENT, Setting("cutoff", 1.0, most=1.0)),
     ),
     Row(

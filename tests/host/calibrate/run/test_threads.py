@@ -130,7 +130,7 @@ def test_the_first_bad_sample_is_named(path):
     arrays[6, 0, 0, 0] = 0
     arrays[9, 0, 0, 0] = 1
     for _ in range(10):
-        with pytest.raises(CalibrationError, match=r"sample 5$"):
+        with pytest.raises(CalibrationError, match=r"sample 5; "):
             observed(path, arrays, 3)
 
 

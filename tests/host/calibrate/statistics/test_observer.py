@@ -130,7 +130,8 @@ def test_values_that_are_not_finite(path):
             continue
         with pytest.raises(CalibrationError) as caught:
             observer.add(values, sample="cat.jpg", digest="0" * 64)
-        text = "tensor 'c2': 2 NaN and 1 infinite values in sample cat.jpg"
+        text = "tensor 'c2': 2 NaN and 1 infinite values in sample cat.jpg; "
+        text += "check the weights and the preprocessing, or --ignore-nonfinite"
         assert str(caught.value) == text
 
 
