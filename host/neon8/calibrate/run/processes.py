@@ -19,7 +19,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import count
 from multiprocessing import spawn, util
@@ -31,6 +31,8 @@ from neon8.calibrate.run.executors import Job, Part, Span, observe_span
 from neon8.errors import SetupError
 
 NO_CURRENT_FOLDER = "-P" if sys.version_info >= (3, 11) else "-I"
+STOPPED = "stopped"
+"""A file that is there while the parent itself ends the processes."""
 HOST = Path(__file__).resolve().parents[3]
 """Where the package lies."""
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -93,9 +95,14 @@ class ProcessPool:
             )
 
     def _stop(self) -> None:
+        # A pipe is closed before anybody can see that its process is dead.
+        mark = Path(self._folder.name, STOPPED)
+        with suppress(OSError):  # a full disk; they clear up before we do
+            mark.touch()
         self._ours.close()
         self._pool.shutdown(cancel_futures=True)
         self._theirs.close()
+        mark.unlink(missing_ok=True)
 
     def _write(self, name: str, value: Job | Span) -> None:
         Path(self._folder.name, name).write_bytes(pickle.dumps(value))
@@ -109,15 +116,17 @@ def _lacking(error: OSError) -> SetupError:
 
 def _watch(theirs: Connection, folder: str) -> None:
     """In each process: end with the parent, and clear up if that was killed."""
-    parent = os.getppid()
 
     def watch() -> None:
         theirs.poll(None)
-        if os.getppid() != parent:
-            shutil.rmtree(folder, ignore_errors=True)
+        if not Path(folder, STOPPED).exists():
+            # Under another name nobody can add files to it, and one process removes it.
+            with suppress(OSError):
+                shutil.rmtree(Path(folder).rename(f"{folder}.old"))
         os._exit(1)
 
-    threading.Thread(target=watch, name="neon8-watch", daemon=True).start()
+    # No daemon: a process whose parent died must not end before it has cleared up.
+    threading.Thread(target=watch, name="neon8-watch").start()
 
 
 def _serve(folder: str, number: int) -> int:
