@@ -57,16 +57,17 @@ void n8_session_destroy(struct n8_session *session) {
     }
 }
 
-// An int8 input from the caller's N C H W to the arena's N H W C.
+// An input from the caller's N C H W to the arena's N H W C.
 static void copy_in(const struct n8_tensor *tensor, uint8_t *arena, const void *in) {
     const uint8_t *from = in;
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t entry = tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
     for (size_t n = 0; n < (size_t)tensor->dims[0]; n++) {
         uint8_t *image = arena + n * area * tensor->pixel_stride;
         for (size_t c = 0; c < channels; c++) {
-            for (size_t p = 0; p < area; p++) {
-                image[p * tensor->pixel_stride + c] = *from++;
+            for (size_t p = 0; p < area; p++, from += entry) {
+                memcpy(image + p * tensor->pixel_stride + c * entry, from, entry);
             }
         }
     }
@@ -111,7 +112,7 @@ enum n8_status n8_session_run(struct n8_session *session, const void *const *inp
     session->inputs = inputs;
     for (size_t i = 0; i < model->facts.input_count; i++) {
         const struct n8_tensor *tensor = &model->tensors[model->inputs[i]];
-        if (tensor->type == N8_TYPE_S8) {
+        if (!tensor->caller) {
             copy_in(tensor, n8_buffer(session, model->inputs[i]), inputs[i]);
         }
     }
