@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """dims: as in ONNX; dtype "int8" or "float32"; real = scale * (q - zero_point)  (1).
+    """dims: as in ONNX; dtype "int8" or "float32".  real = scale * (q - zero_point) (1).
 
     lo, hi: the range of q, [-127, 127] for the symmetric scheme, else [-128, 127].
     A float tensor has scale 1, zero point 0, lo -128, hi 127.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import GraphError
-from neon8.graph.graph import FloatArray, Node, Shape
+from neon8.graph.graph import FloatArray, Node
 
 Array = npt.NDArray[np.generic]
 Float64Array = npt.NDArray[np.float64]
@@ -52,8 +52,8 @@ class Source:
 
 
 Convert = Callable[[Source, OnnxNode], Node | tuple[Node, ...]]
-"""The import of one operator, as a node or as several in order of execution, which between
-them make the outputs that are read; GraphError for what neon8 cannot run."""
+"""The import of one operator, as a node or as several in order of execution, which make
+the outputs that are read between them; GraphError for what neon8 cannot run."""
 
 
 def failure(source: Source, node: OnnxNode, text: str) -> GraphError:
