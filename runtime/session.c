@@ -57,39 +57,104 @@ void n8_session_destroy(struct n8_session *session) {
     }
 }
 
+struct job {
+    const struct n8_session *session;
+    const struct n8_step *step;     // of a step
+    const struct n8_tensor *tensor; // of a copy
+    uint8_t *arena;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+static void run_units(void *context, size_t begin, size_t end, size_t worker) {
+    const struct job *job = context;
+    const struct n8_session *session = job->session;
+    job->step->op->run(session, job->step, begin, end,
+                       session->scratch + worker * session->scratch_stride);
+}
+
+static void run_step(const struct n8_session *session, const struct n8_step *step) {
+    struct job job = {.session = session, .step = step};
+    n8_threads_run(session->threads, step->units, step->grain, run_units, &job);
+}
+
+enum { PIECE = 1024 }; // pixels of one unit of a copy
+
+// A unit of a copy: pixels [first, first + count) of image `image`.
+struct piece {
+    size_t image, first, count;
+};
+
+static struct piece piece_of(const struct n8_tensor *tensor, size_t unit) {
+    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t pieces = n8_pieces(area, PIECE);
+    struct piece piece = {.image = unit / pieces, .first = unit % pieces * PIECE};
+    piece.count = area - piece.first < PIECE ? area - piece.first : PIECE;
+    return piece;
+}
+
+static size_t entry_size(const struct n8_tensor *tensor) {
+    return tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
+}
+
 // An int8 input from the caller's N C H W to the arena's N H W C.
-static void copy_in(const struct n8_tensor *tensor, uint8_t *arena, const void *in) {
-    const uint8_t *from = in;
+static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
+    (void)worker;
+    const struct job *job = context;
+    const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    for (size_t n = 0; n < (size_t)tensor->dims[0]; n++) {
-        uint8_t *image = arena + n * area * tensor->pixel_stride;
+    for (size_t unit = begin; unit < end; unit++) {
+        const struct piece piece = piece_of(tensor, unit);
+        uint8_t *to = job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
         for (size_t c = 0; c < channels; c++) {
-            for (size_t p = 0; p < area; p++) {
-                image[p * tensor->pixel_stride + c] = *from++;
+            const uint8_t *from = job->in + (piece.image * channels + c) * area + piece.first;
+            for (size_t p = 0; p < piece.count; p++) {
+                to[p * tensor->pixel_stride + c] = from[p];
             }
         }
     }
 }
 
-static void copy_out(const struct n8_tensor *tensor, const uint8_t *arena, void *out) {
+static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
+    (void)worker;
+    const struct job *job = context;
+    const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t entry = tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
-    uint8_t *to = out;
-    for (size_t n = 0; n < (size_t)tensor->dims[0]; n++) {
-        const uint8_t *image = arena + n * area * tensor->pixel_stride;
+    const size_t entry = entry_size(tensor);
+    for (size_t unit = begin; unit < end; unit++) {
+        const struct piece piece = piece_of(tensor, unit);
+        const uint8_t *from =
+            job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
+        uint8_t *to = job->out + (piece.image * channels * area + piece.first) * entry;
         if (area == 1) {
-            memcpy(to, image, channels * entry);
-            to += channels * entry;
+            memcpy(to, from, channels * entry);
             continue;
         }
         for (size_t c = 0; c < channels; c++) {
-            for (size_t p = 0; p < area; p++, to += entry) {
-                memcpy(to, image + p * tensor->pixel_stride + c * entry, entry);
+            for (size_t p = 0; p < piece.count; p++) {
+                memcpy(to + (c * area + p) * entry, from + p * tensor->pixel_stride + c * entry,
+                       entry);
             }
         }
     }
+}
+
+// Copies a tensor from or to the caller.
+static void copy(const struct n8_session *session, uint32_t number, const void *in, void *out) {
+    const struct n8_tensor *tensor = &session->model->tensors[number];
+    struct job job = {
+        .tensor = tensor,
+        .arena = n8_buffer(session, number),
+        .in = in,
+        .out = out,
+    };
+    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t units = (size_t)tensor->dims[0] * n8_pieces(area, PIECE);
+    const size_t piece = area < PIECE ? area : PIECE;
+    n8_threads_run(session->threads, units, n8_grain_of(piece * tensor->pixel_stride),
+                   in != NULL ? copy_in : copy_out, &job);
 }
 
 enum n8_status n8_session_run(struct n8_session *session, const void *const *inputs,
@@ -112,15 +177,14 @@ enum n8_status n8_session_run(struct n8_session *session, const void *const *inp
     for (size_t i = 0; i < model->facts.input_count; i++) {
         const struct n8_tensor *tensor = &model->tensors[model->inputs[i]];
         if (tensor->type == N8_TYPE_S8) {
-            copy_in(tensor, n8_buffer(session, model->inputs[i]), inputs[i]);
+            copy(session, model->inputs[i], inputs[i], NULL);
         }
     }
     for (size_t s = 0; s < model->facts.step_count; s++) {
-        model->steps[s].op->run(session, &model->steps[s]);
+        run_step(session, &model->steps[s]);
     }
     for (size_t i = 0; i < model->facts.output_count; i++) {
-        const struct n8_tensor *tensor = &model->tensors[model->outputs[i]];
-        copy_out(tensor, n8_buffer(session, model->outputs[i]), outputs[i]);
+        copy(session, model->outputs[i], NULL, outputs[i]);
     }
     return N8_OK;
 }

@@ -30,4 +30,17 @@ static inline uint8_t *n8_out_buffer(const struct n8_session *session, const str
     return n8_buffer(session, step->row.output);
 }
 
+// Pixel `pixel` of an input and of the output of a step. Pixels are numbered in N H W order; the
+// channels of one are contiguous.
+static inline const uint8_t *n8_in_pixel(const struct n8_session *session,
+                                         const struct n8_step *step, size_t index, size_t pixel) {
+    return n8_in_buffer(session, step, index) +
+           pixel * n8_input(session->model, step, index)->pixel_stride;
+}
+
+static inline uint8_t *n8_out_pixel(const struct n8_session *session, const struct n8_step *step,
+                                    size_t pixel) {
+    return n8_out_buffer(session, step) + pixel * n8_output(session->model, step)->pixel_stride;
+}
+
 #endif // N8_SESSION_H

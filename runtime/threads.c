@@ -19,6 +19,7 @@ struct n8_threads {
     bool ending;
     atomic_size_t next; // first unit that nobody has taken
     size_t units;
+    size_t chunk; // units taken at once
     n8_work_fn *work;
     void *context;
     pid_t owner; // the process that has the workers; a child made by fork() has none
@@ -31,8 +32,7 @@ struct n8_threads {
 };
 
 static void take_units(struct n8_threads *threads, size_t worker) {
-    // Small chunks balance unequal cores; an eighth of a fair share costs few atomics.
-    const size_t chunk = threads->units / ((threads->worker_count + 1) * 8) + 1;
+    const size_t chunk = threads->chunk;
     for (;;) {
         const size_t begin = atomic_fetch_add(&threads->next, chunk);
         if (begin >= threads->units) {
@@ -123,13 +123,17 @@ struct n8_threads *n8_threads_create(size_t count) {
     return threads;
 }
 
-void n8_threads_run(struct n8_threads *threads, size_t units, n8_work_fn *work, void *context) {
-    if (threads == NULL || units < 2 || threads->owner != getpid()) {
+void n8_threads_run(struct n8_threads *threads, size_t units, size_t grain, n8_work_fn *work,
+                    void *context) {
+    if (threads == NULL || units <= grain || threads->owner != getpid()) {
         work(context, 0, units, 0);
         return;
     }
+    // Small chunks balance unequal cores; an eighth of a fair share costs few atomics.
+    const size_t share = units / ((threads->worker_count + 1) * 8) + 1;
     pthread_mutex_lock(&threads->lock);
     threads->units = units;
+    threads->chunk = share > grain ? share : grain;
     threads->work = work;
     threads->context = context;
     atomic_store(&threads->next, 0);
