@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { MAX_THREADS = 64 };
-
 enum n8_status n8_session_create(const struct n8_model *model,
                                  const struct n8_session_options *options,
                                  struct n8_session **out) {
@@ -16,22 +14,23 @@ enum n8_status n8_session_create(const struct n8_model *model,
         return N8_E_ARGUMENT;
     }
     *out = NULL;
-    const int32_t threads = options == NULL ? 1 : options->threads;
-    if (model == NULL || threads < 1 || threads > MAX_THREADS) {
+    struct n8_threads *pool = options == NULL ? NULL : options->pool;
+    const int32_t own = options == NULL ? 1 : options->threads;
+    if (model == NULL || (pool == NULL ? own < 1 || own > N8_MAX_THREADS : own != 0)) {
         return N8_E_ARGUMENT;
     }
+    const size_t threads = pool == NULL ? (size_t)own : n8_threads_count(pool);
     const struct n8_memory *memory = &model->memory;
     // The model was opened within its limit, with one thread: only threads are left to count.
     const uint64_t left = model->max_bytes - memory->tables - memory->packed - memory->arena;
-    if (memory->scratch > left / (uint64_t)threads) {
+    if (memory->scratch > left / threads) {
         return N8_E_LIMIT;
     }
     // Session, arena and the threads' scratch in one allocation.
     const size_t head = n8_round_up(sizeof(struct n8_session), N8_ALIGN);
     const size_t scratch = (size_t)memory->scratch;
     const size_t arena = (size_t)memory->arena;
-    struct n8_session *session =
-        n8_allocate(n8_add(n8_add(head, arena), n8_mul(scratch, (size_t)threads)));
+    struct n8_session *session = n8_allocate(n8_add(n8_add(head, arena), n8_mul(scratch, threads)));
     if (session == NULL) {
         return N8_E_MEMORY;
     }
@@ -39,20 +38,21 @@ enum n8_status n8_session_create(const struct n8_model *model,
     session->arena = (uint8_t *)session + head;
     session->scratch = session->arena + arena;
     session->scratch_stride = scratch;
-    if (threads > 1) {
-        session->threads = n8_threads_create((size_t)threads);
-        if (session->threads == NULL) {
+    if (own > 1) {
+        const enum n8_status status = n8_threads_create(own, &session->own);
+        if (status != N8_OK) {
             n8_free(session);
-            return N8_E_MEMORY;
+            return status;
         }
     }
+    session->threads = pool == NULL ? session->own : pool;
     *out = session;
     return N8_OK;
 }
 
 void n8_session_destroy(struct n8_session *session) {
     if (session != NULL) {
-        n8_threads_destroy(session->threads);
+        n8_threads_destroy(session->own);
         n8_free(session);
     }
 }

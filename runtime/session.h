@@ -10,6 +10,7 @@
 struct n8_session {
     const struct n8_model *model;
     struct n8_threads *threads; // NULL for one thread
+    struct n8_threads *own;     // those of them that end with the session, or NULL
     uint8_t *arena;
     uint8_t *scratch; // threads x scratch_stride
     size_t scratch_stride;
