@@ -36,7 +36,7 @@ size_t n8_grain(const struct n8_model *model, const struct n8_step *step) {
 
 // Values from one pixel to the next, those of the channels' padding among them.
 static size_t value_stride(const struct n8_tensor *tensor) {
-    return tensor->pixel_stride / (tensor->type == N8_TYPE_F32 ? sizeof(float) : 1);
+    return tensor->pixel_stride / n8_value_size(tensor);
 }
 
 struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,

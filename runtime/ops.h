@@ -17,11 +17,18 @@ enum n8_fields {
     N8_FIELD_RESIDUAL = 32, // residual_scale
     N8_FIELD_SLOPE = 64,
     N8_FIELD_WEIGHTS = 128, // groups, arrays, proofs
+    N8_FIELD_FILL = 256,
+    N8_FIELD_FUNCTION = 512,
+    N8_FIELD_TABLE = 1024,
+    N8_FIELD_INDICES = 2048,
+    N8_FIELD_VALUES = 4096,
 };
 
 struct n8_operator {
-    const char *name;     // as in n8_step_info
-    enum n8_type in, out; // of all inputs and of the output; 0: `check` looks at the output
+    const char *name; // as in n8_step_info
+    // Of all inputs and of the output. in == 0: any, the same as the output's; out == 0: `check`
+    // looks at it.
+    enum n8_type in, out;
     uint32_t least_inputs, most_inputs;
     uint32_t fields; // enum n8_fields
 

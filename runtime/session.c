@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "memory.h"
+#include "move.h"
 #include "ops.h"
 #include "size.h"
 
@@ -93,25 +94,21 @@ static struct piece piece_of(const struct n8_tensor *tensor, size_t unit) {
     return piece;
 }
 
-static size_t entry_size(const struct n8_tensor *tensor) {
-    return tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
-}
-
-// An int8 input from the caller's N C H W to the arena's N H W C.
+// From the caller's N C H W to the arena's N H W C.
 static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
     (void)worker;
     const struct job *job = context;
     const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t size = n8_value_size(tensor);
     for (size_t unit = begin; unit < end; unit++) {
         const struct piece piece = piece_of(tensor, unit);
         uint8_t *to = job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
+        const uint8_t *from = job->in + (piece.image * channels * area + piece.first) * size;
         for (size_t c = 0; c < channels; c++) {
-            const uint8_t *from = job->in + (piece.image * channels + c) * area + piece.first;
-            for (size_t p = 0; p < piece.count; p++) {
-                to[p * tensor->pixel_stride + c] = from[p];
-            }
+            n8_move_values(to + c * size, tensor->pixel_stride, from + c * area * size, size,
+                           piece.count, size);
         }
     }
 }
@@ -122,21 +119,19 @@ static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
     const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t entry = entry_size(tensor);
+    const size_t size = n8_value_size(tensor);
     for (size_t unit = begin; unit < end; unit++) {
         const struct piece piece = piece_of(tensor, unit);
         const uint8_t *from =
             job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
-        uint8_t *to = job->out + (piece.image * channels * area + piece.first) * entry;
+        uint8_t *to = job->out + (piece.image * channels * area + piece.first) * size;
         if (area == 1) {
-            memcpy(to, from, channels * entry);
+            memcpy(to, from, channels * size);
             continue;
         }
         for (size_t c = 0; c < channels; c++) {
-            for (size_t p = 0; p < piece.count; p++) {
-                memcpy(to + (c * area + p) * entry, from + p * tensor->pixel_stride + c * entry,
-                       entry);
-            }
+            n8_move_values(to + c * area * size, size, from + c * size, tensor->pixel_stride,
+                           piece.count, size);
         }
     }
 }
@@ -176,7 +171,7 @@ enum n8_status n8_session_run(struct n8_session *session, const void *const *inp
     session->inputs = inputs;
     for (size_t i = 0; i < model->facts.input_count; i++) {
         const struct n8_tensor *tensor = &model->tensors[model->inputs[i]];
-        if (tensor->type == N8_TYPE_S8) {
+        if (!tensor->caller) {
             copy(session, model->inputs[i], inputs[i], NULL);
         }
     }

@@ -59,14 +59,14 @@ struct n8_threads;
 struct n8_conv2d;
 
 // A value that flows through a model. A buffer of an input or output holds `size` bytes,
-// contiguous, in the order of `dims` (N, C, H, W as in the ONNX network; `rank` of them are
-// meaningful, the others are 1). real = scale * (q - zero_point) and lo <= q <= hi for
+// contiguous, in the order of `dims` (as in the ONNX network; `rank` of them are meaningful, the
+// others are 1). real = scale * (q - zero_point) and lo <= q <= hi for
 // N8_TYPE_S8; scale 1, zero point 0, lo -128 and hi 127 otherwise.
 struct n8_tensor_info {
     const char *name; // owned by the model
     enum n8_type type;
     int32_t rank;
-    int32_t dims[4];
+    int32_t dims[8];
     float scale;
     int32_t zero_point, lo, hi;
     size_t size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves bytes: the inputs one after the other along C, H or W.
+// Moves values: the inputs one after the other along C, H or W.
 #include "ops.h"
 
 #include <string.h>
@@ -46,7 +46,8 @@ static void move_pixels(const struct n8_session *session, const struct n8_step *
     const struct n8_tensor *in = n8_input(session->model, step, input);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t width = (size_t)in->dims[3];
-    const size_t channel = step->row.axis == 1 ? start : 0;
+    const size_t size = n8_value_size(out);
+    const size_t channel = step->row.axis == 1 ? start * size : 0;
     const size_t top = step->row.axis == 2 ? start : 0;
     const size_t left = step->row.axis == 3 ? start : 0;
     for (size_t p = begin; p < end;) {
@@ -58,7 +59,8 @@ static void move_pixels(const struct n8_session *session, const struct n8_step *
         const uint8_t *from = n8_in_pixel(session, step, input, p);
         uint8_t *to = n8_out_pixel(session, step, row * (size_t)out->dims[3] + left + x) + channel;
         for (size_t i = 0; i < count; i++) {
-            memcpy(to + i * out->pixel_stride, from + i * in->pixel_stride, (size_t)in->dims[1]);
+            memcpy(to + i * out->pixel_stride, from + i * in->pixel_stride,
+                   (size_t)in->dims[1] * size);
         }
         p += count;
     }
@@ -83,8 +85,6 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_concat = {
     .name = "concat",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = N8_FORMAT_MAX_COUNT,
     .fields = N8_FIELD_AXIS,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves bytes; the N C H W order of the values is kept.
+// Moves values; the N C H W order of the values is kept.
+#include "move.h"
 #include "ops.h"
-
-#include <string.h>
 
 static size_t values(const struct n8_tensor *tensor) {
     return tensor->pixels * (size_t)tensor->dims[1];
@@ -34,11 +33,12 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
-// One byte at a time through the common N C H W order.
+// Run by run through the common N C H W order.
 static void move_planes(const struct n8_session *session, const struct n8_step *step, size_t begin,
                         size_t end) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
+    const size_t size = n8_value_size(in);
     const size_t area = in->pixels / (size_t)in->dims[0];
     const size_t channels = (size_t)in->dims[1];
     const size_t out_area = out->pixels / (size_t)out->dims[0];
@@ -49,9 +49,14 @@ static void move_planes(const struct n8_session *session, const struct n8_step *
     uint8_t *to = n8_out_pixel(session, step, image * out_area);
     for (size_t plane = begin; plane < end; plane++) {
         const uint8_t *from = n8_in_pixel(session, step, 0, plane / channels * area);
-        for (size_t pixel = 0; pixel < area; pixel++) {
-            to[p * out->pixel_stride + c] = from[pixel * in->pixel_stride + plane % channels];
-            if (++p == out_area) {
+        for (size_t pixel = 0; pixel < area;) {
+            const size_t count = area - pixel < out_area - p ? area - pixel : out_area - p;
+            n8_move_values(to + p * out->pixel_stride + c * size, out->pixel_stride,
+                           from + pixel * in->pixel_stride + plane % channels * size,
+                           in->pixel_stride, count, size);
+            pixel += count;
+            p += count;
+            if (p == out_area) {
                 p = 0;
                 if (++c == out_channels) {
                     c = 0;
@@ -72,14 +77,12 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     }
     for (size_t p = begin; p < end; p++) {
         memcpy(n8_out_pixel(session, step, p), n8_in_pixel(session, step, 0, p),
-               (size_t)in->dims[1]);
+               (size_t)in->dims[1] * n8_value_size(in));
     }
 }
 
 const struct n8_operator n8_op_reshape = {
     .name = "reshape",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = 1,
     .check = check,
