@@ -54,9 +54,11 @@ struct n8_operator {
 // NULL: no such kind.
 const struct n8_operator *n8_operator_of(uint32_t kind);
 
-// What several operators check.
+// What several operators check. Shapes are N C H W, dims as in ONNX.
 enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
+enum n8_status n8_check_same_dims(struct n8_reader *reader, const struct n8_tensor *a,
+                                  const struct n8_tensor *b);
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
 

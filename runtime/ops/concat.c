@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves bytes: the inputs one after the other along C, H or W.
+// Moves values of one type: the inputs one after the other along C, H or W.
 #include "ops.h"
 
 #include <string.h>
@@ -47,12 +47,13 @@ static void run(struct n8_session *session, const struct n8_step *step) {
         outer *= (size_t)out->dims[3];
     }
     const size_t out_run = out->pixels * out->pixel_stride / outer;
+    const size_t entry = out->type == N8_TYPE_F32 ? sizeof(float) : 1;
     uint8_t *to = n8_out_buffer(session, step);
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(session->model, step, i);
         const uint8_t *from = n8_in_buffer(session, step, i);
         const size_t in_run = in->pixels * in->pixel_stride / outer;
-        const size_t used = step->row.axis == 1 ? (size_t)in->dims[1] : in_run;
+        const size_t used = step->row.axis == 1 ? (size_t)in->dims[1] * entry : in_run;
         for (size_t o = 0; o < outer; o++) {
             memcpy(to + o * out_run, from + o * in_run, used);
         }
@@ -62,8 +63,6 @@ static void run(struct n8_session *session, const struct n8_step *step) {
 
 const struct n8_operator n8_op_concat = {
     .name = "concat",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = N8_FORMAT_MAX_COUNT,
     .fields = N8_FIELD_AXIS,
