@@ -4,7 +4,6 @@
 #include "ops.h"
 
 #include "size.h"
-#include "strides.h"
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
@@ -15,65 +14,56 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return n8_check_same_dims(reader, in, out);
 }
 
-// Rows along the axis lie in memory as [outer][size][stride].
+// What the axis runs over: the channels of a pixel, or `size` pixels that are `inner` pixels
+// apart, for each channel on its own.
 struct rows {
-    size_t outer, size, stride;
+    size_t size, inner;
 };
 
-static struct rows rows_of(const struct n8_tensor *tensor, int32_t axis) {
-    size_t strides[N8_FORMAT_MAX_RANK];
-    n8_axis_strides(tensor, strides);
-    struct rows rows = {.size = (size_t)tensor->onnx_dims[axis], .stride = strides[axis]};
-    rows.outer = tensor->pixels * (size_t)tensor->dims[1] / rows.size / rows.stride;
+static struct rows rows_of(const struct n8_model *model, const struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(model, step);
+    struct rows rows = {.size = (size_t)out->onnx_dims[step->row.axis], .inner = 1};
+    for (int32_t axis = out->rank - 1; axis > step->row.axis; axis--) {
+        rows.inner *= axis == 1 ? 1 : (size_t)out->onnx_dims[axis];
+    }
     return rows;
 }
 
-// Scratch: one row in and one out, where they are not contiguous.
+// A unit is a row. Scratch: one in and one out, where they are not contiguous.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
-    const struct rows rows = rows_of(n8_output(reader->model, step), step->row.axis);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const size_t size = rows_of(reader->model, step).size;
     step->kernel_name = reader->model->kernels.softmax_f32_name;
-    step->scratch_size = rows.stride == 1 ? 0 : n8_mul(2 * sizeof(float), rows.size);
+    step->units = out->pixels * (size_t)out->dims[1] / size;
+    step->scratch_size = step->row.axis == 1 ? 0 : n8_mul(2 * sizeof(float), size);
     return N8_OK;
 }
 
-struct context {
-    const struct n8_session *session;
-    struct rows rows;
-    const float *in;
-    float *out;
-};
-
-static void work(void *argument, size_t begin, size_t end, size_t worker) {
-    const struct context *c = argument;
-    n8_softmax_fn *kernel = c->session->model->kernels.softmax_f32;
-    float *row = (float *)(void *)(c->session->scratch + worker * c->session->scratch_stride);
-    const size_t size = c->rows.size;
-    const size_t stride = c->rows.stride;
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    n8_softmax_fn *kernel = session->model->kernels.softmax_f32;
+    const struct rows rows = rows_of(session->model, step);
+    const size_t channels = (size_t)n8_output(session->model, step)->dims[1];
+    float *row = scratch;
     for (size_t r = begin; r < end; r++) {
-        const size_t at = r / stride * size * stride + r % stride;
-        if (stride == 1) {
-            kernel(c->out + at, c->in + at, size);
+        if (step->row.axis == 1) {
+            kernel((float *)(void *)n8_out_pixel(session, step, r),
+                   (const float *)(const void *)n8_in_pixel(session, step, 0, r), rows.size);
             continue;
         }
-        for (size_t i = 0; i < size; i++) {
-            row[i] = c->in[at + i * stride];
+        const size_t c = r % channels;
+        const size_t at = r / channels;
+        const size_t pixel = at / rows.inner * rows.size * rows.inner + at % rows.inner;
+        for (size_t i = 0; i < rows.size; i++) {
+            row[i] = ((const float *)(const void *)n8_in_pixel(session, step, 0,
+                                                               pixel + i * rows.inner))[c];
         }
-        kernel(row + size, row, size);
-        for (size_t i = 0; i < size; i++) {
-            c->out[at + i * stride] = row[size + i];
+        kernel(row + rows.size, row, rows.size);
+        for (size_t i = 0; i < rows.size; i++) {
+            ((float *)(void *)n8_out_pixel(session, step, pixel + i * rows.inner))[c] =
+                row[rows.size + i];
         }
     }
-}
-
-static void run(struct n8_session *session, const struct n8_step *step) {
-    struct context context = {
-        .session = session,
-        .rows = rows_of(n8_output(session->model, step), step->row.axis),
-        .in = (const float *)(const void *)n8_in_buffer(session, step, 0),
-        .out = (float *)(void *)n8_out_buffer(session, step),
-    };
-    const size_t rows = context.rows.outer * context.rows.stride;
-    n8_threads_run(session->threads, rows, work, &context);
 }
 
 const struct n8_operator n8_op_softmax = {
