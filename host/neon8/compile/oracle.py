@@ -3,7 +3,8 @@
 
 Written for the reader who wants to check the arithmetic: one equation, one function. It
 shares no code with the C side, nor with what computes the constants of a Program but
-for the elementary functions (15), which stand in a module of their own. All float32 operations are on float32 arrays, one at a time, so each is rounded once.
+for the elementary functions (15), which stand in a module of their own. All float32
+operations are on float32 arrays, one at a time, so each is rounded once.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 """exp, log and what is built from them in double, (15) of docs/numerics.md.
 
 The same bits on every machine, which those of C libraries and of numpy are not: only
-operations that IEEE 754 rounds, one at a time, in the order of runtime/ref/elementary.h.
+operations that IEEE 754 rounds, one at a time, in the order that elementary.h has.
 Arrays of float64, any shape. Good to some units in the last place.
 """
 
