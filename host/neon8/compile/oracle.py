@@ -18,7 +18,9 @@ from neon8.compile.program import (
     Concat,
     Conv2d,
     Dequantize,
+    Gather,
     Op,
+    Permute,
     Pool,
     Program,
     Quantize,
@@ -243,6 +245,27 @@ def pool(op: Pool, out: Tensor, sources: list[Tensor], operands: list[Array]) ->
     return average_pool(op, out, sources[0], operands[0])
 
 
+def permute(
+    op: Permute, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(9): the same values in another order."""
+    view, order = op.indices
+    result: Array = operands[0].reshape(view).transpose(order).reshape(out.shape)
+    return result
+
+
+def gather(
+    op: Gather, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(9): what the lists name, or the fill where one of them says -1."""
+    ends = np.cumsum(out.shape)[:-1]
+    taken = np.ix_(*np.split(op.indices, ends))
+    holes = (taken[0] < 0) | (taken[1] < 0) | (taken[2] < 0) | (taken[3] < 0)
+    fill = np.array(op.fill).astype(operands[0].dtype)
+    result: Array = np.where(holes, fill, operands[0][taken])
+    return result
+
+
 STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]] = {
     Add: add,
     Concat: lambda op, _out, _sources, operands: np.concatenate(operands, op.axis),
@@ -250,6 +273,8 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     Dequantize: lambda _op, _out, sources, operands: np.multiply(
         centred(operands[0], sources[0]), sources[0].scale
     ),
+    Gather: gather,
+    Permute: permute,
     Pool: pool,
     Quantize: lambda _op, out, _sources, operands: quantize(
         operands[0].astype(np.float32), out

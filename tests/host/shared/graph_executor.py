@@ -5,7 +5,17 @@ import itertools
 
 import numpy as np
 
-from neon8.graph.graph import Activate, Add, Concat, Conv2d, Pool, Reshape, Softmax
+from neon8.graph.graph import (
+    Activate,
+    Add,
+    Concat,
+    Conv2d,
+    Gather,
+    Permute,
+    Pool,
+    Reshape,
+    Softmax,
+)
 
 
 def run(graph, inputs):
@@ -112,11 +122,35 @@ def softmax(graph, node, arguments):
     return (e / e.sum(axis=node.axis, keepdims=True)).reshape(arguments[0].shape)
 
 
+def concat(node, arguments, shape):
+    """Along an axis; along W perhaps in blocks."""
+    if node.blocks == 1:
+        return np.concatenate(arguments, axis=node.axis)
+    pieces = [x.reshape(*x.shape[:3], node.blocks, -1) for x in arguments]
+    return np.concatenate(pieces, axis=4).reshape(shape)
+
+
+def permute(node, arguments, shape):
+    return arguments[0].reshape(node.view).transpose(node.order).reshape(shape)
+
+
+def gather(node, arguments, shape):
+    x = arguments[0].reshape(node.view)
+    for axis, taken in enumerate(node.indices):
+        x = np.take(x, np.maximum(taken, 0), axis=axis)
+    for axis, taken in enumerate(node.indices):
+        hole = np.expand_dims(taken < 0, tuple(a for a in range(4) if a != axis))
+        x = np.where(hole, node.fill, x)
+    return x.reshape(shape)
+
+
 EXECUTE = {
     Activate: lambda _node, arguments, _shape: arguments[0],
     Add: lambda _node, arguments, _shape: arguments[0] + arguments[1],
-    Concat: lambda node, arguments, _shape: np.concatenate(arguments, axis=node.axis),
+    Concat: concat,
     Conv2d: conv2d,
+    Gather: gather,
+    Permute: permute,
     Pool: pool,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
 }
