@@ -62,7 +62,7 @@ def path(tmp_path_factory):
 
 def observed(path, order=(0, 1, 2, 3, 4, 5), **options):
     observer = Observer(load(path), **options)
-    reference = Reference(path, observer.fetch, reuse=True)
+    reference = Reference(path, observer.fetch, inside=True)
     for number in order:
         values = {"x": SAMPLES[number], **reference.run({"x": SAMPLES[number]})}
         observer.add(values, sample=f"s{number}", digest=f"{number:064x}")
@@ -136,7 +136,7 @@ def test_values_that_are_not_finite(path):
 
 
 def test_results_of_runs_that_share_memory(path):
-    fresh, shared = Reference(path, ["c1"]), Reference(path, ["c1"], reuse=True)
+    fresh, shared = Reference(path, ["c1"]), Reference(path, ["c1"], inside=True)
     other = shared.another()
     places = []
     for x in SAMPLES:
