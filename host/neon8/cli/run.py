@@ -19,8 +19,8 @@ examples:
 
 X.npy holds one sample, with or without its batch axis, or many along the first axis;
 the outputs come in the same order. A network with several inputs takes an .npz with one
-array for each, under its name; one with several outputs writes an .npz. Without -o a summary is
-printed. A network with int8 inputs takes int8 arrays as they are.
+array for each, under its name; one with several outputs writes an .npz. Without -o a
+summary is printed. A network with int8 inputs takes int8 arrays as they are.
 
 --target aarch64 runs the NEON kernels in an ARM Python under qemu-user; the bytes are
 the same as on this PC. `make sysroot aarch64` builds both in a checkout of neon8. An
