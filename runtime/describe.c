@@ -22,7 +22,7 @@ enum n8_status n8_model_tensor(const struct n8_model *model, size_t index,
         .hi = t->hi,
         .size = t->pixels * (size_t)t->dims[1] * entry, // N C H W, no padding
     };
-    memcpy(out->dims, t->dims, sizeof out->dims);
+    memcpy(out->dims, t->onnx_dims, sizeof out->dims);
     return N8_OK;
 }
 

@@ -42,11 +42,6 @@ static enum n8_status find_lifetimes(const struct n8_reader *reader) {
     }
     for (size_t i = 0; i < model->facts.output_count; i++) {
         struct n8_tensor *out = &tensors[model->outputs[i]];
-        if (out->type == N8_TYPE_F32 && out->input >= 0) {
-            n8_blame_tensor(reader, model->outputs[i]);
-            return n8_refuse(reader->error, N8_E_FORMAT,
-                             "it is a float32 input of the network and an output");
-        }
         out->dies = steps;
     }
     for (size_t t = 0; t < model->facts.tensor_count; t++) {

@@ -160,12 +160,17 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     if (row.type != N8_TYPE_S8 && row.type != N8_TYPE_F32) {
         return refuse(r, "it is neither int8 nor float32");
     }
-    if (row.rank < 1 || row.rank > 4) {
-        return refuse(r, "its rank is outside 1 .. 4");
+    if (row.rank > N8_FORMAT_MAX_RANK) {
+        return refuse(r, "its rank is above 8");
     }
-    for (uint32_t axis = 0; axis < 4; axis++) {
+    int64_t width = 1;
+    for (uint32_t axis = 0; axis < N8_FORMAT_MAX_RANK; axis++) {
         if (!n8_in_range(row.dims[axis], 1, axis < row.rank ? N8_FORMAT_MAX_DIM : 1)) {
             return refuse(r, "a dimension is outside 1 .. 2^20, or not 1 after its rank");
+        }
+        width *= axis < 3 ? 1 : row.dims[axis];
+        if (width > N8_FORMAT_MAX_DIM) {
+            return refuse(r, "the product of its dimensions from the fourth on is above 2^20");
         }
     }
     if (row.reserved != 0) {
@@ -178,13 +183,15 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     t->name = strings + row.name;
     t->type = (enum n8_type)row.type;
     t->rank = (int32_t)row.rank;
+    memcpy(t->onnx_dims, row.dims, sizeof t->onnx_dims);
     memcpy(t->dims, row.dims, sizeof t->dims);
+    t->dims[3] = (int32_t)width;
     t->scale = row.scale;
     t->zero_point = row.zero_point;
     t->lo = row.lo;
     t->hi = row.hi;
     t->input = -1;
-    t->pixels = n8_mul(n8_mul((size_t)row.dims[0], (size_t)row.dims[2]), (size_t)row.dims[3]);
+    t->pixels = n8_mul(n8_mul((size_t)t->dims[0], (size_t)t->dims[2]), (size_t)t->dims[3]);
     t->pixel_stride = t->type == N8_TYPE_S8 ? n8_round_up((size_t)row.dims[1], 8)
                                             : (size_t)row.dims[1] * sizeof(float);
     const size_t used = n8_mul(t->pixels, t->pixel_stride);
@@ -209,7 +216,10 @@ static enum n8_status read_links(const struct n8_reader *r) {
             return refuse(r, "an input of the network is listed twice");
         }
         in->input = (int32_t)i;
-        in->bytes = in->type == N8_TYPE_F32 ? 0 : in->bytes; // it stays with the caller
+        in->caller = in->type == N8_TYPE_F32; // unless a step reads it from the arena
+    }
+    for (size_t i = 0; i < h->output_count; i++) {
+        model->tensors[model->outputs[i]].caller = false;
     }
     return N8_OK;
 }
@@ -257,6 +267,11 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
     plain.residual_scale = fields & N8_FIELD_RESIDUAL ? row->residual_scale : plain.residual_scale;
     plain.slope = fields & N8_FIELD_SLOPE ? row->slope : plain.slope;
     plain.axis = fields & N8_FIELD_AXIS ? row->axis : plain.axis;
+    plain.fill = fields & N8_FIELD_FILL ? row->fill : plain.fill;
+    plain.function = fields & N8_FIELD_FUNCTION ? row->function : plain.function;
+    plain.table = fields & N8_FIELD_TABLE ? row->table : plain.table;
+    plain.indices = fields & N8_FIELD_INDICES ? row->indices : plain.indices;
+    plain.values = fields & N8_FIELD_VALUES ? row->values : plain.values;
     if (fields & N8_FIELD_WEIGHTS) {
         plain.groups = row->groups;
         plain.int16_depth = row->int16_depth;
@@ -308,13 +323,14 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
     }
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(r->model, step, i);
-        if (in->type != op->in) {
+        const enum n8_type wanted = op->in == 0 ? n8_output(r->model, step)->type : op->in;
+        if (in->type != wanted) {
             return refuse(r, "an input is not of the type that it takes");
         }
-        // A float input stays in the caller's buffer, in N C H W order, where only the
-        // quantize step looks for it.
-        if (in->bytes == 0 && step->row.kind != N8_OP_QUANTIZE) {
-            return refuse(r, "it reads a float32 input of the network, which only quantize can");
+        // A float input stays in the caller's buffer, in N C H W order, if all that reads it are
+        // quantize steps, which look for it there.
+        if (step->row.kind != N8_OP_QUANTIZE) {
+            r->model->tensors[step->inputs[i]].caller = false;
         }
     }
     if (op->out != 0 && n8_output(r->model, step)->type != op->out) {
@@ -353,6 +369,7 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     }
     *next_link += step->row.input_count;
     step->inputs = r->model->links + step->row.inputs;
+    step->units = 1;
     enum n8_status status = check_ends(r, step);
     if (status == N8_OK) {
         status = check_fields(r, step);
@@ -360,7 +377,13 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     if (status == N8_OK && step->op->check != NULL) {
         status = step->op->check(r, step);
     }
-    return status == N8_OK ? step->op->plan(r, step) : status;
+    if (status == N8_OK) {
+        status = step->op->plan(r, step);
+    }
+    if (status == N8_OK) {
+        step->grain = n8_grain(r->model, step);
+    }
+    return status;
 }
 
 enum n8_status n8_read_tables(struct n8_reader *r, char *strings) {
@@ -388,6 +411,10 @@ enum n8_status n8_read_tables(struct n8_reader *r, char *strings) {
     }
     if (r->arrays_end != h->file_size) {
         return refuse(r, "an array belongs to no step");
+    }
+    for (size_t i = 0; i < h->tensor_count; i++) {
+        struct n8_tensor *tensor = &r->model->tensors[i];
+        tensor->bytes = tensor->caller ? 0 : tensor->bytes;
     }
     return N8_OK;
 }

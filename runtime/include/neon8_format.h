@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model file, version 1, as C structs: read by runtime/reader.c and, through cffi,
+// The model file, version 2, as C structs: read by runtime/reader.c and, through cffi,
 // written by host/neon8/compile/writer.py. docs/format.md describes it in words.
 //
 //   header | tensors | ops | links | strings | data
@@ -16,11 +16,12 @@
 #endif
 
 enum n8_format {
-    N8_FORMAT_VERSION = 1,
+    N8_FORMAT_VERSION = 2,
     N8_FORMAT_ALIGN_DATA = 64,
     N8_FORMAT_MAX_COUNT = 16384, // of tensors, of ops, of links
     N8_FORMAT_MAX_DIM = 1 << 20, // of one tensor dimension
     N8_FORMAT_MAX_NAME = 1023,   // bytes of a name without its NUL
+    N8_FORMAT_MAX_RANK = 8,      // dimensions of a tensor in the ONNX network
 };
 
 enum n8_op {
@@ -31,9 +32,14 @@ enum n8_op {
     N8_OP_REQUANTIZE = 5,   // s8 -> s8 with another scale, or a lone activation
     N8_OP_MAX_POOL = 6,     // s8 -> s8, (9)
     N8_OP_AVERAGE_POOL = 7, // s8 -> s8, (9)
-    N8_OP_CONCAT = 8,       // s8, s8, ... -> s8, moves bytes
-    N8_OP_RESHAPE = 9,      // s8 -> s8, moves bytes; N C H W order is kept
+    N8_OP_CONCAT = 8,       // x, x, ... -> x, moves values
+    N8_OP_RESHAPE = 9,      // x -> x, moves values; N C H W order is kept
     N8_OP_SOFTMAX = 10,     // f32 -> f32 over C
+};
+
+// What a function of one or two values computes; the steps that have a field `function`.
+enum n8_function {
+    N8_FUNCTION_NONE = 0,
 };
 
 enum n8_op_flags {
@@ -61,11 +67,13 @@ struct n8_file_header {
 };
 
 struct n8_file_tensor {
-    uint32_t name;   // offset in strings
-    uint32_t type;   // enum n8_type: S8 or F32
-    uint32_t rank;   // 1..4 in the ONNX network
-    int32_t dims[4]; // N C H W; after `rank` they are 1
-    float scale;     // (1); 1 for F32
+    uint32_t name; // offset in strings
+    uint32_t type; // enum n8_type: S8 or F32
+    uint32_t rank; // 0 .. N8_FORMAT_MAX_RANK
+    // As in the ONNX network; after `rank` they are 1. The first three are N C H, the product of
+    // the others is W.
+    int32_t dims[8];
+    float scale; // (1); 1 for F32
     int32_t zero_point;
     int32_t lo, hi;    // range of q: [-127, 127] or [-128, 127]
     uint32_t reserved; // 0
@@ -91,12 +99,17 @@ struct n8_file_op {
     float scale;          // requantize, add: A = scale_a / scale_out
     float residual_scale; // conv2d with residual, add: R = scale_r / scale_out
     float slope;          // requantize, add: leaky slope, 1 for none
+    float fill;           // gather: what stands where nothing is taken
+    uint32_t function;    // enum n8_function
     uint32_t int16_depth; // proof (11): products that may be summed in int16, >= 2
     uint64_t weights;     // conv2d: int8 [O][kh][kw][I / groups]
     uint64_t bias;        // conv2d: int32 [O], B of (5) or -zp * sum(w) of (4)
     uint64_t multiplier;  // conv2d: float [O], M of (5) or S of (4)
     uint64_t bias_f32;    // conv2d to F32: float [O]; 0 otherwise
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
+    uint64_t table;       // table: int8[256]
+    uint64_t indices;     // int32, as many as the kind says
+    uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * 128 + |B|, < 2^31
 };
 

@@ -13,17 +13,19 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.softmax_f32_name;
+    step->units = n8_output(reader->model, step)->pixels;
     return N8_OK;
 }
 
-static void run(struct n8_session *session, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const uint8_t *from = n8_in_buffer(session, step, 0);
-    uint8_t *to = n8_out_buffer(session, step);
-    for (size_t n = 0; n < (size_t)in->dims[0]; n++) {
+// A unit is a pixel.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
+    const size_t channels = (size_t)n8_output(session->model, step)->dims[1];
+    for (size_t p = begin; p < end; p++) {
         session->model->kernels.softmax_f32(
-            (float *)(void *)(to + n * in->pixel_stride),
-            (const float *)(const void *)(from + n * in->pixel_stride), (size_t)in->dims[1]);
+            (float *)(void *)n8_out_pixel(session, step, p),
+            (const float *)(const void *)n8_in_pixel(session, step, 0, p), channels);
     }
 }
 

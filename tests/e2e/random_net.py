@@ -23,14 +23,13 @@ class Net:
         name = f"t{len(self.tensors)}"
         shape = tuple(int(size) for size in shape)
         rank = max([1] + [axis + 1 for axis in range(4) if shape[axis] > 1])
-        rank = int(self.rng.integers(rank, 5))
+        dims = shape[: int(self.rng.integers(rank, 5))]
         if dtype == "float32":
-            tensor = Tensor(name=name, shape=shape, rank=rank, dtype=dtype)
+            tensor = Tensor(name=name, dims=dims, dtype=dtype)
         elif like is not None:
             tensor = Tensor(
                 name=name,
-                shape=shape,
-                rank=rank,
+                dims=dims,
                 scale=like.scale,
                 zero_point=like.zero_point,
                 lo=like.lo,
@@ -41,8 +40,7 @@ class Net:
             scale = np.float32(2.0 ** self.rng.uniform(-8, 3))
             tensor = Tensor(
                 name=name,
-                shape=shape,
-                rank=rank,
+                dims=dims,
                 scale=scale,
                 zero_point=zero_point,
                 lo=lo,

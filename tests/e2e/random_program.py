@@ -70,7 +70,7 @@ def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
     arrays = {}
     for name in program.inputs:
         tensor = program.tensors[name]
-        shape = tensor.shape[: tensor.rank]
+        shape = tensor.dims
         if tensor.dtype == "int8":
             values = rng.integers(-128, 128, shape, np.int8)
             if rng.integers(3) == 0:

@@ -53,7 +53,7 @@ def test_describes_inputs_and_outputs(program, model):
         assert tuple(infos) == names
         for name, info in infos.items():
             tensor = program.tensors[name]
-            assert info.shape == tensor.shape[: tensor.rank]
+            assert info.shape == tensor.dims
             assert info.dtype == tensor.dtype
             assert info.scale == tensor.scale
             assert info.zero_point == tensor.zero_point

@@ -18,13 +18,13 @@ from neon8.runtime import Model
 from random_steps import inside
 
 HEADER = {"checksum": 12, "file_size": 16, "ops": 88, "data": 112, "data_size": 120}
-OP_SIZE = 144
-ARRAYS = slice(96, 120)  # of an op: where its weights, bias and multipliers are
+OP_SIZE = 176
+ARRAYS = slice(104, 128)  # of an op: where its weights, bias and multipliers are
 SECONDS = 2
 
 
 def tensor(name, shape, **fields):
-    return Tensor(name=name, shape=shape, rank=4, **fields)
+    return Tensor(name=name, dims=shape, **fields)
 
 
 def program_of(source, results, ops):

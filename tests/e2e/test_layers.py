@@ -36,8 +36,7 @@ def test_quantize(scale, zero_point, size):
     lo = -127 if zero_point == 0 else -128
     out = Tensor(
         name="q",
-        shape=(1, size, 1, 1),
-        rank=2,
+        dims=(1, size),
         scale=np.float32(scale),
         zero_point=zero_point,
         lo=lo,
@@ -59,7 +58,7 @@ def test_quantize_by_hand(x, q):
 @pytest.mark.parametrize("zero_point", ZERO_POINTS)
 def test_dequantize(scale, zero_point):
     q = np.arange(-128, 128).astype(np.int8).reshape(4, 64)
-    source = Tensor(name="q", shape=(4, 64, 1, 1), rank=2, zero_point=zero_point)
+    source = Tensor(name="q", dims=(4, 64), zero_point=zero_point)
     expected = oracle.centred(q, source) * np.float32(scale)
     result = layers.dequantize(q, scale=scale, zero_point=zero_point)
     assert bits(result) == bits(expected)
@@ -90,7 +89,7 @@ def test_requantize_s32(channels, zero_point):
     rng = np.random.default_rng(channels)
     acc = sums(rng, (9, channels))
     multiplier = (2.0 ** rng.integers(-24, 1, channels)).astype(np.float32)
-    out = Tensor(name="q", shape=(9, channels, 1, 1), rank=2, zero_point=zero_point)
+    out = Tensor(name="q", dims=(9, channels), zero_point=zero_point)
     product = oracle.as_float(acc.astype(np.int64)) * multiplier
     expected = oracle.rounded(product, out, -100, 101)
     result = layers.requantize_s32(

@@ -122,7 +122,7 @@ def graph() -> Graph:
         Softmax(name="softmax", inputs=("logits",), output="p"),
     )
     tensors = {
-        name: Tensor(name, shape, rank) for name, (shape, rank, *_) in TENSORS.items()
+        name: Tensor(name, shape[:rank]) for name, (shape, rank, *_) in TENSORS.items()
     }
     return Graph(
         name="small",

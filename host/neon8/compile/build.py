@@ -53,9 +53,7 @@ class Build:
             tensor = replace(quantized(self.graph, self.table, name), name=unique)
         else:
             source = self.graph.tensors[name]
-            tensor = Tensor(
-                name=unique, shape=source.shape, rank=source.rank, dtype=FLOAT
-            )
+            tensor = Tensor(name=unique, dims=source.dims, dtype=FLOAT)
         self.forms[name, dtype] = unique
         return self.add(tensor)
 

@@ -41,7 +41,7 @@ EXP_LEAST = -104.0
 
 
 def run(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
-    """Run once.  inputs, outputs: by name, shaped as in ONNX (`rank` dimensions).
+    """Run once.  inputs, outputs: by name, shaped as in ONNX.
 
     DataError: an input is missing, or of another shape or type.
     """
@@ -53,15 +53,14 @@ def run(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
             raise AssertionError(f"{op.name}: {result.dtype}{result.shape}, not {out}")
         values[op.output] = result
     return {
-        name: values[name].reshape(program.tensors[name].shape[: tensor.rank])
+        name: values[name].reshape(program.tensors[name].dims)
         for name in program.outputs
-        for tensor in (program.tensors[name],)
     }
 
 
 def taken(tensor: Tensor, inputs: dict[str, Array]) -> Array:
     """One input as N C H W, checked."""
-    expected = tensor.shape[: tensor.rank]
+    expected = tensor.dims
     value = inputs.get(tensor.name)
     if (
         value is None

@@ -12,28 +12,38 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from neon8.graph.graph import Shape, nchw
+
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
-Shape = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """shape: N C H W; dtype "int8" or "float32"; real = scale * (q - zero_point)  (1).
+    """dims: as in ONNX; dtype "int8" or "float32".  real = scale * (q - zero_point) (1).
 
     lo, hi: the range of q, [-127, 127] for the symmetric scheme, else [-128, 127].
     A float tensor has scale 1, zero point 0, lo -128, hi 127.
     """
 
     name: str
-    shape: Shape
-    rank: int
+    dims: tuple[int, ...]
     dtype: str = "int8"
     scale: np.float32 = np.float32(1)
     zero_point: int = 0
     lo: int = -128
     hi: int = 127
+
+    @property
+    def shape(self) -> Shape:
+        """N C H W."""
+        return nchw(self.dims)
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions ONNX knows."""
+        return len(self.dims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,11 +37,9 @@ def quantized(graph: Graph, table: ScaleTable, name: str) -> Tensor:
         )
     scale = usable_scale(entry.scale, f"tensor {name!r}")
     lo, hi = check_scheme(entry, name)
-    shape = graph.tensors[name]
     return Tensor(
         name=name,
-        shape=shape.shape,
-        rank=shape.rank,
+        dims=graph.tensors[name].dims,
         scale=scale,
         zero_point=entry.zero_point,
         lo=lo,

@@ -22,7 +22,15 @@ CHECKSUM_OFFSET = 12
 OP_FIELDS = ("name", "inputs", "output", "kind")
 """Fields of an op that are not copied: they are links, strings and the kind."""
 
-ARRAYS = {"bias": "<i4", "multiplier": "<f4", "bias_f32": "<f4", "slopes": "<f4"}
+ARRAYS = {
+    "bias": "<i4",
+    "multiplier": "<f4",
+    "bias_f32": "<f4",
+    "slopes": "<f4",
+    "table": "<i1",
+    "indices": "<i4",
+    "values": "<f4",
+}
 
 MAX_TENSOR_BYTES = 2**31 - 1
 PIXEL_ALIGN = 8
@@ -109,6 +117,7 @@ class _Layout:
         self.kinds: dict[str, int] = ffi.typeof("enum n8_op").relements
         self.types: dict[str, int] = ffi.typeof("enum n8_type").relements
         self.flags: dict[str, int] = ffi.typeof("enum n8_op_flags").relements
+        self.functions: dict[str, int] = ffi.typeof("enum n8_function").relements
         self.align_data = self.limits["N8_FORMAT_ALIGN_DATA"]
         self.strings = bytearray()
         self.data = bytearray()
@@ -139,16 +148,17 @@ class _Layout:
     def tensor(self, tensor: Tensor) -> bytes:
         """One n8_file_tensor."""
         top = self.limits["N8_FORMAT_MAX_DIM"]
-        in_range = all(1 <= size <= top for size in tensor.shape)
-        if not in_range or not tensor_fits(tensor):
+        rank, most = len(tensor.dims), self.limits["N8_FORMAT_MAX_RANK"]
+        in_range = all(1 <= size <= top for size in (*tensor.dims, *tensor.shape))
+        if rank > most or not in_range or not tensor_fits(tensor):
             raise CompileError(
-                f"tensor {tensor.name!r}: shape {tensor.shape} is beyond a .n8 file"
+                f"tensor {tensor.name!r}: shape {tensor.dims} is beyond a .n8 file"
             )
         row = self.ffi.new("struct n8_file_tensor *")
         row.name = self.name(tensor.name)
         row.type = self.types["N8_TYPE_S8" if tensor.dtype == "int8" else "N8_TYPE_F32"]
-        row.rank = tensor.rank
-        row.dims = tensor.shape
+        row.rank = rank
+        row.dims = (*tensor.dims, *(1,) * (most - rank))
         row.scale = float(tensor.scale)
         row.zero_point = tensor.zero_point
         row.lo = tensor.lo
@@ -192,6 +202,8 @@ class _Layout:
                 row.dilation = value
             case "count_pad":
                 row.flags = self.flags["N8_OP_COUNT_PAD"] if value else 0
+            case "function":
+                row.function = self.functions[f"N8_FUNCTION_{value.upper()}"]
             case "weights":
                 row.kernel = value.shape[1:3]
                 row.weights = self.array(value, "<i1", data_at)

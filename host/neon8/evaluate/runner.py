@@ -96,8 +96,7 @@ def _tensor(info: TensorInfo) -> Tensor:
     """As the oracle takes it; the name and the shape are not looked at."""
     return Tensor(
         name="",
-        shape=(1, 1, 1, 1),
-        rank=1,
+        dims=(1,),
         dtype=info.dtype,
         scale=np.float32(info.scale),
         zero_point=info.zero_point,

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The normalised network: what import makes of an ONNX file and all later stages read.
 
-Every tensor has four dimensions N C H W; a tensor of lower rank in ONNX is filled up
-with ones on the right, so a vector (N, C) is (N, C, 1, 1). BatchNormalization is
+A tensor has the dimensions that ONNX gives it, and is computed as four, N C H W: one of
+lower rank is filled up with ones on the right, so a vector (N, C) is (N, C, 1, 1); of a
+higher rank the last dimensions are one. BatchNormalization is
 folded, activations are fused into the node before them, Gemm and MatMul are
 convolutions, and constants are gone. A tensor keeps the name it has in the ONNX file,
 so that onnxruntime can be asked for it.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +17,9 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float32]
 Shape = tuple[int, int, int, int]
+
+MAX_RANK = 8
+"""Dimensions of a tensor, and of the views in which values are rearranged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,29 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A value between nodes.  shape: N C H W; rank: how many of them ONNX knows."""
+    """A value between nodes.  dims: as ONNX has them, at most MAX_RANK."""
 
     name: str
-    shape: Shape
-    rank: int
+    dims: tuple[int, ...]
+
+    @property
+    def shape(self) -> Shape:
+        """N C H W."""
+        return nchw(self.dims)
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions ONNX knows."""
+        return len(self.dims)
+
+
+def nchw(dims: tuple[int, ...]) -> Shape:
+    """`dims` as N C H W: filled up with ones, or the last ones multiplied.
+
+    The order of the values stays the same.
+    """
+    n, c, h = (*dims, 1, 1, 1)[:3]
+    return n, c, h, math.prod(dims[3:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.operators import OPERATORS
 from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
-from neon8.graph.source import Source, failure, nchw, shape_of
+from neon8.graph.source import Source, failure, shape_of
 
 REMEDIES = {
     "QuantizeLinear": "is already quantized; give neon8 the float network",
@@ -57,12 +57,17 @@ def convert(source: Source) -> Graph:
         if operator is None:
             remedy = REMEDIES.get(node.operator, "is not supported")
             raise failure(source, node, remedy)
-        if wanted != [node.outputs[0]]:
-            text = f"its output {wanted[-1]!r} is used; only the first one may be"
-            raise failure(source, node, text)
-        nodes.append(operator(source, node))
-        shape = shape_of(source, node, node.outputs[0])
-        tensors[node.outputs[0]] = _tensor(node.outputs[0], shape)
+        made = operator(source, node)
+        made = made if isinstance(made, tuple) else (made,)
+        for one in made:
+            tensors[one.output] = _tensor(
+                one.output, shape_of(source, node, one.output)
+            )
+        for name in wanted:
+            if name not in tensors:
+                text = f"its output {name!r} is used, which neon8 does not compute"
+                raise failure(source, node, text)
+        nodes += made
     return Graph(
         name=source.name,
         digest=source.digest.result(),
@@ -74,4 +79,4 @@ def convert(source: Source) -> Graph:
 
 
 def _tensor(name: str, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(name=name, shape=nchw(shape), rank=len(shape))
+    return Tensor(name=name, dims=shape)

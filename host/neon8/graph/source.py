@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import GraphError
-from neon8.graph.graph import FloatArray, Node, Shape
+from neon8.graph.graph import FloatArray, Node
 
 Array = npt.NDArray[np.generic]
 Float64Array = npt.NDArray[np.float64]
@@ -51,8 +51,9 @@ class Source:
     outputs: tuple[str, ...]
 
 
-Convert = Callable[[Source, OnnxNode], Node]
-"""The import of one operator; GraphError for what neon8 cannot run."""
+Convert = Callable[[Source, OnnxNode], Node | tuple[Node, ...]]
+"""The import of one operator, as a node or as several in order of execution, which make
+the outputs that are read between them; GraphError for what neon8 cannot run."""
 
 
 def failure(source: Source, node: OnnxNode, text: str) -> GraphError:
@@ -81,12 +82,6 @@ def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
     if min(shape) < 1:
         raise failure(source, node, f"tensor {tensor!r} is empty: {list(shape)}")
     return shape
-
-
-def nchw(shape: tuple[int, ...]) -> Shape:
-    """`shape` filled up with ones on the right to N C H W."""
-    n, c, h, w = (*shape, 1, 1, 1, 1)[:4]
-    return n, c, h, w
 
 
 def constant(source: Source, node: OnnxNode, index: int) -> Array | None:

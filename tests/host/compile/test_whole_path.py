@@ -22,7 +22,7 @@ F = np.float32
 def calibrated(path, *, samples=4):
     """Inputs, and the table that they give; a constant tensor is no reason to warn."""
     shapes = {
-        tensor.name: tensor.shape[: tensor.rank]
+        tensor.name: tensor.dims
         for graph in [load(path)]
         for tensor in (graph.tensors[name] for name in graph.inputs)
     }

@@ -15,8 +15,9 @@ from neon8.errors import CompileError
 from neon8.runtime import Model
 
 HEADER = struct.Struct("<8sIIQ32sIIIIIIQQQQQQ")
-TENSOR = struct.Struct("<III4ifiiiI")
-OP = struct.Struct("<6I2i2i2i2i2iii ii fff I 6Q".replace(" ", ""))
+TENSOR = struct.Struct("<III8ifiiiI")
+OP = struct.Struct("<6I2i2i2i2i2iii ii ffff II 9Q".replace(" ", ""))
+ONES = (1, 1, 1, 1)
 TABLES = ("tensors", "ops", "links", "strings", "data")
 
 
@@ -49,7 +50,7 @@ class File:
 def taken_apart(content):
     magic, version, checksum, size, digest, *rest = HEADER.unpack_from(content)
     assert magic == b"\x89N8\r\n\x1a\n\0"
-    assert version == 1
+    assert version == 2
     assert size == len(content)
     assert digest == bytes(range(32))
     return File(
@@ -64,12 +65,12 @@ def taken_apart(content):
 def small(**changes):
     """x -> conv with residual -> y, and y -> average pool -> z."""
     tensors = {
-        name: Tensor(name=name, shape=shape, rank=rank, **options)
-        for name, shape, rank, options in (
-            ("x", (1, 3, 4, 4), 4, {"scale": np.float32(0.5), "lo": -127}),
-            ("é", (1, 2, 4, 4), 4, {"zero_point": -9}),
-            ("y", (1, 2, 4, 4), 4, {"scale": np.float32(0.25), "zero_point": 5}),
-            ("z", (1, 2, 2, 2), 4, {"zero_point": -128}),
+        name: Tensor(name=name, dims=dims, **options)
+        for name, dims, options in (
+            ("x", (1, 3, 4, 4), {"scale": np.float32(0.5), "lo": -127}),
+            ("é", (1, 2, 4, 4), {"zero_point": -9}),
+            ("y", (1, 2, 4, 4), {"scale": np.float32(0.25), "zero_point": 5}),
+            ("z", (1, 2, 2, 2), {"zero_point": -128}),
         )
     }
     ops = (
@@ -112,7 +113,7 @@ def small(**changes):
 
 
 def test_structs_have_the_sizes_of_the_header():
-    assert (HEADER.size, TENSOR.size, OP.size) == (128, 48, 144)
+    assert (HEADER.size, TENSOR.size, OP.size) == (128, 64, 176)
 
 
 def test_header_and_layout():
@@ -139,8 +140,8 @@ def test_tensors_and_links():
     file = taken_apart(writer.dumps(small()))
     rows = [file.tensor(index) for index in range(4)]
     assert [file.name(row[0]) for row in rows] == ["x", "é", "y", "z"]
-    assert rows[0][1:] == (1, 4, 1, 3, 4, 4, 0.5, 0, -127, 127, 0)
-    assert rows[1][1:] == (1, 4, 1, 2, 4, 4, 1.0, -9, -128, 127, 0)
+    assert rows[0][1:] == (1, 4, 1, 3, 4, 4, *ONES, 0.5, 0, -127, 127, 0)
+    assert rows[1][1:] == (1, 4, 1, 2, 4, 4, *ONES, 1.0, -9, -128, 127, 0)
     # Inputs, outputs, then what each op reads.
     assert file.links() == (0, 1, 3, 2, 0, 1, 2)
 
@@ -153,9 +154,9 @@ def test_convolution():
         0,
     )
     assert rest[:10] == [3, 3, 1, 1, 1, 1, 1, 1, 1, 1]
-    assert rest[10:18] == [1, 0, 5, 100, 0.0, 2.5, 1.0, 2]
-    weights, bias, multiplier, bias_f32, slopes, bound = rest[18:]
-    assert (bias_f32, slopes, bound) == (0, 0, 114928)
+    assert rest[10:20] == [1, 0, 5, 100, 0.0, 2.5, 1.0, 0.0, 0, 2]
+    weights, bias, multiplier, *others, bound = rest[20:]
+    assert (others, bound) == ([0] * 5, 114928)
     assert all(at % 64 == 0 for at in (weights, bias, multiplier))
     values = np.frombuffer(file.content, np.int8, 54, weights)
     assert values.tolist() == list(range(-27, 27))
@@ -168,7 +169,7 @@ def test_average_pool():
     kind, _, first, count, output, flags, *rest = file.op(1)
     assert (kind, first, count, output, flags) == (7, 6, 1, 3, 1)
     assert rest[:10] == [3, 2, 2, 2, 1, 1, 0, 0, 1, 0]
-    assert rest[10:] == [1, 0, -128, 127, 0.0, 0.0, 1.0, 2, 0, 0, 0, 0, 0, 0]
+    assert rest[10:] == [1, 0, -128, 127, 0.0, 0.0, 1.0, 0.0, 0, 2, *[0] * 9]
 
 
 def test_the_library_reads_it():
@@ -195,7 +196,7 @@ def renamed(old, new):
 
 def reshaped(shape):
     prog = small()
-    tensors = prog.tensors | {"x": dataclasses.replace(prog.tensors["x"], shape=shape)}
+    tensors = prog.tensors | {"x": dataclasses.replace(prog.tensors["x"], dims=shape)}
     return dataclasses.replace(prog, tensors=tensors)
 
 

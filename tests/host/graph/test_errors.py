@@ -100,7 +100,7 @@ NETWORKS = {
     "runtime shape": ([node("NonZero", "x", "n"), node("Cast", "n", "f", to=1),
                        node("Relu", "f", "y")], {"x": IMAGE}, "NonZero"),
     "pool indices": ([node("MaxPool", "x", "a i", kernel_shape=[2, 2]),
-                      node("Cast", "i", "y", to=1)], {"x": IMAGE}, "only the first"),
+                      node("Cast", "i", "y", to=1)], {"x": IMAGE}, "does not compute"),
     "symbolic height": ([node("Relu", "x", "y")], {"x": (1, 3, "h", 6)}, "'h'"),
     "batch 0": ([node("Relu", "x", "y")], {"x": (0, 3, 6, 6)}, "batch 0"),
     "batch 8": ([node("Relu", "x", "y")], {"x": (8, 3, 6, 6)}, "batch 8"),

@@ -26,8 +26,7 @@ def run(graph, inputs):
         assert result.shape == shape, (node.name, result.shape, shape)
         values[node.output] = result
     return {
-        name: value.reshape(graph.tensors[name].shape[: graph.tensors[name].rank])
-        for name, value in values.items()
+        name: value.reshape(graph.tensors[name].dims) for name, value in values.items()
     }
 
 

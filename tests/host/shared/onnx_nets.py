@@ -91,7 +91,7 @@ def assert_same(folder, model, *, seed=1):
     graph = load(path)
     rng = np.random.default_rng(seed)
     inputs = {
-        name: rng.normal(0, 2, graph.tensors[name].shape[: graph.tensors[name].rank])
+        name: rng.normal(0, 2, graph.tensors[name].dims)
         .astype(np.float32)
         for name in graph.inputs
     }  # fmt: skip

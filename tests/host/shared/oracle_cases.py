@@ -10,8 +10,7 @@ from neon8.compile.program import Program, Tensor
 def tensor(name, shape, *, scale=1.0, zero_point=0, lo=-128, dtype="int8"):
     return Tensor(
         name=name,
-        shape=shape,
-        rank=4,
+        dims=shape,
         dtype=dtype,
         scale=np.float32(scale),
         zero_point=zero_point,

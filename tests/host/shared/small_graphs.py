@@ -32,15 +32,12 @@ def conv(output, source="x", *, channels=4, out=4, kernel=1, groups=1, **options
     )
 
 
-def graph_of(*nodes, inputs=("x",), outputs=("y",), shapes=None, ranks=None):
+def graph_of(*nodes, inputs=("x",), outputs=("y",), shapes=None):
     """A graph whose tensors are all SHAPE, those in `shapes` excepted."""
     names = [*inputs]
     for node in nodes:
         names += [*node.inputs, node.output]
-    tensors = {
-        name: Tensor(name, (shapes or {}).get(name, SHAPE), (ranks or {}).get(name, 4))
-        for name in names
-    }
+    tensors = {name: Tensor(name, (shapes or {}).get(name, SHAPE)) for name in names}
     return Graph(
         name="net.onnx",
         digest=DIGEST,

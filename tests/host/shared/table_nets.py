@@ -117,7 +117,7 @@ def case(folder, model, *, symmetric=False, count=6, seed=0):
     rng = np.random.default_rng(seed)
     samples = [
         {
-            name: rng.normal(0, 1, t.shape[: t.rank]).astype(np.float32)
+            name: rng.normal(0, 1, t.dims).astype(np.float32)
             for name in graph.inputs
             for t in (graph.tensors[name],)
         }

@@ -25,7 +25,7 @@ def lower_pool(b: Build, node: Pool) -> None:
     if not rescales and node.activation.slope == 1.0:
         append_pool(b, node, source, out, clamp_of(node.activation, out))
         return
-    pooled = replace(source, shape=out.shape, rank=out.rank)
+    pooled = replace(source, dims=out.dims)
     pooled = b.temporary(pooled, "pooled")
     append_pool(b, node, source, pooled, (pooled.lo, pooled.hi))
     activate(b, node, pooled, out)

@@ -100,7 +100,7 @@ def from_program(
 
 
 def _info(tensor: Tensor, batch: int | str) -> onnx.ValueInfoProto:
-    shape = [batch, *tensor.shape[1 : tensor.rank]]
+    shape = [batch, *tensor.dims[1:]]
     return helper.make_tensor_value_info(tensor.name, TensorProto.FLOAT, shape)
 
 
@@ -134,7 +134,7 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
 
 
 def _dims(tensor: Tensor) -> tuple[int, ...]:
-    return tensor.shape[: tensor.rank]
+    return tensor.dims
 
 
 def _finish(

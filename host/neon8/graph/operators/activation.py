@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from neon8.graph.graph import Activate, Activation, Node, Softmax
+from neon8.graph.graph import Activate, Activation, Node, Softmax, nchw
 from neon8.graph.source import (
     Convert,
     OnnxNode,
@@ -13,7 +13,6 @@ from neon8.graph.source import (
     constant,
     failure,
     integer,
-    nchw,
     real,
     required,
     shape_of,

@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from neon8.graph.graph import Node, Pool
+from neon8.graph.graph import Node, Pool, nchw
 from neon8.graph.operators.windows import window
 from neon8.graph.source import (
     Convert,
@@ -12,7 +12,6 @@ from neon8.graph.source import (
     failure,
     integer,
     integers,
-    nchw,
     shape_of,
 )
 
