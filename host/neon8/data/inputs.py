@@ -72,7 +72,7 @@ def as_inputs(inputs: Inputs) -> dict[str, Input]:
     """The inputs by name; of those given by their shape float32."""
     if isinstance(inputs, Graph):
         tensors = (inputs.tensors[name] for name in inputs.inputs)
-        return of_shapes({each.name: each.shape[: each.rank] for each in tensors})
+        return of_shapes({each.name: each.dims for each in tensors})
     shapes = {
         name: each for name, each in inputs.items() if not isinstance(each, Input)
     }
