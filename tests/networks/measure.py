@@ -18,7 +18,7 @@ from neon8.calibrate.run.reference import Reference
 from neon8.compile.lower import lower
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import gather
-from neon8.errors import Neon8Error
+from neon8.errors import CalibrationError, CompileError, GraphError, ModelError
 from neon8.evaluate.metrics import sqnr_db
 from neon8.graph.importer import load
 from neon8.quant.scale_table import ScaleTable
@@ -32,6 +32,9 @@ EMULATED = 1
 """Samples with random weights; one run of the largest network takes qemu a minute."""
 MOST_REAL = 100
 """Real samples that calibrate, the first half of them at most; the others judge."""
+
+REFUSALS = (GraphError, CalibrationError, CompileError, ModelError)
+"""What is said of a network; a set-up that is not complete ends the report."""
 
 Arrays = dict[str, np.ndarray]
 
@@ -66,20 +69,16 @@ class Refused:
 
 def random_network(name: str) -> Figures | Refused:
     """A network of the catalogue at full size."""
-    network = catalogue.NETWORKS[name]
     net, proto = catalogue.build(name)
     shapes = {i: net.shape(i)[1:] for i in net.inputs}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.onnx"
         onnx.save(proto, path)
-        data = [
-            {key: array.astype(network.dtype) for key, array in sample.items()}
-            for sample in samples.images(shapes, CALIBRATION + TEST, seed=1)
-        ]
+        data = samples.images(shapes, CALIBRATION + TEST, seed=1)
         try:
             table = calibrate_model(path, data[:CALIBRATION])
             return measure(name, path, table, data[CALIBRATION:])
-        except Neon8Error as error:
+        except REFUSALS as error:
             return Refused(name=name, why=str(error).replace(f"{folder}/", ""))
 
 
@@ -108,7 +107,7 @@ def real_network(
                     f"top-1 of {ours.n}: FP32 {theirs.top1:.1f} %, int8 "
                     f"{ours.top1:.1f} %; the same class {ours.agreement:.1f} %"
                 )
-        except Neon8Error as error:
+        except REFUSALS as error:
             return Refused(
                 name=path.stem, why=str(error).replace(f"{path.parent}/", "")
             )

@@ -42,10 +42,7 @@ def compiled(small_network, tmp_path_factory):
             path = tmp_path_factory.mktemp("networks") / f"{name}.onnx"
             onnx.save(proto, path)
             shapes = {i: net.shape(i)[1:] for i in net.inputs}
-            data = [
-                {key: array.astype(NETWORKS[name].dtype) for key, array in one.items()}
-                for one in samples.images(shapes, CALIBRATION + 2, seed=5)
-            ]
+            data = samples.images(shapes, CALIBRATION + 2, seed=5)
             logging.getLogger("neon8").setLevel(logging.ERROR)
             table = neon8.calibrate_model(path, data[:CALIBRATION], method="minmax")
             file = path.with_suffix(".n8")
