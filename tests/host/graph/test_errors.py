@@ -58,8 +58,6 @@ ONE_OPERATOR = {
     "per element": (("Add", [(3, 6, 6)], {}), IMAGE, "per channel"),
     "per column": (("Mul", [(6,)], {}), IMAGE, "per channel"),
     "matmul 3d": (("MatMul", [(6, 2)], {}), (1, 3, 6), "put a Flatten before it"),
-    "softmax image": (("Softmax", [], {}), IMAGE, "neon8 does it over"),
-    "softmax one pixel": (("Softmax", [], {}), (1, 3, 1, 1), "axis 3"),
     "concat batch": (("Concat", [(1, 3, 6, 6)], {"axis": 0}), IMAGE, ""),
     "prelu": (("PRelu", [(3, 1, 1)], {}), IMAGE, "has 3 slopes"),
     "reshape batch": (("Reshape", [np.array([3, 36])], {}), IMAGE, "the batch, 1"),
