@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random steps without weights, and the table of all that a network grows from."""
 
+import dataclasses
+
 import numpy as np
 
 from neon8.compile.program import (
     Add,
     Concat,
-    Dequantize,
     Gather,
     Op,
     Permute,
@@ -17,7 +18,7 @@ from neon8.compile.program import (
     Softmax,
 )
 from random_convs import grow_conv, grow_depthwise
-from random_net import Net, pick, window
+from random_net import Net, pick, pick_float, window
 
 
 def grow_add(net: Net) -> None:
@@ -153,22 +154,22 @@ def grow_reshape(net: Net) -> None:
 
 
 def move(net: Net, source, shape, op: type[Op], **fields) -> None:
-    """A step that moves values, of int8 or, between two conversions, of float."""
-    if net.rng.integers(4):
-        out = net.tensor(shape, like=source)
-        net.add(op(name="move", inputs=(source.name,), output=out.name, **fields), out)
-        return
-    real = net.tensor(source.shape, dtype="float32")
-    net.add(Dequantize(name="x", inputs=(source.name,), output=real.name), real)
-    out = net.tensor(shape, dtype="float32")
-    net.add(op(name="move", inputs=(real.name,), output=out.name, **fields), out)
-    again = net.tensor(shape)
-    net.add(Quantize(name="y", inputs=(out.name,), output=again.name), again)
+    """A step that moves the values of an int8 or a float tensor."""
+    real = source.dtype == "float32"
+    out = net.tensor(shape, **({"dtype": "float32"} if real else {"like": source}))
+    net.add(op(name="move", inputs=(source.name,), output=out.name, **fields), out)
+    if real:
+        grow_quantize(net, out)
+
+
+def pick_any(net: Net):
+    """A tensor of either type."""
+    return pick(net) if net.rng.integers(4) else pick_float(net)
 
 
 def grow_permute(net: Net) -> None:
     """Axes turned, some of them cut in two; the output is a shape that they make."""
-    source = pick(net)
+    source = pick_any(net)
     view = [size for dim in source.shape for size in cut(net, dim)][:8]
     if np.prod(view) != np.prod(source.shape):  # too many axes
         view = list(source.shape)
@@ -190,7 +191,7 @@ def cut(net: Net, size: int) -> list[int]:
 
 def grow_gather(net: Net) -> None:
     """For each axis all, a slice, some of them doubled, or some in any order."""
-    source = pick(net)
+    source = pick_any(net)
     lists = []
     for size in source.shape:
         taken = np.arange(size)
@@ -210,19 +211,45 @@ def grow_gather(net: Net) -> None:
 
 
 def grow_softmax(net: Net) -> None:
-    """Softmax over C of a vector, quantized again at times."""
-    vectors = [t for t in net.live if t.shape[2:] == (1, 1)]
-    if not vectors:
-        grow_reshape(net)
-        return
-    source = vectors[int(net.rng.integers(len(vectors)))]
-    real = net.tensor(source.shape, dtype="float32")
-    net.add(Dequantize(name="x", inputs=(source.name,), output=real.name), real)
-    out = net.tensor(source.shape, dtype="float32")
-    net.add(Softmax(name="softmax", inputs=(real.name,), output=out.name), out)
+    """Softmax along one of the axes, quantized again at times."""
+    source = pick_float(net)
+    out = dataclasses.replace(source, name=f"t{len(net.tensors)}")
+    net.tensors[out.name] = out
+    axis = int(net.rng.integers(source.rank))
+    op = Softmax(name="softmax", inputs=(source.name,), output=out.name, axis=axis)
+    net.add(op, out)
+    grow_quantize(net, out)
+
+
+def grow_quantize(net: Net, source) -> None:
+    """The int8 form of a float tensor, half of the time."""
     if net.rng.integers(2):
-        again = net.tensor(source.shape)
-        net.add(Quantize(name="p", inputs=(out.name,), output=again.name), again)
+        out = net.tensor(source.shape)
+        op = Quantize(name="quantized", inputs=(source.name,), output=out.name)
+        net.add(op, out)
+
+
+def grow_float_move(net: Net) -> None:
+    """Reshape or Concat of floats."""
+    source = pick_float(net)
+    batch, channels, height, width = source.shape
+    axis = int(net.rng.integers(4))
+    if axis == 0:
+        shapes = [
+            (batch, height, channels, width),
+            (1, batch * channels, width, height),
+        ]
+        shape = shapes[int(net.rng.integers(len(shapes)))]
+        out = net.tensor(shape, dtype="float32")
+        op = Reshape(name="reshape", inputs=(source.name,), output=out.name)
+    else:
+        shape = list(source.shape)
+        shape[axis] *= 2
+        out = net.tensor(shape, dtype="float32")
+        inputs = (source.name,) * 2
+        op = Concat(name="concat", inputs=inputs, output=out.name, axis=axis)
+    net.add(op, out)
+    grow_quantize(net, out)
 
 
 GROW = {
@@ -237,4 +264,5 @@ GROW = {
     "permute": grow_permute,
     "gather": grow_gather,
     "softmax": grow_softmax,
+    "float move": grow_float_move,
 }

@@ -104,7 +104,7 @@ def program() -> Program:
         Concat(name="both", inputs=("max", "mean"), output="both", axis=1),
         Reshape(name="flat", inputs=("both",), output="flat"),
         Dequantize(name="logits", inputs=("flat",), output="logits"),
-        Softmax(name="p", inputs=("logits",), output="p"),
+        Softmax(name="p", inputs=("logits",), output="p", axis=1),
         Permute(name="turned", inputs=("sum",), output="turned", indices=turn),
         Gather(
             name="taken",
@@ -333,7 +333,8 @@ STEP = [
         "flat",
         tensor("flat", dims=(1, 71, 1, 1, 1, 1, 1, 1)),
     ),
-    ("its height and width are not 1", "p", link("p", 0, "real")),
+    ("its axis is none of its output", "p", step("p", axis=4)),
+    ("its inputs and output differ in dimensions", "p", link("p", 0, "real")),
     (
         "its output has not as many values",
         *("turned", tensor("turned", dims=(1, 6, 6, 5, 1, 1, 1, 1))),
@@ -423,7 +424,8 @@ CLAMP = {"lo", "hi"}
 ARRAYS = {"weights", "bias", "multiplier", "bias_f32", "slopes"}
 PROOFS = {"int16_depth", "acc_bound"}
 USED = {
-    **dict.fromkeys(("x", "flat", "logits", "p"), frozenset()),
+    **dict.fromkeys(("x", "flat", "logits"), frozenset()),
+    "p": {"axis"},
     "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale"},
     "sum": CLAMP | {"scale", "residual_scale", "slope"},
     "rescaled": CLAMP | {"scale", "slope"},

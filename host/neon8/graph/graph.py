@@ -70,11 +70,16 @@ def nchw(dims: tuple[int, ...]) -> Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Base of all nodes.  name: the ONNX node's name, unique and never empty."""
+    """Base of all nodes.  name: the ONNX node's name, unique and never empty.
+
+    operator: that of the ONNX node that it was made from; what a pass takes in from
+    others does not change it.
+    """
 
     name: str
     inputs: tuple[str, ...]
     output: str
+    operator: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +179,13 @@ class Gather(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Node):
-    """Softmax over C of a tensor whose H and W are 1."""
+    """Softmax along `axis` of `dims`, 0 and more.
+
+    flattens: over all axes from that one on, taken as one, as before opset 13.
+    """
+
+    axis: int = 1
+    flattens: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
