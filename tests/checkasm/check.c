@@ -145,6 +145,7 @@ union any_args {
     struct n8_depthwise_args depthwise;
     struct n8_pointwise_args pointwise;
     struct n8_pool_args pool;
+    struct n8_blend_args blend;
 };
 
 static size_t args_size(enum signature signature) {
@@ -157,6 +158,8 @@ static size_t args_size(enum signature signature) {
         return sizeof(struct n8_pointwise_args);
     case SIGNATURE_POOL:
         return sizeof(struct n8_pool_args);
+    case SIGNATURE_BLEND:
+        return sizeof(struct n8_blend_args);
     default:
         return 0;
     }

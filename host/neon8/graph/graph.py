@@ -178,6 +178,21 @@ class Gather(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeLinear(Node):
+    """Each pixel between two rows and two columns of the input.
+
+    rows: (H, 2) and columns: (W, 2), the indices of these for each row and column of
+    the output.  row_weights: (H, 2) and column_weights: (W, 2), their shares, which add
+    up to 1 and are not negative.
+    """
+
+    rows: IndexArray
+    columns: IndexArray
+    row_weights: FloatArray
+    column_weights: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Node):
     """Softmax along `axis` of `dims`, 0 and more.
 

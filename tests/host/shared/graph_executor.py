@@ -14,6 +14,7 @@ from neon8.graph.graph import (
     Permute,
     Pool,
     Reshape,
+    ResizeLinear,
     Softmax,
 )
 
@@ -144,6 +145,14 @@ def gather(node, arguments, shape):
     return x.reshape(shape)
 
 
+def resize_linear(node, arguments, _shape):
+    x = arguments[0]
+    x = sum(
+        x[:, :, node.rows[:, i]] * node.row_weights[:, i, np.newaxis] for i in (0, 1)
+    )
+    return sum(x[..., node.columns[:, i]] * node.column_weights[:, i] for i in (0, 1))
+
+
 EXECUTE = {
     Activate: lambda _node, arguments, _shape: arguments[0],
     Add: lambda _node, arguments, _shape: arguments[0] + arguments[1],
@@ -152,5 +161,6 @@ EXECUTE = {
     Gather: gather,
     Permute: permute,
     Pool: pool,
+    ResizeLinear: resize_linear,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
 }

@@ -13,6 +13,7 @@ from neon8.compile.operators import (
     floats,
     movement,
     pooling,
+    resize,
 )
 from neon8.graph.graph import Node
 
@@ -21,14 +22,16 @@ LOWER: dict[type[Node], Lower] = {
     **pooling.LOWER,
     **arithmetic.LOWER,
     **movement.LOWER,
+    **resize.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **movement.LOWER,
+    **resize.LOWER,
 }
 """Class of the node -> its function in float32."""
 
-FOLLOWS = frozenset(movement.LOWER)
+FOLLOWS = frozenset(movement.LOWER) | frozenset(resize.LOWER)
 """The nodes that move or map values, in whichever type they find them."""

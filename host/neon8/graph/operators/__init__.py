@@ -11,6 +11,7 @@ from neon8.graph.operators import (
     convolution,
     movement,
     pooling,
+    resize,
     selection,
 )
 from neon8.graph.source import Convert
@@ -22,5 +23,6 @@ OPERATORS: dict[str, Convert] = {
     **arithmetic.OPERATORS,
     **movement.OPERATORS,
     **selection.OPERATORS,
+    **resize.OPERATORS,
 }
 """Operator -> its function; a foreign domain stands before the name, with a dot."""
