@@ -7,20 +7,26 @@ from neon8.compile import lower, writer
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import Shapes
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 
 
 def compile_model(
-    model: str | Path | Graph, table: str | Path | ScaleTable, *, io: str = "float"
+    model: str | Path | Graph,
+    table: str | Path | ScaleTable,
+    *,
+    io: str = "float",
+    shapes: Shapes | None = None,
 ) -> bytes:
     """The .n8 file of a network with these scales.
 
-    io: "float" for float32 inputs and outputs, "int8" for quantized ones.  GraphError,
-    TableError.  CompileError: the table does not fit the network, or a bound cannot be
-    proved.  A weight scale that had to be enlarged is logged to "neon8".
+    io: "float" for float32 inputs and outputs, "int8" for quantized ones.  shapes: of
+    inputs whose dimensions an ONNX file leaves open.  GraphError, TableError.
+    CompileError: the table does not fit the network, or a bound cannot be proved.  A
+    weight scale that had to be enlarged is logged to "neon8".
     """
-    graph = model if isinstance(model, Graph) else load(model)
+    graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
     scales = table if isinstance(table, ScaleTable) else table_json.load(table)
     try:
         return writer.dumps(lower.lower(graph, scales, io=io))

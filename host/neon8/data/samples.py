@@ -181,7 +181,7 @@ def input_shapes(inputs: Shapes | Graph) -> dict[str, tuple[int, ...]]:
     if not isinstance(inputs, Graph):
         return dict(inputs)
     tensors = (inputs.tensors[name] for name in inputs.inputs)
-    return {tensor.name: tensor.shape[: tensor.rank] for tensor in tensors}
+    return {tensor.name: tensor.dims for tensor in tensors}
 
 
 def _single(where: str, shapes: Shapes) -> str:

@@ -32,6 +32,14 @@ FACTS = {
 """Other builds, providers and levels round differently; thread count and batch do not
 matter."""
 SILENT = 4
+TENSOR = "tensor("
+NUMBERS = {
+    "float": "float32",
+    "double": "float64",
+    **{name: name for name in ("float16", "bool", "int8", "int16", "int32", "int64")},
+    **{name: name for name in ("uint8", "uint16", "uint32", "uint64")},
+}
+"""onnxruntime's names of types, and numpy's."""
 CPU_CLASSES = ("avx512f", "avx2", "avx", "sve")
 """Flags by which onnxruntime chooses its matrix kernels, the strongest first."""
 
@@ -57,8 +65,8 @@ def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 class Reference:
     """The network in an ONNX file, in FP32, on one thread.
 
-    input_shapes: name -> shape with batch 1.  output_names: those of the file.
-    GraphError if onnxruntime does not take the file.
+    input_shapes: name -> shape, a free batch being 1.  output_names: those of the file
+    that are tensors.  GraphError if onnxruntime does not take the file.
     """
 
     def __init__(
@@ -71,7 +79,7 @@ class Reference:
         """extra_outputs: names of tensors inside the network to hand out as well.
 
         reuse: every result lies where the one before did, which saves the time that
-        new memory costs.
+        new memory costs; for networks whose results always have the same shapes.
         """
         file = open_onnx(model)
         self._path = path = file.path
@@ -93,18 +101,26 @@ class Reference:
         except Exception as error:  # onnxruntime has no public base class of errors
             text = f"onnxruntime cannot run it: {_one_line(error)}"
             raise GraphError(f"{path}: {text}") from error
-        self.input_shapes = {
-            value.name: _shape(path, value.name, value.shape)
-            for value in self._session.get_inputs()
-        }
-        self.output_names = tuple(value.name for value in self._session.get_outputs())
+        inputs = self._session.get_inputs()
+        self.input_shapes = {v.name: _shape(path, v.name, v.shape) for v in inputs}
+        self._types = {v.name: _type(path, v.name, v.type) for v in inputs}
+        outputs = self._session.get_outputs()
+        self.output_names = tuple(v.name for v in outputs if v.type.startswith(TENSOR))
         self._reuse = reuse
         self._buffer: _Buffer | None = None
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """All outputs and extra outputs, by name.  DataError if it fails."""
+        """All outputs and extra outputs, by name.  DataError if it fails.
+
+        inputs: numbers of any type, which become those that the network takes.
+        """
         try:
-            return self._run(inputs)
+            return self._run(
+                {
+                    name: np.ascontiguousarray(array, self._types.get(name))
+                    for name, array in inputs.items()
+                }
+            )
         except Exception as error:  # as above
             raise DataError(f"{self._path}: onnxruntime: {_one_line(error)}") from error
 
@@ -116,13 +132,14 @@ class Reference:
 
     def _run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         if self._buffer is None:
-            values = map(np.asarray, self._session.run(None, dict(inputs)))
+            names = list(self.output_names)
+            values = map(np.asarray, self._session.run(names, dict(inputs)))
             outputs = dict(zip(self.output_names, values, strict=True))
             if self._reuse:
                 self._buffer = _buffer(self._session, outputs)
             return outputs
         for name, array in inputs.items():
-            self._buffer.binding.bind_cpu_input(name, np.ascontiguousarray(array))
+            self._buffer.binding.bind_cpu_input(name, array)
         self._session.run_with_iobinding(self._buffer.binding)
         return dict(self._buffer.outputs)
 
@@ -145,12 +162,24 @@ def _buffer(session: Any, like: Mapping[str, Array]) -> _Buffer:
 
 
 def _shape(path: Path, name: str, dims: Iterable[int | str | None]) -> tuple[int, ...]:
-    shape = [1 if axis == 0 and dim != 1 else dim for axis, dim in enumerate(dims)]
+    shape = list(dims)
+    if shape and not isinstance(shape[0], int):
+        shape[0] = 1
     sizes = tuple(dim for dim in shape if isinstance(dim, int))
     if len(sizes) != len(shape):
-        text = f"input {name!r} has dimensions {shape}; only the batch may be symbolic"
+        text = f"input {name!r} has dimensions {shape}; give them by --shape"
         raise GraphError(f"{path}: {text}")
     return sizes
+
+
+def _type(path: Path, name: str, kind: str) -> np.dtype[Any]:
+    """The type of an input, "tensor(double)", as numpy has it."""
+    word = kind.removeprefix(TENSOR).removesuffix(")")
+    known = NUMBERS.get(word)
+    if known is None or not kind.startswith(TENSOR):
+        text = f"input {name!r} is {kind}; samples are tensors of numbers"
+        raise GraphError(f"{path}: {text}")
+    return np.dtype(known)
 
 
 def _one_line(error: BaseException) -> str:

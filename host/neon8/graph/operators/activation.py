@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from neon8.graph.graph import Activate, Activation, Node, Softmax, nchw
+from neon8.graph.graph import Activate, Activation, Node, Softmax
 from neon8.graph.source import (
     Convert,
     OnnxNode,
@@ -68,8 +68,8 @@ def softmax(source: Source, node: OnnxNode) -> Node:
     flattens = source.opset < 13
     axis = integer(node, "axis", 1 if flattens else -1)
     axis += len(shape) if axis < 0 else 0
-    channels = axis == 1 or (flattens and axis == 0)
-    if not channels or math.prod(shape) != nchw(shape)[1]:
+    channels = axis == 1 or (flattens and axis == 0 and shape[0] == 1)
+    if not channels or math.prod(shape[2:]) != 1:
         text = f"runs along axis {axis} of {list(shape)}; neon8 does it over the"
         text += " channels of one pixel: remove it, the largest value stays the same"
         raise failure(source, node, text)
