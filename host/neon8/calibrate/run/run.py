@@ -55,8 +55,8 @@ class Options:
     shapes: of inputs whose dimensions the file leaves open.  limit, skip: at most that
     many samples, after the first `skip`.  shard: (i, n), only the i-th of n pieces.
     ignore_nonfinite: count NaN and infinite values that the network computes.  workers:
-    processes.  engine: "dask://HOST:PORT".  output: the file that this is for, beside which the journal stands; None: no
-    journal.  report: the file for the convergence report.  until_stable: stop when no
+    processes.  engine: "dask://HOST:PORT".  output: the file that this is for, beside
+    which the journal stands; None: no journal.  report: the file for the convergence report.  until_stable: stop when no
     threshold moved by more than this fraction while the samples doubled.  progress:
     called with the numbers of samples done and of all, the latter None if it is not
     known; at the end they are equal.
