@@ -2,7 +2,7 @@
 #
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-asan aarch64 sysroot demo test bench lint clean
+.PHONY: help setup native native-asan native-tsan aarch64 sysroot demo test bench lint clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,8 +12,9 @@ setup: ## install what is missing: tools by apt, Python packages into .venv
 
 native: setup ## build the library for this machine in build/native
 native-asan: setup
+native-tsan: setup
 aarch64: setup ## cross-build it in build/aarch64
-native native-asan aarch64:
+native native-asan native-tsan aarch64:
 	@cross/build.sh $@
 
 sysroot: setup ## make the arm64 Python that qemu runs, in build/sysroot

@@ -33,6 +33,9 @@ struct n8_conv {
     size_t group_entries; // entries of one group in each of the epilogue's arrays
     const int8_t *weights;
     size_t block;        // igemm: output pixels of one unit
+    size_t slices;       // igemm: units that share a block's channels, the same number a group;
+                         // 1: a unit has all channels of all groups
+    size_t slice;        // igemm: channels of one slice, at most; packed panels begin there
     size_t units;        // of work; each may run on another thread
     size_t packed_size;  // bytes that n8_conv_pack fills
     size_t scratch_size; // bytes of one thread

@@ -15,6 +15,7 @@ enum {
     ALIGN_PART = 16,     // of each group's weights and arrays
     TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
     MAX_BLOCK = 32,
+    ENOUGH_UNITS = 64, // for many threads to finish at the same time
 };
 
 static bool shape_ok(const struct n8_conv2d_shape *s) {
@@ -65,6 +66,25 @@ static void plan_depthwise(struct n8_conv *conv) {
         n8_add(n8_add(n8_round_up(row, N8_CONV_ALIGN), n8_round_up(patch, N8_CONV_ALIGN)), rows);
 }
 
+// Where there are few pixels, as in a fully connected layer, threads share the channels, too.
+static void plan_slices(struct n8_conv *conv, size_t blocks) {
+    const struct n8_tile *tile = &conv->row->tile;
+    conv->slices = 1;
+    conv->slice = conv->group_out;
+    if (blocks >= ENOUGH_UNITS) {
+        return;
+    }
+    // A slice begins where its panel of weights and its entries of the arrays are aligned.
+    size_t least = tile->nr;
+    while (least % (ALIGN_PART / sizeof(int32_t)) != 0 ||
+           n8_mul(n8_mul(conv->taps, conv->depth), least) % ALIGN_PART != 0) {
+        least += tile->nr;
+    }
+    const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
+    conv->slice = n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), least), least);
+    conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
+}
+
 static void plan_igemm(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_tile *tile = &conv->row->tile;
@@ -78,7 +98,9 @@ static void plan_igemm(struct n8_conv *conv) {
     const size_t fit = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
     const size_t block = (fit > MAX_BLOCK ? MAX_BLOCK : fit) / tile->mr * tile->mr;
     conv->block = block < tile->mr ? tile->mr : block;
-    conv->units = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->block));
+    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->block));
+    plan_slices(conv, blocks);
+    conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->block, conv->taps), sizeof(int8_t *));
     conv->scratch_size = n8_add(n8_round_up(conv->depth, N8_CONV_ALIGN), table);
 }

@@ -32,62 +32,92 @@ static void point_pixel(const struct n8_conv *conv, const int8_t *image, ptrdiff
     }
 }
 
-static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
-                      size_t end, uint8_t *scratch) {
+// What a unit of implicit GEMM works on: pixels [first, first + count) of an image, and one
+// slice of the channels or all of them.
+struct igemm {
+    const struct n8_conv *conv;
+    const struct n8_conv_io *io;
+    const int8_t *padding;
+    const int8_t **table;
+    size_t image, first, count;
+};
+
+// Channels [channel, channel + channels) of one group. A slice begins with a panel.
+static void run_channels(const struct igemm *it, size_t group, size_t channel, size_t channels) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_conv_io *io = it->io;
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t mr = conv->row->tile.mr;
-    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
-    const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
-    const size_t units_of_image = conv->units / (size_t)s->batch;
     const size_t out_size = e->type == N8_TYPE_S8 ? 1 : 4;
-    int8_t *padding = (int8_t *)scratch;
-    const int8_t **table =
-        (const int8_t **)(void *)(scratch + n8_round_up(conv->depth, N8_CONV_ALIGN));
-    memset(padding, conv->in_zero_point, conv->depth);
+    const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
+    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
+    const int8_t *in = io->in + (ptrdiff_t)it->image * in_pixels * io->in_stride +
+                       (ptrdiff_t)(group * conv->group_in);
+    for (size_t p = 0; p < n8_pieces(it->count, mr) * mr; p++) {
+        const size_t pixel = it->first + (p < it->count ? p : it->count - 1);
+        point_pixel(conv, in, io->in_stride, it->padding, (int64_t)pixel,
+                    it->table + p / mr * conv->taps * mr + p % mr);
+    }
+    const ptrdiff_t out_pixel = (ptrdiff_t)(it->image * out_pixels + it->first);
+    const size_t out_channel = group * conv->group_out + channel;
+    const size_t entry = group * conv->group_entries + channel;
+    const struct n8_igemm_args args = {
+        .out = (uint8_t *)io->out + out_pixel * io->out_stride + out_channel * out_size,
+        .out_stride = io->out_stride,
+        .rows = it->table,
+        .weights = conv->weights + group * conv->group_weights + channel * conv->taps * conv->depth,
+        .pixels = it->count,
+        .channels = channels,
+        .taps = conv->taps,
+        .depth = conv->depth,
+        .bias = e->bias + entry,
+        .multiplier = e->multiplier + entry,
+        .bias_f32 = e->bias_f32 + entry,
+        .slope = e->slope == NULL ? NULL : e->slope + entry,
+        .residual = io->residual == NULL
+                        ? NULL
+                        : io->residual + out_pixel * io->residual_stride + out_channel,
+        .residual_stride = io->residual_stride,
+        .tile = &conv->row->tile,
+        .residual_scale = e->residual_scale,
+        .residual_zero_point = e->residual_zero_point,
+        .zero_point = e->zero_point,
+        .lo = e->lo,
+        .hi = e->hi,
+    };
+    conv->row->igemm(&args);
+}
 
+static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                      size_t end, uint8_t *scratch) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
+    const size_t blocks_of_image = n8_pieces(out_pixels, conv->block);
+    const size_t slices_of_group = conv->slices / conv->groups;
+    struct igemm it = {
+        .conv = conv,
+        .io = io,
+        .padding = (const int8_t *)scratch,
+        .table = (const int8_t **)(void *)(scratch + n8_round_up(conv->depth, N8_CONV_ALIGN)),
+    };
+    memset(scratch, conv->in_zero_point, conv->depth);
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t image = unit / units_of_image;
-        const size_t first = unit % units_of_image * conv->block;
-        const size_t count = out_pixels - first < conv->block ? out_pixels - first : conv->block;
-        const size_t padded = n8_pieces(count, mr) * mr;
-        const ptrdiff_t out_pixel = (ptrdiff_t)(image * out_pixels + first);
-        for (size_t g = 0; g < (size_t)s->groups; g++) {
-            const int8_t *in = io->in + (ptrdiff_t)image * in_pixels * io->in_stride +
-                               (ptrdiff_t)(g * conv->group_in);
-            for (size_t p = 0; p < padded; p++) {
-                const size_t pixel = first + (p < count ? p : count - 1);
-                point_pixel(conv, in, io->in_stride, padding, (int64_t)pixel,
-                            table + p / mr * conv->taps * mr + p % mr);
+        const size_t block = unit / conv->slices;
+        it.image = block / blocks_of_image;
+        it.first = block % blocks_of_image * conv->block;
+        it.count = out_pixels - it.first < conv->block ? out_pixels - it.first : conv->block;
+        if (conv->slices == 1) {
+            for (size_t g = 0; g < conv->groups; g++) {
+                run_channels(&it, g, 0, conv->group_out);
             }
-            const size_t entry = g * conv->group_entries;
-            const size_t channel = g * conv->group_out;
-            const struct n8_igemm_args args = {
-                .out = (uint8_t *)io->out + out_pixel * io->out_stride + channel * out_size,
-                .out_stride = io->out_stride,
-                .rows = table,
-                .weights = conv->weights + g * conv->group_weights,
-                .pixels = count,
-                .channels = conv->group_out,
-                .taps = conv->taps,
-                .depth = conv->depth,
-                .bias = e->bias + entry,
-                .multiplier = e->multiplier + entry,
-                .bias_f32 = e->bias_f32 + entry,
-                .slope = e->slope == NULL ? NULL : e->slope + entry,
-                .residual = io->residual == NULL
-                                ? NULL
-                                : io->residual + out_pixel * io->residual_stride + channel,
-                .residual_stride = io->residual_stride,
-                .tile = &conv->row->tile,
-                .residual_scale = e->residual_scale,
-                .residual_zero_point = e->residual_zero_point,
-                .zero_point = e->zero_point,
-                .lo = e->lo,
-                .hi = e->hi,
-            };
-            conv->row->igemm(&args);
+            continue;
         }
+        const size_t slice = unit % conv->slices;
+        const size_t channel = slice % slices_of_group * conv->slice;
+        const size_t rest = conv->group_out - channel;
+        run_channels(&it, slice / slices_of_group, channel,
+                     rest < conv->slice ? rest : conv->slice);
     }
 }
 

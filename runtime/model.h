@@ -8,6 +8,7 @@
 #include "include/neon8.h"
 #include "include/neon8_format.h"
 #include "kernels.h"
+#include "size.h"
 
 #include <stdbool.h>
 
@@ -37,11 +38,13 @@ struct n8_step {
     const uint32_t *inputs; // tensor numbers
     // What the operator's plan fills in.
     const char *kernel_name;
+    size_t units;        // of work, each may run on another thread; 1 unless said otherwise
     size_t scratch_size; // of one thread
     size_t packed_size;
     uint64_t macs;
     struct n8_conv conv; // of a conv2d
     struct n8_conv_proof proof;
+    size_t grain; // units that are worth the call of a thread, >= 1
 };
 
 struct n8_model {
@@ -54,6 +57,16 @@ struct n8_model {
     uint32_t *links;
     const uint32_t *inputs, *outputs; // into links
 };
+
+static inline size_t n8_value_size(const struct n8_tensor *tensor) {
+    return tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
+}
+
+// The bytes between the pixels of a tensor that lies in a buffer of its own.
+static inline size_t n8_own_stride(const struct n8_tensor *tensor) {
+    const size_t channels = (size_t)tensor->dims[1];
+    return tensor->type == N8_TYPE_S8 ? n8_round_up(channels, N8_PIXEL) : channels * sizeof(float);
+}
 
 static inline const struct n8_tensor *n8_input(const struct n8_model *model,
                                                const struct n8_step *step, size_t index) {

@@ -36,15 +36,21 @@ struct n8_operator {
     // and unused fields were checked before. May be NULL.
     enum n8_status (*check)(struct n8_reader *reader, const struct n8_step *step);
 
-    // Fills in kernel_name and, where they are not 0, the sizes and macs of the step.
+    // Fills in kernel_name; units, where there are more than one; and, where they are not 0,
+    // the sizes and macs of the step.
     enum n8_status (*plan)(struct n8_reader *reader, struct n8_step *step);
 
     // Checks the weights and packs them into step->packed_size zeroed bytes, aligned to
     // N8_ALIGN. NULL: there are none.
     enum n8_status (*pack)(struct n8_reader *reader, struct n8_step *step, void *memory);
 
-    // One run. Nothing is left to check, and nothing fails.
-    void (*run)(struct n8_session *session, const struct n8_step *step);
+    // Units [begin, end) of one run. Threads take units in any order and at the same time, so a
+    // unit writes no byte that another one reads or writes, and its result does not depend on
+    // how the units are grouped. A unit is mostly a pixel or a row of the output; the session
+    // sees to it that nobody is woken for a few bytes. `scratch`: step->scratch_size bytes of
+    // this thread, aligned to N8_ALIGN. Nothing is left to check, and nothing fails.
+    void (*run)(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch);
 };
 
 #define N8_OPERATOR(kind, symbol) extern const struct n8_operator n8_op_##symbol;
@@ -54,9 +60,26 @@ struct n8_operator {
 // NULL: no such kind.
 const struct n8_operator *n8_operator_of(uint32_t kind);
 
-// What several operators check.
+// How a step whose values do not look at their neighbours goes through its pixels: `pixels` of
+// them at a time, each time `count` values in one run of bytes, the same in every tensor. All
+// at once where the output and its inputs of the same shape lie alike and without a gap; the
+// padding of the channels is then computed like the rest, and nobody looks at it.
+struct n8_stretch {
+    size_t pixels, count;
+};
+struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
+                                size_t pixels);
+
+// Units that make the call of a thread worth its while: of a planned step, and of units that
+// each read and write this many bytes.
+size_t n8_grain_of(uint64_t bytes);
+size_t n8_grain(const struct n8_model *model, const struct n8_step *step);
+
+// What several operators check. Shapes are N C H W, dims as in ONNX.
 enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
+enum n8_status n8_check_same_dims(struct n8_reader *reader, const struct n8_tensor *a,
+                                  const struct n8_tensor *b);
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
 

@@ -369,6 +369,7 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     }
     *next_link += step->row.input_count;
     step->inputs = r->model->links + step->row.inputs;
+    step->units = 1;
     enum n8_status status = check_ends(r, step);
     if (status == N8_OK) {
         status = check_fields(r, step);
@@ -376,7 +377,13 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     if (status == N8_OK && step->op->check != NULL) {
         status = step->op->check(r, step);
     }
-    return status == N8_OK ? step->op->plan(r, step) : status;
+    if (status == N8_OK) {
+        status = step->op->plan(r, step);
+    }
+    if (status == N8_OK) {
+        step->grain = n8_grain(r->model, step);
+    }
+    return status;
 }
 
 enum n8_status n8_read_tables(struct n8_reader *r, char *strings) {

@@ -2,12 +2,11 @@
 #include "session.h"
 
 #include "memory.h"
+#include "move.h"
 #include "ops.h"
 #include "size.h"
 
 #include <string.h>
-
-enum { MAX_THREADS = 64 };
 
 enum n8_status n8_session_create(const struct n8_model *model,
                                  const struct n8_session_options *options,
@@ -16,22 +15,23 @@ enum n8_status n8_session_create(const struct n8_model *model,
         return N8_E_ARGUMENT;
     }
     *out = NULL;
-    const int32_t threads = options == NULL ? 1 : options->threads;
-    if (model == NULL || threads < 1 || threads > MAX_THREADS) {
+    struct n8_threads *pool = options == NULL ? NULL : options->pool;
+    const int32_t own = options == NULL ? 1 : options->threads;
+    if (model == NULL || (pool == NULL ? own < 1 || own > N8_MAX_THREADS : own != 0)) {
         return N8_E_ARGUMENT;
     }
+    const size_t threads = pool == NULL ? (size_t)own : n8_threads_count(pool);
     const struct n8_memory *memory = &model->memory;
     // The model was opened within its limit, with one thread: only threads are left to count.
     const uint64_t left = model->max_bytes - memory->tables - memory->packed - memory->arena;
-    if (memory->scratch > left / (uint64_t)threads) {
+    if (memory->scratch > left / threads) {
         return N8_E_LIMIT;
     }
     // Session, arena and the threads' scratch in one allocation.
     const size_t head = n8_round_up(sizeof(struct n8_session), N8_ALIGN);
     const size_t scratch = (size_t)memory->scratch;
     const size_t arena = (size_t)memory->arena;
-    struct n8_session *session =
-        n8_allocate(n8_add(n8_add(head, arena), n8_mul(scratch, (size_t)threads)));
+    struct n8_session *session = n8_allocate(n8_add(n8_add(head, arena), n8_mul(scratch, threads)));
     if (session == NULL) {
         return N8_E_MEMORY;
     }
@@ -39,58 +39,117 @@ enum n8_status n8_session_create(const struct n8_model *model,
     session->arena = (uint8_t *)session + head;
     session->scratch = session->arena + arena;
     session->scratch_stride = scratch;
-    if (threads > 1) {
-        session->threads = n8_threads_create((size_t)threads);
-        if (session->threads == NULL) {
+    if (own > 1) {
+        const enum n8_status status = n8_threads_create(own, &session->own);
+        if (status != N8_OK) {
             n8_free(session);
-            return N8_E_MEMORY;
+            return status;
         }
     }
+    session->threads = pool == NULL ? session->own : pool;
     *out = session;
     return N8_OK;
 }
 
 void n8_session_destroy(struct n8_session *session) {
     if (session != NULL) {
-        n8_threads_destroy(session->threads);
+        n8_threads_destroy(session->own);
         n8_free(session);
     }
 }
 
-// An input from the caller's N C H W to the arena's N H W C.
-static void copy_in(const struct n8_tensor *tensor, uint8_t *arena, const void *in) {
-    const uint8_t *from = in;
+struct job {
+    const struct n8_session *session;
+    const struct n8_step *step;     // of a step
+    const struct n8_tensor *tensor; // of a copy
+    uint8_t *arena;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+static void run_units(void *context, size_t begin, size_t end, size_t worker) {
+    const struct job *job = context;
+    const struct n8_session *session = job->session;
+    job->step->op->run(session, job->step, begin, end,
+                       session->scratch + worker * session->scratch_stride);
+}
+
+static void run_step(const struct n8_session *session, const struct n8_step *step) {
+    struct job job = {.session = session, .step = step};
+    n8_threads_run(session->threads, step->units, step->grain, run_units, &job);
+}
+
+enum { PIECE = 1024 }; // pixels of one unit of a copy
+
+// A unit of a copy: pixels [first, first + count) of image `image`.
+struct piece {
+    size_t image, first, count;
+};
+
+static struct piece piece_of(const struct n8_tensor *tensor, size_t unit) {
+    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t pieces = n8_pieces(area, PIECE);
+    struct piece piece = {.image = unit / pieces, .first = unit % pieces * PIECE};
+    piece.count = area - piece.first < PIECE ? area - piece.first : PIECE;
+    return piece;
+}
+
+// From the caller's N C H W to the arena's N H W C.
+static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
+    (void)worker;
+    const struct job *job = context;
+    const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t entry = tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
-    for (size_t n = 0; n < (size_t)tensor->dims[0]; n++) {
-        uint8_t *image = arena + n * area * tensor->pixel_stride;
+    const size_t size = n8_value_size(tensor);
+    for (size_t unit = begin; unit < end; unit++) {
+        const struct piece piece = piece_of(tensor, unit);
+        uint8_t *to = job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
+        const uint8_t *from = job->in + (piece.image * channels * area + piece.first) * size;
         for (size_t c = 0; c < channels; c++) {
-            for (size_t p = 0; p < area; p++, from += entry) {
-                memcpy(image + p * tensor->pixel_stride + c * entry, from, entry);
-            }
+            n8_move_values(to + c * size, tensor->pixel_stride, from + c * area * size, size,
+                           piece.count, size);
         }
     }
 }
 
-static void copy_out(const struct n8_tensor *tensor, const uint8_t *arena, void *out) {
+static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
+    (void)worker;
+    const struct job *job = context;
+    const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t entry = tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
-    uint8_t *to = out;
-    for (size_t n = 0; n < (size_t)tensor->dims[0]; n++) {
-        const uint8_t *image = arena + n * area * tensor->pixel_stride;
+    const size_t size = n8_value_size(tensor);
+    for (size_t unit = begin; unit < end; unit++) {
+        const struct piece piece = piece_of(tensor, unit);
+        const uint8_t *from =
+            job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
+        uint8_t *to = job->out + (piece.image * channels * area + piece.first) * size;
         if (area == 1) {
-            memcpy(to, image, channels * entry);
-            to += channels * entry;
+            memcpy(to, from, channels * size);
             continue;
         }
         for (size_t c = 0; c < channels; c++) {
-            for (size_t p = 0; p < area; p++, to += entry) {
-                memcpy(to, image + p * tensor->pixel_stride + c * entry, entry);
-            }
+            n8_move_values(to + c * area * size, size, from + c * size, tensor->pixel_stride,
+                           piece.count, size);
         }
     }
+}
+
+// Copies a tensor from or to the caller.
+static void copy(const struct n8_session *session, uint32_t number, const void *in, void *out) {
+    const struct n8_tensor *tensor = &session->model->tensors[number];
+    struct job job = {
+        .tensor = tensor,
+        .arena = n8_buffer(session, number),
+        .in = in,
+        .out = out,
+    };
+    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t units = (size_t)tensor->dims[0] * n8_pieces(area, PIECE);
+    const size_t piece = area < PIECE ? area : PIECE;
+    n8_threads_run(session->threads, units, n8_grain_of(piece * tensor->pixel_stride),
+                   in != NULL ? copy_in : copy_out, &job);
 }
 
 enum n8_status n8_session_run(struct n8_session *session, const void *const *inputs,
@@ -113,15 +172,14 @@ enum n8_status n8_session_run(struct n8_session *session, const void *const *inp
     for (size_t i = 0; i < model->facts.input_count; i++) {
         const struct n8_tensor *tensor = &model->tensors[model->inputs[i]];
         if (!tensor->caller) {
-            copy_in(tensor, n8_buffer(session, model->inputs[i]), inputs[i]);
+            copy(session, model->inputs[i], inputs[i], NULL);
         }
     }
     for (size_t s = 0; s < model->facts.step_count; s++) {
-        model->steps[s].op->run(session, &model->steps[s]);
+        run_step(session, &model->steps[s]);
     }
     for (size_t i = 0; i < model->facts.output_count; i++) {
-        const struct n8_tensor *tensor = &model->tensors[model->outputs[i]];
-        copy_out(tensor, n8_buffer(session, model->outputs[i]), outputs[i]);
+        copy(session, model->outputs[i], NULL, outputs[i]);
     }
     return N8_OK;
 }

@@ -10,6 +10,7 @@
 struct n8_session {
     const struct n8_model *model;
     struct n8_threads *threads; // NULL for one thread
+    struct n8_threads *own;     // those of them that end with the session, or NULL
     uint8_t *arena;
     uint8_t *scratch; // threads x scratch_stride
     size_t scratch_stride;
@@ -28,6 +29,19 @@ static inline uint8_t *n8_in_buffer(const struct n8_session *session, const stru
 
 static inline uint8_t *n8_out_buffer(const struct n8_session *session, const struct n8_step *step) {
     return n8_buffer(session, step->row.output);
+}
+
+// Pixel `pixel` of an input and of the output of a step. Pixels are numbered in N H W order; the
+// channels of one are contiguous.
+static inline const uint8_t *n8_in_pixel(const struct n8_session *session,
+                                         const struct n8_step *step, size_t index, size_t pixel) {
+    return n8_in_buffer(session, step, index) +
+           pixel * n8_input(session->model, step, index)->pixel_stride;
+}
+
+static inline uint8_t *n8_out_pixel(const struct n8_session *session, const struct n8_step *step,
+                                    size_t pixel) {
+    return n8_out_buffer(session, step) + pixel * n8_output(session->model, step)->pixel_stride;
 }
 
 #endif // N8_SESSION_H

@@ -10,17 +10,23 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-struct n8_threads {
-    pthread_mutex_t lock;
-    pthread_cond_t start; // a new round, or the end
-    pthread_cond_t done;  // the last worker left the round
-    size_t round;
-    size_t busy; // workers still in this round
-    bool ending;
-    atomic_size_t next; // first unit that nobody has taken
+// Work that some caller waits for; it lives on the caller's stack, in the pool's list.
+struct job {
+    struct job *next;
+    atomic_size_t taken; // units that somebody has begun
     size_t units;
+    size_t chunk; // units taken at once
     n8_work_fn *work;
     void *context;
+    size_t busy; // workers in it; under the pool's lock
+};
+
+struct n8_threads {
+    pthread_mutex_t lock;
+    pthread_cond_t start; // a new job, or the end
+    pthread_cond_t left;  // the last worker left some job
+    struct job *jobs;     // first come, first served
+    bool ending;
     pid_t owner; // the process that has the workers; a child made by fork() has none
     size_t worker_count;
     struct worker {
@@ -30,37 +36,42 @@ struct n8_threads {
     } workers[];
 };
 
-static void take_units(struct n8_threads *threads, size_t worker) {
-    // Small chunks balance unequal cores; an eighth of a fair share costs few atomics.
-    const size_t chunk = threads->units / ((threads->worker_count + 1) * 8) + 1;
+static void take_units(struct job *job, size_t worker) {
     for (;;) {
-        const size_t begin = atomic_fetch_add(&threads->next, chunk);
-        if (begin >= threads->units) {
+        const size_t begin = atomic_fetch_add(&job->taken, job->chunk);
+        if (begin >= job->units) {
             return;
         }
-        const size_t rest = threads->units - begin;
-        threads->work(threads->context, begin, begin + (rest < chunk ? rest : chunk), worker);
+        const size_t rest = job->units - begin;
+        job->work(job->context, begin, begin + (rest < job->chunk ? rest : job->chunk), worker);
     }
+}
+
+// The first job with units that nobody has taken, or NULL.
+static struct job *find_job(const struct n8_threads *threads) {
+    struct job *job = threads->jobs;
+    while (job != NULL && atomic_load(&job->taken) >= job->units) {
+        job = job->next;
+    }
+    return job;
 }
 
 static void *run_worker(void *argument) {
     struct worker *self = argument;
     struct n8_threads *threads = self->threads;
-    size_t seen = 0;
     pthread_mutex_lock(&threads->lock);
-    for (;;) {
-        while (threads->round == seen && !threads->ending) {
+    while (!threads->ending) {
+        struct job *job = find_job(threads);
+        if (job == NULL) {
             pthread_cond_wait(&threads->start, &threads->lock);
+            continue;
         }
-        if (threads->ending) {
-            break;
-        }
-        seen = threads->round;
+        job->busy++;
         pthread_mutex_unlock(&threads->lock);
-        take_units(threads, self->number);
+        take_units(job, self->number);
         pthread_mutex_lock(&threads->lock);
-        if (--threads->busy == 0) {
-            pthread_cond_signal(&threads->done);
+        if (--job->busy == 0) {
+            pthread_cond_broadcast(&threads->left); // callers of several jobs may wait
         }
     }
     pthread_mutex_unlock(&threads->lock);
@@ -82,32 +93,41 @@ void n8_threads_destroy(struct n8_threads *threads) {
     for (size_t i = 0; i < threads->worker_count; i++) {
         pthread_join(threads->workers[i].thread, NULL);
     }
-    pthread_cond_destroy(&threads->done);
+    pthread_cond_destroy(&threads->left);
     pthread_cond_destroy(&threads->start);
     pthread_mutex_destroy(&threads->lock);
     free(threads);
 }
 
-struct n8_threads *n8_threads_create(size_t count) {
-    const size_t workers = count - 1;
-    struct n8_threads *threads = calloc(1, sizeof *threads + workers * sizeof threads->workers[0]);
-    if (threads == NULL) {
-        return NULL;
-    }
+static bool make_locks(struct n8_threads *threads) {
     if (pthread_mutex_init(&threads->lock, NULL) != 0) {
-        free(threads);
-        return NULL;
+        return false;
     }
     if (pthread_cond_init(&threads->start, NULL) != 0) {
         pthread_mutex_destroy(&threads->lock);
-        free(threads);
-        return NULL;
+        return false;
     }
-    if (pthread_cond_init(&threads->done, NULL) != 0) {
+    if (pthread_cond_init(&threads->left, NULL) != 0) {
         pthread_cond_destroy(&threads->start);
         pthread_mutex_destroy(&threads->lock);
+        return false;
+    }
+    return true;
+}
+
+enum n8_status n8_threads_create(int32_t count, struct n8_threads **out) {
+    if (out == NULL) {
+        return N8_E_ARGUMENT;
+    }
+    *out = NULL;
+    if (count < 1 || count > N8_MAX_THREADS) {
+        return N8_E_ARGUMENT;
+    }
+    const size_t workers = (size_t)count - 1;
+    struct n8_threads *threads = calloc(1, sizeof *threads + workers * sizeof threads->workers[0]);
+    if (threads == NULL || !make_locks(threads)) {
         free(threads);
-        return NULL;
+        return N8_E_MEMORY;
     }
     threads->owner = getpid();
     for (size_t i = 0; i < workers; i++) {
@@ -116,31 +136,68 @@ struct n8_threads *n8_threads_create(size_t count) {
         worker->number = i + 1;
         if (pthread_create(&worker->thread, NULL, run_worker, worker) != 0) {
             n8_threads_destroy(threads); // joins those that did start
-            return NULL;
+            return N8_E_MEMORY;
         }
         threads->worker_count++;
     }
-    return threads;
+    *out = threads;
+    return N8_OK;
 }
 
-void n8_threads_run(struct n8_threads *threads, size_t units, n8_work_fn *work, void *context) {
-    if (threads == NULL || units < 2 || threads->owner != getpid()) {
+size_t n8_threads_count(const struct n8_threads *threads) {
+    return threads == NULL ? 1 : threads->worker_count + 1;
+}
+
+static void add_job(struct n8_threads *threads, struct job *job) {
+    struct job **end = &threads->jobs;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = job;
+}
+
+static void remove_job(struct n8_threads *threads, const struct job *job) {
+    struct job **at = &threads->jobs;
+    while (*at != job) {
+        at = &(*at)->next;
+    }
+    *at = job->next;
+}
+
+void n8_threads_run(struct n8_threads *threads, size_t units, size_t grain, n8_work_fn *work,
+                    void *context) {
+    if (units == 0) {
+        return;
+    }
+    if (threads == NULL || threads->worker_count == 0 || units <= grain ||
+        threads->owner != getpid()) {
         work(context, 0, units, 0);
         return;
     }
+    // Small chunks balance unequal cores; an eighth of a fair share costs few atomics.
+    const size_t share = units / ((threads->worker_count + 1) * 8) + 1;
+    struct job job = {
+        .units = units,
+        .chunk = share > grain ? share : grain,
+        .work = work,
+        .context = context,
+    };
+    const size_t others = (units - 1) / job.chunk; // chunks that the caller can leave
     pthread_mutex_lock(&threads->lock);
-    threads->units = units;
-    threads->work = work;
-    threads->context = context;
-    atomic_store(&threads->next, 0);
-    threads->busy = threads->worker_count;
-    threads->round++;
-    pthread_cond_broadcast(&threads->start);
+    add_job(threads, &job);
+    if (others < threads->worker_count) {
+        for (size_t i = 0; i < others; i++) {
+            pthread_cond_signal(&threads->start);
+        }
+    } else {
+        pthread_cond_broadcast(&threads->start);
+    }
     pthread_mutex_unlock(&threads->lock);
-    take_units(threads, 0);
+    take_units(&job, 0);
     pthread_mutex_lock(&threads->lock);
-    while (threads->busy > 0) {
-        pthread_cond_wait(&threads->done, &threads->lock);
+    remove_job(threads, &job);
+    while (job.busy > 0) {
+        pthread_cond_wait(&threads->left, &threads->lock);
     }
     pthread_mutex_unlock(&threads->lock);
 }

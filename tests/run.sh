@@ -31,10 +31,11 @@ emulated() {
         cross/run-aarch64 "$arm_python" -m pytest -p no:cacheprovider "$@"
 }
 
-step "set-up" make --no-print-directory native native-asan aarch64 sysroot
+step "set-up" make --no-print-directory native native-asan native-tsan aarch64 sysroot
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
 step "c under asan and ubsan" checks native-asan
+step "sessions under tsan" checks native-tsan
 N8_QEMU_CPU=cortex-a53 step "c on aarch64 cortex-a53" checks aarch64
 N8_QEMU_CPU=max step "c on aarch64 max" checks aarch64
 step "host" "$python" -m pytest -n 2 tests/host

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from neon8.evaluate.metrics import Evaluation, evaluate_model
     from neon8.graph.graph import Graph
     from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
-    from neon8.runtime import Model, Session
+    from neon8.runtime import Model, Session, ThreadPool
     from neon8.runtime.emulate import EmulatedModel
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "ScaleTable",
     "Session",
     "TensorScale",
+    "ThreadPool",
     "__version__",
     "calibrate_model",
     "compile_model",
@@ -99,7 +100,7 @@ _HOMES = {
     "neon8.evaluate.metrics": ("Evaluation", "evaluate_model"),
     "neon8.graph.graph": ("Graph",),
     "neon8.data.preprocess": ("Preprocess",),
-    "neon8.runtime": ("Model", "Session"),
+    "neon8.runtime": ("Model", "Session", "ThreadPool"),
     "neon8.runtime.emulate": ("EmulatedModel",),
     "neon8.quant.scale_table": ("LayerScale", "ScaleTable", "TensorScale"),
 }

@@ -55,6 +55,7 @@ enum n8_io {
 
 struct n8_model;
 struct n8_session;
+struct n8_threads;
 struct n8_conv2d;
 
 // A value that flows through a model. A buffer of an input or output holds `size` bytes,
@@ -126,8 +127,10 @@ struct n8_model_error {
     int32_t step;       // its index, or -1
 };
 
+// The result depends on neither.
 struct n8_session_options {
-    int32_t threads; // 1 to 64; the result does not depend on it
+    int32_t threads;         // of the session's own, 1 to 64; 0 with a pool
+    struct n8_threads *pool; // runs on these threads instead, or NULL
 };
 
 // Version of the library, "major.minor.patch".
@@ -170,6 +173,15 @@ N8_API enum n8_status n8_model_describe(const struct n8_model *model, struct n8_
 
 // What the model takes, and what each of its sessions will.
 N8_API enum n8_status n8_model_memory(const struct n8_model *model, struct n8_memory *out);
+
+// Threads that several sessions, of any models, may share: runs at the same time take turns with
+// them, step by step, instead of having more threads than there are cores. A run uses the
+// thread that calls it and count - 1 of the pool, 1 <= count <= 64. They sleep when there is
+// nothing to do. In a child made by fork() there are none, and its runs use one thread.
+N8_API enum n8_status n8_threads_create(int32_t count, struct n8_threads **out);
+
+// Ends the threads; sessions that use them must have ended before. NULL is allowed.
+N8_API void n8_threads_destroy(struct n8_threads *threads);
 
 // Allocates everything that runs of `model` need. Several sessions may share a model and
 // run at the same time; one session serves one thread at a time. `options` may be NULL.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves bytes: the inputs one after the other along C, H or W.
+// Moves values: the inputs one after the other along C, H or W.
 #include "ops.h"
 
 #include <string.h>
@@ -29,41 +29,62 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
+// A unit is a pixel of an input; those of all inputs are numbered one after the other.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
-    (void)reader;
     step->kernel_name = "copy";
+    step->units = 0;
+    for (size_t i = 0; i < step->row.input_count; i++) {
+        step->units += n8_input(reader->model, step, i)->pixels;
+    }
     return N8_OK;
 }
 
-// `outer` runs of bytes of each input lie between those of the next: along C a run is a
-// pixel's channels, along W a row's pixels, along H an image's rows.
-static void run(struct n8_session *session, const struct n8_step *step) {
+// Pixels [begin, end) of an input, whose first pixel and channel are at `start` of the output:
+// its place on the concat's axis. Row by row, as the rows are not neighbours in the output.
+static void move_pixels(const struct n8_session *session, const struct n8_step *step, size_t input,
+                        size_t start, size_t begin, size_t end) {
+    const struct n8_tensor *in = n8_input(session->model, step, input);
     const struct n8_tensor *out = n8_output(session->model, step);
-    size_t outer = (size_t)out->dims[0];
-    if (step->row.axis != 2) {
-        outer *= (size_t)out->dims[2];
-    }
-    if (step->row.axis == 1) {
-        outer *= (size_t)out->dims[3];
-    }
-    const size_t out_run = out->pixels * out->pixel_stride / outer;
-    uint8_t *to = n8_out_buffer(session, step);
-    for (size_t i = 0; i < step->row.input_count; i++) {
-        const struct n8_tensor *in = n8_input(session->model, step, i);
-        const uint8_t *from = n8_in_buffer(session, step, i);
-        const size_t in_run = in->pixels * in->pixel_stride / outer;
-        const size_t used = step->row.axis == 1 ? (size_t)in->dims[1] : in_run;
-        for (size_t o = 0; o < outer; o++) {
-            memcpy(to + o * out_run, from + o * in_run, used);
+    const size_t width = (size_t)in->dims[3];
+    const size_t size = n8_value_size(out);
+    const size_t channel = step->row.axis == 1 ? start * size : 0;
+    const size_t top = step->row.axis == 2 ? start : 0;
+    const size_t left = step->row.axis == 3 ? start : 0;
+    for (size_t p = begin; p < end;) {
+        const size_t x = p % width;
+        const size_t y = p / width % (size_t)in->dims[2];
+        const size_t n = p / width / (size_t)in->dims[2];
+        const size_t row = n * (size_t)out->dims[2] + top + y;
+        const size_t count = end - p < width - x ? end - p : width - x;
+        const uint8_t *from = n8_in_pixel(session, step, input, p);
+        uint8_t *to = n8_out_pixel(session, step, row * (size_t)out->dims[3] + left + x) + channel;
+        for (size_t i = 0; i < count; i++) {
+            memcpy(to + i * out->pixel_stride, from + i * in->pixel_stride,
+                   (size_t)in->dims[1] * size);
         }
-        to += used;
+        p += count;
+    }
+}
+
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
+    size_t first = 0; // unit of the input
+    size_t start = 0; // the input's place on the axis
+    for (size_t i = 0; i < step->row.input_count && first < end; i++) {
+        const struct n8_tensor *in = n8_input(session->model, step, i);
+        const size_t from = begin > first ? begin - first : 0;
+        const size_t to = end - first < in->pixels ? end - first : in->pixels;
+        if (from < to) {
+            move_pixels(session, step, i, start, from, to);
+        }
+        first += in->pixels;
+        start += (size_t)in->dims[step->row.axis];
     }
 }
 
 const struct n8_operator n8_op_concat = {
     .name = "concat",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = N8_FORMAT_MAX_COUNT,
     .fields = N8_FIELD_AXIS,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolution with its epilogue, (4) to (6): conv.h does the work, this file takes it from the
-// model file to the session's threads.
+// model file to a session.
 #include "ops.h"
 
 #include "size.h"
@@ -121,6 +121,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     }
     step->conv.weights = weights; // in the file, until they are packed
     step->kernel_name = step->conv.kernel_name;
+    step->units = step->conv.units;
     step->scratch_size = step->conv.scratch_size;
     step->packed_size = step->conv.packed_size;
     step->macs = (uint64_t)out->pixels * channels * taps * depth;
@@ -141,36 +142,19 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     return N8_OK;
 }
 
-struct context {
-    const struct n8_session *session;
-    const struct n8_conv *conv;
-    struct n8_conv_io io;
-};
-
-static void work(void *argument, size_t begin, size_t end, size_t worker) {
-    const struct context *context = argument;
-    const struct n8_session *session = context->session;
-    n8_conv_run(context->conv, &context->io, begin, end,
-                session->scratch + worker * session->scratch_stride);
-}
-
-static void run(struct n8_session *session, const struct n8_step *step) {
-    struct context context = {
-        .session = session,
-        .conv = &step->conv,
-        .io =
-            {
-                .out = n8_out_buffer(session, step),
-                .out_stride = (ptrdiff_t)n8_output(session->model, step)->pixel_stride,
-                .in = (const int8_t *)n8_in_buffer(session, step, 0),
-                .in_stride = (ptrdiff_t)n8_input(session->model, step, 0)->pixel_stride,
-            },
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    struct n8_conv_io io = {
+        .out = n8_out_buffer(session, step),
+        .out_stride = (ptrdiff_t)n8_output(session->model, step)->pixel_stride,
+        .in = (const int8_t *)n8_in_buffer(session, step, 0),
+        .in_stride = (ptrdiff_t)n8_input(session->model, step, 0)->pixel_stride,
     };
     if (step->row.input_count == 2) {
-        context.io.residual = (const int8_t *)n8_in_buffer(session, step, 1);
-        context.io.residual_stride = (ptrdiff_t)n8_input(session->model, step, 1)->pixel_stride;
+        io.residual = (const int8_t *)n8_in_buffer(session, step, 1);
+        io.residual_stride = (ptrdiff_t)n8_input(session->model, step, 1)->pixel_stride;
     }
-    n8_threads_run(session->threads, step->conv.units, work, &context);
+    n8_conv_run(&step->conv, &io, begin, end, scratch);
 }
 
 const struct n8_operator n8_op_conv2d = {

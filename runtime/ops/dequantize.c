@@ -10,18 +10,20 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.dequantize_s8_f32_name;
+    step->units = n8_output(reader->model, step)->pixels;
     return N8_OK;
 }
 
-static void run(struct n8_session *session, const struct n8_step *step) {
+// A unit is a pixel.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_tensor *out = n8_output(session->model, step);
-    const int8_t *from = (const int8_t *)n8_in_buffer(session, step, 0);
-    uint8_t *to = n8_out_buffer(session, step);
-    for (size_t p = 0; p < in->pixels; p++) {
-        session->model->kernels.dequantize_s8_f32((float *)(void *)(to + p * out->pixel_stride),
-                                                  from + p * in->pixel_stride, (size_t)in->dims[1],
-                                                  in->scale, in->zero_point);
+    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    for (size_t p = begin; p < end; p += stretch.pixels) {
+        session->model->kernels.dequantize_s8_f32((float *)(void *)n8_out_pixel(session, step, p),
+                                                  (const int8_t *)n8_in_pixel(session, step, 0, p),
+                                                  stretch.count, in->scale, in->zero_point);
     }
 }
 

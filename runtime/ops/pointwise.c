@@ -17,21 +17,20 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 
 static enum n8_status plan_add(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.add_s8_name;
+    step->units = n8_output(reader->model, step)->pixels;
     return N8_OK;
 }
 
 static enum n8_status plan_requantize(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.requantize_s8_name;
+    step->units = n8_output(reader->model, step)->pixels;
     return N8_OK;
 }
 
-// Channel padding is computed like everything else: nobody looks at it.
-static struct n8_pointwise_args args_of(struct n8_session *session, const struct n8_step *step) {
+static struct n8_pointwise_args args_of(const struct n8_session *session,
+                                        const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(session->model, step);
     return (struct n8_pointwise_args){
-        .out = (int8_t *)n8_out_buffer(session, step),
-        .a = (const int8_t *)n8_in_buffer(session, step, 0),
-        .count = out->pixels * out->pixel_stride,
         .a_scale = step->row.scale,
         .slope = step->row.slope,
         .a_zero_point = n8_input(session->model, step, 0)->zero_point,
@@ -41,17 +40,34 @@ static struct n8_pointwise_args args_of(struct n8_session *session, const struct
     };
 }
 
-static void run_add(struct n8_session *session, const struct n8_step *step) {
+// A unit is a pixel.
+static void run_add(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
+    (void)scratch;
     struct n8_pointwise_args args = args_of(session, step);
-    args.b = (const int8_t *)n8_in_buffer(session, step, 1);
     args.b_scale = step->row.residual_scale;
     args.b_zero_point = n8_input(session->model, step, 1)->zero_point;
-    session->model->kernels.add_s8(&args);
+    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    args.count = stretch.count;
+    for (size_t p = begin; p < end; p += stretch.pixels) {
+        args.out = (int8_t *)n8_out_pixel(session, step, p);
+        args.a = (const int8_t *)n8_in_pixel(session, step, 0, p);
+        args.b = (const int8_t *)n8_in_pixel(session, step, 1, p);
+        session->model->kernels.add_s8(&args);
+    }
 }
 
-static void run_requantize(struct n8_session *session, const struct n8_step *step) {
-    const struct n8_pointwise_args args = args_of(session, step);
-    session->model->kernels.requantize_s8(&args);
+static void run_requantize(const struct n8_session *session, const struct n8_step *step,
+                           size_t begin, size_t end, void *scratch) {
+    (void)scratch;
+    struct n8_pointwise_args args = args_of(session, step);
+    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    args.count = stretch.count;
+    for (size_t p = begin; p < end; p += stretch.pixels) {
+        args.out = (int8_t *)n8_out_pixel(session, step, p);
+        args.a = (const int8_t *)n8_in_pixel(session, step, 0, p);
+        session->model->kernels.requantize_s8(&args);
+    }
 }
 
 const struct n8_operator n8_op_add = {

@@ -76,15 +76,28 @@ static size_t scratch_size(const struct n8_tensor *in, const struct n8_step *ste
     return n8_mul(n8_mul((size_t)rows, (size_t)columns), sizeof(int8_t *));
 }
 
+// A unit is some channels of a pixel: all of them where there are pixels enough for every
+// thread, else, as in a global pool, a few.
+static size_t channels_of_unit(const struct n8_tensor *out) {
+    enum { ENOUGH = 64, FEW = 64 };
+    return out->pixels >= ENOUGH ? (size_t)out->dims[1] : FEW;
+}
+
+static void plan_windows(const struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    step->scratch_size = scratch_size(n8_input(reader->model, step, 0), step);
+    step->units = out->pixels * n8_pieces((size_t)out->dims[1], channels_of_unit(out));
+}
+
 static enum n8_status plan_max(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.maxpool_s8_name;
-    step->scratch_size = scratch_size(n8_input(reader->model, step, 0), step);
+    plan_windows(reader, step);
     return N8_OK;
 }
 
 static enum n8_status plan_average(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.avgpool_s8_name;
-    step->scratch_size = scratch_size(n8_input(reader->model, step, 0), step);
+    plan_windows(reader, step);
     return N8_OK;
 }
 
@@ -108,52 +121,63 @@ static struct window window_at(const struct n8_file_op *row, int axis, int64_t o
     return w;
 }
 
-static void run_windows(struct n8_session *session, const struct n8_step *step,
-                        n8_pool_fn *kernel) {
+// Writes the pointers to the taps of one window and returns how many they are.
+static size_t point_taps(const struct n8_file_op *row, const struct n8_tensor *in,
+                         const int8_t *image, const struct window *wy, const struct window *wx,
+                         const int8_t **rows) {
+    size_t taps = 0;
+    for (int64_t ky = wy->from; ky < wy->to; ky++) {
+        const int64_t y = wy->start + ky * row->dilation[0];
+        for (int64_t kx = wx->from; kx < wx->to; kx++) {
+            const int64_t x = wx->start + kx * row->dilation[1];
+            rows[taps++] = image + (ptrdiff_t)(y * in->dims[3] + x) * (ptrdiff_t)in->pixel_stride;
+        }
+    }
+    return taps;
+}
+
+static void run_windows(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, void *scratch, n8_pool_fn *kernel) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
-    const int8_t *from = (const int8_t *)n8_in_buffer(session, step, 0);
-    int8_t *to = (int8_t *)n8_out_buffer(session, step);
-    const int8_t **rows = (const int8_t **)(void *)session->scratch;
+    const size_t channels = (size_t)out->dims[1];
+    const size_t few = channels_of_unit(out);
+    const size_t pieces = n8_pieces(channels, few);
+    const size_t width = (size_t)out->dims[3];
+    const size_t height = (size_t)out->dims[2];
     struct n8_pool_args args = {
-        .rows = rows,
-        .channels = (size_t)in->dims[1],
+        .rows = scratch,
         .in_zero_point = in->zero_point,
         .zero_point = out->zero_point,
         .lo = row->lo,
         .hi = row->hi,
     };
-    const ptrdiff_t stride = (ptrdiff_t)in->pixel_stride;
-    for (int32_t n = 0; n < in->dims[0]; n++) {
-        const int8_t *image = from + (ptrdiff_t)n * in->dims[2] * in->dims[3] * stride;
-        for (int32_t oy = 0; oy < out->dims[2]; oy++) {
-            const struct window wy = window_at(row, 0, oy, in->dims[2]);
-            for (int32_t ox = 0; ox < out->dims[3]; ox++, to += out->pixel_stride) {
-                const struct window wx = window_at(row, 1, ox, in->dims[3]);
-                args.taps = 0;
-                for (int64_t ky = wy.from; ky < wy.to; ky++) {
-                    const int64_t y = wy.start + ky * row->dilation[0];
-                    for (int64_t kx = wx.from; kx < wx.to; kx++) {
-                        const int64_t x = wx.start + kx * row->dilation[1];
-                        rows[args.taps++] = image + (ptrdiff_t)(y * in->dims[3] + x) * stride;
-                    }
-                }
-                const double count = (double)(wy.count * wx.count);
-                args.multiplier = (float)((double)in->scale / ((double)out->scale * count));
-                args.out = to;
-                kernel(&args);
-            }
-        }
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t pixel = unit / pieces;
+        const size_t channel = unit % pieces * few;
+        const struct window wy = window_at(row, 0, (int64_t)(pixel / width % height), in->dims[2]);
+        const struct window wx = window_at(row, 1, (int64_t)(pixel % width), in->dims[3]);
+        const size_t image = pixel / width / height * (size_t)in->dims[2] * (size_t)in->dims[3];
+        args.taps =
+            point_taps(row, in, (const int8_t *)n8_in_pixel(session, step, 0, image) + channel, &wy,
+                       &wx, scratch);
+        args.channels = channels - channel < few ? channels - channel : few;
+        const double count = (double)(wy.count * wx.count);
+        args.multiplier = (float)((double)in->scale / ((double)out->scale * count));
+        args.out = (int8_t *)n8_out_pixel(session, step, pixel) + channel;
+        kernel(&args);
     }
 }
 
-static void run_max(struct n8_session *session, const struct n8_step *step) {
-    run_windows(session, step, session->model->kernels.maxpool_s8);
+static void run_max(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
+    run_windows(session, step, begin, end, scratch, session->model->kernels.maxpool_s8);
 }
 
-static void run_average(struct n8_session *session, const struct n8_step *step) {
-    run_windows(session, step, session->model->kernels.avgpool_s8);
+static void run_average(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, void *scratch) {
+    run_windows(session, step, begin, end, scratch, session->model->kernels.avgpool_s8);
 }
 
 const struct n8_operator n8_op_max_pool = {

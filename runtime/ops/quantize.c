@@ -3,6 +3,8 @@
 // float32 to int8, (2).
 #include "ops.h"
 
+#include "size.h"
+
 #include <string.h>
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
@@ -10,55 +12,67 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
                                n8_output(reader->model, step));
 }
 
+enum { PIECE = 1024 }; // pixels of a plane that stay in L1
+
+// An input of the network is quantized in pieces of its planes.
+static size_t pieces_of(const struct n8_tensor *in) {
+    return n8_pieces(in->pixels / (size_t)in->dims[0], PIECE);
+}
+
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
     step->kernel_name = reader->model->kernels.quantize_f32_s8_name;
+    step->units = in->input >= 0 ? (size_t)in->dims[0] * pieces_of(in) : in->pixels;
     return N8_OK;
 }
 
-// An input of the network, N C H W: quantized plane by plane in pieces that stay in L1, and
-// laid out as N H W C on the way. The caller's buffer may be aligned to anything.
-static void quantize_input(const struct n8_session *session, const struct n8_tensor *in,
-                           const struct n8_tensor *out, int8_t *to) {
-    enum { PIECE = 1024 };
+// An input of the network, N C H W: quantized channel by channel, and laid out as N H W C on
+// the way. A unit is a piece, with all its channels. The caller's buffer may be aligned to
+// anything.
+static void quantize_input(const struct n8_session *session, const struct n8_step *step,
+                           size_t begin, size_t end) {
+    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const uint8_t *base = session->inputs[in->input];
+    const bool aligned = (uintptr_t)base % _Alignof(float) == 0;
+    const size_t area = in->pixels / (size_t)in->dims[0];
+    const size_t channels = (size_t)in->dims[1];
     float real[PIECE];
     int8_t piece[PIECE];
-    const float inverse = 1.0f / out->scale;
-    const uint8_t *from = session->inputs[in->input];
-    const bool aligned = (uintptr_t)from % _Alignof(float) == 0;
-    const size_t area = in->pixels / (size_t)in->dims[0];
-    for (size_t n = 0; n < (size_t)in->dims[0]; n++, to += area * out->pixel_stride) {
-        for (size_t c = 0; c < (size_t)in->dims[1]; c++) {
-            for (size_t p = 0; p < area; p += PIECE) {
-                const size_t count = area - p < PIECE ? area - p : PIECE;
-                if (!aligned) {
-                    memcpy(real, from, count * sizeof(float));
-                }
-                session->model->kernels.quantize_f32_s8(
-                    piece, aligned ? (const float *)(const void *)from : real, count, inverse,
-                    out->zero_point, out->lo, out->hi);
-                from += count * sizeof(float);
-                for (size_t i = 0; i < count; i++) {
-                    to[(p + i) * out->pixel_stride + c] = piece[i];
-                }
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t n = unit / pieces_of(in);
+        const size_t first = unit % pieces_of(in) * PIECE;
+        const size_t count = area - first < PIECE ? area - first : PIECE;
+        int8_t *to = (int8_t *)n8_out_pixel(session, step, n * area + first);
+        for (size_t c = 0; c < channels; c++) {
+            const uint8_t *from = base + ((n * channels + c) * area + first) * sizeof(float);
+            if (!aligned) {
+                memcpy(real, from, count * sizeof(float));
+            }
+            session->model->kernels.quantize_f32_s8(
+                piece, aligned ? (const float *)(const void *)from : real, count, 1.0f / out->scale,
+                out->zero_point, out->lo, out->hi);
+            for (size_t i = 0; i < count; i++) {
+                to[i * out->pixel_stride + c] = piece[i];
             }
         }
     }
 }
 
-static void run(struct n8_session *session, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(session->model, step, 0);
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
     const struct n8_tensor *out = n8_output(session->model, step);
-    int8_t *to = (int8_t *)n8_out_buffer(session, step);
-    if (in->input >= 0) {
-        quantize_input(session, in, out, to);
+    if (n8_input(session->model, step, 0)->input >= 0) {
+        quantize_input(session, step, begin, end);
         return;
     }
-    const float inverse = 1.0f / out->scale;
-    const uint8_t *from = n8_in_buffer(session, step, 0);
-    for (size_t p = 0; p < in->pixels; p++) {
+    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    for (size_t p = begin; p < end; p += stretch.pixels) {
         session->model->kernels.quantize_f32_s8(
-            to + p * out->pixel_stride, (const float *)(const void *)(from + p * in->pixel_stride),
-            (size_t)in->dims[1], inverse, out->zero_point, out->lo, out->hi);
+            (int8_t *)n8_out_pixel(session, step, p),
+            (const float *)(const void *)n8_in_pixel(session, step, 0, p), stretch.count,
+            1.0f / out->scale, out->zero_point, out->lo, out->hi);
     }
 }
 

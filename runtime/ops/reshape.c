@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves bytes; the N C H W order of the values is kept.
+// Moves values; the N C H W order of the values is kept.
+#include "move.h"
 #include "ops.h"
-
-#include <string.h>
 
 static size_t values(const struct n8_tensor *tensor) {
     return tensor->pixels * (size_t)tensor->dims[1];
@@ -18,50 +17,72 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return n8_check_same_scale(reader, in, out);
 }
 
+// True if every value has the same place in both: their images have as many pixels of as many
+// channels.
+static bool laid_out_alike(const struct n8_tensor *in, const struct n8_tensor *out) {
+    return in->dims[1] == out->dims[1] && (in->dims[0] == out->dims[0] || in->dims[1] == 1);
+}
+
+// A unit is a pixel where the layouts agree, else a plane of the input: one channel.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
-    (void)reader;
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
     step->kernel_name = "copy";
+    step->units = laid_out_alike(in, n8_output(reader->model, step))
+                      ? in->pixels
+                      : (size_t)in->dims[0] * (size_t)in->dims[1];
     return N8_OK;
 }
 
-// One byte at a time through the common N C H W order. Where only ones are added or taken away
-// between equal pixels the layout is the same and one copy does it.
-static void run(struct n8_session *session, const struct n8_step *step) {
+// Run by run through the common N C H W order.
+static void move_planes(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
-    const uint8_t *from = n8_in_buffer(session, step, 0);
-    uint8_t *to = n8_out_buffer(session, step);
-    if (memcmp(in->dims, out->dims, sizeof in->dims) == 0) {
-        memcpy(to, from, in->pixels * in->pixel_stride);
-        return;
-    }
+    const size_t size = n8_value_size(in);
     const size_t area = in->pixels / (size_t)in->dims[0];
+    const size_t channels = (size_t)in->dims[1];
     const size_t out_area = out->pixels / (size_t)out->dims[0];
     const size_t out_channels = (size_t)out->dims[1];
-    size_t p = 0; // the output's pixel in its plane, channel and image
-    size_t c = 0;
-    uint8_t *image = to;
-    for (size_t n = 0; n < (size_t)in->dims[0]; n++) {
-        for (size_t channel = 0; channel < (size_t)in->dims[1]; channel++) {
-            for (size_t pixel = 0; pixel < area; pixel++) {
-                image[p * out->pixel_stride + c] =
-                    from[(n * area + pixel) * in->pixel_stride + channel];
-                if (++p == out_area) {
-                    p = 0;
-                    if (++c == out_channels) {
-                        c = 0;
-                        image += out_area * out->pixel_stride;
-                    }
+    size_t p = begin * area % out_area; // the output's pixel in its plane, channel and image
+    size_t c = begin * area / out_area % out_channels;
+    size_t image = begin * area / out_area / out_channels;
+    uint8_t *to = n8_out_pixel(session, step, image * out_area);
+    for (size_t plane = begin; plane < end; plane++) {
+        const uint8_t *from = n8_in_pixel(session, step, 0, plane / channels * area);
+        for (size_t pixel = 0; pixel < area;) {
+            const size_t count = area - pixel < out_area - p ? area - pixel : out_area - p;
+            n8_move_values(to + p * out->pixel_stride + c * size, out->pixel_stride,
+                           from + pixel * in->pixel_stride + plane % channels * size,
+                           in->pixel_stride, count, size);
+            pixel += count;
+            p += count;
+            if (p == out_area) {
+                p = 0;
+                if (++c == out_channels) {
+                    c = 0;
+                    to += out_area * out->pixel_stride;
                 }
             }
         }
     }
 }
 
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
+    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    if (!laid_out_alike(in, n8_output(session->model, step))) {
+        move_planes(session, step, begin, end);
+        return;
+    }
+    for (size_t p = begin; p < end; p++) {
+        memcpy(n8_out_pixel(session, step, p), n8_in_pixel(session, step, 0, p),
+               (size_t)in->dims[1] * n8_value_size(in));
+    }
+}
+
 const struct n8_operator n8_op_reshape = {
     .name = "reshape",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = 1,
     .check = check,

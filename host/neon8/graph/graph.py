@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float32]
+IndexArray = npt.NDArray[np.int32]
 Shape = tuple[int, int, int, int]
 
 MAX_RANK = 8
@@ -87,11 +88,16 @@ def nchw(dims: tuple[int, ...]) -> Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Base of all nodes.  name: the ONNX node's name, unique and never empty."""
+    """Base of all nodes.  name: the ONNX node's name, unique and never empty.
+
+    operator: that of the ONNX node that it was made from; what a pass takes in from
+    others does not change it.
+    """
 
     name: str
     inputs: tuple[str, ...]
     output: str
+    operator: str = ""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -152,9 +158,14 @@ class Pool(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concat(Node):
-    """Joins along `axis`, 1, 2 or 3 of N C H W."""
+    """Joins along `axis` of N C H W, 0 to 3.
+
+    blocks: along W, of how many pieces of equal size each input is; the first pieces
+    are joined, then the second ones, and so on.
+    """
 
     axis: int
+    blocks: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +174,41 @@ class Reshape(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Permute(Node):
+    """All values in another order: Transpose, and Reshape before and after it.
+
+    The input's values are taken as an array of shape `view`, at most MAX_RANK sizes;
+    axis i of the result is axis order[i] of it; its values are those of the output.
+    """
+
+    view: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather(Node):
+    """Some of the values, some more than once: Slice, Split, Pad, Expand and others.
+
+    The input's values are taken as an array of shape `view`, N C H W. `indices` has a
+    list for each of its axes: the value at (n, c, h, w) of the result is that at
+    (indices[0][n], indices[1][c], indices[2][h], indices[3][w]), or `fill` where one
+    of them is -1. The values of the result are those of the output, in this order.
+    """
+
+    view: Shape
+    indices: tuple[IndexArray, IndexArray, IndexArray, IndexArray]
+    fill: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Node):
-    """Softmax over C of a tensor whose H and W are 1."""
+    """Softmax along `axis` of `dims`, 0 and more.
+
+    flattens: over all axes from that one on, taken as one, as before opset 13.
+    """
+
+    axis: int = 1
+    flattens: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +217,10 @@ class Opaque(Node):
 
     operator: a foreign domain stands before it, with a dot.  reason: why not, and the
     way round, for people.  inputs: all tensors that it reads and that are no constants,
-    those of its branches and loops included.  output: its first output that has a name;
-    more: the others.
+    those of its branches and loops included.  output: the first of its outputs that are
+    read; more: the others.
     """
 
-    operator: str
     reason: str
     more: tuple[str, ...] = ()
 

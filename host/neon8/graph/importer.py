@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From an ONNX file to the normalised Graph."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from neon8.graph.graph import MAX_RANK, Conv2d, Graph, Node, Opaque, Tensor
@@ -77,6 +79,7 @@ def _known(source: Source, node: OnnxNode, wanted: tuple[str, ...]) -> tuple[Nod
         raise failure(source, node, remedy(node.operator))
     made = operator(source, node)
     made = made if isinstance(made, tuple) else (made,)
+    made = tuple(replace(one, operator=node.operator) for one in made)
     for one in made:
         shape_of(source, node, one.output)
         if isinstance(one, Conv2d) and not (

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cffi binding of the C library: Library, Model, Session."""
+"""cffi binding of the C library: Library, Model, Session, ThreadPool."""
 
 from neon8.runtime.arrays import Memory, ModelFacts, StepInfo, TensorInfo
 from neon8.runtime.model import Model, Session
+from neon8.runtime.threads import ThreadPool
 
-__all__ = ["Memory", "Model", "ModelFacts", "Session", "StepInfo", "TensorInfo"]
+__all__ = [
+    "Memory",
+    "Model",
+    "ModelFacts",
+    "Session",
+    "StepInfo",
+    "TensorInfo",
+    "ThreadPool",
+]

@@ -22,11 +22,11 @@ from neon8.runtime.arrays import (
     checked,
 )
 from neon8.runtime.library import Library
+from neon8.runtime.threads import ThreadPool, checked_threads
 
 MAGIC = b"\x89N8\r\n\x1a\n\0"
 """The first bytes of every .n8 file."""
 
-MAX_THREADS = 64
 MAX_BYTES = 2**63 - 1
 """As max_bytes: whatever the machine has."""
 
@@ -195,21 +195,33 @@ class Model:
             steps.append(step)
         return tuple(steps)
 
-    def session(self, threads: int = 1) -> "Session":
-        """A new session; the result does not depend on `threads`, 1 to 64."""
-        if not 1 <= threads <= MAX_THREADS:
-            raise SetupError(f"{threads} threads; a session takes 1 to {MAX_THREADS}")
+    def session(
+        self, threads: int | None = None, *, pool: ThreadPool | None = None
+    ) -> "Session":
+        """A new session with its own threads, 1 to 64 and by default 1, or on a pool.
+
+        The result depends on neither.
+        """
         lib, handle = self._library, self._open_handle()
-        options = lib.ffi.new("struct n8_session_options *", {"threads": threads})
+        if pool is not None and threads is not None:
+            raise SetupError("a session has its own threads or a pool, not both")
+        if pool is None:
+            shared = lib.ffi.NULL
+            count = checked_threads(1 if threads is None else threads)
+        else:
+            shared, count = pool.handle_in(lib), 0
+        options = lib.ffi.new("struct n8_session_options *", (count, shared))
         out = lib.ffi.new("struct n8_session **")
         check(lib, lib.lib.n8_session_create(handle, options, out), self.source)
 
-        def destroy(pointer: Any, model: Any = handle) -> None:
-            del model  # bound as a default, so the model outlives its session
+        def destroy(pointer: Any, kept: Any = (handle, shared)) -> None:
+            del kept  # bound as a default, so model and pool outlive the session
             lib.lib.n8_session_destroy(pointer)
 
         session = Session(self, lib, lib.ffi.gc(out[0], destroy))
         self._sessions.add(session)
+        if pool is not None:
+            pool.serve(session)
         return session
 
     def close(self) -> None:

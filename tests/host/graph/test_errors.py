@@ -7,8 +7,7 @@ import pytest
 
 from neon8.errors import GraphError
 from neon8.graph.importer import load
-from neon8.graph.remedies import refusal
-from onnx_nets import chain, net, node, save
+from onnx_nets import chain, net, node, save, why_opaque
 
 F = np.float32
 IMAGE = (1, 3, 6, 6)
@@ -29,8 +28,7 @@ def refused(folder, model, *words):
 
 def opaque(folder, model, *words):
     """load() takes the model, and the one refusal of compiling it has all words."""
-    text = refusal(load(save(folder, model)))
-    assert text is not None
+    text = why_opaque(folder, model)
     for word in words:
         assert word in text, text
 
@@ -43,7 +41,6 @@ def nan(shape):
 
 ONE_OPERATOR = {
     "sin": (("Sin", [], {}), IMAGE, "(operator Sin): is not supported"),
-    "transpose": (("Transpose", [], {}), IMAGE, "(operator Transpose)"),
     "nan weights": (("Conv", [nan((4, 3, 3, 3))], {}), IMAGE, "'w0_0' contain NaN"),
     "inf bias": (("Conv", [W, np.full(4, np.inf, F)], {}), IMAGE, "infinity"),
     "inf when folded": (("Gemm", [np.full((3, 1), 3e38, F)], {"alpha": 9.0}), (1, 3),
@@ -67,8 +64,6 @@ ONE_OPERATOR = {
     "per element": (("Add", [(3, 6, 6)], {}), IMAGE, "per channel"),
     "per column": (("Mul", [(6,)], {}), IMAGE, "per channel"),
     "matmul 3d": (("MatMul", [(6, 2)], {}), (1, 3, 6), "put a Flatten before it"),
-    "softmax image": (("Softmax", [], {}), IMAGE, "neon8 does it over"),
-    "softmax one pixel": (("Softmax", [], {}), (1, 3, 1, 1), "axis 3"),
     "concat batch": (("Concat", [(1, 3, 6, 6)], {"axis": 0}), IMAGE, ""),
     "prelu": (("PRelu", [(3, 1, 1)], {}), IMAGE, "has 3 slopes"),
     "clip nan": (("Clip", [F(np.nan)], {}), IMAGE, "not a number"),

@@ -206,8 +206,8 @@ class Observer:
             return floats
         batch, channels, *image = nchw(floats.shape)
         planes = floats.reshape(batch, channels, math.prod(image)).swapaxes(0, 1)
-        side: FloatArray = planes.reshape(1, channels, batch * math.prod(image))
-        return side
+        side = planes.reshape(1, channels, batch * math.prod(image))
+        return np.ascontiguousarray(side)
 
     def _origin(self, name: str) -> tuple[str, Activation]:
         """The given tensor that `name` follows from by an activation, or is."""

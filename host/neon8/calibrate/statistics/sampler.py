@@ -24,7 +24,7 @@ from neon8.calibrate.statistics.patches import (
     empty,
     smallest,
 )
-from neon8.graph.graph import Activation, Conv2d, nchw
+from neon8.graph.graph import Activation, Conv2d
 
 Array = npt.NDArray[np.generic]
 UInt64Array = npt.NDArray[np.uint64]
@@ -50,15 +50,15 @@ class Sampler:
     def add(self, values: Mapping[str, Array], *, digest: str) -> None:
         """One sample more.
 
-        values: of all parts, (N, C, ...), of the same shapes each time.  digest: of the
-        sample; it chooses the image of a batch that is looked at.  A row with NaN or
-        infinity is left out.
+        values: of all parts, (N, C) or (N, C, H, W), floats, of the same shapes each
+        time.  digest: of the sample.  A row with NaN or infinity is left out.
         """
         if self._sources is None:
             self._sources = _Sources(self._nodes, self._parts, values, self._structs)
-        words = _words(digest)
-        self._sources.point_to(values, image=int(words[0]))
-        check(load().lib.n8c_draw(self._structs, len(self._nodes), pointer(words)))
+        for index in range(self._sources.batch):
+            self._sources.point_to(values, index)
+            words = _words(f"{digest} {index}" if index else digest)
+            check(load().lib.n8c_draw(self._structs, len(self._nodes), pointer(words)))
 
     def result(self) -> dict[str, Patches]:
         """The rows drawn from all samples so far, by the layer's name."""
@@ -120,10 +120,10 @@ class _Sources:
         self._names = tuple(dict.fromkeys(piece.name for piece in every))
         self._known: list[Array | None] = [None] * len(self._names)
         self._addresses = np.zeros(len(self._names), np.uint64)
+        self.batch = min((len(values[name]) for name in self._names), default=1)
+        elements = [values[name].size // len(values[name]) for name in self._names]
+        self._element = 4 * np.array(elements, np.uint64)
         self._tensor = np.array([self._names.index(p.name) for p in every], np.intp)
-        shapes = [nchw(values[piece.name].shape) for piece in every]
-        self._batches = [shape[0] for shape in shapes]
-        self._strides = 4 * np.array([math.prod(s[1:]) for s in shapes], np.uint64)
         self._start = 4 * np.array([piece.start for piece in every], np.uint64)
         self._structs = load().ffi.new("struct n8c_source[]", len(every))
         self._values = field(self._structs, "struct n8c_source", "values", "u8")
@@ -139,19 +139,17 @@ class _Sources:
             struct.sources, struct.source_count = self._structs + first, len(each)
             first += len(each)
 
-    def point_to(self, values: Mapping[str, Array], *, image: int) -> None:
-        """Read from these, most of which are where those of the sample before were.
+    def point_to(self, values: Mapping[str, Array], index: int) -> None:
+        """Read from element `index` of these batches.
 
-        image: of a batch, counted round and round.
+        Most of them are where those of the sample before were.
         """
-        for index, name in enumerate(self._names):
-            if values[name] is not self._known[index]:
+        for place, name in enumerate(self._names):
+            if values[name] is not self._known[place]:
                 array = np.ascontiguousarray(values[name], np.float32)
-                self._known[index], self._addresses[index] = array, address(array)
-        self._values[:] = self._addresses[self._tensor] + self._start
-        self._values += np.array([image % n for n in self._batches], np.uint64) * (
-            self._strides
-        )
+                self._known[place], self._addresses[place] = array, address(array)
+        begin = self._addresses + np.uint64(index) * self._element
+        self._values[:] = begin[self._tensor] + self._start
 
 
 def _pieces(
@@ -161,8 +159,7 @@ def _pieces(
     _, each, rows, columns = node.weight.shape
     first = 0  # channel of the part
     for name, activation in parts:
-        _, count, height, width = nchw(values[name].shape)
-        size = height, width
+        size, count = _size(values[name]), values[name].shape[1]
         for place, group in enumerate(chosen_groups(node)):
             begin = max(group * each, first)
             end = min((group + 1) * each, first + count)
@@ -171,6 +168,12 @@ def _pieces(
                 at = (place * each + begin - group * each) * rows * columns
                 yield _Piece(name, start, at, end - begin, size, activation)
         first += count
+
+
+def _size(values: Array) -> tuple[int, int]:
+    """Height and width."""
+    _, _, height, width = (*values.shape, 1, 1)[:4]
+    return height, width
 
 
 def _out_size(node: Conv2d, size: tuple[int, int]) -> tuple[int, int]:
