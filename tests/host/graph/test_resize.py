@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.errors import GraphError
 from neon8.graph.graph import Gather, ResizeLinear
 from neon8.graph.importer import load
-from onnx_nets import assert_same, chain, save
+from onnx_nets import assert_same, chain, save, why_opaque
 
 F = np.float32
 IMAGE = (1, 3, 5, 7)
@@ -132,5 +131,4 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "step"), REFUSED.items(), ids=REFUSED)
 def test_refused(tmp_path, text, step):
     opset = 18 if "antialias" in step[2] else 13
-    with pytest.raises(GraphError, match=text):
-        load(save(tmp_path, chain([step], IMAGE, opset=opset)))
+    assert text in why_opaque(tmp_path, chain([step], IMAGE, opset=opset))
