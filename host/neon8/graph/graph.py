@@ -110,6 +110,9 @@ class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
 
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
+    spread: the rows and columns of the input are so far apart, with zeros between them,
+    before they are padded: a transposed convolution. Its strides are 1, and its pads
+    may be negative, which crops. subpixel() makes a plain one of it.
     pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
     the activation; equal to `output` where there is none.
     """
@@ -120,8 +123,14 @@ class Conv2d(Node):
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilations: tuple[int, int] = (1, 1)
     groups: int = 1
+    spread: tuple[int, int] = (1, 1)
     activation: Activation = Activation()
     pre_activation: str
+
+    @property
+    def transposed(self) -> bool:
+        """True if it needs subpixel()."""
+        return self.spread != (1, 1) or min(self.pads) < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conv2d: the residual that it can take in, its integers and their proof."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from neon8.compile import program
 from neon8.compile.build import FLOAT, INT8, Build, Lower, ratio
+from neon8.compile.operators.movement import gather, permute
 from neon8.compile.program import Tensor
 from neon8.compile.proof import prove_sums
 from neon8.compile.scales import clamp_of, slope_of, weight_scales
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Add, Conv2d, FloatArray, Node
+from neon8.graph.subpixel import subpixel
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.weights import DoubleArray, Sums, multiplier_ok
 
@@ -17,6 +21,9 @@ from neon8.quant.weights import DoubleArray, Sums, multiplier_ok
 def lower_conv(b: Build, node: Conv2d) -> None:
     """(4) or (5), (6) with the Add that follows where the kernel can take it in."""
     source = b.int8(node.inputs[0])
+    if node.transposed:
+        lower_transposed(b, node, source)
+        return
     add = residual_add(b, node)
     if add is not None:
         other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
@@ -31,6 +38,36 @@ def lower_conv(b: Build, node: Conv2d) -> None:
         b.ops.append(to_int8(b, node, source, out, node.activation))
 
 
+def lower_transposed(b: Build, node: Conv2d, source: Tensor) -> None:
+    """A plain convolution; then its channels become pixels, and some are cut off."""
+    parts = subpixel(node)
+    (up, across), (top, left) = parts.phases, parts.crop
+    phases = up * across
+    n, c, h, w = parts.shape(source.shape)
+    whole = n, c // phases, h * up, w * across
+    real = node.activation.identity and b.wants_float(node.output)
+    out = b.declare(node.output, FLOAT if real else INT8)
+    cut = whole != out.shape
+    wide = b.temporary(replace(out, dims=whole), "wide") if cut else out
+    inner = wide
+    if phases > 1:
+        inner = b.temporary(replace(out, dims=(n, c, h, w)), "phases")
+    if real:
+        b.ops.append(to_float(b, parts.conv, source, inner, phases=phases))
+    else:
+        activation = node.activation
+        op = to_int8(b, parts.conv, source, inner, activation, phases=phases)
+        b.ops.append(op)
+    if phases > 1:
+        view = n, node.groups, up, across, whole[1] // node.groups, h, w
+        permute(b, node.name, inner, wide, (view, (0, 1, 4, 5, 2, 6, 3)))
+    if cut:
+        _, channels, height, width = out.shape
+        begins = (0, n), (0, channels), (top, top + height), (left, left + width)
+        lists = [np.arange(*pair, dtype=np.int32) for pair in begins]
+        gather(b, node.name, wide, out, lists, fill=0.0)
+
+
 def residual_add(b: Build, node: Conv2d) -> Add | None:
     """The Add that this convolution computes as well (6), or None.
 
@@ -41,7 +78,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | None:
     if len(readers) != 1 or node.output in b.graph.outputs:
         return None
     add = readers[0]
-    if not isinstance(add, Add) or not node.activation.identity:
+    if not isinstance(add, Add) or not node.activation.identity or node.transposed:
         return None
     if is_depthwise(b, node) or b.type_of(add) == FLOAT:
         return None
@@ -62,9 +99,12 @@ def to_int8(
     out: Tensor,
     activation: Activation,
     residual: Tensor | None = None,
+    *,
+    phases: int = 1,
 ) -> program.Conv2d:
-    """(5), with slopes (5b) and a residual (6)."""
-    sums, scales = proved(b, node, source, node.bias.astype(np.float64))
+    """(5), with slopes (5b) and a residual (6).  phases: see weight_scales()."""
+    bias = node.bias.astype(np.float64)
+    sums, scales = proved(b, node, source, bias, phases=phases)
     real = np.float64(source.scale) * scales / np.float64(out.scale)
     slope = slope_of(node.name, activation)
     slopes = None if slope == 1 else np.full(scales.shape, slope)
@@ -90,9 +130,12 @@ def to_int8(
     )
 
 
-def to_float(b: Build, node: Conv2d, source: Tensor, out: Tensor) -> program.Conv2d:
+def to_float(
+    b: Build, node: Conv2d, source: Tensor, out: Tensor, *, phases: int = 1
+) -> program.Conv2d:
     """(4): the bias stays in float, so the sum only loses its zero point."""
-    sums, scales = proved(b, node, source, np.zeros(node.bias.shape))
+    bias = np.zeros(node.bias.shape)
+    sums, scales = proved(b, node, source, bias, phases=phases)
     return program.Conv2d(
         name=node.name,
         inputs=(source.name,),
@@ -110,7 +153,7 @@ def to_float(b: Build, node: Conv2d, source: Tensor, out: Tensor) -> program.Con
 
 
 def proved(
-    b: Build, node: Conv2d, source: Tensor, bias: DoubleArray
+    b: Build, node: Conv2d, source: Tensor, bias: DoubleArray, *, phases: int
 ) -> tuple[Sums, DoubleArray]:
     """The integers of `node` and the weight scales that they belong to."""
     if not np.isfinite(node.weight).all() or not np.isfinite(node.bias).all():
@@ -119,7 +162,7 @@ def proved(
         node.name,
         node.weight,
         bias,
-        weight_scales(b.table, node),
+        weight_scales(b.table, node, phases=phases),
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
     )

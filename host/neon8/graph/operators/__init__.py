@@ -13,11 +13,13 @@ from neon8.graph.operators import (
     pooling,
     resize,
     selection,
+    transposed,
 )
 from neon8.graph.source import Convert
 
 OPERATORS: dict[str, Convert] = {
     **convolution.OPERATORS,
+    **transposed.OPERATORS,
     **pooling.OPERATORS,
     **activation.OPERATORS,
     **arithmetic.OPERATORS,
