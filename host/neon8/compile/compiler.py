@@ -7,24 +7,52 @@ from neon8.compile import lower, writer
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
+from neon8.graph.quantized import is_quantized
 from neon8.quant import table_json
+from neon8.quant.own_scales import load_quantized
 from neon8.quant.scale_table import ScaleTable
 
 
 def compile_model(
-    model: str | Path | Graph, table: str | Path | ScaleTable, *, io: str = "float"
+    model: str | Path | Graph,
+    table: str | Path | ScaleTable | None = None,
+    *,
+    io: str = "float",
 ) -> bytes:
     """The .n8 file of a network with these scales.
 
+    table: None for an ONNX file that was quantized elsewhere and has its own.
     io: "float" for float32 inputs and outputs, "int8" for quantized ones.  GraphError,
     TableError.  CompileError: the table does not fit the network, or a bound cannot be
     proved.  A weight scale that had to be enlarged is logged to "neon8".
     """
-    graph = model if isinstance(model, Graph) else load(model)
-    scales = table if isinstance(table, ScaleTable) else table_json.load(table)
+    graph, scales = _network(model, table)
     try:
         return writer.dumps(lower.lower(graph, scales, io=io))
     except CompileError as error:
         where = graph.name if model is graph else str(model)
-        where += "" if table is scales else f" with {table}"
+        where += "" if table is scales or table is None else f" with {table}"
         raise CompileError(f"{where}: {error}") from error
+
+
+def _network(
+    model: str | Path | Graph, table: str | Path | ScaleTable | None
+) -> tuple[Graph, ScaleTable]:
+    """The Graph and its scales, from wherever they come."""
+    if isinstance(table, ScaleTable):
+        given: ScaleTable | None = table
+    else:
+        given = None if table is None else table_json.load(table)
+    if not isinstance(model, Graph):
+        file = open_onnx(model)
+        if is_quantized(file):
+            graph, own = load_quantized(file)
+            return graph, own if given is None else given
+        if given is None:
+            text = "has no scales of its own; `neon8 calibrate` makes a table of them"
+            raise CompileError(f"{model}: {text}")
+        return load(file), given
+    if given is None:
+        raise CompileError(f"{model.name}: a Graph needs a scale table")
+    return model, given

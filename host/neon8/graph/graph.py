@@ -77,6 +77,24 @@ class Node:
     output: str
 
 
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """real = scale * (q - zero_point), q in -128 .. 127, as a quantized file says."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeQuantize(Node):
+    """y = x rounded to the levels of `quantization`: a Q/DQ pair of a quantized file.
+
+    Only quantized files have it, and only where no other node rounds its own output so.
+    """
+
+    quantization: Quantization
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
@@ -84,6 +102,9 @@ class Conv2d(Node):
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
     pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
     the activation; equal to `output` where there is none.
+
+    Of a quantized file: weight_scales, (O,), of which the weights are whole multiples;
+    bias_levels, (O,), the bias in units of the input's scale times those.
     """
 
     weight: FloatArray
@@ -94,6 +115,8 @@ class Conv2d(Node):
     groups: int = 1
     activation: Activation = Activation()
     pre_activation: str
+    weight_scales: FloatArray | None = None
+    bias_levels: npt.NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +202,10 @@ class Softmax(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex."""
+    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex.
+
+    rounded: tensors that are int8 whoever reads them, as a quantized file says.
+    """
 
     name: str
     digest: str
@@ -187,3 +213,4 @@ class Graph:
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    rounded: frozenset[str] = frozenset()

@@ -12,6 +12,7 @@ from neon8.compile.operators import (
     floats,
     movement,
     pooling,
+    rounding,
 )
 from neon8.graph.graph import Node
 
@@ -21,8 +22,9 @@ LOWER: dict[type[Node], Lower] = {
     **arithmetic.LOWER,
     **movement.LOWER,
     **floats.LOWER,
+    **rounding.LOWER,
 }
 """Class of the node -> its function; a node that is not here has no int8 form."""
 
-FLOAT_NODES = tuple(floats.LOWER)
-"""The nodes that read float32."""
+FLOAT_NODES = (*floats.LOWER, *rounding.LOWER)
+"""The nodes that read float32 if nothing has made it int8."""

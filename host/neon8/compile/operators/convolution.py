@@ -11,7 +11,7 @@ from neon8.compile.scales import clamp_of, slope_of, weight_scales
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Add, Conv2d, FloatArray, Node
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.weights import DoubleArray, Sums, multiplier_ok
+from neon8.quant.weights import HIGHEST, LOWEST, DoubleArray, Sums, multiplier_ok
 
 
 def lower_conv(b: Build, node: Conv2d) -> None:
@@ -38,7 +38,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | None:
     must be there already. Depthwise kernels have no residual.
     """
     readers = b.consumers[node.output]
-    if len(readers) != 1 or node.output in b.graph.outputs:
+    if len(readers) != 1 or node.output in {*b.graph.outputs, *b.graph.rounded}:
         return None
     add = readers[0]
     if not isinstance(add, Add) or not node.activation.identity:
@@ -57,6 +57,8 @@ def is_depthwise(b: Build, node: Conv2d) -> bool:
 
 def wants_float(b: Build, name: str) -> bool:
     """True if nothing reads graph tensor `name` as int8."""
+    if name in b.graph.rounded:
+        return False
     readers = b.consumers[name]
     floats = all(isinstance(reader, b.float_nodes) for reader in readers)
     if name in b.graph.outputs:
@@ -73,7 +75,7 @@ def to_int8(
     residual: Tensor | None = None,
 ) -> program.Conv2d:
     """(5), with slopes (5b) and a residual (6)."""
-    sums, scales = proved(b, node, source, node.bias.astype(np.float64))
+    sums, scales = proved(b, node, source, real_bias(b, node, source))
     real = np.float64(source.scale) * scales / np.float64(out.scale)
     slope = slope_of(node.name, activation)
     slopes = None if slope == 1 else np.full(scales.shape, slope)
@@ -118,6 +120,19 @@ def to_float(b: Build, node: Conv2d, source: Tensor, out: Tensor) -> program.Con
     )
 
 
+def real_bias(b: Build, node: Conv2d, source: Tensor) -> DoubleArray:
+    """The bias in double.
+
+    From the integers of a quantized file it is so exact that B of (5) is these again:
+    two float32 factors have an exact product, the third one rounds to 2**-53.
+    """
+    if node.bias_levels is None:
+        return node.bias.astype(np.float64)
+    unit = np.float64(source.scale) * weight_scales(b.table, node)
+    result: DoubleArray = node.bias_levels * unit
+    return result
+
+
 def proved(
     b: Build, node: Conv2d, source: Tensor, bias: DoubleArray
 ) -> tuple[Sums, DoubleArray]:
@@ -131,6 +146,7 @@ def proved(
         weight_scales(b.table, node),
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
+        lowest=-HIGHEST if node.weight_scales is None else LOWEST,
     )
 
 
