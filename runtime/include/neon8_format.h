@@ -34,7 +34,7 @@ enum n8_op {
     N8_OP_AVERAGE_POOL = 7, // s8 -> s8, (9)
     N8_OP_CONCAT = 8,       // x, x, ... -> x, moves values
     N8_OP_RESHAPE = 9,      // x -> x, moves values; N C H W order is kept
-    N8_OP_SOFTMAX = 10,     // f32 -> f32 over C
+    N8_OP_SOFTMAX = 10,     // f32 -> f32 along an axis, (14)
 };
 
 // What a function of one or two values computes; the steps that have a field `function`.
@@ -94,7 +94,7 @@ struct n8_file_op {
     int32_t pad[2];     // top, left; the far ends follow from the output's size
     int32_t pad_end[2]; // bottom, right; an average pool with N8_OP_COUNT_PAD needs them
     int32_t groups;
-    int32_t axis;         // concat: 1 C, 2 H, 3 W
+    int32_t axis;         // concat: 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
     int32_t lo, hi;       // clamp of the result (the activation is in here)
     float scale;          // requantize, add: A = scale_a / scale_out
     float residual_scale; // conv2d with residual, add: R = scale_r / scale_out

@@ -212,13 +212,15 @@ def counted(
     return counts
 
 
-def softmax(x: Array) -> FloatArray:
-    """(14) over C, in double, in the order written there."""
-    x64 = x.astype(np.float64)
-    d = x64 - x64.max(axis=1, keepdims=True)
+def softmax(op: Softmax, out: Tensor, x: Array) -> FloatArray:
+    """(14), in double, in the order written there; N C H W."""
+    x64 = np.moveaxis(x.reshape(out.dims), op.axis, -1).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        d = x64 - x64.max(axis=-1, keepdims=True)
     e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
-    total = np.add.accumulate(e, axis=1)[:, -1:]  # left to right; np.sum would pair
-    return (e / total).astype(np.float32)
+    total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
+    y = (e / total).astype(np.float32)
+    return np.moveaxis(y, -1, op.axis).reshape(out.shape)
 
 
 def add(op: Add, out: Tensor, sources: list[Tensor], operands: list[Array]) -> Array:
@@ -279,7 +281,7 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     ),
     Requantize: requantize,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
-    Softmax: lambda _op, _out, _sources, operands: softmax(operands[0]),
+    Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
 }
 """Class of the op -> its arithmetic: op, output, inputs, values of the inputs, N C H W;
 the values of the output."""

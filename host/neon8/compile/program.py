@@ -7,7 +7,7 @@ number that the runtime uses is already here, so nothing is left to decide on th
 Equation numbers refer to docs/numerics.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -152,7 +152,7 @@ class Concat(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape(Op):
-    """Moves bytes; the N C H W order of the values is kept."""
+    """Moves values of one type; their N C H W order is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,15 +180,21 @@ class Gather(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Op):
-    """float32 over C, H and W being 1  (14)."""
+    """float32 along `axis` of the dimensions that ONNX knows  (14)."""
+
+    axis: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """ops are in order of execution; tensors in a fixed, deterministic order."""
+    """ops are in order of execution; tensors in a fixed, deterministic order.
+
+    islands: the layers that run in float32, by name, each with the reason.
+    """
 
     source_digest: str
     tensors: dict[str, Tensor]
     ops: tuple[Op, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    islands: dict[str, str] = field(default_factory=dict)

@@ -70,11 +70,16 @@ def nchw(dims: tuple[int, ...]) -> Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Base of all nodes.  name: the ONNX node's name, unique and never empty."""
+    """Base of all nodes.  name: the ONNX node's name, unique and never empty.
+
+    operator: that of the ONNX node that it was made from; what a pass takes in from
+    others does not change it.
+    """
 
     name: str
     inputs: tuple[str, ...]
     output: str
+    operator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class Conv2d(Node):
     the activation; equal to `output` where there is none.
 
     Of a quantized file: weight_scales, (O,), of which the weights are whole multiples;
-    bias_levels, (O,), the bias in units of the input's scale times those.
+    exact_bias, (O,), so exact that B of numerics (5) is the integer in the file.
     """
 
     weight: FloatArray
@@ -116,7 +121,7 @@ class Conv2d(Node):
     activation: Activation = Activation()
     pre_activation: str
     weight_scales: FloatArray | None = None
-    bias_levels: npt.NDArray[np.int32] | None = None
+    exact_bias: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,14 +202,20 @@ class Gather(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Node):
-    """Softmax over C of a tensor whose H and W are 1."""
+    """Softmax along `axis` of `dims`, 0 and more.
+
+    flattens: over all axes from that one on, taken as one, as before opset 13.
+    """
+
+    axis: int = 1
+    flattens: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
     """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex.
 
-    rounded: tensors that are int8 whoever reads them, as a quantized file says.
+    quantized: it comes from a quantized file, which says of each tensor if it is int8.
     """
 
     name: str
@@ -213,4 +224,4 @@ class Graph:
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    rounded: frozenset[str] = frozenset()
+    quantized: bool = False

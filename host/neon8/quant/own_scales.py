@@ -13,7 +13,16 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.errors import GraphError
-from neon8.graph.graph import Conv2d, FakeQuantize, Graph, Node, Quantization
+from neon8.graph.graph import (
+    Activate,
+    Activation,
+    Conv2d,
+    FakeQuantize,
+    Graph,
+    Node,
+    Quantization,
+    Tensor,
+)
 from neon8.graph.importer import convert
 from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.passes import PASSES
@@ -21,6 +30,7 @@ from neon8.graph.quantized import Levels, QuantizedFile, take_apart
 from neon8.graph.reader import read
 from neon8.graph.source import OnnxNode, Source, integer, real
 from neon8.quant import fake_quantize
+from neon8.quant.fake_quantize import Rounded
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import (
     HIGHEST,
@@ -60,7 +70,7 @@ def load_quantized(model: ModelLike) -> tuple[Graph, ScaleTable]:
         graph = apply(graph)
     graph = fake_quantize.settle(graph, given)
     rounded = fake_quantize.merge(graph, given, apart.made_up)
-    graph = replace(rounded.graph, rounded=frozenset(rounded.tensors))
+    graph = replace(_unfused(rounded), quantized=True)
     for node in graph.nodes:
         if isinstance(node, Conv2d) and not (
             np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
@@ -89,6 +99,32 @@ def _with_pairs(graph: Graph, apart: QuantizedFile) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
+def _unfused(rounded: Rounded) -> Graph:
+    """Convolutions into float without their activation, which stands after them."""
+    nodes: list[Node] = []
+    tensors = dict(rounded.graph.tensors)
+    for node in rounded.graph.nodes:
+        fused = isinstance(node, Conv2d) and not node.activation.identity
+        if not isinstance(node, Conv2d) or not fused or node.output in rounded.tensors:
+            nodes.append(node)
+            continue
+        inner = node.output
+        while inner in tensors:
+            inner += "_"
+        tensors[inner] = Tensor(inner, tensors[node.output].dims)
+        plain = replace(node, output=inner, pre_activation=inner)
+        nodes.append(replace(plain, activation=Activation()))
+        nodes.append(
+            Activate(
+                name=f"{node.name}_activation",
+                inputs=(inner,),
+                output=node.output,
+                activation=node.activation,
+            )
+        )
+    return replace(rounded.graph, nodes=tuple(nodes), tensors=tensors)
+
+
 def _with_levels(
     graph: Graph,
     source: Source,
@@ -105,7 +141,7 @@ def _with_levels(
             weights, bias = (constants.get(n) for n in (*onnx_node.inputs, "")[1:3])
             layer = _with_weight_scales(node, onnx_node, weights)
             quantized = tensors.get(node.inputs[0])
-            nodes.append(_with_bias_levels(layer, onnx_node, bias, quantized))
+            nodes.append(_with_exact_bias(layer, onnx_node, bias, quantized))
         else:
             nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
@@ -124,13 +160,17 @@ def _with_weight_scales(
     return replace(node, weight_scales=scales)
 
 
-def _with_bias_levels(
+def _with_exact_bias(
     node: Conv2d,
     onnx_node: OnnxNode,
     bias: Levels | None,
     source: Quantization | None,
 ) -> Conv2d:
-    """With the integers of the bias, if their unit is that of the sums."""
+    """With a bias of which B of (5) is the integer in the file, if the units agree.
+
+    The product of two float32 scales is exact in double, and with the integer it is
+    rounded to 2**-53 of itself; so the quotient that (5) rounds is 2**-20 off at most.
+    """
     channels = len(node.weight)
     if bias is None or source is None or node.weight_scales is None:
         return node
@@ -140,7 +180,7 @@ def _with_bias_levels(
     unit = source.scale * node.weight_scales.astype(np.float64)
     if (np.abs(scale - unit) > SAME_SCALE * unit).any():
         return node
-    return replace(node, bias_levels=bias.levels.reshape(-1))
+    return replace(node, exact_bias=bias.levels.reshape(-1) * unit)
 
 
 def _output_axis(node: OnnxNode) -> int | None:

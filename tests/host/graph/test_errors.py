@@ -34,7 +34,6 @@ def nan(shape):
 
 ONE_OPERATOR = {
     "sin": (("Sin", [], {}), IMAGE, "(operator Sin): is not supported"),
-    "transpose": (("Transpose", [], {}), IMAGE, "(operator Transpose)"),
     "nan weights": (("Conv", [nan((4, 3, 3, 3))], {}), IMAGE, "'w0_0' contain NaN"),
     "inf bias": (("Conv", [W, np.full(4, np.inf, F)], {}), IMAGE, "infinity"),
     "inf when folded": (("Gemm", [np.full((3, 1), 3e38, F)], {"alpha": 9.0}), (1, 3),
@@ -58,12 +57,8 @@ ONE_OPERATOR = {
     "per element": (("Add", [(3, 6, 6)], {}), IMAGE, "per channel"),
     "per column": (("Mul", [(6,)], {}), IMAGE, "per channel"),
     "matmul 3d": (("MatMul", [(6, 2)], {}), (1, 3, 6), "put a Flatten before it"),
-    "softmax image": (("Softmax", [], {}), IMAGE, "neon8 does it over"),
-    "softmax one pixel": (("Softmax", [], {}), (1, 3, 1, 1), "axis 3"),
     "concat batch": (("Concat", [(1, 3, 6, 6)], {"axis": 0}), IMAGE, ""),
     "prelu": (("PRelu", [(3, 1, 1)], {}), IMAGE, "has 3 slopes"),
-    "reshape batch": (("Reshape", [np.array([3, 36])], {}), IMAGE, "the batch, 1"),
-    "rank 5": (("Reshape", [np.array([1, 3, 2, 3, 6])], {}), IMAGE, "5 dimensions"),
     "clip nan": (("Clip", [F(np.nan)], {}), IMAGE, "not a number"),
     "clip inf": (("Clip", [F(np.inf)], {}), IMAGE, "every value infinite"),
     "clip -inf": (("Clip", [None, F(-np.inf)], {}), IMAGE, "every value infinite"),

@@ -30,7 +30,10 @@ def run(graph, inputs):
     for node in graph.nodes:
         arguments = [values[name] for name in node.inputs]
         shape = graph.tensors[node.output].shape
-        result = EXECUTE[type(node)](node, arguments, shape)
+        if isinstance(node, Softmax):
+            result = softmax(graph, node, arguments)
+        else:
+            result = EXECUTE[type(node)](node, arguments, shape)
         if isinstance(node, Conv2d | Add | Pool | Activate):
             result = activate(node.activation, result)
         assert result.shape == shape, (node.name, result.shape, shape)
@@ -110,9 +113,13 @@ def pool(node, arguments, shape):
     return sums / sum(tap for _, tap in taps(node, node.kernel, counted, shape, 0.0))
 
 
-def softmax(_node, arguments, _shape):
-    e = np.exp(arguments[0] - arguments[0].max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+def softmax(graph, node, arguments):
+    dims = graph.tensors[node.output].dims
+    if node.flattens:
+        dims = (*dims[: node.axis], -1)
+    x = arguments[0].reshape(dims)
+    e = np.exp(x - x.max(axis=node.axis, keepdims=True))
+    return (e / e.sum(axis=node.axis, keepdims=True)).reshape(arguments[0].shape)
 
 
 def concat(node, arguments, shape):
@@ -146,5 +153,4 @@ EXECUTE = {
     Permute: permute,
     Pool: pool,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
-    Softmax: softmax,
 }

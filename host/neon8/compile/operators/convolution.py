@@ -23,7 +23,7 @@ def lower_conv(b: Build, node: Conv2d) -> None:
         residual = b.int8(other)
         out = b.declare(add.output, INT8)
         b.ops.append(to_int8(b, node, source, out, add.activation, residual))
-    elif node.activation.identity and wants_float(b, node.output):
+    elif node.activation.identity and b.wants_float(node.output):
         out = b.declare(node.output, FLOAT)
         b.ops.append(to_float(b, node, source, out))
     else:
@@ -38,12 +38,14 @@ def residual_add(b: Build, node: Conv2d) -> Add | None:
     must be there already. Depthwise kernels have no residual.
     """
     readers = b.consumers[node.output]
-    if len(readers) != 1 or node.output in {*b.graph.outputs, *b.graph.rounded}:
+    if len(readers) != 1 or node.output in b.graph.outputs:
+        return None
+    if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
         return None
     add = readers[0]
     if not isinstance(add, Add) or not node.activation.identity:
         return None
-    if is_depthwise(b, node):
+    if is_depthwise(b, node) or b.type_of(add) == FLOAT:
         return None
     other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
     return add if b.has(other) else None
@@ -55,17 +57,6 @@ def is_depthwise(b: Build, node: Conv2d) -> bool:
     return node.groups == in_channels and len(node.weight) == in_channels
 
 
-def wants_float(b: Build, name: str) -> bool:
-    """True if nothing reads graph tensor `name` as int8."""
-    if name in b.graph.rounded:
-        return False
-    readers = b.consumers[name]
-    floats = all(isinstance(reader, b.float_nodes) for reader in readers)
-    if name in b.graph.outputs:
-        return floats and b.io == FLOAT
-    return floats and len(readers) > 0
-
-
 def to_int8(
     b: Build,
     node: Conv2d,
@@ -75,7 +66,8 @@ def to_int8(
     residual: Tensor | None = None,
 ) -> program.Conv2d:
     """(5), with slopes (5b) and a residual (6)."""
-    sums, scales = proved(b, node, source, real_bias(b, node, source))
+    bias = node.bias if node.exact_bias is None else node.exact_bias
+    sums, scales = proved(b, node, source, bias.astype(np.float64))
     real = np.float64(source.scale) * scales / np.float64(out.scale)
     slope = slope_of(node.name, activation)
     slopes = None if slope == 1 else np.full(scales.shape, slope)
@@ -118,19 +110,6 @@ def to_float(b: Build, node: Conv2d, source: Tensor, out: Tensor) -> program.Con
         groups=node.groups,
         acc_bound=int(sums.bound.max()),
     )
-
-
-def real_bias(b: Build, node: Conv2d, source: Tensor) -> DoubleArray:
-    """The bias in double.
-
-    From the integers of a quantized file it is so exact that B of (5) is these again:
-    two float32 factors have an exact product, the third one rounds to 2**-53.
-    """
-    if node.bias_levels is None:
-        return node.bias.astype(np.float64)
-    unit = np.float64(source.scale) * weight_scales(b.table, node)
-    result: DoubleArray = node.bias_levels * unit
-    return result
 
 
 def proved(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that only move, once their scales are the same."""
+"""Values that only move, those of int8 once their scales are the same."""
 
 import math
 from collections.abc import Sequence
@@ -23,9 +23,7 @@ from neon8.graph.graph import (
 
 def lower_concat(b: Build, node: Concat) -> None:
     """Joins along an axis; blocks of W are first made channels."""
-    sources = [b.int8(name) for name in node.inputs]
-    out = b.declare(node.output, INT8)
-    sources = [b.rescaled(node.name, source, out) for source in sources]
+    sources, out = moved(b, node)
     axis, joined = node.axis, out
     if node.blocks > 1:
         axis = 1
@@ -46,26 +44,33 @@ def _in_blocks(tensor: Tensor, node: Concat) -> tuple[int, int]:
 
 def lower_reshape(b: Build, node: Reshape) -> None:
     """The same values in another shape."""
-    source = b.int8(node.inputs[0])
-    out = b.declare(node.output, INT8)
-    inputs = (b.rescaled(node.name, source, out).name,)
+    (source,), out = moved(b, node)
+    inputs = (source.name,)
     b.ops.append(program.Reshape(name=node.name, inputs=inputs, output=out.name))
+
+
+def moved(b: Build, node: Node) -> tuple[list[Tensor], Tensor]:
+    """Inputs and output of `node` in the type in which it runs.
+
+    int8 inputs have the scale of the output.
+    """
+    dtype = b.type_of(node)
+    sources = [b.take(name, dtype) for name in node.inputs]
+    out = b.declare(node.output, dtype)
+    if dtype == INT8:
+        sources = [b.rescaled(node.name, source, out) for source in sources]
+    return sources, out
 
 
 def lower_permute(b: Build, node: Permute) -> None:
     """The values in another order."""
-    source = b.int8(node.inputs[0])
-    out = b.declare(node.output, INT8)
-    permute(
-        b, node.name, b.rescaled(node.name, source, out), out, node.view, node.order
-    )
+    (source,), out = moved(b, node)
+    permute(b, node.name, source, out, node.view, node.order)
 
 
 def lower_gather(b: Build, node: Gather) -> None:
     """The values that its lists name, in the output's shape."""
-    source = b.int8(node.inputs[0])
-    out = b.declare(node.output, INT8)
-    source = b.rescaled(node.name, source, out)
+    (source,), out = moved(b, node)
     gather(
         b,
         node.name,
@@ -160,3 +165,4 @@ LOWER: dict[type[Node], Lower] = {
     Permute: lower_permute,
     Reshape: lower_reshape,
 }
+"""Each serves both types."""

@@ -36,7 +36,7 @@ def fold_affine(graph: Graph) -> Graph:
                 weight=float32(before.weight * factor.reshape(-1, 1, 1, 1)),
                 bias=float32(before.bias * factor + node.bias),
                 weight_scales=_scaled(before.weight_scales, factor),
-                bias_levels=None,
+                exact_bias=None,
             )
         made[node.output] = node
     return rebuild(graph, made.values())

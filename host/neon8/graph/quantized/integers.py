@@ -91,11 +91,11 @@ def dequantized(
     spread = _spread(scale_values(scale), values.shape, axis, block)
     levels = values.astype(np.int64)
     if zero_point is not None:
-        if zero_point.shape != scale.shape:
+        if zero_point.size != scale.size:
             text = f"has {zero_point.size} zero points for {scale.size} scales"
             raise UnusableError(text)
         levels = levels - _spread(
-            zero_point.astype(np.int64), values.shape, axis, block
+            zero_point.astype(np.int64).reshape(scale.shape), values.shape, axis, block
         )
     limit = 2**31 - 1
     if levels.size and max(-int(levels.min()), int(levels.max())) > limit:
