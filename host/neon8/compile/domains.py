@@ -8,10 +8,11 @@ part of an island that only reads it: it takes int8 and writes float32.
 """
 
 import difflib
+from dataclasses import replace
 
 from neon8.compile.operators import FOLLOWS, LOWER
 from neon8.errors import CompileError
-from neon8.graph.graph import Concat, Conv2d, FakeQuantize, Graph, Node
+from neon8.graph.graph import Concat, Conv2d, FakeQuantize, Graph, Node, Quantization
 from neon8.quant.scale_table import ScaleTable
 
 ONLY_FLOAT = "its operator has no int8 form"
@@ -101,6 +102,35 @@ def forced_float(
             if name not in table.tensors:
                 return f"tensor {name!r} has no scale in the table"
     return None
+
+
+def with_pairs(graph: Graph, table: ScaleTable, keep: frozenset[str]) -> Graph:
+    """A quantized network in which all that float nodes give stays unrounded.
+
+    What its file rounds, a FakeQuantize rounds after them.
+    """
+    nodes: list[Node] = []
+    tensors = dict(graph.tensors)
+    for node in graph.nodes:
+        forced = forced_float(table, node, keep, partial=True) is not None
+        if not forced or node.output not in table.tensors:
+            nodes.append(node)
+            continue
+        inner = f"{node.output}_unrounded"
+        while inner in tensors:
+            inner += "_"
+        tensors[inner] = replace(tensors[node.output], name=inner)
+        given = table.tensors[node.output]
+        nodes.append(replace(node, output=inner))
+        nodes.append(
+            FakeQuantize(
+                name=f"{node.name}_rounded",
+                inputs=(inner,),
+                output=node.output,
+                quantization=Quantization(given.scale, given.zero_point),
+            )
+        )
+    return replace(graph, nodes=tuple(nodes), tensors=tensors)
 
 
 def check_names(graph: Graph, keep: frozenset[str]) -> None:

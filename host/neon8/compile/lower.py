@@ -10,7 +10,7 @@ to int8.
 from collections import Counter
 
 from neon8.compile.build import FLOAT, INT8, Build
-from neon8.compile.domains import islands_of
+from neon8.compile.domains import islands_of, with_pairs
 from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.program import Program
 from neon8.compile.scales import check_digest
@@ -41,8 +41,10 @@ def lower(
         raise CompileError(f"io {io!r} is not one of {', '.join(IO_TYPES)}")
     check_digest(graph, table)
     check_ends(graph)
+    if graph.quantized:
+        partial = True
+        graph = with_pairs(graph, table, keep_float)
     consumers = consumers_of(graph)
-    partial = partial or graph.quantized
     islands = islands_of(
         graph,
         table,
