@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neon8.compile import oracle_floats
 from neon8.compile.program import (
     Add,
     Concat,
@@ -282,6 +283,7 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     Requantize: requantize,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
     Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
+    **oracle_floats.STEPS,
 }
 """Class of the op -> its arithmetic: op, output, inputs, values of the inputs, N C H W;
 the values of the output."""
