@@ -61,7 +61,11 @@ ONE_OPERATOR = {
     "softmax image": (("Softmax", [], {}), IMAGE, "neon8 does it over"),
     "softmax one pixel": (("Softmax", [], {}), (1, 3, 1, 1), "axis 3"),
     "concat batch": (("Concat", [(1, 3, 6, 6)], {"axis": 0}), IMAGE, ""),
-    "prelu": (("PRelu", [(3, 1, 1)], {}), IMAGE, "has 3 slopes"),
+    "prelu": (("PRelu", [(3, 1, 6)], {}), IMAGE, "per channel"),
+    "exponents": (("Pow", [(3, 1, 1)], {}), IMAGE, "is not one constant"),
+    "exponent nan": (("Pow", [F(np.nan)], {}), IMAGE, "not finite"),
+    "celu 0": (("Celu", [], {"alpha": 0.0}), IMAGE, "not positive"),
+    "max per channel": (("Max", [(3, 1, 1)], {}), IMAGE, "is not one value"),
     "reshape batch": (("Reshape", [np.array([3, 36])], {}), IMAGE, "the batch, 1"),
     "rank 5": (("Reshape", [np.array([1, 3, 2, 3, 6])], {}), IMAGE, "5 dimensions"),
     "clip nan": (("Clip", [F(np.nan)], {}), IMAGE, "not a number"),
@@ -92,8 +96,9 @@ NETWORKS = {
     "matmul of two": ([node("MatMul", "x x", "y")], {"x": (1, 1)}, "at run time"),
     "training": ([node("BatchNormalization", "x v v v v", "y m n", training_mode=1)],
                  {"x": IMAGE}, "export for inference"),
-    "broadcast": ([node("Add", "x z", "y")], {"x": IMAGE, "z": (1, 3, 1, 1)}, "differ"),
-    "mul of two": ([node("Mul", "x x", "y")], {"x": IMAGE}, "only with a constant"),
+    "sum of three": ([node("Sum", "x x x", "y")], {"x": IMAGE}, "as Adds of two"),
+    "max of two": ([node("Max", "x z", "y")], {"x": IMAGE, "z": IMAGE}, "of 2 tensors"),
+    "dividend": ([node("Div", "v3 x", "y")], {"x": IMAGE}, "is not one constant"),
     "runtime weights": ([node("Conv", "x v", "y")], {"x": IMAGE, "v": (1, 3, 1, 1)},
                         "must be a constant"),
     "concat of constant": ([node("Concat", "x w", "y", axis=1)], {"x": IMAGE}, "'w'"),
@@ -115,6 +120,7 @@ NETWORKS = {
 @pytest.mark.parametrize(("nodes", "inputs", "word"), NETWORKS.values(), ids=NETWORKS)
 def test_network(tmp_path, nodes, inputs, word):
     weights = {"w": np.ones(IMAGE, F), "v": np.ones(3, F)}
+    weights["v3"] = np.arange(3, dtype=F).reshape(3, 1, 1)
     weights = {name: value for name, value in weights.items() if name not in inputs}
     refused(tmp_path, net(nodes, inputs, "y", weights, opset=15), word)
 

@@ -11,6 +11,7 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    pointwise,
     pooling,
 )
 from neon8.graph.graph import Node
@@ -19,6 +20,7 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **pointwise.LOWER,
     **movement.LOWER,
     **floats.LOWER,
 }
