@@ -25,16 +25,17 @@ enum n8_format {
 };
 
 enum n8_op {
-    N8_OP_QUANTIZE = 1,       // f32 -> s8, (2)
-    N8_OP_DEQUANTIZE = 2,     // s8 -> f32, (1)
-    N8_OP_CONV2D = 3,         // s8 [, s8 residual] -> s8 (5)(6) or f32 (4)
-    N8_OP_ADD = 4,            // s8, s8 -> s8, (6)
-    N8_OP_REQUANTIZE = 5,     // s8 -> s8 with another scale, or a lone activation
-    N8_OP_MAX_POOL = 6,       // s8 -> s8, (9)
-    N8_OP_AVERAGE_POOL = 7,   // s8 -> s8, (9)
-    N8_OP_CONCAT = 8,         // x, x, ... -> x, moves values
-    N8_OP_RESHAPE = 9,        // x -> x, moves values; N C H W order is kept
-    N8_OP_SOFTMAX = 10,       // f32 -> f32 over C
+    N8_OP_QUANTIZE = 1,     // f32 -> s8, (2)
+    N8_OP_DEQUANTIZE = 2,   // s8 -> f32, (1)
+    N8_OP_CONV2D = 3,       // s8 [, s8 residual] -> s8 (5)(6) or f32 (4)
+    N8_OP_ADD = 4,          // s8, s8 -> s8, (6)
+    N8_OP_REQUANTIZE = 5,   // s8 -> s8 with another scale, or a lone activation
+    N8_OP_MAX_POOL = 6,     // s8 -> s8, (9)
+    N8_OP_AVERAGE_POOL = 7, // s8 -> s8, (9)
+    N8_OP_CONCAT = 8,       // x, x, ... -> x, moves values
+    N8_OP_RESHAPE = 9,      // x -> x, moves values; N C H W order is kept
+    N8_OP_SOFTMAX = 10,     // f32 -> f32 along an axis, (14)
+
     N8_OP_TABLE = 11,         // s8 -> s8, (8)
     N8_OP_MULTIPLY = 12,      // s8, s8 -> s8, (16)
     N8_OP_DIVIDE = 13,        // s8, s8 -> s8, (16)
@@ -99,7 +100,7 @@ struct n8_file_op {
     int32_t pad[2];     // top, left; the far ends follow from the output's size
     int32_t pad_end[2]; // bottom, right; an average pool with N8_OP_COUNT_PAD needs them
     int32_t groups;
-    int32_t axis;         // concat: 1 C, 2 H, 3 W
+    int32_t axis;         // concat: 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
     int32_t lo, hi;       // clamp of the result (the activation is in here)
     float scale;          // requantize, add: A = scale_a / scale_out; multiply, divide: M of (16)
     float residual_scale; // conv2d with residual, add: R = scale_r / scale_out, or -R

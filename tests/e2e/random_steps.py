@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random steps without weights, and the table of all that a network grows from."""
 
+import dataclasses
+
 import numpy as np
 
 from neon8.compile.program import (
     Add,
     Concat,
-    Dequantize,
     Divide,
     InstanceNorm,
     Lrn,
@@ -19,7 +20,7 @@ from neon8.compile.program import (
     Table,
 )
 from random_convs import grow_conv, grow_depthwise
-from random_net import Net, pick, window
+from random_net import Net, pick, pick_float, window
 
 
 def grow_add(net: Net) -> None:
@@ -279,19 +280,45 @@ def grow_reshape(net: Net) -> None:
 
 
 def grow_softmax(net: Net) -> None:
-    """Softmax over C of a vector, quantized again at times."""
-    vectors = [t for t in net.live if t.shape[2:] == (1, 1)]
-    if not vectors:
-        grow_reshape(net)
-        return
-    source = vectors[int(net.rng.integers(len(vectors)))]
-    real = net.tensor(source.shape, dtype="float32")
-    net.add(Dequantize(name="x", inputs=(source.name,), output=real.name), real)
-    out = net.tensor(source.shape, dtype="float32")
-    net.add(Softmax(name="softmax", inputs=(real.name,), output=out.name), out)
+    """Softmax along one of the axes, quantized again at times."""
+    source = pick_float(net)
+    out = dataclasses.replace(source, name=f"t{len(net.tensors)}")
+    net.tensors[out.name] = out
+    axis = int(net.rng.integers(source.rank))
+    op = Softmax(name="softmax", inputs=(source.name,), output=out.name, axis=axis)
+    net.add(op, out)
+    grow_quantize(net, out)
+
+
+def grow_quantize(net: Net, source) -> None:
+    """The int8 form of a float tensor, half of the time."""
     if net.rng.integers(2):
-        again = net.tensor(source.shape)
-        net.add(Quantize(name="p", inputs=(out.name,), output=again.name), again)
+        out = net.tensor(source.shape)
+        op = Quantize(name="quantized", inputs=(source.name,), output=out.name)
+        net.add(op, out)
+
+
+def grow_float_move(net: Net) -> None:
+    """Reshape or Concat of floats."""
+    source = pick_float(net)
+    batch, channels, height, width = source.shape
+    axis = int(net.rng.integers(4))
+    if axis == 0:
+        shapes = [
+            (batch, height, channels, width),
+            (1, batch * channels, width, height),
+        ]
+        shape = shapes[int(net.rng.integers(len(shapes)))]
+        out = net.tensor(shape, dtype="float32")
+        op = Reshape(name="reshape", inputs=(source.name,), output=out.name)
+    else:
+        shape = list(source.shape)
+        shape[axis] *= 2
+        out = net.tensor(shape, dtype="float32")
+        inputs = (source.name,) * 2
+        op = Concat(name="concat", inputs=inputs, output=out.name, axis=axis)
+    net.add(op, out)
+    grow_quantize(net, out)
 
 
 GROW = {
@@ -310,4 +337,5 @@ GROW = {
     "concat": grow_concat,
     "reshape": grow_reshape,
     "softmax": grow_softmax,
+    "float move": grow_float_move,
 }

@@ -98,7 +98,7 @@ def program() -> Program:
         Concat(name="both", inputs=("max", "mean"), output="both", axis=1),
         Reshape(name="flat", inputs=("both",), output="flat"),
         Dequantize(name="logits", inputs=("flat",), output="logits"),
-        Softmax(name="p", inputs=("logits",), output="p"),
+        Softmax(name="p", inputs=("logits",), output="p", axis=1),
         convolution(
             "last",
             ("x", "sum"),
@@ -310,7 +310,8 @@ STEP = [
         "flat",
         tensor("flat", dims=(1, 71, 1, 1, 1, 1, 1, 1)),
     ),
-    ("its height and width are not 1", "p", link("p", 0, "real")),
+    ("its axis is none of its output", "p", step("p", axis=4)),
+    ("its inputs and output differ in dimensions", "p", link("p", 0, "real")),
     (
         "it reads a tensor that no step before it has made",
         *("sum", link("sum", 1, "last")),
@@ -377,7 +378,8 @@ CLAMP = {"lo", "hi"}
 ARRAYS = {"weights", "bias", "multiplier", "bias_f32", "slopes"}
 PROOFS = {"int16_depth", "acc_bound"}
 USED = {
-    **dict.fromkeys(("x", "flat", "logits", "p"), frozenset()),
+    **dict.fromkeys(("x", "flat", "logits"), frozenset()),
+    "p": {"axis"},
     "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale"},
     "sum": CLAMP | {"scale", "residual_scale", "slope"},
     "rescaled": CLAMP | {"scale", "slope"},

@@ -19,10 +19,12 @@ from neon8.compile.program import (
     Conv2d,
     Dequantize,
     Divide,
+    Gather,
     InstanceNorm,
     Lrn,
     Multiply,
     Op,
+    Permute,
     Pool,
     Program,
     Quantize,
@@ -216,13 +218,15 @@ def counted(
     return counts
 
 
-def softmax(x: Array) -> FloatArray:
-    """(14) over C, in double, in the order written there."""
-    x64 = x.astype(np.float64)
-    d = x64 - x64.max(axis=1, keepdims=True)
+def softmax(op: Softmax, out: Tensor, x: Array) -> FloatArray:
+    """(14), in double, in the order written there; N C H W."""
+    x64 = np.moveaxis(x.reshape(out.dims), op.axis, -1).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        d = x64 - x64.max(axis=-1, keepdims=True)
     e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
-    total = np.add.accumulate(e, axis=1)[:, -1:]  # left to right; np.sum would pair
-    return (e / total).astype(np.float32)
+    total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
+    y = (e / total).astype(np.float32)
+    return np.moveaxis(y, -1, op.axis).reshape(out.shape)
 
 
 def add(op: Add, out: Tensor, sources: list[Tensor], operands: list[Array]) -> Array:
@@ -315,6 +319,27 @@ def pool(op: Pool, out: Tensor, sources: list[Tensor], operands: list[Array]) ->
     return average_pool(op, out, sources[0], operands[0])
 
 
+def permute(
+    op: Permute, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(9): the same values in another order."""
+    view, order = op.indices
+    result: Array = operands[0].reshape(view).transpose(order).reshape(out.shape)
+    return result
+
+
+def gather(
+    op: Gather, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(9): what the lists name, or the fill where one of them says -1."""
+    ends = np.cumsum(out.shape)[:-1]
+    taken = np.ix_(*np.split(op.indices, ends))
+    holes = (taken[0] < 0) | (taken[1] < 0) | (taken[2] < 0) | (taken[3] < 0)
+    fill = np.array(op.fill).astype(operands[0].dtype)
+    result: Array = np.where(holes, fill, operands[0][taken])
+    return result
+
+
 STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]] = {
     Add: add,
     Concat: lambda op, _out, _sources, operands: np.concatenate(operands, op.axis),
@@ -323,16 +348,18 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
         centred(operands[0], sources[0]), sources[0].scale
     ),
     Divide: divide,
+    Gather: gather,
     InstanceNorm: instance_norm,
     Lrn: lrn,
     Multiply: multiply,
+    Permute: permute,
     Pool: pool,
     Quantize: lambda _op, out, _sources, operands: quantize(
         operands[0].astype(np.float32), out
     ),
     Requantize: requantize,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
-    Softmax: lambda _op, _out, _sources, operands: softmax(operands[0]),
+    Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
     Table: lambda op, _out, _sources, operands: table(op, operands[0]),
 }
 """Class of the op -> its arithmetic: op, output, inputs, values of the inputs, N C H W;

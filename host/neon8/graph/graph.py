@@ -18,6 +18,7 @@ import numpy.typing as npt
 from neon8.graph.functions import Function
 
 FloatArray = npt.NDArray[np.float32]
+IndexArray = npt.NDArray[np.int32]
 Shape = tuple[int, int, int, int]
 
 MAX_RANK = 8
@@ -76,11 +77,16 @@ def aligned(dims: tuple[int, ...], rank: int) -> Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Base of all nodes.  name: the ONNX node's name, unique and never empty."""
+    """Base of all nodes.  name: the ONNX node's name, unique and never empty.
+
+    operator: that of the ONNX node that it was made from; what a pass takes in from
+    others does not change it.
+    """
 
     name: str
     inputs: tuple[str, ...]
     output: str
+    operator: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +179,14 @@ class Pool(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concat(Node):
-    """Joins along `axis`, 1, 2 or 3 of N C H W."""
+    """Joins along `axis` of N C H W, 0 to 3.
+
+    blocks: along W, of how many pieces of equal size each input is; the first pieces
+    are joined, then the second ones, and so on.
+    """
 
     axis: int
+    blocks: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,8 +195,41 @@ class Reshape(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Permute(Node):
+    """All values in another order: Transpose, and Reshape before and after it.
+
+    The input's values are taken as an array of shape `view`, at most MAX_RANK sizes;
+    axis i of the result is axis order[i] of it; its values are those of the output.
+    """
+
+    view: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather(Node):
+    """Some of the values, some more than once: Slice, Split, Pad, Expand and others.
+
+    The input's values are taken as an array of shape `view`, N C H W. `indices` has a
+    list for each of its axes: the value at (n, c, h, w) of the result is that at
+    (indices[0][n], indices[1][c], indices[2][h], indices[3][w]), or `fill` where one
+    of them is -1. The values of the result are those of the output, in this order.
+    """
+
+    view: Shape
+    indices: tuple[IndexArray, IndexArray, IndexArray, IndexArray]
+    fill: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Node):
-    """Softmax over C of a tensor whose H and W are 1."""
+    """Softmax along `axis` of `dims`, 0 and more.
+
+    flattens: over all axes from that one on, taken as one, as before opset 13.
+    """
+
+    axis: int = 1
+    flattens: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

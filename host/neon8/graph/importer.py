@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From an ONNX file to the normalised Graph."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from neon8.errors import GraphError
@@ -59,6 +61,7 @@ def convert(source: Source) -> Graph:
             raise failure(source, node, remedy)
         made = operator(source, node)
         made = made if isinstance(made, tuple) else (made,)
+        made = tuple(replace(one, operator=node.operator) for one in made)
         for one in made:
             tensors[one.output] = _tensor(
                 one.output, shape_of(source, node, one.output)

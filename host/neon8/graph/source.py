@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import GraphError
-from neon8.graph.graph import FloatArray, Node
+from neon8.graph.graph import MAX_RANK, FloatArray, Node
 
 Array = npt.NDArray[np.generic]
 Float64Array = npt.NDArray[np.float64]
@@ -64,7 +64,7 @@ def failure(source: Source, node: OnnxNode, text: str) -> GraphError:
 
 
 def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
-    """The shape of a float32 tensor of rank 1 to 4 with batch 1, as ONNX has it."""
+    """The shape of a float32 tensor, as ONNX has it."""
     if tensor in source.constants:
         raise failure(source, node, f"tensor {tensor!r} must not be a constant")
     shape = source.shapes.get(tensor)
@@ -73,13 +73,10 @@ def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
         raise failure(source, node, f"{text} at run time; export with fixed shapes")
     if tensor not in source.floats:
         raise failure(source, node, f"tensor {tensor!r} is not float32")
-    if not 1 <= len(shape) <= 4:
-        text = f"tensor {tensor!r} has {len(shape)} dimensions; neon8 takes 1 to 4"
+    if len(shape) > MAX_RANK:
+        text = f"tensor {tensor!r} has {len(shape)} dimensions; neon8 takes up to 8"
         raise failure(source, node, text)
-    if shape[0] != 1:
-        text = f"tensor {tensor!r} has shape {list(shape)}; the first dimension must be"
-        raise failure(source, node, f"{text} the batch, 1")
-    if min(shape) < 1:
+    if min(shape, default=1) < 1:
         raise failure(source, node, f"tensor {tensor!r} is empty: {list(shape)}")
     return shape
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tensors share scale and zero point because only bytes move between them."""
 
-from neon8.graph.graph import Concat, Graph, Node, Pool, Reshape
+from neon8.graph.graph import Concat, Gather, Graph, Node, Permute, Pool, Reshape
 
 
 def scale_groups(graph: Graph) -> dict[str, str]:
     """Each tensor -> the one that names its group.
 
-    Input and output of a max pool and of a Reshape are one group, and all inputs and
-    the output of a Concat.
+    Input and output of a max pool and of what only moves values are one group, and all
+    inputs and the output of a Concat.
     """
     parent = {name: name for name in graph.tensors}
 
@@ -35,4 +35,4 @@ def shares_scale(node: Node) -> bool:
     """True if a node computes nothing: its output holds values of its inputs only."""
     if isinstance(node, Pool):
         return node.kind == "max"
-    return isinstance(node, Concat | Reshape)
+    return isinstance(node, Concat | Gather | Permute | Reshape)

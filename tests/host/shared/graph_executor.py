@@ -13,7 +13,9 @@ from neon8.graph.graph import (
     Concat,
     Conv2d,
     Divide,
+    Gather,
     Multiply,
+    Permute,
     Pointwise,
     Pool,
     Prelu,
@@ -42,7 +44,10 @@ def run(graph, inputs):
                 value.reshape(aligned(graph.tensors[name].dims, rank))
                 for name, value in zip(node.inputs, arguments, strict=True)
             ]
-        result = EXECUTE[type(node)](node, arguments, shape)
+        if isinstance(node, Softmax):
+            result = softmax(graph, node, arguments)
+        else:
+            result = EXECUTE[type(node)](node, arguments, shape)
         if isinstance(node, Conv2d | Binary | Pool | Activate):
             result = activate(node.activation, result)
         assert result.shape == shape, (node.name, result.shape, shape)
@@ -122,9 +127,35 @@ def pool(node, arguments, shape):
     return sums / sum(tap for _, tap in taps(node, node.kernel, counted, shape, 0.0))
 
 
-def softmax(_node, arguments, _shape):
-    e = np.exp(arguments[0] - arguments[0].max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+def softmax(graph, node, arguments):
+    dims = graph.tensors[node.output].dims
+    if node.flattens:
+        dims = (*dims[: node.axis], -1)
+    x = arguments[0].reshape(dims)
+    e = np.exp(x - x.max(axis=node.axis, keepdims=True))
+    return (e / e.sum(axis=node.axis, keepdims=True)).reshape(arguments[0].shape)
+
+
+def concat(node, arguments, shape):
+    """Along an axis; along W perhaps in blocks."""
+    if node.blocks == 1:
+        return np.concatenate(arguments, axis=node.axis)
+    pieces = [x.reshape(*x.shape[:3], node.blocks, -1) for x in arguments]
+    return np.concatenate(pieces, axis=4).reshape(shape)
+
+
+def permute(node, arguments, shape):
+    return arguments[0].reshape(node.view).transpose(node.order).reshape(shape)
+
+
+def gather(node, arguments, shape):
+    x = arguments[0].reshape(node.view)
+    for axis, taken in enumerate(node.indices):
+        x = np.take(x, np.maximum(taken, 0), axis=axis)
+    for axis, taken in enumerate(node.indices):
+        hole = np.expand_dims(taken < 0, tuple(a for a in range(4) if a != axis))
+        x = np.where(hole, node.fill, x)
+    return x.reshape(shape)
 
 
 def function(tree, x):
@@ -171,14 +202,15 @@ def prelu(node, arguments, _shape):
 EXECUTE = {
     Activate: lambda _node, arguments, _shape: arguments[0],
     Add: lambda _node, arguments, _shape: arguments[0] + arguments[1],
-    Concat: lambda node, arguments, _shape: np.concatenate(arguments, axis=node.axis),
+    Concat: concat,
     Conv2d: conv2d,
     Divide: lambda _node, arguments, _shape: arguments[0] / arguments[1],
     Multiply: lambda _node, arguments, _shape: arguments[0] * arguments[1],
     Pointwise: lambda node, arguments, _shape: function(node.function, arguments[0]),
+    Gather: gather,
+    Permute: permute,
     Pool: pool,
     Prelu: prelu,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
-    Softmax: softmax,
     Subtract: lambda _node, arguments, _shape: arguments[0] - arguments[1],
 }

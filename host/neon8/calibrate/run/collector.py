@@ -24,6 +24,7 @@ from neon8.calibrate.statistics.observer import (
 )
 from neon8.calibrate.statistics.patches import empty as no_patches
 from neon8.calibrate.statistics.sampler import Sampler
+from neon8.data.inputs import Input
 from neon8.data.samples import Sample
 from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load
@@ -46,6 +47,11 @@ class Network:
     empty: Observation
     ignore_nonfinite: bool
 
+    @property
+    def inputs(self) -> dict[str, Input]:
+        """What it takes, by name."""
+        return self.references[0].inputs
+
 
 def open_network(
     model: ModelLike,
@@ -61,7 +67,7 @@ def open_network(
     """
     file = open_onnx(model)  # once, so that both are of the same model
     graph = load(file)
-    reference = Reference(file, Observer(graph).fetch, reuse=True)
+    reference = Reference(file, Observer(graph).fetch, inside=True)
     count = usable() if threads is None else threads
     return Network(
         graph=graph,

@@ -82,7 +82,7 @@ class Workload:
         """The samples in `data`, which is a path.  DataError."""
         samples = open_samples(
             self.data or "",
-            network.graph,
+            network.inputs,
             preprocess=self.preprocess,
             limit=self.limit,
             skip=self.skip,

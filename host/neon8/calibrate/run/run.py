@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -36,7 +36,7 @@ from neon8.calibrate.run.executors import (
     shard_ends,
 )
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Data, Sample, gather
+from neon8.data.samples import Data, Sample, count_samples, gather
 from neon8.errors import CalibrationError, DataError
 
 LOG = logging.getLogger("neon8")
@@ -86,7 +86,7 @@ class Outcome:
 def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
     """Observe all samples; the journal stays until forget().
 
-    data: a path, or an iterable of arrays, of dicts from input to array or of Samples.
+    data: see neon8.data.samples.gather.
     GraphError, DataError, CalibrationError, SetupError.  KeyboardInterrupt: at the
     first Ctrl-C, after the journal was written; its text says how to continue.
     """
@@ -131,15 +131,13 @@ def _open_data(
     """All samples of the workload, and their number where it is known."""
     if isinstance(data, str | Path):
         samples = workload.open_samples(network)
+        samples.say_left()
         return iter(samples), len(samples)
     skip, limit = workload.skip, workload.limit
     gathered: Iterable[Sample] = gather(
-        data, network.graph, preprocess=workload.preprocess, limit=limit, skip=skip
+        data, network.inputs, preprocess=workload.preprocess, limit=limit, skip=skip
     )
-    count = None
-    if isinstance(data, Sized):
-        count = max(len(data) - skip, 0)
-        count = count if limit is None else min(count, limit)
+    count = count_samples(data, network.inputs, limit=limit, skip=skip)
     if workload.shard is None:
         return iter(gathered), count
     if count is None:

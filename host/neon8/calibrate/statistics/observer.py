@@ -98,8 +98,8 @@ class Observer:
     def add(self, values: Mapping[str, Array], *, sample: str, digest: str) -> None:
         """One sample more.
 
-        values: the inputs of the network and what `fetch` names, float32 of shape
-        (1, C, ...).  sample: its name, for messages.  CalibrationError: a value is NaN
+        values: the inputs of the network and what `fetch` names, floats of shape
+        (N, C, ...).  sample: its name, for messages.  CalibrationError: a value is NaN
         or infinite; the observer is of no use afterwards.
         """
         given = {name: _floats(values[name]) for name in self._given}
@@ -226,5 +226,9 @@ class _Least:
 
 
 def _floats(values: Array) -> FloatArray:
-    floats = np.ascontiguousarray(values, dtype=np.float32)
-    return floats if floats.ndim > 1 else floats.reshape(1, -1)
+    """float32 (1, C, ...); the elements of a batch follow each other in a channel."""
+    if values.ndim < 2:
+        values = values.reshape(1, -1)
+    elif len(values) > 1:
+        values = values.swapaxes(0, 1).reshape(1, values.shape[1], -1)
+    return np.ascontiguousarray(values, np.float32)

@@ -36,7 +36,7 @@ def lower_conv(b: Build, node: Conv2d) -> None:
     last = node if add is None else add
     prelu = prelu_behind(b, last)
     alone = last is node and prelu is None and node.activation.identity
-    if alone and wants_float(b, node.output):
+    if alone and b.wants_float(node.output):
         out = b.declare(node.output, FLOAT)
         b.ops.append(to_float(b, node, source, out))
         return
@@ -66,6 +66,8 @@ def residual_add(b: Build, node: Conv2d) -> Add | Subtract | None:
     add = readers[0]
     if not isinstance(add, Add | Subtract) or not node.activation.identity:
         return None
+    if is_depthwise(b, node) or b.type_of(add) == FLOAT:
+        return None
     if isinstance(add, Subtract) and add.inputs[0] != node.output:
         return None
     other = other_operand(node, add)
@@ -93,15 +95,6 @@ def is_depthwise(b: Build, node: Conv2d) -> bool:
     """One input and one output channel in every group."""
     in_channels = b.graph.tensors[node.inputs[0]].shape[1]
     return node.groups == in_channels and len(node.weight) == in_channels
-
-
-def wants_float(b: Build, name: str) -> bool:
-    """True if nothing reads graph tensor `name` as int8."""
-    readers = b.consumers[name]
-    floats = all(isinstance(reader, b.float_nodes) for reader in readers)
-    if name in b.graph.outputs:
-        return floats and b.io == FLOAT
-    return floats and len(readers) > 0
 
 
 def to_int8(

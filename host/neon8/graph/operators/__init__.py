@@ -12,6 +12,7 @@ from neon8.graph.operators import (
     movement,
     pointwise,
     pooling,
+    selection,
 )
 from neon8.graph.source import Convert
 
@@ -22,5 +23,6 @@ OPERATORS: dict[str, Convert] = {
     **pointwise.OPERATORS,
     **arithmetic.OPERATORS,
     **movement.OPERATORS,
+    **selection.OPERATORS,
 }
 """Operator -> its function; a foreign domain stands before the name, with a dot."""
