@@ -9,7 +9,7 @@ from neon8.compile import lower, writer
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import open_onnx
+from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.quant import table_json
 from neon8.quant.own_scales import load_quantized
@@ -29,18 +29,21 @@ def compile_model(
     table: str | Path | ScaleTable | None = None,
     *,
     io: str = "float",
+    shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
 ) -> bytes:
     """The .n8 file of a network with these scales.
 
-    table: None for an ONNX file that was quantized elsewhere and has its own.
-    io: "float" for float32 inputs and outputs, "int8" for quantized ones.
-    keep_float: names of layers and ONNX operators, such as "Conv", that run in float32.
-    GraphError, TableError.  CompileError: the table does not fit the network, or a
-    bound cannot be proved.  A weight scale that had to be enlarged is logged to
-    "neon8".
+    table: None for an ONNX file that was quantized elsewhere and has its own.  io:
+    "float" for float32 inputs and outputs, "int8" for quantized ones.  shapes: of
+    inputs whose dimensions an ONNX file leaves open.  keep_float: names of layers and
+    ONNX operators, such as "Conv", that run in float32.  GraphError, TableError.
+    CompileError: the table does not fit the network, or a bound cannot be proved.  A
+    weight scale that had to be enlarged is logged to "neon8".
     """
-    return compile_network(model, table, io=io, keep_float=keep_float).file
+    return compile_network(
+        model, table, io=io, shapes=shapes, keep_float=keep_float
+    ).file
 
 
 def compile_network(
@@ -48,10 +51,11 @@ def compile_network(
     table: str | Path | ScaleTable | None = None,
     *,
     io: str = "float",
+    shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
 ) -> Compiled:
     """As compile_model(), and which layers run in float32."""
-    graph, scales = _network(model, table)
+    graph, scales = _network(model, table, shapes)
     try:
         program = lower.lower(graph, scales, io=io, keep_float=frozenset(keep_float))
         return Compiled(file=writer.dumps(program), islands=program.islands)
@@ -62,7 +66,9 @@ def compile_network(
 
 
 def _network(
-    model: str | Path | Graph, table: str | Path | ScaleTable | None
+    model: str | Path | Graph,
+    table: str | Path | ScaleTable | None,
+    shapes: Shapes | None,
 ) -> tuple[Graph, ScaleTable]:
     """The Graph and its scales, from wherever they come."""
     if isinstance(table, ScaleTable):
@@ -70,7 +76,7 @@ def _network(
     else:
         given = None if table is None else table_json.load(table)
     if not isinstance(model, Graph):
-        file = open_onnx(model)
+        file = open_onnx(model, shapes=shapes)
         if is_quantized(file):
             graph, own = load_quantized(file)
             return graph, own if given is None else given

@@ -11,6 +11,7 @@ import difflib
 from dataclasses import replace
 
 from neon8.compile.operators import FOLLOWS, LOWER
+from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
 from neon8.graph.graph import Concat, Conv2d, FakeQuantize, Graph, Node, Quantization
 from neon8.quant.scale_table import ScaleTable
@@ -39,8 +40,9 @@ def islands_of(
     """
     check_names(graph, keep)
     forced = {}
+    sums = taken_in(graph, table, consumers) if graph.quantized else frozenset()
     for node in graph.nodes:
-        reason = forced_float(table, node, keep, partial=partial)
+        reason = forced_float(table, node, keep, sums, partial=partial)
         if reason is not None:
             forced[node.output] = reason
     # All that could follow does, until something that it needs turns out to be int8: a
@@ -84,9 +86,17 @@ def islands_of(
 
 
 def forced_float(
-    table: ScaleTable, node: Node, keep: frozenset[str], *, partial: bool
+    table: ScaleTable,
+    node: Node,
+    keep: frozenset[str],
+    sums: frozenset[str],
+    *,
+    partial: bool,
 ) -> str | None:
-    """Why `node` runs in float32 whatever is around it; None if it need not."""
+    """Why `node` runs in float32 whatever is around it; None if it need not.
+
+    sums: tensors that need no scale, see taken_in().
+    """
     if type(node) not in LOWER:
         return ONLY_FLOAT
     if isinstance(node, FakeQuantize):  # it makes int8 of whatever it finds
@@ -99,20 +109,26 @@ def forced_float(
             return "the table has no weight scales for it"
         tensors = node.inputs if convolves else (*node.inputs, node.output)
         for name in tensors:
-            if name not in table.tensors:
+            if name not in table.tensors and name not in sums:
                 return f"tensor {name!r} has no scale in the table"
     return None
 
 
-def with_pairs(graph: Graph, table: ScaleTable, keep: frozenset[str]) -> Graph:
+def with_pairs(
+    graph: Graph,
+    table: ScaleTable,
+    consumers: dict[str, list[Node]],
+    keep: frozenset[str],
+) -> Graph:
     """A quantized network in which all that float nodes give stays unrounded.
 
     What its file rounds, a FakeQuantize rounds after them.
     """
     nodes: list[Node] = []
+    sums = taken_in(graph, table, consumers)
     tensors = dict(graph.tensors)
     for node in graph.nodes:
-        forced = forced_float(table, node, keep, partial=True) is not None
+        forced = forced_float(table, node, keep, sums, partial=True) is not None
         if not forced or node.output not in table.tensors:
             nodes.append(node)
             continue

@@ -7,6 +7,9 @@ higher rank the last dimensions are one. BatchNormalization is
 folded, activations are fused into the node before them, Gemm and MatMul are
 convolutions, and constants are gone. A tensor keeps the name it has in the ONNX file,
 so that onnxruntime can be asked for it.
+
+What neon8 cannot run is an Opaque node: its tensors are observed, and tables and other
+tools' files have them; only the compiler refuses it.
 """
 
 import math
@@ -15,12 +18,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from neon8.graph.functions import Function
+
 FloatArray = npt.NDArray[np.float32]
 IndexArray = npt.NDArray[np.int32]
 Shape = tuple[int, int, int, int]
 
 MAX_RANK = 8
 """Dimensions of a tensor, and of the views in which values are rearranged."""
+
+FLOATS = ("float32", "float16", "float64")
+"""The types of tensors that have real values; all are computed as float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +51,17 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A value between nodes.  dims: as ONNX has them, at most MAX_RANK."""
+    """A value between nodes.
+
+    dims: as ONNX has them, at most MAX_RANK; () where `fixed` is False because only a
+    run shows them.  dtype: as numpy calls it, "" where only a run shows it. A tensor
+    that is not fixed, or not of FLOATS, is read and made by Opaque nodes only.
+    """
 
     name: str
     dims: tuple[int, ...]
+    dtype: str = "float32"
+    fixed: bool = True
 
     @property
     def shape(self) -> Shape:
@@ -58,6 +73,11 @@ class Tensor:
         """How many dimensions ONNX knows."""
         return len(self.dims)
 
+    @property
+    def real(self) -> bool:
+        """True if it has real values: what is observed, and may have a scale."""
+        return self.dtype in FLOATS
+
 
 def nchw(dims: tuple[int, ...]) -> Shape:
     """`dims` as N C H W: filled up with ones, or the last ones multiplied.
@@ -66,6 +86,11 @@ def nchw(dims: tuple[int, ...]) -> Shape:
     """
     n, c, h = (*dims, 1, 1, 1)[:3]
     return n, c, h, math.prod(dims[3:])
+
+
+def aligned(dims: tuple[int, ...], rank: int) -> Shape:
+    """N C H W of `dims` broadcast to `rank` dimensions: ones stand first."""
+    return nchw((1,) * (rank - len(dims)) + dims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +105,11 @@ class Node:
     inputs: tuple[str, ...]
     output: str
     operator: str = ""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """All tensors that it makes: one, but for an Opaque node."""
+        return (self.output,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +155,47 @@ class Conv2d(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Add(Node):
-    """y = activation(inputs[0] + inputs[1]); both have the output's shape."""
+class Binary(Node):
+    """y = activation(inputs[0] ? inputs[1]), broadcast as ONNX does.
+
+    aligned() gives the shapes that fit.
+    """
 
     activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Binary):
+    """inputs[0] + inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subtract(Binary):
+    """inputs[0] - inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiply(Binary):
+    """inputs[0] * inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divide(Binary):
+    """inputs[0] / inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointwise(Node):
+    """y = function(x), value by value."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prelu(Node):
+    """y = x < 0 ? slope * x : x with one slope for each channel.  slopes: (C,)."""
+
+    slopes: FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +276,25 @@ class Softmax(Node):
 
     axis: int = 1
     flattens: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque(Node):
+    """An ONNX node that neon8 cannot run.
+
+    operator: a foreign domain stands before it, with a dot.  reason: why not, and the
+    way round, for people.  inputs: all tensors that it reads and that are no constants,
+    those of its branches and loops included.  output: the first of its outputs that are
+    read; more: the others.
+    """
+
+    reason: str
+    more: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """All tensors that it makes."""
+        return (self.output, *self.more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
