@@ -46,6 +46,7 @@ struct n8_step {
     size_t scratch_size; // of one thread
     size_t packed_size;
     uint64_t macs;
+    const void *data;    // of a step with other arrays: in the file, then what pack made of it
     struct n8_conv conv; // of a conv2d
     struct n8_conv_proof proof;
     size_t grain; // units that are worth the call of a thread, >= 1

@@ -93,10 +93,12 @@ def observe_model(
 ) -> Observation:
     """Run the ONNX file in FP32 on the samples and collect exact statistics.
 
-    data: a path, or an iterable of arrays or of dicts from input to array.  preprocess:
-    for images in files.  limit, skip: at most `limit` samples, after the first `skip`.
-    shard: (i, n), only the i-th of n pieces, from 1.  ignore_nonfinite: count NaN and
-    infinite values inside the network instead of stopping.  workers: processes.
+    data: a path; an iterable of arrays or of dicts from input to array; or a data
+    reader as onnxruntime takes it, whose get_next() gives such dicts and then None. An
+    array may hold several samples.  preprocess: for images in files.  limit, skip: at
+    most `limit` samples, after the first `skip`.  shard: (i, n), only the i-th of n
+    pieces, from 1.  ignore_nonfinite: count NaN and infinite values inside the network
+    instead of stopping.  workers: processes.
     engine: "dask://HOST:PORT".  output: the .calib file to write; beside it stands a
     journal from which the next run continues if this one ends early.  report: the JSON
     file to write on how the thresholds settled.  until_stable: stop when no threshold

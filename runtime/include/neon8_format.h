@@ -34,7 +34,9 @@ enum n8_op {
     N8_OP_AVERAGE_POOL = 7, // s8 -> s8, (9)
     N8_OP_CONCAT = 8,       // x, x, ... -> x, moves values
     N8_OP_RESHAPE = 9,      // x -> x, moves values; N C H W order is kept
-    N8_OP_SOFTMAX = 10,     // f32 -> f32 over C
+    N8_OP_SOFTMAX = 10,     // f32 -> f32 along an axis, (14)
+    N8_OP_PERMUTE = 20,     // x -> x, moves values; the axes of a view are turned
+    N8_OP_GATHER = 21,      // x -> x, moves values; lists of indices for N, C, H and W
 };
 
 // What a function of one or two values computes; the steps that have a field `function`.
@@ -94,7 +96,7 @@ struct n8_file_op {
     int32_t pad[2];     // top, left; the far ends follow from the output's size
     int32_t pad_end[2]; // bottom, right; an average pool with N8_OP_COUNT_PAD needs them
     int32_t groups;
-    int32_t axis;         // concat: 1 C, 2 H, 3 W
+    int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
     int32_t lo, hi;       // clamp of the result (the activation is in here)
     float scale;          // requantize, add: A = scale_a / scale_out
     float residual_scale; // conv2d with residual, add: R = scale_r / scale_out
@@ -108,7 +110,7 @@ struct n8_file_op {
     uint64_t bias_f32;    // conv2d to F32: float [O]; 0 otherwise
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
     uint64_t table;       // table: int8[256]
-    uint64_t indices;     // int32, as many as the kind says
+    uint64_t indices;     // permute: int32[16]; gather: int32[N + C + H + W] of the output
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * 128 + |B|, < 2^31
 };

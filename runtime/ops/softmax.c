@@ -1,31 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// float32 over C, (14).
+// float32 along one axis, (14).
 #include "ops.h"
+
+#include "size.h"
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    if (in->dims[2] != 1 || in->dims[3] != 1) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its height and width are not 1");
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    if (!n8_in_range(step->row.axis, 0, out->rank - 1)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its axis is none of its output");
     }
-    return n8_check_same_shape(reader, in, n8_output(reader->model, step));
+    return n8_check_same_dims(reader, in, out);
 }
 
+// What the axis runs over: the channels of a pixel, or `size` pixels that are `inner` pixels
+// apart, for each channel on its own.
+struct rows {
+    size_t size, inner;
+};
+
+static struct rows rows_of(const struct n8_model *model, const struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(model, step);
+    struct rows rows = {.size = (size_t)out->onnx_dims[step->row.axis], .inner = 1};
+    for (int32_t axis = out->rank - 1; axis > step->row.axis; axis--) {
+        rows.inner *= axis == 1 ? 1 : (size_t)out->onnx_dims[axis];
+    }
+    return rows;
+}
+
+// A unit is a row. Scratch: one in and one out, where they are not contiguous.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const size_t size = rows_of(reader->model, step).size;
     step->kernel_name = reader->model->kernels.softmax_f32_name;
-    step->units = n8_output(reader->model, step)->pixels;
+    step->units = out->pixels * (size_t)out->dims[1] / size;
+    step->scratch_size = step->row.axis == 1 ? 0 : n8_mul(2 * sizeof(float), size);
     return N8_OK;
 }
 
-// A unit is a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
+    n8_softmax_fn *kernel = session->model->kernels.softmax_f32;
+    const struct rows rows = rows_of(session->model, step);
     const size_t channels = (size_t)n8_output(session->model, step)->dims[1];
-    for (size_t p = begin; p < end; p++) {
-        session->model->kernels.softmax_f32(
-            (float *)(void *)n8_out_pixel(session, step, p),
-            (const float *)(const void *)n8_in_pixel(session, step, 0, p), channels);
+    float *row = scratch;
+    for (size_t r = begin; r < end; r++) {
+        if (step->row.axis == 1) {
+            kernel((float *)(void *)n8_out_pixel(session, step, r),
+                   (const float *)(const void *)n8_in_pixel(session, step, 0, r), rows.size);
+            continue;
+        }
+        const size_t c = r % channels;
+        const size_t at = r / channels;
+        const size_t pixel = at / rows.inner * rows.size * rows.inner + at % rows.inner;
+        for (size_t i = 0; i < rows.size; i++) {
+            row[i] = ((const float *)(const void *)n8_in_pixel(session, step, 0,
+                                                               pixel + i * rows.inner))[c];
+        }
+        kernel(row + rows.size, row, rows.size);
+        for (size_t i = 0; i < rows.size; i++) {
+            ((float *)(void *)n8_out_pixel(session, step, pixel + i * rows.inner))[c] =
+                row[rows.size + i];
+        }
     }
 }
 
@@ -35,6 +72,7 @@ const struct n8_operator n8_op_softmax = {
     .out = N8_TYPE_F32,
     .least_inputs = 1,
     .most_inputs = 1,
+    .fields = N8_FIELD_AXIS,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,

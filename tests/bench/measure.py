@@ -27,7 +27,8 @@ ROUNDS = 3
 
 def samples(model: str, count: int) -> Iterator[dict[str, np.ndarray]]:
     """Noise as smooth as an image is, so that zeros and ranges are as usual."""
-    shapes = Reference(model).input_shapes
+    inputs = Reference(model).inputs.items()
+    shapes = {name: each.shape for name, each in inputs}
     rng = np.random.default_rng(0)
     for _ in range(count):
         sample = {}
@@ -53,8 +54,8 @@ def statistics(model: str) -> dict[str, float]:
     observer = Observer(graph)
     inputs = channel_inputs(graph)
     plain = Reference(model)
-    some = Reference(model, [n for n in inputs if n not in graph.inputs], reuse=True)
-    every = Reference(model, observer.fetch, reuse=True)
+    some = Reference(model, [n for n in inputs if n not in graph.inputs], inside=True)
+    every = Reference(model, observer.fetch, inside=True)
     data = list(samples(model, 16))
     first = {**data[0], **some.run(data[0])}
     wanted = [

@@ -5,17 +5,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from neon8.compile.program import Op, Tensor
+from neon8.compile.program import Dequantize, Op, Tensor
 
 
 @dataclass
 class Net:
-    """A Program while it grows.  live: int8 tensors that an op may read."""
+    """A Program while it grows.  live, floats: tensors that an op may read, by type."""
 
     rng: np.random.Generator
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     live: list[Tensor] = field(default_factory=list)
+    floats: list[Tensor] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
 
     def tensor(self, shape, *, like=None, dtype="int8"):
@@ -60,11 +61,10 @@ class Net:
         return int(self.rng.integers(-128, 128)), -128
 
     def add(self, op, out):
-        """Appends an op; an int8 result may be read by the next ones."""
+        """Appends an op; its result may be read by the next ones."""
         self.ops.append(op)
         self.read.update(op.inputs)
-        if out.dtype == "int8":
-            self.live.append(out)
+        (self.live if out.dtype == "int8" else self.floats).append(out)
 
     def clamp(self, out):
         """lo, hi of an activation: none, ReLU, or a narrow one."""
@@ -83,8 +83,22 @@ class Net:
 
 def pick(net: Net) -> Tensor:
     """An int8 tensor, more often a late one."""
-    at = len(net.live) - 1 - min(int(net.rng.geometric(0.6)) - 1, len(net.live) - 1)
-    return net.live[at]
+    return late(net, net.live)
+
+
+def pick_float(net: Net) -> Tensor:
+    """A float tensor, more often a late one; one is made where there is none."""
+    if not net.floats or net.rng.integers(8) == 0:
+        source = pick(net)
+        out = net.tensor(source.shape, dtype="float32")
+        net.add(Dequantize(name="real", inputs=(source.name,), output=out.name), out)
+    return late(net, net.floats)
+
+
+def late(net: Net, tensors: list[Tensor]) -> Tensor:
+    """One of them, more often a late one."""
+    most = len(tensors) - 1
+    return tensors[most - min(int(net.rng.geometric(0.6)) - 1, most)]
 
 
 def window(net: Net, size, *, least: int = 1):

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random steps without weights, and the table of all that a network grows from."""
 
+import dataclasses
+
 import numpy as np
 
 from neon8.compile.program import (
     Add,
     Concat,
-    Dequantize,
+    Gather,
+    Op,
+    Permute,
     Pool,
     Quantize,
     Requantize,
@@ -14,7 +18,7 @@ from neon8.compile.program import (
     Softmax,
 )
 from random_convs import grow_conv, grow_depthwise
-from random_net import Net, pick, window
+from random_net import Net, pick, pick_float, window
 
 
 def grow_add(net: Net) -> None:
@@ -98,8 +102,8 @@ def longer(net, axis, size):
 
 
 def grow_concat(net: Net) -> None:
-    """Two or three tensors, rescaled first, along C, H or W."""
-    axis = int(net.rng.integers(1, 4))
+    """Two or three tensors, rescaled first, along N, C, H or W."""
+    axis = int(net.rng.choice([0, 1, 1, 2, 3]))
     first = pick(net)
     rest = first.shape[:axis] + first.shape[axis + 1 :]
     fitting = [t for t in net.live if t.shape[:axis] + t.shape[axis + 1 :] == rest]
@@ -149,20 +153,103 @@ def grow_reshape(net: Net) -> None:
     net.add(op, out)
 
 
+def move(net: Net, source, shape, op: type[Op], **fields) -> None:
+    """A step that moves the values of an int8 or a float tensor."""
+    real = source.dtype == "float32"
+    out = net.tensor(shape, **({"dtype": "float32"} if real else {"like": source}))
+    net.add(op(name="move", inputs=(source.name,), output=out.name, **fields), out)
+    if real:
+        grow_quantize(net, out)
+
+
+def pick_any(net: Net):
+    """A tensor of either type."""
+    return pick(net) if net.rng.integers(4) else pick_float(net)
+
+
+def grow_permute(net: Net) -> None:
+    """Axes turned, some of them cut in two; the output is a shape that they make."""
+    source = pick_any(net)
+    view = [size for dim in source.shape for size in cut(net, dim)][:8]
+    if np.prod(view) != np.prod(source.shape):  # too many axes
+        view = list(source.shape)
+    order = [int(axis) for axis in net.rng.permutation(len(view))]
+    turned = [view[axis] for axis in order]
+    ends = sorted(int(end) for end in net.rng.integers(0, len(view) + 1, 3))
+    pieces = np.split(np.array(turned, np.int64), ends)
+    rest = list(range(len(view), 8))
+    indices = np.array([view + [1] * len(rest), order + rest], np.int32)
+    shape = [int(np.prod(piece)) for piece in pieces]
+    move(net, source, shape, Permute, indices=indices)
+
+
+def cut(net: Net, size: int) -> list[int]:
+    """One axis as one or two."""
+    factor = int(net.rng.choice([f for f in range(1, size + 1) if size % f == 0]))
+    return [factor, size // factor] if net.rng.integers(2) else [size]
+
+
+def grow_gather(net: Net) -> None:
+    """For each axis all, a slice, some of them doubled, or some in any order."""
+    source = pick_any(net)
+    lists = []
+    for size in source.shape:
+        taken = np.arange(size)
+        kind = net.rng.integers(6)
+        if kind == 0:
+            taken = taken[net.rng.integers(size) :: net.rng.choice([1, 2, -1])]
+        elif kind == 1:
+            taken = net.rng.permutation(size)
+        elif kind == 2 and size < 40:
+            taken = np.repeat(taken, net.rng.integers(1, 3))
+        elif kind == 3:
+            taken = np.pad(taken, net.rng.integers(0, 3, 2), constant_values=-1)
+        lists.append(taken.astype(np.int32))
+    shape = [len(taken) for taken in lists]
+    fill = np.float32(net.rng.integers(source.lo, 128))
+    move(net, source, shape, Gather, indices=np.concatenate(lists), fill=fill)
+
+
 def grow_softmax(net: Net) -> None:
-    """Softmax over C of a vector, quantized again at times."""
-    vectors = [t for t in net.live if t.shape[2:] == (1, 1)]
-    if not vectors:
-        grow_reshape(net)
-        return
-    source = vectors[int(net.rng.integers(len(vectors)))]
-    real = net.tensor(source.shape, dtype="float32")
-    net.add(Dequantize(name="x", inputs=(source.name,), output=real.name), real)
-    out = net.tensor(source.shape, dtype="float32")
-    net.add(Softmax(name="softmax", inputs=(real.name,), output=out.name), out)
+    """Softmax along one of the axes, quantized again at times."""
+    source = pick_float(net)
+    out = dataclasses.replace(source, name=f"t{len(net.tensors)}")
+    net.tensors[out.name] = out
+    axis = int(net.rng.integers(source.rank))
+    op = Softmax(name="softmax", inputs=(source.name,), output=out.name, axis=axis)
+    net.add(op, out)
+    grow_quantize(net, out)
+
+
+def grow_quantize(net: Net, source) -> None:
+    """The int8 form of a float tensor, half of the time."""
     if net.rng.integers(2):
-        again = net.tensor(source.shape)
-        net.add(Quantize(name="p", inputs=(out.name,), output=again.name), again)
+        out = net.tensor(source.shape)
+        op = Quantize(name="quantized", inputs=(source.name,), output=out.name)
+        net.add(op, out)
+
+
+def grow_float_move(net: Net) -> None:
+    """Reshape or Concat of floats."""
+    source = pick_float(net)
+    batch, channels, height, width = source.shape
+    axis = int(net.rng.integers(4))
+    if axis == 0:
+        shapes = [
+            (batch, height, channels, width),
+            (1, batch * channels, width, height),
+        ]
+        shape = shapes[int(net.rng.integers(len(shapes)))]
+        out = net.tensor(shape, dtype="float32")
+        op = Reshape(name="reshape", inputs=(source.name,), output=out.name)
+    else:
+        shape = list(source.shape)
+        shape[axis] *= 2
+        out = net.tensor(shape, dtype="float32")
+        inputs = (source.name,) * 2
+        op = Concat(name="concat", inputs=inputs, output=out.name, axis=axis)
+    net.add(op, out)
+    grow_quantize(net, out)
 
 
 GROW = {
@@ -174,5 +261,8 @@ GROW = {
     "average": lambda net: grow_pool(net, "average"),
     "concat": grow_concat,
     "reshape": grow_reshape,
+    "permute": grow_permute,
+    "gather": grow_gather,
     "softmax": grow_softmax,
+    "float move": grow_float_move,
 }

@@ -5,13 +5,24 @@ import numpy as np
 import pytest
 
 from neon8.compile import oracle, writer
-from neon8.compile.program import Add, Concat, Conv2d, Requantize, Reshape
+from neon8.compile.program import (
+    Add,
+    Concat,
+    Conv2d,
+    Gather,
+    Permute,
+    Requantize,
+    Reshape,
+)
 from neon8.runtime import Model
 from random_program import differing_bytes, random_inputs, random_program
 from topologies import TOPOLOGIES, chain
 
 MOST = 1.05
 """The arena may be this much larger than the bound."""
+
+FILL = -2
+"""The identity of a constant."""
 
 OVER = {Add: (0, 1), Requantize: (0,), Conv2d: (1,)}
 """Inputs over which a step may write its output, value by value."""
@@ -49,6 +60,22 @@ class Simulation:
         first = step.offset + pixel * step.pitch + channel * size
         return first[..., None] + np.arange(size)
 
+    def moved(self, op, shape):
+        """The output's identities if the step only moves values, else None."""
+        pieces = [self.ids[name] for name in op.inputs]
+        if isinstance(op, Concat):
+            return np.concatenate(pieces, op.axis)
+        if isinstance(op, Reshape):
+            return pieces[0].reshape(shape)
+        if isinstance(op, Permute):
+            sizes, order = op.indices
+            return pieces[0].reshape(sizes).transpose(order).reshape(shape)
+        if isinstance(op, Gather):
+            lists = np.split(op.indices, np.cumsum(shape)[:-1])
+            inside = np.logical_and.reduce(np.ix_(*(each >= 0 for each in lists)))
+            return np.where(inside, pieces[0][np.ix_(*lists)], FILL)
+        return None
+
     def write(self, name) -> None:
         self.arena[self.bytes_of(name)] = self.ids[name][..., None]
 
@@ -61,15 +88,15 @@ class Simulation:
             for name in held:
                 found = self.arena[self.bytes_of(name)]
                 assert (found == self.ids[name][..., None]).all(), (op.name, name)
-            if isinstance(op, Concat):
-                pieces = [self.ids[name] for name in op.inputs]
-                self.ids[op.output] = np.concatenate(pieces, op.axis)
-            elif isinstance(op, Reshape):
-                self.ids[op.output] = self.ids[op.inputs[0]].reshape(out.shape)
-            else:
-                self.ids[op.output] = self.new(out)
+            moved = self.moved(op, out.shape)
+            self.ids[op.output] = self.new(out) if moved is None else moved
+            if moved is None:
                 self.check_operands(op, held)
             self.write(op.output)
+            if moved is not None:  # what it did not move lies right
+                for name in held:
+                    found = self.arena[self.bytes_of(name)]
+                    assert (found == self.ids[name][..., None]).all(), (op.name, name)
         for name in self.program.outputs:
             found = self.arena[self.bytes_of(name)]
             assert (found == self.ids[name][..., None]).all(), name

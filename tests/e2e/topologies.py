@@ -7,7 +7,9 @@ from neon8.compile.program import (
     Add,
     Concat,
     Conv2d,
+    Gather,
     Op,
+    Permute,
     Pool,
     Program,
     Requantize,
@@ -112,6 +114,30 @@ class Drawing:
         shape = list(pieces[0].shape)
         shape[axis] = sum(piece.shape[axis] for piece in pieces)
         return self._append(Concat, pieces, shape, axis=axis)
+
+    def split(self, source, first, count):
+        """Some channels."""
+        _, _, height, width = source.shape
+        indices = np.concatenate(
+            [[0], np.arange(first, first + count), np.arange(height), np.arange(width)]
+        )
+        return self._append(
+            Gather,
+            [source],
+            (1, count, height, width),
+            indices=indices.astype(np.int32),
+        )
+
+    def shuffle(self, source):
+        """The channels of two halves in turn."""
+        _, channels, height, width = source.shape
+        sizes = [1, 2, channels // 2, height, width, 1, 1, 1]
+        return self._append(
+            Permute,
+            [source],
+            source.shape,
+            indices=np.array([sizes, [0, 2, 1, 3, 4, 5, 6, 7]], np.int32),
+        )
 
     def reshape(self, source, shape):
         """Another shape."""
@@ -234,6 +260,21 @@ def unet():
     return d.program(d.conv(x, 2))
 
 
+def shufflenet():
+    """Half of the channels pass by; both halves are shuffled."""
+    d = Drawing(9, 3, 32)
+    x = d.pool(d.conv(d.image, 24, 3, stride=2), 3, 2)
+    for width in (32, 64):
+        a = d.conv(d.depthwise(x, stride=2), width)
+        b = d.conv(d.depthwise(d.conv(x, width), stride=2), width)
+        x = d.shuffle(d.join(a, b))
+        for _ in range(3):
+            half = d.split(x, 0, width)
+            y = d.conv(d.depthwise(d.conv(d.split(x, width, width), width)), width)
+            x = d.shuffle(d.join(half, y))
+    return d.program(d.conv(x, 96))
+
+
 def head():
     """Maps of several sizes become rows of one tensor, as in a detector."""
     d = Drawing(8, 3, 32)
@@ -255,5 +296,6 @@ TOPOLOGIES = {
     "inception": inception,
     "densenet": densenet,
     "unet": unet,
+    "shufflenet": shufflenet,
     "head": head,
 }

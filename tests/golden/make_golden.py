@@ -119,7 +119,7 @@ def graph() -> Graph:
             kernel=(5, 4),
         ),
         conv("dense", "pool", "logits", (10, 8, 1, 1)),
-        Softmax(name="softmax", inputs=("logits",), output="p"),
+        Softmax(name="softmax", inputs=("logits",), output="p", axis=1),
     )
     tensors = {
         name: Tensor(name, shape[:rank]) for name, (shape, rank, *_) in TENSORS.items()

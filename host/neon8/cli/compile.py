@@ -11,15 +11,22 @@ HELP = """\
 examples:
   neon8 compile net.onnx --scales net.scales.json -o net.n8
   neon8 compile net.onnx --scales net.scales.json --io int8 -o net.n8
+  neon8 compile net.onnx --scales net.scales.json --keep-float conv1 \\
+                --keep-float Gemm -o net.n8
 
 --io float  the network takes and gives float32 as the ONNX network does (default)
 --io int8   it takes and gives int8; real = scale * (q - zero_point), and
             `neon8 inspect net.n8` prints both numbers
 
+--keep-float NAME  a layer by its name in the ONNX file, or all layers of an operator
+            such as Conv, run in float32; what comes out is told
+
 Every accumulator is proved to stay inside int32 for any input; where the
 proof fails a weight scale is enlarged, with a warning, and if that does not help the
 network is refused. One .n8 file serves every processor.
 """
+
+SHOWN_NAMES = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="float",
         help="type of the inputs and outputs (default: float)",
     )
+    parser.add_argument(
+        "--keep-float",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a layer, or an ONNX operator, that runs in float32; repeatable",
+    )
     options.output(parser, "MODEL.n8")
     options.quiet(parser)
 
@@ -45,13 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> str:
     """Lower, prove, write, and say what came out."""
     from neon8 import text
-    from neon8.compile.compiler import compile_model
+    from neon8.compile.compiler import compile_network
     from neon8.files import write_atomic
     from neon8.runtime import Model
     from neon8.runtime.model import MAX_BYTES
 
     options.check_output(arguments.output, arguments.model, arguments.scales)
-    data = compile_model(arguments.model, arguments.scales, io=arguments.io)
+    compiled = compile_network(
+        arguments.model,
+        arguments.scales,
+        io=arguments.io,
+        keep_float=arguments.keep_float,
+    )
+    data = compiled.file
     # Before it is written: what the runtime refuses is of no use to anyone.
     source = str(arguments.output)
     with Model.from_bytes(data, source=source, isa="c", max_bytes=MAX_BYTES) as model:
@@ -63,6 +83,8 @@ def run(arguments: argparse.Namespace) -> str:
         f"{len(convolutions)} of them convolutions, {text.size(len(data))}, "
         f"{arguments.io} inputs and outputs"
     )
+    if compiled.islands:
+        done += f"\n{in_float(compiled.islands)}"
     if not convolutions:
         return done
     widest = max(convolutions, key=lambda step: step.acc_bound)
@@ -71,3 +93,20 @@ def run(arguments: argparse.Namespace) -> str:
         f"{widest.acc_bound} ({100 * widest.acc_bound / 2**31:.2g} % of 2^31) in layer "
         f"{text.printable(widest.name)!r}"
     )
+
+
+def in_float(islands: dict[str, str]) -> str:
+    """The layers that run in float32, one reason to a line."""
+    from neon8 import text
+
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in islands.items():
+        by_reason.setdefault(reason, []).append(repr(text.printable(name)))
+    lines = [f"in float32: {text.counted(len(islands), 'layer')}"]
+    for reason, names in by_reason.items():
+        more = len(names) - SHOWN_NAMES
+        shown = ", ".join(names[:SHOWN_NAMES]) + (
+            f" and {more} more" if more > 0 else ""
+        )
+        lines.append(f"  {reason}: {shown}")
+    return "\n".join(lines)

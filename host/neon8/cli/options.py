@@ -25,12 +25,16 @@ CPUS = ("cortex-a53", "neoverse-n1", "max")
 
 DATA = """\
 data:
-  x.npz               arrays x (and y: labels, one integer per sample)
+  x.npz               an array x, x_train, images, data ..., or one for each input of
+                      the network under its name; y, y_train, labels ... are classes,
+                      one integer per sample
+  x.npz:x_test        the array x_test of the file, and the classes y_test
   x.npy               samples along the first axis
   folder/             .npy files, one sample each, in the order of their names
   folder/             JPEG and PNG images; labels.txt, if there, holds lines
                       'file class' and sets the order
-  uint8 arrays are N H W C images; float32 arrays are what the network takes.
+  uint8 arrays are images, N H W C; other arrays are what the network takes, and their
+  numbers are cast to its type. A network with a fixed batch takes so many at once.
 
 preprocessing, a TOML file; value = (raw * scale - mean) / std, N C H W float32:
   size = [224, 224]           # height, width

@@ -19,8 +19,8 @@ examples:
 
 X.npy holds one sample, with or without its batch axis, or many along the first axis;
 the outputs come in the same order. A network with several inputs takes an .npz with one
-array for each; one with several outputs writes an .npz. Without -o a summary is
-printed. A network with int8 inputs takes int8 arrays as they are.
+array for each, under its name; one with several outputs writes an .npz. Without -o a
+summary is printed. A network with int8 inputs takes int8 arrays as they are.
 
 --target aarch64 runs the NEON kernels in an ARM Python under qemu-user; the bytes are
 the same as on this PC. `make sysroot aarch64` builds both in a checkout of neon8. An
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> str:
 
     from neon8 import text
     from neon8.cli.progress import watcher
-    from neon8.data.arrays import converted, load_runs, to_bytes
+    from neon8.data.arrays import open_runs, to_bytes
     from neon8.errors import ModelError
     from neon8.files import write_atomic
     from neon8.runtime.targets import is_model_file, open_model
@@ -74,11 +74,8 @@ def run(arguments: argparse.Namespace) -> str:
         ) as runner,
         watcher("run", quiet=arguments.quiet) as watch,
     ):
-        runs = load_runs(inputs, runner.shapes, runner.dtypes)
-        results = [
-            runner.run(converted(inputs, arrays, runner.dtypes))
-            for arrays in watch(runs)
-        ]
+        samples = open_runs(inputs, runner.shapes, runner.dtypes)
+        results = [runner.run(sample.inputs) for sample in watch(samples)]
     if output is None:
         return summary(results)
     outputs = {

@@ -24,14 +24,14 @@ class Build:
 
     io: the type of the graph's inputs and outputs. forms: (graph tensor, type) to the
     program's tensor. consumers: graph tensor to the nodes that read it, once per read.
-    float_nodes: the classes of nodes that read float32.
+    islands: the nodes that run in float32, by output, see domains.py.
     """
 
     graph: Graph
     table: ScaleTable
     io: str
     consumers: dict[str, list[Node]]
-    float_nodes: tuple[type[Node], ...]
+    islands: dict[str, str]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     forms: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -76,6 +76,22 @@ class Build:
             out = self.declare(name, FLOAT)
             self.ops.append(Dequantize(name=name, inputs=(source,), output=out.name))
         return self.tensors[self.forms[name, FLOAT]]
+
+    def type_of(self, node: Node) -> str:
+        """In which type the node reads and writes: INT8 or FLOAT."""
+        return FLOAT if node.output in self.islands else INT8
+
+    def take(self, name: str, dtype: str) -> Tensor:
+        """Graph tensor `name` in one of its forms, made here if it is in the other."""
+        return self.float32(name) if dtype == FLOAT else self.int8(name)
+
+    def wants_float(self, name: str) -> bool:
+        """True if nothing reads graph tensor `name` as int8."""
+        readers = self.consumers[name]
+        floats = all(self.type_of(reader) == FLOAT for reader in readers)
+        if name in self.graph.outputs:
+            return floats and self.io == FLOAT
+        return floats and len(readers) > 0
 
     def rescaled(self, layer: str, source: Tensor, like: Tensor) -> Tensor:
         """`source`, or a copy with the scale of `like` where bytes cannot be moved."""

@@ -1,50 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
 """lower: a float Graph and a ScaleTable to the int8 Program that computes the same.
 
-Nodes are taken in order of execution. Tensors change between float and int8 only where
-a reader needs it, so a convolution that ends the network, or that only feeds a softmax,
-is never rounded to int8.
+Which nodes run in float32 is decided first, in domains.py; then nodes are taken in
+order of execution. Tensors change between float and int8 only where a reader needs it,
+so a convolution that ends the network, or that only feeds a softmax, is never rounded
+to int8.
 """
 
 from collections import Counter
 
 from neon8.compile.build import FLOAT, INT8, Build
-from neon8.compile.operators import FLOAT_NODES, LOWER
+from neon8.compile.domains import islands_of
+from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.program import Program
 from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph, Node
+from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
 
 IO_TYPES = {"float": FLOAT, "int8": INT8}
 
 
-def lower(graph: Graph, table: ScaleTable, *, io: str = "float") -> Program:
+def lower(
+    graph: Graph,
+    table: ScaleTable,
+    *,
+    io: str = "float",
+    keep_float: frozenset[str] = frozenset(),
+    partial: bool = False,
+) -> Program:
     """The int8 program of `graph` with the scales of `table`.
 
     io: "float" for float32 inputs and outputs, "int8" for quantized ones.
-    CompileError: the table does not fit, or docs/numerics.md cannot be kept.
+    keep_float: names of layers and ONNX operators that run in float32.
+    partial: layers without scales in the table run in float32, too.
+    CompileError: the table does not fit, docs/numerics.md cannot be kept, or a line for
+    each Opaque node.
     """
     if io not in IO_TYPES:
         raise CompileError(f"io {io!r} is not one of {', '.join(IO_TYPES)}")
+    refused = refusal(graph)
+    if refused is not None:
+        raise CompileError(refused)
     check_digest(graph, table)
     check_ends(graph)
+    consumers = consumers_of(graph)
+    islands = islands_of(
+        graph,
+        table,
+        consumers,
+        float_io=IO_TYPES[io] == FLOAT,
+        keep=keep_float,
+        partial=partial,
+    )
     b = Build(
         graph=graph,
         table=table,
         io=IO_TYPES[io],
-        consumers=consumers_of(graph),
-        float_nodes=FLOAT_NODES,
+        consumers=consumers,
+        islands=islands,
     )
     for name in graph.inputs:
         b.declare(name, b.io)
     for node in graph.nodes:
         if b.has(node.output):  # a convolution took this Add in
             continue
-        append = LOWER.get(type(node))
+        forms = LOWER if b.type_of(node) == INT8 else LOWER_FLOAT
+        append = forms.get(type(node))
         if append is None:
             kind = type(node).__name__
-            raise CompileError(f"layer {node.name!r}: no int8 form of {kind}")
+            text = f"no {b.type_of(node)} form of {kind}"
+            raise CompileError(f"layer {node.name!r}: {text}")
         append(b, node)
         for name in filter(b.has, graph.outputs):
             (b.float32 if b.io == FLOAT else b.int8)(name)
@@ -57,6 +84,11 @@ def lower(graph: Graph, table: ScaleTable, *, io: str = "float") -> Program:
         ops=tuple(b.ops),
         inputs=graph.inputs,
         outputs=graph.outputs,
+        islands={
+            node.name: islands[node.output]
+            for node in graph.nodes
+            if node.output in islands
+        },
     )
 
 

@@ -2,8 +2,9 @@
 """The oracle: docs/numerics.md in numpy, which every back end equals byte for byte.
 
 Written for the reader who wants to check the arithmetic: one equation, one function. It
-shares no code with the C side, nor with what computes the constants of a Program. All
-float32 operations are on float32 arrays, one at a time, so each is rounded once.
+shares no code with the C side, nor with what computes the constants of a Program but
+for the elementary functions (15), which stand in a module of their own. All float32
+operations are on float32 arrays, one at a time, so each is rounded once.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,9 @@ from neon8.compile.program import (
     Concat,
     Conv2d,
     Dequantize,
+    Gather,
     Op,
+    Permute,
     Pool,
     Program,
     Quantize,
@@ -27,16 +30,13 @@ from neon8.compile.program import (
     Tensor,
 )
 from neon8.errors import DataError
+from neon8.quant import elementary
 
 Array = npt.NDArray[np.generic]
 Int8Array = npt.NDArray[np.int8]
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 
-LOG2_E = 1.4426950408889634
-LN2_HIGH = 0.69314718036912382
-LN2_LOW = 1.9082149292705877e-10
-EXP_TERMS = 13
 EXP_LEAST = -104.0
 
 
@@ -212,22 +212,15 @@ def counted(
     return counts
 
 
-def softmax(x: Array) -> FloatArray:
-    """(14) over C, in double, in the order written there."""
-    x64 = x.astype(np.float64)
-    d = x64 - x64.max(axis=1, keepdims=True)
-    k = np.rint(d * LOG2_E)
-    r = (d - k * LN2_HIGH) - k * LN2_LOW
-    factorials = [1.0]
-    for j in range(1, EXP_TERMS + 1):
-        factorials.append(factorials[-1] * j)  # exact: 13! < 2**53
-    p = np.full_like(r, 1.0 / factorials[EXP_TERMS])
-    for j in range(EXP_TERMS - 1, -1, -1):
-        p = p * r
-        p = p + 1.0 / factorials[j]
-    e = np.where(d < EXP_LEAST, 0.0, np.ldexp(p, np.maximum(k, -200).astype(np.int32)))
-    total = np.add.accumulate(e, axis=1)[:, -1:]  # left to right; np.sum would pair
-    return (e / total).astype(np.float32)
+def softmax(op: Softmax, out: Tensor, x: Array) -> FloatArray:
+    """(14), in double, in the order written there; N C H W."""
+    x64 = np.moveaxis(x.reshape(out.dims), op.axis, -1).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        d = x64 - x64.max(axis=-1, keepdims=True)
+    e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
+    total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
+    y = (e / total).astype(np.float32)
+    return np.moveaxis(y, -1, op.axis).reshape(out.shape)
 
 
 def add(op: Add, out: Tensor, sources: list[Tensor], operands: list[Array]) -> Array:
@@ -252,6 +245,27 @@ def pool(op: Pool, out: Tensor, sources: list[Tensor], operands: list[Array]) ->
     return average_pool(op, out, sources[0], operands[0])
 
 
+def permute(
+    op: Permute, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(9): the same values in another order."""
+    view, order = op.indices
+    result: Array = operands[0].reshape(view).transpose(order).reshape(out.shape)
+    return result
+
+
+def gather(
+    op: Gather, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(9): what the lists name, or the fill where one of them says -1."""
+    ends = np.cumsum(out.shape)[:-1]
+    taken = np.ix_(*np.split(op.indices, ends))
+    holes = (taken[0] < 0) | (taken[1] < 0) | (taken[2] < 0) | (taken[3] < 0)
+    fill = np.array(op.fill).astype(operands[0].dtype)
+    result: Array = np.where(holes, fill, operands[0][taken])
+    return result
+
+
 STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]] = {
     Add: add,
     Concat: lambda op, _out, _sources, operands: np.concatenate(operands, op.axis),
@@ -259,13 +273,15 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     Dequantize: lambda _op, _out, sources, operands: np.multiply(
         centred(operands[0], sources[0]), sources[0].scale
     ),
+    Gather: gather,
+    Permute: permute,
     Pool: pool,
     Quantize: lambda _op, out, _sources, operands: quantize(
         operands[0].astype(np.float32), out
     ),
     Requantize: requantize,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
-    Softmax: lambda _op, _out, _sources, operands: softmax(operands[0]),
+    Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
 }
 """Class of the op -> its arithmetic: op, output, inputs, values of the inputs, N C H W;
 the values of the output."""

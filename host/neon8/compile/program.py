@@ -7,7 +7,7 @@ number that the runtime uses is already here, so nothing is left to decide on th
 Equation numbers refer to docs/numerics.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,11 @@ FloatArray = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """dims: as in ONNX; dtype "int8" or "float32".  real = scale * (q - zero_point) (1).
+    """dims: as in ONNX; dtype "int8" or "float32".
 
-    lo, hi: the range of q, [-127, 127] for the symmetric scheme, else [-128, 127].
-    A float tensor has scale 1, zero point 0, lo -128, hi 127.
+    real = scale * (q - zero_point)  (1).  lo, hi: the range of q, [-127, 127] for the
+    symmetric scheme, else [-128, 127].  A float tensor has scale 1, zero point 0, -128
+    and 127.
     """
 
     name: str
@@ -144,27 +145,56 @@ class Pool(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concat(Op):
-    """Moves bytes; inputs and output share scale and zero point.  axis: 1, 2, 3."""
+    """Moves values; inputs and output share scale and zero point.  axis: 0 to 3."""
 
     axis: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape(Op):
-    """Moves bytes; the N C H W order of the values is kept."""
+    """Moves values of one type; their N C H W order is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permute(Op):
+    """Moves values: taken in N C H W order as an array of 8 axes, and these turned.
+
+    indices: (2, 8), the sizes of the axes; then, for each axis of the result, which one
+    it is. The values of the result are those of the output in N C H W order.
+    """
+
+    indices: Int32Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather(Op):
+    """Moves values: for each axis of the output, where in the input they are.
+
+    indices: (N + C + H + W,) of the output, one list after another. Where one of the
+    four is -1 the value is `fill`: a level q of the output, or a float.
+    """
+
+    indices: Int32Array
+    fill: np.float32 = np.float32(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Op):
-    """float32 over C, H and W being 1  (14)."""
+    """float32 along `axis` of the dimensions that ONNX knows  (14)."""
+
+    axis: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """ops are in order of execution; tensors in a fixed, deterministic order."""
+    """ops are in order of execution; tensors in a fixed, deterministic order.
+
+    islands: the layers that run in float32, by name, each with the reason.
+    """
 
     source_digest: str
     tensors: dict[str, Tensor]
     ops: tuple[Op, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    islands: dict[str, str] = field(default_factory=dict)

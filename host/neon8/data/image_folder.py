@@ -7,6 +7,8 @@ from pathlib import Path
 from neon8.errors import DataError
 
 IMAGES = (".jpg", ".jpeg", ".png")
+MAX_PIXELS = 1 << 27
+"""The largest image that is read or resized to: 400 MB in RGB."""
 LABELS = "labels.txt"
 _CLASS = re.compile(r"[0-9]{1,18}")
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from neon8.data.image_folder import MAX_PIXELS
 from neon8.errors import DataError
 from neon8.files import unreadable
 
@@ -28,8 +29,6 @@ FloatArray = npt.NDArray[np.float32]
 RESIZES = ("none", "stretch", "short")
 COLORS = ("rgb", "bgr", "gray")
 FORMATS = ("JPEG", "PNG")
-MAX_PIXELS = 1 << 27
-"""The largest image that is read or resized to: 400 MB in RGB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

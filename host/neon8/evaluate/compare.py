@@ -18,6 +18,7 @@ from neon8.calibrate.solve import solve_quietly
 from neon8.calibrate.thresholds.methods import COMPARED
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
+from neon8.data.inputs import batch_of
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError
@@ -25,16 +26,15 @@ from neon8.evaluate.metrics import (
     Evaluation,
     Tally,
     add_sample,
-    check_label,
+    check_labels,
     float_outputs,
     summary,
 )
-from neon8.evaluate.runner import float_inputs
+from neon8.evaluate.runner import FloatRunner, as_float32
 from neon8.graph.graph import Graph, Softmax
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.runtime import Model
-from neon8.runtime.targets import Runner
 
 SCHEMES = ("auto", "symmetric", "symmetric_with_uint8")
 
@@ -100,7 +100,7 @@ def compare(
     reference = Reference(file, graph.outputs)
     samples = gather(
         data,
-        reference.input_shapes,
+        reference.inputs,
         preprocess=preprocess,
         limit=limit,
         skip=skip,
@@ -155,19 +155,19 @@ def before_softmax(graph: Graph) -> Graph:
     return replace(graph, nodes=nodes, outputs=outputs)
 
 
-def _float_runner(reference: Reference, graph: Graph) -> Runner:
+def _float_runner(reference: Reference, graph: Graph) -> FloatRunner:
     """The float network that gives what `graph` gives."""
 
     def run(arrays: Arrays) -> Arrays:
         results = reference.run(arrays)
         return {name: results[name] for name in graph.outputs}
 
-    return Runner(float_inputs(reference.input_shapes), {}, run)
+    return FloatRunner(reference.inputs, run)
 
 
 def _measure(
     name: str,
-    reference: Runner,
+    reference: FloatRunner,
     samples: Iterable[Sample],
     programs: dict[bytes, Tally],
 ) -> Evaluation:
@@ -176,7 +176,7 @@ def _measure(
     All share one pass over the data.  name: of the model, for errors.  Equal programs,
     from settings that make no difference to this network, run once.
     """
-    exact = Tally()
+    exact, rows = Tally(), batch_of(reference.inputs)
     with ExitStack() as stack:
         sessions = {}
         for program in programs:
@@ -184,12 +184,19 @@ def _measure(
             sessions[program] = stack.enter_context(model.session())
         for sample in samples:
             wanted = float_outputs(name, reference, sample)
-            check_label(sample, wanted[0])
-            exact = add_sample(exact, wanted, label=sample.label, reference=wanted)
+            check_labels(sample, wanted[0], rows)
+            exact = add_sample(
+                exact, wanted, rows=rows, labels=sample.labels, reference=wanted
+            )
+            arrays = {name: as_float32(each) for name, each in sample.inputs.items()}
             for program, session in sessions.items():
-                results = list(session.run(sample.inputs).values())
+                results = list(session.run(arrays).values())
                 programs[program] = add_sample(
-                    programs[program], results, label=sample.label, reference=wanted
+                    programs[program],
+                    results,
+                    rows=rows,
+                    labels=sample.labels,
+                    reference=wanted,
                 )
     if exact.n == 0:
         raise DataError("no samples to compare on")

@@ -6,7 +6,7 @@ the number of samples.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from neon8.data.inputs import batch_of
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
-from neon8.evaluate.runner import open_float
-from neon8.runtime.targets import Runner
+from neon8.evaluate.runner import FloatRunner, open_float
 
 Array = npt.NDArray[np.generic]
 
@@ -96,36 +96,43 @@ def add_sample(
     tally: Tally,
     outputs: list[Array],
     *,
-    label: int | None = None,
+    rows: int = 1,
+    labels: Sequence[int] = (),
     reference: list[Array] | None = None,
 ) -> Tally:
-    """The tally with one more sample.
+    """The tally with one more run.
 
-    outputs, reference: real values, the first being the one that is classified.
+    outputs, reference: real values, the first being the one that is classified.  rows:
+    how many samples the network takes at once.  labels: the class of each, or none.
     """
-    first = outputs[0]
-    labelled = top_1 = top_5 = compared = agreed = 0
+    scores = by_row(outputs[0], rows)
+    places = [rank(each, label) for each, label in zip(scores, labels, strict=False)]
+    compared = agreed = 0
     signal = noise = 0.0
-    if label is not None:
-        place = rank(first, label)
-        labelled, top_1, top_5 = 1, int(place == 0), int(place < TOP)
     if reference is not None:
-        compared, agreed = 1, int(top1(first) == top1(reference[0]))
+        compared = len(scores)
+        pairs = zip(scores, by_row(reference[0], rows), strict=True)
+        agreed = sum(top1(got) == top1(wanted) for got, wanted in pairs)
         for wanted, got in zip(reference, outputs, strict=True):
             want = np.asarray(wanted, np.float64).reshape(-1)
             error = want - np.asarray(got, np.float64).reshape(-1)
             signal += float(want @ want)
             noise += float(error @ error)
     return Tally(
-        n=tally.n + 1,
-        labelled=tally.labelled + labelled,
-        top1=tally.top1 + top_1,
-        top5=tally.top5 + top_5,
+        n=tally.n + rows,
+        labelled=tally.labelled + len(places),
+        top1=tally.top1 + sum(place == 0 for place in places),
+        top5=tally.top5 + sum(place < TOP for place in places),
         compared=tally.compared + compared,
         agreed=tally.agreed + agreed,
         signal=tally.signal + signal,
         noise=tally.noise + noise,
     )
+
+
+def by_row(scores: Array, rows: int) -> list[Array]:
+    """The scores of each sample; all as one if their first axis is not the samples."""
+    return list(scores) if rows > 1 and scores.shape[:1] == (rows,) else [scores]
 
 
 def summary(tally: Tally) -> Evaluation:
@@ -174,9 +181,9 @@ def evaluate_model(
         if reference is not None:
             compared = stack.enter_context(open_float(Path(reference)))
             _check_same_inputs(Path(reference), runner, compared)
-        tally = Tally()
+        tally, rows = Tally(), batch_of(runner.inputs)
         samples = gather(
-            data, runner.shapes, preprocess=preprocess, limit=limit, skip=skip
+            data, runner.inputs, preprocess=preprocess, limit=limit, skip=skip
         )
         for sample in watch(samples):
             outputs = float_outputs(str(model), runner, sample)
@@ -184,14 +191,16 @@ def evaluate_model(
             if compared is not None:
                 wanted = float_outputs(str(reference), compared, sample)
                 _check_same_sizes(sample, outputs, wanted)
-            check_label(sample, outputs[0])
-            tally = add_sample(tally, outputs, label=sample.label, reference=wanted)
+            check_labels(sample, outputs[0], rows)
+            tally = add_sample(
+                tally, outputs, rows=rows, labels=sample.labels, reference=wanted
+            )
     if tally.n == 0:
         raise DataError("no samples to evaluate")
     return summary(tally)
 
 
-def float_outputs(path: str, runner: Runner, sample: Sample) -> list[Array]:
+def float_outputs(path: str, runner: FloatRunner, sample: Sample) -> list[Array]:
     """The outputs for one sample, float32.  DataError: NaN or infinity among them."""
     outputs = runner.run(dict(sample.inputs))
     for name, array in outputs.items():
@@ -203,11 +212,15 @@ def float_outputs(path: str, runner: Runner, sample: Sample) -> list[Array]:
     return list(outputs.values())
 
 
-def _check_same_inputs(path: Path, runner: Runner, reference: Runner) -> None:
-    if runner.shapes != reference.shapes:
+def _check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) -> None:
+    mine, other = (
+        {name: each.shape for name, each in one.inputs.items()}
+        for one in (runner, reference)
+    )
+    if mine != other:
         raise DataError(
-            f"{path}: takes {_listed(reference.shapes)}, but the network to evaluate "
-            f"takes {_listed(runner.shapes)}"
+            f"{path}: takes {_listed(other)}, but the network to evaluate takes "
+            f"{_listed(mine)}"
         )
 
 
@@ -225,10 +238,19 @@ def _check_same_sizes(
         )
 
 
-def check_label(sample: Sample, scores: Array) -> None:
-    """DataError: a label that is no index of the scores."""
-    if sample.label is not None and not 0 <= sample.label < scores.size:
+def check_labels(sample: Sample, scores: Array, rows: int) -> None:
+    """DataError: a label that is no index of the scores of its sample."""
+    if not sample.labels:
+        return
+    each = by_row(scores, rows)
+    if len(each) != rows:
         raise DataError(
-            f"{sample.name}: label {sample.label}, but the first output has "
-            f"{scores.size} values"
+            f"{sample.name}: labels for {rows} samples, but the first output is "
+            f"{list(scores.shape)}"
         )
+    for label in sample.labels:
+        if not 0 <= label < each[0].size:
+            raise DataError(
+                f"{sample.name}: label {label}, but the first output has "
+                f"{each[0].size} values"
+            )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network as a function on float32 arrays, whatever runs it."""
+"""A network as a function on samples, whatever runs it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,22 @@ from neon8.calibrate.run.reference import Reference
 from neon8.compile.oracle import centred, quantize
 from neon8.compile.program import Tensor
 from neon8.data.arrays import Array, Arrays
+from neon8.data.inputs import Input, of_shapes
 from neon8.errors import ModelError
 from neon8.runtime import TensorInfo
-from neon8.runtime.targets import Runner, is_model_file, open_model
+from neon8.runtime.targets import is_model_file, open_model
+
+
+@dataclass(frozen=True, slots=True)
+class FloatRunner:
+    """A network that is open.
+
+    run: name -> array as `inputs` describes them to name -> real values, in the order
+    of the network.
+    """
+
+    inputs: dict[str, Input]
+    run: Callable[[Arrays], Arrays]
 
 
 @contextmanager
@@ -24,8 +38,8 @@ def open_float(
     cpu: str = "max",
     isa: str | None = None,
     max_bytes: int | None = None,
-) -> Iterator[Runner]:
-    """An ONNX or .n8 file that takes and gives float32.
+) -> Iterator[FloatRunner]:
+    """An ONNX or .n8 file that takes and gives real values.
 
     int8 inputs and outputs pass through the model's own scales, (2) and (1).
     GraphError, ModelError, SetupError.
@@ -34,7 +48,7 @@ def open_float(
         if target != "native":
             raise ModelError(f"{path}: only an .n8 file runs on {target}; compile it")
         reference = Reference(path)
-        yield Runner(float_inputs(reference.input_shapes), {}, reference.run)
+        yield FloatRunner(reference.inputs, reference.run)
         return
     with open_model(
         path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
@@ -52,20 +66,23 @@ def open_float(
                 for name, array in results.items()
             }
 
-        yield Runner(float_inputs(runner.shapes), {}, run)
+        others = {
+            name: dtype
+            for name, dtype in runner.dtypes.items()
+            if dtype not in ("int8", "float32")
+        }
+        yield FloatRunner(of_shapes(runner.shapes, others), run)
 
 
-def float_inputs(shapes: dict[str, tuple[int, ...]]) -> dict[str, TensorInfo]:
-    """Inputs of these shapes that are float32."""
-    return {
-        name: TensorInfo(shape=tuple(shape), dtype="float32")
-        for name, shape in shapes.items()
-    }
+def as_float32(array: Array) -> Array:
+    """As an .n8 file takes it where the ONNX network takes other floats."""
+    return array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array
 
 
 def _quantized(array: Array, info: TensorInfo) -> Array:
-    values = array.astype(np.float32)
-    return quantize(values, _tensor(info)) if info.dtype == "int8" else values
+    if info.dtype == "int8":
+        return quantize(array.astype(np.float32), _tensor(info))
+    return as_float32(array)
 
 
 def _dequantized(array: Array, info: TensorInfo) -> Array:

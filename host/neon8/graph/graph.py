@@ -7,6 +7,9 @@ higher rank the last dimensions are one. BatchNormalization is
 folded, activations are fused into the node before them, Gemm and MatMul are
 convolutions, and constants are gone. A tensor keeps the name it has in the ONNX file,
 so that onnxruntime can be asked for it.
+
+What neon8 cannot run is an Opaque node: its tensors are observed, and tables and other
+tools' files have them; only the compiler refuses it.
 """
 
 import math
@@ -16,10 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float32]
+IndexArray = npt.NDArray[np.int32]
 Shape = tuple[int, int, int, int]
 
 MAX_RANK = 8
 """Dimensions of a tensor, and of the views in which values are rearranged."""
+
+FLOATS = ("float32", "float16", "float64")
+"""The types of tensors that have real values; all are computed as float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +49,17 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A value between nodes.  dims: as ONNX has them, at most MAX_RANK."""
+    """A value between nodes.
+
+    dims: as ONNX has them, at most MAX_RANK; () where `fixed` is False because only a
+    run shows them.  dtype: as numpy calls it, "" where only a run shows it. A tensor
+    that is not fixed, or not of FLOATS, is read and made by Opaque nodes only.
+    """
 
     name: str
     dims: tuple[int, ...]
+    dtype: str = "float32"
+    fixed: bool = True
 
     @property
     def shape(self) -> Shape:
@@ -56,6 +70,11 @@ class Tensor:
     def rank(self) -> int:
         """How many dimensions ONNX knows."""
         return len(self.dims)
+
+    @property
+    def real(self) -> bool:
+        """True if it has real values: what is observed, and may have a scale."""
+        return self.dtype in FLOATS
 
 
 def nchw(dims: tuple[int, ...]) -> Shape:
@@ -69,11 +88,21 @@ def nchw(dims: tuple[int, ...]) -> Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Base of all nodes.  name: the ONNX node's name, unique and never empty."""
+    """Base of all nodes.  name: the ONNX node's name, unique and never empty.
+
+    operator: that of the ONNX node that it was made from; what a pass takes in from
+    others does not change it.
+    """
 
     name: str
     inputs: tuple[str, ...]
     output: str
+    operator: str = ""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """All tensors that it makes: one, but for an Opaque node."""
+        return (self.output,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +158,14 @@ class Pool(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concat(Node):
-    """Joins along `axis`, 1, 2 or 3 of N C H W."""
+    """Joins along `axis` of N C H W, 0 to 3.
+
+    blocks: along W, of how many pieces of equal size each input is; the first pieces
+    are joined, then the second ones, and so on.
+    """
 
     axis: int
+    blocks: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +174,60 @@ class Reshape(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Permute(Node):
+    """All values in another order: Transpose, and Reshape before and after it.
+
+    The input's values are taken as an array of shape `view`, at most MAX_RANK sizes;
+    axis i of the result is axis order[i] of it; its values are those of the output.
+    """
+
+    view: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather(Node):
+    """Some of the values, some more than once: Slice, Split, Pad, Expand and others.
+
+    The input's values are taken as an array of shape `view`, N C H W. `indices` has a
+    list for each of its axes: the value at (n, c, h, w) of the result is that at
+    (indices[0][n], indices[1][c], indices[2][h], indices[3][w]), or `fill` where one
+    of them is -1. The values of the result are those of the output, in this order.
+    """
+
+    view: Shape
+    indices: tuple[IndexArray, IndexArray, IndexArray, IndexArray]
+    fill: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Node):
-    """Softmax over C of a tensor whose H and W are 1."""
+    """Softmax along `axis` of `dims`, 0 and more.
+
+    flattens: over all axes from that one on, taken as one, as before opset 13.
+    """
+
+    axis: int = 1
+    flattens: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque(Node):
+    """An ONNX node that neon8 cannot run.
+
+    operator: a foreign domain stands before it, with a dot.  reason: why not, and the
+    way round, for people.  inputs: all tensors that it reads and that are no constants,
+    those of its branches and loops included.  output: the first of its outputs that are
+    read; more: the others.
+    """
+
+    reason: str
+    more: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """All tensors that it makes."""
+        return (self.output, *self.more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import pytest
 from neon8 import calibrate_model as calibrate
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.thresholds.methods import ROWS as METHODS
+from neon8.data.inputs import Input
 from neon8.errors import CalibrationError, DataError, GraphError
 from neon8.graph.importer import load
 from neon8.quant import table_json as json_format
@@ -165,13 +166,13 @@ def test_bad_arguments(path):
         calibrate(path, SAMPLES, scheme="odd")
     with pytest.raises(DataError, match="sample 0"):
         calibrate(path, [np.full(SHAPE, np.nan, F)])
-    with pytest.raises(DataError, match=r"sample 0: shape \[3, 3\]"):
+    with pytest.raises(DataError, match=r"sample 0: input 'x': shape \[3, 3\]"):
         calibrate(path, [np.zeros((3, 3), F)])
 
 
 def test_reference(path, tmp_path):
     reference = Reference(path)
-    assert reference.input_shapes == {"x": SHAPE}
+    assert reference.inputs == {"x": Input(shape=SHAPE)}
     assert reference.output_names == ("cat", "flat", "leaky")
     out = reference.run({"x": np.zeros(SHAPE, F)})
     assert {name: value.shape for name, value in out.items()} == {
@@ -185,8 +186,8 @@ def test_reference(path, tmp_path):
     with pytest.raises(GraphError, match=r"bad\.onnx"):
         Reference(tmp_path / "bad.onnx")
     model = chain([("Relu", [], {})], ("n", 3, "h"))
-    with pytest.raises(GraphError, match="only the batch may be symbolic"):
+    with pytest.raises(GraphError, match="give them by --shape"):
         Reference(save(tmp_path, model))
     model = chain([("Relu", [], {})], ("n", 3, 4))
     reference = Reference(save(tmp_path, model))
-    assert reference.input_shapes == {"x": (1, 3, 4)}
+    assert reference.inputs == {"x": Input(shape=(1, 3, 4))}

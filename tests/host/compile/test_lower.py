@@ -221,10 +221,21 @@ def test_softmax(nodes, io, outputs, expected):
 
 def test_softmax_of_an_input():
     node = dataclasses.replace(SOFTMAX, inputs=("x",))
-    with pytest.raises(
-        CompileError, match="layer 'soft': softmax of network input 'x'"
-    ):
-        lowered(node, outputs=("p",), shapes=VECTOR)
+    prog = lowered(node, outputs=("p",), shapes=VECTOR, io="float")
+    assert kinds(prog) == ["Softmax"]
+    prog = lowered(node, outputs=("p",), shapes=VECTOR)
+    assert kinds(prog) == ["Dequantize", "Softmax", "Quantize"]
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [(1, ["Reshape", "Softmax", "Reshape"]), (3, ["Softmax"])],
+)
+def test_softmax_over_several_axes(axis, expected):
+    node = dataclasses.replace(SOFTMAX, inputs=("x",), axis=axis, flattens=True)
+    prog = lowered(node, outputs=("p",), shapes={"p": (1, 4, 5, 5)}, io="float")
+    assert kinds(prog) == expected
+    writer.dumps(prog)
 
 
 def test_absurd_slope():

@@ -98,7 +98,7 @@ def test_softmax(x):
         tensor("x", shape, dtype="float32"),
         tensor("p", shape, dtype="float32"),
     )
-    op = program.Softmax(name="", inputs=("x",), output="p")
+    op = program.Softmax(name="", inputs=("x",), output="p", axis=1)
     x32 = np.array(x, np.float32)
     result = run(op, tensors, x32.reshape(shape)).ravel()
     powers = [math.exp(float(value) - float(x32.max())) for value in x32]

@@ -4,7 +4,8 @@
 import numpy as np
 from PIL import Image
 
-from neon8.data.samples import Preprocess, open_samples
+from neon8.data.preprocess import Preprocess
+from neon8.data.samples import open_samples
 
 ONE = {"image": (1, 3, 4, 5)}
 BYTES = np.random.default_rng(1).integers(0, 256, (6, 4, 5, 3), dtype=np.uint8)

@@ -36,7 +36,7 @@ def test_npz(tmp_path, x, want, compressed):
     (np.savez_compressed if compressed else np.savez)(path, x=x, y=np.arange(6))
     samples = open_samples(path, ONE)
     assert len(samples) == 6
-    assert [sample.label for sample in samples] == list(range(6))
+    assert [sample.labels for sample in samples] == [(i,) for i in range(6)]
     assert np.array_equal(arrays(samples), want)
     assert np.array_equal(arrays(samples), want)  # it can be read twice
     first = next(iter(samples))
@@ -49,7 +49,7 @@ def test_npz_without_labels_and_with_other_kinds_of_numbers(tmp_path):
     for x in (FLOATS.astype(">f8"), FLOATS.astype(np.float16)):
         np.savez(path, x=x)
         samples = list(open_samples(path, ONE))
-        assert samples[0].label is None
+        assert samples[0].labels == ()
         assert np.array_equal(arrays(samples), x.astype(F))
 
 
@@ -57,7 +57,7 @@ def test_npz_with_an_array_for_each_input(tmp_path):
     path = tmp_path / "data.npz"
     np.savez(path, image=FLOATS, x=np.ones((6, 2), F), y=np.arange(6))
     (*_, last) = open_samples(path, {**ONE, "x": (1, 2)})
-    assert last.label == 5
+    assert last.labels == (5,)
     assert {k: v.shape for k, v in last.inputs.items()} == {"image": SHAPE, "x": (1, 2)}
 
 
@@ -111,7 +111,7 @@ def test_labels_give_the_order_and_may_name_a_subfolder(tmp_path):
     text = "5.PNG 50\n\nwith space.png\t 11 \n0.PNG 0\n"
     (tmp_path / "labels.txt").write_text(text)
     samples = list(open_samples(tmp_path, ONE))
-    assert [sample.label for sample in samples] == [50, 11, 0]
+    assert [sample.labels for sample in samples] == [(50,), (11,), (0,)]
     assert np.array_equal(arrays(samples), AS_NCHW[[5, 1, 0]])
 
 
@@ -129,7 +129,7 @@ def test_limit_and_skip(tmp_path, limit, skip, want):
     np.savez(tmp_path / "a.npz", x=FLOATS, y=np.arange(6))
     samples = open_samples(tmp_path / "a.npz", ONE, limit=limit, skip=skip)
     assert len(samples) == len(want)
-    assert [sample.label for sample in samples] == want
+    assert [sample.labels for sample in samples] == [(i,) for i in want]
     assert np.array_equal(arrays(samples), FLOATS[want])
 
 
@@ -163,7 +163,7 @@ def test_iterables():
         samples = list(as_samples(data, ONE))
         assert [sample.name for sample in samples] == ["sample 0", "sample 1"]
         assert np.array_equal(arrays(samples), want)
-    ready = Sample(name="mine", inputs={"image": want[:1]}, label=3)
+    ready = Sample(name="mine", inputs={"image": want[:1]}, labels=(3,))
     assert list(as_samples([ready], ONE)) == [ready]
     assert np.array_equal(arrays(as_samples(BYTES, ONE)), AS_NCHW)
 
@@ -179,17 +179,18 @@ BAD_ARRAYS = {
     "too large": ({"x": np.full((1, 3, 4, 5), 1e300)}, "60 of 60 values"),
     "shape": ({"x": FLOATS[:, :2]}, "[0]: shape [2, 4, 5]"),
     "image shape": ({"x": BYTES[:, 1:]}, "crop or resize it by preprocessing"),
-    "bytes as NCHW": ({"x": AS_NCHW.astype(np.uint8)}, "C H W [5, 3, 4]"),
-    "integers": ({"x": AS_NCHW.astype(int)}, "values are int64"),
+    "floats as NHWC": ({"x": BYTES.astype(F)}, "[0]: shape [4, 5, 3]"),
+    "complex": ({"x": FLOATS.astype(complex)}, "values are complex128"),
     "strings": ({"x": np.array(["a", "b"])}, "values are <U1"),
     "objects": ({"x": np.array([{}, {}])}, "Python objects"),
     "no samples": ({"x": FLOATS[:0]}, "holds 0 samples"),
-    "scalar": ({"x": F(3)}, "holds 0 samples"),
-    "keys": ({"images": FLOATS}, "holds the arrays images; expected x"),
-    "too many": ({"x": FLOATS, "z": FLOATS}, "holds the arrays x, z"),
-    "labels": ({"x": FLOATS, "y": np.arange(5)}, "y is int64 [5]; expected 6"),
-    "label kind": ({"x": FLOATS, "y": np.ones(6)}, "y is float64"),
-    "label sign": ({"x": FLOATS, "y": np.arange(6) - 2}, "y[0] is negative"),
+    "scalar": ({"x": F(3)}, "is a single number"),
+    "keys": ({"a": FLOATS, "b": FLOATS}, "'a', 'b'; which of them is the input"),
+    "no arrays": ({}, "holds no arrays"),
+    "two of them": ({"x_train": FLOATS, "x_test": FLOATS}, "a.npz:ARRAY"),
+    "labels": ({"x": FLOATS, "y": np.arange(5)}, "is int64 [5]; expected 6"),
+    "label kind": ({"x": FLOATS, "y": np.ones(6)}, "is float64"),
+    "label sign": ({"x": FLOATS, "y": np.arange(6) - 2}, "is negative at 0: -2"),
 }
 
 

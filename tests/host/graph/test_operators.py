@@ -199,6 +199,12 @@ RESHAPES = {
     "softmax opset 9": (9, [GAP, ("Softmax", [], {})]),
     "softmax opset 9 2d": (9, [GAP, FLATTEN,
                                ("Softmax", [], {"axis": -1})]),
+    "softmax pixels": (13, [C3, ("Softmax", [], {"axis": 1})]),
+    "softmax last": (13, [C3, ("Softmax", [], {})]),
+    "softmax rows": (13, [C3, ("Softmax", [], {"axis": -2})]),
+    "softmax batch": (13, [C3, ("Softmax", [], {"axis": 0})]),
+    "softmax image": (11, [C3, ("Softmax", [], {})]),
+    "softmax planes": (11, [C3, ("Softmax", [], {"axis": 2})]),
     "softmax then flatten": (13, [GAP, ("Softmax", [], {"axis": 1}),
                                   FLATTEN]),
 }  # fmt: skip

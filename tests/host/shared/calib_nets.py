@@ -51,6 +51,6 @@ def images(count, *, seed=3):
 
 def samples(count, *, seed=3):
     return [
-        Sample(name=f"s{number}", inputs={"x": image[np.newaxis]}, label=None)
+        Sample(name=f"s{number}", inputs={"x": image[np.newaxis]})
         for number, image in enumerate(images(count, seed=seed))
     ]

@@ -5,7 +5,17 @@ import itertools
 
 import numpy as np
 
-from neon8.graph.graph import Activate, Add, Concat, Conv2d, Pool, Reshape, Softmax
+from neon8.graph.graph import (
+    Activate,
+    Add,
+    Concat,
+    Conv2d,
+    Gather,
+    Permute,
+    Pool,
+    Reshape,
+    Softmax,
+)
 
 
 def run(graph, inputs):
@@ -20,7 +30,10 @@ def run(graph, inputs):
     for node in graph.nodes:
         arguments = [values[name] for name in node.inputs]
         shape = graph.tensors[node.output].shape
-        result = EXECUTE[type(node)](node, arguments, shape)
+        if isinstance(node, Softmax):
+            result = softmax(graph, node, arguments)
+        else:
+            result = EXECUTE[type(node)](node, arguments, shape)
         if isinstance(node, Conv2d | Add | Pool | Activate):
             result = activate(node.activation, result)
         assert result.shape == shape, (node.name, result.shape, shape)
@@ -100,17 +113,44 @@ def pool(node, arguments, shape):
     return sums / sum(tap for _, tap in taps(node, node.kernel, counted, shape, 0.0))
 
 
-def softmax(_node, arguments, _shape):
-    e = np.exp(arguments[0] - arguments[0].max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+def softmax(graph, node, arguments):
+    dims = graph.tensors[node.output].dims
+    if node.flattens:
+        dims = (*dims[: node.axis], -1)
+    x = arguments[0].reshape(dims)
+    e = np.exp(x - x.max(axis=node.axis, keepdims=True))
+    return (e / e.sum(axis=node.axis, keepdims=True)).reshape(arguments[0].shape)
+
+
+def concat(node, arguments, shape):
+    """Along an axis; along W perhaps in blocks."""
+    if node.blocks == 1:
+        return np.concatenate(arguments, axis=node.axis)
+    pieces = [x.reshape(*x.shape[:3], node.blocks, -1) for x in arguments]
+    return np.concatenate(pieces, axis=4).reshape(shape)
+
+
+def permute(node, arguments, shape):
+    return arguments[0].reshape(node.view).transpose(node.order).reshape(shape)
+
+
+def gather(node, arguments, shape):
+    x = arguments[0].reshape(node.view)
+    for axis, taken in enumerate(node.indices):
+        x = np.take(x, np.maximum(taken, 0), axis=axis)
+    for axis, taken in enumerate(node.indices):
+        hole = np.expand_dims(taken < 0, tuple(a for a in range(4) if a != axis))
+        x = np.where(hole, node.fill, x)
+    return x.reshape(shape)
 
 
 EXECUTE = {
     Activate: lambda _node, arguments, _shape: arguments[0],
     Add: lambda _node, arguments, _shape: arguments[0] + arguments[1],
-    Concat: lambda node, arguments, _shape: np.concatenate(arguments, axis=node.axis),
+    Concat: concat,
     Conv2d: conv2d,
+    Gather: gather,
+    Permute: permute,
     Pool: pool,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
-    Softmax: softmax,
 }

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neon8.data.inputs import Input, of_shapes
 from neon8.errors import DataError, GraphError
 from neon8.graph.extend import with_outputs
 from neon8.graph.onnx_file import ModelLike, open_onnx
@@ -31,6 +32,18 @@ FACTS = {
 }
 """Other builds, providers and levels round differently; thread count and batch do not
 matter."""
+TYPES = {
+    "tensor(float)": "float32",
+    "tensor(float16)": "float16",
+    "tensor(double)": "float64",
+    "tensor(bool)": "bool",
+    **{
+        f"tensor({sign}int{bits})": f"{sign}int{bits}"
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
+}
+"""numpy's names of the types of onnxruntime that samples can be."""
 SILENT = 4
 CPU_CLASSES = ("avx512f", "avx2", "avx", "sve")
 """Flags by which onnxruntime chooses its matrix kernels, the strongest first."""
@@ -57,8 +70,9 @@ def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 class Reference:
     """The network in an ONNX file, in FP32, on one thread.
 
-    input_shapes: name -> shape with batch 1.  output_names: those of the file.
-    GraphError if onnxruntime does not take the file.
+    inputs: what it takes, by name; a free first dimension is 1.  output_names: those
+    of the file that are tensors of numbers.  GraphError if onnxruntime does not take
+    the file.
     """
 
     def __init__(
@@ -66,14 +80,16 @@ class Reference:
         model: ModelLike,
         extra_outputs: Iterable[str] = (),
         *,
-        reuse: bool = False,
+        inside: bool = False,
+        fixed: bool = True,
     ) -> None:
         """extra_outputs: names of tensors inside the network to hand out as well.
 
-        reuse: every result lies where the one before did, which saves the time that
-        new memory costs.
+        inside: these are all that is handed out, and every result lies where the one
+        before did, which saves the time that new memory costs; unless they are not
+        fixed, and their shapes may differ from sample to sample.
         """
-        file = open_onnx(model)
+        file, extra_outputs = open_onnx(model), tuple(extra_outputs)
         self._path = path = file.path
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -93,18 +109,20 @@ class Reference:
         except Exception as error:  # onnxruntime has no public base class of errors
             text = f"onnxruntime cannot run it: {_one_line(error)}"
             raise GraphError(f"{path}: {text}") from error
-        self.input_shapes = {
-            value.name: _shape(path, value.name, value.shape)
-            for value in self._session.get_inputs()
-        }
-        self.output_names = tuple(value.name for value in self._session.get_outputs())
-        self._reuse = reuse
+        self.inputs = _inputs(path, self._session.get_inputs())
+        outputs = self._session.get_outputs()
+        self.output_names = tuple(v.name for v in outputs if v.type in TYPES)
+        self._reuse = inside and fixed
+        self._wanted = tuple(extra_outputs) if inside else self.output_names
         self._buffer: _Buffer | None = None
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """All outputs and extra outputs, by name.  DataError if it fails."""
+        """All outputs and extra outputs, by name.  DataError if it fails.
+
+        inputs: of the shapes and types of self.inputs, but that floats are cast.
+        """
         try:
-            return self._run(inputs)
+            return self._run({n: self._cast(n, array) for n, array in inputs.items()})
         except Exception as error:  # as above
             raise DataError(f"{self._path}: onnxruntime: {_one_line(error)}") from error
 
@@ -114,10 +132,19 @@ class Reference:
         twin._buffer = None  # noqa: SLF001 - of this class
         return twin
 
+    def _cast(self, name: str, array: Array) -> Array:
+        """Floats as the network takes them: an .n8 file takes float32 where it does."""
+        dtype = np.dtype(self.inputs[name].dtype) if name in self.inputs else None
+        if dtype is None or dtype.kind != "f" or array.dtype.kind != "f":
+            return array
+        return array.astype(dtype, copy=False)
+
     def _run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        if not self._wanted:
+            return {}
         if self._buffer is None:
-            values = map(np.asarray, self._session.run(None, dict(inputs)))
-            outputs = dict(zip(self.output_names, values, strict=True))
+            found = self._session.run(list(self._wanted), dict(inputs))
+            outputs = dict(zip(self._wanted, map(np.asarray, found), strict=True))
             if self._reuse:
                 self._buffer = _buffer(self._session, outputs)
             return outputs
@@ -144,13 +171,23 @@ def _buffer(session: Any, like: Mapping[str, Array]) -> _Buffer:
     return _Buffer(binding, outputs)
 
 
-def _shape(path: Path, name: str, dims: Iterable[int | str | None]) -> tuple[int, ...]:
-    shape = [1 if axis == 0 and dim != 1 else dim for axis, dim in enumerate(dims)]
-    sizes = tuple(dim for dim in shape if isinstance(dim, int))
-    if len(sizes) != len(shape):
-        text = f"input {name!r} has dimensions {shape}; only the batch may be symbolic"
-        raise GraphError(f"{path}: {text}")
-    return sizes
+def _inputs(path: Path, values: Iterable[Any]) -> dict[str, Input]:
+    """What onnxruntime says of the inputs.  GraphError."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    dtypes, free = {}, set()
+    for value in values:
+        name, dims = value.name, list(value.shape)
+        if dims and not isinstance(dims[0], int):
+            free.add(name)
+            dims[0] = 1
+        if not all(isinstance(dim, int) for dim in dims):
+            text = f"input {name!r} has dimensions {dims}; give them by --shape"
+            raise GraphError(f"{path}: {text}")
+        if value.type not in TYPES:
+            text = f"input {name!r} is a {value.type}; expected a tensor of numbers"
+            raise GraphError(f"{path}: {text}")
+        shapes[name], dtypes[name] = tuple(dims), TYPES[value.type]
+    return of_shapes(shapes, dtypes, free=free)
 
 
 def _one_line(error: BaseException) -> str:

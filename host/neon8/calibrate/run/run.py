@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -36,8 +36,9 @@ from neon8.calibrate.run.executors import (
     shard_ends,
 )
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Data, Sample, gather
+from neon8.data.samples import Data, Sample, count_samples, gather
 from neon8.errors import CalibrationError, DataError
+from neon8.graph.onnx_file import Shapes
 
 LOG = logging.getLogger("neon8")
 Progress = Callable[[int, int | None], None]
@@ -51,17 +52,18 @@ def no_progress(_done: int, _total: int | None) -> None:
 class Options:
     """What to observe of the data, and how.
 
-    limit, skip: at most that many samples, after the first `skip`.  shard: (i, n), only
-    the i-th of n pieces.  ignore_nonfinite: count NaN and infinite values that the
-    network computes.  workers: processes.  engine: "dask://HOST:PORT".
-    output: the file that this is for, beside which the journal stands; None: no
-    journal.  report: the file for the convergence report.  until_stable: stop when no
-    threshold moved by more than this fraction while the samples doubled.  progress:
-    called with the numbers of samples done and of all, the latter None if it is not
-    known; at the end they are equal.
+    shapes: of inputs whose dimensions the file leaves open.  limit, skip: at most that
+    many samples, after the first `skip`.  shard: (i, n), only the i-th of n pieces.
+    ignore_nonfinite: count NaN and infinite values that the network computes.  workers:
+    processes.  engine: "dask://HOST:PORT".  output: the file that this is for, beside
+    which the journal stands; None: no journal.  report: the file for the convergence
+    report.  until_stable: stop when no threshold moved by more than this fraction while
+    the samples doubled.  progress: called with the numbers of samples done and of all,
+    the latter None if it is not known; at the end they are equal.
     """
 
     preprocess: Preprocess | None = None
+    shapes: Shapes | None = None
     limit: int | None = None
     skip: int = 0
     shard: tuple[int, int] | None = None
@@ -86,7 +88,7 @@ class Outcome:
 def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
     """Observe all samples; the journal stays until forget().
 
-    data: a path, or an iterable of arrays, of dicts from input to array or of Samples.
+    data: see neon8.data.samples.gather.
     GraphError, DataError, CalibrationError, SetupError.  KeyboardInterrupt: at the
     first Ctrl-C, after the journal was written; its text says how to continue.
     """
@@ -99,6 +101,7 @@ def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
         skip=options.skip,
         shard=options.shard,
         ignore_nonfinite=options.ignore_nonfinite,
+        shapes=options.shapes,
     )
     network = workload.open_network()
     samples, total = _open_data(workload, data, network)
@@ -131,15 +134,13 @@ def _open_data(
     """All samples of the workload, and their number where it is known."""
     if isinstance(data, str | Path):
         samples = workload.open_samples(network)
+        samples.say_left()
         return iter(samples), len(samples)
     skip, limit = workload.skip, workload.limit
     gathered: Iterable[Sample] = gather(
-        data, network.graph, preprocess=workload.preprocess, limit=limit, skip=skip
+        data, network.inputs, preprocess=workload.preprocess, limit=limit, skip=skip
     )
-    count = None
-    if isinstance(data, Sized):
-        count = max(len(data) - skip, 0)
-        count = count if limit is None else min(count, limit)
+    count = count_samples(data, network.inputs, limit=limit, skip=skip)
     if workload.shard is None:
         return iter(gathered), count
     if count is None:
@@ -197,6 +198,7 @@ class _Run:
             "the model": empty.model_digest,
             "the data": None if data is None else str(Path(data).resolve()),
             "--preprocess": workload.preprocess_digest,
+            "--shape": {k: list(v) for k, v in (workload.shapes or {}).items()},
             "--limit": workload.limit,
             "--skip": workload.skip,
             "--shard": None if shard is None else list(shard),

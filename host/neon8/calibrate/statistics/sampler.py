@@ -50,14 +50,15 @@ class Sampler:
     def add(self, values: Mapping[str, Array], *, digest: str) -> None:
         """One sample more.
 
-        values: of all parts, (1, C) or (1, C, H, W), float32, of the same shapes each
+        values: of all parts, (N, C) or (N, C, H, W), floats, of the same shapes each
         time.  digest: of the sample.  A row with NaN or infinity is left out.
         """
         if self._sources is None:
             self._sources = _Sources(self._nodes, self._parts, values, self._structs)
-        self._sources.point_to(values)
-        words = _words(digest)
-        check(load().lib.n8c_draw(self._structs, len(self._nodes), pointer(words)))
+        for index in range(self._sources.batch):
+            self._sources.point_to(values, index)
+            words = _words(f"{digest} {index}" if index else digest)
+            check(load().lib.n8c_draw(self._structs, len(self._nodes), pointer(words)))
 
     def result(self) -> dict[str, Patches]:
         """The rows drawn from all samples so far, by the layer's name."""
@@ -119,6 +120,9 @@ class _Sources:
         self._names = tuple(dict.fromkeys(piece.name for piece in every))
         self._known: list[Array | None] = [None] * len(self._names)
         self._addresses = np.zeros(len(self._names), np.uint64)
+        self.batch = min((len(values[name]) for name in self._names), default=1)
+        elements = [values[name].size // len(values[name]) for name in self._names]
+        self._element = 4 * np.array(elements, np.uint64)
         self._tensor = np.array([self._names.index(p.name) for p in every], np.intp)
         self._start = 4 * np.array([piece.start for piece in every], np.uint64)
         self._structs = load().ffi.new("struct n8c_source[]", len(every))
@@ -135,13 +139,17 @@ class _Sources:
             struct.sources, struct.source_count = self._structs + first, len(each)
             first += len(each)
 
-    def point_to(self, values: Mapping[str, Array]) -> None:
-        """Read from these, most of which are where those of the sample before were."""
-        for index, name in enumerate(self._names):
-            if values[name] is not self._known[index]:
+    def point_to(self, values: Mapping[str, Array], index: int) -> None:
+        """Read from element `index` of these batches.
+
+        Most of them are where those of the sample before were.
+        """
+        for place, name in enumerate(self._names):
+            if values[name] is not self._known[place]:
                 array = np.ascontiguousarray(values[name], np.float32)
-                self._known[index], self._addresses[index] = array, address(array)
-        self._values[:] = self._addresses[self._tensor] + self._start
+                self._known[place], self._addresses[place] = array, address(array)
+        begin = self._addresses + np.uint64(index) * self._element
+        self._values[:] = begin[self._tensor] + self._start
 
 
 def _pieces(

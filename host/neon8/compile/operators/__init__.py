@@ -2,7 +2,8 @@
 """How each node of the Graph becomes steps of the Program, one module for each family.
 
 A node is a function, `(Build, Node) -> None`, and its row in the LOWER of its module.
-It appends the ops and raises CompileError where docs/numerics.md cannot be kept.
+It appends the ops and raises CompileError where docs/numerics.md cannot be kept. Which
+nodes run in float32 is decided before, in domains.py.
 """
 
 from neon8.compile.build import Lower
@@ -20,9 +21,14 @@ LOWER: dict[type[Node], Lower] = {
     **pooling.LOWER,
     **arithmetic.LOWER,
     **movement.LOWER,
-    **floats.LOWER,
 }
-"""Class of the node -> its function; a node that is not here has no int8 form."""
+"""Class of the node -> its function in int8; who is not here has no int8 form."""
 
-FLOAT_NODES = tuple(floats.LOWER)
-"""The nodes that read float32."""
+LOWER_FLOAT: dict[type[Node], Lower] = {
+    **floats.LOWER,
+    **movement.LOWER,
+}
+"""Class of the node -> its function in float32."""
+
+FOLLOWS = frozenset(movement.LOWER)
+"""The nodes that move or map values, in whichever type they find them."""

@@ -23,7 +23,7 @@ def lower_conv(b: Build, node: Conv2d) -> None:
         residual = b.int8(other)
         out = b.declare(add.output, INT8)
         b.ops.append(to_int8(b, node, source, out, add.activation, residual))
-    elif node.activation.identity and wants_float(b, node.output):
+    elif node.activation.identity and b.wants_float(node.output):
         out = b.declare(node.output, FLOAT)
         b.ops.append(to_float(b, node, source, out))
     else:
@@ -43,7 +43,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | None:
     add = readers[0]
     if not isinstance(add, Add) or not node.activation.identity:
         return None
-    if is_depthwise(b, node):
+    if is_depthwise(b, node) or b.type_of(add) == FLOAT:
         return None
     other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
     return add if b.has(other) else None
@@ -53,15 +53,6 @@ def is_depthwise(b: Build, node: Conv2d) -> bool:
     """One input and one output channel in every group."""
     in_channels = b.graph.tensors[node.inputs[0]].shape[1]
     return node.groups == in_channels and len(node.weight) == in_channels
-
-
-def wants_float(b: Build, name: str) -> bool:
-    """True if nothing reads graph tensor `name` as int8."""
-    readers = b.consumers[name]
-    floats = all(isinstance(reader, b.float_nodes) for reader in readers)
-    if name in b.graph.outputs:
-        return floats and b.io == FLOAT
-    return floats and len(readers) > 0
 
 
 def to_int8(

@@ -120,6 +120,8 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
             _finish(n, n.real(op.inputs[0]), op)
         case program.Pool():
             _pool(n, op)
+        case program.Concat() | program.Reshape() if is_float(n, op.output):
+            _move(n, op)
         case program.Concat():
             values = [n.real(name) for name in op.inputs]
             n.finish(n.node("Concat", values, name=op.name, axis=op.axis), op.output)
@@ -127,10 +129,25 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
             value = n.reshape(n.real(op.inputs[0]), _dims(n.tensors[op.output]))
             n.finish(value, op.output)
         case program.Softmax():
-            n.node("Softmax", [op.inputs[0]], name=op.name, output=op.output, axis=1)
+            source = [op.inputs[0]]
+            n.node("Softmax", source, name=op.name, output=op.output, axis=op.axis)
         case _:
             kind = type(op).__name__
             raise CompileError(f"layer {op.name!r}: {kind} has no Q/DQ form yet")
+
+
+def is_float(n: Nodes, name: str) -> bool:
+    """True if tensor `name` is not quantized."""
+    return n.tensors[name].dtype == "float32"
+
+
+def _move(n: Nodes, op: program.Concat | program.Reshape) -> None:
+    """float32 values that move."""
+    if isinstance(op, program.Concat):
+        n.node("Concat", list(op.inputs), name=op.name, axis=op.axis)
+    else:
+        n.reshape(op.inputs[0], _dims(n.tensors[op.output]))
+    n.rename_last(op.output)
 
 
 def _dims(tensor: Tensor) -> tuple[int, ...]:

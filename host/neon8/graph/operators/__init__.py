@@ -11,6 +11,7 @@ from neon8.graph.operators import (
     convolution,
     movement,
     pooling,
+    selection,
 )
 from neon8.graph.source import Convert
 
@@ -20,5 +21,6 @@ OPERATORS: dict[str, Convert] = {
     **activation.OPERATORS,
     **arithmetic.OPERATORS,
     **movement.OPERATORS,
+    **selection.OPERATORS,
 }
 """Operator -> its function; a foreign domain stands before the name, with a dot."""

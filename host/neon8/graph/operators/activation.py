@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations, and Softmax over channels."""
+"""Activations, and Softmax."""
 
 import math
 
 import numpy as np
 
-from neon8.graph.graph import Activate, Activation, Node, Softmax, nchw
+from neon8.graph.graph import Activate, Activation, Node, Softmax
 from neon8.graph.source import (
     Convert,
     OnnxNode,
@@ -60,20 +60,20 @@ def clip(source: Source, node: OnnxNode) -> Node:
 
 
 def softmax(source: Source, node: OnnxNode) -> Node:
-    """Softmax over C of (N, C) or (N, C, 1, 1).
-
-    Since opset 13 it runs along `axis`; before, over all axes from `axis` on.
-    """
+    """Softmax along one axis; before opset 13 over all axes from `axis` on."""
     shape = shape_of(source, node, node.inputs[0])
     flattens = source.opset < 13
     axis = integer(node, "axis", 1 if flattens else -1)
     axis += len(shape) if axis < 0 else 0
-    channels = axis == 1 or (flattens and axis == 0)
-    if not channels or math.prod(shape) != nchw(shape)[1]:
-        text = f"runs along axis {axis} of {list(shape)}; neon8 does it over the"
-        text += " channels of one pixel: remove it, the largest value stays the same"
-        raise failure(source, node, text)
-    return Softmax(name=node.name, inputs=node.inputs[:1], output=node.outputs[0])
+    if not 0 <= axis < len(shape):
+        raise failure(source, node, f"axis {axis} is none of {list(shape)}")
+    return Softmax(
+        name=node.name,
+        inputs=node.inputs[:1],
+        output=node.outputs[0],
+        axis=axis,
+        flattens=flattens,
+    )
 
 
 def _activate(source: Source, node: OnnxNode, activation: Activation) -> Node:

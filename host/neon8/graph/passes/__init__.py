@@ -8,8 +8,10 @@ from neon8.graph.passes.drop_reshapes import drop_reshapes
 from neon8.graph.passes.fold_affine import fold_affine
 from neon8.graph.passes.fold_flatten import fold_flatten
 from neon8.graph.passes.fuse_activations import fuse_activations
+from neon8.graph.passes.merge_moves import merge_moves
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    merge_moves,
     drop_reshapes,
     fold_flatten,
     fold_affine,

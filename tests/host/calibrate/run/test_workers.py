@@ -119,7 +119,7 @@ def named(arrays):
 
     for number, x in enumerate(arrays):
         inputs = {"x": x[np.newaxis]}
-        yield Sample(name=f"memory[{number}]", inputs=inputs, label=None)
+        yield Sample(name=f"memory[{number}]", inputs=inputs)
 
 
 def test_workers_that_cannot_live_are_an_error(files, monkeypatch):

@@ -62,7 +62,7 @@ def path(tmp_path_factory):
 
 def observed(path, order=(0, 1, 2, 3, 4, 5), **options):
     observer = Observer(load(path), **options)
-    reference = Reference(path, observer.fetch, reuse=True)
+    reference = Reference(path, observer.fetch, inside=True)
     for number in order:
         values = {"x": SAMPLES[number], **reference.run({"x": SAMPLES[number]})}
         observer.add(values, sample=f"s{number}", digest=f"{number:064x}")
@@ -136,7 +136,7 @@ def test_values_that_are_not_finite(path):
 
 
 def test_results_of_runs_that_share_memory(path):
-    fresh, shared = Reference(path, ["c1"]), Reference(path, ["c1"], reuse=True)
+    fresh, shared = Reference(path, ["c1"]), Reference(path, ["c1"], inside=True)
     other = shared.another()
     places = []
     for x in SAMPLES:
@@ -147,3 +147,39 @@ def test_results_of_runs_that_share_memory(path):
             places.append(got)
     assert np.shares_memory(places[-1], places[-3])
     assert not np.shares_memory(places[-1], places[-2])
+
+
+def test_a_batch_has_the_statistics_of_its_elements(path):
+    """But that it is one sample: the sums of its channels are rounded once."""
+    graph, alone = load(path), observed(path)
+    reference = Reference(path, Observer(graph).fetch, inside=True)
+    runs = [
+        {"x": x, **{n: a.copy() for n, a in reference.run({"x": x}).items()}}
+        for x in SAMPLES
+    ]
+    observer = Observer(graph)
+    for number in (0, 3):
+        three = runs[number : number + 3]
+        values = {
+            name: np.concatenate([run[name] for run in three]) for name in runs[0]
+        }
+        observer.add(values, sample=f"s{number}", digest=f"{number:064x}")
+    got = observer.result()
+    assert got.keys() == alone.keys()
+    for name, each in got.items():
+        want = alone[name]
+        if each.histogram is not None:
+            assert facts(each.histogram) == facts(want.histogram)
+            assert (each.smallest.value, each.largest.value) == (
+                want.smallest.value,
+                want.largest.value,
+            )
+        if each.channels is not None:
+            for field in ("count", "minimum", "maximum"):
+                one, other = (getattr(e.channels, field) for e in (each, want))
+                assert np.array_equal(one, other)
+            for field in ("total", "squares"):
+                one, other = (
+                    channels.integers(getattr(e.channels, field)) for e in (each, want)
+                )
+                assert one == pytest.approx(other, rel=1e-9)

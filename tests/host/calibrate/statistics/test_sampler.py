@@ -181,3 +181,14 @@ def by_pixel(layer, values):
         for column in range(width)
     )
     return [w.reshape(groups, -1)[real].tobytes() for w in windows]
+
+
+@pytest.mark.parametrize("name", ["padded", "grouped", "pointwise"])
+def test_rows_of_a_batch_are_those_of_its_elements(name):
+    layer, size = GEOMETRY[name]
+    images = [image(layer, size) for _ in range(3)]
+    got = sampled(layer, [np.concatenate(images)], ["ab"])
+    want = sampled(layer, images, ["ab", "ab 1", "ab 2"])
+    assert got.keys.tolist() == want.keys.tolist()
+    assert got.rows.tobytes() == want.rows.tobytes()
+    assert len(got.keys) == 6

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples in a file or folder, as they lie there, one at a time.
+
+Shapes and types are judged by the headers, before anything is read.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.data.columns import choose
+from neon8.data.image_folder import MAX_PIXELS, list_folder
+from neon8.data.inputs import Input, fits, mismatch, only
+from neon8.data.npz import Rows, iterate, open_npy, open_npz
+from neon8.errors import DataError
+
+if TYPE_CHECKING:  # loads Pillow, which running a model does not need
+    from neon8.data.preprocess import Preprocess
+
+Array = npt.NDArray[np.generic]
+
+CHOOSE = ".npz:"
+"""Between a file and the name of the array in it that is meant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One sample.  name: for messages.  arrays: of each input, as they were found.
+
+    label: its class, None if it is not known.
+    """
+
+    name: str
+    arrays: dict[str, Array]
+    label: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """count: of the samples.  rows: gives those at positions a .. b."""
+
+    count: int
+    rows: Callable[[int, int], Iterator[Row]]
+
+
+def open_source(
+    path: Path, inputs: Mapping[str, Input], preprocess: "Preprocess | None"
+) -> Source:
+    """What is in `path`.  DataError names file and sample, at once or while reading."""
+    if preprocess is not None and all(len(i.shape) != 4 for i in inputs.values()):
+        shapes = ", ".join(str(list(each.shape)) for each in inputs.values())
+        text = f"preprocessing is for images; the network takes {shapes}"
+        raise DataError(f"{path}: {text}")
+    if path.is_dir():
+        return _open_folder(path, inputs, preprocess)
+    file, array = chosen(path)
+    if file.suffix == ".npz":
+        return _open_npz(file, array, inputs, preprocess)
+    if file.suffix == ".npy":
+        return _open_npy(file, inputs, preprocess)
+    what = "a file of another kind" if file.exists() else "missing"
+    text = f"is {what}; expected .npz, .npy, a folder of .npy or of images"
+    raise DataError(f"{file}: {text}")
+
+
+def chosen(path: Path) -> tuple[Path, str | None]:
+    """A path and the array in it that FILE.npz:ARRAY names."""
+    head, mark, array = str(path).rpartition(CHOOSE)
+    if not mark or path.exists():
+        return path, None
+    return Path(head + CHOOSE.removesuffix(":")), array
+
+
+def _open_npz(
+    path: Path,
+    array: str | None,
+    inputs: Mapping[str, Input],
+    preprocess: "Preprocess | None",
+) -> Source:
+    arrays = open_npz(path)
+    remedy = f"Choose one: {path}:ARRAY"
+    names, label = choose(
+        str(path), arrays, inputs, array=array, any_name=True, remedy=remedy
+    )
+    columns = {
+        name: _column(str(path), arrays[names[name]], each, preprocess)
+        for name, each in inputs.items()
+    }
+    counts = {rows.shape[0] for rows in columns.values()}
+    if len(counts) != 1:
+        each = ", ".join(f"{name!r} {rows.shape[0]}" for name, rows in columns.items())
+        text = f"its arrays have different numbers of samples: {each}"
+        raise DataError(f"{path}: {text}")
+    count = counts.pop()
+    labels = None if label is None else _classes(arrays[label], count)
+
+    def rows(start: int, stop: int) -> Iterator[Row]:
+        raw = [iterate(each, start, stop) for each in columns.values()]
+        classes = _labels(labels, start, stop)
+        for index, (each, *values) in enumerate(zip(classes, *raw, strict=True), start):
+            arrays = dict(zip(columns, values, strict=True))
+            yield Row(name=f"{path}[{index}]", arrays=arrays, label=each)
+
+    return Source(count=count, rows=rows)
+
+
+def _open_npy(
+    path: Path, inputs: Mapping[str, Input], preprocess: "Preprocess | None"
+) -> Source:
+    name = only(str(path), inputs, "an .npy file")
+    column = _column(str(path), open_npy(path), inputs[name], preprocess)
+
+    def rows(start: int, stop: int) -> Iterator[Row]:
+        for index, raw in enumerate(iterate(column, start, stop), start):
+            yield Row(name=f"{path}[{index}]", arrays={name: raw})
+
+    return Source(count=column.shape[0], rows=rows)
+
+
+def _column(
+    where: str, array: Rows, wanted: Input, preprocess: "Preprocess | None"
+) -> Rows:
+    """The array with the samples along its first axis.
+
+    They may have been saved in batches, along its first two, or there is only one.
+    """
+    if not array.shape and wanted.sample_shape:
+        text = "is a single number; the first axis is the samples"
+        raise DataError(f"{array.where} {text}")
+    single = fits(array.shape[1:], array.dtype, wanted)
+    if not single and preprocess is None:
+        shape = array.shape
+        if shape[1:] and not array.fortran and fits(shape[2:], array.dtype, wanted):
+            return replace(array, shape=(shape[0] * shape[1], *shape[2:]))
+        if fits(shape, array.dtype, wanted):
+            return replace(array, shape=(1, *shape))
+    if array.shape[0]:
+        _check(f"{where}[0]", array.shape[1:], array.dtype, wanted, preprocess)
+    return array
+
+
+def _check(
+    where: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[np.generic],
+    wanted: Input,
+    preprocess: "Preprocess | None",
+) -> None:
+    """DataError for an array that is no sample, or too large, before it is read."""
+    if dtype.kind not in "fiub":
+        raise DataError(f"{where}: values are {dtype}; expected numbers")
+    if preprocess is None or len(wanted.shape) != 4:
+        if not fits(shape, dtype, wanted):
+            raise DataError(f"{where}: {mismatch(shape, dtype, wanted)}")
+    elif math.prod(shape) > 3 * MAX_PIXELS:
+        text = f"shape {list(shape)}, but the network takes {list(wanted.shape)}"
+        raise DataError(f"{where}: {text}; crop or resize it before")
+
+
+def _classes(labels: Rows, count: int) -> Rows:
+    """The classes of `count` samples; a second axis of 1 is left out.  DataError."""
+    shapes = ((count,), (count, 1))
+    if labels.shape not in shapes or labels.dtype.kind not in "iu":
+        text = f"is {labels.dtype} {list(labels.shape)}; expected {count} integers"
+        raise DataError(f"{labels.where} {text}")
+    return replace(labels, shape=(count,), fortran=False)
+
+
+def _labels(rows: Rows | None, start: int, stop: int) -> Iterator[int | None]:
+    if rows is None:
+        yield from (None for _ in range(start, stop))
+    else:
+        for index, value in enumerate(iterate(rows, start, stop), start):
+            if int(value) < 0:
+                raise DataError(f"{rows.where} is negative at {index}: {int(value)}")
+            yield int(value)
+
+
+def _open_folder(
+    path: Path, inputs: Mapping[str, Input], preprocess: "Preprocess | None"
+) -> Source:
+    name = only(str(path), inputs, "a folder")
+    wanted = inputs[name]
+    from neon8.data.preprocess import open_image  # noqa: PLC0415 - loads Pillow
+
+    entries = list_folder(path)
+    if len({entry.suffix.lower() == ".npy" for entry, _ in entries}) > 1:
+        raise DataError(f"{path}: holds both images and .npy files; expected one kind")
+    arrays = entries[0][0].suffix.lower() == ".npy"
+    batch = 1  # samples in a file
+    if arrays and preprocess is None:
+        first = open_npy(entries[0][0])
+        single = not first.shape or fits(first.shape, first.dtype, wanted)
+        if not single and fits(first.shape[1:], first.dtype, wanted):
+            batch = first.shape[0]
+
+    def npy(file: Path, start: int, stop: int) -> Iterator[Array]:
+        rows = open_npy(file)
+        if batch == 1:
+            rows = replace(rows, shape=(1, *rows.shape))
+        elif rows.shape[:1] != (batch,):
+            text = f"shape {list(rows.shape)}; other files hold {batch} samples each"
+            raise DataError(f"{file}: {text}")
+        _check(str(file), rows.shape[1:], rows.dtype, wanted, preprocess)
+        yield from iterate(rows, start, stop)
+
+    def rows(start: int, stop: int) -> Iterator[Row]:
+        for number in range(start // batch, -(-stop // batch)):
+            file, label = entries[number]
+            first = number * batch
+            a, b = max(start - first, 0), min(stop - first, batch)
+            found = npy(file, a, b) if arrays else [open_image(file, gray=wanted.gray)]
+            for index, raw in enumerate(found, a):
+                place = f"{file}[{index}]" if batch > 1 else str(file)
+                yield Row(name=place, arrays={name: raw}, label=label)
+
+    return Source(count=len(entries) * batch, rows=rows)

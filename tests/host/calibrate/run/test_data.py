@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every form in which data may come gives the same observation."""
+
+import numpy as np
+import onnx
+import pytest
+
+import neon8
+from neon8.calibrate import calib_file
+from neon8.errors import CalibrationError, DataError
+from onnx_nets import net, node
+
+F = np.float32
+COUNT = 14
+RNG = np.random.default_rng(5)
+LEFT = RNG.normal(size=(COUNT, 3, 6, 6)).astype(F)
+RIGHT = RNG.normal(size=(COUNT, 4)).astype(F)
+
+
+class Reader:
+    """As onnxruntime's CalibrationDataReader."""
+
+    def __init__(self, sizes):
+        ends = np.cumsum([0, *sizes])
+        parts = zip(ends, ends[1:], strict=False)  # noqa: RUF007
+        self._left = iter([{"a": LEFT[i:j], "b": RIGHT[i:j]} for i, j in parts])
+
+    def get_next(self):
+        return next(self._left, None)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A network with two inputs and a free batch, and data for it."""
+    folder = tmp_path_factory.mktemp("two")
+
+    def weight(*shape):
+        return RNG.normal(size=shape).astype(F)
+
+    nodes = [
+        node("Conv", "a w1", "s", "conv"),
+        node("Relu", "s", "r", "relu"),
+        node("GlobalAveragePool", "r", "g", "pool"),
+        node("Flatten", "g", "f", "flat"),
+        node("Concat", "f b", "c", "cat", axis=1),
+        node("Gemm", "c w2", "y", "fc"),
+    ]
+    weights = {"w1": weight(5, 3, 3, 3), "w2": weight(9, 7)}
+    model = net(nodes, {"a": ("n", 3, 6, 6), "b": ("n", 4)}, "y", weights)
+    onnx.save(model, folder / "net.onnx")
+    np.savez(folder / "a.npz", a=LEFT, b=RIGHT, y=np.arange(COUNT) % 7)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def want(files):
+    observation = neon8.observe_model(files / "net.onnx", files / "a.npz")
+    assert len(observation.samples) == COUNT
+    return calib_file.dumps(observation)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("sizes", [[COUNT], [1] * COUNT, [3, 0, 4, 7]])
+def test_readers_and_batches(files, want, sizes, workers):
+    got = neon8.observe_model(files / "net.onnx", Reader(sizes), workers=workers)
+    assert calib_file.dumps(got) == want
+
+
+def test_arrays(files, want):
+    pairs = zip(LEFT, RIGHT, strict=True)
+    for data in (
+        [{"a": a, "b": b} for a, b in pairs],
+        ({"b": RIGHT[i : i + 7], "a": LEFT[i : i + 7]} for i in (0, 7)),
+        [{"a": LEFT.astype(np.float64), "b": RIGHT}],
+    ):
+        assert calib_file.dumps(neon8.observe_model(files / "net.onnx", data)) == want
+
+
+def test_shards_of_batches_in_memory(files, want):
+    data = [{"a": LEFT[:9], "b": RIGHT[:9]}, {"a": LEFT[9:], "b": RIGHT[9:]}]
+    parts = [
+        neon8.observe_model(files / "net.onnx", data, shard=(i, 4)) for i in range(1, 5)
+    ]
+    assert calib_file.dumps(neon8.merge_observations(*parts)) == want
+    seen = []
+    neon8.observe_model(
+        files / "net.onnx", data, skip=2, limit=9, progress=lambda *at: seen.append(at)
+    )
+    assert seen[-1] == (9, 9)
+    assert (8, 9) in seen
+
+
+def test_the_whole_line_with_two_inputs(files):
+    path = files / "net.onnx"
+    table = neon8.calibrate_model(path, Reader([5, 9]))
+    neon8.save_model(neon8.compile_model(path, table), files / "net.n8")
+    figures = [
+        neon8.evaluate_model(files / "net.n8", data, reference=path, limit=9)
+        for data in (files / "a.npz", [{"a": LEFT, "b": RIGHT}], Reader([4, 10]))
+    ]
+    assert figures[0].top1 is not None
+    assert figures[1].n == 9
+    assert figures[1] == figures[2]
+    assert figures[1].sqnr_db == figures[0].sqnr_db > 20
+
+
+def test_readers_that_are_used_up(files):
+    reader = Reader([COUNT])
+    neon8.observe_model(files / "net.onnx", reader)
+    with pytest.raises(CalibrationError, match="no samples"):
+        neon8.calibrate_model(files / "net.onnx", reader)
+    with pytest.raises(DataError, match="no samples"):
+        neon8.evaluate_model(files / "net.onnx", reader)

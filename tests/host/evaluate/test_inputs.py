@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks with inputs of other types and with fixed batches."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from neon8.errors import DataError
+from neon8.evaluate.metrics import evaluate_model
+
+F = np.float32
+X = np.random.default_rng(7).normal(size=(11, 5)).astype(F)
+SCORES = X @ np.eye(5, 3, dtype=F)
+LABELS = SCORES.argmax(1)
+
+
+def gemm(folder, batch, kind=TensorProto.FLOAT):
+    """y = x times a matrix; with ids, of int64, added, and turned by a sign."""
+    matrix = np.eye(5, 3, dtype=F).astype(helper.tensor_dtype_to_np_dtype(kind))
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"]),
+        helper.make_node("Cast", ["ids"], ["i"], to=kind),
+        helper.make_node("Where", ["turn", "i", "i"], ["j"]),
+        helper.make_node("Add", ["m", "j"], ["y"]),
+    ]
+    inputs = {
+        "x": (kind, [batch, 5]),
+        "ids": (TensorProto.INT64, [batch, 1]),
+        "turn": (TensorProto.BOOL, [1]),
+    }
+    graph = helper.make_graph(
+        nodes,
+        "gemm",
+        [helper.make_tensor_value_info(n, *each) for n, each in inputs.items()],
+        [helper.make_tensor_value_info("y", kind, [batch, 3])],
+        [numpy_helper.from_array(matrix, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    onnx.save(model, folder / "net.onnx")
+    return folder / "net.onnx"
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.FLOAT16])
+def test_integers_and_float16(tmp_path, kind):
+    path = gemm(tmp_path, "n", kind)
+    ids = np.arange(11, dtype=np.int32)
+    got = evaluate_model(
+        path,
+        [{"x": X, "ids": ids, "turn": [True], "y": LABELS}],
+        reference=path,
+    )
+    assert (got.n, got.top1, got.agreement) == (11, 100, 100)
+    with pytest.raises(DataError, match="input 'ids': values are float64"):
+        evaluate_model(path, [{"x": X, "ids": ids * 0.5, "turn": [True]}])
+
+
+def linear(folder, batch):
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "linear",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 5])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 3])],
+        [numpy_helper.from_array(np.eye(5, 3, dtype=F), "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    onnx.save(model, folder / f"{batch}.onnx")
+    return folder / f"{batch}.onnx"
+
+
+def test_a_fixed_batch_counts_every_sample(tmp_path, caplog):
+    y = LABELS.copy()
+    y[[0, 5, 9]] = (y[[0, 5, 9]] + 1) % 3
+    np.savez(tmp_path / "a.npz", x_test=X, y_test=y)
+    one, four = linear(tmp_path, 1), linear(tmp_path, 4)
+    got = evaluate_model(four, tmp_path / "a.npz", reference=four)
+    assert got == evaluate_model(one, tmp_path / "a.npz", reference=one, limit=8)
+    assert (got.n, got.top1, got.agreement) == (8, 75, 100)
+    assert "the last 3 samples are left out" in caplog.text
+    np.savez(tmp_path / "a.npz", x=X, y=np.full(11, 3))
+    with pytest.raises(DataError, match="label 3, but the first output has 3 values"):
+        evaluate_model(four, tmp_path / "a.npz")

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that move values, against onnxruntime; and how neighbours become one."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neon8.graph.graph import Conv2d, Gather, Permute, Reshape
+from onnx_nets import assert_same, chain, net, node, why_opaque
+
+F = np.float32
+IMAGE = (1, 6, 4, 8)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def reshaped(*shape):
+    return ("Reshape", [ints(*shape)], {})
+
+
+def turned(*order):
+    return ("Transpose", [], {"perm": order})
+
+
+def sliced(starts, ends, axes, steps):
+    return ("Slice", [ints(*each) for each in (starts, ends, axes, steps)], {})
+
+
+def padded(*pads, mode="constant", value=None):
+    more = [] if value is None else [F(value)]
+    return ("Pad", [ints(*pads), *more], {"mode": mode})
+
+
+SHUFFLE = [reshaped(1, 2, 3, 4, 8), turned(0, 2, 1, 3, 4), reshaped(1, 6, 4, 8)]
+TO_NHWC, TO_NCHW = turned(0, 2, 3, 1), turned(0, 3, 1, 2)
+LOWEST = float(np.finfo(F).min)
+
+MOVES = {
+    "transpose": (13, [turned(0, 3, 2, 1)]),
+    "transpose by default": (13, [("Transpose", [], {})]),
+    "transpose of rank 8": (13, [reshaped(1, 2, 3, 2, 2, 2, 4, 1),
+                                 turned(7, 3, 0, 6, 2, 5, 4, 1)]),
+    "shuffle": (13, SHUFFLE),
+    "shuffle of rank 4": (13, [reshaped(1, 2, 3, 32), turned(0, 2, 1, 3),
+                               reshaped(1, 6, 4, 8)]),
+    "there and back": (13, [TO_NHWC, TO_NCHW]),
+    "nhwc": (13, [TO_NHWC, reshaped(1, -1, 3)]),
+    "depth to space": (10, [reshaped(1, 12, 4, 4),
+                            ("DepthToSpace", [], {"blocksize": 2})]),
+    "depth to space crd": (13, [reshaped(1, 12, 4, 4),
+                                ("DepthToSpace", [], {"blocksize": 2, "mode": "CRD"})]),
+    "space to depth": (13, [("SpaceToDepth", [], {"blocksize": 4})]),
+    "blocks of one": (13, [("SpaceToDepth", [], {"blocksize": 1})]),
+    "flatten at 0": (13, [("Flatten", [], {"axis": 0})]),
+    "flatten at 4": (13, [("Flatten", [], {"axis": 4})]),
+    "slice": (13, [sliced([1, 2], [5, 100], [1, 3], [2, 3])]),
+    "slice backwards": (13, [sliced([-1, 5], [-1000, 1], [2, 1], [-1, -2])]),
+    "slice opset 9": (9, [("Slice", [], {"starts": [1, -5], "ends": [3, -1],
+                                         "axes": [2, 3]})]),
+    "slice without axes": (9, [("Slice", [], {"starts": [0, 1], "ends": [1, 4]})]),
+    "slice twice": (13, [sliced([1], [9], [1], [1]), sliced([1], [9], [3], [2])]),
+    "slice of rank 5": (13, [reshaped(1, 6, 2, 2, 8),
+                             sliced([1, 0], [2, 8], [3, 4], [1, 3])]),
+    "pad": (13, [padded(0, 1, 2, 3, 0, 0, 1, 2)]),
+    "pad with a value": (13, [padded(0, 0, 2, 3, 0, 0, 1, 2, value=1.5)]),
+    "pad with the lowest": (13, [padded(0, 0, 1, 1, 0, 0, 1, 1, value=LOWEST)]),
+    "pad reflect": (13, [padded(0, 0, 3, 2, 0, 0, 1, 7, mode="reflect")]),
+    "pad edge": (13, [padded(0, 2, 1, 4, 0, 0, 9, 7, mode="edge")]),
+    "pad negative": (13, [padded(0, -2, 1, -3, 0, 1, -1, 2)]),
+    "pad negative edge": (13, [padded(0, 0, 1, -3, 0, 0, -1, 2, mode="edge")]),
+    "pad wrap": (19, [padded(0, 2, 0, 1, 0, 0, 2, 8, mode="wrap")]),
+    "pad opset 9": (9, [("Pad", [], {"pads": [0, 0, 1, 2, 0, 0, 3, 4],
+                                     "value": 2.0})]),
+    "pad axes": (18, [("Pad", [ints(1, 2, 3, 4), None, ints(3, -3)], {})]),
+    "gather": (13, [("Gather", [ints(2, 0, -1, 2)], {"axis": 1})]),
+    "gather a scalar": (13, [("Gather", [np.array(-2)], {"axis": 2})]),
+    "gather a table": (13, [("Gather", [ints(0, 1, 2, 3, 2, 1).reshape(2, 3)],
+                             {"axis": 2})]),
+    "gather int32": (13, [("Gather", [np.array([1, 3], np.int32)], {"axis": -1})]),
+    "expand": (13, [sliced([0, 0], [1, 1], [1, 3], [1, 1]),
+                    ("Expand", [ints(2, 5, 1, 7)], {})]),
+    "expand to a higher rank": (13, [reshaped(1, 6, 32),
+                                     ("Expand", [ints(2, 3, 1, 1, 1)], {})]),
+    "tile": (13, [("Tile", [ints(2, 1, 3, 2)], {})]),
+    "unsqueeze": (13, [("Unsqueeze", [ints(0, 5)], {}), ("Squeeze", [ints(5)], {})]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("opset", "steps"), MOVES.values(), ids=MOVES)
+def test_move(tmp_path, opset, steps):
+    assert_same(tmp_path, chain(steps, IMAGE, opset=opset))
+
+
+@pytest.mark.parametrize(
+    ("opset", "inputs", "attributes", "lengths"),
+    [
+        (13, [ints(1, 3, 2)], {}, [1, 3, 2]),
+        (11, [], {"split": [2, 4]}, [2, 4]),
+        (13, [], {}, [2, 2, 2]),
+    ],
+)
+def test_split(tmp_path, opset, inputs, attributes, lengths):
+    names = [f"y{number}" for number in range(len(lengths))]
+    weights = {f"w{number}": value for number, value in enumerate(inputs)}
+    split = node("Split", " ".join(["x", *weights]), " ".join(names), "s", axis=1,
+                 **attributes)  # fmt: skip
+    model = net([split], {"x": IMAGE}, " ".join(names), weights, opset=opset)
+    graph = assert_same(tmp_path, model)
+    assert [graph.tensors[name].dims[1] for name in names] == lengths
+    assert len({each.name for each in graph.nodes}) == len(names)
+
+
+def test_split_in_uneven_parts(tmp_path):
+    """num_outputs: the last part is the smaller one."""
+    split = node("Split", "x", "a b c", "s", axis=3, num_outputs=3)
+    graph = assert_same(tmp_path, net([split], {"x": IMAGE}, "a b c", opset=18))
+    assert [graph.tensors[name].dims[3] for name in "abc"] == [3, 3, 2]
+
+
+def test_an_output_of_split_that_nothing_reads(tmp_path):
+    nodes = [node("Split", "x", "a b", "s", axis=1), node("Relu", "b", "y", "r")]
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", opset=11))
+    assert list(graph.tensors) == ["x", "b", "y"]
+
+
+@pytest.mark.parametrize("axis", range(5))
+def test_concat(tmp_path, axis):
+    """Along each axis of rank 5, of inputs of different length."""
+    nodes = [
+        node("Reshape", "x shape", "a", "r"),
+        node("Slice", "a zero one axes", "b", "s"),
+        node("Concat", "a b a", "y", "c", axis=axis),
+    ]
+    bounds = {"zero": ints(0), "one": ints(1), "axes": ints(axis)}
+    weights = bounds | {"shape": ints(2, 3, 2, 4, 4)}
+    assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights))
+
+
+@st.composite
+def moves(draw):
+    """A chain of moves of an image, all attributes drawn; its steps."""
+    shape, steps = list(IMAGE), []
+    for _ in range(draw(st.integers(1, 5))):
+        kind = draw(st.sampled_from(["turn", "view", "slice", "pad", "take", "tile"]))
+        rank = len(shape)
+        axis = draw(st.integers(0, rank - 1))
+        if kind == "turn" and rank > 1:
+            order = draw(st.permutations(range(rank)))
+            steps.append(turned(*order))
+            shape = [shape[at] for at in order]
+        elif kind == "view":
+            shape = draw(views(math.prod(shape)))
+            steps.append(reshaped(*shape))
+        elif kind == "slice":
+            step = draw(st.sampled_from([-3, -2, -1, 1, 2, 3]))
+            start, end = draw(st.tuples(*[st.integers(-9, 9)] * 2))
+            taken = len(range(shape[axis])[slice(start, end, step)])
+            if taken:
+                steps.append(sliced([start], [end], [axis], [step]))
+                shape[axis] = taken
+        elif kind == "pad" and math.prod(shape) < 2000:
+            mode = draw(st.sampled_from(["constant", "edge", "reflect"]))
+            most = shape[axis] - 1 if mode == "reflect" else 4
+            before = draw(st.integers(-1, most)) if shape[axis] > 1 else 0
+            after = draw(st.integers(0, most))
+            if mode == "reflect" and before < 0:
+                continue
+            pads = [0] * (2 * rank)
+            pads[axis], pads[axis + rank] = before, after
+            value = draw(st.sampled_from([None, 0.5])) if mode == "constant" else None
+            steps.append(padded(*pads, mode=mode, value=value))
+            shape[axis] += before + after
+        elif kind == "take":
+            taken = draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1,
+                                  max_size=6))  # fmt: skip
+            steps.append(("Gather", [ints(*taken)], {"axis": axis}))
+            shape[axis] = len(taken)
+        elif kind == "tile" and math.prod(shape) < 2000:
+            repeats = [1] * rank
+            repeats[axis] = draw(st.integers(1, 3))
+            steps.append(("Tile", [ints(*repeats)], {}))
+            shape[axis] *= repeats[axis]
+    return steps or [turned(0, 2, 1, 3)]
+
+
+@st.composite
+def views(draw, size):
+    """A shape of `size` values, of rank 1 to 8."""
+    shape = []
+    while len(shape) < 7 and draw(st.integers(0, 4)):
+        factor = draw(st.sampled_from([f for f in range(1, 13) if size % f == 0]))
+        shape.append(factor)
+        size //= factor
+    return [*shape, size]
+
+
+@settings(max_examples=200)
+@given(steps=moves())
+def test_chains_of_moves(tmp_path_factory, steps):
+    assert_same(tmp_path_factory.mktemp("moves"), chain(steps, IMAGE))
+
+
+CONV = ("Conv", [(6, 6, 1, 1)], {})
+MERGED = {
+    "shuffle": (SHUFFLE, [Permute]),
+    "there and back": ([CONV, TO_NHWC, TO_NCHW, CONV], [Conv2d, Conv2d]),
+    "back after a view": (
+        [CONV, TO_NHWC, reshaped(1, 32, 6), turned(0, 2, 1), reshaped(*IMAGE), CONV],
+        [Conv2d, Conv2d],
+    ),
+    "turned again": ([TO_NHWC, turned(0, 2, 1, 3)], [Permute]),
+    "axes of one": ([reshaped(1, 6, 1, 32), turned(0, 2, 1, 3)], [Reshape]),
+    "slices": (
+        [sliced([1], [4], [2], [1]), sliced([0], [8], [3], [2]), padded(*(1,) * 8)],
+        [Gather],
+    ),
+    "padded and cropped": (
+        [CONV, padded(0, 0, 1, 1, 0, 0, 1, 1), padded(0, 0, -1, -1, 0, 0, -1, -1),
+         CONV],
+        [Conv2d, Conv2d],
+    ),
+    "two constants": (
+        [padded(0, 0, 1, 1, 0, 0, 1, 1), padded(0, 0, 1, 1, 0, 0, 1, 1, value=2.0)],
+        [Gather, Gather],
+    ),
+    "a whole slice": ([CONV, sliced([0], [99], [1], [1]), CONV], [Conv2d, Conv2d]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("steps", "kinds"), MERGED.values(), ids=MERGED)
+def test_neighbours_become_one(tmp_path, steps, kinds):
+    graph = assert_same(tmp_path, chain(steps, IMAGE))
+    assert [type(each) for each in graph.nodes] == kinds
+
+
+def test_a_move_with_two_readers_stays(tmp_path):
+    """Its Reshape is read from it and not moved a second time."""
+    nodes = [
+        node("Transpose", "x", "t", "t", perm=[0, 2, 3, 1]),
+        node("Relu", "t", "y", "r"),
+        node("Flatten", "t", "z", "f"),
+    ]
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y z"))
+    assert sum(isinstance(each, Permute) for each in graph.nodes) == 1
+
+
+REFUSED = {
+    "blocks of": ("DepthToSpace", [], {"blocksize": 5}),
+    "neither DCR nor CRD": ("DepthToSpace", [], {"blocksize": 1, "mode": "CDR"}),
+    "only what is there": padded(0, 0, 4, 0, 0, 0, 0, 0, mode="reflect"),
+    "pads with NaN": padded(0, 0, 1, 0, 0, 0, 0, 0, value=np.nan),
+}
+
+
+@pytest.mark.parametrize(("text", "step"), REFUSED.items(), ids=REFUSED)
+def test_refused(tmp_path, text, step):
+    assert text in why_opaque(tmp_path, chain([step], IMAGE))

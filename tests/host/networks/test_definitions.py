@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The networks of tests/networks are the published ones, and valid ONNX."""
+
+import numpy as np
+import onnx
+import pytest
+
+import catalogue
+import samples
+import weights
+from catalogue import NETWORKS
+
+PUBLISHED = [name for name, network in NETWORKS.items() if network.parameters]
+ROUNDING = 0.01
+"""Of published multiply-accumulates: some have two digits, some count biases."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_parameters_and_macs_are_the_published_ones(name):
+    network = NETWORKS[name]
+    net = catalogue.draw(name, width=1, size=network.size)
+    assert net.parameters == network.parameters
+    if network.macs is not None:
+        assert net.macs / 1e6 == pytest.approx(network.macs, rel=ROUNDING)
+
+
+def test_an_ssd_of_300_pixels_has_1917_boxes():
+    net = catalogue.draw("ssd_mobilenet", width=1, size=300)
+    assert net.shape("boxes") == (1, 1917, 4)
+    assert net.shape("scores") == (1, 1917, 21)
+
+
+def test_a_yolo_of_640_pixels_has_25200_boxes():
+    net = catalogue.draw("yolov5n", width=1, size=640)
+    assert net.shape("output0") == (1, 25200, 85)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_small_version_is_valid_and_computes(name, small_network):
+    """Activations stay in a sane range, and outputs depend on the input."""
+    net, proto = small_network(name)
+    onnx.checker.check_model(proto, full_check=True)
+    dtype = NETWORKS[name].dtype
+    shapes = {i: net.shape(i)[1:] for i in net.inputs}
+    results = []
+    for sample in samples.images(shapes, 2, seed=7):
+        given = {key: array.astype(dtype) for key, array in sample.items()}
+        results.append(weights.run(proto, given, net.outputs))
+    for first, second, output in zip(*results, net.outputs, strict=True):
+        assert first.shape == net.shape(output)
+        assert np.isfinite(first).all()
+        assert np.abs(first).max() < 100
+        assert np.abs(first.astype(float) - second).max() > 1e-3
+
+
+def test_weights_depend_on_seed_and_name_only():
+    """Folded or not, it computes the same; drawn again, it has the same bytes."""
+    net, proto = catalogue.build("resnet18", small=True)
+    again, repeated = catalogue.build("resnet18", small=True)
+    assert proto.SerializeToString() == repeated.SerializeToString()
+    again.fold = True
+    folded = weights.model(again, catalogue.drawn("resnet18", small=True))
+    assert len(folded.graph.node) < len(proto.graph.node)
+    shapes = {i: net.shape(i)[1:] for i in net.inputs}
+    (sample,) = samples.images(shapes, 1, seed=7)
+    (plain,) = weights.run(proto, sample, net.outputs)
+    (other,) = weights.run(folded, sample, net.outputs)
+    np.testing.assert_allclose(plain, other, rtol=1e-4, atol=1e-5)

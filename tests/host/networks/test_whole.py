@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published architectures, small, run whole: from ONNX to the same bytes everywhere."""
+
+import logging
+
+import numpy as np
+import onnx
+import pytest
+
+import neon8
+import samples
+from catalogue import NETWORKS
+from islands import islands
+from measure import convolutions
+from neon8.calibrate.run.reference import Reference
+from neon8.compile import oracle
+from neon8.compile.lower import lower
+from neon8.evaluate.metrics import sqnr_db
+from neon8.graph.importer import load
+from neon8.runtime import Model
+from neon8.runtime.emulate import EmulatedModel
+from random_program import differing_bytes
+
+CALIBRATION = 8
+LEAST_SQNR = 8.0
+"""dB. Wrong arithmetic gives 0 and less; the deepest of these networks with the fewest
+channels have 11."""
+MOST_ARENA = 1.05
+"""Of the largest set of tensors that are alive at once."""
+EMULATED = ("mobilenet_v3_small", "yolo_shuffle", "keyword_spotter", "unet_bilinear")
+"""What has the most kinds of steps between them; docs/networks.md has every network."""
+
+
+@pytest.fixture(scope="module")
+def compiled(small_network, tmp_path_factory):
+    """By name: the ONNX file, its table, the .n8 file and samples, made once."""
+    known = {}
+
+    def get(name):
+        if name not in known:
+            net, proto = small_network(name)
+            path = tmp_path_factory.mktemp("networks") / f"{name}.onnx"
+            onnx.save(proto, path)
+            shapes = {i: net.shape(i)[1:] for i in net.inputs}
+            data = samples.images(shapes, CALIBRATION + 2, seed=5)
+            logging.getLogger("neon8").setLevel(logging.ERROR)
+            table = neon8.calibrate_model(path, data[:CALIBRATION], method="minmax")
+            file = path.with_suffix(".n8")
+            neon8.save_model(neon8.compile_model(path, table), file)
+            known[name] = path, table, file, data[CALIBRATION:]
+        return known[name]
+
+    return get
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_runs_whole(name, compiled):
+    """The oracle's bytes, int8 between the convolutions, a tight arena."""
+    path, table, file, data = compiled(name)
+    program = lower(load(path), table)
+    reference = Reference(path)
+    signal = noise = 0.0
+    with Model.open(file) as model, model.session(threads=2) as session:
+        for sample in data:
+            got = session.run(sample)
+            assert differing_bytes(got, oracle.run(program, sample)) == {}
+            for output, wanted in reference.run(sample).items():
+                exact = wanted.astype(np.float64)
+                signal += float((exact**2).sum())
+                noise += float(((got[output] - exact) ** 2).sum())
+        memory = model.memory
+    found = [island.text for island in islands(program, convolutions(path))]
+    assert found == []
+    assert memory.arena <= MOST_ARENA * memory.arena_least
+    assert sqnr_db(signal, noise) > LEAST_SQNR
+
+
+@pytest.mark.parametrize("name", EMULATED)
+def test_the_same_bytes_on_aarch64(name, compiled):
+    _, _, file, data = compiled(name)
+    with Model.open(file) as model, model.session() as session:
+        here = session.run(data[0])
+    with EmulatedModel(file, cpu="cortex-a53") as emulated:
+        assert differing_bytes(emulated.run(data[0]), here) == {}
