@@ -8,11 +8,19 @@ import numpy as np
 from neon8.compile.program import (
     Add,
     Concat,
+    Divide,
+    Gather,
+    InstanceNorm,
+    Lrn,
+    Multiply,
+    Op,
+    Permute,
     Pool,
     Quantize,
     Requantize,
     Reshape,
     Softmax,
+    Table,
 )
 from random_convs import grow_conv, grow_depthwise
 from random_net import Net, pick, pick_float, window
@@ -30,6 +38,130 @@ def grow_add(net: Net) -> None:
         output=out.name,
         scale=np.float32(2.0 ** net.rng.uniform(-3, 2)),
         residual_scale=np.float32(net.rng.choice([0.5, 0.25, 2.0, 0.37, 1e-30])),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def broadcast_pair(net: Net):
+    """Two operands and the shape of their result: one may have ones for its sizes."""
+    a = pick(net)
+    fitting = [
+        t
+        for t in net.live
+        if all(1 in (m, n) or m == n for m, n in zip(a.shape, t.shape, strict=True))
+    ]
+    b = fitting[int(net.rng.integers(len(fitting)))]
+    if net.rng.integers(2):
+        b = reduced(net, a)
+    if net.rng.integers(2):
+        a, b = b, a
+    shape = tuple(max(m, n) for m, n in zip(a.shape, b.shape, strict=True))
+    if np.prod(shape) > 30000:
+        return a, a, a.shape
+    return a, b, shape
+
+
+def reduced(net: Net, a):
+    """`a` with some sizes made 1 by a pool over all of them."""
+    batch, channels, height, width = a.shape
+    rows, columns = (bool(net.rng.integers(3)) for _ in range(2))
+    kernel = (height if rows else 1, width if columns else 1)
+    shape = (batch, channels, 1 if rows else height, 1 if columns else width)
+    out = net.tensor(shape, like=a)
+    op = Pool(
+        name=f"reduced{len(net.ops)}",
+        inputs=(a.name,),
+        output=out.name,
+        kind="max",
+        kernel=kernel,
+        strides=(1, 1),
+        dilations=(1, 1),
+        pads=(0, 0, 0, 0),
+        lo=out.lo,
+        hi=out.hi,
+    )
+    net.add(op, out)
+    return out
+
+
+def grow_sum(net: Net) -> None:
+    """Sum or difference of two tensors, one of them broadcast at times."""
+    a, b, shape = broadcast_pair(net)
+    out = net.tensor(shape)
+    lo, hi = net.clamp(out)
+    op = Add(
+        name=f"sum{len(net.ops)}",
+        inputs=(a.name, b.name),
+        output=out.name,
+        scale=np.float32(2.0 ** net.rng.uniform(-3, 2)),
+        residual_scale=np.float32(net.rng.choice([0.5, -0.5, -1.0, -0.37, 0.0])),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def grow_product(net: Net, kind) -> None:
+    """Product or quotient of two tensors, one of them broadcast at times."""
+    a, b, shape = broadcast_pair(net)
+    out = net.tensor(shape)
+    lo, hi = net.clamp(out)
+    scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if kind is Multiply else [8, 0.5, 1e19]
+    op = kind(
+        name=f"{kind.__name__}{len(net.ops)}",
+        inputs=(a.name, b.name),
+        output=out.name,
+        scale=np.float32(net.rng.choice(scales)),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def grow_table(net: Net) -> None:
+    """Any table at all."""
+    source = pick(net)
+    out = net.tensor(source.shape)
+    table = net.rng.integers(out.lo, 128, 256, np.int8)
+    name = f"table{len(net.ops)}"
+    op = Table(name=name, inputs=(source.name,), output=out.name, table=table)
+    net.add(op, out)
+
+
+def grow_lrn(net: Net) -> None:
+    """The settings of AlexNet, and others."""
+    source = pick(net)
+    out = net.tensor(source.shape)
+    size = net.rng.choice([1, 2, 3, 5, 40])
+    alpha = net.rng.choice([1e-4, 0.0, 0.5, 30.0])
+    beta = net.rng.choice([0.75, 0.5, 1.0, 0.0, 0.6])
+    op = Lrn(
+        name=f"lrn{len(net.ops)}",
+        inputs=(source.name,),
+        output=out.name,
+        values=np.array([size, alpha, beta, net.rng.choice([1, 2, 0.01])], np.float32),
+    )
+    net.add(op, out)
+
+
+def grow_instance_norm(net: Net) -> None:
+    """Any gamma and beta; images of one value, which have no variance, too."""
+    source = pick(net)
+    out = net.tensor(source.shape)
+    channels = source.shape[1]
+    values = net.rng.normal(0, 1, 2 * channels + 1)
+    values[-1] = net.rng.choice([1e-5, 1e-3, 1e-30])
+    lo, hi = net.clamp(out)
+    op = InstanceNorm(
+        name=f"norm{len(net.ops)}",
+        inputs=(source.name,),
+        output=out.name,
+        values=values.astype(np.float32),
         slope=net.slope(),
         lo=lo,
         hi=hi,
@@ -99,8 +231,8 @@ def longer(net, axis, size):
 
 
 def grow_concat(net: Net) -> None:
-    """Two or three tensors, rescaled first, along C, H or W."""
-    axis = int(net.rng.integers(1, 4))
+    """Two or three tensors, rescaled first, along N, C, H or W."""
+    axis = int(net.rng.choice([0, 1, 1, 2, 3]))
     first = pick(net)
     rest = first.shape[:axis] + first.shape[axis + 1 :]
     fitting = [t for t in net.live if t.shape[:axis] + t.shape[axis + 1 :] == rest]
@@ -150,6 +282,63 @@ def grow_reshape(net: Net) -> None:
     net.add(op, out)
 
 
+def move(net: Net, source, shape, op: type[Op], **fields) -> None:
+    """A step that moves the values of an int8 or a float tensor."""
+    real = source.dtype == "float32"
+    out = net.tensor(shape, **({"dtype": "float32"} if real else {"like": source}))
+    net.add(op(name="move", inputs=(source.name,), output=out.name, **fields), out)
+    if real:
+        grow_quantize(net, out)
+
+
+def pick_any(net: Net):
+    """A tensor of either type."""
+    return pick(net) if net.rng.integers(4) else pick_float(net)
+
+
+def grow_permute(net: Net) -> None:
+    """Axes turned, some of them cut in two; the output is a shape that they make."""
+    source = pick_any(net)
+    view = [size for dim in source.shape for size in cut(net, dim)][:8]
+    if np.prod(view) != np.prod(source.shape):  # too many axes
+        view = list(source.shape)
+    order = [int(axis) for axis in net.rng.permutation(len(view))]
+    turned = [view[axis] for axis in order]
+    ends = sorted(int(end) for end in net.rng.integers(0, len(view) + 1, 3))
+    pieces = np.split(np.array(turned, np.int64), ends)
+    rest = list(range(len(view), 8))
+    indices = np.array([view + [1] * len(rest), order + rest], np.int32)
+    shape = [int(np.prod(piece)) for piece in pieces]
+    move(net, source, shape, Permute, indices=indices)
+
+
+def cut(net: Net, size: int) -> list[int]:
+    """One axis as one or two."""
+    factor = int(net.rng.choice([f for f in range(1, size + 1) if size % f == 0]))
+    return [factor, size // factor] if net.rng.integers(2) else [size]
+
+
+def grow_gather(net: Net) -> None:
+    """For each axis all, a slice, some of them doubled, or some in any order."""
+    source = pick_any(net)
+    lists = []
+    for size in source.shape:
+        taken = np.arange(size)
+        kind = net.rng.integers(6)
+        if kind == 0:
+            taken = taken[net.rng.integers(size) :: net.rng.choice([1, 2, -1])]
+        elif kind == 1:
+            taken = net.rng.permutation(size)
+        elif kind == 2 and size < 40:
+            taken = np.repeat(taken, net.rng.integers(1, 3))
+        elif kind == 3:
+            taken = np.pad(taken, net.rng.integers(0, 3, 2), constant_values=-1)
+        lists.append(taken.astype(np.int32))
+    shape = [len(taken) for taken in lists]
+    fill = np.float32(net.rng.integers(source.lo, 128))
+    move(net, source, shape, Gather, indices=np.concatenate(lists), fill=fill)
+
+
 def grow_softmax(net: Net) -> None:
     """Softmax along one of the axes, quantized again at times."""
     source = pick_float(net)
@@ -196,11 +385,19 @@ GROW = {
     "conv": grow_conv,
     "depthwise": grow_depthwise,
     "add": grow_add,
+    "sum": grow_sum,
+    "multiply": lambda net: grow_product(net, Multiply),
+    "divide": lambda net: grow_product(net, Divide),
+    "table": grow_table,
+    "lrn": grow_lrn,
+    "instance_norm": grow_instance_norm,
     "requantize": grow_requantize,
     "max": lambda net: grow_pool(net, "max"),
     "average": lambda net: grow_pool(net, "average"),
     "concat": grow_concat,
     "reshape": grow_reshape,
+    "permute": grow_permute,
+    "gather": grow_gather,
     "softmax": grow_softmax,
     "float move": grow_float_move,
 }

@@ -87,7 +87,9 @@ class Build:
         return self.float32(name) if dtype == FLOAT else self.int8(name)
 
     def wants_float(self, name: str) -> bool:
-        """True if nothing reads graph tensor `name` as int8."""
+        """True if nothing reads graph tensor `name` as int8, see domains.py."""
+        if self.graph.quantized:
+            return name not in self.table.tensors
         readers = self.consumers[name]
         floats = all(self.type_of(reader) == FLOAT for reader in readers)
         if name in self.graph.outputs:

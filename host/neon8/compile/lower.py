@@ -10,7 +10,7 @@ to int8.
 from collections import Counter
 
 from neon8.compile.build import FLOAT, INT8, Build
-from neon8.compile.domains import islands_of
+from neon8.compile.domains import islands_of, with_pairs
 from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.program import Program
 from neon8.compile.scales import check_digest
@@ -35,7 +35,8 @@ def lower(
 
     io: "float" for float32 inputs and outputs, "int8" for quantized ones.
     keep_float: names of layers and ONNX operators that run in float32.
-    partial: layers without scales in the table run in float32, too.
+    partial: layers without scales in the table run in float32, too; always so in a
+    network that was quantized elsewhere.
     opaque: Opaque nodes become steps, for whoever can write those.
     CompileError: the table does not fit, docs/numerics.md cannot be kept; or else a
     line for each Opaque node.
@@ -47,6 +48,9 @@ def lower(
         raise refused
     check_digest(graph, table)
     check_ends(graph)
+    if graph.quantized:
+        partial = True
+        graph = with_pairs(graph, table, consumers_of(graph), keep_float)
     consumers = consumers_of(graph)
     islands = islands_of(
         graph,

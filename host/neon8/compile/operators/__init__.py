@@ -13,7 +13,9 @@ from neon8.compile.operators import (
     floats,
     movement,
     opaque,
+    pointwise,
     pooling,
+    rounding,
 )
 from neon8.graph.graph import Node
 
@@ -21,7 +23,9 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **pointwise.LOWER,
     **movement.LOWER,
+    **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
