@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a layer, or an ONNX operator, that runs in float32; repeatable",
     )
+    options.shapes(parser)
     options.output(parser, "MODEL.n8")
     options.quiet(parser)
 
@@ -73,6 +74,7 @@ def run(arguments: argparse.Namespace) -> str:
         arguments.model,
         arguments.scales,
         io=arguments.io,
+        shapes=options.shapes_of(arguments),
         keep_float=arguments.keep_float,
     )
     data = compiled.file

@@ -39,12 +39,12 @@ def islands_of(
     of the network.
     """
     check_names(graph, keep)
-    forced = {}
+    forced: dict[str, str] = {}
     sums = taken_in(graph, table, consumers) if graph.quantized else frozenset()
     for node in graph.nodes:
         reason = forced_float(table, node, keep, sums, partial=partial)
         if reason is not None:
-            forced[node.output] = reason
+            forced |= dict.fromkeys(node.outputs, reason)
     # All that could follow does, until something that it needs turns out to be int8: a
     # chain of such nodes behind a convolution is float32 as a whole or not at all.
     makers = {node.output: node for node in graph.nodes}

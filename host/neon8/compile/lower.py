@@ -29,6 +29,7 @@ def lower(
     io: str = "float",
     keep_float: frozenset[str] = frozenset(),
     partial: bool = False,
+    opaque: bool = False,
 ) -> Program:
     """The int8 program of `graph` with the scales of `table`.
 
@@ -36,14 +37,15 @@ def lower(
     keep_float: names of layers and ONNX operators that run in float32.
     partial: layers without scales in the table run in float32, too; always so in a
     network that was quantized elsewhere.
-    CompileError: the table does not fit, docs/numerics.md cannot be kept, or a line for
-    each Opaque node.
+    opaque: Opaque nodes become steps, for whoever can write those.
+    CompileError: the table does not fit, docs/numerics.md cannot be kept; or else a
+    line for each Opaque node.
     """
     if io not in IO_TYPES:
         raise CompileError(f"io {io!r} is not one of {', '.join(IO_TYPES)}")
     refused = refusal(graph)
-    if refused is not None:
-        raise CompileError(refused)
+    if refused is not None and not opaque:
+        raise refused
     check_digest(graph, table)
     check_ends(graph)
     if graph.quantized:
@@ -66,7 +68,7 @@ def lower(
         islands=islands,
     )
     for name in graph.inputs:
-        b.declare(name, b.io)
+        b.declare(name, b.io if graph.tensors[name].real else FLOAT)
     for node in graph.nodes:
         if b.has(node.output):  # a convolution took this Add in
             continue
@@ -78,7 +80,8 @@ def lower(
             raise CompileError(f"layer {node.name!r}: {text}")
         append(b, node)
         for name in filter(b.has, graph.outputs):
-            (b.float32 if b.io == FLOAT else b.int8)(name)
+            real = graph.tensors[name].real
+            (b.int8 if b.io == INT8 and real else b.float32)(name)
     for name in graph.outputs:
         if not b.has(name):
             raise CompileError(f"nothing computes output {name!r}")

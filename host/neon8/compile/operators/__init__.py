@@ -12,6 +12,7 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    opaque,
     pointwise,
     pooling,
     rounding,
@@ -31,6 +32,7 @@ LOWER: dict[type[Node], Lower] = {
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **movement.LOWER,
+    **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 
