@@ -15,7 +15,7 @@ def taken_in(
     computed along with the convolution and has one.
     """
     found: set[str] = set()
-    at = {name: -1 for name in graph.inputs}
+    at = dict.fromkeys(graph.inputs, -1)
     at |= {node.output: number for number, node in enumerate(graph.nodes)}
 
     def reader(name: str) -> Node | None:
