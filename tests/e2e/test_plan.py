@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of the memory: small, and nobody writes what somebody else still needs."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -72,7 +74,7 @@ class Simulation:
             return pieces[0].reshape(sizes).transpose(order).reshape(shape)
         if isinstance(op, Gather):
             lists = np.split(op.indices, np.cumsum(shape)[:-1])
-            inside = np.logical_and.reduce(np.ix_(*(each >= 0 for each in lists)))
+            inside = functools.reduce(np.minimum, np.ix_(*lists)) >= 0
             return np.where(inside, pieces[0][np.ix_(*lists)], FILL)
         return None
 
