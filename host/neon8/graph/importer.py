@@ -16,7 +16,6 @@ from neon8.graph.source import Source, failure, shape_of
 REMEDIES = {
     "QuantizeLinear": "is already quantized; give neon8 the float network",
     "DequantizeLinear": "is already quantized; give neon8 the float network",
-    "ReduceMean": "export GlobalAveragePool instead",
 }
 
 

@@ -12,6 +12,7 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    normalization,
     pointwise,
     pooling,
 )
@@ -21,6 +22,7 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **normalization.LOWER,
     **pointwise.LOWER,
     **movement.LOWER,
 }
