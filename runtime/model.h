@@ -29,6 +29,8 @@ struct n8_tensor {
     size_t offset;       // in the arena
     size_t born, dies;   // steps between which the buffer is in use, both included
     int32_t input;       // number of the graph input that it is, or -1
+    bool constant;       // never written: it lies in the packed memory and takes no arena
+    uint8_t *fixed;      // where; NULL until it is packed
 };
 
 struct n8_step {
@@ -45,7 +47,9 @@ struct n8_step {
     const void *data;    // of a step with other arrays: in the file, then what pack made of it
     struct n8_conv conv; // of a conv2d
     struct n8_conv_proof proof;
-    size_t grain; // units that are worth the call of a thread, >= 1
+    size_t grain;          // units that are worth the call of a thread, >= 1
+    const void *arrays[3]; // in the file, aligned to nothing, until the operator packs them
+    const void *packed;    // what it made of them
 };
 
 struct n8_model {

@@ -252,6 +252,9 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
     if (fields & N8_FIELD_COUNT_PAD) {
         plain.flags = row->flags & N8_OP_COUNT_PAD;
     }
+    if (fields & N8_FIELD_RECURRENT) {
+        plain.flags = row->flags & (N8_OP_REVERSE | N8_OP_LINEAR_BEFORE_RESET);
+    }
     if (fields & N8_FIELD_WINDOW) {
         memcpy(plain.kernel, row->kernel, sizeof plain.kernel);
         memcpy(plain.stride, row->stride, sizeof plain.stride);
@@ -281,6 +284,16 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
         plain.multiplier = row->multiplier;
         plain.bias_f32 = row->bias_f32;
         plain.slopes = row->slopes;
+    }
+    if (fields & N8_FIELD_MATRICES) {
+        plain.weights = row->weights;
+        plain.multiplier = row->multiplier;
+    }
+    if (fields & (N8_FIELD_MATRICES | N8_FIELD_BIAS_F32)) {
+        plain.bias_f32 = row->bias_f32;
+    }
+    if (fields & N8_FIELD_GROUPS) {
+        plain.groups = row->groups;
     }
     return plain;
 }

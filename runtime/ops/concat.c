@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves values: the inputs one after the other along C, H or W.
+// Moves values: the inputs one after the other along N, C, H or W.
 #include "ops.h"
 
 #include <string.h>
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
-    if (!n8_in_range(step->row.axis, 1, 3)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its axis is not 1, 2 or 3");
+    if (!n8_in_range(step->row.axis, 0, 3)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its axis is not 0, 1, 2 or 3");
     }
     int64_t sum = 0;
     bool fits = true;
@@ -48,7 +48,9 @@ static void move_pixels(const struct n8_session *session, const struct n8_step *
     const size_t width = (size_t)in->dims[3];
     const size_t size = n8_value_size(out);
     const size_t channel = step->row.axis == 1 ? start * size : 0;
-    const size_t top = step->row.axis == 2 ? start : 0;
+    const size_t top = step->row.axis == 2   ? start
+                       : step->row.axis == 0 ? start * (size_t)out->dims[2]
+                                             : 0;
     const size_t left = step->row.axis == 3 ? start : 0;
     for (size_t p = begin; p < end;) {
         const size_t x = p % width;

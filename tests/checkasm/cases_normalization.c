@@ -74,8 +74,7 @@ void cases_lrn(struct context *context) {
             .out = out,
             .in = in,
             .channels = channels,
-            .before = rng_below(rng, 4) ? rng_below(rng, 4) : 1000,
-            .after = rng_below(rng, 4) ? rng_below(rng, 4) : 1000,
+            .reach = rng_below(rng, 8) ? rng_below(rng, 4) : 1000,
             .bias = rng_below(rng, 2) ? 1.0 : (double)rng_float(rng, 0.001f, 3.0f),
             .factor = rng_below(rng, 2) ? (double)rng_float(rng, 0.0f, 1e-3f) : 0.0,
             .beta = betas[rng_below(rng, sizeof betas / sizeof betas[0])],
@@ -87,8 +86,8 @@ void cases_lrn(struct context *context) {
         };
         struct test_case test = {.out = (uint8_t *)out, .out_size = channels};
         test.call = (struct call){.signature = SIGNATURE_LRN, .x = {(uintptr_t)args}};
-        snprintf(test.text, sizeof test.text, "channels=%zu before=%zu after=%zu beta=%g", channels,
-                 args->before, args->after, args->beta);
+        snprintf(test.text, sizeof test.text, "channels=%zu reach=%zu beta=%g", channels,
+                 args->reach, args->beta);
         finish(context, &test, step == CASES);
     }
 }

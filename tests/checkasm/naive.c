@@ -202,7 +202,7 @@ void naive_lrn_s8(const struct n8_lrn_args *args) {
         int64_t sum = 0;
         for (size_t i = 0; i < args->channels; i++) {
             const int32_t value = args->in[i] - args->in_zero_point;
-            if (i + args->before >= c && i <= c + args->after)
+            if (i + args->reach >= c && i <= c + args->reach)
                 sum += value * value;
         }
         const double d = args->bias + args->factor * (double)sum;

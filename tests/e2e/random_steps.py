@@ -9,9 +9,12 @@ from neon8.compile.program import (
     Add,
     Concat,
     Divide,
+    Gather,
     InstanceNorm,
     Lrn,
     Multiply,
+    Op,
+    Permute,
     Pool,
     Quantize,
     Requantize,
@@ -134,7 +137,7 @@ def grow_lrn(net: Net) -> None:
     """The settings of AlexNet, and others."""
     source = pick(net)
     out = net.tensor(source.shape)
-    size = net.rng.choice([1, 2, 3, 5, 40])
+    size = net.rng.choice([1, 3, 5, 5, 41])
     alpha = net.rng.choice([1e-4, 0.0, 0.5, 30.0])
     beta = net.rng.choice([0.75, 0.5, 1.0, 0.0, 0.6])
     op = Lrn(
@@ -228,8 +231,8 @@ def longer(net, axis, size):
 
 
 def grow_concat(net: Net) -> None:
-    """Two or three tensors, rescaled first, along C, H or W."""
-    axis = int(net.rng.integers(1, 4))
+    """Two or three tensors, rescaled first, along N, C, H or W."""
+    axis = int(net.rng.choice([0, 1, 1, 2, 3]))
     first = pick(net)
     rest = first.shape[:axis] + first.shape[axis + 1 :]
     fitting = [t for t in net.live if t.shape[:axis] + t.shape[axis + 1 :] == rest]
@@ -277,6 +280,63 @@ def grow_reshape(net: Net) -> None:
     out = net.tensor(shape, like=source)
     op = Reshape(name="reshape", inputs=(source.name,), output=out.name)
     net.add(op, out)
+
+
+def move(net: Net, source, shape, op: type[Op], **fields) -> None:
+    """A step that moves the values of an int8 or a float tensor."""
+    real = source.dtype == "float32"
+    out = net.tensor(shape, **({"dtype": "float32"} if real else {"like": source}))
+    net.add(op(name="move", inputs=(source.name,), output=out.name, **fields), out)
+    if real:
+        grow_quantize(net, out)
+
+
+def pick_any(net: Net):
+    """A tensor of either type."""
+    return pick(net) if net.rng.integers(4) else pick_float(net)
+
+
+def grow_permute(net: Net) -> None:
+    """Axes turned, some of them cut in two; the output is a shape that they make."""
+    source = pick_any(net)
+    view = [size for dim in source.shape for size in cut(net, dim)][:8]
+    if np.prod(view) != np.prod(source.shape):  # too many axes
+        view = list(source.shape)
+    order = [int(axis) for axis in net.rng.permutation(len(view))]
+    turned = [view[axis] for axis in order]
+    ends = sorted(int(end) for end in net.rng.integers(0, len(view) + 1, 3))
+    pieces = np.split(np.array(turned, np.int64), ends)
+    rest = list(range(len(view), 8))
+    indices = np.array([view + [1] * len(rest), order + rest], np.int32)
+    shape = [int(np.prod(piece)) for piece in pieces]
+    move(net, source, shape, Permute, indices=indices)
+
+
+def cut(net: Net, size: int) -> list[int]:
+    """One axis as one or two."""
+    factor = int(net.rng.choice([f for f in range(1, size + 1) if size % f == 0]))
+    return [factor, size // factor] if net.rng.integers(2) else [size]
+
+
+def grow_gather(net: Net) -> None:
+    """For each axis all, a slice, some of them doubled, or some in any order."""
+    source = pick_any(net)
+    lists = []
+    for size in source.shape:
+        taken = np.arange(size)
+        kind = net.rng.integers(6)
+        if kind == 0:
+            taken = taken[net.rng.integers(size) :: net.rng.choice([1, 2, -1])]
+        elif kind == 1:
+            taken = net.rng.permutation(size)
+        elif kind == 2 and size < 40:
+            taken = np.repeat(taken, net.rng.integers(1, 3))
+        elif kind == 3:
+            taken = np.pad(taken, net.rng.integers(0, 3, 2), constant_values=-1)
+        lists.append(taken.astype(np.int32))
+    shape = [len(taken) for taken in lists]
+    fill = np.float32(net.rng.integers(source.lo, 128))
+    move(net, source, shape, Gather, indices=np.concatenate(lists), fill=fill)
 
 
 def grow_softmax(net: Net) -> None:
@@ -336,6 +396,8 @@ GROW = {
     "average": lambda net: grow_pool(net, "average"),
     "concat": grow_concat,
     "reshape": grow_reshape,
+    "permute": grow_permute,
+    "gather": grow_gather,
     "softmax": grow_softmax,
     "float move": grow_float_move,
 }

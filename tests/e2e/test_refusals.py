@@ -17,6 +17,8 @@ from neon8.compile.program import (
     Concat,
     Conv2d,
     Dequantize,
+    Gather,
+    Permute,
     Pool,
     Program,
     Quantize,
@@ -40,6 +42,8 @@ SHAPES = {
     "both": (1, 8, 3, 3),
     **dict.fromkeys(("flat", "logits", "p"), (1, 72, 1, 1)),
     "last": (1, 4, 6, 6),
+    "turned": (1, 6, 6, 4),
+    "taken": (1, 4, 7, 6),
 }
 FLOATS = {"image", "real", "logits", "p"}
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
@@ -74,6 +78,8 @@ def program() -> Program:
         for name, shape in SHAPES.items()
     }
     half = np.float32(0.5)
+    turn = np.array([[4, 6, 6, 1, 1, 1, 1, 1], [2, 1, 0, 3, 4, 5, 6, 7]], np.int32)
+    lists = [[0], range(4), [0, 1, 2, 3, 4, 5, -1], range(6)]
     ops = (
         Quantize(name="x", inputs=("image",), output="x"),
         convolution("conv", ("x",), slopes=np.ones(4, np.float32)),
@@ -99,6 +105,14 @@ def program() -> Program:
         Reshape(name="flat", inputs=("both",), output="flat"),
         Dequantize(name="logits", inputs=("flat",), output="logits"),
         Softmax(name="p", inputs=("logits",), output="p", axis=1),
+        Permute(name="turned", inputs=("sum",), output="turned", indices=turn),
+        Gather(
+            name="taken",
+            inputs=("sum",),
+            output="taken",
+            indices=np.concatenate(lists).astype(np.int32),
+            fill=np.float32(3),
+        ),
         convolution(
             "last",
             ("x", "sum"),
@@ -111,7 +125,7 @@ def program() -> Program:
         tensors=tensors,
         ops=ops,
         inputs=("image", "other"),
-        outputs=("p", "last"),
+        outputs=("p", "turned", "taken", "last"),
     )
 
 
@@ -121,6 +135,15 @@ def put(kind, array, value, index=0):
     def damage(file):
         row = file.step("real" if array == "bias_f32" else "last")
         file.part(kind, getattr(row, array))[index] = value
+
+    return damage
+
+
+def index(name, at, value):
+    """Damage that writes one of the indices of a layer."""
+
+    def damage(file):
+        file.part("int32_t *", file.step(name).indices)[at] = value
 
     return damage
 
@@ -274,7 +297,7 @@ STEP = [
         "its inputs and output differ in scale or zero point",
         *("max", tensor("max", zero_point=1)),
     ),
-    ("its axis is not 1, 2 or 3", "both", step("both", axis=0)),
+    ("its axis is not 0, 1, 2 or 3", "both", step("both", axis=4)),
     (
         "its inputs do not add up to its output",
         *("both", tensor("both", dims=(1, 9, 3, 3, 1, 1, 1, 1))),
@@ -312,6 +335,29 @@ STEP = [
     ),
     ("its axis is none of its output", "p", step("p", axis=4)),
     ("its inputs and output differ in dimensions", "p", link("p", 0, "real")),
+    (
+        "its output has not as many values",
+        *("turned", tensor("turned", dims=(1, 6, 6, 5, 1, 1, 1, 1))),
+    ),
+    *(
+        (
+            "its axes do not have the values of its input, or no order",
+            *("turned", index("turned", at, value)),
+        )
+        for at, value in ((0, 5), (7, 0), (7, 1 << 30), (8, 1), (8, -1), (15, 8))
+    ),
+    (
+        "its axes do not fit to the dimensions of its input and output",
+        *("turned", tensor("turned", dims=(1, 9, 4, 4, 1, 1, 1, 1))),
+    ),
+    *(
+        ("an index is outside its input", "taken", index("taken", at, value))
+        for at, value in ((0, -2), (0, 1), (4, 4), (11, 6), (17, 1 << 30))
+    ),
+    *(
+        ("its fill is no value of its output", "taken", step("taken", fill=fill))
+        for fill in (0.5, 128, -129, float("nan"), float("inf"))
+    ),
     (
         "it reads a tensor that no step before it has made",
         *("sum", link("sum", 1, "last")),
@@ -386,6 +432,8 @@ USED = {
     "max": WINDOWS | CLAMP,
     "mean": WINDOWS | CLAMP | {"flags"},
     "both": {"axis"},
+    "turned": {"indices"},
+    "taken": {"indices", "fill"},
 }
 """By layer of the program above, the fields that docs/format.md gives its kind."""
 

@@ -9,6 +9,7 @@ from neon8.compile import lower, writer
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import Shapes
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 
@@ -26,17 +27,20 @@ def compile_model(
     table: str | Path | ScaleTable,
     *,
     io: str = "float",
+    shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
 ) -> bytes:
     """The .n8 file of a network with these scales.
 
-    io: "float" for float32 inputs and outputs, "int8" for quantized ones.
-    keep_float: names of layers and ONNX operators, such as "Conv", that run in float32.
-    GraphError, TableError.  CompileError: the table does not fit the network, or a
-    bound cannot be proved.  A weight scale that had to be enlarged is logged to
-    "neon8".
+    io: "float" for float32 inputs and outputs, "int8" for quantized ones.  shapes: of
+    inputs whose dimensions an ONNX file leaves open.  keep_float: names of layers and
+    ONNX operators, such as "Conv", that run in float32.  GraphError, TableError.
+    CompileError: the table does not fit the network, or a bound cannot be proved.  A
+    weight scale that had to be enlarged is logged to "neon8".
     """
-    return compile_network(model, table, io=io, keep_float=keep_float).file
+    return compile_network(
+        model, table, io=io, shapes=shapes, keep_float=keep_float
+    ).file
 
 
 def compile_network(
@@ -44,10 +48,11 @@ def compile_network(
     table: str | Path | ScaleTable,
     *,
     io: str = "float",
+    shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
 ) -> Compiled:
     """As compile_model(), and which layers run in float32."""
-    graph = model if isinstance(model, Graph) else load(model)
+    graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
     scales = table if isinstance(table, ScaleTable) else table_json.load(table)
     try:
         program = lower.lower(graph, scales, io=io, keep_float=frozenset(keep_float))

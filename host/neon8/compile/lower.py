@@ -16,6 +16,7 @@ from neon8.compile.program import Program
 from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph, Node
+from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
 
 IO_TYPES = {"float": FLOAT, "int8": INT8}
@@ -34,10 +35,14 @@ def lower(
     io: "float" for float32 inputs and outputs, "int8" for quantized ones.
     keep_float: names of layers and ONNX operators that run in float32.
     partial: layers without scales in the table run in float32, too.
-    CompileError: the table does not fit, or docs/numerics.md cannot be kept.
+    CompileError: the table does not fit, docs/numerics.md cannot be kept, or a line for
+    each Opaque node.
     """
     if io not in IO_TYPES:
         raise CompileError(f"io {io!r} is not one of {', '.join(IO_TYPES)}")
+    refused = refusal(graph)
+    if refused is not None:
+        raise CompileError(refused)
     check_digest(graph, table)
     check_ends(graph)
     consumers = consumers_of(graph)

@@ -72,7 +72,8 @@ def as_inputs(inputs: Inputs) -> dict[str, Input]:
     """The inputs by name; of those given by their shape float32."""
     if isinstance(inputs, Graph):
         tensors = (inputs.tensors[name] for name in inputs.inputs)
-        return of_shapes({each.name: each.dims for each in tensors})
+        shapes = {each.name: each.dims for each in tensors}
+        return of_shapes(shapes, {name: inputs.tensors[name].dtype for name in shapes})
     shapes = {
         name: each for name, each in inputs.items() if not isinstance(each, Input)
     }

@@ -19,7 +19,7 @@ from neon8.formats.foreign_table import (
     to_params,
     weight_scales_of,
 )
-from neon8.graph.graph import Add, Conv2d, Graph, Softmax
+from neon8.graph.graph import Add, Conv2d, Graph, Opaque, Softmax
 from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.reader import read
 from neon8.graph.source import Array, OnnxNode, integer
@@ -146,10 +146,10 @@ def complete(table: ForeignTable, graph: Graph) -> ScaleTable:
     table = fill(table, graph)
     spare = stays_float(graph)
     tensors = {}
-    for name in graph.tensors:
+    for name, tensor in graph.tensors.items():
         if name in table.tensors:
             tensors[name] = _tensor_scale(table, name)
-        elif name not in spare:
+        elif tensor.real and name not in spare:
             text = f"tensor {name!r} has no scale or range: it has {table.contents}"
             raise TableError(
                 f"{table.source}: {text}; --onto M.scales.json gives the others"
@@ -175,17 +175,21 @@ def complete(table: ForeignTable, graph: Graph) -> ScaleTable:
 def stays_float(graph: Graph) -> set[str]:
     """The tensors that no int8 network needs a scale for: they are never rounded.
 
-    What a softmax gives; what a convolution without activation gives to softmaxes only,
-    or to a residual sum that is computed along with it.
+    What a softmax or an Opaque node gives, and no other reads; what a convolution
+    without activation gives to those only, or to a residual sum that is computed along
+    with it.
     """
     made = {node.output: at for at, node in enumerate(graph.nodes)}
     floats = {node.output for node in graph.nodes if isinstance(node, Softmax)}
+    for node in graph.nodes:
+        if isinstance(node, Opaque):
+            floats |= {name for name in node.outputs if not _read_as_int8(graph, name)}
     for at, node in enumerate(graph.nodes):
         if not isinstance(node, Conv2d) or not node.activation.identity:
             continue
         readers = [other for other in graph.nodes if node.output in other.inputs]
         depthwise = node.groups == len(node.weight) and node.weight.shape[1] == 1
-        if all(isinstance(reader, Softmax) for reader in readers):
+        if all(isinstance(reader, Softmax | Opaque) for reader in readers):
             floats.add(node.output)
         elif node.output not in graph.outputs and not depthwise and len(readers) == 1:
             others = [name for name in readers[0].inputs if name != node.output]
@@ -193,6 +197,12 @@ def stays_float(graph: Graph) -> set[str]:
             if isinstance(readers[0], Add) and others and made.get(others[0], -1) < at:
                 floats.add(node.output)
     return floats
+
+
+def _read_as_int8(graph: Graph, name: str) -> bool:
+    """True if a node that computes in int8 reads the tensor."""
+    readers = (node for node in graph.nodes if name in node.inputs)
+    return not all(isinstance(reader, Softmax | Opaque) for reader in readers)
 
 
 def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:

@@ -7,6 +7,9 @@ higher rank the last dimensions are one. BatchNormalization is
 folded, activations are fused into the node before them, Gemm and MatMul are
 convolutions, and constants are gone. A tensor keeps the name it has in the ONNX file,
 so that onnxruntime can be asked for it.
+
+What neon8 cannot run is an Opaque node: its tensors are observed, and tables and other
+tools' files have them; only the compiler refuses it.
 """
 
 import math
@@ -23,6 +26,9 @@ Shape = tuple[int, int, int, int]
 
 MAX_RANK = 8
 """Dimensions of a tensor, and of the views in which values are rearranged."""
+
+FLOATS = ("float32", "float16", "float64")
+"""The types of tensors that have real values; all are computed as float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +51,17 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A value between nodes.  dims: as ONNX has them, at most MAX_RANK."""
+    """A value between nodes.
+
+    dims: as ONNX has them, at most MAX_RANK; () where `fixed` is False because only a
+    run shows them.  dtype: as numpy calls it, "" where only a run shows it. A tensor
+    that is not fixed, or not of FLOATS, is read and made by Opaque nodes only.
+    """
 
     name: str
     dims: tuple[int, ...]
+    dtype: str = "float32"
+    fixed: bool = True
 
     @property
     def shape(self) -> Shape:
@@ -59,6 +72,11 @@ class Tensor:
     def rank(self) -> int:
         """How many dimensions ONNX knows."""
         return len(self.dims)
+
+    @property
+    def real(self) -> bool:
+        """True if it has real values: what is observed, and may have a scale."""
+        return self.dtype in FLOATS
 
 
 def nchw(dims: tuple[int, ...]) -> Shape:
@@ -87,6 +105,11 @@ class Node:
     inputs: tuple[str, ...]
     output: str
     operator: str = ""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """All tensors that it makes: one, but for an Opaque node."""
+        return (self.output,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +179,7 @@ class Prelu(Node):
 class Lrn(Node):
     """y = x / (bias + alpha / size * sum of x^2 over `size` channels around it)^beta.
 
-    Of an even size one channel more lies above than below.
+    size: odd.
     """
 
     size: int
@@ -268,6 +291,25 @@ class Softmax(Node):
 
     axis: int = 1
     flattens: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque(Node):
+    """An ONNX node that neon8 cannot run.
+
+    operator: a foreign domain stands before it, with a dot.  reason: why not, and the
+    way round, for people.  inputs: all tensors that it reads and that are no constants,
+    those of its branches and loops included.  output: the first of its outputs that are
+    read; more: the others.
+    """
+
+    reason: str
+    more: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """All tensors that it makes."""
+        return (self.output, *self.more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,71 +5,61 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.errors import GraphError
-from neon8.graph.graph import Conv2d, Graph, Node, Tensor
-from neon8.graph.onnx_file import ModelLike, open_onnx
+from neon8.graph.graph import MAX_RANK, Conv2d, Graph, Node, Opaque, Tensor
+from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.graph.operators import OPERATORS
 from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
-from neon8.graph.source import Source, failure, shape_of
-
-REMEDIES = {
-    "QuantizeLinear": "is already quantized; give neon8 the float network",
-    "DequantizeLinear": "is already quantized; give neon8 the float network",
-}
+from neon8.graph.remedies import remedy
+from neon8.graph.source import OnnxNode, Source, UnsupportedError, failure, shape_of
 
 
-def load(model: ModelLike) -> Graph:
-    """The network in `model`, batch 1, ready to be calibrated and compiled.
+def load(model: ModelLike, *, shapes: Shapes | None = None) -> Graph:
+    """The network in `model`, ready to be calibrated.
 
-    GraphError, one line: not an ONNX file, or something in it that neon8 cannot run.
+    shapes: see open_onnx(); a first dimension that stays free is 1.  What neon8 cannot
+    run is an Opaque node, which only the compiler refuses.  GraphError, one line: not
+    an ONNX file, or one that asks for absurd sizes.
     """
-    file = open_onnx(model)
-    graph = convert(read(file))
+    graph = convert(read(open_onnx(model, shapes=shapes)))
     for apply in PASSES:
         graph = apply(graph)
-    for node in graph.nodes:
-        if isinstance(node, Conv2d) and not (
-            np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
-        ):
-            text = f"node {node.name!r}: folded weights are too large for float32"
-            raise GraphError(f"{file.path}: {text}")
     return graph
 
 
 def convert(source: Source) -> Graph:
-    """The network node by node, nothing folded or fused.
-
-    GraphError names the first node that neon8 cannot run.
-    """
+    """The network node by node, nothing folded or fused."""
     live = set(source.outputs)
     for node in reversed(source.nodes):
         if not live.isdisjoint(node.outputs):
-            live.update(node.inputs)
+            live.update(node.inputs, node.captures)
     nodes: list[Node] = []
-    tensors = {}
-    for name in source.inputs:
-        tensors[name] = _tensor(name, source.shapes[name])
+    tensors = {name: _tensor(source, name) for name in source.inputs}
+    for name in source.outputs:
+        if name in source.constants:
+            nodes.append(_constant(source, name))
+            tensors[name] = _tensor(source, name)
     for node in source.nodes:
-        wanted = [output for output in node.outputs if output and output in live]
+        wanted = tuple(name for name in node.outputs if name and name in live)
         if not wanted:
             continue
-        operator = OPERATORS.get(node.operator)
-        if operator is None:
-            remedy = REMEDIES.get(node.operator, "is not supported")
-            raise failure(source, node, remedy)
-        made = operator(source, node)
-        made = made if isinstance(made, tuple) else (made,)
-        made = tuple(replace(one, operator=node.operator) for one in made)
-        for one in made:
-            tensors[one.output] = _tensor(
-                one.output, shape_of(source, node, one.output)
+        try:
+            made = _known(source, node, wanted)
+        except UnsupportedError as error:
+            read_ = dict.fromkeys((*node.inputs, *node.captures))
+            made = (
+                Opaque(
+                    name=node.name,
+                    inputs=tuple(name for name in read_ if name in tensors),
+                    output=wanted[0],
+                    more=wanted[1:],
+                    operator=node.operator,
+                    reason=error.reason,
+                ),
             )
-        for name in wanted:
-            if name not in tensors:
-                text = f"its output {name!r} is used, which neon8 does not compute"
-                raise failure(source, node, text)
         nodes += made
+        for name in (name for one in made for name in one.outputs):
+            tensors[name] = _tensor(source, name)
     return Graph(
         name=source.name,
         digest=source.digest.result(),
@@ -80,5 +70,51 @@ def convert(source: Source) -> Graph:
     )
 
 
-def _tensor(name: str, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(name=name, dims=shape)
+def _known(source: Source, node: OnnxNode, wanted: tuple[str, ...]) -> tuple[Node, ...]:
+    """The nodes that do what `node` does.  UnsupportedError: there are none."""
+    if node.fault:
+        raise failure(source, node, node.fault)
+    operator = OPERATORS.get(node.operator)
+    if operator is None:
+        raise failure(source, node, remedy(node.operator))
+    made = operator(source, node)
+    made = made if isinstance(made, tuple) else (made,)
+    made = tuple(replace(one, operator=node.operator) for one in made)
+    for one in made:
+        shape_of(source, node, one.output)
+        if isinstance(one, Conv2d) and not (
+            np.isfinite(one.weight).all() and np.isfinite(one.bias).all()
+        ):
+            raise failure(source, node, "its constants are too large for float32")
+    computed = {one.output for one in made}
+    for name in wanted:
+        if name not in computed:
+            text = f"its output {name!r} is used, which neon8 does not compute"
+            raise failure(source, node, text)
+    return made
+
+
+def _tensor(source: Source, name: str) -> Tensor:
+    dims = source.shapes.get(name)
+    fixed = dims is not None and len(dims) <= MAX_RANK
+    return Tensor(
+        name=name,
+        dims=dims if dims is not None and fixed else (),
+        dtype=source.types.get(name, ""),
+        fixed=fixed,
+    )
+
+
+def _constant(source: Source, output: str) -> Opaque:
+    """What gives an output that does not depend on any input."""
+    taken = {node.name for node in source.nodes}
+    name = f"Constant_{output}"
+    while name in taken:
+        name += "_"
+    return Opaque(
+        name=name,
+        inputs=(),
+        output=output,
+        operator="Constant",
+        reason="does not depend on any input; remove it from the outputs",
+    )

@@ -11,7 +11,6 @@ a shape. So each result is judged before the next node sees it.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,27 @@ from neon8.errors import GraphError
 from neon8.graph.onnx_file import LARGE, initializer, one_line
 from neon8.graph.source import Array
 
-FOLDABLE = frozenset({
-    *("Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Expand"),
-    *("Flatten", "Gather", "Identity", "Mul", "Neg", "Range", "ReduceProd", "Reshape"),
-    *("Shape", "Slice", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze"),
-    "Where",
+KEPT = frozenset({
+    *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),
+    *("RandomUniformLike", "DequantizeLinear", "QuantizeLinear"),
 })  # fmt: skip
+"""Operators that are not folded: random ones, and those that say what is quantized."""
+
+LINEAR = frozenset({
+    *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Concat"),
+    *("ConstantOfShape", "Div", "Dropout", "Equal", "Erf", "Exp", "Expand", "Flatten"),
+    *("Floor", "Gather", "GatherElements", "GatherND", "Greater", "GreaterOrEqual"),
+    *("Identity", "Less", "LessOrEqual", "Log", "Max", "Min", "Mod", "Mul", "Neg"),
+    *("Not", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceMax", "ReduceMean"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "Relu", "Reshape", "Round", "Shape"),
+    *("Sigmoid", "Sign", "Size", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Sum"),
+    *("Tanh", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"),
+})  # fmt: skip
+"""Operators whose work is that of reading and writing."""
+
+WORK = 1 << 26
+"""Multiplications of any other operator on constants; more are left to the run."""
+
 MAX_LIST = 1 << 20
 """Elements of a list of integers: to onnx it may be a shape with as many dimensions."""
 
@@ -45,14 +59,28 @@ class Inference:
     """What is known of the network's tensors; grows with each node.
 
     constants: name -> value.  types: name -> type of every tensor, as far as onnx can
-    tell.  budget: bytes that constant nodes may still read and write.
+    tell, or the file.  declared: what the file says of tensors inside the network,
+    which is believed only where nothing else tells.  faults: output of a node -> what
+    onnx finds wrong with the node.  budget: bytes that constant nodes may still read
+    and write.
     """
 
     path: Path
     opsets: list[onnx.OperatorSetIdProto]
     constants: dict[str, Array]
     budget: int
+    declared: dict[str, onnx.TypeProto]
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def dtype(self, name: str) -> str:
+        """The type of the elements of a tensor, as numpy calls it; "" if unknown."""
+        kind = self.types.get(name, onnx.TypeProto()).tensor_type.elem_type
+        if kind == onnx.TensorProto.UNDEFINED:
+            return ""
+        if kind == onnx.TensorProto.STRING:
+            return "str"
+        return str(onnx.helper.tensor_dtype_to_np_dtype(kind).name)
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """The dimensions of a tensor, None unless all are known."""
@@ -77,6 +105,10 @@ def infer(
         opsets=list(model.opset_import),
         constants=dict(constants),
         budget=SPARE_BYTES + PASSES * given,
+        declared={
+            value.name: value.type
+            for value in (*model.graph.value_info, *model.graph.output)
+        },
     )
     for value in model.graph.input:
         known.types[value.name] = value.type
@@ -86,12 +118,11 @@ def infer(
         )
     kept = []
     for node in model.graph.node:
-        known.types.update(_types(known, node))
+        for name, kind in _types(known, node).items():
+            _admit(known, node, name, kind)
         feeds = _feeds(known, node)
-        if feeds is None:
+        if feeds is None or not _evaluate(known, node, feeds):
             kept.append(node)
-        else:
-            known.constants[node.output[0]] = _evaluate(known, node, feeds)
     for value in model.graph.output:
         declared = value.type.tensor_type.elem_type
         found = known.types.get(value.name, value.type).tensor_type.elem_type
@@ -101,15 +132,36 @@ def infer(
     return known, kept
 
 
-def _types(known: Inference, node: onnx.NodeProto) -> Iterator[tuple[str, Any]]:
-    """The types of the node's outputs, as far as onnx can tell."""
+def _types(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
+    """The types of the node's outputs, as far as anything tells."""
+    found = _inferred(known, node)
+    for name in filter(known.declared.get, node.output):
+        said, kind = known.declared[name], found.get(name)
+        if kind is None or (
+            kind.tensor_type.elem_type == said.tensor_type.elem_type
+            and _complete(said)
+            and not _complete(kind)
+        ):
+            found[name] = said
+    return found
+
+
+def _complete(kind: onnx.TypeProto) -> bool:
+    """True if the dimensions of a tensor are all there."""
+    shape = kind.tensor_type.shape.dim
+    has = kind.tensor_type.HasField("shape")
+    return has and all(dim.HasField("dim_value") for dim in shape)
+
+
+def _inferred(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
+    """As far as onnx can tell."""
     inputs = {name: known.types.get(name) for name in node.input if name}
     hidden = any(item.HasField("g") or item.graphs for item in node.attribute)
     foreign = node.domain not in ("", "ai.onnx")
     if hidden or foreign or None in inputs.values():
-        return
+        return {}
     if node.op_type == "Constant":  # may be large, and _evaluate() knows its type
-        return
+        return {}
     values = [
         initializer(name, known.constants[name])
         for name in inputs
@@ -125,60 +177,98 @@ def _types(known: Inference, node: onnx.NodeProto) -> Iterator[tuple[str, Any]]:
     model = onnx.ModelProto(ir_version=8, graph=graph, opset_import=known.opsets)
     try:
         inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
-    except Exception as error:  # InferenceError and whatever protobuf raises
+    except Exception as error:  # noqa: BLE001 - InferenceError and whatever protobuf raises
         text = f"its shapes do not fit: {one_line(error)}"
-        raise _failure(known, node, text) from error
-    for value in inferred.graph.output:
-        kind = value.type.tensor_type
-        shape = [dim.dim_value for dim in kind.shape.dim]
-        if kind.elem_type in INTEGERS and len(shape) == 1 and shape[0] > MAX_LIST:
-            raise _failure(known, node, f"makes a list of {shape[0]} integers")
-        yield value.name, value.type
+        known.faults.update({name: text for name in node.output if name})
+        return {}
+    return {
+        value.name: value.type
+        for value in inferred.graph.output
+        if value.type.WhichOneof("value") is not None
+    }
+
+
+def _admit(known: Inference, node: onnx.NodeProto, name: str, kind: Any) -> None:
+    """The type of a tensor becomes known.  GraphError: its size is absurd."""
+    tensor = kind.tensor_type
+    shape = [dim.dim_value for dim in tensor.shape.dim]
+    if tensor.elem_type in INTEGERS and len(shape) == 1 and shape[0] > MAX_LIST:
+        raise _failure(known, node, f"makes a list of {shape[0]} integers")
+    known.types[name] = kind
 
 
 def _feeds(known: Inference, node: onnx.NodeProto) -> dict[str, Array] | None:
     """The inputs with which a constant node is to be computed, None for another."""
-    if node.domain not in ("", "ai.onnx") or node.op_type not in FOLDABLE:
+    hidden = any(item.HasField("g") or item.graphs for item in node.attribute)
+    if node.domain not in ("", "ai.onnx") or node.op_type in KEPT or hidden:
         return None
     if node.op_type == "Constant":
         if any(item.name == "sparse_value" for item in node.attribute):
             raise _failure(known, node, "sparse weights are not supported")
         return {}
-    name = node.output[0]
-    shape = known.shape(name)
-    if node.op_type == "Shape":
+    if node.op_type in ("Shape", "Size"):
         source = known.shape(node.input[0])
         if source is not None:
             return {node.input[0]: np.broadcast_to(np.float32(0), source)}
-    elem = known.types.get(name, onnx.TypeProto()).tensor_type.elem_type
+    inputs = [item for item in node.input if item]
     if (
-        shape is None
-        or elem in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING)
-        or any(item and item not in known.constants for item in node.input)
+        not inputs
+        or not all(node.output)
+        or any(item not in known.constants for item in inputs)
     ):
         return None
-    feeds = {item: known.constants[item] for item in node.input if item}
-    size = math.prod(shape) * onnx.helper.tensor_dtype_to_np_dtype(elem).itemsize
-    known.budget -= size + sum(value.nbytes for value in feeds.values())
+    feeds = {item: known.constants[item] for item in inputs}
+    sizes = [_size(known, name) for name in node.output if name]
+    if None in sizes or known.faults.keys() & set(node.output):
+        return None
+    made = sum(filter(None, sizes))
+    if node.op_type not in LINEAR and made * _taps(node, feeds) > WORK:
+        return None
+    known.budget -= made + sum(value.nbytes for value in feeds.values())
     if known.budget < 0:
-        text = f"makes {list(shape)} elements of constants, too many for this file"
+        text = f"makes {made} bytes of constants, too many for this file"
         raise _failure(known, node, text)
     return feeds
 
 
-def _evaluate(known: Inference, node: onnx.NodeProto, feeds: dict[str, Array]) -> Array:
+def _size(known: Inference, name: str) -> int | None:
+    """The bytes of a tensor; None if they are not known, or not numbers."""
+    shape, kind = known.shape(name), known.dtype(name)
+    if shape is None or kind in ("", "str"):
+        return None
+    elem = known.types[name].tensor_type.elem_type
+    return math.prod(shape) * int(onnx.helper.tensor_dtype_to_np_dtype(elem).itemsize)
+
+
+def _taps(node: onnx.NodeProto, feeds: dict[str, Array]) -> int:
+    """At most so many elements go into one element of the output."""
+    if node.op_type == "MatMul":
+        return int(next(iter(feeds.values())).shape[-1])
+    return sum(value.size for value in feeds.values())
+
+
+def _evaluate(known: Inference, node: onnx.NodeProto, feeds: dict[str, Array]) -> bool:
+    """Compute a constant node.  False: it cannot be done."""
     # Loading it takes as long as all else here, and most files have nothing to fold.
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
 
     opsets = {entry.domain: entry.version for entry in known.opsets}
     try:
-        outputs: Any = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
-        result = np.asarray(outputs[0], order="C")
-        kind = onnx.helper.np_dtype_to_tensor_dtype(result.dtype)
-    except Exception as error:  # the reference implementation raises all sorts
-        raise _failure(known, node, "cannot be computed") from error
-    known.types[node.output[0]] = onnx.helper.make_tensor_type_proto(kind, result.shape)
-    return result
+        with np.errstate(all="ignore"):
+            outputs: Any = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
+        results = [np.asarray(value, order="C") for value in outputs]
+        kinds = [onnx.helper.np_dtype_to_tensor_dtype(r.dtype) for r in results]
+    except MemoryError:  # is not the file's fault
+        raise
+    except Exception as error:  # noqa: BLE001 - the reference implementation raises all sorts
+        text = f"cannot be computed from its constants: {one_line(error)}"
+        known.faults.update({name: text for name in node.output if name})
+        return False
+    names = [name for name in node.output if name]
+    for name, kind, result in zip(names, kinds, results, strict=True):
+        known.types[name] = onnx.helper.make_tensor_type_proto(kind, result.shape)
+        known.constants[name] = result
+    return True
 
 
 def _failure(known: Inference, node: onnx.NodeProto, text: str) -> GraphError:

@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -26,6 +26,13 @@ from neon8.graph.graph import FloatArray
 
 LARGE = 4096
 """Bytes of float32 weights that are kept apart; no shape of a tensor is as long."""
+
+DYNAMIC = frozenset({
+    *("ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeLinear"),
+    *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
+})  # fmt: skip
+"""Operators whose scales only a run knows: a network that has one cannot be taken over,
+and is no float network either."""
 
 MAX_MESSAGE = 600
 """Characters that are kept of a message of onnx."""
@@ -50,12 +57,20 @@ class OnnxFile:
 ModelLike = str | PathLike[str] | OnnxFile
 """What open_onnx() takes."""
 
+Shapes = Mapping[str, tuple[int, ...]]
+"""Input -> the dimensions that the user gives it."""
 
-def open_onnx(model: ModelLike) -> OnnxFile:
-    """Read and check the file; an OnnxFile is given back.  GraphError."""
-    if isinstance(model, OnnxFile):
-        return model
-    path = Path(model)
+
+def open_onnx(model: ModelLike, *, shapes: Shapes | None = None) -> OnnxFile:
+    """Read and check the file; an OnnxFile is given back.  GraphError.
+
+    shapes: of inputs, where the file leaves dimensions open.
+    """
+    file = model if isinstance(model, OnnxFile) else _open(Path(model))
+    return with_shapes(file, shapes) if shapes else file
+
+
+def _open(path: Path) -> OnnxFile:
     data = _read(path)
     digest = hashlib.sha256()
     hashing = ThreadPoolExecutor(1, thread_name_prefix="neon8-digest")
@@ -77,6 +92,54 @@ def open_onnx(model: ModelLike) -> OnnxFile:
         )
     finally:
         hashing.shutdown(wait=False)
+
+
+def with_shapes(file: OnnxFile, shapes: Shapes) -> OnnxFile:
+    """The same network with inputs of these shapes.
+
+    GraphError: there is no such input, or the file contradicts the shape.
+    """
+    model = onnx.ModelProto.FromString(file.model)
+    inputs = {value.name: value for value in network_inputs(model.graph)}
+    bound: dict[str, int] = {}
+    for name, shape in shapes.items():
+        if name not in inputs:
+            names = ", ".join(map(repr, inputs))
+            text = f"has no input {name!r} to give a shape; its inputs are {names}"
+            raise GraphError(f"{file.path}: {text}")
+        kind = inputs[name].type.tensor_type
+        dims = kind.shape.dim
+        old = [d.dim_value if d.HasField("dim_value") else d.dim_param for d in dims]
+        pairs = list(zip(old, shape, strict=False))
+        contradicts = len(old) != len(shape) or any(
+            isinstance(have, int) and have != want for have, want in pairs
+        )
+        if kind.HasField("shape") and contradicts:
+            text = f"input {name!r} has shape {old} in the file, which cannot become"
+            raise GraphError(f"{file.path}: {text} {list(shape)}")
+        bound |= {have: want for have, want in pairs if isinstance(have, str)}
+        kind.shape.ClearField("dim")
+        for size in shape:
+            kind.shape.dim.add(dim_value=size)
+    bind(model.graph, bound)
+    return replace(file, model=model.SerializeToString())
+
+
+def bind(graph: onnx.GraphProto, sizes: Mapping[str, int]) -> None:
+    """Give the symbolic dimensions in `sizes` their values, wherever the file has them.
+
+    So inputs agree, and what the file says of tensors that nothing else tells.
+    """
+    for value in (*graph.input, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param and dim.dim_param in sizes:
+                dim.dim_value = sizes[dim.dim_param]
+
+
+def network_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """The inputs of the network: old files list initializers as inputs, too."""
+    initializers = {tensor.name for tensor in graph.initializer}
+    return [value for value in graph.input if value.name not in initializers]
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -144,7 +207,7 @@ def _take_weights(graph: onnx.GraphProto) -> dict[str, FloatArray]:
     Only those that a node reads, as onnxruntime knows no others, and whose size is
     right: all else stays for the checker to see.
     """
-    read = set(_names_read(graph))
+    read = {name for node in nodes_of(graph) for name in node.input}
     weights = {}
     for tensor in graph.initializer:
         shape = tuple(tensor.dims)
@@ -176,13 +239,18 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
                 yield from _tensors(inner)
 
 
-def _names_read(graph: onnx.GraphProto) -> Iterator[str]:
-    """The inputs of all nodes, the ones in branches and loops included."""
+def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """All nodes, the ones in branches and loops included."""
     for node in graph.node:
-        yield from node.input
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from _names_read(inner)
+        yield node
+        yield from inner_nodes(node)
+
+
+def inner_nodes(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """The nodes in the branches and loops of `node`."""
+    for attribute in node.attribute:
+        for inner in (attribute.g, *attribute.graphs):
+            yield from nodes_of(inner)
 
 
 def _check(path: Path, model: onnx.ModelProto) -> None:
@@ -194,3 +262,10 @@ def _check(path: Path, model: onnx.ModelProto) -> None:
         raise GraphError(f"{path}: is not valid ONNX: {one_line(error)}") from error
     if model.graph.sparse_initializer:
         raise GraphError(f"{path}: sparse weights are not supported")
+    for node in nodes_of(model.graph):
+        if node.op_type in DYNAMIC:
+            name = node.name or next(filter(None, node.output), "")
+            text = f"node {name!r} (operator {node.op_type}): the network is quantized"
+            text += " dynamically: its scales are computed at run time and cannot be"
+            text += " taken over; give the float network that it was made from"
+            raise GraphError(f"{path}: {text}")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads an ONNX file into a Source: batch, shapes, constants.
+"""Reads an ONNX file into a Source: a fixed batch, shapes, constants.
 
 What onnx.checker lets pass may still be hostile.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
@@ -12,8 +13,9 @@ from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from neon8.errors import GraphError
+from neon8.graph.graph import MAX_RANK
 from neon8.graph.inference import infer
-from neon8.graph.onnx_file import OnnxFile, one_line
+from neon8.graph.onnx_file import OnnxFile, bind, inner_nodes, network_inputs, one_line
 from neon8.graph.source import Array, Attribute, OnnxNode, Source
 
 OLDEST_OPSET = 7
@@ -21,19 +23,13 @@ MAX_NAME = 1023
 
 
 def read(file: OnnxFile) -> Source:
-    """Infer shapes with batch 1, fold constants.  GraphError names file and cause."""
+    """Infer shapes, fold constants.  GraphError names file and cause."""
     path, model = file.path, onnx.ModelProto.FromString(file.model)
     opset = _opset(path, model)
     inputs = _pin_batch(path, model)
     outputs = tuple(value.name for value in model.graph.output)
-    for name in outputs:
-        if name in inputs:
-            raise GraphError(f"{path}: output {name!r} is an input")
     constants = {**_constants(path, model), **file.weights}
     known, kept = infer(path, model, constants)
-    for name in outputs:
-        if name in known.constants:
-            raise GraphError(f"{path}: output {name!r} does not depend on any input")
     for name in (*inputs, *outputs, *(o for n in model.graph.node for o in n.output)):
         if len(name.encode()) > MAX_NAME or "\0" in name:
             raise GraphError(f"{path}: tensor {name[:40]!r}... has an unusable name")
@@ -42,18 +38,14 @@ def read(file: OnnxFile) -> Source:
         name=os.fsencode(path.stem).decode(errors="replace"),
         digest=file.digest,
         opset=opset,
-        nodes=_nodes(kept),
+        nodes=_nodes(kept, known.faults),
         constants=known.constants,
         shapes={
             name: shape
             for name in known.types
             if (shape := known.shape(name)) is not None
         },
-        floats=frozenset(
-            name
-            for name, kind in known.types.items()
-            if kind.tensor_type.elem_type == onnx.TensorProto.FLOAT
-        ),
+        types={name: kind for name in known.types if (kind := known.dtype(name))},
         inputs=inputs,
         outputs=outputs,
     )
@@ -70,28 +62,30 @@ def _opset(path: Path, model: onnx.ModelProto) -> int:
 
 
 def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
-    """Make the batch 1 and forget all other shapes; the names of the inputs."""
-    initializers = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value for value in model.graph.input if value.name not in initializers]
+    """Make a free batch 1, forget the shapes of outputs; the names of the inputs."""
+    inputs = network_inputs(model.graph)
+    bind(model.graph, {name: 1 for name in map(_batch_name, inputs) if name})
     for value in inputs:
         kind = value.type.tensor_type
-        if kind.elem_type != onnx.TensorProto.FLOAT:
-            text = f"input {value.name!r} is not float32; export the network as float32"
-            raise GraphError(f"{path}: {text}")
-        if not 1 <= len(kind.shape.dim) <= 4:
+        if value.type.WhichOneof("value") != "tensor_type":
+            text = f"input {value.name!r} is no tensor, and samples are tensors"
+            raise GraphError(f"{path}: {text}; export it as one")
+        if not kind.HasField("shape"):
+            text = f"the shape of input {value.name!r} is not given"
+            raise GraphError(f"{path}: {text}; {_shape_option(value)}")
+        if len(kind.shape.dim) > MAX_RANK:
             text = f"input {value.name!r} has {len(kind.shape.dim)} dimensions"
-            raise GraphError(f"{path}: {text}; neon8 takes 1 to 4, the batch first")
+            raise GraphError(f"{path}: {text}; neon8 takes up to {MAX_RANK}")
         for axis, dim in enumerate(kind.shape.dim):
-            fixed = dim.WhichOneof("value") == "dim_value"
-            if axis == 0 and not fixed:
+            if dim.WhichOneof("value") != "dim_value":
+                if axis != 0:
+                    text = f"dimension {axis} of input {value.name!r} is "
+                    text += repr(dim.dim_param) if dim.dim_param else "not given"
+                    raise GraphError(f"{path}: {text}; {_shape_option(value)}")
                 dim.dim_value = 1
-            elif axis == 0 and dim.dim_value != 1:
-                text = f"input {value.name!r} has batch {dim.dim_value}; export with"
-                raise GraphError(f"{path}: {text} batch 1 or a symbolic batch")
-            elif not fixed or dim.dim_value < 1:
-                text = f"dimension {axis} of input {value.name!r} is "
-                text += repr(dim.dim_param) if dim.dim_param else "not given"
-                raise GraphError(f"{path}: {text}; only the batch may be symbolic")
+            elif dim.dim_value < 1:
+                text = f"input {value.name!r} is empty: dimension {axis} is"
+                raise GraphError(f"{path}: {text} {dim.dim_value}")
     if not inputs:
         raise GraphError(f"{path}: the network has no inputs")
     # Before IR 4 an initializer had to be an input, too; shape inference still holds
@@ -100,10 +94,24 @@ def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
     inputs = [onnx.ValueInfoProto.FromString(v.SerializeToString()) for v in inputs]
     del model.graph.input[:]
     model.graph.input.extend(inputs)
-    del model.graph.value_info[:]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
     return tuple(value.name for value in inputs)
+
+
+def _batch_name(value: onnx.ValueInfoProto) -> str:
+    """What the file calls the first dimension, "" if it has a size."""
+    dims = value.type.tensor_type.shape.dim
+    return dims[0].dim_param if dims else ""
+
+
+def _shape_option(value: onnx.ValueInfoProto) -> str:
+    """What to write on the command line for an input whose shape is open."""
+    dims = value.type.tensor_type.shape.dim
+    sizes = [str(dim.dim_value) if dim.dim_value > 0 else "?" for dim in dims]
+    if sizes and sizes[0] == "?":
+        sizes[0] = "1"
+    return f"give it by --shape {value.name}={','.join(sizes) or '?'}"
 
 
 def _constants(path: Path, model: onnx.ModelProto) -> dict[str, Array]:
@@ -119,7 +127,10 @@ def _constants(path: Path, model: onnx.ModelProto) -> dict[str, Array]:
     return values
 
 
-def _nodes(protos: list[onnx.NodeProto]) -> tuple[OnnxNode, ...]:
+def _nodes(
+    protos: list[onnx.NodeProto], faults: Mapping[str, str]
+) -> tuple[OnnxNode, ...]:
+    """faults: output of a node -> what is wrong with that."""
     given = {node.name for node in protos}
     taken: set[str] = set()
     nodes = []
@@ -138,6 +149,8 @@ def _nodes(protos: list[onnx.NodeProto]) -> tuple[OnnxNode, ...]:
                 inputs=tuple(node.input),
                 outputs=tuple(node.output),
                 attributes={item.name: _attribute(item) for item in node.attribute},
+                captures=tuple(n for inner in inner_nodes(node) for n in inner.input),
+                fault=next((faults[o] for o in node.output if o in faults), ""),
             )
         )
     return tuple(nodes)

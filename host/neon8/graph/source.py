@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import GraphError
-from neon8.graph.graph import MAX_RANK, FloatArray, Node
+from neon8.graph.graph import FLOATS, MAX_RANK, FloatArray, Node
 
 Array = npt.NDArray[np.generic]
 Float64Array = npt.NDArray[np.float64]
@@ -21,22 +21,29 @@ Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnnxNode:
-    """One operator.  name: unique and never empty; inputs: "" where one is left out."""
+    """One operator.  name: unique and never empty; inputs: "" where one is left out.
+
+    captures: names that its branches and loops read, some of them their own.  fault:
+    what ONNX itself finds wrong with it, "" if nothing.
+    """
 
     name: str
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: dict[str, Attribute]
+    captures: tuple[str, ...] = ()
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A checked ONNX network with batch 1.
+    """A checked ONNX network whose inputs have fixed shapes.
 
     digest: see OnnxFile.
     shapes: of each tensor, as ONNX has it (rank 0 and more); one that depends on values
-    known only at run time is missing.  floats: the tensors that are float32.
+    known only at run time is missing.  types: of each tensor, as numpy calls it; one
+    that nothing tells is missing.
     """
 
     path: str
@@ -46,7 +53,7 @@ class Source:
     nodes: tuple[OnnxNode, ...]
     constants: dict[str, Array]
     shapes: dict[str, tuple[int, ...]]
-    floats: frozenset[str]
+    types: dict[str, str]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
@@ -56,26 +63,37 @@ Convert = Callable[[Source, OnnxNode], Node | tuple[Node, ...]]
 the outputs that are read between them; GraphError for what neon8 cannot run."""
 
 
-def failure(source: Source, node: OnnxNode, text: str) -> GraphError:
+class UnsupportedError(GraphError):
+    """What keeps neon8 from running a node, which then becomes Opaque.
+
+    reason: without the names of file, node and operator.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.reason = reason
+
+
+def failure(source: Source, node: OnnxNode, text: str) -> UnsupportedError:
     """The error that names file, node and operator."""
-    return GraphError(
-        f"{source.path}: node {node.name!r} (operator {node.operator}): {text}"
-    )
+    where = f"{source.path}: node {node.name!r} (operator {node.operator})"
+    return UnsupportedError(where, text)
 
 
 def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
-    """The shape of a float32 tensor, as ONNX has it."""
+    """The shape of a float tensor that is not empty, of rank 0 to MAX_RANK."""
     if tensor in source.constants:
         raise failure(source, node, f"tensor {tensor!r} must not be a constant")
+    kind = source.types.get(tensor)
+    if kind not in (None, *FLOATS):
+        raise failure(source, node, f"tensor {tensor!r} is {kind}, not float32")
     shape = source.shapes.get(tensor)
-    if shape is None:
+    if shape is None or kind is None:
         text = f"the shape of tensor {tensor!r} depends on values that are known only"
         raise failure(source, node, f"{text} at run time; export with fixed shapes")
-    if tensor not in source.floats:
-        raise failure(source, node, f"tensor {tensor!r} is not float32")
     if len(shape) > MAX_RANK:
-        text = f"tensor {tensor!r} has {len(shape)} dimensions; neon8 takes up to 8"
-        raise failure(source, node, text)
+        text = f"tensor {tensor!r} has {len(shape)} dimensions; neon8 takes up to"
+        raise failure(source, node, f"{text} {MAX_RANK}")
     if min(shape, default=1) < 1:
         raise failure(source, node, f"tensor {tensor!r} is empty: {list(shape)}")
     return shape
@@ -102,14 +120,17 @@ def weights(source: Source, node: OnnxNode, index: int) -> FloatArray | None:
     if value is None:
         return None
     name = node.inputs[index]
-    if value.dtype != np.float32:
-        text = f"weights {name!r} are {value.dtype}; neon8 reads float32 networks"
+    if value.dtype.name not in FLOATS:
+        text = f"weights {name!r} are {value.dtype}; neon8 reads float networks"
         raise failure(source, node, text)
     if value.size == 0:
         raise failure(source, node, f"weights {name!r} are empty")
     if not np.isfinite(value).all():
         raise failure(source, node, f"weights {name!r} contain NaN or infinity")
-    return value.astype(np.float32, copy=False)
+    single = float32(value)
+    if single is not value and not np.isfinite(single).all():
+        raise failure(source, node, f"weights {name!r} are too large for float32")
+    return single
 
 
 def required(source: Source, node: OnnxNode, index: int) -> FloatArray:
@@ -162,7 +183,7 @@ def integers(node: OnnxNode, name: str) -> tuple[int, ...] | None:
     return tuple(item for item in value if isinstance(item, int))
 
 
-def float32(value: FloatArray | Float64Array) -> FloatArray:
-    """Rounded once; what is too large becomes infinite, and the importer refuses it."""
+def float32(value: Array) -> FloatArray:
+    """Rounded once; what is too large becomes infinite, and the importer sees to it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.ascontiguousarray(value, dtype=np.float32)
+        return np.asarray(value, dtype=np.float32, order="C")

@@ -70,11 +70,11 @@ def grouped(shape: View, fine: View) -> list[list[int]]:
 
 
 def then(
-    first: tuple[View, View], second: tuple[View, View]
+    first: tuple[View, View], second: tuple[View, View], *, squeeze: bool = True
 ) -> tuple[View, View] | None:
     """One permutation that does `first` and then `second`, both (view, order).
 
-    None if their axes have no common shape.
+    None if their axes have no common shape.  squeeze: with as few axes as possible.
     """
     view, order = first
     turned = tuple(view[axis] for axis in order)
@@ -86,6 +86,5 @@ def then(
     flat = [piece for axis in range(len(view)) for piece in pieces[axis]]
     groups = grouped(second[0], fine)
     result = [piece for axis in second[1] for piece in groups[axis]]
-    return squeezed(
-        tuple(fine[piece] for piece in flat), tuple(flat.index(p) for p in result)
-    )
+    both = tuple(fine[piece] for piece in flat), tuple(flat.index(p) for p in result)
+    return squeezed(*both) if squeeze else both

@@ -8,9 +8,10 @@ def scale_groups(graph: Graph) -> dict[str, str]:
     """Each tensor -> the one that names its group.
 
     Input and output of a max pool and of what only moves values are one group, and all
-    inputs and the output of a Concat.
+    inputs and the output of a Concat. Tensors without real values have none.
     """
-    parent = {name: name for name in graph.tensors}
+    names = [name for name, tensor in graph.tensors.items() if tensor.real]
+    parent = {name: name for name in names}
 
     def find(name: str) -> str:
         while parent[name] != name:
@@ -22,13 +23,13 @@ def scale_groups(graph: Graph) -> dict[str, str]:
         if shares_scale(node):
             for name in node.inputs:
                 parent[find(name)] = find(node.output)
-    return {name: find(name) for name in graph.tensors}
+    return {name: find(name) for name in names}
 
 
 def sources(graph: Graph) -> tuple[str, ...]:
     """The tensors with values of their own: not those of a node that shares_scale()."""
-    made = (node.output for node in graph.nodes if not shares_scale(node))
-    return (*graph.inputs, *made)
+    made = (n for node in graph.nodes if not shares_scale(node) for n in node.outputs)
+    return tuple(n for n in (*graph.inputs, *made) if graph.tensors[n].real)
 
 
 def shares_scale(node: Node) -> bool:

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.errors import GraphError
 from neon8.graph.graph import Conv2d, Gather, Permute, Reshape
-from neon8.graph.importer import load
-from onnx_nets import assert_same, chain, net, node, save
+from onnx_nets import assert_same, chain, net, node, why_opaque
 
 F = np.float32
 IMAGE = (1, 6, 4, 8)
@@ -261,6 +259,4 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "step"), REFUSED.items(), ids=REFUSED)
 def test_refused(tmp_path, text, step):
-    path = save(tmp_path, chain([step], IMAGE))
-    with pytest.raises(GraphError, match=text):
-        load(path)
+    assert text in why_opaque(tmp_path, chain([step], IMAGE))

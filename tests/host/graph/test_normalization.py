@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.errors import GraphError
-from neon8.graph.graph import Activation, Conv2d, InstanceNorm, Lrn, Pool, Reshape
+from neon8.graph.graph import (
+    Activation,
+    Conv2d,
+    InstanceNorm,
+    Lrn,
+    Opaque,
+    Pool,
+    Reshape,
+)
 from neon8.graph.importer import load
-from onnx_nets import assert_same, chain, save
+from onnx_nets import assert_same, chain, save, why_opaque
 
 F = np.float32
 IMAGE = (1, 6, 5, 4)
@@ -23,14 +30,13 @@ RELU = ("Relu", [], {})
         {"size": 5, "alpha": 2.0, "beta": 0.75, "bias": 2.0},
         {"size": 1, "alpha": 1.0, "beta": 0.5},
         {"size": 3, "alpha": 0.5, "beta": 1.0, "bias": 0.5},
-        {"size": 4, "alpha": 3.0, "beta": 0.6},
+        {"size": 3, "alpha": 3.0, "beta": 0.6},
         {"size": 99, "alpha": 3.0, "beta": 2.0},
     ],
 )
 def test_lrn(tmp_path, attributes):
-    for shape in (IMAGE, (1, 6, 7), (1, 6, 2, 3, 2)):
-        graph = assert_same(tmp_path, chain([("LRN", [], attributes)], shape))
-        assert isinstance(graph.nodes[0], Lrn)
+    graph = assert_same(tmp_path, chain([("LRN", [], attributes)], IMAGE))
+    assert isinstance(graph.nodes[0], Lrn)
 
 
 @pytest.mark.parametrize("shape", [IMAGE, (1, 6, 7), (1, 6, 1, 1)])
@@ -43,6 +49,7 @@ def test_instance_normalization(tmp_path, shape):
 
 
 REFUSED = {
+    "lrn size": (("LRN", [], {"size": 4}), "size 4 is even"),
     "lrn beta": (("LRN", [], {"size": 5, "beta": -1.0}), "beta -1"),
     "lrn bias": (("LRN", [], {"size": 5, "bias": 0.0}), "not positive"),
     "lrn alpha": (("LRN", [], {"size": 5, "alpha": -1.0}), "alpha -1"),
@@ -55,15 +62,15 @@ REFUSED = {
 
 @pytest.mark.parametrize(("step", "words"), REFUSED.values(), ids=REFUSED)
 def test_refused(tmp_path, step, words):
-    with pytest.raises(GraphError, match=words):
-        load(save(tmp_path, chain([step], IMAGE)))
+    assert words in why_opaque(tmp_path, chain([step], IMAGE))
 
 
 @settings(max_examples=80)
 @given(
     operator=st.sampled_from(["ReduceMean", "ReduceSum", "ReduceMax"]),
     shape=st.sampled_from(
-        [IMAGE, (1, 3, 1, 5), (1, 3, 4, 1), (1, 4), (1, 1, 3, 3), (1, 2, 7),
+        [IMAGE, (2, 3, 2, 2), (1, 3, 1, 5),
+         (1, 3, 4, 1), (1, 4), (1, 1, 3, 3), (1, 2, 7),
          (1, 2, 3, 2, 2)]
     ),
     chosen=st.lists(st.integers(-5, 4), max_size=4),
@@ -79,12 +86,13 @@ def test_reductions(tmp_path_factory, operator, shape, chosen, keep, opset):
         attributes["axes"] = axes
     model = chain([(operator, constants, attributes)], shape, opset=opset)
     folder = tmp_path_factory.mktemp("reduce")
-    try:
-        graph = assert_same(folder, model)
-    except GraphError as error:
-        assert "keepdims=1" in str(error) or "over" in str(error)  # noqa: PT017
+    graph = load(save(folder, model))
+    (reduced,) = graph.nodes
+    if isinstance(reduced, Opaque):
+        assert "keepdims=1" in reduced.reason or "over " in reduced.reason
         return
-    assert isinstance(graph.nodes[0], Pool | Conv2d | Reshape)
+    assert isinstance(reduced, Pool | Conv2d | Reshape)
+    assert_same(folder, model)
 
 
 def test_a_classifier_without_a_pool(tmp_path):

@@ -8,6 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 import graph_executor
 from neon8.calibrate.run.reference import Reference
 from neon8.graph.importer import load
+from neon8.graph.remedies import refusal
 
 TOLERANCE = 1e-4
 """Relative to the largest value of a tensor: float32 sums in another order, and weights
@@ -85,10 +86,18 @@ def save(folder, model, name="net.onnx"):
     return path
 
 
+def why_opaque(folder, model):
+    """The refusal of a network that load() takes and no compiler does."""
+    text = refusal(load(save(folder, model)))
+    assert text is not None
+    return text
+
+
 def assert_same(folder, model, *, seed=1):
     """Every tensor of the imported Graph is what onnxruntime computes; the Graph."""
     path = save(folder, model)
     graph = load(path)
+    assert refusal(graph) is None
     rng = np.random.default_rng(seed)
     inputs = {
         name: rng.normal(0, 2, graph.tensors[name].dims)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 from hypothesis import strategies as st
+from onnx import helper
 
 from onnx_nets import net, node
 
@@ -202,6 +203,72 @@ class Builder:
             axis = shape.index(1, 2)
             self.axes(kind, x, [axis], (*shape[:axis], *shape[axis + 1 :]))
 
+    def turn(self, x, shape):
+        """Transpose, channel shuffle, or pixels as channels and back."""
+        kind = self.pick(["Transpose", "shuffle", "SpaceToDepth", "DepthToSpace"])
+        if kind == "Transpose":
+            order = self.draw(st.permutations(range(1, len(shape))))
+            new = [shape[axis] for axis in (0, *order)]
+            self.emit(kind, [x], new, perm=[0, *order])
+        elif kind == "shuffle" and shape[1] % 2 == 0:
+            split = (1, 2, shape[1] // 2, *shape[2:])
+            y = self.emit("Reshape", [x, self.constant(np.array(split))], split)
+            new = [1, split[2], 2, *shape[2:]]
+            order = [0, 2, 1, *range(3, len(new))]
+            y = self.emit("Transpose", [y], new, perm=order)
+            self.emit("Reshape", [y, self.constant(np.array(shape))], shape)
+        elif (
+            kind == "SpaceToDepth"
+            and len(shape) == 4
+            and not any(size % 2 for size in shape[2:])
+        ):
+            _, c, h, w = shape
+            self.emit(kind, [x], (1, 4 * c, h // 2, w // 2), blocksize=2)
+        elif kind == "DepthToSpace" and len(shape) == 4 and shape[1] % 4 == 0:
+            mode = {} if self.opset < 11 else {"mode": self.pick(["DCR", "CRD"])}
+            _, c, h, w = shape
+            self.emit(kind, [x], (1, c // 4, 2 * h, 2 * w), blocksize=2, **mode)
+
+    def take(self, x, shape):
+        """Slice, Gather, Pad or Split along one axis."""
+        axis = self.pick(range(1, len(shape)))
+        size = shape[axis]
+        kind = self.pick(["Slice", "Gather", "Pad", "Split"])
+        new = list(shape)
+        if kind == "Slice":
+            start, step = self.pick(range(size)), self.pick([1, 1, 2, -1])
+            end = size if step > 0 else -size - 1
+            new[axis] = len(range(size)[start::step])
+            bounds = [self.constant(np.array([v])) for v in (start, end, axis, step)]
+            self.emit(kind, [x, *bounds], new)
+        elif kind == "Gather":
+            taken = [self.pick(range(-size, size)) for _ in range(self.pick([1, 3]))]
+            new[axis] = len(taken)
+            self.emit(kind, [x, self.constant(np.array(taken))], new, axis=axis)
+        elif kind == "Pad":
+            pads = [0] * (2 * len(shape))
+            pads[axis], pads[axis + len(shape)] = self.pick([0, 1]), self.pick([1, -1])
+            new[axis] += pads[axis] + pads[axis + len(shape)]
+            mode = self.pick(["constant", "edge"])
+            if new[axis] < 1:
+                return
+            if self.opset < 11:
+                self.emit(kind, [x], new, pads=pads, mode=mode)
+            else:
+                self.emit(kind, [x, self.constant(np.array(pads))], new, mode=mode)
+        elif size > 1 and self.opset < 18:
+            halves = [size // 2, size - size // 2]
+            self.emit("Split", [x], shape, axis=axis)
+            split = self.nodes[-1]
+            split.output.append(f"{split.output[0]}b")
+            for name, half in zip(split.output, halves, strict=True):
+                new[axis] = half
+                self.tensors[name] = tuple(new)
+            if self.opset < 13:
+                split.attribute.append(helper.make_attribute("split", halves))
+            else:
+                split.input.append(self.constant(np.array(halves)))
+
     def axes(self, operator, x, axes, shape):
         if self.opset < 13:
             self.emit(operator, [x], shape, axes=axes)
@@ -255,7 +322,7 @@ class Builder:
             *(self.conv, self.conv, self.pool, self.whole_image, self.dense),
             *(self.norm, self.arithmetic, self.activation, self.activation),
             *(self.reshape, self.move, self.move, self.vector, self.softmax),
-            self.join,
+            *(self.join, self.turn, self.take),
         )
         if math.prod(self.tensors[x]) <= MAX_ELEMENTS:
             self.pick(kinds)(x, self.tensors[x])

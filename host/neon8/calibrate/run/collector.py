@@ -28,7 +28,7 @@ from neon8.data.inputs import Input
 from neon8.data.samples import Sample
 from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import ModelLike, open_onnx
+from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.quant.groups import scale_groups, sources
 
 Array = npt.NDArray[np.generic]
@@ -56,18 +56,22 @@ class Network:
 def open_network(
     model: ModelLike,
     *,
+    shapes: Shapes | None = None,
     preprocess_digest: str = "",
     ignore_nonfinite: bool = False,
     threads: int | None = None,
 ) -> Network:
     """Read the ONNX file and start onnxruntime on it.  GraphError.
 
+    shapes: of inputs whose dimensions the file leaves open.
     threads: number of samples observed at the same time, each by one thread; None for
     the number of processors. What is observed does not depend on it.
     """
-    file = open_onnx(model)  # once, so that both are of the same model
+    file = open_onnx(model, shapes=shapes)  # once: both are of the same model
     graph = load(file)
-    reference = Reference(file, Observer(graph).fetch, inside=True)
+    fetch = Observer(graph).fetch
+    fixed = all(tensor.fixed for tensor in graph.tensors.values())
+    reference = Reference(file, fetch, inside=True, fixed=fixed)
     count = usable() if threads is None else threads
     return Network(
         graph=graph,

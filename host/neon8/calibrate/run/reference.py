@@ -71,7 +71,8 @@ class Reference:
     """The network in an ONNX file, in FP32, on one thread.
 
     inputs: what it takes, by name; a free first dimension is 1.  output_names: those
-    of the file.  GraphError if onnxruntime does not take the file.
+    of the file that are tensors of numbers.  GraphError if onnxruntime does not take
+    the file.
     """
 
     def __init__(
@@ -80,11 +81,13 @@ class Reference:
         extra_outputs: Iterable[str] = (),
         *,
         inside: bool = False,
+        fixed: bool = True,
     ) -> None:
         """extra_outputs: names of tensors inside the network to hand out as well.
 
         inside: these are all that is handed out, and every result lies where the one
-        before did, which saves the time that new memory costs.
+        before did, which saves the time that new memory costs; unless they are not
+        fixed, and their shapes may differ from sample to sample.
         """
         file, extra_outputs = open_onnx(model), tuple(extra_outputs)
         self._path = path = file.path
@@ -107,8 +110,9 @@ class Reference:
             text = f"onnxruntime cannot run it: {_one_line(error)}"
             raise GraphError(f"{path}: {text}") from error
         self.inputs = _inputs(path, self._session.get_inputs())
-        self.output_names = tuple(value.name for value in self._session.get_outputs())
-        self._inside = inside
+        outputs = self._session.get_outputs()
+        self.output_names = tuple(v.name for v in outputs if v.type in TYPES)
+        self._reuse = inside and fixed
         self._wanted = tuple(extra_outputs) if inside else self.output_names
         self._buffer: _Buffer | None = None
 
@@ -141,7 +145,7 @@ class Reference:
         if self._buffer is None:
             found = self._session.run(list(self._wanted), dict(inputs))
             outputs = dict(zip(self._wanted, map(np.asarray, found), strict=True))
-            if self._inside:
+            if self._reuse:
                 self._buffer = _buffer(self._session, outputs)
             return outputs
         for name, array in inputs.items():
@@ -177,8 +181,8 @@ def _inputs(path: Path, values: Iterable[Any]) -> dict[str, Input]:
             free.add(name)
             dims[0] = 1
         if not all(isinstance(dim, int) for dim in dims):
-            text = f"input {name!r} has dimensions {dims}; only the batch may be"
-            raise GraphError(f"{path}: {text} symbolic")
+            text = f"input {name!r} has dimensions {dims}; give them by --shape"
+            raise GraphError(f"{path}: {text}")
         if value.type not in TYPES:
             text = f"input {name!r} is a {value.type}; expected a tensor of numbers"
             raise GraphError(f"{path}: {text}")

@@ -38,6 +38,7 @@ from neon8.calibrate.run.executors import (
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, count_samples, gather
 from neon8.errors import CalibrationError, DataError
+from neon8.graph.onnx_file import Shapes
 
 LOG = logging.getLogger("neon8")
 Progress = Callable[[int, int | None], None]
@@ -51,17 +52,18 @@ def no_progress(_done: int, _total: int | None) -> None:
 class Options:
     """What to observe of the data, and how.
 
-    limit, skip: at most that many samples, after the first `skip`.  shard: (i, n), only
-    the i-th of n pieces.  ignore_nonfinite: count NaN and infinite values that the
-    network computes.  workers: processes.  engine: "dask://HOST:PORT".
-    output: the file that this is for, beside which the journal stands; None: no
-    journal.  report: the file for the convergence report.  until_stable: stop when no
-    threshold moved by more than this fraction while the samples doubled.  progress:
-    called with the numbers of samples done and of all, the latter None if it is not
-    known; at the end they are equal.
+    shapes: of inputs whose dimensions the file leaves open.  limit, skip: at most that
+    many samples, after the first `skip`.  shard: (i, n), only the i-th of n pieces.
+    ignore_nonfinite: count NaN and infinite values that the network computes.  workers:
+    processes.  engine: "dask://HOST:PORT".  output: the file that this is for, beside
+    which the journal stands; None: no journal.  report: the file for the convergence
+    report.  until_stable: stop when no threshold moved by more than this fraction while
+    the samples doubled.  progress: called with the numbers of samples done and of all,
+    the latter None if it is not known; at the end they are equal.
     """
 
     preprocess: Preprocess | None = None
+    shapes: Shapes | None = None
     limit: int | None = None
     skip: int = 0
     shard: tuple[int, int] | None = None
@@ -99,6 +101,7 @@ def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
         skip=options.skip,
         shard=options.shard,
         ignore_nonfinite=options.ignore_nonfinite,
+        shapes=options.shapes,
     )
     network = workload.open_network()
     samples, total = _open_data(workload, data, network)
@@ -195,6 +198,7 @@ class _Run:
             "the model": empty.model_digest,
             "the data": None if data is None else str(Path(data).resolve()),
             "--preprocess": workload.preprocess_digest,
+            "--shape": {k: list(v) for k, v in (workload.shapes or {}).items()},
             "--limit": workload.limit,
             "--skip": workload.skip,
             "--shard": None if shard is None else list(shard),

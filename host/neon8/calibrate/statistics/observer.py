@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of the tensors, one sample at a time: nothing of a sample is kept."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from neon8.calibrate.statistics.channels import ChannelStatistics, join
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.statistics.native import Bank, Job, Plan, Wanted, bank
 from neon8.errors import CalibrationError
-from neon8.graph.graph import Activation, Concat, Conv2d, Graph
+from neon8.graph.graph import Activation, Concat, Conv2d, Graph, Opaque, nchw
 from neon8.quant.groups import sources
 
 Array = npt.NDArray[np.generic]
@@ -69,6 +70,9 @@ class Observer:
 
     def __init__(self, graph: Graph, *, ignore_nonfinite: bool = False) -> None:
         self._ignore_nonfinite = ignore_nonfinite
+        unknown = [node for node in graph.nodes if isinstance(node, Opaque)]
+        opaque = {name for node in unknown for name in node.outputs}
+        self._free = {t.name for t in graph.tensors.values() if not t.fixed}
         self._histograms = sources(graph)
         self._channels = dict.fromkeys(
             (*channel_inputs(graph), *pre_activations(graph))
@@ -91,22 +95,29 @@ class Observer:
         self.fetch = tuple(name for name in self._given if name not in graph.inputs)
         known = (*self._given, *self._activations)
         self._names = tuple(dict.fromkeys(name for name in known if name in needed))
+        self._strict = np.array([n not in opaque for n in self._names], np.uint64)
         self._bank: Bank | None = None
+        self._plan: Plan | None = None
+        self._shapes: list[tuple[int, ...]] = []
         self._smallest = _Least(len(self._names))
         self._largest = _Least(len(self._names))
 
     def add(self, values: Mapping[str, Array], *, sample: str, digest: str) -> None:
         """One sample more.
 
-        values: the inputs of the network and what `fetch` names, floats of shape
-        (N, C, ...).  sample: its name, for messages.  CalibrationError: a value is NaN
-        or infinite; the observer is of no use afterwards.
+        values: the inputs of the network and what `fetch` names, of shape (N, C, ...);
+        of a tensor that is not fixed, of any.  sample: its name, for messages.
+        CalibrationError: a value is NaN or infinite, and not made by an Opaque node,
+        where attention masks are; the observer is of no use afterwards.
         """
-        given = {name: _floats(values[name]) for name in self._given}
+        given = {name: self._floats(name, values[name]) for name in self._given}
+        shapes = [array.shape for array in given.values()]
         if self._bank is None:
-            self._bank, self._plan = self._begin(given)
+            self._bank = self._begin(given)
+        if self._plan is None or shapes != self._shapes:
+            self._plan, self._shapes = self._plan_for(given, self._bank), shapes
         self._plan.observe(tuple(given.values()))
-        nonfinite = self._bank.sample_nans + self._bank.sample_infs
+        nonfinite = (self._bank.sample_nans + self._bank.sample_infs) * self._strict
         if not self._ignore_nonfinite and nonfinite.any():
             first = int(np.flatnonzero(nonfinite)[0])
             nans, infs = self._bank.sample_nans[first], self._bank.sample_infs[first]
@@ -155,9 +166,9 @@ class Observer:
             return (name,)
         return tuple(part for each in inputs for part in self._parts(each))
 
-    def _begin(self, given: Mapping[str, FloatArray]) -> tuple[Bank, Plan]:
+    def _begin(self, given: Mapping[str, FloatArray]) -> Bank:
         """For samples of these shapes."""
-        made = bank(
+        return bank(
             [
                 Wanted(
                     channels=given[self._origin(name)[0]].shape[1],
@@ -167,6 +178,9 @@ class Observer:
                 for name in self._names
             ]
         )
+
+    def _plan_for(self, given: Mapping[str, FloatArray], made: Bank) -> Plan:
+        """For samples of these shapes."""
         taken = dict(zip(self._names, made.each, strict=True))
         after = {}  # by the tensor that an activation follows
         for name in self._names:
@@ -177,7 +191,23 @@ class Observer:
             Job(values.shape, taken.get(name), *after.get(name, ()))
             for name, values in given.items()
         ]
-        return made, Plan(jobs)
+        return Plan(jobs)
+
+    def _floats(self, name: str, values: Array) -> FloatArray:
+        """`values` as (1, C, ...): of a batch, the images of a channel side by side.
+
+        Those of a tensor that is not fixed are (1, 1, n): it may have another shape in
+        each sample.
+        """
+        floats: FloatArray = np.asarray(values, dtype=np.float32, order="C")
+        if name in self._free:
+            return floats.reshape(1, 1, floats.size)
+        if floats.ndim > 1 and floats.shape[0] == 1:
+            return floats
+        batch, channels, *image = nchw(floats.shape)
+        planes = floats.reshape(batch, channels, math.prod(image)).swapaxes(0, 1)
+        side = planes.reshape(1, channels, batch * math.prod(image))
+        return np.ascontiguousarray(side)
 
     def _origin(self, name: str) -> tuple[str, Activation]:
         """The given tensor that `name` follows from by an activation, or is."""
@@ -223,12 +253,3 @@ class _Least:
                 continue
             self.value[index], self.channel[index] = value[index], channel[index]
             self.sample[index], self._start[index] = digest, start
-
-
-def _floats(values: Array) -> FloatArray:
-    """float32 (1, C, ...); the elements of a batch follow each other in a channel."""
-    if values.ndim < 2:
-        values = values.reshape(1, -1)
-    elif len(values) > 1:
-        values = values.swapaxes(0, 1).reshape(1, values.shape[1], -1)
-    return np.ascontiguousarray(values, np.float32)

@@ -74,7 +74,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | Subtract | None:
     dims = b.graph.tensors[add.output].dims
     if any(b.graph.tensors[name].dims != dims for name in add.inputs):
         return None
-    return add if b.has(other) and not is_depthwise(b, node) else None
+    return add if b.has(other) else None
 
 
 def other_operand(node: Conv2d, add: Add | Subtract) -> str:
@@ -83,12 +83,14 @@ def other_operand(node: Conv2d, add: Add | Subtract) -> str:
 
 
 def prelu_behind(b: Build, node: Conv2d | Add | Subtract) -> Prelu | None:
-    """The PRelu that alone reads `node`, or None."""
+    """The PRelu in int8 that alone reads `node`, or None."""
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs:
         return None
     only = readers[0]
-    return only if isinstance(only, Prelu) and node.activation.identity else None
+    if not isinstance(only, Prelu) or b.type_of(only) == FLOAT:
+        return None
+    return only if node.activation.identity else None
 
 
 def is_depthwise(b: Build, node: Conv2d) -> bool:

@@ -19,6 +19,7 @@ from neon8.graph.graph import (
     Reshape,
     nchw,
 )
+from neon8.graph.views import View, then
 
 
 def lower_concat(b: Build, node: Concat) -> None:
@@ -65,20 +66,14 @@ def moved(b: Build, node: Node) -> tuple[list[Tensor], Tensor]:
 def lower_permute(b: Build, node: Permute) -> None:
     """The values in another order."""
     (source,), out = moved(b, node)
-    permute(b, node.name, source, out, node.view, node.order)
+    permute(b, node.name, source, out, (node.view, node.order))
 
 
 def lower_gather(b: Build, node: Gather) -> None:
     """The values that its lists name, in the output's shape."""
     (source,), out = moved(b, node)
-    gather(
-        b,
-        node.name,
-        reshaped(b, node.name, source, node.view),
-        out,
-        node.indices,
-        fill=node.fill,
-    )
+    source = reshaped(b, node.name, source, node.view)
+    gather(b, node.name, source, out, node.indices, fill=node.fill)
 
 
 def permute(
@@ -86,19 +81,37 @@ def permute(
     layer: str,
     source: Tensor,
     out: Tensor,
-    view: Sequence[int],
-    order: Sequence[int],
+    turn: tuple[View, View],
 ) -> None:
-    """Appends source -> out, the axes of `view` in this order."""
-    missing = MAX_RANK - len(view)
-    indices = np.array(
-        [[*view, *(1,) * missing], [*order, *range(len(view), MAX_RANK)]], np.int32
-    )
+    """Appends source -> out by (view, order).
+
+    The step wants axes that the borders between the dimensions of its input and its
+    output do not cut unevenly; where they do, others are between.
+    """
+    view, order = turn
+    if not _even(source, turn, out):
+        source = reshaped(b, layer, source, view)
+    turned = out
+    if not _even(source, turn, out):
+        dims = tuple(view[axis] for axis in order)
+        turned = b.temporary(replace(out, dims=dims), "turned")
+    rest = range(len(view), MAX_RANK)
     b.ops.append(
         program.Permute(
-            name=layer, inputs=(source.name,), output=out.name, indices=indices
+            name=layer,
+            inputs=(source.name,),
+            output=turned.name,
+            indices=np.array([[*view, *(1 for _ in rest)], [*order, *rest]], np.int32),
         )
     )
+    reshape(b, layer, turned, out)
+
+
+def _even(source: Tensor, turn: tuple[View, View], out: Tensor) -> bool:
+    """True if one shape has the axes of the view and all dimensions as its parts."""
+    flat = (0, 1, 2, 3)
+    fine = then((source.shape, flat), turn, squeeze=False)
+    return fine is not None and then(fine, (out.shape, flat)) is not None
 
 
 def gather(

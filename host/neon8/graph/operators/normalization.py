@@ -16,6 +16,8 @@ from neon8.graph.source import (
     shape_of,
 )
 
+LARGEST_SIZE = 1 << 20
+
 
 def batch_normalization(source: Source, node: OnnxNode) -> Node:
     """BatchNormalization with the statistics of training."""
@@ -62,9 +64,10 @@ def lrn(source: Source, node: OnnxNode) -> Node:
     size = integer(node, "size", 0)
     alpha, beta = real(node, "alpha", 1e-4), real(node, "beta", 0.75)
     bias = real(node, "bias", 1.0)
-    if not (1 <= size <= 1 << 20 and 0 <= alpha <= 1e30):
-        text = f"size {size} or alpha {alpha:.4g} is negative or too large"
-        raise failure(source, node, text)
+    if size % 2 == 0 or not 1 <= size <= LARGEST_SIZE:
+        raise failure(source, node, f"size {size} is even or outside 1 .. 2^20")
+    if not 0 <= alpha <= 1e30:
+        raise failure(source, node, f"alpha {alpha:.4g} is outside 0 .. 1e30")
     if not (0 <= beta <= 16 and 1e-30 <= bias <= 1e30):
         text = f"beta {beta:.4g} is outside 0 .. 16, or bias {bias:.4g} not positive"
         raise failure(source, node, text)

@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from neon8.graph.graph import Conv2d, Graph, Node, Reshape
+from neon8.graph.graph import Conv2d, Graph, Node, Opaque, Reshape
 from neon8.graph.passes.rewrite import count_uses, drop_dead, rebuild
 
 
@@ -12,8 +12,11 @@ def drop_reshapes(graph: Graph) -> Graph:
 
     The output of such a Reshape is read from its input instead. Where it is an output
     of the graph, the tensor before takes its name; it stays only where both names must.
+    So it is with what an Opaque node reads, which wants the dimensions of the file.
     """
-    fixed = {*graph.inputs, *graph.outputs}
+    opaque = (node for node in graph.nodes if isinstance(node, Opaque))
+    ends = {*graph.outputs, *(name for node in opaque for name in node.inputs)}
+    fixed = {*graph.inputs, *ends}
     names: dict[str, str] = {}  # old name -> the one that is read instead
     made: dict[str, Node] = {}
     uses = count_uses(graph)
@@ -29,11 +32,13 @@ def drop_reshapes(graph: Graph) -> Graph:
                     uses[before.inputs[0]] += 1
             source = node.inputs[0]
             if graph.tensors[source].shape == graph.tensors[node.output].shape:
-                if node.output not in graph.outputs:
+                if node.output not in ends:
                     names[node.output] = source
                     uses[source] += uses[node.output] - 1
                     continue
-                if source not in fixed and uses[source] == 1:
+                maker = made.get(source)
+                alone = source not in fixed and uses[source] == 1
+                if alone and maker is not None and not isinstance(maker, Opaque):
                     node = _renamed(made.pop(source), node.output)
         made[node.output] = node
     return drop_dead(rebuild(graph, made.values()))

@@ -19,7 +19,7 @@ def fold_affine(graph: Graph) -> Graph:
     made: dict[str, Node] = {}
     for original in graph.nodes:
         node = original
-        before = made.get(node.inputs[0])
+        before = made.get(next(iter(node.inputs), ""))
         if (
             isinstance(before, Conv2d)
             and isinstance(node, Conv2d)
@@ -27,15 +27,19 @@ def fold_affine(graph: Graph) -> Graph:
             and before.activation.identity
             and uses[before.output] == 1
         ):
-            del made[before.output]
             factor = node.weight[:, 0, 0, 0].astype(np.float64)
-            node = replace(
-                before,
-                output=node.output,
-                pre_activation=node.output,
-                weight=float32(before.weight * factor.reshape(-1, 1, 1, 1)),
-                bias=float32(before.bias * factor + node.bias),
-            )
+            weight = float32(before.weight * factor.reshape(-1, 1, 1, 1))
+            bias = float32(before.bias * factor + node.bias)
+            # What is too large for float32 stays in two steps, as in the file.
+            if np.isfinite(weight).all() and np.isfinite(bias).all():
+                del made[before.output]
+                node = replace(
+                    before,
+                    output=node.output,
+                    pre_activation=node.output,
+                    weight=weight,
+                    bias=bias,
+                )
         made[node.output] = node
     return rebuild(graph, made.values())
 

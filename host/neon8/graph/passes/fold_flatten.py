@@ -17,12 +17,14 @@ def fold_flatten(graph: Graph) -> Graph:
     for node in graph.nodes:
         if isinstance(node, Reshape) and node.output not in graph.outputs:
             shape = graph.tensors[node.output].shape
+            batch = graph.tensors[node.inputs[0]].shape[0]
             readers = [n for n in graph.nodes if node.output in n.inputs]
-            if shape[2:] == (1, 1) and all(map(_is_gemm, readers)):
+            vectors = shape[0] == batch and shape[2:] == (1, 1)
+            if vectors and all(map(_is_gemm, readers)):
                 flattened[node.output] = node.inputs[0]
     nodes: list[Node] = []
     for node in graph.nodes:
-        source = flattened.get(node.inputs[0])
+        source = flattened.get(next(iter(node.inputs), ""))
         if isinstance(node, Conv2d) and source is not None:
             _, c, h, w = graph.tensors[source].shape
             weight = node.weight.reshape(len(node.weight), c, h, w)

@@ -26,7 +26,7 @@ def fuse_activations(graph: Graph) -> Graph:
     made: dict[str, Node] = {}
     for original in graph.nodes:
         node = original
-        before = made.get(node.inputs[0])
+        before = made.get(next(iter(node.inputs), ""))
         if (
             isinstance(node, Activate)
             and isinstance(before, Conv2d | Binary | InstanceNorm | Pool | Activate)

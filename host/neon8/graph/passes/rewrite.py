@@ -19,7 +19,7 @@ def count_uses(graph: Graph) -> Counter[str]:
 def rebuild(graph: Graph, nodes: Iterable[Node]) -> Graph:
     """`graph` with other nodes, and without the tensors that none of them has."""
     nodes = tuple(nodes)
-    names = (*graph.inputs, *(node.output for node in nodes))
+    names = (*graph.inputs, *(name for node in nodes for name in node.outputs))
     tensors = {name: graph.tensors[name] for name in names}
     return replace(graph, nodes=nodes, tensors=tensors)
 
@@ -29,7 +29,7 @@ def drop_dead(graph: Graph) -> Graph:
     live = set(graph.outputs)
     kept = []
     for node in reversed(graph.nodes):
-        if node.output in live:
+        if not live.isdisjoint(node.outputs):
             live.update(node.inputs)
             kept.append(node)
     return rebuild(graph, reversed(kept))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do about operators that neon8 cannot run, and the refusal of a network."""
+
+from neon8.graph.graph import Graph, Opaque
+from neon8.text import counted
+
+MAX_LINES = 40
+"""Nodes that a refusal names; a damaged file may have thousands."""
+
+QUANTIZED = "is already quantized; give neon8 the float network"
+REMEDIES = {
+    "DequantizeLinear": QUANTIZED,
+    "QuantizeLinear": QUANTIZED,
+    "If": "branches are not supported; export the branch that is taken",
+    "Loop": "loops are not supported; export the network unrolled",
+    "Scan": "loops are not supported; export the network unrolled",
+    "NonMaxSuppression": "is not supported; cut the network before it and do it on the "
+    "boxes that come out",
+    "TopK": "is not supported; cut the network before it and do it on what comes out",
+}
+
+
+def remedy(operator: str) -> str:
+    """Why nothing runs `operator`, and the way round."""
+    if operator in REMEDIES:
+        return REMEDIES[operator]
+    if "." in operator:
+        return "is not an operator of ONNX itself; export it as standard operators"
+    return "is not supported"
+
+
+def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
+    """The nodes that keep a network from being compiled, in order of execution."""
+    return tuple(node for node in graph.nodes if isinstance(node, Opaque))
+
+
+def refusal(graph: Graph) -> str | None:
+    """Why the network cannot be compiled: a line for each node; None if it can."""
+    opaque = opaque_nodes(graph)
+    if not opaque:
+        return None
+    lines = [
+        f"  node {node.name!r} (operator {node.operator}): {node.reason}"
+        for node in opaque[:MAX_LINES]
+    ]
+    if len(opaque) > MAX_LINES:
+        lines.append(f"  and {len(opaque) - MAX_LINES} more; neon8 inspect names all")
+    whole = counted(len(graph.nodes), "node")
+    return "\n".join(
+        (
+            f"{len(opaque)} of {whole} cannot run in neon8:",
+            *lines,
+            "  calibrate and convert work; to compile, export the network without them",
+        )
+    )
