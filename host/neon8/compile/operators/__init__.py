@@ -13,8 +13,10 @@ from neon8.compile.operators import (
     floats,
     movement,
     normalization,
+    opaque,
     pointwise,
     pooling,
+    rounding,
 )
 from neon8.graph.graph import Node
 
@@ -25,12 +27,14 @@ LOWER: dict[type[Node], Lower] = {
     **normalization.LOWER,
     **pointwise.LOWER,
     **movement.LOWER,
+    **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **movement.LOWER,
+    **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 
