@@ -21,6 +21,7 @@ from neon8.graph.graph import (
     Graph,
     Node,
     Quantization,
+    Reshape,
     Tensor,
 )
 from neon8.graph.passes.rewrite import count_uses, rebuild
@@ -121,10 +122,17 @@ def _without_repeats(graph: Graph, given: dict[str, Quantization]) -> Graph:
     nodes = []
     for original in graph.nodes:
         node = _reading(original, names)
-        if isinstance(node, FakeQuantize) and node.output not in graph.outputs:
+        if isinstance(node, FakeQuantize):
             source = node.inputs[0]
+            inner = node.output not in graph.outputs
             if levels.get(source) == node.quantization:
-                names[node.output] = source
+                if inner:
+                    names[node.output] = source
+                else:
+                    nodes.append(_identity(node))
+                continue
+            if not inner:
+                nodes.append(node)
                 continue
             same = first.setdefault((source, node.quantization), node.output)
             if same != node.output:
@@ -132,6 +140,10 @@ def _without_repeats(graph: Graph, given: dict[str, Quantization]) -> Graph:
                 continue
         nodes.append(node)
     return rebuild(graph, nodes)
+
+
+def _identity(node: FakeQuantize) -> Reshape:
+    return Reshape(name=node.name, inputs=node.inputs, output=node.output)
 
 
 def _moved_back(graph: Graph) -> Graph:

@@ -26,6 +26,7 @@ from neon8.graph.graph import (
 from neon8.graph.importer import convert
 from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.passes import PASSES
+from neon8.graph.passes.drop_reshapes import drop_reshapes
 from neon8.graph.quantized import Levels, QuantizedFile, take_apart
 from neon8.graph.reader import read
 from neon8.graph.source import OnnxNode, Source, integer, real
@@ -46,6 +47,9 @@ LOG = logging.getLogger("neon8")
 IMPORTED = "imported"
 """Reason code of what comes from another tool."""
 
+ROUNDS = 2
+"""Pairs that moved show what can be fused, and what is fused how far pairs can move."""
+
 SAME_SCALE = 2.0**-20
 """Relative: products of float32 scales, rounded by whoever made the file."""
 
@@ -65,10 +69,12 @@ def load_quantized(model: ModelLike) -> tuple[Graph, ScaleTable]:
         name: apart.rounded[name] for name in graph.inputs if name in apart.rounded
     }
     graph = _with_levels(graph, source, apart.constants, given)
-    graph = fake_quantize.settle(graph, given)
-    for apply in PASSES:
-        graph = apply(graph)
-    graph = fake_quantize.settle(graph, given)
+    graph = drop_reshapes(graph)
+    for _ in range(ROUNDS):
+        graph = fake_quantize.settle(graph, given)
+        for apply in PASSES:
+            graph = apply(graph)
+    graph = drop_reshapes(fake_quantize.settle(graph, given))
     rounded = fake_quantize.merge(graph, given, apart.made_up)
     graph = replace(_unfused(rounded), quantized=True)
     for node in graph.nodes:

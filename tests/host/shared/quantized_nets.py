@@ -13,6 +13,8 @@ from neon8.quant.own_scales import load_quantized
 from neon8.runtime import Model
 from onnx_nets import net, node, save
 
+ZERO = np.int8(0)
+
 
 class Net:
     """Grows from `x`; each method adds nodes and gives the name of their result."""
@@ -41,7 +43,7 @@ class Net:
         self.nodes.append(made)
         return output
 
-    def pair(self, source, scale, zero_point=np.int8(0), *, output="", **attributes):
+    def pair(self, source, scale, zero_point=ZERO, *, output="", **attributes):
         """QuantizeLinear and DequantizeLinear."""
         scale = self.array(np.asarray(scale, np.float32), "s")
         constants = [scale, self.array(zero_point, "z")]
@@ -136,16 +138,18 @@ def differences(path, samples, *, fused=True):
     made = program(path)
     scales = grids(path)
     found = []
-    with Model.from_bytes(compile_model(path), source="q") as model:
-        with model.session() as session:
-            for sample in samples:
-                ours = session.run(sample)
-                theirs = ort(path, sample, fused=fused)
-                again = oracle.run(made, sample)
-                for name, value in ours.items():
-                    assert value.tobytes() == again[name].tobytes(), name
-                    step = scales[name] or np.abs(theirs[name]).max() * 1e-5
-                    found.append(np.rint((value - theirs[name]) / step).ravel())
+    with (
+        Model.from_bytes(compile_model(path), source="q") as model,
+        model.session() as session,
+    ):
+        for sample in samples:
+            ours = session.run(sample)
+            theirs = ort(path, sample, fused=fused)
+            again = oracle.run(made, sample)
+            for name, value in ours.items():
+                assert value.tobytes() == again[name].tobytes(), name
+                step = scales[name] or np.abs(theirs[name]).max() * 1e-5
+                found.append(np.rint((value - theirs[name]) / step).ravel())
     return np.abs(np.concatenate(found))
 
 
