@@ -30,7 +30,7 @@
 //   out_stride     bytes; s32 and f32: a multiple of 4
 //   rows           [ceil(pixels / mr)][taps][mr]; the last tile repeats a valid row
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
-//                  aligned; |w| <= 127, and int16 holds as many products as the row says (11)
+//                  aligned; int16 holds as many products of a channel as the row says (11)
 //   pixels, channels, taps   >= 1
 //   depth          bytes of a row, a multiple of the packing's step, all readable
 //   bias, multiplier, bias_f32, slope   [channels rounded up to nr], 16-byte aligned; the
@@ -71,7 +71,7 @@
 //   tap_stride     bytes between the pixels under neighbouring taps
 //   step           bytes between the pixels under tap 0 of neighbouring outputs
 //   weights        [ceil(channels / block)][kernel_height][kernel_width][block], zero padded,
-//                  aligned to 8; |w| <= 127, and int16 holds the row's number of products (11)
+//                  aligned to 8; int16 holds the row's number of products of a channel (11)
 //   pixels         >= 1
 //   channels       a multiple of 8, >= 8: the padded count
 //   bias, multiplier, slope   [channels rounded up to block], 16-byte aligned; the slopes are

@@ -225,7 +225,9 @@ class Sequence:
         total: FloatArray = real + self.bias[:, which]
         return total
 
-    def step(self, x: FloatArray, h: FloatArray, c: FloatArray) -> tuple[FloatArray, ...]:
+    def step(
+        self, x: FloatArray, h: FloatArray, c: FloatArray
+    ) -> tuple[FloatArray, ...]:
         """The next state and cell."""
         a, r = self.product(0, x), self.product(1, h)
         if self.op.kind == "lstm":

@@ -112,6 +112,24 @@ class Node:
         return (self.output,)
 
 
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """real = scale * (q - zero_point), q in -128 .. 127, as a quantized file says."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeQuantize(Node):
+    """y = x rounded to the levels of `quantization`: a Q/DQ pair of a quantized file.
+
+    Only quantized files have it, and only where no other node rounds its own output so.
+    """
+
+    quantization: Quantization
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
@@ -119,6 +137,9 @@ class Conv2d(Node):
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
     pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
     the activation; equal to `output` where there is none.
+
+    Of a quantized file: weight_scales, (O,), of which the weights are whole multiples;
+    exact_bias, (O,), so exact that B of numerics (5) is the integer in the file.
     """
 
     weight: FloatArray
@@ -129,6 +150,8 @@ class Conv2d(Node):
     groups: int = 1
     activation: Activation = Activation()
     pre_activation: str
+    weight_scales: FloatArray | None = None
+    exact_bias: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +299,10 @@ class Opaque(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex."""
+    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex.
+
+    quantized: it comes from a quantized file, which says of each tensor if it is int8.
+    """
 
     name: str
     digest: str
@@ -284,3 +310,4 @@ class Graph:
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    quantized: bool = False

@@ -12,8 +12,10 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    opaque,
     pointwise,
     pooling,
+    rounding,
 )
 from neon8.graph.graph import Node
 
@@ -23,12 +25,14 @@ LOWER: dict[type[Node], Lower] = {
     **arithmetic.LOWER,
     **pointwise.LOWER,
     **movement.LOWER,
+    **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **movement.LOWER,
+    **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 
