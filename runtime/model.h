@@ -32,6 +32,8 @@ struct n8_tensor {
     uint32_t shared;         // the tensor that it shares with, or its own number
     size_t born, dies;       // steps between which the buffer is in use, both included
     int32_t input;           // number of the graph input that it is, or -1
+    bool constant;           // never written: it lies in the packed memory and takes no arena
+    uint8_t *fixed;          // where; NULL until it is packed
 };
 
 // A piece of a concatenation that waits at the end of the whole until this one is needed, and is
@@ -59,6 +61,8 @@ struct n8_step {
     struct n8_conv_proof proof;
     struct n8_spread spread; // before the step
     size_t grain;            // units that are worth the call of a thread, >= 1
+    const void *arrays[3];   // in the file, aligned to nothing, until the operator packs them
+    const void *packed;      // what it made of them
 };
 
 struct n8_model {

@@ -361,7 +361,8 @@ static void write_places(struct planner *p, struct n8_model *model) {
 
 static bool lies_at(const struct n8_tensor *part, const struct n8_tensor *whole, size_t pixel,
                     size_t byte) {
-    return part->pixel_stride == whole->pixel_stride &&
+    const bool placed = part->bytes != 0 && whole->bytes != 0; // not a constant
+    return placed && part->pixel_stride == whole->pixel_stride &&
            part->offset == whole->offset + pixel * whole->pixel_stride + byte;
 }
 

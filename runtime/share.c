@@ -38,6 +38,9 @@ static void find_links_of(struct n8_sharing_plan *plan, uint32_t number) {
             add_link(plan, &link);
         }
     }
+    if (step->row.input_count == 0) {
+        return;
+    }
     link.child = step->row.output;
     link.parent = step->inputs[0];
     if (step->op->view != NULL && step->op->view(model, step, &link.pixel, &link.byte)) {

@@ -266,7 +266,8 @@ struct n8_conv2d_epilogue {
     int32_t zero_point, lo, hi;
 };
 
-// Packs weights [O][kh][kw][I / groups] (values -127..127) for this processor.
+// Packs weights [O][kh][kw][I / groups] for this processor. They are -127 .. 127, or -128 where
+// no other weight of its channel is (11).
 // `in_zero_point` is what padding is filled with. Everything is copied.
 N8_API enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_t *weights,
                                        int32_t in_zero_point,

@@ -158,6 +158,37 @@ def data(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def shapes(parser: argparse.ArgumentParser) -> None:
+    """The dimensions that an ONNX file leaves open."""
+    parser.add_argument(
+        "--shape",
+        type=_shape,
+        action="append",
+        default=[],
+        dest="shapes",
+        metavar="NAME=1,3,224,224",
+        help="dimensions of an input of the ONNX file that leaves some open; may be "
+        "given for several inputs (default: a free first one is 1)",
+    )
+
+
+def shapes_of(arguments: argparse.Namespace) -> dict[str, tuple[int, ...]]:
+    """Input -> dimensions, of all --shape.  UsageError: one input twice."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, dims in arguments.shapes:
+        if found.setdefault(name, dims) != dims:
+            raise UsageError(f"--shape: input {name!r} has two shapes")
+    return found
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    if not equals or not name:
+        message = f"{text!r} is not of the form NAME=1,3,224,224"
+        raise argparse.ArgumentTypeError(message)
+    return name, tuple(map(positive, sizes.split(",")))
+
+
 def preprocess_of(arguments: argparse.Namespace) -> "Preprocess | None":
     """The settings in the file of --preprocess.  DataError."""
     if arguments.preprocess is None:
@@ -265,6 +296,7 @@ def run_options(
     with counter(arguments.command, quiet=arguments.quiet) as progress:
         yield Options(
             preprocess=preprocess_of(arguments),
+            shapes=shapes_of(arguments),
             limit=arguments.limit,
             skip=arguments.skip,
             shard=shard,

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from neon8.graph.functions import Function
+
 FloatArray = npt.NDArray[np.float32]
 IndexArray = npt.NDArray[np.int32]
 Shape = tuple[int, int, int, int]
@@ -86,6 +88,11 @@ def nchw(dims: tuple[int, ...]) -> Shape:
     return n, c, h, math.prod(dims[3:])
 
 
+def aligned(dims: tuple[int, ...], rank: int) -> Shape:
+    """N C H W of `dims` broadcast to `rank` dimensions: ones stand first."""
+    return nchw((1,) * (rank - len(dims)) + dims)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """Base of all nodes.  name: the ONNX node's name, unique and never empty.
@@ -105,6 +112,24 @@ class Node:
         return (self.output,)
 
 
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """real = scale * (q - zero_point), q in -128 .. 127, as a quantized file says."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeQuantize(Node):
+    """y = x rounded to the levels of `quantization`: a Q/DQ pair of a quantized file.
+
+    Only quantized files have it, and only where no other node rounds its own output so.
+    """
+
+    quantization: Quantization
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
@@ -112,6 +137,9 @@ class Conv2d(Node):
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
     pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
     the activation; equal to `output` where there is none.
+
+    Of a quantized file: weight_scales, (O,), of which the weights are whole multiples;
+    exact_bias, (O,), so exact that B of numerics (5) is the integer in the file.
     """
 
     weight: FloatArray
@@ -122,13 +150,52 @@ class Conv2d(Node):
     groups: int = 1
     activation: Activation = Activation()
     pre_activation: str
+    weight_scales: FloatArray | None = None
+    exact_bias: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Add(Node):
-    """y = activation(inputs[0] + inputs[1]); both have the output's shape."""
+class Binary(Node):
+    """y = activation(inputs[0] ? inputs[1]), broadcast as ONNX does.
+
+    aligned() gives the shapes that fit.
+    """
 
     activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Binary):
+    """inputs[0] + inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subtract(Binary):
+    """inputs[0] - inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiply(Binary):
+    """inputs[0] * inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divide(Binary):
+    """inputs[0] / inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointwise(Node):
+    """y = function(x), value by value."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prelu(Node):
+    """y = x < 0 ? slope * x : x with one slope for each channel.  slopes: (C,)."""
+
+    slopes: FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +299,10 @@ class Opaque(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex."""
+    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex.
+
+    quantized: it comes from a quantized file, which says of each tensor if it is int8.
+    """
 
     name: str
     digest: str
@@ -240,3 +310,4 @@ class Graph:
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    quantized: bool = False

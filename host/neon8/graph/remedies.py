@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to do about operators that neon8 cannot run, and the refusal of a network."""
 
+from neon8.errors import CompileError
 from neon8.graph.graph import Graph, Opaque
-from neon8.text import counted
+from neon8.text import counted, printable
 
 MAX_LINES = 40
 """Nodes that a refusal names; a damaged file may have thousands."""
@@ -34,22 +35,18 @@ def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
     return tuple(node for node in graph.nodes if isinstance(node, Opaque))
 
 
-def refusal(graph: Graph) -> str | None:
+def refusal(graph: Graph) -> CompileError | None:
     """Why the network cannot be compiled: a line for each node; None if it can."""
     opaque = opaque_nodes(graph)
     if not opaque:
         return None
     lines = [
-        f"  node {node.name!r} (operator {node.operator}): {node.reason}"
+        f"  node {printable(node.name)!r} (operator {printable(node.operator)}): "
+        f"{printable(node.reason)}"
         for node in opaque[:MAX_LINES]
     ]
     if len(opaque) > MAX_LINES:
         lines.append(f"  and {len(opaque) - MAX_LINES} more; neon8 inspect names all")
+    lines.append("  calibrate and convert work; to compile, export it without them")
     whole = counted(len(graph.nodes), "node")
-    return "\n".join(
-        (
-            f"{len(opaque)} of {whole} cannot run in neon8:",
-            *lines,
-            "  calibrate and convert work; to compile, export the network without them",
-        )
-    )
+    return CompileError(f"{len(opaque)} of {whole} cannot run in neon8:", lines)

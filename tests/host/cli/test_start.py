@@ -17,7 +17,7 @@ PRINTING = ("evaluate", "compare", "inspect")
 
 THIRD_PARTY = {
     *("cffi", "dask", "distributed", "elftools", "numpy", "onnx", "onnx.reference"),
-    *("onnxruntime", "PIL", "tqdm", "yaml"),
+    *("onnxruntime", "PIL", "torch", "tqdm", "yaml"),
 }
 CALIBRATES = {"numpy", "cffi", "onnx", "onnxruntime", "PIL"}
 LOADED = {

@@ -12,7 +12,10 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    opaque,
+    pointwise,
     pooling,
+    rounding,
 )
 from neon8.graph.graph import Node
 
@@ -20,13 +23,16 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **pointwise.LOWER,
     **movement.LOWER,
+    **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **movement.LOWER,
+    **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 
