@@ -252,6 +252,9 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
     if (fields & N8_FIELD_COUNT_PAD) {
         plain.flags = row->flags & N8_OP_COUNT_PAD;
     }
+    if (fields & N8_FIELD_RECURRENT) {
+        plain.flags = row->flags & (N8_OP_REVERSE | N8_OP_LINEAR_BEFORE_RESET);
+    }
     if (fields & N8_FIELD_WINDOW) {
         memcpy(plain.kernel, row->kernel, sizeof plain.kernel);
         memcpy(plain.stride, row->stride, sizeof plain.stride);
@@ -282,6 +285,16 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
         plain.bias_f32 = row->bias_f32;
         plain.slopes = row->slopes;
     }
+    if (fields & N8_FIELD_MATRICES) {
+        plain.weights = row->weights;
+        plain.multiplier = row->multiplier;
+    }
+    if (fields & (N8_FIELD_MATRICES | N8_FIELD_BIAS_F32)) {
+        plain.bias_f32 = row->bias_f32;
+    }
+    if (fields & N8_FIELD_GROUPS) {
+        plain.groups = row->groups;
+    }
     return plain;
 }
 
@@ -307,7 +320,7 @@ static enum n8_status check_fields(const struct n8_reader *r, const struct n8_st
         (!n8_in_range(row->lo, out->lo, out->hi) || !n8_in_range(row->hi, row->lo, out->hi))) {
         return refuse(r, "its clamp is empty or outside the range of its output");
     }
-    if (!n8_multiplier_ok(row->scale) || !n8_multiplier_ok(row->residual_scale)) {
+    if (!n8_multiplier_ok(row->scale) || !n8_multiplier_ok(fabsf(row->residual_scale))) {
         return refuse(r, "a scale is neither 0 nor in 1e-30 .. 2^64");
     }
     if (!n8_slope_ok(row->slope)) {
@@ -370,6 +383,7 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     *next_link += step->row.input_count;
     step->inputs = r->model->links + step->row.inputs;
     step->units = 1;
+    step->placing = step->op->placing;
     enum n8_status status = check_ends(r, step);
     if (status == N8_OK) {
         status = check_fields(r, step);

@@ -19,7 +19,8 @@ struct n8_session {
 
 // Where a tensor lives; not for float inputs of the graph.
 static inline uint8_t *n8_buffer(const struct n8_session *session, uint32_t tensor) {
-    return session->arena + session->model->tensors[tensor].offset;
+    const struct n8_tensor *t = &session->model->tensors[tensor];
+    return t->fixed != NULL ? t->fixed : session->arena + t->offset;
 }
 
 static inline uint8_t *n8_in_buffer(const struct n8_session *session, const struct n8_step *step,

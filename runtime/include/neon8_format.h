@@ -35,18 +35,66 @@ enum n8_op {
     N8_OP_CONCAT = 8,         // x, x, ... -> x, moves values
     N8_OP_RESHAPE = 9,        // x -> x, moves values; N C H W order is kept
     N8_OP_SOFTMAX = 10,       // f32 -> f32 along an axis, (14)
+    N8_OP_TABLE = 11,         // s8 -> s8, (8)
+    N8_OP_MULTIPLY = 12,      // s8, s8 -> s8, (16)
+    N8_OP_DIVIDE = 13,        // s8, s8 -> s8, (16)
+    N8_OP_LRN = 14,           // s8 -> s8, (18)
+    N8_OP_INSTANCE_NORM = 15, // s8 -> s8, (19)
+
     N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are turned
     N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
     N8_OP_RESIZE_LINEAR = 22, // x -> x, (17)
+
+    N8_OP_CONSTANT = 30,         // -> f32, the same in every run
+    N8_OP_UNARY = 31,            // f32 -> f32, a function of each value, (22)
+    N8_OP_BINARY = 32,           // f32, f32 -> f32, broadcast as in ONNX, (22)
+    N8_OP_CONV2D_F32 = 33,       // f32 -> f32, (20)
+    N8_OP_MAX_POOL_F32 = 34,     // f32 -> f32, (20)
+    N8_OP_AVERAGE_POOL_F32 = 35, // f32 -> f32, (20)
+    N8_OP_GRU = 36,              // f32 [, f32 state] -> f32, (21)
+    N8_OP_LSTM = 37,             // f32 [, f32 state, f32 cell] -> f32, (21)
+    N8_OP_RNN = 38,              // f32 [, f32 state] -> f32, (21)
 };
 
-// What a function of one or two values computes; the steps that have a field `function`.
+// What the arithmetic of (22) is made of. Those of two values serve binary steps, and all but the
+// last serve the functions of unary steps.
 enum n8_function {
     N8_FUNCTION_NONE = 0,
+    N8_FUNCTION_X = 1,        // the value
+    N8_FUNCTION_CONSTANT = 2, // the parameter
+    N8_FUNCTION_ADD = 3,
+    N8_FUNCTION_SUBTRACT = 4,
+    N8_FUNCTION_MULTIPLY = 5,
+    N8_FUNCTION_DIVIDE = 6,
+    N8_FUNCTION_ABSOLUTE = 7,
+    N8_FUNCTION_EXP = 8,
+    N8_FUNCTION_LOG = 9,
+    N8_FUNCTION_SQRT = 10,
+    N8_FUNCTION_POWER = 11, // to the parameter
+    N8_FUNCTION_ERF = 12,
+    N8_FUNCTION_SIGMOID = 13,
+    N8_FUNCTION_TANH = 14,
+    N8_FUNCTION_SOFTPLUS = 15,
+    N8_FUNCTION_ELU = 16,       // the parameter is alpha
+    N8_FUNCTION_LEAKY = 17,     // ... the slope
+    N8_FUNCTION_CLIP = 18,      // the parameters are the bounds
+    N8_FUNCTION_THRESHOLD = 19, // x if it is above the parameter, else 0
+    N8_FUNCTION_FLOOR = 20,
+    N8_FUNCTION_CEIL = 21,
+    N8_FUNCTION_ROUND = 22, // half to even
+    N8_FUNCTION_MINIMUM = 23,
+    N8_FUNCTION_MAXIMUM = 24,
+    N8_FUNCTION_PRELU = 25, // a < 0 ? a * b : a
+};
+
+enum n8_function_size {
+    N8_FUNCTION_MOST = 64, // in the function of one unary step
 };
 
 enum n8_op_flags {
-    N8_OP_COUNT_PAD = 1, // average pool: padding counts as taps
+    N8_OP_COUNT_PAD = 1,           // average pool: padding counts as taps
+    N8_OP_REVERSE = 2,             // gru, lstm, rnn of one direction: from the last step on
+    N8_OP_LINEAR_BEFORE_RESET = 4, // gru: the reset gate scales R h + b, not h
 };
 
 struct n8_file_header {
@@ -99,21 +147,21 @@ struct n8_file_op {
     int32_t groups;
     int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
     int32_t lo, hi;       // clamp of the result (the activation is in here)
-    float scale;          // requantize, add, resize_linear: A = scale_a / scale_out
-    float residual_scale; // conv2d with residual, add: R = scale_r / scale_out
-    float slope;          // requantize, add: leaky slope, 1 for none
+    float scale;          // requantize, add, resize: A = scale_a / scale_out; multiply, divide: M
+    float residual_scale; // conv2d with residual, add: R = scale_r / scale_out, or -R
+    float slope;          // leaky slope of a step without slopes, 1 for none
     float fill;           // gather: what stands where nothing is taken
-    uint32_t function;    // enum n8_function
+    uint32_t function;    // binary: enum n8_function
     uint32_t int16_depth; // proof (11): products that may be summed in int16, >= 2
-    uint64_t weights;     // conv2d: int8 [O][kh][kw][I / groups]
+    uint64_t weights;     // conv2d: int8 [O][kh][kw][I / groups]; gru ...: see docs/format.md
     uint64_t bias;        // conv2d: int32 [O], B of (5) or -zp * sum(w) of (4)
     uint64_t multiplier;  // conv2d: float [O], M of (5) or S of (4)
     uint64_t bias_f32;    // conv2d to F32: float [O]; 0 otherwise
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
-    uint64_t table;       // table: int8[256]
+    uint64_t table;       // table: int8[256], the results for -128 .. 127
     uint64_t indices;     // permute: int32[16]; gather: int32[N + C + H + W] of the output;
                           // resize_linear: int32[H + W][2]
-    uint64_t values;      // resize_linear: float[H + W][2]
+    uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * 128 + |B|, < 2^31
 };
 

@@ -5,25 +5,15 @@
 #include "ops.h"
 
 #include "size.h"
-
-// Every output pixel's window lies where stride and padding put it, and none is left out.
-static bool size_ok(const struct n8_file_op *row, int axis, int32_t in, int32_t out) {
-    const int64_t span = (int64_t)row->dilation[axis] * (row->kernel[axis] - 1) + 1;
-    const int64_t room = (int64_t)in + row->pad[axis] + row->pad_end[axis] - span;
-    return room >= 0 && room / row->stride[axis] + 1 == out;
-}
+#include "window.h"
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const bool floats = out->type == N8_TYPE_F32;
-    if (row->groups < 1 || in->dims[1] % row->groups != 0 || out->dims[1] % row->groups != 0) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its groups do not divide its channels");
-    }
-    if (in->dims[0] != out->dims[0] || !size_ok(row, 0, in->dims[2], out->dims[2]) ||
-        !size_ok(row, 1, in->dims[3], out->dims[3])) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output is not as large as it must be");
+    const enum n8_status status = n8_check_conv(reader, step);
+    if (status != N8_OK) {
+        return status;
     }
     if (floats ? row->slopes != 0 || step->row.input_count == 2 || row->lo != -128 || row->hi != 127
                : row->bias_f32 != 0) {
@@ -122,6 +112,9 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->conv.weights = weights; // in the file, until they are packed
     step->kernel_name = step->conv.kernel_name;
     step->units = step->conv.units;
+    if (step->conv.row->depthwise != NULL && channels % N8_PIXEL != 0) {
+        step->placing &= ~(uint32_t)N8_WRITES_SLICES; // the padding of the channels is written
+    }
     step->scratch_size = step->conv.scratch_size;
     step->packed_size = step->conv.packed_size;
     step->macs = (uint64_t)out->pixels * channels * taps * depth;
@@ -163,6 +156,7 @@ const struct n8_operator n8_op_conv2d = {
     .least_inputs = 1,
     .most_inputs = 2,
     .fields = N8_FIELD_WINDOW | N8_FIELD_RESIDUAL | N8_FIELD_CLAMP | N8_FIELD_WEIGHTS,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_SECOND,
     .check = check,
     .plan = plan,
     .pack = pack,

@@ -5,52 +5,10 @@
 #include "ops.h"
 
 #include "size.h"
-
-enum { MAX_TAPS = 1 << 23 }; // 2^23 * 255 < 2^31: the sum of an average pool fits int32
-
-// True if every window along one axis has a tap inside the input. A file may ask this of
-// thousands of axes of a million windows each, so the windows are not looked at one by one.
-static bool windows_ok(const struct n8_file_op *row, int axis, int32_t in, int32_t out) {
-    const int64_t stride = row->stride[axis];
-    const int64_t dilation = row->dilation[axis];
-    const int64_t pad = row->pad[axis];
-    if ((pad + dilation - 1) / dilation >= row->kernel[axis] || (out - 1) * stride - pad >= in) {
-        return false; // the first window ends before the input, or the last starts after it
-    }
-    // Windows that start in the padding: of those that share their first tap inside, the last
-    // has it deepest. Their depths repeat after `dilation` windows.
-    const int64_t starts = (pad + stride - 1) / stride;
-    const int64_t count = starts < out ? starts : out;
-    for (int64_t o = 0; o < count && o < dilation; o++) {
-        const int64_t tap = (pad - o * stride + dilation - 1) / dilation;
-        const int64_t last = (pad - (tap - 1) * dilation - 1) / stride;
-        o = last < count ? last : count - 1;
-        if (o * stride - pad + tap * dilation >= in) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_file_op *row = &step->row;
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    if (in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1]) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output has another batch or channels");
-    }
-    if ((int64_t)row->kernel[0] * row->kernel[1] > MAX_TAPS) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its window has more than 2^23 taps");
-    }
-    if (!windows_ok(row, 0, in->dims[2], out->dims[2]) ||
-        !windows_ok(row, 1, in->dims[3], out->dims[3])) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "a window has no tap inside the input");
-    }
-    return N8_OK;
-}
+#include "window.h"
 
 static enum n8_status check_max(struct n8_reader *reader, const struct n8_step *step) {
-    const enum n8_status status = check(reader, step);
+    const enum n8_status status = n8_check_pool(reader, step);
     return status != N8_OK ? status
                            : n8_check_same_scale(reader, n8_input(reader->model, step, 0),
                                                  n8_output(reader->model, step));
@@ -65,7 +23,7 @@ static enum n8_status check_average(struct n8_reader *reader, const struct n8_st
     if (!(least > 0.0f) || !n8_multiplier_ok(least) || !n8_multiplier_ok(most)) {
         return n8_refuse(reader->error, N8_E_FORMAT, "its multiplier is outside 1e-30 .. 2^64");
     }
-    return check(reader, step);
+    return n8_check_pool(reader, step);
 }
 
 // Scratch: pointers to the taps of one window.
@@ -101,30 +59,10 @@ static enum n8_status plan_average(struct n8_reader *reader, struct n8_step *ste
     return N8_OK;
 }
 
-// Taps [from, to) of a window fall inside the input; `count` of them count as its size.
-struct window {
-    int64_t start, from, to, count;
-};
-
-static struct window window_at(const struct n8_file_op *row, int axis, int64_t out, int32_t in) {
-    const int64_t dilation = row->dilation[axis];
-    const int64_t kernel = row->kernel[axis];
-    struct window w = {.start = out * row->stride[axis] - row->pad[axis]};
-    w.from = w.start < 0 ? (-w.start + dilation - 1) / dilation : 0;
-    w.to = (in - 1 - w.start) / dilation + 1;
-    w.to = w.to > kernel ? kernel : w.to;
-    w.count = w.to - w.from;
-    if (row->flags & N8_OP_COUNT_PAD) { // the taps up to the end of the padding, none beyond
-        const int64_t end = (in + row->pad_end[axis] - 1 - w.start) / dilation + 1;
-        w.count = end > kernel ? kernel : end;
-    }
-    return w;
-}
-
 // Writes the pointers to the taps of one window and returns how many they are.
 static size_t point_taps(const struct n8_file_op *row, const struct n8_tensor *in,
-                         const int8_t *image, const struct window *wy, const struct window *wx,
-                         const int8_t **rows) {
+                         const int8_t *image, const struct n8_window *wy,
+                         const struct n8_window *wx, const int8_t **rows) {
     size_t taps = 0;
     for (int64_t ky = wy->from; ky < wy->to; ky++) {
         const int64_t y = wy->start + ky * row->dilation[0];
@@ -156,8 +94,9 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
     for (size_t unit = begin; unit < end; unit++) {
         const size_t pixel = unit / pieces;
         const size_t channel = unit % pieces * few;
-        const struct window wy = window_at(row, 0, (int64_t)(pixel / width % height), in->dims[2]);
-        const struct window wx = window_at(row, 1, (int64_t)(pixel % width), in->dims[3]);
+        const struct n8_window wy =
+            n8_window_at(row, 0, (int64_t)(pixel / width % height), in->dims[2]);
+        const struct n8_window wx = n8_window_at(row, 1, (int64_t)(pixel % width), in->dims[3]);
         const size_t image = pixel / width / height * (size_t)in->dims[2] * (size_t)in->dims[3];
         args.taps =
             point_taps(row, in, (const int8_t *)n8_in_pixel(session, step, 0, image) + channel, &wy,
@@ -187,6 +126,7 @@ const struct n8_operator n8_op_max_pool = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_WINDOW | N8_FIELD_CLAMP,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_max,
     .plan = plan_max,
     .run = run_max,
@@ -199,6 +139,7 @@ const struct n8_operator n8_op_average_pool = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_WINDOW | N8_FIELD_COUNT_PAD | N8_FIELD_CLAMP,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_average,
     .plan = plan_average,
     .run = run_average,

@@ -104,6 +104,7 @@ class Add(Op):
     """clamp(rne(leaky(v)) + zp)  (6).
 
     v = fadd(fmul(a - zp_a, scale), fmul(b - zp_b, residual_scale)).
+    A difference has a negative residual_scale. Operands are broadcast, by N C H W.
     """
 
     scale: np.float32
@@ -111,6 +112,55 @@ class Add(Op):
     slope: np.float32 = np.float32(1)
     lo: int = -128
     hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiply(Op):
+    """clamp(rne(leaky(fmul((a - zp_a) * (b - zp_b), scale))) + zp)  (16)."""
+
+    scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divide(Op):
+    """clamp(rne(leaky(fmul(fdiv(a - zp_a, b - zp_b), scale))) + zp)  (16)."""
+
+    scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Op):
+    """table[q + 128]  (8).  table: (256,) int8."""
+
+    table: Int8Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lrn(Op):
+    """(18).  values: size, alpha, beta, bias."""
+
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceNorm(Op):
+    """(19).  values: gamma of all channels, beta of all channels, epsilon."""
+
+    values: FloatArray
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+    @property
+    def operation(self) -> str:
+        """INSTANCE_NORM."""
+        return "INSTANCE_NORM"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +252,122 @@ class Softmax(Op):
     """float32 along `axis` of the dimensions that ONNX knows  (14)."""
 
     axis: int
+
+
+FUNCTIONS = (
+    *("none", "x", "constant", "add", "subtract", "multiply", "divide", "absolute"),
+    *("exp", "log", "sqrt", "power", "erf", "sigmoid", "tanh", "softplus", "elu"),
+    *("leaky", "clip", "threshold", "floor", "ceil", "round"),
+    *("minimum", "maximum", "prelu"),
+)
+"""enum n8_function, by number."""
+
+MOST_FUNCTIONS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant(Op):
+    """float32, the same in every run.  values: with the output's dimensions."""
+
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unary(Op):
+    """A function of each float32  (22).
+
+    indices: (64,), numbers in FUNCTIONS in postfix order, then zeros.  values: (64, 2),
+    their parameters.
+    """
+
+    indices: Int32Array
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binary(Op):
+    """Arithmetic of two float32 tensors, broadcast as ONNX does  (22).
+
+    function: a name of FUNCTIONS that takes two values.
+    """
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conv2dF32(Op):
+    """Convolution in float32  (20).
+
+    bias_f32: (O,).  values: the weights, (O, kh, kw, I / groups).
+    """
+
+    bias_f32: FloatArray
+    values: FloatArray
+    kernel: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilations: tuple[int, int] = (1, 1)
+    groups: int = 1
+
+    @property
+    def operation(self) -> str:
+        """CONV2D_F32."""
+        return "CONV2D_F32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolF32(Op):
+    """Pool in float32  (20)."""
+
+    kind: str
+    """"max" or "average"."""
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    pads: tuple[int, int, int, int]
+    count_pad: bool = False
+
+    @property
+    def operation(self) -> str:
+        """MAX_POOL_F32 or AVERAGE_POOL_F32."""
+        return f"{self.kind.upper()}_POOL_F32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrent(Op):
+    """GRU, LSTM or RNN in float32 with int8 matrices  (21).
+
+    inputs: (T, B, I), then no states or all, (D, B, H) each. The output is (T, D, B, H),
+    or goes on with the last state and, of an LSTM, the last cell.
+    kind: "gru", "lstm", "rnn".  weights: (D, G * H, I + H), of W and of R.  multiplier,
+    bias_f32: (D, G * H, 2), the scales and the biases of W and of R.
+    reverse: with one direction, from the last step on.
+    """
+
+    kind: str
+    weights: Int8Array
+    multiplier: FloatArray
+    bias_f32: FloatArray
+    reverse: bool = False
+    linear_before_reset: bool = False
+
+    @property
+    def operation(self) -> str:
+        """GRU, LSTM or RNN."""
+        return self.kind.upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque(Op):
+    """An ONNX node as it is, for files that hold such: no .n8 file does.
+
+    more: its outputs but the first.  reads, makes: what the network calls its inputs
+    and outputs.
+    """
+
+    more: tuple[str, ...]
+    reads: tuple[str, ...]
+    makes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,9 @@ ARRAYS = {
     "values": "<f4",
 }
 
+WEIGHT_AXES = 4
+"""Of those of a convolution: O, kh, kw, I / groups."""
+
 MAX_TENSOR_BYTES = 2**31 - 1
 PIXEL_ALIGN = 8
 SLACK = 64
@@ -200,12 +203,12 @@ class _Layout:
                 row.stride = value
             case "dilations":
                 row.dilation = value
-            case "count_pad":
-                row.flags = self.flags["N8_OP_COUNT_PAD"] if value else 0
+            case "count_pad" | "reverse" | "linear_before_reset":
+                row.flags |= self.flags[f"N8_OP_{name.upper()}"] if value else 0
             case "function":
                 row.function = self.functions[f"N8_FUNCTION_{value.upper()}"]
             case "weights":
-                row.kernel = value.shape[1:3]
+                row.kernel = value.shape[1:3] if value.ndim == WEIGHT_AXES else (1, 1)
                 row.weights = self.array(value, "<i1", data_at)
             case _ if name in ARRAYS:
                 setattr(row, name, self.array(value, ARRAYS[name], data_at))

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from neon8.graph.functions import Function
+
 FloatArray = npt.NDArray[np.float32]
 IndexArray = npt.NDArray[np.int32]
 Shape = tuple[int, int, int, int]
@@ -86,6 +88,11 @@ def nchw(dims: tuple[int, ...]) -> Shape:
     return n, c, h, math.prod(dims[3:])
 
 
+def aligned(dims: tuple[int, ...], rank: int) -> Shape:
+    """N C H W of `dims` broadcast to `rank` dimensions: ones stand first."""
+    return nchw((1,) * (rank - len(dims)) + dims)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """Base of all nodes.  name: the ONNX node's name, unique and never empty.
@@ -105,6 +112,24 @@ class Node:
         return (self.output,)
 
 
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """real = scale * (q - zero_point), q in -128 .. 127, as a quantized file says."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeQuantize(Node):
+    """y = x rounded to the levels of `quantization`: a Q/DQ pair of a quantized file.
+
+    Only quantized files have it, and only where no other node rounds its own output so.
+    """
+
+    quantization: Quantization
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
@@ -115,6 +140,9 @@ class Conv2d(Node):
     may be negative, which crops. subpixel() makes a plain one of it.
     pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
     the activation; equal to `output` where there is none.
+
+    Of a quantized file: weight_scales, (O,), of which the weights are whole multiples;
+    exact_bias, (O,), so exact that B of numerics (5) is the integer in the file.
     """
 
     weight: FloatArray
@@ -126,6 +154,8 @@ class Conv2d(Node):
     spread: tuple[int, int] = (1, 1)
     activation: Activation = Activation()
     pre_activation: str
+    weight_scales: FloatArray | None = None
+    exact_bias: npt.NDArray[np.float64] | None = None
 
     @property
     def transposed(self) -> bool:
@@ -134,9 +164,72 @@ class Conv2d(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Add(Node):
-    """y = activation(inputs[0] + inputs[1]); both have the output's shape."""
+class Binary(Node):
+    """y = activation(inputs[0] ? inputs[1]), broadcast as ONNX does.
 
+    aligned() gives the shapes that fit.
+    """
+
+    activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Binary):
+    """inputs[0] + inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subtract(Binary):
+    """inputs[0] - inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiply(Binary):
+    """inputs[0] * inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divide(Binary):
+    """inputs[0] / inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointwise(Node):
+    """y = function(x), value by value."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prelu(Node):
+    """y = x < 0 ? slope * x : x with one slope for each channel.  slopes: (C,)."""
+
+    slopes: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lrn(Node):
+    """y = x / (bias + alpha / size * sum of x^2 over `size` channels around it)^beta.
+
+    size: odd.
+    """
+
+    size: int
+    alpha: float
+    beta: float
+    bias: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceNorm(Node):
+    """y = activation(gamma (x - mean) / sqrt(variance + epsilon) + beta).
+
+    Mean and variance are those of a channel of an image.  gamma, beta: (C,).
+    """
+
+    gamma: FloatArray
+    beta: FloatArray
+    epsilon: float
     activation: Activation = Activation()
 
 
@@ -163,6 +256,18 @@ class Pool(Node):
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     count_pad: bool = False
     activation: Activation = Activation()
+
+    def windows(self, source: Shape, out: Shape) -> Shape:
+        """N C H W of the windows over `source`.
+
+        It is `out`, the output's own, but where that leaves out an axis that a window
+        has reduced to 1: the values and their order are the same then.
+        """
+        plain = self.strides == self.dilations == (1, 1) and not any(self.pads)
+        if not plain:
+            return out
+        height, width = (source[2 + a] - self.kernel[a] + 1 for a in (0, 1))
+        return source[0], source[1], height, width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +361,10 @@ class Opaque(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex."""
+    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex.
+
+    quantized: it comes from a quantized file, which says of each tensor if it is int8.
+    """
 
     name: str
     digest: str
@@ -264,3 +372,4 @@ class Graph:
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    quantized: bool = False

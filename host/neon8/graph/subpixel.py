@@ -10,6 +10,7 @@ is exact: the sums have the same terms, and the zeros between the pixels are gon
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,17 +63,24 @@ def subpixel(node: Conv2d) -> Subpixel:
     weight = taken.reshape(node.groups, each, *taken.shape[1:])
     weight = weight.transpose(0, 3, 5, 1, 2, 4, 6)
     phases = len(rows.taps), len(columns.taps)
-    bias = node.bias.reshape(node.groups, 1, each)
-    bias = np.broadcast_to(bias, (node.groups, math.prod(phases), each))
     conv = replace(
         node,
         weight=np.ascontiguousarray(weight.reshape(-1, depth, *weight.shape[5:])),
-        bias=bias.reshape(-1),
+        bias=_repeated(node.bias, node.groups, math.prod(phases)),
         pads=(rows.pads[0], columns.pads[0], rows.pads[1], columns.pads[1]),
         dilations=(rows.dilation, columns.dilation),
         spread=(1, 1),
+        weight_scales=_repeated(node.weight_scales, node.groups, math.prod(phases)),
+        exact_bias=_repeated(node.exact_bias, node.groups, math.prod(phases)),
     )
     return Subpixel(conv=conv, phases=phases, crop=(rows.crop, columns.crop))
+
+
+def _repeated(values: Any, groups: int, phases: int) -> Any:
+    """(O,) to (groups * phases * (O / groups),); None stays."""
+    if values is None:
+        return None
+    return np.repeat(values.reshape(groups, 1, -1), phases, axis=1).reshape(-1)
 
 
 def taps_of(kernel: int, dilation: int, spread: int) -> int:

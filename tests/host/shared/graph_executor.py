@@ -2,20 +2,30 @@
 """A Graph in numpy, in double, as plainly as possible: what the importer must mean."""
 
 import itertools
+import math
 
 import numpy as np
 
 from neon8.graph.graph import (
     Activate,
     Add,
+    Binary,
     Concat,
     Conv2d,
+    Divide,
     Gather,
+    InstanceNorm,
+    Lrn,
+    Multiply,
     Permute,
+    Pointwise,
     Pool,
+    Prelu,
     Reshape,
     ResizeLinear,
     Softmax,
+    Subtract,
+    aligned,
 )
 
 
@@ -31,12 +41,20 @@ def run(graph, inputs):
     for node in graph.nodes:
         arguments = [values[name] for name in node.inputs]
         shape = graph.tensors[node.output].shape
+        if isinstance(node, Binary):
+            rank = graph.tensors[node.output].rank
+            arguments = [
+                value.reshape(aligned(graph.tensors[name].dims, rank))
+                for name, value in zip(node.inputs, arguments, strict=True)
+            ]
         if isinstance(node, Softmax):
             result = softmax(graph, node, arguments)
         else:
             result = EXECUTE[type(node)](node, arguments, shape)
-        if isinstance(node, Conv2d | Add | Pool | Activate):
+        if isinstance(node, Conv2d | Binary | InstanceNorm | Pool | Activate):
             result = activate(node.activation, result)
+        if isinstance(node, Pool):
+            result = result.reshape(shape)  # without an axis that was reduced
         assert result.shape == shape, (node.name, result.shape, shape)
         values[node.output] = result
     return {
@@ -105,6 +123,7 @@ def conv2d(node, arguments, shape):
 
 def pool(node, arguments, shape):
     x = arguments[0]
+    shape = node.windows(x.shape, shape)
     if node.kind == "max":
         return np.max(
             [t for _, t in taps(node, node.kernel, x, shape, -np.inf)], axis=0
@@ -163,14 +182,80 @@ def resize_linear(node, arguments, _shape):
     return sum(x[..., node.columns[:, i]] * node.column_weights[:, i] for i in (0, 1))
 
 
+def function(tree, x):
+    """A function of (15), by the C library's own exp and its kin."""
+    arguments = [function(argument, x) for argument in tree.arguments]
+    return FUNCTIONS[tree.name](*(arguments or [x]), *tree.parameters)
+
+
+def softplus(x):
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+FUNCTIONS = {
+    "x": lambda x: x,
+    "constant": np.full_like,
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "absolute": np.abs,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "power": np.power,
+    "erf": np.vectorize(math.erf),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+    "softplus": softplus,
+    "elu": lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
+    "leaky": lambda x, slope: np.where(x < 0, x * slope, x),
+    "clip": lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi),
+    "threshold": lambda x, limit: np.where(x > limit, x, 0),
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+}
+
+
+def lrn(node, arguments, _shape):
+    squares = np.zeros_like(arguments[0])
+    channels = squares.shape[1]
+    for c in range(channels):
+        first = max(0, c - (node.size - 1) // 2)
+        last = min(channels - 1, c + node.size // 2)
+        squares[:, c] = (arguments[0][:, first : last + 1] ** 2).sum(axis=1)
+    return arguments[0] / (node.bias + node.alpha / node.size * squares) ** node.beta
+
+
+def instance_norm(node, arguments, _shape):
+    x = arguments[0]
+    mean = x.mean(axis=(2, 3), keepdims=True)
+    deviation = np.sqrt(x.var(axis=(2, 3), keepdims=True) + node.epsilon)
+    gamma, beta = (v[:, np.newaxis, np.newaxis] for v in (node.gamma, node.beta))
+    return gamma * (x - mean) / deviation + beta
+
+
+def prelu(node, arguments, _shape):
+    x = arguments[0]
+    return np.where(x < 0, x * node.slopes[:, np.newaxis, np.newaxis], x)
+
+
 EXECUTE = {
     Activate: lambda _node, arguments, _shape: arguments[0],
     Add: lambda _node, arguments, _shape: arguments[0] + arguments[1],
     Concat: concat,
     Conv2d: conv2d,
+    Divide: lambda _node, arguments, _shape: arguments[0] / arguments[1],
+    Multiply: lambda _node, arguments, _shape: arguments[0] * arguments[1],
+    Pointwise: lambda node, arguments, _shape: function(node.function, arguments[0]),
     Gather: gather,
+    InstanceNorm: instance_norm,
+    Lrn: lrn,
     Permute: permute,
     Pool: pool,
     ResizeLinear: resize_linear,
+    Prelu: prelu,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
+    Subtract: lambda _node, arguments, _shape: arguments[0] - arguments[1],
 }

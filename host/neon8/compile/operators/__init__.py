@@ -12,8 +12,12 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    normalization,
+    opaque,
+    pointwise,
     pooling,
     resize,
+    rounding,
 )
 from neon8.graph.graph import Node
 
@@ -21,8 +25,11 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **normalization.LOWER,
+    **pointwise.LOWER,
     **movement.LOWER,
     **resize.LOWER,
+    **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
@@ -30,6 +37,7 @@ LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **movement.LOWER,
     **resize.LOWER,
+    **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 

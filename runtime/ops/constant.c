@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that are the same in every run: copied once, when the model is opened.
+#include "floats.h"
+#include "move.h"
+#include "ops.h"
+
+#include "size.h"
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    struct n8_tensor *out = &reader->model->tensors[step->row.output];
+    const size_t count = n8_mul(out->pixels, (size_t)out->dims[1]);
+    step->kernel_name = "none";
+    step->packed_size = out->bytes;
+    out->constant = true;
+    out->bytes = 0;
+    return n8_read_array(reader, step->row.values, count, sizeof(float), &step->arrays[0]);
+}
+
+// From N C H W to the layout of a tensor.
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    struct n8_tensor *out = &reader->model->tensors[step->row.output];
+    const size_t channels = (size_t)out->dims[1];
+    const size_t area = out->pixels / (size_t)out->dims[0];
+    const uint8_t *from = step->arrays[0];
+    out->fixed = memory;
+    for (size_t n = 0; n < (size_t)out->dims[0]; n++) {
+        uint8_t *image = out->fixed + n * area * out->pixel_stride;
+        for (size_t c = 0; c < channels; c++, from += area * sizeof(float)) {
+            n8_move_values(image + c * sizeof(float), out->pixel_stride, from, sizeof(float), area,
+                           sizeof(float));
+        }
+    }
+    if (!n8_all_finite((const float *)memory, out->pixels * channels)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "a value is not finite");
+    }
+    return N8_OK;
+}
+
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)session, (void)step, (void)begin, (void)end, (void)scratch;
+}
+
+const struct n8_operator n8_op_constant = {
+    .name = "constant",
+    .out = N8_TYPE_F32,
+    .fields = N8_FIELD_VALUES,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Max and average pooling in float32, (20).
+#include "floats.h"
+#include "ops.h"
+#include "window.h"
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    step->kernel_name = "scalar";
+    step->units = n8_output(reader->model, step)->pixels;
+    step->macs = (uint64_t)step->units * (uint64_t)n8_output(reader->model, step)->dims[1] *
+                 (uint64_t)step->row.kernel[0] * (uint64_t)step->row.kernel[1];
+    return N8_OK;
+}
+
+static void add(float *out, const float *in, size_t channels) {
+    for (size_t c = 0; c < channels; c++) {
+        out[c] += in[c];
+    }
+}
+
+// As maximum of (22).
+static void take_larger(float *out, const float *in, size_t channels) {
+    for (size_t c = 0; c < channels; c++) {
+        out[c] = out[c] != out[c] || out[c] > in[c] ? out[c] : in[c];
+    }
+}
+
+static void run_windows(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, float start, void (*take)(float *, const float *, size_t)) {
+    const struct n8_file_op *row = &step->row;
+    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const size_t channels = (size_t)out->dims[1];
+    const size_t width = (size_t)out->dims[3];
+    const size_t height = (size_t)out->dims[2];
+    const size_t area = (size_t)in->dims[2] * (size_t)in->dims[3];
+    for (size_t pixel = begin; pixel < end; pixel++) {
+        const struct n8_window wy =
+            n8_window_at(row, 0, (int64_t)(pixel / width % height), in->dims[2]);
+        const struct n8_window wx = n8_window_at(row, 1, (int64_t)(pixel % width), in->dims[3]);
+        const size_t image = pixel / width / height * area;
+        float *to = (float *)(void *)n8_out_pixel(session, step, pixel);
+        for (size_t c = 0; c < channels; c++) {
+            to[c] = start;
+        }
+        for (int64_t ky = wy.from; ky < wy.to; ky++) {
+            const int64_t y = wy.start + ky * row->dilation[0];
+            for (int64_t kx = wx.from; kx < wx.to; kx++) {
+                const int64_t x = wx.start + kx * row->dilation[1];
+                const size_t at = image + (size_t)(y * in->dims[3] + x);
+                take(to, (const float *)(const void *)n8_in_pixel(session, step, 0, at), channels);
+            }
+        }
+        const float count = take == add ? (float)(wy.count * wx.count) : 1.0f;
+        for (size_t c = 0; c < channels; c++) {
+            to[c] = n8_one_nan(to[c] / count);
+        }
+    }
+}
+
+static void run_max(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
+    (void)scratch;
+    run_windows(session, step, begin, end, -INFINITY, take_larger);
+}
+
+static void run_average(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, void *scratch) {
+    (void)scratch;
+    run_windows(session, step, begin, end, 0.0f, add);
+}
+
+const struct n8_operator n8_op_max_pool_f32 = {
+    .name = "max_pool_f32",
+    .in = N8_TYPE_F32,
+    .out = N8_TYPE_F32,
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .fields = N8_FIELD_WINDOW,
+    .check = n8_check_pool,
+    .plan = plan,
+    .run = run_max,
+};
+
+const struct n8_operator n8_op_average_pool_f32 = {
+    .name = "average_pool_f32",
+    .in = N8_TYPE_F32,
+    .out = N8_TYPE_F32,
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .fields = N8_FIELD_WINDOW | N8_FIELD_COUNT_PAD,
+    .check = n8_check_pool,
+    .plan = plan,
+    .run = run_average,
+};

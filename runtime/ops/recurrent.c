@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GRU, LSTM and RNN in float32 with int8 matrices, (21): the vectors that the matrices multiply
+// are quantized where they are made. Tensors have the dimensions of ONNX: input (T, B, I),
+// states (D, B, H), output (T, D, B, H), after which it may go on with the last state and, of an
+// LSTM, the last cell.
+#include "floats.h"
+#include "ops.h"
+#include "ref/elementary.h"
+#include "size.h"
+
+#include <float.h>
+
+enum {
+    MOST = 1 << 17, // entries of a vector: 2^17 * 127 * 127 < 2^31
+    MOST_STATES = 2,
+};
+
+struct sizes {
+    size_t steps, directions, batch, input, hidden;
+    size_t gates;
+    size_t states; // of the inputs after the first, and of the output after its T steps
+};
+
+static size_t gates_of(const struct n8_step *step) {
+    return step->row.kind == N8_OP_LSTM ? 4 : step->row.kind == N8_OP_GRU ? 3 : 1;
+}
+
+static struct sizes sizes_of(const struct n8_model *model, const struct n8_step *step) {
+    const struct n8_tensor *in = n8_input(model, step, 0);
+    const struct n8_tensor *out = n8_output(model, step);
+    return (struct sizes){
+        .steps = (size_t)in->onnx_dims[0],
+        .batch = (size_t)in->onnx_dims[1],
+        .input = (size_t)in->onnx_dims[2],
+        .directions = (size_t)out->onnx_dims[1],
+        .hidden = (size_t)out->onnx_dims[3],
+        .gates = gates_of(step),
+        .states = step->row.kind == N8_OP_LSTM ? 2 : 1,
+    };
+}
+
+static size_t rows_of(const struct sizes *s) {
+    return s->directions * s->gates * s->hidden;
+}
+
+static size_t weights_of(const struct sizes *s) {
+    return rows_of(s) * (s->input + s->hidden);
+}
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct sizes s = sizes_of(reader->model, step);
+    const size_t rows = (size_t)out->onnx_dims[0];
+    if (in->rank != 3 || out->rank != 4 || (rows != s.steps && rows != s.steps + s.states) ||
+        (size_t)out->onnx_dims[2] != s.batch || s.directions > 2 || s.input > MOST ||
+        s.hidden > MOST || (uint64_t)rows_of(&s) * (s.input + s.hidden) > INT32_MAX) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its sequence and its output do not fit");
+    }
+    if (step->row.input_count != 1 && step->row.input_count != 1 + s.states) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "it has some of its states and not all");
+    }
+    for (size_t i = 1; i < step->row.input_count; i++) {
+        const struct n8_tensor *state = n8_input(reader->model, step, i);
+        if (state->rank != 3 || (size_t)state->onnx_dims[0] != s.directions ||
+            (size_t)state->onnx_dims[1] != s.batch || (size_t)state->onnx_dims[2] != s.hidden) {
+            return n8_refuse(reader->error, N8_E_FORMAT, "a state does not fit its output");
+        }
+    }
+    if (((step->row.flags & N8_OP_REVERSE) != 0 && s.directions == 2) ||
+        ((step->row.flags & N8_OP_LINEAR_BEFORE_RESET) != 0 && step->row.kind != N8_OP_GRU)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "it has a flag that does not fit it");
+    }
+    return N8_OK;
+}
+
+// Packed: the weights of all rows, [D][G * H][I + H]; then their scales, of W and of R, and
+// their biases, of W and of R, both [D][G * H][2].
+struct matrices {
+    const int8_t *weights;
+    const float *scales, *bias;
+};
+
+static struct matrices matrices_of(const struct sizes *s, const void *packed) {
+    const int8_t *weights = packed;
+    const float *scales =
+        (const float *)(const void *)(weights + n8_round_up(weights_of(s), sizeof(float)));
+    return (struct matrices){weights, scales, scales + 2 * rows_of(s)};
+}
+
+// What one sequence in one direction needs, for one thread.
+struct work {
+    float *gates;  // [2][G * H]: what W and R add up to
+    float *state;  // [H]
+    float *cell;   // [H]
+    float *vector; // [max(I, H)]
+    int8_t *bytes; // [max(I, H)]
+};
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct sizes s = sizes_of(reader->model, step);
+    const size_t pairs = 2 * rows_of(&s);
+    enum n8_status status =
+        n8_read_array(reader, step->row.weights, weights_of(&s), 1, &step->arrays[0]);
+    if (status == N8_OK) {
+        status =
+            n8_read_array(reader, step->row.multiplier, pairs, sizeof(float), &step->arrays[1]);
+    }
+    if (status == N8_OK) {
+        status = n8_read_array(reader, step->row.bias_f32, pairs, sizeof(float), &step->arrays[2]);
+    }
+    if (status != N8_OK) {
+        return status;
+    }
+    const size_t floats = 2 * s.gates * s.hidden + 2 * s.hidden + larger(s.input, s.hidden);
+    step->kernel_name = "scalar";
+    step->units = s.batch * s.directions;
+    step->packed_size = n8_round_up(weights_of(&s), sizeof(float)) + 2 * pairs * sizeof(float);
+    step->scratch_size = floats * sizeof(float) + larger(s.input, s.hidden);
+    step->macs = (uint64_t)s.steps * s.batch * weights_of(&s);
+    return N8_OK;
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const struct sizes s = sizes_of(reader->model, step);
+    const size_t pairs = 2 * rows_of(&s);
+    int8_t *weights = memory;
+    float *scales = (float *)(void *)(weights + n8_round_up(weights_of(&s), sizeof(float)));
+    memcpy(weights, step->arrays[0], weights_of(&s));
+    memcpy(scales, step->arrays[1], pairs * sizeof(float));
+    memcpy(scales + pairs, step->arrays[2], pairs * sizeof(float));
+    for (size_t i = 0; i < weights_of(&s); i++) {
+        if (weights[i] == -128) {
+            return n8_refuse(reader->error, N8_E_FORMAT, "a weight is -128");
+        }
+    }
+    for (size_t i = 0; i < pairs; i++) {
+        if (!n8_multiplier_ok(scales[i])) {
+            return n8_refuse(reader->error, N8_E_FORMAT,
+                             "a multiplier is neither 0 nor in 1e-30 .. 2^64");
+        }
+    }
+    if (!n8_all_finite(scales + pairs, pairs)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "a float bias is not finite");
+    }
+    step->packed = memory;
+    return N8_OK;
+}
+
+// Quantizes a vector by its largest magnitude; its scale, 0 where all is below 1e-30.
+static float quantize(int8_t *out, float *vector, size_t count) {
+    float largest = 0.0f;
+    for (size_t i = 0; i < count; i++) {
+        const float v = vector[i] != vector[i] ? 0.0f : vector[i];
+        vector[i] = v > FLT_MAX ? FLT_MAX : v < -FLT_MAX ? -FLT_MAX : v;
+        const float size = fabsf(vector[i]);
+        largest = size > largest ? size : largest;
+    }
+    if (largest < 1e-30f) {
+        memset(out, 0, count);
+        return 0.0f;
+    }
+    const float inverse = 127.0f / largest;
+    for (size_t i = 0; i < count; i++) {
+        const float q = rintf(vector[i] * inverse);
+        out[i] = (int8_t)(q > 127.0f ? 127.0f : q < -127.0f ? -127.0f : q);
+    }
+    return largest / 127.0f;
+}
+
+static int32_t dot(const int8_t *a, const int8_t *b, size_t count) {
+    int32_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += (int32_t)a[i] * b[i];
+    }
+    return sum;
+}
+
+// out[n] of rows [begin, end) = M v + bias; `which` is 0 for W and 1 for R.
+static void multiply(float *out, const struct sizes *s, const struct matrices *m, size_t direction,
+                     size_t which, size_t begin, size_t end, const int8_t *vector, float scale) {
+    const size_t count = which == 0 ? s->input : s->hidden;
+    const size_t offset = which == 0 ? 0 : s->input;
+    for (size_t n = begin; n < end; n++) {
+        const size_t row = direction * s->gates * s->hidden + n;
+        const int8_t *weights = m->weights + row * (s->input + s->hidden) + offset;
+        const float product =
+            (float)dot(weights, vector, count) * (scale * m->scales[2 * row + which]);
+        out[n] = product + m->bias[2 * row + which];
+    }
+}
+
+static float sigmoid(float x) {
+    return (float)n8_sigmoid((double)x);
+}
+
+static float hyperbolic(float x) {
+    return (float)n8_tanh((double)x);
+}
+
+// The next state from x W + b and h R + b, gates z, r, h.
+static void gru(const struct n8_step *step, const struct sizes *s, const struct matrices *m,
+                size_t direction, const struct work *w) {
+    const size_t size = s->hidden;
+    const float *x = w->gates;
+    float *r = w->gates + s->gates * size;
+    const bool before = (step->row.flags & N8_OP_LINEAR_BEFORE_RESET) != 0;
+    if (!before) { // R multiplies the state that the reset gate has scaled
+        for (size_t i = 0; i < size; i++) {
+            w->vector[i] = sigmoid(x[size + i] + r[size + i]) * w->state[i];
+        }
+        const float scale = quantize(w->bytes, w->vector, size);
+        multiply(r, s, m, direction, 1, 2 * size, 3 * size, w->bytes, scale);
+    }
+    for (size_t i = 0; i < size; i++) {
+        const float update = sigmoid(x[i] + r[i]);
+        const float reset = before ? sigmoid(x[size + i] + r[size + i]) : 1.0f;
+        const float made = hyperbolic(x[2 * size + i] + reset * r[2 * size + i]);
+        w->state[i] = (1.0f - update) * made + update * w->state[i];
+    }
+}
+
+// Gates i, o, f, c.
+static void lstm(const struct sizes *s, const struct work *w) {
+    const size_t size = s->hidden;
+    const float *x = w->gates;
+    const float *r = w->gates + s->gates * size;
+    for (size_t i = 0; i < size; i++) {
+        const float in = sigmoid(x[i] + r[i]);
+        const float out = sigmoid(x[size + i] + r[size + i]);
+        const float forget = sigmoid(x[2 * size + i] + r[2 * size + i]);
+        const float made = hyperbolic(x[3 * size + i] + r[3 * size + i]);
+        w->cell[i] = forget * w->cell[i] + in * made;
+        w->state[i] = out * hyperbolic(w->cell[i]);
+    }
+}
+
+static void rnn(const struct sizes *s, const struct work *w) {
+    for (size_t i = 0; i < s->hidden; i++) {
+        w->state[i] = hyperbolic(w->gates[i] + w->gates[s->hidden + i]);
+    }
+}
+
+// The H values of (row, direction, batch) of the output: N, C, H, W of the model's tensor.
+static void put(const struct n8_session *session, const struct n8_step *step, const struct sizes *s,
+                size_t row, size_t direction, size_t batch, const float *values) {
+    for (size_t i = 0; i < s->hidden; i++) {
+        const size_t pixel = (row * s->batch + batch) * s->hidden + i;
+        ((float *)(void *)n8_out_pixel(session, step, pixel))[direction] = n8_one_nan(values[i]);
+    }
+}
+
+// The values of (row, batch) of an input of three dimensions.
+static void get(float *values, size_t count, const struct n8_session *session,
+                const struct n8_step *step, size_t index, size_t row, size_t batch) {
+    for (size_t i = 0; i < count; i++) {
+        values[i] = ((const float *)(const void *)n8_in_pixel(session, step, index,
+                                                              row * count + i))[batch];
+    }
+}
+
+static void run_sequence(const struct n8_session *session, const struct n8_step *step,
+                         const struct sizes *s, size_t direction, size_t batch,
+                         const struct work *w) {
+    const struct matrices m = matrices_of(s, step->packed);
+    const size_t rows = s->gates * s->hidden;
+    const bool backwards = direction == 1 || (step->row.flags & N8_OP_REVERSE) != 0;
+    float *const states[MOST_STATES] = {w->state, w->cell};
+    for (size_t i = 0; i < s->states; i++) {
+        memset(states[i], 0, s->hidden * sizeof(float));
+        if (step->row.input_count > 1) {
+            get(states[i], s->hidden, session, step, 1 + i, direction, batch);
+        }
+    }
+    for (size_t t = 0; t < s->steps; t++) {
+        const size_t at = backwards ? s->steps - 1 - t : t;
+        get(w->vector, s->input, session, step, 0, at, batch);
+        float scale = quantize(w->bytes, w->vector, s->input);
+        multiply(w->gates, s, &m, direction, 0, 0, rows, w->bytes, scale);
+        memcpy(w->vector, w->state, s->hidden * sizeof(float));
+        scale = quantize(w->bytes, w->vector, s->hidden);
+        multiply(w->gates + rows, s, &m, direction, 1, 0, rows, w->bytes, scale);
+        switch (step->row.kind) {
+        case N8_OP_GRU:
+            gru(step, s, &m, direction, w);
+            break;
+        case N8_OP_LSTM:
+            lstm(s, w);
+            break;
+        default:
+            rnn(s, w);
+        }
+        put(session, step, s, at, direction, batch, w->state);
+    }
+    const bool all = (size_t)n8_output(session->model, step)->onnx_dims[0] > s->steps;
+    for (size_t i = 0; all && i < s->states; i++) {
+        put(session, step, s, s->steps + i, direction, batch, states[i]);
+    }
+}
+
+// A unit is one sequence of the batch in one direction.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    const struct sizes s = sizes_of(session->model, step);
+    struct work w = {.gates = scratch};
+    w.state = w.gates + 2 * s.gates * s.hidden;
+    w.cell = w.state + s.hidden;
+    w.vector = w.cell + s.hidden;
+    w.bytes = (int8_t *)(void *)(w.vector + larger(s.input, s.hidden));
+    for (size_t unit = begin; unit < end; unit++) {
+        run_sequence(session, step, &s, unit % s.directions, unit / s.directions, &w);
+    }
+}
+
+#define RECURRENT(symbol, states)                                                                  \
+    const struct n8_operator n8_op_##symbol = {                                                    \
+        .name = #symbol,                                                                           \
+        .in = N8_TYPE_F32,                                                                         \
+        .out = N8_TYPE_F32,                                                                        \
+        .least_inputs = 1,                                                                         \
+        .most_inputs = 1 + (states),                                                               \
+        .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,                                          \
+        .check = check,                                                                            \
+        .plan = plan,                                                                              \
+        .pack = pack,                                                                              \
+        .run = run,                                                                                \
+    }
+
+RECURRENT(gru, 1);
+RECURRENT(lstm, 2);
+RECURRENT(rnn, 1);

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A function of each value, (22): a tree of those in enum n8_function, in postfix order,
+// computed in double on blocks of values and rounded to float32 once.
+#include "floats.h"
+#include "ops.h"
+#include "ref/elementary.h"
+#include "size.h"
+
+enum {
+    BLOCK = 64,
+    LARGEST_EXPONENT = 64, // of those that are computed by multiplication
+};
+
+struct function {
+    int32_t names[N8_FUNCTION_MOST];
+    float parameters[N8_FUNCTION_MOST][2];
+    size_t size;  // names in use
+    size_t depth; // values on the stack, at most
+};
+
+// How many values a function takes, and how many parameters it has; -1: it is none.
+static int arguments_of(int32_t name) {
+    if (name == N8_FUNCTION_X || name == N8_FUNCTION_CONSTANT) {
+        return 0;
+    }
+    if (N8_FUNCTION_ADD <= name && name <= N8_FUNCTION_DIVIDE) {
+        return 2;
+    }
+    return N8_FUNCTION_ABSOLUTE <= name && name <= N8_FUNCTION_ROUND ? 1 : -1;
+}
+
+static int parameters_of(int32_t name) {
+    switch (name) {
+    case N8_FUNCTION_CONSTANT:
+    case N8_FUNCTION_POWER:
+    case N8_FUNCTION_ELU:
+    case N8_FUNCTION_LEAKY:
+    case N8_FUNCTION_THRESHOLD:
+        return 1;
+    case N8_FUNCTION_CLIP:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+// False unless the names take one value and leave one.
+static bool well_formed(struct function *f) {
+    size_t depth = 0;
+    for (; f->size < N8_FUNCTION_MOST && f->names[f->size] != N8_FUNCTION_NONE; f->size++) {
+        const int arguments = arguments_of(f->names[f->size]);
+        if (arguments < 0 || (size_t)arguments > depth) {
+            return false;
+        }
+        depth = depth + 1 - (size_t)arguments;
+        f->depth = depth > f->depth ? depth : f->depth;
+    }
+    for (size_t i = f->size; i < N8_FUNCTION_MOST; i++) {
+        if (f->names[i] != N8_FUNCTION_NONE) {
+            return false;
+        }
+    }
+    return depth == 1;
+}
+
+// Finite, but for the bounds of a clip; 0 where there is none.
+static bool parameters_ok(const struct function *f) {
+    for (size_t i = 0; i < N8_FUNCTION_MOST; i++) {
+        const float *p = f->parameters[i];
+        const int count = parameters_of(f->names[i]);
+        if (f->names[i] == N8_FUNCTION_CLIP
+                ? !(p[0] <= p[1])
+                : !n8_all_finite(p, 2) || p[1] != 0.0f || (count == 0 && p[0] != 0.0f)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    return n8_check_same_dims(reader, n8_input(reader->model, step, 0),
+                              n8_output(reader->model, step));
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_file_op *row = &step->row;
+    enum n8_status status =
+        n8_read_array(reader, row->indices, N8_FUNCTION_MOST, sizeof(int32_t), &step->arrays[0]);
+    if (status == N8_OK) {
+        status = n8_read_array(reader, row->values, 2 * (size_t)N8_FUNCTION_MOST, sizeof(float),
+                               &step->arrays[1]);
+    }
+    if (status != N8_OK) {
+        return status;
+    }
+    struct function f = {.size = 0};
+    memcpy(f.names, step->arrays[0], sizeof f.names);
+    memcpy(f.parameters, step->arrays[1], sizeof f.parameters);
+    if (!well_formed(&f)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its function is not well formed");
+    }
+    if (!parameters_ok(&f)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "a parameter of its function is wrong");
+    }
+    step->kernel_name = "scalar";
+    step->units = n8_output(reader->model, step)->pixels;
+    step->packed_size = sizeof f;
+    step->scratch_size = f.depth * BLOCK * sizeof(double);
+    return N8_OK;
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    (void)reader;
+    struct function *f = memory;
+    memcpy(f->names, step->arrays[0], sizeof f->names);
+    memcpy(f->parameters, step->arrays[1], sizeof f->parameters);
+    (void)well_formed(f); // which it is: counts them again
+    step->packed = f;
+    return N8_OK;
+}
+
+// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
+static double softplus(double x) {
+    return (x > 0.0 ? x : 0.0) + n8_log1p(n8_exp(x < 0.0 ? x : -x));
+}
+
+// By multiplication, by roots, else e^(exponent * ln x).
+static double power(double x, double exponent) {
+    const double size = fabs(exponent);
+    double result = 1.0;
+    if (size == rint(size) && size <= LARGEST_EXPONENT) {
+        for (int i = 0; i < (int)size; i++) {
+            result = result * x;
+        }
+    } else {
+        result = size == 0.5 ? sqrt(x) : n8_exp(size * n8_log(x));
+    }
+    return exponent < 0.0 ? 1.0 / result : result;
+}
+
+#define EACH(value)                                                                                \
+    for (size_t i = 0; i < count; i++) {                                                           \
+        const double x = a[i];                                                                     \
+        a[i] = (value);                                                                            \
+    }                                                                                              \
+    break
+
+// a[i] = name(a[i])
+static void apply_one(int32_t name, const float *parameters, double *a, size_t count) {
+    const double p = (double)parameters[0];
+    const double q = (double)parameters[1];
+    switch (name) {
+    case N8_FUNCTION_ABSOLUTE:
+        EACH(fabs(x));
+    case N8_FUNCTION_EXP:
+        EACH(n8_exp(x));
+    case N8_FUNCTION_LOG:
+        EACH(n8_log(x));
+    case N8_FUNCTION_SQRT:
+        EACH(sqrt(x));
+    case N8_FUNCTION_POWER:
+        EACH(power(x, p));
+    case N8_FUNCTION_ERF:
+        EACH(n8_erf(x));
+    case N8_FUNCTION_SIGMOID:
+        EACH(n8_sigmoid(x));
+    case N8_FUNCTION_TANH:
+        EACH(n8_tanh(x));
+    case N8_FUNCTION_SOFTPLUS:
+        EACH(x != x ? x : softplus(x));
+    case N8_FUNCTION_ELU:
+        EACH(x < 0.0 ? p * n8_expm1(x) : x);
+    case N8_FUNCTION_LEAKY:
+        EACH(x < 0.0 ? x * p : x);
+    case N8_FUNCTION_CLIP:
+        EACH(x < p ? p : x > q ? q : x);
+    case N8_FUNCTION_THRESHOLD:
+        EACH(x > p ? x : 0.0);
+    case N8_FUNCTION_FLOOR:
+        EACH(floor(x));
+    case N8_FUNCTION_CEIL:
+        EACH(ceil(x));
+    default: // N8_FUNCTION_ROUND
+        EACH(rint(x));
+    }
+}
+
+#undef EACH
+#define EACH(operation)                                                                            \
+    for (size_t i = 0; i < count; i++) {                                                           \
+        a[i] = a[i] operation b[i];                                                                \
+    }                                                                                              \
+    break
+
+// a[i] = name(a[i], b[i])
+static void apply_two(int32_t name, double *a, const double *b, size_t count) {
+    switch (name) {
+    case N8_FUNCTION_ADD:
+        EACH(+);
+    case N8_FUNCTION_SUBTRACT:
+        EACH(-);
+    case N8_FUNCTION_MULTIPLY:
+        EACH(*);
+    default: // N8_FUNCTION_DIVIDE
+        EACH(/);
+    }
+}
+
+static void apply(const struct function *f, float *out, const float *in, size_t count,
+                  double *stack) {
+    double *top = stack; // the first free place
+    for (size_t n = 0; n < f->size; n++) {
+        const int32_t name = f->names[n];
+        if (name == N8_FUNCTION_X || name == N8_FUNCTION_CONSTANT) {
+            for (size_t i = 0; i < count; i++) {
+                top[i] = (double)(name == N8_FUNCTION_X ? in[i] : f->parameters[n][0]);
+            }
+            top += BLOCK;
+        } else if (arguments_of(name) == 1) {
+            apply_one(name, f->parameters[n], top - BLOCK, count);
+        } else {
+            top -= BLOCK;
+            apply_two(name, top - BLOCK, top, count);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        out[i] = n8_one_nan((float)stack[i]);
+    }
+}
+
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    for (size_t p = begin; p < end; p += stretch.pixels) {
+        const float *in = (const float *)(const void *)n8_in_pixel(session, step, 0, p);
+        float *out = (float *)(void *)n8_out_pixel(session, step, p);
+        for (size_t i = 0; i < stretch.count; i += BLOCK) {
+            const size_t left = stretch.count - i;
+            apply(step->packed, out + i, in + i, left < BLOCK ? left : BLOCK, scratch);
+        }
+    }
+}
+
+const struct n8_operator n8_op_unary = {
+    .name = "unary",
+    .in = N8_TYPE_F32,
+    .out = N8_TYPE_F32,
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .fields = N8_FIELD_INDICES | N8_FIELD_VALUES,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};
