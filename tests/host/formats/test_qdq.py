@@ -108,7 +108,7 @@ def test_every_step_alone(tmp_path, symmetric, network):
                 values[name].reshape(program.tensors[name].shape) for name in op.inputs
             ]
             want = oracle.step(program, op, tensor, operands)
-            # QuantizeLinear goes down to -128, whatever the scheme, and moves hand it on.
+            # QuantizeLinear goes down to -128, whatever the scheme; moves hand it on.
             want = np.maximum(want, tensor.lo)
             got = np.maximum(values[op.output].reshape(tensor.shape), tensor.lo)
             different[op.output] += np.count_nonzero(want != got)
