@@ -90,14 +90,16 @@ def other_operand(node: Conv2d, add: Add | Subtract) -> str:
 
 
 def prelu_behind(b: Build, node: Conv2d | Add | Subtract) -> Prelu | None:
-    """The PRelu that alone reads `node`, or None."""
+    """The PRelu in int8 that alone reads `node`, or None."""
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs:
         return None
     if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
         return None
     only = readers[0]
-    return only if isinstance(only, Prelu) and node.activation.identity else None
+    if not isinstance(only, Prelu) or b.type_of(only) == FLOAT:
+        return None
+    return only if node.activation.identity else None
 
 
 def is_depthwise(graph: Graph, node: Conv2d) -> bool:
