@@ -124,7 +124,7 @@ def _without_repeats(graph: Graph, given: dict[str, Quantization]) -> Graph:
     levels = on_scale(graph.nodes, given)
     names: dict[str, str] = {}
     first: dict[tuple[str, Quantization], str] = {}
-    nodes = []
+    nodes: list[Node] = []
     for original in graph.nodes:
         node = _reading(original, names)
         if isinstance(node, FakeQuantize):
