@@ -225,7 +225,9 @@ class Sequence:
         total: FloatArray = real + self.bias[:, which]
         return total
 
-    def step(self, x: FloatArray, h: FloatArray, c: FloatArray) -> tuple[FloatArray, ...]:
+    def step(
+        self, x: FloatArray, h: FloatArray, c: FloatArray
+    ) -> tuple[FloatArray, ...]:
         """The next state and cell."""
         a, r = self.product(0, x), self.product(1, h)
         if self.op.kind == "lstm":
@@ -271,7 +273,7 @@ def recurrent(
                 if len(given) > 1:
                     c = given[1][direction, b]
                 for t in order:
-                    h, c = sequence.step(x[t], h, c)
+                    h, c = sequence.step(x[t, b], h, c)
                     y[t, direction, b] = h
                 if rows > len(x):
                     y[len(x), direction, b] = h
