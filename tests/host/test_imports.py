@@ -22,6 +22,7 @@ ORDER = (
     "formats",
     "evaluate",
     "inspection",
+    "qat",
     "api",
     "cli",
     "__init__",
@@ -30,12 +31,13 @@ ORDER = (
 """Each imports those above it and none below; CONTRIBUTING.md says what they are."""
 
 OWNERS = {
-    "onnx": {"graph", "formats"},
+    "onnx": {"graph", "formats", "qat"},
     "onnxruntime": {"calibrate"},
     "cffi": {"runtime", "calibrate", "compile"},
     "distributed": {"calibrate"},
     "elftools": {"inspection"},
     "PIL": {"data"},
+    "torch": {"qat"},
     "tqdm": {"cli"},
     "yaml": {"formats"},
 }

@@ -8,14 +8,24 @@ from neon8.compile.program import Conv2d, Op, Program
 
 @dataclass(frozen=True, slots=True)
 class Island:
-    """Steps that hand float32 to one another, int8 before and after them."""
+    """Steps that hand float32 to one another, int8 before and after them.
+
+    reasons: why their layers run in float32, as the compiler says.
+    """
 
     steps: tuple[Op, ...]
+    reasons: tuple[str, ...] = ()
 
     @property
     def operations(self) -> str:
         """What is computed, e.g. "sigmoid, mul"."""
         return ", ".join(dict.fromkeys(op.operation.lower() for op in self.steps))
+
+    @property
+    def text(self) -> str:
+        """What and why."""
+        reasons = "; ".join(self.reasons)
+        return f"{self.operations} ({reasons})" if reasons else self.operations
 
 
 def islands(program: Program, convolutions: set[str]) -> list[Island]:
@@ -55,6 +65,12 @@ def islands(program: Program, convolutions: set[str]) -> list[Island]:
             groups[member] = mine
     found = {id(group): group for group in groups.values()}
     return [
-        Island(tuple(program.ops[index] for index in sorted(group)))
+        island(program, tuple(program.ops[index] for index in sorted(group)))
         for group in found.values()
     ]
+
+
+def island(program: Program, steps: tuple[Op, ...]) -> Island:
+    """These steps and why they run in float32."""
+    known = (program.islands[op.name] for op in steps if op.name in program.islands)
+    return Island(steps, tuple(dict.fromkeys(known)))

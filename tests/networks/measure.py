@@ -88,17 +88,17 @@ def real_network(
     """A trained network on real samples, with its accuracy where they have labels."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            shapes = Reference(path).input_shapes
-            known = gather(data, shapes, preprocess=preprocess)
+            inputs = Reference(path).inputs
+            known = gather(data, inputs, preprocess=preprocess)
             count = min(MOST_REAL, len(known) // 2)
             table = calibrate_model(path, data, preprocess=preprocess, limit=count)
-            inputs = [one.inputs for one in islice(iter(known), count, count + TEST)]
-            figures = measure(path.stem, path, table, inputs)
+            unseen = [one.inputs for one in islice(known, count, count + TEST)]
+            figures = measure(path.stem, path, table, unseen)
             compiled = Path(folder) / f"{path.stem}.n8"
             compiled.write_bytes(compile_model(path, table))
             options = {"preprocess": preprocess, "skip": count}
             if output_shapes(compiled) == ultraface.SHAPES:
-                rest = [one.inputs for one in islice(iter(known), count, None)]
+                rest = [one.inputs for one in islice(known, count, None)]
                 figures.notes.append(faces(path, compiled, rest))
             else:
                 ours = evaluate_model(compiled, data, reference=path, **options)

@@ -61,7 +61,7 @@ def cells(result: Figures | Refused) -> list[str]:
         refused = f"refused: {result.why}".replace("|", "\\|")
         return [result.name, refused, *[""] * (len(HEADER) - 2)]
     memory = result.memory
-    found = [island.operations for island in result.islands]
+    found = [island.text for island in result.islands]
     kinds = [f"{found.count(kind)} x {kind}" for kind in dict.fromkeys(found)]
     return [
         result.name,

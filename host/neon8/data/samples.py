@@ -24,6 +24,7 @@ from neon8.data.columns import choose
 from neon8.data.inputs import Input, Inputs, as_inputs, batch_of, fits, only, to_input
 from neon8.data.sources import Row, open_source
 from neon8.errors import DataError
+from neon8.text import counted
 
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess
@@ -223,8 +224,8 @@ def _check_part(where: str, limit: int | None, skip: int) -> None:
 
 def _say_left(where: str, left: int, batch: int) -> None:
     if left:
-        text = "%s: the last %d samples are left out; the network takes %d at once"
-        LOG.warning(text, where, left, batch)
+        text = "%s: left out %s at the end; the network takes %d at once"
+        LOG.warning(text, where, counted(left, "sample"), batch)
 
 
 def _items(data: Any) -> Iterator[Any]:

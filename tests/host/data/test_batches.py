@@ -130,7 +130,7 @@ def test_files_in_batches(tmp_path, kind, inputs):
 
 def test_what_does_not_fill_a_batch_is_said(tmp_path, caplog):
     path = write(tmp_path, "npz", X[:11], np.arange(11))
-    text = "the last 3 samples are left out; the network takes 4 at once"
+    text = "left out 3 samples at the end; the network takes 4 at once"
     for data, where in ((path, path), (list(X[:11]), "data"), (iter(X[:11]), "data")):
         caplog.clear()
         got = [each.inputs["x"] for each in gather(data, FOUR)]
@@ -139,7 +139,7 @@ def test_what_does_not_fill_a_batch_is_said(tmp_path, caplog):
     caplog.clear()
     same(gather(X, FOUR, skip=1, limit=9), as_samples(X[1:9], FOUR))
     assert caplog.messages == [
-        "data: the last 1 samples are left out; the network takes 4 at once"
+        "data: left out 1 sample at the end; the network takes 4 at once"
     ]
     for data in (write(tmp_path, "npy", X[:3], None), X[:3], iter(X[:3])):
         with pytest.raises(DataError, match="the network takes 4 at once: nothing is"):

@@ -78,7 +78,7 @@ def test_a_fixed_batch_counts_every_sample(tmp_path, caplog):
     got = evaluate_model(four, tmp_path / "a.npz", reference=four)
     assert got == evaluate_model(one, tmp_path / "a.npz", reference=one, limit=8)
     assert (got.n, got.top1, got.agreement) == (8, 75, 100)
-    assert "the last 3 samples are left out" in caplog.text
+    assert "left out 3 samples at the end" in caplog.text
     np.savez(tmp_path / "a.npz", x=X, y=np.full(11, 3))
     with pytest.raises(DataError, match="label 3, but the first output has 3 values"):
         evaluate_model(four, tmp_path / "a.npz")

@@ -30,6 +30,7 @@ def program(*steps, inputs=("x",)):
         ops=tuple(ops),
         inputs=inputs,
         outputs=(ops[-1].output,),
+        islands={"w1": "no int8 form"},
     )
 
 
@@ -57,7 +58,7 @@ def found(steps, convolutions=("first", "last")):
 def test_float_steps_between_convolutions_are_one_island():
     assert found((FIRST, *BETWEEN, LAST)) == [["w1", "w2"]]
     (island,) = islands(program(FIRST, *BETWEEN, LAST), {"first", "last"})
-    assert island.operations == "wave"
+    assert island.text == "wave (no int8 form)"
 
 
 def test_a_head_or_what_comes_before_is_none():

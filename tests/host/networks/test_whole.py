@@ -69,7 +69,7 @@ def test_runs_whole(name, compiled):
                 signal += float((exact**2).sum())
                 noise += float(((got[output] - exact) ** 2).sum())
         memory = model.memory
-    found = [island.operations for island in islands(program, convolutions(path))]
+    found = [island.text for island in islands(program, convolutions(path))]
     assert found == []
     assert memory.arena <= MOST_ARENA * memory.arena_least
     assert sqnr_db(signal, noise) > LEAST_SQNR

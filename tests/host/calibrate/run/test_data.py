@@ -4,8 +4,10 @@
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import neon8
+from native_kits import facts
 from neon8.calibrate import calib_file
 from neon8.errors import CalibrationError, DataError
 from onnx_nets import net, node
@@ -111,3 +113,52 @@ def test_readers_that_are_used_up(files):
         neon8.calibrate_model(files / "net.onnx", reader)
     with pytest.raises(DataError, match="no samples"):
         neon8.evaluate_model(files / "net.onnx", reader)
+
+
+def typed(folder, batch, kind):
+    """A convolution, and lengths of int64 that divide its means."""
+    like = helper.tensor_dtype_to_np_dtype(kind)
+    rng = np.random.default_rng(6)
+    nodes = [
+        node("Conv", "a w1", "s", "conv", pads=[1] * 4),
+        node("Relu", "s", "r", "relu"),
+        node("GlobalAveragePool", "r", "g", "pool"),
+        node("Flatten", "g", "f", "flat"),
+        node("Cast", "len", "l", "cast", to=kind),
+        node("Div", "f l", "d", "div"),
+        node("Gemm", "d w2", "y", "fc"),
+    ]
+    inputs = {"a": (kind, [batch, 3, 6, 6]), "len": (TensorProto.INT64, [batch, 1])}
+    weights = {"w1": rng.normal(size=(5, 3, 3, 3)), "w2": rng.normal(size=(5, 4))}
+    graph = helper.make_graph(
+        nodes,
+        "typed",
+        [helper.make_tensor_value_info(n, *each) for n, each in inputs.items()],
+        [helper.make_tensor_value_info("y", kind, [batch, 4])],
+        [numpy_helper.from_array(w.astype(like), n) for n, w in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    onnx.save(model, folder / f"{batch}.onnx")
+    return folder / f"{batch}.onnx"
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.FLOAT16])
+def test_lengths_float16_and_fixed_batches(tmp_path, caplog, kind):
+    """What is no float is not observed; a batch is what its elements are."""
+    data = [{"a": LEFT, "len": np.arange(1, COUNT + 1)}]
+    free = neon8.observe_model(typed(tmp_path, "n", kind), data)
+    four = neon8.observe_model(typed(tmp_path, 4, kind), data)
+    assert "data: left out 2 samples at the end" in caplog.text
+    alone = neon8.observe_model(tmp_path / "n.onnx", data, limit=12)
+    assert (len(free.samples), len(four.samples), len(alone.samples)) == (14, 3, 12)
+    assert "len" not in four.tensors
+    assert {"a", "r", "y"} <= four.tensors.keys()
+    for name, each in four.tensors.items():
+        counts = [each.histogram.positive, each.histogram.negative]
+        assert sum(int(c.sum()) for c in counts) > 0
+        if name == "a":  # no sum is before it, which a batch may round otherwise
+            assert facts(each.histogram) == facts(alone.tensors[name].histogram)
+    assert len(four.layers["conv"].patches.keys) == 2 * 12
+    if kind == TensorProto.FLOAT16:
+        assert four.tensors["a"].largest.value == LEFT[:12].astype(np.float16).max()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a trained network to ONNX with Q/DQ nodes.
+
+The float network and the scales are written as they would have been calibrated, and the
+compiler puts the two together, so that the file rounds where the runtime does.
+"""
+
+import tempfile
+from pathlib import Path
+
+from neon8.errors import GraphError
+from neon8.formats.qdq import write
+from neon8.graph.graph import Graph
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
+from neon8.qat.layers import Layer, Weighted
+from neon8.qat.model import QatModel
+from neon8.qat.writer import Writer
+from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+
+BATCH = "N"
+
+
+def quantized(model: QatModel, name: str) -> bytes:
+    """The bytes of the file.  name: of the network.  CompileError."""
+    with tempfile.TemporaryDirectory(prefix="neon8-") as folder:
+        path = Path(folder, f"{name}.onnx")
+        path.write_bytes(float_network(model))
+        file = open_onnx(path)
+        graph = load(file)
+        return write.dumps(table_of(model, graph), graph, file)
+
+
+def float_network(model: QatModel) -> bytes:
+    """The network without roundings, its normalizations folded, as ONNX."""
+    w = Writer()
+    traced = model.traced
+    names = {name: name for name in traced.inputs}
+    for step in traced.steps:
+        layer = step.layer
+        if not isinstance(layer, Layer):
+            raise GraphError(f"layer {step.name!r} cannot be written")
+        inputs = [names[name] for name in step.inputs]
+        names[step.name] = layer.write(w, step.name, inputs)
+
+    def shape(name: str) -> list[int | str]:
+        return [BATCH, *model.shapes[name][1:]]
+
+    return w.model(
+        {name: shape(name) for name in traced.inputs},
+        {names[name]: shape(name) for name in traced.outputs},
+    )
+
+
+def table_of(model: QatModel, graph: Graph) -> ScaleTable:
+    """The scales of the model.  graph: of its float_network()."""
+    tensors = {}
+    for name in graph.tensors:
+        ranges = model.ranges_of(name)
+        if ranges is None:
+            continue
+        scale, zero_point = ranges.parameters_of_grid()
+        lo, hi = ranges.threshold()
+        tensors[name] = TensorScale(
+            scale=float(scale),
+            zero_point=zero_point,
+            scheme=ranges.grid().scheme,
+            threshold=(lo, hi),
+            min=None,
+            max=None,
+        )
+    layers = {}
+    for step in model.traced.steps:
+        if isinstance(step.layer, Weighted):
+            scales = step.layer.scales(*step.layer.folded())
+            layers[step.name] = LayerScale(
+                input=step.inputs[0],
+                weight_scales=tuple(map(float, scales)),
+                groups=step.layer.options.get("groups", 1),
+            )
+    return ScaleTable(
+        model_name=graph.name,
+        model_digest=graph.digest,
+        method="qat",
+        scheme="auto",
+        samples=0,
+        engine="torch",
+        tensors=tensors,
+        layers=layers,
+    )
