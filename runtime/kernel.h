@@ -184,8 +184,13 @@ typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels,
                                   const float *multiplier, int32_t zero_point, int32_t lo,
                                   int32_t hi);
 
-// v = fmul((float)(a - a_zero_point), a_scale) [fadd fmul((float)(b - b_zero_point), b_scale)];
-// v = v < 0 ? fmul(v, slope) : v; out = clamp(rne(v) + zero_point, lo, hi)                  (6)
+// `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
+// B = b - b_zero_point:
+//   add_s8          v = fadd(fmul((float) A, a_scale), fmul((float) B, b_scale))               (6)
+//   requantize_s8   v = fmul((float) A, a_scale)
+//   multiply_s8     v = fmul((float)(A * B), a_scale)                                         (16)
+//   divide_s8       v = fmul(fdiv((float) A, (float) B), a_scale)                             (16)
+// and then v = v < 0 ? fmul(v, slope) : v; out = clamp(rne(v) + zero_point, lo, hi), NaN as 0.
 struct n8_pointwise_args {
     int8_t *out;
     const int8_t *a;
@@ -208,6 +213,33 @@ struct n8_pool_args {
 };
 typedef void n8_pool_fn(const struct n8_pool_args *args);
 
+// (8): out[i] = table[in[i] + 128]; `out` may be `in`.
+typedef void n8_table_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
+
+// (18) over the channels of one pixel. S of channel c is the sum over channels c - before ..
+// c + after, both included, as far as there are any.
+struct n8_lrn_args {
+    int8_t *out;
+    const int8_t *in;
+    size_t channels, before, after;
+    double bias, factor, beta, multiplier; // bias > 0, factor >= 0, beta >= 0
+    int32_t in_zero_point, zero_point, lo, hi;
+};
+typedef void n8_lrn_fn(const struct n8_lrn_args *args);
+
+// out[p][c] = clamp(rne(leaky(fadd(fmul((float)(in[p][c] - in_zero_point), multiplier[c]),
+// offset[c]))) + zero_point, lo, hi), NaN as 0: the second half of (19).
+struct n8_affine_args {
+    int8_t *out;
+    const int8_t *in;
+    const float *multiplier, *offset; // [channels]
+    ptrdiff_t out_stride, in_stride;  // bytes from pixel to pixel
+    size_t pixels, channels;
+    float slope;
+    int32_t in_zero_point, zero_point, lo, hi;
+};
+typedef void n8_affine_fn(const struct n8_affine_args *args);
+
 // (14) over `count` contiguous floats, count >= 1.
 typedef void n8_softmax_fn(float *out, const float *in, size_t count);
 
@@ -221,6 +253,11 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(requantize_s32_s8, n8_requantize_acc_fn)                                                     \
     X(add_s8, n8_pointwise_fn)                                                                     \
     X(requantize_s8, n8_pointwise_fn)                                                              \
+    X(multiply_s8, n8_pointwise_fn)                                                                \
+    X(divide_s8, n8_pointwise_fn)                                                                  \
+    X(table_s8, n8_table_fn)                                                                       \
+    X(affine_s8, n8_affine_fn)                                                                     \
+    X(lrn_s8, n8_lrn_fn)                                                                           \
     X(maxpool_s8, n8_pool_fn)                                                                      \
     X(avgpool_s8, n8_pool_fn)                                                                      \
     X(softmax_f32, n8_softmax_fn)

@@ -320,7 +320,7 @@ static enum n8_status check_fields(const struct n8_reader *r, const struct n8_st
         (!n8_in_range(row->lo, out->lo, out->hi) || !n8_in_range(row->hi, row->lo, out->hi))) {
         return refuse(r, "its clamp is empty or outside the range of its output");
     }
-    if (!n8_multiplier_ok(row->scale) || !n8_multiplier_ok(row->residual_scale)) {
+    if (!n8_multiplier_ok(row->scale) || !n8_multiplier_ok(fabsf(row->residual_scale))) {
         return refuse(r, "a scale is neither 0 nor in 1e-30 .. 2^64");
     }
     if (!n8_slope_ok(row->slope)) {

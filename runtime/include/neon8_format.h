@@ -25,18 +25,23 @@ enum n8_format {
 };
 
 enum n8_op {
-    N8_OP_QUANTIZE = 1,     // f32 -> s8, (2)
-    N8_OP_DEQUANTIZE = 2,   // s8 -> f32, (1)
-    N8_OP_CONV2D = 3,       // s8 [, s8 residual] -> s8 (5)(6) or f32 (4)
-    N8_OP_ADD = 4,          // s8, s8 -> s8, (6)
-    N8_OP_REQUANTIZE = 5,   // s8 -> s8 with another scale, or a lone activation
-    N8_OP_MAX_POOL = 6,     // s8 -> s8, (9)
-    N8_OP_AVERAGE_POOL = 7, // s8 -> s8, (9)
-    N8_OP_CONCAT = 8,       // x, x, ... -> x, moves values
-    N8_OP_RESHAPE = 9,      // x -> x, moves values; N C H W order is kept
-    N8_OP_SOFTMAX = 10,     // f32 -> f32 along an axis, (14)
-    N8_OP_PERMUTE = 20,     // x -> x, moves values; the axes of a view are turned
-    N8_OP_GATHER = 21,      // x -> x, moves values; lists of indices for N, C, H and W
+    N8_OP_QUANTIZE = 1,       // f32 -> s8, (2)
+    N8_OP_DEQUANTIZE = 2,     // s8 -> f32, (1)
+    N8_OP_CONV2D = 3,         // s8 [, s8 residual] -> s8 (5)(6) or f32 (4)
+    N8_OP_ADD = 4,            // s8, s8 -> s8, (6)
+    N8_OP_REQUANTIZE = 5,     // s8 -> s8 with another scale, or a lone activation
+    N8_OP_MAX_POOL = 6,       // s8 -> s8, (9)
+    N8_OP_AVERAGE_POOL = 7,   // s8 -> s8, (9)
+    N8_OP_CONCAT = 8,         // x, x, ... -> x, moves values
+    N8_OP_RESHAPE = 9,        // x -> x, moves values; N C H W order is kept
+    N8_OP_SOFTMAX = 10,       // f32 -> f32 along an axis, (14)
+    N8_OP_TABLE = 11,         // s8 -> s8, (8)
+    N8_OP_MULTIPLY = 12,      // s8, s8 -> s8, (16)
+    N8_OP_DIVIDE = 13,        // s8, s8 -> s8, (16)
+    N8_OP_LRN = 14,           // s8 -> s8, (18)
+    N8_OP_INSTANCE_NORM = 15, // s8 -> s8, (19)
+    N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are turned
+    N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
 
     N8_OP_CONSTANT = 30,         // -> f32, the same in every run
     N8_OP_UNARY = 31,            // f32 -> f32, a function of each value, (22)
@@ -140,9 +145,9 @@ struct n8_file_op {
     int32_t groups;
     int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
     int32_t lo, hi;       // clamp of the result (the activation is in here)
-    float scale;          // requantize, add: A = scale_a / scale_out
-    float residual_scale; // conv2d with residual, add: R = scale_r / scale_out
-    float slope;          // requantize, add: leaky slope, 1 for none
+    float scale;          // requantize, add: A = scale_a / scale_out; multiply, divide: M of (16)
+    float residual_scale; // conv2d with residual, add: R = scale_r / scale_out, or -R
+    float slope;          // leaky slope of a step without slopes, 1 for none
     float fill;           // gather: what stands where nothing is taken
     uint32_t function;    // binary: enum n8_function
     uint32_t int16_depth; // proof (11): products that may be summed in int16, >= 2
@@ -151,7 +156,7 @@ struct n8_file_op {
     uint64_t multiplier;  // conv2d: float [O], M of (5) or S of (4)
     uint64_t bias_f32;    // conv2d to F32: float [O]; 0 otherwise
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
-    uint64_t table;       // table: int8[256]
+    uint64_t table;       // table: int8[256], the results for -128 .. 127
     uint64_t indices;     // permute: int32[16]; gather: int32[N + C + H + W] of the output
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * 128 + |B|, < 2^31

@@ -7,12 +7,17 @@ import random_floats
 from neon8.compile.program import (
     Add,
     Concat,
+    Divide,
     Gather,
+    InstanceNorm,
+    Lrn,
+    Multiply,
     Op,
     Permute,
     Pool,
     Requantize,
     Reshape,
+    Table,
 )
 from random_convs import grow_conv, grow_depthwise
 from random_net import Net, pick, pick_float, window
@@ -30,6 +35,130 @@ def grow_add(net: Net) -> None:
         output=out.name,
         scale=np.float32(2.0 ** net.rng.uniform(-3, 2)),
         residual_scale=np.float32(net.rng.choice([0.5, 0.25, 2.0, 0.37, 1e-30])),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def broadcast_pair(net: Net):
+    """Two operands and the shape of their result: one may have ones for its sizes."""
+    a = pick(net)
+    fitting = [
+        t
+        for t in net.live
+        if all(1 in (m, n) or m == n for m, n in zip(a.shape, t.shape, strict=True))
+    ]
+    b = fitting[int(net.rng.integers(len(fitting)))]
+    if net.rng.integers(2):
+        b = reduced(net, a)
+    if net.rng.integers(2):
+        a, b = b, a
+    shape = tuple(max(m, n) for m, n in zip(a.shape, b.shape, strict=True))
+    if np.prod(shape) > 30000:
+        return a, a, a.shape
+    return a, b, shape
+
+
+def reduced(net: Net, a):
+    """`a` with some sizes made 1 by a pool over all of them."""
+    batch, channels, height, width = a.shape
+    rows, columns = (bool(net.rng.integers(3)) for _ in range(2))
+    kernel = (height if rows else 1, width if columns else 1)
+    shape = (batch, channels, 1 if rows else height, 1 if columns else width)
+    out = net.tensor(shape, like=a)
+    op = Pool(
+        name=f"reduced{len(net.ops)}",
+        inputs=(a.name,),
+        output=out.name,
+        kind="max",
+        kernel=kernel,
+        strides=(1, 1),
+        dilations=(1, 1),
+        pads=(0, 0, 0, 0),
+        lo=out.lo,
+        hi=out.hi,
+    )
+    net.add(op, out)
+    return out
+
+
+def grow_sum(net: Net) -> None:
+    """Sum or difference of two tensors, one of them broadcast at times."""
+    a, b, shape = broadcast_pair(net)
+    out = net.tensor(shape)
+    lo, hi = net.clamp(out)
+    op = Add(
+        name=f"sum{len(net.ops)}",
+        inputs=(a.name, b.name),
+        output=out.name,
+        scale=np.float32(2.0 ** net.rng.uniform(-3, 2)),
+        residual_scale=np.float32(net.rng.choice([0.5, -0.5, -1.0, -0.37, 0.0])),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def grow_product(net: Net, kind) -> None:
+    """Product or quotient of two tensors, one of them broadcast at times."""
+    a, b, shape = broadcast_pair(net)
+    out = net.tensor(shape)
+    lo, hi = net.clamp(out)
+    scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if kind is Multiply else [8, 0.5, 1e19]
+    op = kind(
+        name=f"{kind.__name__}{len(net.ops)}",
+        inputs=(a.name, b.name),
+        output=out.name,
+        scale=np.float32(net.rng.choice(scales)),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def grow_table(net: Net) -> None:
+    """Any table at all."""
+    source = pick(net)
+    out = net.tensor(source.shape)
+    table = net.rng.integers(out.lo, 128, 256, np.int8)
+    name = f"table{len(net.ops)}"
+    op = Table(name=name, inputs=(source.name,), output=out.name, table=table)
+    net.add(op, out)
+
+
+def grow_lrn(net: Net) -> None:
+    """The settings of AlexNet, and others."""
+    source = pick(net)
+    out = net.tensor(source.shape)
+    size = net.rng.choice([1, 2, 3, 5, 40])
+    alpha = net.rng.choice([1e-4, 0.0, 0.5, 30.0])
+    beta = net.rng.choice([0.75, 0.5, 1.0, 0.0, 0.6])
+    op = Lrn(
+        name=f"lrn{len(net.ops)}",
+        inputs=(source.name,),
+        output=out.name,
+        values=np.array([size, alpha, beta, net.rng.choice([1, 2, 0.01])], np.float32),
+    )
+    net.add(op, out)
+
+
+def grow_instance_norm(net: Net) -> None:
+    """Any gamma and beta; images of one value, which have no variance, too."""
+    source = pick(net)
+    out = net.tensor(source.shape)
+    channels = source.shape[1]
+    values = net.rng.normal(0, 1, 2 * channels + 1)
+    values[-1] = net.rng.choice([1e-5, 1e-3, 1e-30])
+    lo, hi = net.clamp(out)
+    op = InstanceNorm(
+        name=f"norm{len(net.ops)}",
+        inputs=(source.name,),
+        output=out.name,
+        values=values.astype(np.float32),
         slope=net.slope(),
         lo=lo,
         hi=hi,
@@ -219,6 +348,12 @@ GROW = {
     "conv": grow_conv,
     "depthwise": grow_depthwise,
     "add": grow_add,
+    "sum": grow_sum,
+    "multiply": lambda net: grow_product(net, Multiply),
+    "divide": lambda net: grow_product(net, Divide),
+    "table": grow_table,
+    "lrn": grow_lrn,
+    "instance_norm": grow_instance_norm,
     "requantize": grow_requantize,
     "max": lambda net: grow_pool(net, "max"),
     "average": lambda net: grow_pool(net, "average"),

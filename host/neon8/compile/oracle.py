@@ -19,7 +19,11 @@ from neon8.compile.program import (
     Concat,
     Conv2d,
     Dequantize,
+    Divide,
     Gather,
+    InstanceNorm,
+    Lrn,
+    Multiply,
     Op,
     Permute,
     Pool,
@@ -28,6 +32,7 @@ from neon8.compile.program import (
     Requantize,
     Reshape,
     Softmax,
+    Table,
     Tensor,
 )
 from neon8.errors import DataError
@@ -92,14 +97,16 @@ def leaky(v: FloatArray, slope: FloatArray | np.float32) -> FloatArray:
     return np.where(v < 0, v * np.asarray(slope, np.float32), v).astype(np.float32)
 
 
-def rounded(v: FloatArray, out: Tensor, lo: int, hi: int) -> Int8Array:
-    """clamp(rne(v) + zp, lo, hi).
+def rounded(v: npt.NDArray[Any], out: Tensor, lo: int, hi: int) -> Int8Array:
+    """clamp(rne(v) + zp, lo, hi), NaN as 0.
 
     rne of a float32 is a float32; the addition is in double, where it is exact for
     every value that the clamp does not cut.
     """
-    q = np.rint(v).astype(np.float64) + out.zero_point
-    return np.clip(q, lo, hi).astype(np.int8)
+    v = np.where(np.isnan(v), 0, v)
+    q = np.clip(np.rint(v).astype(np.float64) + out.zero_point, lo, hi)
+    result: Int8Array = q.astype(np.int8)
+    return result
 
 
 def quantize(x: FloatArray, out: Tensor) -> Int8Array:
@@ -107,7 +114,6 @@ def quantize(x: FloatArray, out: Tensor) -> Int8Array:
     inverse = np.float32(1) / np.float32(out.scale)
     with np.errstate(over="ignore", invalid="ignore"):
         v = x * inverse
-    v = np.where(np.isnan(v), np.float32(0), v)
     return rounded(v, out, out.lo, out.hi)
 
 
@@ -231,6 +237,74 @@ def add(op: Add, out: Tensor, sources: list[Tensor], operands: list[Array]) -> A
     return rounded(leaky(a + b, op.slope), out, op.lo, op.hi)
 
 
+def multiply(
+    op: Multiply, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(16); the product is exact."""
+    a, b = (centred(q, t) for q, t in zip(operands, sources, strict=True))
+    return rounded(leaky((a * b) * np.float32(op.scale), op.slope), out, op.lo, op.hi)
+
+
+def divide(
+    op: Divide, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(16): by zero it is infinite, which saturates; zero by zero is zero."""
+    a, b = (centred(q, t) for q, t in zip(operands, sources, strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        v = leaky((a / b) * np.float32(op.scale), op.slope)
+    return rounded(v, out, op.lo, op.hi)
+
+
+def table(op: Table, q: Array) -> Int8Array:
+    """(8)."""
+    return op.table[q.astype(np.int64) + 128]
+
+
+def lrn(op: Lrn, out: Tensor, sources: list[Tensor], operands: list[Array]) -> Array:
+    """(18), in double, in the order written there."""
+    size, alpha, beta, bias = op.values.astype(np.float64)
+    scale = np.float64(sources[0].scale)
+    moved = operands[0].astype(np.int64) - sources[0].zero_point
+    before, after = int(size - 1) // 2, int(size) // 2
+    channels = moved.shape[1]
+    sums = np.zeros_like(moved)
+    for shift in range(-min(before, channels), min(after, channels) + 1):
+        low, high = max(0, -shift), channels - max(0, shift)
+        sums[:, low:high] += moved[:, low + shift : high + shift] ** 2
+    d = bias + alpha / size * (scale * scale) * sums.astype(np.float64)
+    if beta == 0.75:
+        power = np.sqrt(d) * np.sqrt(np.sqrt(d))
+    elif beta == 0.5:
+        power = np.sqrt(d)
+    else:
+        power = d if beta == 1 else elementary.exp(beta * elementary.log(d))
+    v = moved.astype(np.float64) * (scale / np.float64(out.scale)) / power
+    return rounded(v, out, out.lo, out.hi)
+
+
+def instance_norm(
+    op: InstanceNorm, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(19): two numbers for each channel of each image in double, then in float32."""
+    moved = operands[0].astype(np.int64) - sources[0].zero_point
+    batch, channels, height, width = moved.shape
+    values = op.values.astype(np.float64)
+    gamma, beta, epsilon = values[:channels], values[channels:-1], values[-1]
+    scale_in, scale_out = np.float64(sources[0].scale), np.float64(out.scale)
+    count = np.float64(height * width)
+    mean = moved.sum(axis=(2, 3)).astype(np.float64) / count
+    squares = (moved**2).sum(axis=(2, 3)).astype(np.float64)
+    variance = np.maximum(squares / count - mean * mean, 0.0)
+    deviation = np.sqrt(variance * (scale_in * scale_in) + epsilon)
+    m = (gamma * scale_in) / (deviation * scale_out)
+    with np.errstate(over="ignore", invalid="ignore"):
+        multiplier = m.astype(np.float32).reshape(batch, channels, 1, 1)
+        offset = (beta / scale_out - m * mean).astype(np.float32)
+        v = centred(operands[0], sources[0]) * multiplier
+        v = leaky(v + offset.reshape(batch, channels, 1, 1), op.slope)
+    return rounded(v, out, op.lo, op.hi)
+
+
 def requantize(
     op: Requantize, out: Tensor, sources: list[Tensor], operands: list[Array]
 ) -> Array:
@@ -274,7 +348,11 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     Dequantize: lambda _op, _out, sources, operands: np.multiply(
         centred(operands[0], sources[0]), sources[0].scale
     ),
+    Divide: divide,
     Gather: gather,
+    InstanceNorm: instance_norm,
+    Lrn: lrn,
+    Multiply: multiply,
     Permute: permute,
     Pool: pool,
     Quantize: lambda _op, out, _sources, operands: quantize(
@@ -283,6 +361,7 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     Requantize: requantize,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
     Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
+    Table: lambda op, _out, _sources, operands: table(op, operands[0]),
     **oracle_floats.STEPS,
 }
 """Class of the op -> its arithmetic: op, output, inputs, values of the inputs, N C H W;

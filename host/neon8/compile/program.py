@@ -104,6 +104,7 @@ class Add(Op):
     """clamp(rne(leaky(v)) + zp)  (6).
 
     v = fadd(fmul(a - zp_a, scale), fmul(b - zp_b, residual_scale)).
+    A difference has a negative residual_scale. Operands are broadcast, by N C H W.
     """
 
     scale: np.float32
@@ -111,6 +112,55 @@ class Add(Op):
     slope: np.float32 = np.float32(1)
     lo: int = -128
     hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiply(Op):
+    """clamp(rne(leaky(fmul((a - zp_a) * (b - zp_b), scale))) + zp)  (16)."""
+
+    scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divide(Op):
+    """clamp(rne(leaky(fmul(fdiv(a - zp_a, b - zp_b), scale))) + zp)  (16)."""
+
+    scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Op):
+    """table[q + 128]  (8).  table: (256,) int8."""
+
+    table: Int8Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lrn(Op):
+    """(18).  values: size, alpha, beta, bias."""
+
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceNorm(Op):
+    """(19).  values: gamma of all channels, beta of all channels, epsilon."""
+
+    values: FloatArray
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+    @property
+    def operation(self) -> str:
+        """INSTANCE_NORM."""
+        return "INSTANCE_NORM"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

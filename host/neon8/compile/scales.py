@@ -7,7 +7,7 @@ import numpy as np
 
 from neon8.compile.program import Tensor
 from neon8.errors import CompileError
-from neon8.graph.graph import Activation, Conv2d, Graph
+from neon8.graph.graph import Activation, Conv2d, FloatArray, Graph, Prelu
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import ScaleTable, TensorScale
 from neon8.quant.weights import DoubleArray
@@ -88,6 +88,13 @@ def slope_of(layer: str, activation: Activation) -> np.float32:
         )
     slope: np.float32 = np.float32(activation.slope)
     return slope
+
+
+def checked_slopes(node: Prelu) -> FloatArray:
+    """The slopes of a PRelu, (C,), or CompileError if one is absurd."""
+    for slope in node.slopes.tolist():
+        slope_of(node.name, Activation(slope=slope))
+    return node.slopes
 
 
 def usable_scale(value: float, what: str) -> np.float32:

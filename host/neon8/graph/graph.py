@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from neon8.graph.functions import Function
+
 FloatArray = npt.NDArray[np.float32]
 IndexArray = npt.NDArray[np.int32]
 Shape = tuple[int, int, int, int]
@@ -86,6 +88,11 @@ def nchw(dims: tuple[int, ...]) -> Shape:
     return n, c, h, math.prod(dims[3:])
 
 
+def aligned(dims: tuple[int, ...], rank: int) -> Shape:
+    """N C H W of `dims` broadcast to `rank` dimensions: ones stand first."""
+    return nchw((1,) * (rank - len(dims)) + dims)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """Base of all nodes.  name: the ONNX node's name, unique and never empty.
@@ -125,10 +132,47 @@ class Conv2d(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Add(Node):
-    """y = activation(inputs[0] + inputs[1]); both have the output's shape."""
+class Binary(Node):
+    """y = activation(inputs[0] ? inputs[1]), broadcast as ONNX does.
+
+    aligned() gives the shapes that fit.
+    """
 
     activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Binary):
+    """inputs[0] + inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subtract(Binary):
+    """inputs[0] - inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiply(Binary):
+    """inputs[0] * inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divide(Binary):
+    """inputs[0] / inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointwise(Node):
+    """y = function(x), value by value."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prelu(Node):
+    """y = x < 0 ? slope * x : x with one slope for each channel.  slopes: (C,)."""
+
+    slopes: FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

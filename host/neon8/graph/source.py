@@ -141,6 +141,22 @@ def required(source: Source, node: OnnxNode, index: int) -> FloatArray:
     return value
 
 
+def per_channel(source: Source, node: OnnxNode, index: int) -> Float64Array:
+    """Constant input `index`, 0 or 1, as one value per channel of the other input."""
+    shape = shape_of(source, node, node.inputs[1 - index])
+    value = required(source, node, index)
+    channels = shape[1] if len(shape) > 1 else 1
+    full = (1,) * (len(shape) - value.ndim) + value.shape
+    wanted = tuple(channels if axis == 1 else 1 for axis in range(len(shape)))
+    if len(full) != len(shape) or any(
+        have not in (1, want) for have, want in zip(full, wanted, strict=True)
+    ):
+        text = f"constant {node.inputs[index]!r} of shape {list(value.shape)} is not"
+        text += f" one value, or one per channel of {list(shape)}"
+        raise failure(source, node, text)
+    return np.full(channels, value.reshape(-1), dtype=np.float64)
+
+
 def integer(node: OnnxNode, name: str, default: int) -> int:
     """An integer attribute."""
     value = node.attributes.get(name)

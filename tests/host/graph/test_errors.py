@@ -65,7 +65,11 @@ ONE_OPERATOR = {
     "per column": (("Mul", [(6,)], {}), IMAGE, "per channel"),
     "matmul 3d": (("MatMul", [(6, 2)], {}), (1, 3, 6), "put a Flatten before it"),
     "concat batch": (("Concat", [(1, 3, 6, 6)], {"axis": 0}), IMAGE, ""),
-    "prelu": (("PRelu", [(3, 1, 1)], {}), IMAGE, "has 3 slopes"),
+    "prelu": (("PRelu", [(3, 1, 6)], {}), IMAGE, "per channel"),
+    "exponents": (("Pow", [(3, 1, 1)], {}), IMAGE, "is not one constant"),
+    "exponent nan": (("Pow", [F(np.nan)], {}), IMAGE, "not finite"),
+    "celu 0": (("Celu", [], {"alpha": 0.0}), IMAGE, "not positive"),
+    "max per channel": (("Max", [(3, 1, 1)], {}), IMAGE, "is not one value"),
     "clip nan": (("Clip", [F(np.nan)], {}), IMAGE, "not a number"),
     "clip inf": (("Clip", [F(np.inf)], {}), IMAGE, "every value infinite"),
     "clip -inf": (("Clip", [None, F(-np.inf)], {}), IMAGE, "every value infinite"),
@@ -94,8 +98,9 @@ NETWORKS = {
     "matmul of two": ([node("MatMul", "x x", "y")], {"x": (1, 1)}, "at run time"),
     "training": ([node("BatchNormalization", "x v v v v", "y m n", training_mode=1)],
                  {"x": IMAGE}, "export for inference"),
-    "broadcast": ([node("Add", "x z", "y")], {"x": IMAGE, "z": (1, 3, 1, 1)}, "differ"),
-    "mul of two": ([node("Mul", "x x", "y")], {"x": IMAGE}, "only with a constant"),
+    "sum of three": ([node("Sum", "x x x", "y")], {"x": IMAGE}, "as Adds of two"),
+    "max of two": ([node("Max", "x z", "y")], {"x": IMAGE, "z": IMAGE}, "of 2 tensors"),
+    "dividend": ([node("Div", "v3 x", "y")], {"x": IMAGE}, "is not one constant"),
     "runtime weights": ([node("Conv", "x v", "y")], {"x": IMAGE, "v": (1, 3, 1, 1)},
                         "must be a constant"),
     "concat of constant": ([node("Concat", "x w", "y", axis=1)], {"x": IMAGE}, "'w'"),
@@ -117,6 +122,7 @@ INPUTS = {
 @pytest.mark.parametrize(("nodes", "inputs", "word"), NETWORKS.values(), ids=NETWORKS)
 def test_network(tmp_path, nodes, inputs, word):
     weights = {"w": np.ones(IMAGE, F), "v": np.ones(3, F)}
+    weights["v3"] = np.arange(3, dtype=F).reshape(3, 1, 1)
     weights = {name: value for name, value in weights.items() if name not in inputs}
     opaque(tmp_path, net(nodes, inputs, "y", weights, opset=15), word)
 

@@ -2,19 +2,27 @@
 """A Graph in numpy, in double, as plainly as possible: what the importer must mean."""
 
 import itertools
+import math
 
 import numpy as np
 
 from neon8.graph.graph import (
     Activate,
     Add,
+    Binary,
     Concat,
     Conv2d,
+    Divide,
     Gather,
+    Multiply,
     Permute,
+    Pointwise,
     Pool,
+    Prelu,
     Reshape,
     Softmax,
+    Subtract,
+    aligned,
 )
 
 
@@ -30,11 +38,17 @@ def run(graph, inputs):
     for node in graph.nodes:
         arguments = [values[name] for name in node.inputs]
         shape = graph.tensors[node.output].shape
+        if isinstance(node, Binary):
+            rank = graph.tensors[node.output].rank
+            arguments = [
+                value.reshape(aligned(graph.tensors[name].dims, rank))
+                for name, value in zip(node.inputs, arguments, strict=True)
+            ]
         if isinstance(node, Softmax):
             result = softmax(graph, node, arguments)
         else:
             result = EXECUTE[type(node)](node, arguments, shape)
-        if isinstance(node, Conv2d | Add | Pool | Activate):
+        if isinstance(node, Conv2d | Binary | Pool | Activate):
             result = activate(node.activation, result)
         assert result.shape == shape, (node.name, result.shape, shape)
         values[node.output] = result
@@ -144,13 +158,59 @@ def gather(node, arguments, shape):
     return x.reshape(shape)
 
 
+def function(tree, x):
+    """A function of (15), by the C library's own exp and its kin."""
+    arguments = [function(argument, x) for argument in tree.arguments]
+    return FUNCTIONS[tree.name](*(arguments or [x]), *tree.parameters)
+
+
+def softplus(x):
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+FUNCTIONS = {
+    "x": lambda x: x,
+    "constant": np.full_like,
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "absolute": np.abs,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "power": np.power,
+    "erf": np.vectorize(math.erf),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+    "softplus": softplus,
+    "elu": lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
+    "leaky": lambda x, slope: np.where(x < 0, x * slope, x),
+    "clip": lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi),
+    "threshold": lambda x, limit: np.where(x > limit, x, 0),
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+}
+
+
+def prelu(node, arguments, _shape):
+    x = arguments[0]
+    return np.where(x < 0, x * node.slopes[:, np.newaxis, np.newaxis], x)
+
+
 EXECUTE = {
     Activate: lambda _node, arguments, _shape: arguments[0],
     Add: lambda _node, arguments, _shape: arguments[0] + arguments[1],
     Concat: concat,
     Conv2d: conv2d,
+    Divide: lambda _node, arguments, _shape: arguments[0] / arguments[1],
+    Multiply: lambda _node, arguments, _shape: arguments[0] * arguments[1],
+    Pointwise: lambda node, arguments, _shape: function(node.function, arguments[0]),
     Gather: gather,
     Permute: permute,
     Pool: pool,
+    Prelu: prelu,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
+    Subtract: lambda _node, arguments, _shape: arguments[0] - arguments[1],
 }

@@ -12,6 +12,7 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    pointwise,
     pooling,
 )
 from neon8.graph.graph import Node
@@ -20,6 +21,7 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **pointwise.LOWER,
     **movement.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""

@@ -1,52 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conv2d: the residual that it can take in, its integers and their proof."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from neon8.compile import program
 from neon8.compile.build import FLOAT, INT8, Build, Lower, ratio
 from neon8.compile.program import Tensor
 from neon8.compile.proof import prove_sums
-from neon8.compile.scales import clamp_of, slope_of, weight_scales
+from neon8.compile.scales import (
+    checked_slopes,
+    clamp_of,
+    slope_of,
+    weight_scales,
+)
 from neon8.errors import CompileError
-from neon8.graph.graph import Activation, Add, Conv2d, FloatArray, Node
+from neon8.graph.graph import (
+    Activation,
+    Add,
+    Conv2d,
+    FloatArray,
+    Node,
+    Prelu,
+    Subtract,
+)
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.weights import DoubleArray, Sums, multiplier_ok
 
 
 def lower_conv(b: Build, node: Conv2d) -> None:
-    """(4) or (5), (6) with the Add that follows where the kernel can take it in."""
+    """(4) or (5), with what follows and the kernel takes in: (6), slopes of (5b)."""
     source = b.int8(node.inputs[0])
     add = residual_add(b, node)
-    if add is not None:
-        other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
-        residual = b.int8(other)
-        out = b.declare(add.output, INT8)
-        b.ops.append(to_int8(b, node, source, out, add.activation, residual))
-    elif node.activation.identity and b.wants_float(node.output):
+    last = node if add is None else add
+    prelu = prelu_behind(b, last)
+    alone = last is node and prelu is None and node.activation.identity
+    if alone and b.wants_float(node.output):
         out = b.declare(node.output, FLOAT)
         b.ops.append(to_float(b, node, source, out))
-    else:
-        out = b.declare(node.output, INT8)
-        b.ops.append(to_int8(b, node, source, out, node.activation))
+        return
+    residual = None if add is None else b.int8(other_operand(node, add))
+    out = b.declare((last if prelu is None else prelu).output, INT8)
+    op = to_int8(b, node, source, out, last.activation)
+    if add is not None and residual is not None:
+        scale = ratio(node.name, residual, out)
+        op = replace(
+            op,
+            inputs=(source.name, residual.name),
+            residual_scale=-scale if isinstance(add, Subtract) else scale,
+        )
+    b.ops.append(op if prelu is None else replace(op, slopes=checked_slopes(prelu)))
 
 
-def residual_add(b: Build, node: Conv2d) -> Add | None:
+def residual_add(b: Build, node: Conv2d) -> Add | Subtract | None:
     """The Add that this convolution computes as well (6), or None.
 
     Where both operands are convolutions it is the later one, since the other operand
-    must be there already. Depthwise kernels have no residual.
+    must be there already. Depthwise kernels have no residual. Of a difference the
+    convolution must be the first operand.
     """
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs:
         return None
     add = readers[0]
-    if not isinstance(add, Add) or not node.activation.identity:
+    if not isinstance(add, Add | Subtract) or not node.activation.identity:
         return None
     if is_depthwise(b, node) or b.type_of(add) == FLOAT:
         return None
-    other = add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
-    return add if b.has(other) else None
+    if isinstance(add, Subtract) and add.inputs[0] != node.output:
+        return None
+    other = other_operand(node, add)
+    dims = b.graph.tensors[add.output].dims
+    if any(b.graph.tensors[name].dims != dims for name in add.inputs):
+        return None
+    return add if b.has(other) and not is_depthwise(b, node) else None
+
+
+def other_operand(node: Conv2d, add: Add | Subtract) -> str:
+    """What a residual sum adds to the convolution."""
+    return add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
+
+
+def prelu_behind(b: Build, node: Conv2d | Add | Subtract) -> Prelu | None:
+    """The PRelu that alone reads `node`, or None."""
+    readers = b.consumers[node.output]
+    if len(readers) != 1 or node.output in b.graph.outputs:
+        return None
+    only = readers[0]
+    return only if isinstance(only, Prelu) and node.activation.identity else None
 
 
 def is_depthwise(b: Build, node: Conv2d) -> bool:
@@ -61,9 +103,8 @@ def to_int8(
     source: Tensor,
     out: Tensor,
     activation: Activation,
-    residual: Tensor | None = None,
 ) -> program.Conv2d:
-    """(5), with slopes (5b) and a residual (6)."""
+    """(5), with slopes (5b)."""
     sums, scales = proved(b, node, source, node.bias.astype(np.float64))
     real = np.float64(source.scale) * scales / np.float64(out.scale)
     slope = slope_of(node.name, activation)
@@ -71,15 +112,12 @@ def to_int8(
     lo, hi = clamp_of(activation, out)
     return program.Conv2d(
         name=node.name,
-        inputs=(source.name,) if residual is None else (source.name, residual.name),
+        inputs=(source.name,),
         output=out.name,
         weights=channels_last(sums),
         bias=sums.bias.astype(np.int32),
         multiplier=multipliers(node.name, real),
         slopes=slopes,
-        residual_scale=(
-            np.float32(0) if residual is None else ratio(node.name, residual, out)
-        ),
         strides=node.strides,
         pads=node.pads,
         dilations=node.dilations,

@@ -10,6 +10,7 @@ from neon8.graph.operators import (
     arithmetic,
     convolution,
     movement,
+    pointwise,
     pooling,
     selection,
 )
@@ -19,6 +20,7 @@ OPERATORS: dict[str, Convert] = {
     **convolution.OPERATORS,
     **pooling.OPERATORS,
     **activation.OPERATORS,
+    **pointwise.OPERATORS,
     **arithmetic.OPERATORS,
     **movement.OPERATORS,
     **selection.OPERATORS,

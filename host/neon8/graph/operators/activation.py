@@ -2,17 +2,20 @@
 """Activations, and Softmax."""
 
 import math
+from functools import partial
 
 import numpy as np
 
-from neon8.graph.graph import Activate, Activation, Node, Softmax
+from neon8.graph.graph import Activate, Activation, Node, Prelu, Softmax
 from neon8.graph.source import (
     Convert,
     OnnxNode,
     Source,
     constant,
     failure,
+    float32,
     integer,
+    per_channel,
     real,
     required,
     shape_of,
@@ -32,12 +35,16 @@ def leaky_relu(source: Source, node: OnnxNode) -> Node:
 
 
 def prelu(source: Source, node: OnnxNode) -> Node:
-    """PRelu with one slope for all channels."""
-    slope = required(source, node, 1)
-    if slope.size != 1:
-        text = f"has {slope.size} slopes; neon8 takes one, or use LeakyRelu"
-        raise failure(source, node, text)
-    return _activate(source, node, Activation(slope=float(slope.reshape(-1)[0])))
+    """PRelu with one slope for all channels, or one for each."""
+    slopes = per_channel(source, node, 1)
+    if (slopes == slopes[0]).all():
+        return _activate(source, node, Activation(slope=float(slopes[0])))
+    return Prelu(
+        name=node.name,
+        inputs=node.inputs[:1],
+        output=node.outputs[0],
+        slopes=float32(slopes),
+    )
 
 
 def clip(source: Source, node: OnnxNode) -> Node:
@@ -59,6 +66,27 @@ def clip(source: Source, node: OnnxNode) -> Node:
     return _activate(source, node, Activation(lo=min(lo, hi), hi=hi))
 
 
+def bound(source: Source, node: OnnxNode, *, upper: bool) -> Node:
+    """Min and Max of one tensor and of single constants: an upper or lower bound."""
+    values = [name for name in node.inputs if name not in source.constants]
+    if len(values) != 1:
+        text = f"of {len(values)} tensors is not supported; only of one and constants"
+        raise failure(source, node, text)
+    limits = []
+    for index, name in enumerate(node.inputs):
+        if name not in values:
+            value = required(source, node, index)
+            if value.size != 1:
+                raise failure(source, node, f"constant {name!r} is not one value")
+            limits.append(float(value.reshape(-1)[0]))
+    activation = Activation()
+    if limits and upper:
+        activation = Activation(hi=min(limits))
+    elif limits:
+        activation = Activation(lo=max(limits))
+    return _activate(source, node, activation, data=node.inputs.index(values[0]))
+
+
 def softmax(source: Source, node: OnnxNode) -> Node:
     """Softmax along one axis; before opset 13 over all axes from `axis` on."""
     shape = shape_of(source, node, node.inputs[0])
@@ -76,14 +104,16 @@ def softmax(source: Source, node: OnnxNode) -> Node:
     )
 
 
-def _activate(source: Source, node: OnnxNode, activation: Activation) -> Node:
-    shape_of(source, node, node.inputs[0])
+def _activate(
+    source: Source, node: OnnxNode, activation: Activation, *, data: int = 0
+) -> Node:
+    shape_of(source, node, node.inputs[data])
     values = (activation.lo, activation.hi, activation.slope)
     if any(math.isnan(value) for value in values) or math.isinf(activation.slope):
         raise failure(source, node, "a bound or a slope is not a number")
     return Activate(
         name=node.name,
-        inputs=node.inputs[:1],
+        inputs=(node.inputs[data],),
         output=node.outputs[0],
         activation=activation,
     )
@@ -92,6 +122,8 @@ def _activate(source: Source, node: OnnxNode, activation: Activation) -> Node:
 OPERATORS: dict[str, Convert] = {
     "Clip": clip,
     "LeakyRelu": leaky_relu,
+    "Max": partial(bound, upper=False),
+    "Min": partial(bound, upper=True),
     "PRelu": prelu,
     "Relu": relu,
     "Softmax": softmax,

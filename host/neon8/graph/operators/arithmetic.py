@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add, Sub, Mul, Div and BatchNormalization.
+"""Add, Sub, Mul, Div, Sum and BatchNormalization.
 
 Arithmetic with constants becomes a depthwise 1x1 convolution, which the pass
 fold_affine merges into the convolution before it.
@@ -7,8 +7,20 @@ fold_affine merges into the convolution before it.
 
 import numpy as np
 
-from neon8.graph.graph import Add, Node
+from neon8.graph.functions import X, call, number
+from neon8.graph.graph import (
+    Add,
+    Binary,
+    Divide,
+    Multiply,
+    Node,
+    Subtract,
+    aligned,
+    nchw,
+)
 from neon8.graph.operators.convolution import make_conv
+from neon8.graph.operators.movement import reshape
+from neon8.graph.operators.pointwise import make_pointwise
 from neon8.graph.source import (
     Convert,
     Float64Array,
@@ -16,6 +28,7 @@ from neon8.graph.source import (
     Source,
     failure,
     integer,
+    per_channel,
     real,
     required,
     shape_of,
@@ -42,71 +55,74 @@ def batch_normalization(source: Source, node: OnnxNode) -> Node:
 
 
 def add(source: Source, node: OnnxNode) -> Node:
-    """Add of two tensors of one shape, or of a tensor and a constant."""
+    """Add of two tensors, or of a tensor and a constant."""
     side = _constant_side(source, node)
     if side is None:
-        first, second = (shape_of(source, node, name) for name in node.inputs[:2])
-        if first != second:
-            text = f"shapes {list(first)} and {list(second)} differ; only constants"
-            raise failure(source, node, f"{text} are broadcast")
-        return Add(name=node.name, inputs=node.inputs[:2], output=node.outputs[0])
-    value = _per_channel(source, node, side)
+        return _binary(source, node, Add)
+    value = per_channel(source, node, side)
     return _affine(source, node, 1 - side, np.ones_like(value), value)
 
 
 def subtract(source: Source, node: OnnxNode) -> Node:
-    """Sub with one constant."""
-    side = _needs_constant(source, node)
-    value = _per_channel(source, node, side)
+    """Sub of two tensors, or of a tensor and a constant."""
+    side = _constant_side(source, node)
+    if side is None:
+        return _binary(source, node, Subtract)
+    value = per_channel(source, node, side)
     sign = 1.0 if side == 1 else -1.0
     return _affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
 
 
 def multiply(source: Source, node: OnnxNode) -> Node:
-    """Mul with one constant."""
-    side = _needs_constant(source, node)
-    value = _per_channel(source, node, side)
+    """Mul of two tensors, or of a tensor and a constant."""
+    side = _constant_side(source, node)
+    if side is None:
+        return _binary(source, node, Multiply)
+    value = per_channel(source, node, side)
     return _affine(source, node, 1 - side, value, np.zeros_like(value))
 
 
 def divide(source: Source, node: OnnxNode) -> Node:
-    """Div by a constant."""
-    side = _needs_constant(source, node)
-    value = _per_channel(source, node, side)
+    """Div of two tensors, by a constant, or of one constant."""
+    side = _constant_side(source, node)
+    if side is None:
+        return _binary(source, node, Divide)
+    value = per_channel(source, node, side)
     if side == 0:
-        raise failure(source, node, "the divisor must be the constant")
+        if (value != value[0]).any():
+            text = f"dividend {node.inputs[0]!r} is not one constant"
+            raise failure(source, node, text)
+        function = call("divide", number(float(value[0])), X)
+        return make_pointwise(source, node, function, data=1)
     if not value.all():
         raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
     return _affine(source, node, 0, 1.0 / value, np.zeros_like(value))
 
 
+def add_all(source: Source, node: OnnxNode) -> Node:
+    """Sum of two, or of one, which is that."""
+    if len(node.inputs) == 1:
+        return reshape(source, node)
+    if len(node.inputs) == 2:
+        return add(source, node)
+    text = f"of {len(node.inputs)} tensors is not supported; export it as Adds of two"
+    raise failure(source, node, text)
+
+
+def _binary(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
+    """A node of two tensors whose shapes are the same but for broadcast ones."""
+    out = shape_of(source, node, node.outputs[0])
+    for name in node.inputs:
+        shape = aligned(shape_of(source, node, name), len(out))
+        if any(a not in (1, b) for a, b in zip(shape, nchw(out), strict=True)):
+            text = f"tensor {name!r} is broadcast along some of the axes from the"
+            raise failure(source, node, f"{text} fourth on only")
+    return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
+
+
 def _constant_side(source: Source, node: OnnxNode) -> int | None:
     sides = [i for i in (0, 1) if node.inputs[i] in source.constants]
     return sides[0] if sides else None
-
-
-def _needs_constant(source: Source, node: OnnxNode) -> int:
-    side = _constant_side(source, node)
-    if side is None:
-        raise failure(source, node, "is supported only with a constant on one side")
-    return side
-
-
-def _per_channel(source: Source, node: OnnxNode, side: int) -> Float64Array:
-    """The constant input `side` as one value per channel of the other input."""
-    shape = shape_of(source, node, node.inputs[1 - side])
-    value = required(source, node, side)
-    channels = shape[1] if len(shape) > 1 else 1
-    full = (1,) * (len(shape) - value.ndim) + value.shape
-    wanted = tuple(channels if axis == 1 else 1 for axis in range(len(shape)))
-    if len(full) != len(shape) or any(
-        have not in (1, want) for have, want in zip(full, wanted, strict=True)
-    ):
-        text = f"constant {node.inputs[side]!r} of shape {list(value.shape)} is not one"
-        raise failure(
-            source, node, f"{text} value, or one per channel of {list(shape)}"
-        )
-    return np.full(channels, value.reshape(-1), dtype=np.float64)
 
 
 def _affine(
@@ -128,4 +144,5 @@ OPERATORS: dict[str, Convert] = {
     "Div": divide,
     "Mul": multiply,
     "Sub": subtract,
+    "Sum": add_all,
 }

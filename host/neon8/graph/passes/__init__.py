@@ -4,6 +4,7 @@
 from collections.abc import Callable
 
 from neon8.graph.graph import Graph
+from neon8.graph.passes.compose_pointwise import compose_pointwise
 from neon8.graph.passes.drop_reshapes import drop_reshapes
 from neon8.graph.passes.fold_affine import fold_affine
 from neon8.graph.passes.fold_flatten import fold_flatten
@@ -14,6 +15,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     merge_moves,
     drop_reshapes,
     fold_flatten,
+    compose_pointwise,
     fold_affine,
     fuse_activations,
 )

@@ -7,12 +7,20 @@ belongs to the node that makes its input unless something else reads that, too.
 
 from dataclasses import replace
 
-from neon8.graph.graph import Activate, Activation, Add, Conv2d, Graph, Node, Pool
+from neon8.graph.graph import (
+    Activate,
+    Activation,
+    Binary,
+    Conv2d,
+    Graph,
+    Node,
+    Pool,
+)
 from neon8.graph.passes.rewrite import count_uses, rebuild
 
 
 def fuse_activations(graph: Graph) -> Graph:
-    """Each Activate goes into the Conv2d, Add, Pool or Activate before it if it can."""
+    """Each Activate goes into the node before it if that can take it."""
     uses = count_uses(graph)
     made: dict[str, Node] = {}
     for original in graph.nodes:
@@ -20,7 +28,7 @@ def fuse_activations(graph: Graph) -> Graph:
         before = made.get(next(iter(node.inputs), ""))
         if (
             isinstance(node, Activate)
-            and isinstance(before, Conv2d | Add | Pool | Activate)
+            and isinstance(before, Conv2d | Binary | Pool | Activate)
             and uses[before.output] == 1
         ):
             both = _compose(before.activation, node.activation)

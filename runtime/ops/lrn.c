@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Local response normalization over neighbouring channels, (18).
+#include "ops.h"
+
+#include <math.h>
+#include <string.h>
+
+// The array of a step, and what is computed from it.
+struct parameters {
+    float size, alpha, beta, bias;
+};
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
+                               n8_output(reader->model, step));
+}
+
+static bool ok(const struct parameters *p) {
+    const bool size = p->size >= 1.0f && p->size <= N8_FORMAT_MAX_DIM && floorf(p->size) == p->size;
+    const bool alpha = p->alpha >= 0.0f && p->alpha <= 1e30f;
+    return size && alpha && p->beta >= 0.0f && p->beta <= 16.0f && p->bias >= 1e-30f &&
+           p->bias <= 1e30f;
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    step->kernel_name = reader->model->kernels.lrn_s8_name;
+    step->units = n8_output(reader->model, step)->pixels;
+    step->packed_size = sizeof(struct n8_lrn_args);
+    return n8_read_array(reader, step->row.values, sizeof(struct parameters) / sizeof(float),
+                         sizeof(float), &step->data);
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    struct parameters p;
+    memcpy(&p, step->data, sizeof p);
+    if (!ok(&p)) {
+        return n8_refuse(reader->error, N8_E_FORMAT,
+                         "its size, alpha, beta or bias is outside its limits");
+    }
+    const size_t size = (size_t)p.size;
+    const double scale = (double)in->scale;
+    struct n8_lrn_args *args = memory;
+    *args = (struct n8_lrn_args){
+        .channels = (size_t)in->dims[1],
+        .before = (size - 1) / 2,
+        .after = size / 2,
+        .bias = (double)p.bias,
+        .factor = (double)p.alpha / (double)p.size * (scale * scale),
+        .beta = (double)p.beta,
+        .multiplier = scale / (double)out->scale,
+        .in_zero_point = in->zero_point,
+        .zero_point = out->zero_point,
+        .lo = out->lo,
+        .hi = out->hi,
+    };
+    step->data = memory;
+    return N8_OK;
+}
+
+// A unit is a pixel.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
+    struct n8_lrn_args args = *(const struct n8_lrn_args *)step->data;
+    for (size_t p = begin; p < end; p++) {
+        args.out = (int8_t *)n8_out_pixel(session, step, p);
+        args.in = (const int8_t *)n8_in_pixel(session, step, 0, p);
+        session->model->kernels.lrn_s8(&args);
+    }
+}
+
+const struct n8_operator n8_op_lrn = {
+    .name = "lrn",
+    .in = N8_TYPE_S8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .fields = N8_FIELD_VALUES,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A function of single values as a table, (8).
+#include "ops.h"
+
+#include <string.h>
+
+enum { ENTRIES = 256 };
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
+                               n8_output(reader->model, step));
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    step->kernel_name = reader->model->kernels.table_s8_name;
+    step->units = n8_output(reader->model, step)->pixels;
+    step->packed_size = ENTRIES;
+    return n8_read_array(reader, step->row.table, ENTRIES, sizeof(int8_t), &step->data);
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const int8_t *table = step->data;
+    for (size_t i = 0; i < ENTRIES; i++) {
+        if (!n8_in_range(table[i], out->lo, out->hi)) {
+            return n8_refuse(reader->error, N8_E_FORMAT,
+                             "an entry of its table is outside the range of its output");
+        }
+    }
+    memcpy(memory, table, ENTRIES);
+    step->data = memory;
+    return N8_OK;
+}
+
+// A unit is a pixel.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
+    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    for (size_t p = begin; p < end; p += stretch.pixels) {
+        session->model->kernels.table_s8((int8_t *)n8_out_pixel(session, step, p),
+                                         (const int8_t *)n8_in_pixel(session, step, 0, p),
+                                         stretch.count, step->data);
+    }
+}
+
+const struct n8_operator n8_op_table = {
+    .name = "table",
+    .in = N8_TYPE_S8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .fields = N8_FIELD_TABLE,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of single values, the patterns that exporters write, and arithmetic."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neon8.errors import GraphError
+from neon8.graph.functions import MAX_SIZE
+from neon8.graph.graph import (
+    Activate,
+    Activation,
+    Add,
+    Conv2d,
+    Divide,
+    Multiply,
+    Pointwise,
+    Pool,
+    Prelu,
+    Subtract,
+)
+from neon8.graph.importer import load
+from onnx_nets import assert_same, chain, net, node, save
+
+F = np.float32
+RNG = np.random.default_rng(11)
+IMAGE = (1, 3, 5, 6)
+W = RNG.normal(size=(4, 3, 3, 3)).astype(F)
+CONV = ("Conv", [(3, 3, 3, 3), (3,)], {"pads": [1, 1, 1, 1]})
+EXP = ("Exp", [], {})  # what makes a value positive
+
+
+def kinds(graph):
+    return [type(item) for item in graph.nodes]
+
+
+FUNCTIONS = {
+    "abs": (13, [("Abs", [], {})]),
+    "neg": (13, [("Neg", [], {})]),
+    "exp": (13, [EXP]),
+    "log": (13, [EXP, ("Add", [F(0.1)], {}), ("Log", [], {})]),
+    "sqrt": (13, [EXP, ("Sqrt", [], {})]),
+    "reciprocal": (13, [EXP, ("Reciprocal", [], {})]),
+    "pow 2": (13, [("Pow", [F(2)], {})]),
+    "pow 3": (13, [("Pow", [F([3])], {})]),
+    "pow 1.7": (13, [EXP, ("Pow", [F(1.7)], {})]),
+    "pow -2": (13, [EXP, ("Pow", [F(-2)], {})]),
+    "pow 0.5": (13, [EXP, ("Pow", [F(0.5)], {})]),
+    "pow 0": (13, [("Pow", [F(0)], {})]),
+    "erf": (13, [("Erf", [], {})]),
+    "sigmoid": (13, [("Sigmoid", [], {})]),
+    "tanh": (13, [("Tanh", [], {})]),
+    "softplus": (13, [("Softplus", [], {})]),
+    "softsign": (13, [("Softsign", [], {})]),
+    "elu": (13, [("Elu", [], {"alpha": 0.7})]),
+    "elu default": (13, [("Elu", [], {})]),
+    "selu": (13, [("Selu", [], {})]),
+    "selu own": (13, [("Selu", [], {"alpha": 1.2, "gamma": 0.8})]),
+    "celu": (13, [("Celu", [], {"alpha": 2.0})]),
+    "hard sigmoid": (13, [("HardSigmoid", [], {})]),
+    "hard sigmoid own": (13, [("HardSigmoid", [], {"alpha": 1 / 6, "beta": 0.4})]),
+    "hard swish": (14, [("HardSwish", [], {})]),
+    "thresholded": (13, [("ThresholdedRelu", [], {"alpha": 0.4})]),
+    "mish": (18, [("Mish", [], {})]),
+    "gelu": (20, [("Gelu", [], {})]),
+    "gelu tanh": (20, [("Gelu", [], {"approximate": "tanh"})]),
+    "swish": (24, [("Swish", [], {"alpha": 1.5})]),
+    "floor": (13, [("Floor", [], {})]),
+    "ceil": (13, [("Ceil", [], {})]),
+    "round": (13, [("Round", [], {})]),
+    "one by": (13, [EXP, ("Sqrt", [], {}), ("Tanh", [], {})]),
+    "relu behind": (13, [("Tanh", [], {}), ("Relu", [], {})]),
+    "constants behind": (13, [("Tanh", [], {}), ("Mul", [F(2)], {}),
+                              ("Sub", [F(0.5)], {}), ("LeakyRelu", [], {})]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("opset", "steps"), FUNCTIONS.values(), ids=FUNCTIONS)
+def test_function(tmp_path, opset, steps):
+    """After a convolution: two nodes, whatever stands behind it."""
+    graph = assert_same(tmp_path, chain([CONV, *steps], IMAGE, opset=opset))
+    assert kinds(graph) == [Conv2d, Pointwise]
+    graph = assert_same(tmp_path, chain(steps, IMAGE, opset=opset))
+    assert kinds(graph) == [Pointwise]
+
+
+PATTERNS = {
+    "silu": [node("Sigmoid", "c", "s"), node("Mul", "c s", "y")],
+    "silu, swapped": [node("Sigmoid", "c", "s"), node("Mul", "s c", "y")],
+    "quick gelu": [node("Mul", "c w1.702", "a"), node("Sigmoid", "a", "s"),
+                   node("Mul", "c s", "y")],
+    "hard swish": [node("Add", "c w3", "a"), node("Clip", "a w0 w6", "b"),
+                   node("Mul", "c b", "m"), node("Div", "m w6", "y")],
+    "hard swish 2": [node("HardSigmoid", "c", "h", alpha=1 / 6),
+                     node("Mul", "c h", "y")],
+    "mish": [node("Softplus", "c", "s"), node("Tanh", "s", "t"),
+             node("Mul", "c t", "y")],
+    "mish spelled out": [node("Exp", "c", "e"), node("Add", "e w1", "f"),
+                         node("Log", "f", "s"), node("Tanh", "s", "t"),
+                         node("Mul", "c t", "y")],
+    "gelu": [node("Div", "c w1.4142135", "d"), node("Erf", "d", "e"),
+             node("Add", "e w1", "a"), node("Mul", "c a", "m"),
+             node("Mul", "m w0.5", "y")],
+    "gelu tanh": [node("Pow", "c w3", "p"), node("Mul", "p w0.044715", "q"),
+                  node("Add", "c q", "r"), node("Mul", "r w0.7978846", "s"),
+                  node("Tanh", "s", "t"), node("Add", "t w1", "u"),
+                  node("Mul", "c w0.5", "h"), node("Mul", "h u", "y")],
+    "gelu tanh, cube as products": [
+        node("Mul", "c c", "c2"), node("Mul", "c2 c", "p"),
+        node("Mul", "w0.044715 p", "q"), node("Add", "c q", "r"),
+        node("Mul", "r w0.7978846", "s"), node("Tanh", "s", "t"),
+        node("Add", "w1 t", "u"), node("Mul", "w0.5 c", "h"), node("Mul", "h u", "y")],
+    "square": [node("Mul", "c c", "y")],
+    "one minus": [node("Sigmoid", "c", "s"), node("Sub", "w1 s", "y")],
+    "x + silu": [node("Sigmoid", "c", "s"), node("Mul", "c s", "m"),
+                 node("Add", "c m", "y")],
+    "quotient": [node("Exp", "c", "e"), node("Add", "e w1", "f"),
+                 node("Div", "e f", "y")],
+    "min and max": [node("Sigmoid", "c", "s"), node("Min", "w0.5 s", "m"),
+                    node("Max", "m w0.3 w0", "y")],
+}  # fmt: skip
+
+
+def pattern(nodes, outputs="y", extra=()):
+    """The nodes behind a convolution; constants are called w and their value."""
+    words = {name for one in nodes for name in one.input if name[0] == "w"}
+    weights = {name: F(name[1:]) for name in words} | {"W": W}
+    before = node("Conv", "x W", "c")
+    return net([before, *nodes, *extra], {"x": IMAGE}, outputs, weights)
+
+
+@pytest.mark.parametrize("nodes", PATTERNS.values(), ids=PATTERNS)
+def test_pattern(tmp_path, nodes):
+    graph = assert_same(tmp_path, pattern(nodes))
+    assert kinds(graph) == [Conv2d, Pointwise]
+    assert graph.nodes[1].inputs == ("c",)
+    assert list(graph.tensors) == ["x", "c", "y"]
+
+
+def test_what_is_read_from_outside_stays(tmp_path):
+    """As an output of the network, or by another node."""
+    silu = PATTERNS["silu"]
+    graph = assert_same(tmp_path, pattern(silu, "y s"))
+    assert kinds(graph) == [Conv2d, Pointwise, Multiply]
+    graph = assert_same(tmp_path, pattern(silu, "y z", [node("Relu", "s", "z")]))
+    assert kinds(graph) == [Conv2d, Pointwise, Multiply, Activate]
+    hard = PATTERNS["hard swish"]
+    graph = assert_same(tmp_path, pattern(hard, "y m"))
+    assert kinds(graph) == [Conv2d, Pointwise, Conv2d]
+
+
+def test_what_a_convolution_can_take_in_is_left_to_it(tmp_path):
+    for first in (node("Relu", "c", "r"), node("Add", "c w3", "r")):
+        model = pattern([first, node("Sigmoid", "r", "y")])
+        graph = assert_same(tmp_path, model)
+        assert kinds(graph) == [Conv2d, Pointwise]
+        assert graph.nodes[1].inputs == ("r",)
+    nodes = [node("Add", "c w3", "a"), node("Clip", "a w0 w6", "b")]
+    graph = assert_same(tmp_path, pattern([*nodes, node("Div", "b w6", "y")]))
+    assert kinds(graph) == [Conv2d, Conv2d]
+    assert graph.nodes[0].activation == Activation(lo=0, hi=6)
+
+
+def test_activations_and_constants_alone_are_no_pattern(tmp_path):
+    nodes = [node("Relu", "c", "r"), node("Add", "c r", "y")]
+    assert kinds(assert_same(tmp_path, pattern(nodes))) == [Conv2d, Activate, Add]
+
+
+def test_trees_do_not_grow_without_bound(tmp_path):
+    """Each product doubles the tree: 2^40 nodes, would it go on."""
+    nodes = [node("Tanh", "x", "t0")]
+    nodes += [node("Mul", f"t{at} t{at}", f"t{at + 1}") for at in range(40)]
+    nodes.append(node("Relu", "t40", "y"))
+    graph = load(save(tmp_path, net(nodes, {"x": IMAGE}, "y")))
+    assert sum(len(item.inputs) for item in graph.nodes) < 30
+    for item in graph.nodes:
+        if isinstance(item, Pointwise):
+            assert item.function.size <= MAX_SIZE
+
+
+def test_a_long_chain_of_functions(tmp_path):
+    names = ["x", *(f"t{step}" for step in range(99)), "y"]
+    nodes = [node("Tanh", a, b) for a, b in itertools.pairwise(names)]
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y"))
+    assert len(graph.nodes) == -(-100 // (MAX_SIZE - 1))
+
+
+# Two tensors --------------------------------------------------------------------------
+
+OPERATORS = {"Add": Add, "Sub": Subtract, "Mul": Multiply, "Div": Divide, "Sum": Add}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (IMAGE, IMAGE),
+        (IMAGE, (1, 3, 1, 1)),
+        ((1, 3, 1, 1), IMAGE),
+        (IMAGE, (1, 1, 5, 6)),
+        (IMAGE, (1, 1, 1, 6)),
+        (IMAGE, (1, 1, 1, 1)),
+        (IMAGE, (1, 6)),
+        ((1, 3, 1, 6), (1, 1, 5, 1)),
+        ((1, 7), (1, 1)),
+    ],
+)
+def test_two_tensors(tmp_path, operator, first, second):
+    nodes = [
+        node("Exp", "b", "e"),  # no divisor is near 0
+        node(operator, "a e", "c"),
+        node("LeakyRelu", "c", "y", alpha=0.3),
+    ]
+    graph = assert_same(tmp_path, net(nodes, {"a": first, "b": second}, "y"))
+    assert kinds(graph) == [Pointwise, OPERATORS[operator]]
+    assert graph.nodes[1].activation == Activation(slope=F(0.3))
+
+
+def test_squeeze_and_excite(tmp_path):
+    weights = {
+        "w": RNG.normal(size=(2, 4, 1, 1)).astype(F),
+        "v": RNG.normal(size=(4, 2, 1, 1)).astype(F),
+        "W": W,
+    }
+    nodes = [
+        node("Conv", "x W", "c"),
+        node("GlobalAveragePool", "c", "p"),
+        node("Conv", "p w", "a"),
+        node("Relu", "a", "b"),
+        node("Conv", "b v", "d"),
+        node("HardSigmoid", "d", "s"),
+        node("Mul", "c s", "y"),
+    ]
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights))
+    assert kinds(graph) == [Conv2d, Pool, Conv2d, Conv2d, Pointwise, Multiply]
+
+
+def test_prelu(tmp_path):
+    slopes = ("PRelu", [(3, 1, 1)], {})
+    graph = assert_same(tmp_path, chain([CONV, slopes], IMAGE))
+    assert kinds(graph) == [Conv2d, Prelu]
+    graph = assert_same(tmp_path, chain([slopes], IMAGE))
+    assert kinds(graph) == [Prelu]
+    same = ("PRelu", [np.full((3, 1, 1), 0.25, F)], {})
+    graph = assert_same(tmp_path, chain([CONV, same], IMAGE))
+    assert graph.nodes[0].activation == Activation(slope=0.25)
+
+
+def test_one_constant_by_a_tensor(tmp_path):
+    nodes = [node("Exp", "x", "e"), node("Div", "w e", "y")]
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", {"w": F(3)}))
+    assert kinds(graph) == [Pointwise]
+
+
+OPERATIONS = ("Add", "Sub", "Mul", "Tanh", "Sigmoid", "Relu", "Clip", "Softplus")
+
+
+@settings(max_examples=60)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 9), st.integers(0, 9)),
+        min_size=1,
+        max_size=10,
+    ),
+    outputs=st.sets(st.integers(0, 9), max_size=2),
+)
+def test_any_network_of_functions(tmp_path_factory, steps, outputs):
+    """Whatever reads whatever: what is composed computes the same."""
+    names, nodes = ["x"], []
+    for number, (operator, first, second) in enumerate(steps):
+        inputs = names[first % len(names)]
+        if operator in ("Add", "Sub", "Mul"):
+            inputs += " " + [*names, "w"][second % (len(names) + 1)]
+        elif operator == "Clip":
+            inputs += " v w"
+        names.append(f"t{number}")
+        nodes.append(node(operator, inputs, names[-1]))
+    wanted = dict.fromkeys([names[-1], *(names[1:][i % len(nodes)] for i in outputs)])
+    weights = {"v": F(-0.5), "w": F(0.75)}
+    model = net(nodes, {"x": (1, 2, 3, 2)}, " ".join(wanted), weights)
+    assert_same(tmp_path_factory.mktemp("net"), model)
+
+
+def test_parameters_that_are_not_finite(tmp_path):
+    model = chain([("Elu", [], {"alpha": float("inf")})], IMAGE)
+    with pytest.raises(GraphError, match="a parameter is not finite"):
+        load(save(tmp_path, model))
