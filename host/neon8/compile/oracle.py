@@ -226,7 +226,10 @@ def softmax(op: Softmax, out: Tensor, x: Array) -> FloatArray:
         d = x64 - x64.max(axis=-1, keepdims=True)
     e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
     total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
-    y = (e / total).astype(np.float32)
+    if op.function == "log":
+        y = oracle_floats.one_nan(d - elementary.log(total))
+    else:
+        y = (e / total).astype(np.float32)
     return np.moveaxis(y, -1, op.axis).reshape(out.shape)
 
 

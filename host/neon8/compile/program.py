@@ -230,9 +230,13 @@ class Gather(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Op):
-    """float32 along `axis` of the dimensions that ONNX knows  (14)."""
+    """float32 along `axis` of the dimensions that ONNX knows  (14).
+
+    function: "log" for the logarithm of it, else "none".
+    """
 
     axis: int
+    function: str = "none"
 
 
 FUNCTIONS = (

@@ -14,6 +14,7 @@ from neon8.compile.operators import (
     movement,
     pointwise,
     pooling,
+    recurrent,
 )
 from neon8.graph.graph import Node
 
@@ -28,9 +29,10 @@ LOWER: dict[type[Node], Lower] = {
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
+    **recurrent.LOWER,
     **movement.LOWER,
 }
 """Class of the node -> its function in float32."""
 
-FOLLOWS = frozenset(movement.LOWER)
+FOLLOWS = frozenset(movement.LOWER | floats.MAPS)
 """The nodes that move or map values, in whichever type they find them."""

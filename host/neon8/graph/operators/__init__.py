@@ -12,6 +12,7 @@ from neon8.graph.operators import (
     movement,
     pointwise,
     pooling,
+    recurrent,
     selection,
 )
 from neon8.graph.source import Convert
@@ -24,5 +25,6 @@ OPERATORS: dict[str, Convert] = {
     **arithmetic.OPERATORS,
     **movement.OPERATORS,
     **selection.OPERATORS,
+    **recurrent.OPERATORS,
 }
 """Operator -> its function; a foreign domain stands before the name, with a dot."""

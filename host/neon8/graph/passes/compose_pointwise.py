@@ -71,6 +71,7 @@ def compose_pointwise(graph: Graph) -> Graph:
                 inputs=(root,),
                 output=node.output,
                 function=forms[node.output][root],
+                operator=node.operator,
             )
         )
     return rebuild(graph, reversed(composed))
