@@ -64,8 +64,8 @@ struct n8_conv_proof {
 };
 
 // Checks the arrays of a planned convolution, which may be aligned to nothing. N8_E_FORMAT: a
-// weight of -128, a multiplier, bias or slope out of range, or `int16_depth` products that can
-// leave int16 (11); N8_E_OVERFLOW: (12). `error` is told the reason.
+// multiplier, bias or slope out of range, or `int16_depth` products that can leave int16 (11), two
+// of them where a weight is -128; N8_E_OVERFLOW: (12). `error` is told the reason.
 enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
                              uint32_t int16_depth, struct n8_conv_proof *out,
                              struct n8_model_error *error);

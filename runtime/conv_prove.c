@@ -21,18 +21,18 @@ static float load_f32(const float *array, size_t index) {
 }
 
 // (11): true if any `depth` products of a channel fit int16, in whatever order a kernel adds
-// them: the largest do. Two always fit.
-static bool fits_int16(const int8_t *weights, size_t count, uint32_t depth) {
-    if (depth <= 2) {
+// them: the largest do. Two always fit if none of its weights, of which `lo` is the least, is -128.
+static bool fits_int16(const int8_t *weights, size_t count, uint32_t depth, int32_t lo) {
+    if (depth <= 2 && lo > -128) {
         return true;
     }
-    size_t counts[128] = {0}; // of weights of each magnitude
+    size_t counts[129] = {0}; // of weights of each magnitude
     for (size_t i = 0; i < count; i++) {
         counts[weights[i] < 0 ? -weights[i] : weights[i]]++;
     }
     uint64_t sum = 0;
     size_t left = depth;
-    for (size_t w = 127; w > 0; w--) {
+    for (size_t w = 128; w > 0; w--) {
         const size_t taken = counts[w] < left ? counts[w] : left;
         sum += (uint64_t)taken * w;
         left -= taken;
@@ -44,18 +44,15 @@ static enum n8_status prove_channel(const int8_t *weights, size_t count, int32_t
                                     uint32_t int16_depth, struct n8_conv_proof *proof,
                                     struct n8_model_error *error) {
     uint64_t sum = 0;
-    int32_t lo = proof->weights_lo;
-    int32_t hi = proof->weights_hi;
+    int32_t lo = 127;
+    int32_t hi = -128;
     for (size_t i = 0; i < count; i++) {
         const int32_t w = weights[i];
         lo = w < lo ? w : lo;
         hi = w > hi ? w : hi;
         sum += (uint64_t)(w < 0 ? -w : w);
     }
-    if (lo == -128) {
-        return n8_refuse(error, N8_E_FORMAT, "a weight is -128");
-    }
-    if (!fits_int16(weights, count, int16_depth)) {
+    if (!fits_int16(weights, count, int16_depth, lo)) {
         return n8_refuse(error, N8_E_FORMAT, "its weights do not prove its int16 depth");
     }
     const uint64_t offset = bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias;
@@ -63,8 +60,8 @@ static enum n8_status prove_channel(const int8_t *weights, size_t count, int32_t
     if (bound >= UINT64_C(0x80000000)) {
         return n8_refuse(error, N8_E_OVERFLOW, "an accumulator can exceed 32 bits");
     }
-    proof->weights_lo = lo;
-    proof->weights_hi = hi;
+    proof->weights_lo = lo < proof->weights_lo ? lo : proof->weights_lo;
+    proof->weights_hi = hi > proof->weights_hi ? hi : proof->weights_hi;
     proof->acc_bound = bound > proof->acc_bound ? bound : proof->acc_bound;
     return N8_OK;
 }
@@ -75,7 +72,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = (size_t)conv->shape.out_channels;
     const size_t count = conv->taps * conv->group_in;
-    *out = (struct n8_conv_proof){.weights_lo = 127, .weights_hi = -127};
+    *out = (struct n8_conv_proof){.weights_lo = 127, .weights_hi = -128};
     for (size_t n = 0; n < channels; n++) {
         const int32_t bias = e->bias == NULL ? 0 : load_i32(e->bias, n);
         const enum n8_status status =

@@ -21,6 +21,10 @@ enum n8_status n8_model_tensor(const struct n8_model *model, size_t index,
         .lo = t->lo,
         .hi = t->hi,
         .size = t->pixels * (size_t)t->dims[1] * entry, // N C H W, no padding
+        .sharing = t->sharing,
+        .shared = t->shared,
+        .offset = t->offset,
+        .stride = t->pixel_stride,
     };
     memcpy(out->dims, t->onnx_dims, sizeof out->dims);
     return N8_OK;
@@ -49,6 +53,7 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .operation = step->op->name,
         .kernel = step->kernel_name,
         .macs = step->macs,
+        .packed = step->packed_size,
         .inputs = step->inputs,
         .input_count = step->row.input_count,
         .output = step->row.output,
@@ -56,6 +61,7 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .weights_lo = step->proof.weights_lo,
         .weights_hi = step->proof.weights_hi,
         .acc_bound = step->proof.acc_bound,
+        .spread = step->spread.wanted ? (int64_t)step->spread.tensor : -1,
         .int16_depth = weights ? step->row.int16_depth : 0,
     };
     memcpy(out->kernel_size, step->row.kernel, sizeof out->kernel_size);

@@ -30,7 +30,7 @@
 //   out_stride     bytes; s32 and f32: a multiple of 4
 //   rows           [ceil(pixels / mr)][taps][mr]; the last tile repeats a valid row
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
-//                  aligned; |w| <= 127, and int16 holds as many products as the row says (11)
+//                  aligned; int16 holds as many products of a channel as the row says (11)
 //   pixels, channels, taps   >= 1
 //   depth          bytes of a row, a multiple of the packing's step, all readable
 //   bias, multiplier, bias_f32, slope   [channels rounded up to nr], 16-byte aligned; the
@@ -71,7 +71,7 @@
 //   tap_stride     bytes between the pixels under neighbouring taps
 //   step           bytes between the pixels under tap 0 of neighbouring outputs
 //   weights        [ceil(channels / block)][kernel_height][kernel_width][block], zero padded,
-//                  aligned to 8; |w| <= 127, and int16 holds the row's number of products (11)
+//                  aligned to 8; int16 holds the row's number of products of a channel (11)
 //   pixels         >= 1
 //   channels       a multiple of 8, >= 8: the padded count
 //   bias, multiplier, slope   [channels rounded up to block], 16-byte aligned; the slopes are
@@ -216,12 +216,12 @@ typedef void n8_pool_fn(const struct n8_pool_args *args);
 // (8): out[i] = table[in[i] + 128]; `out` may be `in`.
 typedef void n8_table_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
 
-// (18) over the channels of one pixel. S of channel c is the sum over channels c - before ..
-// c + after, both included, as far as there are any.
+// (18) over the channels of one pixel: S of channel c is the sum over channels c - reach .. c +
+// reach, both included, as far as there are any.
 struct n8_lrn_args {
     int8_t *out;
     const int8_t *in;
-    size_t channels, before, after;
+    size_t channels, reach;
     double bias, factor, beta, multiplier; // bias > 0, factor >= 0, beta >= 0
     int32_t in_zero_point, zero_point, lo, hi;
 };

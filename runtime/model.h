@@ -22,15 +22,26 @@ struct n8_tensor {
     int32_t dims[4]; // N C H W
     float scale;
     int32_t zero_point, lo, hi;
-    size_t pixels;       // N * H * W
-    size_t pixel_stride; // bytes: C rounded up to 8 for S8, 4 * C for F32
-    bool caller;         // a float input that only quantize steps read, where the caller has it
-    size_t bytes;        // of the buffer, N8_SLACK included; 0 if the caller has it
-    size_t offset;       // in the arena
-    size_t born, dies;   // steps between which the buffer is in use, both included
-    int32_t input;       // number of the graph input that it is, or -1
-    bool constant;       // never written: it lies in the packed memory and takes no arena
-    uint8_t *fixed;      // where; NULL until it is packed
+    size_t pixels;           // N * H * W
+    size_t pixel_stride;     // bytes: n8_own_stride, or more in a slice of another tensor
+    bool caller;             // a float input that only quantize steps read, where the caller has it
+    size_t bytes;            // of the buffer, N8_SLACK included; 0 if the caller has it
+    size_t offset;           // in the arena
+    bool slice;              // bytes between its pixels' channels belong to other tensors
+    enum n8_sharing sharing; // what its memory is to it
+    uint32_t shared;         // the tensor that it shares with, or its own number
+    size_t born, dies;       // steps between which the buffer is in use, both included
+    int32_t input;           // number of the graph input that it is, or -1
+    bool constant;           // never written: it lies in the packed memory and takes no arena
+    uint8_t *fixed;          // where; NULL until it is packed
+};
+
+// A piece of a concatenation that waits at the end of the whole until this one is needed, and is
+// then moved to where it is read.
+struct n8_spread {
+    bool wanted;
+    uint32_t tensor;
+    size_t offset, stride; // where it goes
 };
 
 struct n8_step {
@@ -41,15 +52,17 @@ struct n8_step {
     // What the operator's plan fills in.
     const char *kernel_name;
     size_t units;        // of work, each may run on another thread; 1 unless said otherwise
+    uint32_t placing;    // enum n8_placing, as of the operator unless said otherwise
     size_t scratch_size; // of one thread
     size_t packed_size;
     uint64_t macs;
     const void *data;    // of a step with other arrays: in the file, then what pack made of it
     struct n8_conv conv; // of a conv2d
     struct n8_conv_proof proof;
-    size_t grain;          // units that are worth the call of a thread, >= 1
-    const void *arrays[3]; // in the file, aligned to nothing, until the operator packs them
-    const void *packed;    // what it made of them
+    struct n8_spread spread; // before the step
+    size_t grain;            // units that are worth the call of a thread, >= 1
+    const void *arrays[3];   // in the file, aligned to nothing, until the operator packs them
+    const void *packed;      // what it made of them
 };
 
 struct n8_model {

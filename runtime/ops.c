@@ -42,13 +42,11 @@ static size_t value_stride(const struct n8_tensor *tensor) {
 struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
                                 size_t pixels) {
     const struct n8_tensor *out = n8_output(model, step);
-    bool together = out->pixel_stride == n8_own_stride(out);
+    bool together = !out->slice;
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(model, step, i);
-        together =
-            together &&
-            (memcmp(in->dims, out->dims, sizeof in->dims) != 0 ||
-             (in->pixel_stride == n8_own_stride(in) && value_stride(in) == value_stride(out)));
+        together = together && (memcmp(in->dims, out->dims, sizeof in->dims) != 0 ||
+                                (!in->slice && value_stride(in) == value_stride(out)));
     }
     return together ? (struct n8_stretch){pixels, pixels * value_stride(out)}
                     : (struct n8_stretch){1, (size_t)out->dims[1]};

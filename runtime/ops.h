@@ -28,13 +28,30 @@ enum n8_fields {
     N8_FIELD_RECURRENT = 1 << 16, // the flags N8_OP_REVERSE and N8_OP_LINEAR_BEFORE_RESET
 };
 
+// What the plan of the memory may do with the tensors of a step.
+enum n8_placing {
+    // Every input may lie between the channels of other tensors: each pixel is read by itself,
+    // at a distance of pixel_stride. Bytes beyond its channels may be read, up to the next
+    // multiple of 64, as long as the result does not depend on them.
+    N8_READS_SLICES = 1,
+    // So may the output: where `slice` is set, dims[1] values of each pixel are written and
+    // nothing else. n8_stretch_of sees to both for those who use it.
+    N8_WRITES_SLICES = 2,
+    // The output may lie exactly where an input of its shape and type does, if nobody else reads
+    // that one: a unit reads of this input what it is going to overwrite itself, and no more, and
+    // reads each value before it writes it.
+    N8_OVER_FIRST = 4,
+    N8_OVER_SECOND = 8,
+};
+
 struct n8_operator {
     const char *name; // as in n8_step_info
     // Of all inputs and of the output. in == 0: any, the same as the output's; out == 0: `check`
     // looks at it.
     enum n8_type in, out;
     uint32_t least_inputs, most_inputs;
-    uint32_t fields; // enum n8_fields
+    uint32_t fields;  // enum n8_fields
+    uint32_t placing; // enum n8_placing; `plan` may take away from it in step->placing
 
     // Whether shapes, scales and fields fit together; counts, types, the limits of each field
     // and unused fields were checked before. May be NULL.
@@ -43,6 +60,17 @@ struct n8_operator {
     // Fills in kernel_name; units, where there are more than one; and, where they are not 0,
     // the sizes and macs of the step.
     enum n8_status (*plan)(struct n8_reader *reader, struct n8_step *step);
+
+    // For steps that only move values; each may be NULL. `piece`: whether input `index` is, as it
+    // lies, a part of the output, so that it may be written there at once; `run` then finds it
+    // in its place and leaves it there. `view`: whether the output is, as it lies, a part of the
+    // first input; a step that has nothing left to move is not run. The part begins `byte` bytes
+    // into pixel `pixel` of the larger tensor, and its pixels are neighbours there, too. Inputs
+    // are asked for in order, and `piece` finds what it said of the one before.
+    bool (*piece)(const struct n8_model *model, const struct n8_step *step, size_t index,
+                  size_t *pixel, size_t *byte);
+    bool (*view)(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
+                 size_t *byte);
 
     // Checks the weights and packs them into step->packed_size zeroed bytes, aligned to
     // N8_ALIGN. NULL: there are none.
@@ -73,6 +101,14 @@ struct n8_stretch {
 };
 struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
                                 size_t pixels);
+
+// True if input `index` of a step with pieces was moved into the output before, so that it is no
+// longer where it was.
+static inline bool n8_is_spread(const struct n8_model *model, const struct n8_step *step,
+                                size_t index) {
+    const struct n8_tensor *in = n8_input(model, step, index);
+    return in->sharing == N8_SHARES_TAIL && in->shared == step->row.output;
+}
 
 // Units that make the call of a thread worth its while: of a planned step, and of units that
 // each read and write this many bytes.

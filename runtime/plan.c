@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where every activation lives in the arena: first fit, largest tensor first. No placement is
-// smaller than the largest set alive at one step. This one is as small for ResNet-8, SqueezeNet
-// 1.1 and LeNet, and for five of six random networks of tests/e2e; of the others the worst of
-// 400 is a third larger. struct n8_memory tells both sizes.
-#include "reader.h"
+// Where every activation lives: lifetimes, then which tensors share memory, then places in the
+// arena.
+#include "ops.h"
+#include "place.h"
+#include "share.h"
 #include "size.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // When each buffer is needed. A tensor is made by one step or is an input, never both.
 static enum n8_status find_lifetimes(const struct n8_reader *reader) {
@@ -53,83 +54,379 @@ static enum n8_status find_lifetimes(const struct n8_reader *reader) {
     return N8_OK;
 }
 
-static int by_size(const void *left, const void *right) {
-    const struct n8_tensor *a = *(const struct n8_tensor *const *)left;
-    const struct n8_tensor *b = *(const struct n8_tensor *const *)right;
-    if (a->bytes != b->bytes) {
-        return a->bytes > b->bytes ? -1 : 1;
-    }
-    return a < b ? -1 : a > b; // the same plan on every C library
+// The bound ---------------------------------------------------------------------------
+
+// When a tensor counts: from `born` on and before `ends`, but not from `held` on and before
+// `freed`, while a tensor lives that may hold its values.
+struct span {
+    size_t born, ends, held, freed;
+    bool narrow; // it may lie between the channels of others: its own padding does not count
+};
+
+static bool is_counted(const struct span *span, size_t step) {
+    return span->born <= step && step < span->ends && !(span->held <= step && step < span->freed);
 }
 
-static bool together(const struct n8_tensor *a, const struct n8_tensor *b) {
-    return a->born <= b->dies && b->born <= a->dies;
-}
-
-// placed[0 .. count) are ordered by offset; finds the lowest gap and keeps the order.
-static void place(struct n8_tensor *tensor, struct n8_tensor **placed, size_t count) {
-    size_t offset = 0;
-    for (size_t i = 0; i < count && placed[i]->offset < n8_add(offset, tensor->bytes); i++) {
-        const size_t end = n8_add(placed[i]->offset, placed[i]->bytes);
-        if (together(tensor, placed[i]) && end > offset) {
-            offset = end;
+// A view holds values of its operand, too, after that has died. True if it holds some that an
+// earlier view of the same operand holds.
+static bool is_repeated(const struct n8_sharing_plan *plan, size_t link) {
+    enum { NEIGHBOURS = 16 };
+    const struct n8_link *view = &plan->links[link];
+    size_t seen = 0;
+    for (size_t i = link; i-- > 0 && seen < NEIGHBOURS; seen++) {
+        const struct n8_link *other = &plan->links[i];
+        if (other->kind == N8_SHARES_VIEW && other->parent == view->parent) {
+            const struct n8_tensor *tensor = &plan->model->tensors[view->child];
+            const struct n8_tensor *before = &plan->model->tensors[other->child];
+            const bool apart =
+                view->pixel >= other->pixel + before->pixels ||
+                other->pixel >= view->pixel + tensor->pixels ||
+                view->byte >= other->byte + (size_t)before->dims[1] * n8_value_size(before) ||
+                other->byte >= view->byte + (size_t)tensor->dims[1] * n8_value_size(tensor);
+            if (!apart) {
+                return true;
+            }
         }
     }
-    tensor->offset = offset;
-    size_t i = count;
-    for (; i > 0 && placed[i - 1]->offset > offset; i--) {
-        placed[i] = placed[i - 1];
-    }
-    placed[i] = tensor;
+    return seen == NEIGHBOURS;
 }
 
-static enum n8_status place_all(struct n8_model *model) {
-    const size_t count = model->facts.tensor_count;
-    struct n8_tensor **order = malloc(2 * count * sizeof(struct n8_tensor *));
-    if (order == NULL) {
-        return N8_E_MEMORY;
+// Whoever shares memory with a slice is one itself.
+static void find_narrow(const struct n8_sharing_plan *plan, struct span *spans) {
+    enum { PASSES = 8 }; // then everything that could is taken for narrow: the bound is lower
+    bool changed = true;
+    for (size_t pass = 0; changed; pass++) {
+        changed = false;
+        for (size_t i = 0; i < plan->link_count; i++) {
+            const struct n8_link *link = &plan->links[pass % 2 == 0 ? plan->link_count - 1 - i : i];
+            struct span *child = &spans[link->child];
+            struct span *parent = &spans[link->parent];
+            const bool either =
+                child->narrow || parent->narrow || link->kind == N8_SHARES_SLICE || pass >= PASSES;
+            if (either && !child->narrow) {
+                child->narrow = changed = true;
+            }
+            if (either && !parent->narrow && link->kind != N8_SHARES_SLICE) {
+                parent->narrow = changed = true;
+            }
+        }
     }
-    for (size_t t = 0; t < count; t++) {
-        order[t] = &model->tensors[t];
-    }
-    qsort(order, count, sizeof order[0], by_size);
-    size_t size = 0;
-    for (size_t t = 0; t < count; t++) {
-        place(order[t], order + count, t);
-        const size_t end = n8_add(order[t]->offset, order[t]->bytes);
-        size = end > size ? end : size;
-    }
-    free(order);
-    model->memory.arena = size;
-    return N8_OK;
 }
 
-// The largest sum of buffers in use at one step.
-static enum n8_status find_least(struct n8_model *model) {
+static void find_spans(const struct n8_sharing_plan *plan, struct span *spans) {
+    const struct n8_tensor *tensors = plan->model->tensors;
+    for (size_t t = 0; t < plan->model->facts.tensor_count; t++) {
+        spans[t] = (struct span){tensors[t].born, tensors[t].dies + 1, SIZE_MAX, 0, false};
+    }
+    for (size_t i = 0; i < plan->link_count; i++) {
+        const struct n8_link *link = &plan->links[i];
+        if (link->kind == N8_SHARES_PLACE) {
+            continue;
+        }
+        struct span *child = &spans[link->child];
+        const struct n8_tensor *parent = &tensors[link->parent];
+        child->held = parent->born < child->held ? parent->born : child->held;
+        child->freed = parent->dies >= child->freed ? parent->dies + 1 : child->freed;
+        if (link->kind == N8_SHARES_VIEW && is_repeated(plan, i)) {
+            child->freed = SIZE_MAX;
+        }
+    }
+    find_narrow(plan, spans);
+    // One operand of a step needs no room beside the result that may be written over it.
+    size_t done = SIZE_MAX;
+    for (size_t i = 0; i < plan->link_count; i++) {
+        const struct n8_link *link = &plan->links[i];
+        struct span *operand = &spans[link->parent];
+        if (link->kind == N8_SHARES_PLACE && link->step != done &&
+            is_counted(operand, link->step)) {
+            operand->ends = link->step;
+            done = link->step;
+        }
+    }
+}
+
+// The largest sum of values in use at one step, each counted once wherever it could be held by
+// another: no plan that shares as this library does needs less.
+static enum n8_status find_least(const struct n8_sharing_plan *plan, uint64_t *least) {
+    const struct n8_model *model = plan->model;
     const size_t steps = model->facts.step_count;
-    uint64_t *change = calloc(steps + 2, sizeof *change); // modulo 2^64, as the sum below
-    if (change == NULL) {
+    const size_t count = model->facts.tensor_count;
+    struct span *spans = malloc(count * sizeof *spans);
+    struct n8_block *blocks = malloc(2 * count * sizeof *blocks);
+    uint64_t *load = malloc((steps + 2) * sizeof *load);
+    if (spans == NULL || blocks == NULL || load == NULL) {
+        free(spans);
+        free(blocks);
+        free(load);
         return N8_E_MEMORY;
     }
-    for (size_t t = 0; t < model->facts.tensor_count; t++) {
+    find_spans(plan, spans);
+    size_t parts = 0;
+    for (size_t t = 0; t < count; t++) {
         const struct n8_tensor *tensor = &model->tensors[t];
-        change[tensor->born] += tensor->bytes;
-        change[tensor->dies + 1] -= tensor->bytes;
+        const struct span *span = &spans[t];
+        const size_t values = tensor->pixels * (size_t)tensor->dims[1] * n8_value_size(tensor);
+        struct n8_block block = {.bytes = span->narrow ? values : tensor->bytes};
+        if (tensor->bytes == 0) {
+            continue; // with the caller
+        }
+        const size_t until = span->held < span->ends ? span->held : span->ends;
+        if (span->born < until) {
+            block.born = span->born;
+            block.dies = until - 1;
+            blocks[parts++] = block;
+        }
+        if (span->held != SIZE_MAX && span->freed < span->ends) {
+            block.born = span->freed > span->born ? span->freed : span->born;
+            block.dies = span->ends - 1;
+            blocks[parts++] = block;
+        }
     }
-    uint64_t used = 0;
-    for (size_t s = 0; s <= steps; s++) {
-        used += change[s];
-        model->memory.arena_least =
-            used > model->memory.arena_least ? used : model->memory.arena_least;
-    }
-    free(change);
+    *least = n8_load_of(blocks, parts, steps, load);
+    free(spans);
+    free(blocks);
+    free(load);
     return N8_OK;
+}
+
+// The plan ----------------------------------------------------------------------------
+
+enum { BUDGET = 1 << 22 }; // looks at pairs of tensors
+
+struct planner {
+    struct n8_sharing_plan sharing;
+    uint64_t least;
+    struct n8_block *blocks; // of the groups
+    uint32_t *group_of;      // the group of each block
+    size_t block_count;
+    uint64_t *load;  // at each step
+    uint64_t loaded; // the most at one step
+    uint64_t excess; // over all steps, how much the load is above the least
+};
+
+static const struct n8_group *tail_of(const struct n8_sharing_plan *sharing,
+                                      const struct n8_group *group) {
+    return &sharing->groups[sharing->members[sharing->links[group->tail].child].group];
+}
+
+// Where in the block of a group its tail begins: both end with the same byte in use.
+static size_t tail_begin(const struct n8_group *group, const struct n8_group *tail) {
+    return group->pixels * group->stride - tail->pixels * tail->stride;
+}
+
+// Groups the tensors and sums up what that takes.
+static void try_links(struct planner *p) {
+    const struct n8_model *model = p->sharing.model;
+    n8_group_tensors(&p->sharing);
+    p->block_count = 0;
+    for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
+        const struct n8_group *group = &p->sharing.groups[t];
+        if (group->members == 0 || group->is_tail || model->tensors[t].bytes == 0) {
+            continue;
+        }
+        struct n8_block block = {
+            .bytes = n8_round_up(n8_add(group->pixels * group->stride, N8_SLACK), N8_ALIGN),
+            .born = group->born,
+            .dies = group->dies,
+        };
+        if (group->tail != N8_NOBODY) {
+            const struct n8_group *tail = tail_of(&p->sharing, group);
+            block.tail = block.bytes - tail_begin(group, tail);
+            block.tail_born = tail->born;
+        }
+        p->group_of[p->block_count] = t;
+        p->blocks[p->block_count++] = block;
+    }
+    p->loaded = n8_load_of(p->blocks, p->block_count, model->facts.step_count, p->load);
+    p->excess = 0;
+    for (size_t s = 0; s <= model->facts.step_count; s++) {
+        p->excess += p->load[s] > p->least ? p->load[s] - p->least : 0;
+    }
+}
+
+static void want(struct planner *p, size_t link, uint32_t step, bool wanted) {
+    for (; link < p->sharing.link_count && p->sharing.links[link].step == step; link++) {
+        p->sharing.links[link].wanted = wanted;
+    }
+}
+
+// A piece of a concatenation holds the room of the whole from its own birth on. Where that
+// takes more than copying does, it is not written there.
+static void drop_links(struct planner *p) {
+    struct n8_sharing_plan *sharing = &p->sharing;
+    try_links(p);
+    bool better = true;
+    while (better && p->excess > 0) {
+        better = false;
+        for (size_t i = 0; i < sharing->link_count && p->excess > 0; i++) {
+            const struct n8_link link = sharing->links[i];
+            if (!link.used || !link.widens) {
+                continue;
+            }
+            if (sharing->looks > BUDGET) {
+                return;
+            }
+            const uint64_t before = p->excess;
+            sharing->links[i].wanted = false;
+            try_links(p);
+            if (p->excess < before) {
+                better = true;
+                continue;
+            }
+            const bool first = i == 0 || sharing->links[i - 1].step != link.step;
+            if (first) { // all of the step together
+                want(p, i, link.step, false);
+                try_links(p);
+                if (p->excess < before) {
+                    better = true;
+                    continue;
+                }
+                want(p, i, link.step, true);
+            }
+            sharing->links[i].wanted = true;
+            try_links(p);
+        }
+    }
+}
+
+// Pieces that were not to be written where they are read, as the room was needed, may come there
+// later.
+static void add_tails(struct planner *p) {
+    for (size_t i = 0; i < p->sharing.link_count && p->excess > 0; i++) {
+        struct n8_link *link = &p->sharing.links[i];
+        if (link->kind != N8_SHARES_SLICE || link->used || p->sharing.looks > BUDGET) {
+            continue;
+        }
+        const uint64_t before = p->excess;
+        link->late = true;
+        try_links(p);
+        if (p->excess >= before) {
+            link->late = false;
+            try_links(p);
+        }
+    }
+}
+
+static void write_group(const struct n8_sharing_plan *sharing, const struct n8_group *group,
+                        size_t offset, struct n8_tensor *tensors) {
+    for (uint32_t t = group->first; t != N8_NOBODY; t = sharing->members[t].next) {
+        const struct n8_member *member = &sharing->members[t];
+        struct n8_tensor *tensor = &tensors[t];
+        tensor->slice = (size_t)tensor->dims[1] * n8_value_size(tensor) != group->bytes;
+        tensor->pixel_stride = group->stride;
+        tensor->offset = offset + member->pixel * group->stride + member->byte;
+    }
+}
+
+static void write_places(struct planner *p, struct n8_model *model) {
+    struct n8_sharing_plan *sharing = &p->sharing;
+    for (size_t b = 0; b < p->block_count; b++) {
+        const struct n8_group *group = &sharing->groups[p->group_of[b]];
+        write_group(sharing, group, p->blocks[b].offset, model->tensors);
+        if (group->tail != N8_NOBODY) {
+            const struct n8_group *tail = tail_of(sharing, group);
+            write_group(sharing, tail, p->blocks[b].offset + tail_begin(group, tail),
+                        model->tensors);
+        }
+    }
+    for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
+        struct n8_tensor *tensor = &model->tensors[t];
+        tensor->sharing = tensor->caller ? N8_SHARES_CALLER : N8_SHARES_NOTHING;
+        tensor->shared = t;
+    }
+    for (size_t i = 0; i < sharing->link_count; i++) {
+        const struct n8_link *link = &sharing->links[i];
+        if (link->used) {
+            model->tensors[link->child].sharing = link->kind;
+            model->tensors[link->child].shared = link->parent;
+        }
+    }
+    for (size_t b = 0; b < p->block_count; b++) {
+        const struct n8_group *group = &sharing->groups[p->group_of[b]];
+        if (group->tail != N8_NOBODY) {
+            const struct n8_link *link = &sharing->links[group->tail];
+            const struct n8_tensor *whole = &model->tensors[link->parent];
+            struct n8_tensor *child = &model->tensors[link->child];
+            child->sharing = N8_SHARES_TAIL;
+            child->shared = link->parent;
+            model->steps[group->born].spread = (struct n8_spread){
+                .tensor = link->child,
+                .wanted = true,
+                .offset = whole->offset + link->byte,
+                .stride = whole->pixel_stride,
+            };
+        }
+    }
+}
+
+static bool lies_at(const struct n8_tensor *part, const struct n8_tensor *whole, size_t pixel,
+                    size_t byte) {
+    const bool placed = part->bytes != 0 && whole->bytes != 0; // not a constant
+    return placed && part->pixel_stride == whole->pixel_stride &&
+           part->offset == whole->offset + pixel * whole->pixel_stride + byte;
+}
+
+// Steps that would move values to where they are have no work.
+static void clear_moves(struct n8_model *model) {
+    for (size_t s = 0; s < model->facts.step_count; s++) {
+        struct n8_step *step = &model->steps[s];
+        const struct n8_tensor *out = n8_output(model, step);
+        size_t pixel = 0;
+        size_t byte = 0;
+        bool done = step->op->piece != NULL;
+        for (size_t i = 0; done && i < step->row.input_count; i++) {
+            done = step->op->piece(model, step, i, &pixel, &byte) &&
+                   (n8_is_spread(model, step, i) ||
+                    lies_at(n8_input(model, step, i), out, pixel, byte));
+        }
+        if (step->op->view != NULL && step->op->view(model, step, &pixel, &byte)) {
+            done = done || lies_at(out, n8_input(model, step, 0), pixel, byte);
+        }
+        if (done) {
+            step->units = 0;
+            step->kernel_name = "none";
+        }
+    }
+}
+
+static enum n8_status plan_places(struct planner *p, struct n8_model *model) {
+    enum n8_status status = find_least(&p->sharing, &p->least);
+    if (status != N8_OK) {
+        return status;
+    }
+    drop_links(p);
+    add_tails(p);
+    status = n8_place_blocks(p->blocks, p->block_count, p->loaded, &model->memory.arena);
+    if (status == N8_OK) {
+        model->memory.arena_least = p->least;
+        write_places(p, model);
+        clear_moves(model);
+    }
+    return status;
 }
 
 enum n8_status n8_plan_arena(const struct n8_reader *reader) {
+    struct n8_model *model = reader->model;
+    const size_t count = model->facts.tensor_count;
     enum n8_status status = find_lifetimes(reader);
-    if (status == N8_OK) {
-        status = place_all(reader->model);
+    if (status != N8_OK) {
+        return status;
     }
-    return status == N8_OK ? find_least(reader->model) : status;
+    struct planner planner = {.sharing = {.model = model}};
+    planner.blocks = malloc(count * sizeof *planner.blocks);
+    planner.group_of = malloc(count * sizeof *planner.group_of);
+    planner.load = malloc((model->facts.step_count + 2) * sizeof *planner.load);
+    if (planner.blocks == NULL || planner.group_of == NULL || planner.load == NULL) {
+        status = N8_E_MEMORY;
+    } else {
+        status = n8_find_links(&planner.sharing);
+    }
+    if (status == N8_OK) {
+        status = plan_places(&planner, model);
+        n8_free_links(&planner.sharing);
+    }
+    free(planner.blocks);
+    free(planner.group_of);
+    free(planner.load);
+    return status;
 }

@@ -383,6 +383,7 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     *next_link += step->row.input_count;
     step->inputs = r->model->links + step->row.inputs;
     step->units = 1;
+    step->placing = step->op->placing;
     enum n8_status status = check_ends(r, step);
     if (status == N8_OK) {
         status = check_fields(r, step);

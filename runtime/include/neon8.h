@@ -58,6 +58,17 @@ struct n8_session;
 struct n8_threads;
 struct n8_conv2d;
 
+// What the memory of a tensor is to it. A result over an operand that is needed no more, a view
+// and a slice take no memory beside that of the other tensor.
+enum n8_sharing {
+    N8_SHARES_NOTHING = 0, // a place of its own
+    N8_SHARES_PLACE = 1,   // it is written over an operand of the step that makes it
+    N8_SHARES_VIEW = 2,    // it is its operand, or a part of that, under another shape
+    N8_SHARES_SLICE = 3,   // it is written into its part of a concatenation
+    N8_SHARES_TAIL = 4,    // it lies at the end of a concatenation, and is moved to its part of it
+    N8_SHARES_CALLER = 5,  // it stays with the caller, as a float32 input of the network may
+};
+
 // A value that flows through a model. A buffer of an input or output holds `size` bytes,
 // contiguous, in the order of `dims` (as in the ONNX network; `rank` of them are meaningful, the
 // others are 1). real = scale * (q - zero_point) and lo <= q <= hi for
@@ -70,15 +81,20 @@ struct n8_tensor_info {
     float scale;
     int32_t zero_point, lo, hi;
     size_t size;
+    enum n8_sharing sharing;
+    uint32_t shared; // number of the tensor that it shares with, or its own
+    size_t offset;   // of its first value in the arena
+    size_t stride;   // bytes from pixel to pixel, whose channels are neighbours
 };
 
 // One step of the plan, for those who want to look before they run. Fields that an operation
 // does not have hold 1 (kernel, stride, groups) or 0.
 struct n8_step_info {
-    const char *name;       // of the layer; owned by the model
-    const char *operation;  // "conv2d", "add", ...
-    const char *kernel;     // the chosen kernel's symbol; "copy", ... for a step without one
-    uint64_t macs;          // multiply-accumulates of one run
+    const char *name;      // of the layer; owned by the model
+    const char *operation; // "conv2d", "add", ...
+    const char *kernel; // the chosen kernel's symbol; "copy", ... without one, "none" without work
+    uint64_t macs;      // multiply-accumulates of one run
+    size_t packed;      // bytes of its packed weights and other arrays
     const uint32_t *inputs; // tensor numbers for n8_model_tensor; owned by the model
     size_t input_count;
     uint32_t output;
@@ -87,6 +103,7 @@ struct n8_step_info {
     int32_t weights_lo, weights_hi; // conv2d: the smallest and the largest weight
     uint64_t acc_bound;             // conv2d: (12), computed from the weights
     uint32_t int16_depth;           // conv2d: (11), checked against the weights
+    int64_t spread;                 // tensor that is moved into a concatenation before, or -1
 };
 
 // What is known of a model file as a whole.
@@ -249,7 +266,8 @@ struct n8_conv2d_epilogue {
     int32_t zero_point, lo, hi;
 };
 
-// Packs weights [O][kh][kw][I / groups] (values -127..127) for this processor.
+// Packs weights [O][kh][kw][I / groups] for this processor. They are -127 .. 127, or -128 where
+// no other weight of its channel is (11).
 // `in_zero_point` is what padding is filled with. Everything is copied.
 N8_API enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_t *weights,
                                        int32_t in_zero_point,

@@ -40,8 +40,9 @@ enum n8_op {
     N8_OP_DIVIDE = 13,        // s8, s8 -> s8, (16)
     N8_OP_LRN = 14,           // s8 -> s8, (18)
     N8_OP_INSTANCE_NORM = 15, // s8 -> s8, (19)
-    N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are turned
-    N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
+
+    N8_OP_PERMUTE = 20, // x -> x, moves values; the axes of a view are turned
+    N8_OP_GATHER = 21,  // x -> x, moves values; lists of indices for N, C, H and W
 
     N8_OP_CONSTANT = 30,         // -> f32, the same in every run
     N8_OP_UNARY = 31,            // f32 -> f32, a function of each value, (22)

@@ -29,6 +29,22 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
+// Channels lie side by side in every pixel; rows and columns do so in one image and one row.
+static bool piece(const struct n8_model *model, const struct n8_step *step, size_t index,
+                  size_t *pixel, size_t *byte) {
+    const struct n8_tensor *out = n8_output(model, step);
+    const int32_t axis = step->row.axis;
+    if (index == 0) {
+        *pixel = 0;
+        *byte = 0;
+    } else {
+        const size_t extent = (size_t)n8_input(model, step, index - 1)->dims[axis];
+        *byte += axis == 1 ? extent * n8_value_size(out) : 0;
+        *pixel += axis == 1 ? 0 : axis == 2 ? extent * (size_t)out->dims[3] : extent;
+    }
+    return axis == 1 || (out->dims[0] == 1 && (axis == 2 || out->dims[2] == 1));
+}
+
 // A unit is a pixel of an input; those of all inputs are numbered one after the other.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = "copy";
@@ -60,7 +76,7 @@ static void move_pixels(const struct n8_session *session, const struct n8_step *
         const size_t count = end - p < width - x ? end - p : width - x;
         const uint8_t *from = n8_in_pixel(session, step, input, p);
         uint8_t *to = n8_out_pixel(session, step, row * (size_t)out->dims[3] + left + x) + channel;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; to != from && i < count; i++) {
             memcpy(to + i * out->pixel_stride, from + i * in->pixel_stride,
                    (size_t)in->dims[1] * size);
         }
@@ -77,7 +93,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         const struct n8_tensor *in = n8_input(session->model, step, i);
         const size_t from = begin > first ? begin - first : 0;
         const size_t to = end - first < in->pixels ? end - first : in->pixels;
-        if (from < to) {
+        if (from < to && !n8_is_spread(session->model, step, i)) {
             move_pixels(session, step, i, start, from, to);
         }
         first += in->pixels;
@@ -90,7 +106,9 @@ const struct n8_operator n8_op_concat = {
     .least_inputs = 1,
     .most_inputs = N8_FORMAT_MAX_COUNT,
     .fields = N8_FIELD_AXIS,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
+    .piece = piece,
     .run = run,
 };

@@ -112,6 +112,9 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->conv.weights = weights; // in the file, until they are packed
     step->kernel_name = step->conv.kernel_name;
     step->units = step->conv.units;
+    if (step->conv.row->depthwise != NULL && channels % N8_PIXEL != 0) {
+        step->placing &= ~(uint32_t)N8_WRITES_SLICES; // the padding of the channels is written
+    }
     step->scratch_size = step->conv.scratch_size;
     step->packed_size = step->conv.packed_size;
     step->macs = (uint64_t)out->pixels * channels * taps * depth;
@@ -153,6 +156,7 @@ const struct n8_operator n8_op_conv2d = {
     .least_inputs = 1,
     .most_inputs = 2,
     .fields = N8_FIELD_WINDOW | N8_FIELD_RESIDUAL | N8_FIELD_CLAMP | N8_FIELD_WEIGHTS,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_SECOND,
     .check = check,
     .plan = plan,
     .pack = pack,

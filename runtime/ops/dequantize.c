@@ -33,6 +33,7 @@ const struct n8_operator n8_op_dequantize = {
     .out = N8_TYPE_F32,
     .least_inputs = 1,
     .most_inputs = 1,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
     .run = run,

@@ -61,6 +61,43 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
+// The first of `count` neighbours that a list takes, or NONE. Moves on to the next list.
+static int32_t first_of(const uint8_t **list, int32_t count) {
+    int32_t first;
+    memcpy(&first, *list, sizeof first);
+    for (int32_t i = 0; i < count; i++, *list += sizeof(int32_t)) {
+        int32_t at;
+        memcpy(&at, *list, sizeof at);
+        if (first != NONE && at != first + i) {
+            first = NONE;
+        }
+    }
+    return first;
+}
+
+// Some channels of neighbouring pixels, as of a split: whole rows, and of several images all.
+static bool view(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
+                 size_t *byte) {
+    const struct n8_tensor *in = n8_input(model, step, 0);
+    const struct n8_tensor *out = n8_output(model, step);
+    const uint8_t *list = step->data; // of the file: nothing is packed yet
+    int32_t first[4];
+    bool neighbours = true;
+    for (int axis = 0; axis < 4; axis++) {
+        first[axis] = first_of(&list, out->dims[axis]);
+        neighbours = neighbours && first[axis] != NONE;
+    }
+    const bool rows = out->dims[3] == in->dims[3] || (out->dims[2] == 1 && out->dims[0] == 1);
+    const bool images = out->dims[2] == in->dims[2] || out->dims[0] == 1;
+    if (!neighbours || !rows || !images) {
+        return false;
+    }
+    *pixel = ((size_t)first[0] * (size_t)in->dims[2] + (size_t)first[2]) * (size_t)in->dims[3] +
+             (size_t)first[3];
+    *byte = (size_t)first[1] * n8_value_size(in);
+    return true;
+}
+
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
@@ -183,8 +220,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         .in_stride = in->pixel_stride,
         .out_stride = out->pixel_stride,
         .size = n8_value_size(in),
-        .whole = lists->pixels && in->pixel_stride == out->pixel_stride &&
-                 out->pixel_stride == n8_own_stride(out),
+        .whole = lists->pixels && in->pixel_stride == out->pixel_stride && !out->slice,
         .fill = step->row.fill,
     };
     const size_t out_row = row.column_count * row.out_stride;
@@ -194,7 +230,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         const int32_t image = images[unit / height].at;
         const int32_t y = rows[unit % height].at;
         const bool again = unit > begin && unit % height != 0 && y == rows[unit % height - 1].at;
-        if (again && row.out_stride == n8_own_stride(out)) {
+        if (again && !out->slice) {
             memcpy(to, to - out_row, out_row);
         } else if (image == NONE || y == NONE) {
             fill_pixels(&row, to, row.column_count);
@@ -210,8 +246,10 @@ const struct n8_operator n8_op_gather = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES | N8_FIELD_FILL,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
+    .view = view,
     .pack = pack,
     .run = run,
 };

@@ -88,6 +88,7 @@ const struct n8_operator n8_op_permute = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
     .pack = pack,

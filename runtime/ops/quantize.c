@@ -82,6 +82,7 @@ const struct n8_operator n8_op_quantize = {
     .out = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = 1,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
     .run = run,

@@ -43,6 +43,7 @@ const struct n8_operator n8_op_requantize = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST,
     .check = check,
     .plan = plan,
     .run = run,

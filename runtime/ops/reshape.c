@@ -23,6 +23,13 @@ static bool laid_out_alike(const struct n8_tensor *in, const struct n8_tensor *o
     return in->dims[1] == out->dims[1] && (in->dims[0] == out->dims[0] || in->dims[1] == 1);
 }
 
+static bool view(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
+                 size_t *byte) {
+    *pixel = 0;
+    *byte = 0;
+    return laid_out_alike(n8_input(model, step, 0), n8_output(model, step));
+}
+
 // A unit is a pixel where the layouts agree, else a plane of the input: one channel.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
@@ -85,7 +92,9 @@ const struct n8_operator n8_op_reshape = {
     .name = "reshape",
     .least_inputs = 1,
     .most_inputs = 1,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
+    .view = view,
     .run = run,
 };

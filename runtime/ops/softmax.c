@@ -97,6 +97,7 @@ const struct n8_operator n8_op_softmax = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_AXIS | N8_FIELD_FUNCTION,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
     .run = run,

@@ -27,7 +27,7 @@ N8_INLINE void n8_depthwise_blocks(const struct n8_depthwise_args *args, size_t 
                 const int8_t *in = args->rows[y] + (ptrdiff_t)p * args->step + c;
                 const int8_t *w = weights + y * width * block;
                 for (size_t x = 0; x < width; x++) {
-                    // a product fits 16 bits: |w| <= 127
+                    // a product fits 16 bits: at most 128 * 128
                     for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                         sum[i] += (int16_t)(in[i] * w[i]);
                     in += args->tap_stride;

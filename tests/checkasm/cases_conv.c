@@ -50,6 +50,12 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED));
     data_operands(rng, pattern, in, in_size, weights, weights_size);
     data_limit(weights, weights_size, context->kernel->geometry.products);
+    for (size_t n = 0; n < padded; n++) {
+        const size_t t = rng_below(rng, (uint32_t)size.taps);
+        const size_t k = rng_below(rng, (uint32_t)size.depth);
+        data_lowest(rng, &weights[naive_weight(tile, size.taps, size.depth, n, t, k)],
+                    context->kernel->geometry.products);
+    }
     for (size_t n = size.channels; n < padded; n++) {
         for (size_t t = 0; t < size.taps; t++) {
             for (size_t k = 0; k < size.depth; k++)
@@ -64,7 +70,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     int32_t *bias = guard_place(rng, REGION_BIAS, array);
     float *multiplier = guard_place(rng, REGION_MULTIPLIER, array);
     float *bias_f32 = guard_place(rng, REGION_BIAS_F32, array);
-    data_bias(rng, pattern, bias, padded, (int64_t)(size.taps * size.depth) * 128 * 127);
+    data_bias(rng, pattern, bias, padded, (int64_t)(size.taps * size.depth) * 128 * 128);
     data_multipliers(rng, pattern, multiplier, padded);
     for (size_t i = 0; i < padded; i++)
         bias_f32[i] = rng_float(rng, -1000.0f, 1000.0f);
@@ -162,6 +168,12 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, weights_size);
     data_operands(rng, pattern, in, in_size, weights, weights_size);
     data_limit(weights, weights_size, context->kernel->geometry.products);
+    const size_t block = context->kernel->geometry.block, taps = size.height * size.width;
+    for (size_t c = 0; c < padded; c++) {
+        const size_t t = rng_below(rng, (uint32_t)taps);
+        data_lowest(rng, &weights[(c / block * taps + t) * block + c % block],
+                    context->kernel->geometry.products);
+    }
     const int8_t **rows = guard_place(rng, REGION_ROWS, size.height * sizeof *rows);
     for (size_t y = 0; y < size.height; y++)
         rows[y] = in + rng_below(rng, (uint32_t)size.height) * row_size;
@@ -169,7 +181,7 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     const size_t channels = size.channels;
     int32_t *bias = guard_place(rng, REGION_BIAS, padded * sizeof *bias);
     float *multiplier = guard_place(rng, REGION_MULTIPLIER, padded * sizeof *multiplier);
-    data_bias(rng, pattern, bias, padded, (int64_t)(size.height * size.width) * 128 * 127);
+    data_bias(rng, pattern, bias, padded, (int64_t)(size.height * size.width) * 128 * 128);
     data_multipliers(rng, pattern, multiplier, padded);
     const struct range range = data_range(rng, false);
 

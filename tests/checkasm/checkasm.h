@@ -95,6 +95,7 @@ struct range data_range(struct rng *rng, bool inside);
 void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int8_t *weights,
                    size_t weights_size);
 void data_limit(int8_t *weights, size_t size, int32_t products);
+void data_lowest(struct rng *rng, int8_t *weight, int32_t products);
 void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach);
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
 void data_floats(struct rng *rng, float *out, size_t count, float unit);
@@ -119,6 +120,9 @@ void cases_depthwise(struct context *context);
 void cases_pointwise(struct context *context);
 void cases_pool(struct context *context);
 void cases_softmax(struct context *context);
+void cases_table(struct context *context);
+void cases_affine(struct context *context);
+void cases_lrn(struct context *context);
 
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);

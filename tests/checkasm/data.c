@@ -33,10 +33,8 @@ void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int
     for (size_t i = 0; i < in_size; i++) {
         switch (pattern) {
         case 1:
-            in[i] = -128;
-            break;
         case 2:
-            in[i] = 127;
+            in[i] = -128;
             break;
         case 3:
             in[i] = i % 2 ? 127 : -128;
@@ -81,6 +79,12 @@ void data_limit(int8_t *weights, size_t size, int32_t products) {
     const int32_t largest = products <= 2 ? 127 : INT16_MAX / 128 / products;
     for (size_t i = 0; i < size; i++)
         weights[i] = (int8_t)(weights[i] * largest / 127);
+}
+
+// Every other channel has a single weight of -128: with any other one it sums to 255 at most (11).
+void data_lowest(struct rng *rng, int8_t *weight, int32_t products) {
+    if (products <= 2 && rng_below(rng, 2))
+        *weight = -128;
 }
 
 // `reach`: the largest |sum| without the bias; with it int32 still holds (12).

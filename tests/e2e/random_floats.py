@@ -94,7 +94,7 @@ def constant(net: Net, dims):
     out = dataclasses.replace(out, dims=tuple(int(size) for size in dims))
     net.tensors[out.name] = out
     op = Constant(name="constant", inputs=(), output=out.name, values=values)
-    net.ops.append(op)
+    net.add(op, out)
     return out
 
 

@@ -129,12 +129,13 @@ def program() -> Program:
     )
 
 
-def put(kind, array, value, index=0):
-    """Damage that writes one entry of an array of layer `last` or `real`."""
+def put(kind, array, value, at=(0,)):
+    """Damage that writes entries of an array of layer `last` or `real`."""
 
     def damage(file):
         row = file.step("real" if array == "bias_f32" else "last")
-        file.part(kind, getattr(row, array))[index] = value
+        for index in at:
+            file.part(kind, getattr(row, array))[index] = value
 
     return damage
 
@@ -365,7 +366,10 @@ STEP = [
         "its output was made before, or is an input of the network",
         *("sum", lambda file: step("sum", output=file.number("conv"))(file)),
     ),
-    ("a weight is -128", "last", put("int8_t *", "weights", -128)),
+    (
+        "its weights do not prove its int16 depth",
+        *("last", put("int8_t *", "weights", -128, at=(0, 5))),
+    ),
     (
         "its weights do not prove its int16 depth",
         *("conv", step("conv", int16_depth=8)),
@@ -381,7 +385,7 @@ STEP = [
     ),
     (
         "a multiplier is neither 0 nor in 1e-30 .. 2^64",
-        *("last", put("float *", "multiplier", float("nan"), 3)),
+        *("last", put("float *", "multiplier", float("nan"), at=(3,))),
     ),
     (
         "a float bias is not finite",
@@ -547,6 +551,20 @@ def test_an_int16_depth_that_the_weights_prove(depth):
         (conv,) = (step for step in model.steps if step.name == "conv")
     assert conv.int16_depth == depth
     assert conv.weights == (-36, 39)
+
+
+def test_a_weight_of_minus_128_that_is_alone():
+    """With any other weight of its channel it adds up to 255 at most (11)."""
+    before = program().ops[[op.name for op in program().ops].index("last")]
+    more = (128 - abs(int(before.weights.reshape(4, -1)[0, 0]))) * 128
+    file = File(program())
+    put("int8_t *", "weights", -128)(file)
+    sums = np.abs(before.weights.astype(int)).sum(axis=(1, 2, 3)) * 128 + 7
+    sums[0] += more
+    step("last", acc_bound=int(sums.max()))(file)
+    with Model.from_bytes(file.content()) as model:
+        (last,) = (step for step in model.steps if step.name == "last")
+    assert last.weights == (-128, 39)
 
 
 def test_a_name_that_is_no_text():

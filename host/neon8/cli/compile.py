@@ -13,6 +13,11 @@ examples:
   neon8 compile net.onnx --scales net.scales.json --io int8 -o net.n8
   neon8 compile net.onnx --scales net.scales.json --keep-float conv1 \\
                 --keep-float Gemm -o net.n8
+  neon8 compile quantized.onnx -o net.n8
+
+A network that was quantized elsewhere, with QuantizeLinear and DequantizeLinear nodes
+or with QLinearConv and its likes, has its scales in it and needs no table: they, and
+its integer weights, are taken as they are. What it leaves in float stays in float.
 
 --io float  the network takes and gives float32 as the ONNX network does (default)
 --io int8   it takes and gives int8; real = scale * (q - zero_point), and
@@ -31,13 +36,12 @@ SHOWN_NAMES = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
-    options.model(parser, "MODEL.onnx", "the float network")
+    options.model(parser, "MODEL.onnx", "the float network, or a quantized one")
     parser.add_argument(
         "--scales",
         type=options.existing,
-        required=True,
         metavar="M.scales.json",
-        help="its scale table, from `neon8 calibrate`",
+        help="its scale table, from `neon8 calibrate`; a quantized network needs none",
     )
     parser.add_argument(
         "--io",
@@ -52,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a layer, or an ONNX operator, that runs in float32; repeatable",
     )
+    options.shapes(parser)
     options.output(parser, "MODEL.n8")
     options.quiet(parser)
 
@@ -69,6 +74,7 @@ def run(arguments: argparse.Namespace) -> str:
         arguments.model,
         arguments.scales,
         io=arguments.io,
+        shapes=options.shapes_of(arguments),
         keep_float=arguments.keep_float,
     )
     data = compiled.file

@@ -53,8 +53,9 @@ class Build:
             tensor = replace(quantized(self.graph, self.table, name), name=unique)
         else:
             source = self.graph.tensors[name]
-            tensor = Tensor(name=unique, dims=source.dims, dtype=FLOAT)
-        self.forms[name, dtype] = unique
+            dtype = FLOAT if source.real else source.dtype
+            tensor = Tensor(name=unique, dims=source.dims, dtype=dtype)
+        self.forms[name, INT8 if dtype == INT8 else FLOAT] = unique
         return self.add(tensor)
 
     def temporary(self, tensor: Tensor, label: str) -> Tensor:
@@ -86,7 +87,9 @@ class Build:
         return self.float32(name) if dtype == FLOAT else self.int8(name)
 
     def wants_float(self, name: str) -> bool:
-        """True if nothing reads graph tensor `name` as int8."""
+        """True if nothing reads graph tensor `name` as int8, see domains.py."""
+        if self.graph.quantized:
+            return name not in self.table.tensors
         readers = self.consumers[name]
         floats = all(self.type_of(reader) == FLOAT for reader in readers)
         if name in self.graph.outputs:

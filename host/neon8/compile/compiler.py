@@ -9,8 +9,10 @@ from neon8.compile import lower, writer
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import Shapes
+from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.quantized import is_quantized
 from neon8.quant import table_json
+from neon8.quant.own_scales import load_quantized
 from neon8.quant.scale_table import ScaleTable
 
 
@@ -24,7 +26,7 @@ class Compiled:
 
 def compile_model(
     model: str | Path | Graph,
-    table: str | Path | ScaleTable,
+    table: str | Path | ScaleTable | None = None,
     *,
     io: str = "float",
     shapes: Shapes | None = None,
@@ -32,7 +34,8 @@ def compile_model(
 ) -> bytes:
     """The .n8 file of a network with these scales.
 
-    io: "float" for float32 inputs and outputs, "int8" for quantized ones.  shapes: of
+    table: None for an ONNX file that was quantized elsewhere and has its own.  io:
+    "float" for float32 inputs and outputs, "int8" for quantized ones.  shapes: of
     inputs whose dimensions an ONNX file leaves open.  keep_float: names of layers and
     ONNX operators, such as "Conv", that run in float32.  GraphError, TableError.
     CompileError: the table does not fit the network, or a bound cannot be proved.  A
@@ -45,19 +48,42 @@ def compile_model(
 
 def compile_network(
     model: str | Path | Graph,
-    table: str | Path | ScaleTable,
+    table: str | Path | ScaleTable | None = None,
     *,
     io: str = "float",
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
 ) -> Compiled:
     """As compile_model(), and which layers run in float32."""
-    graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
-    scales = table if isinstance(table, ScaleTable) else table_json.load(table)
+    graph, scales = _network(model, table, shapes)
     try:
         program = lower.lower(graph, scales, io=io, keep_float=frozenset(keep_float))
         return Compiled(file=writer.dumps(program), islands=program.islands)
     except CompileError as error:
         where = graph.name if model is graph else str(model)
-        where += "" if table is scales else f" with {table}"
-        raise CompileError(f"{where}: {error}") from error
+        where += "" if table is scales or table is None else f" with {table}"
+        raise CompileError(f"{where}: {error.text}", error.details) from error
+
+
+def _network(
+    model: str | Path | Graph,
+    table: str | Path | ScaleTable | None,
+    shapes: Shapes | None,
+) -> tuple[Graph, ScaleTable]:
+    """The Graph and its scales, from wherever they come."""
+    if isinstance(table, ScaleTable):
+        given: ScaleTable | None = table
+    else:
+        given = None if table is None else table_json.load(table)
+    if not isinstance(model, Graph):
+        file = open_onnx(model, shapes=shapes)
+        if is_quantized(file):
+            graph, own = load_quantized(file)
+            return graph, own if given is None else given
+        if given is None:
+            text = "has no scales of its own; `neon8 calibrate` makes a table of them"
+            raise CompileError(f"{model}: {text}")
+        return load(file), given
+    if given is None:
+        raise CompileError(f"{model.name}: a Graph needs a scale table")
+    return model, given

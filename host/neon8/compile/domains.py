@@ -8,10 +8,20 @@ part of an island that only reads it: it takes int8 and writes float32.
 """
 
 import difflib
+from dataclasses import replace
 
 from neon8.compile.operators import FOLLOWS, LOWER
+from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
-from neon8.graph.graph import Add, Concat, Conv2d, Graph, Node
+from neon8.graph.graph import (
+    Add,
+    Concat,
+    Conv2d,
+    FakeQuantize,
+    Graph,
+    Node,
+    Quantization,
+)
 from neon8.quant.scale_table import ScaleTable
 
 ONLY_FLOAT = "its operator has no int8 form"
@@ -19,6 +29,35 @@ KEPT = "kept in float32 by request"
 BETWEEN = "between float32 values, which it moves or maps"
 
 SUGGESTIONS = 3
+
+NO_SCALES = ScaleTable(
+    model_name="", model_digest="", method="", scheme="", samples=0, engine=""
+)
+
+
+def float_nodes(graph: Graph) -> dict[str, str]:
+    """The nodes that run in float32 once all have scales, by name, with the reason.
+
+    As lower() decides it without options.
+    """
+    islands = islands_of(
+        graph,
+        NO_SCALES,
+        consumers_of(graph),
+        float_io=True,
+        keep=frozenset(),
+        partial=False,
+    )
+    return {n.name: islands[n.output] for n in graph.nodes if n.output in islands}
+
+
+def consumers_of(graph: Graph) -> dict[str, list[Node]]:
+    """Tensor to the nodes that read it; one that reads it twice is there twice."""
+    consumers: dict[str, list[Node]] = {name: [] for name in graph.tensors}
+    for node in graph.nodes:
+        for name in node.inputs:
+            consumers[name].append(node)
+    return consumers
 
 
 def islands_of(
@@ -37,11 +76,12 @@ def islands_of(
     of the network.
     """
     check_names(graph, keep)
-    forced = {}
+    forced: dict[str, str] = {}
+    sums = taken_in(graph, table, consumers) if graph.quantized else frozenset()
     for node in graph.nodes:
-        reason = forced_float(table, node, keep, partial=partial)
+        reason = forced_float(table, node, keep, sums, partial=partial)
         if reason is not None:
-            forced[node.output] = reason
+            forced |= dict.fromkeys(node.outputs, reason)
     # All that could follow does, until something that it needs turns out to be int8: a
     # chain of such nodes behind a convolution is float32 as a whole or not at all.
     makers = {node.output: node for node in graph.nodes}
@@ -52,7 +92,9 @@ def islands_of(
     }
 
     def wanted(name: str) -> bool:
-        """True if nothing reads tensor `name` as int8."""
+        """True if nothing reads tensor `name` as int8, or the file says that it is."""
+        if graph.quantized:
+            return name not in table.tensors
         readers = consumers[name]
         floats = all(reader.output in islands for reader in readers)
         return floats and (float_io if name in graph.outputs else bool(readers))
@@ -94,11 +136,21 @@ def maps_values(graph: Graph, node: Node) -> bool:
 
 
 def forced_float(
-    table: ScaleTable, node: Node, keep: frozenset[str], *, partial: bool
+    table: ScaleTable,
+    node: Node,
+    keep: frozenset[str],
+    sums: frozenset[str],
+    *,
+    partial: bool,
 ) -> str | None:
-    """Why `node` runs in float32 whatever is around it; None if it need not."""
+    """Why `node` runs in float32 whatever is around it; None if it need not.
+
+    sums: tensors that need no scale, see taken_in().
+    """
     if type(node) not in LOWER:
         return ONLY_FLOAT
+    if isinstance(node, FakeQuantize):  # it makes int8 of whatever it finds
+        return None
     if node.name in keep or node.operator in keep:
         return KEPT
     if partial:
@@ -107,9 +159,44 @@ def forced_float(
             return "the table has no weight scales for it"
         tensors = node.inputs if convolves else (*node.inputs, node.output)
         for name in tensors:
-            if name not in table.tensors:
+            if name not in table.tensors and name not in sums:
                 return f"tensor {name!r} has no scale in the table"
     return None
+
+
+def with_pairs(
+    graph: Graph,
+    table: ScaleTable,
+    consumers: dict[str, list[Node]],
+    keep: frozenset[str],
+) -> Graph:
+    """A quantized network in which all that float nodes give stays unrounded.
+
+    What its file rounds, a FakeQuantize rounds after them.
+    """
+    nodes: list[Node] = []
+    sums = taken_in(graph, table, consumers)
+    tensors = dict(graph.tensors)
+    for node in graph.nodes:
+        forced = forced_float(table, node, keep, sums, partial=True) is not None
+        if not forced or node.output not in table.tensors:
+            nodes.append(node)
+            continue
+        inner = f"{node.output}_unrounded"
+        while inner in tensors:
+            inner += "_"
+        tensors[inner] = replace(tensors[node.output], name=inner)
+        given = table.tensors[node.output]
+        nodes.append(replace(node, output=inner))
+        nodes.append(
+            FakeQuantize(
+                name=f"{node.name}_rounded",
+                inputs=(inner,),
+                output=node.output,
+                quantization=Quantization(given.scale, given.zero_point),
+            )
+        )
+    return replace(graph, nodes=tuple(nodes), tensors=tensors)
 
 
 def check_names(graph: Graph, keep: frozenset[str]) -> None:

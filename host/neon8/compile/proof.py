@@ -7,7 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.quant.weights import ACC_LIMIT, DoubleArray, FloatArray, Sums, sums
+from neon8.quant.weights import (
+    ACC_LIMIT,
+    HIGHEST,
+    DoubleArray,
+    FloatArray,
+    Sums,
+    sums,
+)
 
 LOG = logging.getLogger("neon8")
 
@@ -23,8 +30,11 @@ def prove_sums(
     *,
     scale_in: float,
     zero_point_in: int,
+    lowest: int = -HIGHEST,
 ) -> tuple[Sums, DoubleArray]:
     """The sums of a layer and the weight scales (O,) with which they fit int32.
+
+    lowest: of the weights, see quantize_weights().
 
     A channel that does not fit gets a larger weight scale, and a warning says so.
     CompileError: no scale helps.
@@ -37,6 +47,7 @@ def prove_sums(
             channel_scales,
             scale_in=scale_in,
             zero_point_in=zero_point_in,
+            lowest=lowest,
         )
 
     everything = slice(None)

@@ -112,6 +112,24 @@ class Node:
         return (self.output,)
 
 
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """real = scale * (q - zero_point), q in -128 .. 127, as a quantized file says."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeQuantize(Node):
+    """y = x rounded to the levels of `quantization`: a Q/DQ pair of a quantized file.
+
+    Only quantized files have it, and only where no other node rounds its own output so.
+    """
+
+    quantization: Quantization
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
@@ -119,6 +137,9 @@ class Conv2d(Node):
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
     pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
     the activation; equal to `output` where there is none.
+
+    Of a quantized file: weight_scales, (O,), of which the weights are whole multiples;
+    exact_bias, (O,), so exact that B of numerics (5) is the integer in the file.
     """
 
     weight: FloatArray
@@ -129,6 +150,8 @@ class Conv2d(Node):
     groups: int = 1
     activation: Activation = Activation()
     pre_activation: str
+    weight_scales: FloatArray | None = None
+    exact_bias: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +212,32 @@ class Prelu(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lrn(Node):
+    """y = x / (bias + alpha / size * sum of x^2 over `size` channels around it)^beta.
+
+    size: odd.
+    """
+
+    size: int
+    alpha: float
+    beta: float
+    bias: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceNorm(Node):
+    """y = activation(gamma (x - mean) / sqrt(variance + epsilon) + beta).
+
+    Mean and variance are those of a channel of an image.  gamma, beta: (C,).
+    """
+
+    gamma: FloatArray
+    beta: FloatArray
+    epsilon: float
+    activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activate(Node):
     """y = activation(x): one that no node could take in."""
 
@@ -211,6 +260,18 @@ class Pool(Node):
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     count_pad: bool = False
     activation: Activation = Activation()
+
+    def windows(self, source: Shape, out: Shape) -> Shape:
+        """N C H W of the windows over `source`.
+
+        It is `out`, the output's own, but where that leaves out an axis that a window
+        has reduced to 1: the values and their order are the same then.
+        """
+        plain = self.strides == self.dilations == (1, 1) and not any(self.pads)
+        if not plain:
+            return out
+        height, width = (source[2 + a] - self.kernel[a] + 1 for a in (0, 1))
+        return source[0], source[1], height, width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,7 +384,10 @@ class Opaque(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex."""
+    """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex.
+
+    quantized: it comes from a quantized file, which says of each tensor if it is int8.
+    """
 
     name: str
     digest: str
@@ -331,3 +395,4 @@ class Graph:
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    quantized: bool = False

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from neon8.errors import GraphError
 from neon8.formats.qdq import write
-from neon8.graph.graph import Graph
+from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.qat.layers import Layer, Weighted
@@ -69,14 +69,16 @@ def table_of(model: QatModel, graph: Graph) -> ScaleTable:
             min=None,
             max=None,
         )
+    trained = {step.name: step.layer for step in model.traced.steps}
     layers = {}
-    for step in model.traced.steps:
-        if isinstance(step.layer, Weighted):
-            scales = step.layer.scales(*step.layer.folded())
-            layers[step.name] = LayerScale(
-                input=step.inputs[0],
+    for node in graph.nodes:
+        layer = trained.get(node.name)
+        if isinstance(node, Conv2d) and isinstance(layer, Weighted):
+            scales = layer.scales(*layer.folded())
+            layers[node.name] = LayerScale(
+                input=node.inputs[0],
                 weight_scales=tuple(map(float, scales)),
-                groups=step.layer.options.get("groups", 1),
+                groups=node.groups,
             )
     return ScaleTable(
         model_name=graph.name,

@@ -66,7 +66,7 @@ class Weighted(Layer):
         """Weights and bias, (O, ...) and (O,), with the averaged statistics."""
         bias = self.bias
         if bias is None:
-            bias = torch.zeros_like(self.weight[:, 0].flatten(1)[:, 0])
+            bias = self.weight.new_zeros(len(self.weight))
         if self.norm is None:
             return self.weight, bias
         gamma, beta = self._affine()

@@ -65,16 +65,27 @@ def weight_scales(
     )
 
 
-def quantize_weights(weight: FloatArray, scales: DoubleArray) -> Int8Array:
-    """clamp(rne(w / scale), -127, 127).
+HIGHEST = 127
+LOWEST = -128
+"""Of weights in int8; -128 only in files of other tools, and once in a channel (11)."""
+
+
+def quantize_weights(
+    weight: FloatArray, scales: DoubleArray, *, lowest: int = -HIGHEST
+) -> Int8Array:
+    """clamp(rne(w / scale), lowest, 127).
 
     weight: (O, ...), finite; scales: (O,), one for each output channel. The division is
     in double, one channel at a time: a large layer does not fit in memory eight times.
+    lowest: -127, or -128 for weights that come as integers: a channel keeps its first
+    -128 then, as two would overflow int16 (11), and the others become -127.
     """
     result = np.empty(weight.shape, np.int8)
     for channel, scale in enumerate(scales):
         levels = np.rint(weight[channel].astype(np.float64) / scale)
-        result[channel] = np.clip(levels, -127, 127)
+        result[channel] = np.clip(levels, lowest, HIGHEST)
+        least = np.flatnonzero(result[channel] == LOWEST)
+        result[channel].reshape(-1)[least[1:]] = -HIGHEST
     return result
 
 
@@ -99,17 +110,18 @@ def sums(
     *,
     scale_in: float,
     zero_point_in: int,
+    lowest: int = -HIGHEST,
 ) -> Sums:
     """The integers of (5): B = rne(bias / (scale_in * scale_w)) - zp_in * sum(w).
 
     weight: (O, ...) real values; bias: (O,) real values, zeros where the float bias is
-    added later (4); scales: (O,) of the weights.
+    added later (4); scales: (O,) of the weights; lowest: see quantize_weights().
     """
-    weights = quantize_weights(weight, scales)
+    weights = quantize_weights(weight, scales, lowest=lowest)
     axes = tuple(range(1, weights.ndim))
     total = weights.sum(axis=axes, dtype=np.int64)
     offset = np.rint(bias / (scale_in * scales)) - zero_point_in * total
-    magnitude = np.abs(weights).sum(axis=axes, dtype=np.int64)
+    magnitude = np.abs(weights.astype(np.int16)).sum(axis=axes, dtype=np.int64)
     bound = magnitude * 128 + np.abs(offset)
     return Sums(weights, offset, bound)
 

@@ -31,7 +31,11 @@ class TensorInfo:
 class StepInfo:
     """One step of the plan.  kernel: the chosen symbol; macs: of one run.
 
-    inputs, output: tensor names; shape: of the output, as in ONNX.
+    inputs, output: tensor names; shape, dtype, scale, zero_point, lo, hi: of the
+    output; packed: bytes of the weights and other arrays.
+    sharing, shared: what the output's memory is to it, and the tensor that it shares
+    with; offset, pitch: its first byte in the arena, and bytes from pixel to pixel.
+    spread: the tensor that is moved into its part of a concatenation before, or "".
     window, stride: height and width, (1, 1) where there is none.
     weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs,
     checked against the weights. All are 0 for steps without weights.
@@ -44,12 +48,23 @@ class StepInfo:
     inputs: tuple[str, ...]
     output: str
     shape: tuple[int, ...]
+    dtype: str
+    scale: float
+    zero_point: int
+    lo: int
+    hi: int
+    packed: int
+    sharing: str
+    shared: str
+    offset: int
+    pitch: int
     window: tuple[int, int]
     stride: tuple[int, int]
     groups: int
     weights: tuple[int, int]
     acc_bound: int
     int16_depth: int
+    spread: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

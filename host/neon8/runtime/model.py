@@ -27,6 +27,9 @@ from neon8.runtime.threads import ThreadPool, checked_threads
 MAGIC = b"\x89N8\r\n\x1a\n\0"
 """The first bytes of every .n8 file."""
 
+SHARING = ("own", "place", "view", "slice", "tail", "caller")
+"""enum n8_sharing as words."""
+
 MAX_BYTES = 2**63 - 1
 """As max_bytes: whatever the machine has."""
 
@@ -174,6 +177,7 @@ class Model:
         handle = self._open_handle()
         while lib.lib.n8_model_step(handle, len(steps), info) == lib.lib.N8_OK:
             output, described = self._tensor(info.output)
+            place = self._placed(info.output)
             step = StepInfo(
                 name=self._name(info.name),
                 operation=text(info.operation).decode(),
@@ -185,12 +189,23 @@ class Model:
                 ),
                 output=output,
                 shape=described.shape,
+                dtype=described.dtype,
+                scale=described.scale,
+                zero_point=described.zero_point,
+                lo=described.lo,
+                hi=described.hi,
+                packed=int(info.packed),
+                sharing=SHARING[place.sharing],
+                shared=self._tensor(place.shared)[0],
+                offset=int(place.offset),
+                pitch=int(place.stride),
                 window=(info.kernel_size[0], info.kernel_size[1]),
                 stride=(info.stride[0], info.stride[1]),
                 groups=int(info.groups),
                 weights=(info.weights_lo, info.weights_hi),
                 acc_bound=int(info.acc_bound),
                 int16_depth=int(info.int16_depth),
+                spread="" if info.spread < 0 else self._tensor(info.spread)[0],
             )
             steps.append(step)
         return tuple(steps)
@@ -269,10 +284,14 @@ class Model:
         return found
 
     def _tensor(self, number: int) -> tuple[str, TensorInfo]:
+        info = self._placed(number)
+        return self._name(info.name), tensor_of(self._library, info)
+
+    def _placed(self, number: int) -> Any:
         lib, info = self._library, self._library.ffi.new("struct n8_tensor_info *")
         status = lib.lib.n8_model_tensor(self._open_handle(), number, info)
         check(lib, status, self.source)
-        return self._name(info.name), tensor_of(lib, info)
+        return info
 
 
 def tensor_of(lib: Library, info: Any) -> TensorInfo:

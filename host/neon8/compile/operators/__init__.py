@@ -12,9 +12,12 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    normalization,
+    opaque,
     pointwise,
     pooling,
     recurrent,
+    rounding,
 )
 from neon8.graph.graph import Node
 
@@ -22,8 +25,10 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **normalization.LOWER,
     **pointwise.LOWER,
     **movement.LOWER,
+    **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
@@ -31,6 +36,7 @@ LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **recurrent.LOWER,
     **movement.LOWER,
+    **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 

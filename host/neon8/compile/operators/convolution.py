@@ -21,12 +21,13 @@ from neon8.graph.graph import (
     Add,
     Conv2d,
     FloatArray,
+    Graph,
     Node,
     Prelu,
     Subtract,
 )
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.weights import DoubleArray, Sums, multiplier_ok
+from neon8.quant.weights import HIGHEST, LOWEST, DoubleArray, Sums, multiplier_ok
 
 
 def lower_conv(b: Build, node: Conv2d) -> None:
@@ -63,18 +64,24 @@ def residual_add(b: Build, node: Conv2d) -> Add | Subtract | None:
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs:
         return None
+    if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
+        return None
     add = readers[0]
     if not isinstance(add, Add | Subtract) or not node.activation.identity:
         return None
-    if is_depthwise(b, node) or b.type_of(add) == FLOAT:
+    if b.type_of(add) == FLOAT or not takes_in(b.graph, node, add):
         return None
+    return add if b.has(other_operand(node, add)) else None
+
+
+def takes_in(graph: Graph, node: Conv2d, add: Add | Subtract) -> bool:
+    """True if the kernel of `node` can do a sum of its output and another tensor."""
     if isinstance(add, Subtract) and add.inputs[0] != node.output:
-        return None
-    other = other_operand(node, add)
-    dims = b.graph.tensors[add.output].dims
-    if any(b.graph.tensors[name].dims != dims for name in add.inputs):
-        return None
-    return add if b.has(other) and not is_depthwise(b, node) else None
+        return False
+    dims = graph.tensors[add.output].dims
+    if any(graph.tensors[name].dims != dims for name in add.inputs):
+        return False
+    return not is_depthwise(graph, node)
 
 
 def other_operand(node: Conv2d, add: Add | Subtract) -> str:
@@ -83,17 +90,21 @@ def other_operand(node: Conv2d, add: Add | Subtract) -> str:
 
 
 def prelu_behind(b: Build, node: Conv2d | Add | Subtract) -> Prelu | None:
-    """The PRelu that alone reads `node`, or None."""
+    """The PRelu in int8 that alone reads `node`, or None."""
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs:
         return None
+    if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
+        return None
     only = readers[0]
-    return only if isinstance(only, Prelu) and node.activation.identity else None
+    if not isinstance(only, Prelu) or b.type_of(only) == FLOAT:
+        return None
+    return only if node.activation.identity else None
 
 
-def is_depthwise(b: Build, node: Conv2d) -> bool:
+def is_depthwise(graph: Graph, node: Conv2d) -> bool:
     """One input and one output channel in every group."""
-    in_channels = b.graph.tensors[node.inputs[0]].shape[1]
+    in_channels = graph.tensors[node.inputs[0]].shape[1]
     return node.groups == in_channels and len(node.weight) == in_channels
 
 
@@ -105,7 +116,8 @@ def to_int8(
     activation: Activation,
 ) -> program.Conv2d:
     """(5), with slopes (5b)."""
-    sums, scales = proved(b, node, source, node.bias.astype(np.float64))
+    bias = node.bias if node.exact_bias is None else node.exact_bias
+    sums, scales = proved(b, node, source, bias.astype(np.float64))
     real = np.float64(source.scale) * scales / np.float64(out.scale)
     slope = slope_of(node.name, activation)
     slopes = None if slope == 1 else np.full(scales.shape, slope)
@@ -160,6 +172,7 @@ def proved(
         weight_scales(b.table, node),
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
+        lowest=-HIGHEST if node.weight_scales is None else LOWEST,
     )
 
 

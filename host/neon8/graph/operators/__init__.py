@@ -10,9 +10,11 @@ from neon8.graph.operators import (
     arithmetic,
     convolution,
     movement,
+    normalization,
     pointwise,
     pooling,
     recurrent,
+    reduction,
     selection,
 )
 from neon8.graph.source import Convert
@@ -23,6 +25,8 @@ OPERATORS: dict[str, Convert] = {
     **activation.OPERATORS,
     **pointwise.OPERATORS,
     **arithmetic.OPERATORS,
+    **normalization.OPERATORS,
+    **reduction.OPERATORS,
     **movement.OPERATORS,
     **selection.OPERATORS,
     **recurrent.OPERATORS,

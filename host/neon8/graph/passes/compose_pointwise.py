@@ -70,8 +70,8 @@ def compose_pointwise(graph: Graph) -> Graph:
                 name=node.name,
                 inputs=(root,),
                 output=node.output,
-                function=forms[node.output][root],
                 operator=node.operator,
+                function=forms[node.output][root],
             )
         )
     return rebuild(graph, reversed(composed))

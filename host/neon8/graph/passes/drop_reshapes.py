@@ -24,8 +24,8 @@ def drop_reshapes(graph: Graph) -> Graph:
 
     The output of such a Reshape is read from its input instead. Where it is an output
     of the graph, the tensor before takes its name; it stays only where both names must.
-    So it is with what an Opaque node reads, which wants the dimensions of the file, and
-    with what layers over sequences and arithmetic that broadcasts read, if these change.
+    So it is with what an Opaque node reads, which wants the dimensions of the file;
+    layers over sequences and arithmetic that broadcasts want them, too.
     """
     opaque = (node for node in graph.nodes if isinstance(node, Opaque))
     ends = {*graph.outputs, *(name for node in opaque for name in node.inputs)}

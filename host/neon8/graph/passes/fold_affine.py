@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.graph.graph import Conv2d, Graph, Node
+from neon8.graph.graph import Conv2d, FloatArray, Graph, Node
 from neon8.graph.passes.rewrite import count_uses, rebuild
-from neon8.graph.source import float32
+from neon8.graph.source import Float64Array, float32
 
 
 def fold_affine(graph: Graph) -> Graph:
@@ -39,9 +39,21 @@ def fold_affine(graph: Graph) -> Graph:
                     pre_activation=node.output,
                     weight=weight,
                     bias=bias,
+                    weight_scales=_scaled(before.weight_scales, factor),
+                    exact_bias=None,
                 )
         made[node.output] = node
     return rebuild(graph, made.values())
+
+
+def _scaled(scales: FloatArray | None, factor: Float64Array) -> FloatArray | None:
+    """The scales of weights times `factor`, whose integers stay or change their sign.
+
+    Where the factor is 0 all of them become 0, and any scale will do.
+    """
+    if scales is None:
+        return None
+    return float32(scales * np.where(factor == 0, 1.0, np.abs(factor)))
 
 
 def _is_affine(node: Conv2d) -> bool:

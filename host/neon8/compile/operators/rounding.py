@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FakeQuantize: where a quantized file rounds what no other step rounds so."""
+
+from neon8.compile import program
+from neon8.compile.build import INT8, Build, Lower, bytes_mean_the_same
+from neon8.graph.graph import FakeQuantize, Node
+
+
+def lower_fake_quantize(b: Build, node: FakeQuantize) -> None:
+    """(2) from float; from int8, (6) with one operand."""
+    source = b.forms.get((node.inputs[0], INT8))
+    if source is None:
+        inputs = (b.float32(node.inputs[0]).name,)
+        out = b.declare(node.output, INT8)
+        b.ops.append(program.Quantize(name=node.name, inputs=inputs, output=out.name))
+        return
+    tensor, out = b.tensors[source], b.declare(node.output, INT8)
+    if bytes_mean_the_same(tensor, out):
+        step = program.Reshape(name=node.name, inputs=(source,), output=out.name)
+        b.ops.append(step)
+    else:
+        b.requantize(node.name, tensor, out, clamp=(out.lo, out.hi))
+
+
+LOWER: dict[type[Node], Lower] = {FakeQuantize: lower_fake_quantize}

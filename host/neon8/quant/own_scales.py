@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network that was quantized elsewhere: its Graph, and the table of its own scales.
+
+Weights are taken over as integers wherever the runtime can hold them: from -127 to 127,
+and -128 where (11) of numerics allows it. A channel that has others is rounded anew to
+a scale of its own, and a warning says so.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.errors import GraphError
+from neon8.graph.graph import (
+    Activate,
+    Activation,
+    Conv2d,
+    FakeQuantize,
+    Graph,
+    Node,
+    Quantization,
+    Tensor,
+)
+from neon8.graph.importer import convert
+from neon8.graph.onnx_file import ModelLike, open_onnx
+from neon8.graph.passes import PASSES
+from neon8.graph.passes.drop_reshapes import drop_reshapes
+from neon8.graph.quantized import Levels, QuantizedFile, take_apart
+from neon8.graph.reader import read
+from neon8.graph.source import OnnxNode, Source, integer, real
+from neon8.quant import fake_quantize
+from neon8.quant.fake_quantize import Rounded
+from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.quant.weights import (
+    HIGHEST,
+    LOWEST,
+    DoubleArray,
+    FloatArray,
+    quantize_weights,
+    weight_scales,
+)
+
+LOG = logging.getLogger("neon8")
+
+IMPORTED = "imported"
+"""Reason code of what comes from another tool."""
+
+ROUNDS = 2
+"""Pairs that moved show what can be fused, and what is fused how far pairs can move."""
+
+SAME_SCALE = 2.0**-20
+"""Relative: products of float32 scales, rounded by whoever made the file."""
+
+
+def load_quantized(model: ModelLike) -> tuple[Graph, ScaleTable]:
+    """The network in a quantized ONNX file and its scales, ready to be compiled.
+
+    The table has the scales and zero points of the file, exactly; a tensor that the
+    file does not round is not in it, nor is a layer whose weights are float there.
+    GraphError names the node that neon8 cannot take.
+    """
+    file = open_onnx(model)
+    apart = take_apart(file)
+    source = read(apart.file)
+    graph = _with_pairs(convert(source), apart)
+    given = {
+        name: apart.rounded[name] for name in graph.inputs if name in apart.rounded
+    }
+    graph = _with_levels(graph, source, apart.constants, given)
+    graph = drop_reshapes(graph)
+    for _ in range(ROUNDS):
+        graph = fake_quantize.settle(graph, given)
+        for apply in PASSES:
+            graph = apply(graph)
+    graph = drop_reshapes(fake_quantize.settle(graph, given))
+    rounded = fake_quantize.merge(graph, given, apart.made_up)
+    graph = replace(_unfused(rounded), quantized=True)
+    for node in graph.nodes:
+        if isinstance(node, Conv2d) and not (
+            np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
+        ):
+            text = f"node {node.name!r}: its weights are too large for float32"
+            raise GraphError(f"{file.path}: {text}")
+    return graph, _table(graph, source, rounded.tensors)
+
+
+def _with_pairs(graph: Graph, apart: QuantizedFile) -> Graph:
+    """With a FakeQuantize in place of each Identity that take_apart() put for one."""
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        rounded = apart.rounded.get(node.output)
+        if rounded is None:
+            nodes.append(node)
+            continue
+        nodes.append(
+            FakeQuantize(
+                name=node.name,
+                inputs=node.inputs,
+                output=node.output,
+                quantization=rounded,
+            )
+        )
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _unfused(rounded: Rounded) -> Graph:
+    """Convolutions into float without their activation, which stands after them."""
+    nodes: list[Node] = []
+    tensors = dict(rounded.graph.tensors)
+    for node in rounded.graph.nodes:
+        fused = isinstance(node, Conv2d) and not node.activation.identity
+        if not isinstance(node, Conv2d) or not fused or node.output in rounded.tensors:
+            nodes.append(node)
+            continue
+        inner = node.output
+        while inner in tensors:
+            inner += "_"
+        tensors[inner] = Tensor(inner, tensors[node.output].dims)
+        plain = replace(node, output=inner, pre_activation=inner)
+        nodes.append(replace(plain, activation=Activation()))
+        nodes.append(
+            Activate(
+                name=f"{node.name}_activation",
+                inputs=(inner,),
+                output=node.output,
+                activation=node.activation,
+            )
+        )
+    return replace(rounded.graph, nodes=tuple(nodes), tensors=tensors)
+
+
+def _with_levels(
+    graph: Graph,
+    source: Source,
+    constants: Mapping[str, Levels],
+    given: dict[str, Quantization],
+) -> Graph:
+    """With the scales of the weights and the integers of the biases in the layers."""
+    made = {node.name: node for node in source.nodes}
+    tensors = fake_quantize.on_scale(graph.nodes, given)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        onnx_node = made.get(node.name)
+        if isinstance(node, Conv2d) and onnx_node is not None:
+            weights, bias = (constants.get(n) for n in (*onnx_node.inputs, "")[1:3])
+            layer = _with_weight_scales(node, onnx_node, weights)
+            quantized = tensors.get(node.inputs[0])
+            nodes.append(_with_exact_bias(layer, onnx_node, bias, quantized))
+        else:
+            nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _with_weight_scales(
+    node: Conv2d, onnx_node: OnnxNode, weights: Levels | None
+) -> Conv2d:
+    axis = _output_axis(onnx_node)
+    scales = None if weights is None or axis is None else weights.along(axis)
+    if scales is None:
+        return node
+    if onnx_node.operator == "Gemm":
+        scales = scales * np.float32(abs(real(onnx_node, "alpha", 1.0)))
+    scales = np.broadcast_to(scales, (len(node.weight),)).astype(np.float32)
+    return replace(node, weight_scales=scales)
+
+
+def _with_exact_bias(
+    node: Conv2d,
+    onnx_node: OnnxNode,
+    bias: Levels | None,
+    source: Quantization | None,
+) -> Conv2d:
+    """With a bias of which B of (5) is the integer in the file, if the units agree.
+
+    The product of two float32 scales is exact in double, and with the integer it is
+    rounded to 2**-53 of itself; so the quotient that (5) rounds is 2**-20 off at most.
+    """
+    channels = len(node.weight)
+    if bias is None or source is None or node.weight_scales is None:
+        return node
+    if bias.levels.size != channels or real(onnx_node, "beta", 1.0) != 1:
+        return node
+    scale = np.broadcast_to(bias.scale, bias.levels.shape).reshape(-1)
+    unit = source.scale * node.weight_scales.astype(np.float64)
+    if (np.abs(scale - unit) > SAME_SCALE * unit).any():
+        return node
+    return replace(node, exact_bias=bias.levels.reshape(-1) * unit)
+
+
+def _output_axis(node: OnnxNode) -> int | None:
+    """The axis of the weights that has an entry for each output channel."""
+    if node.operator == "Gemm":
+        return 0 if integer(node, "transB", 0) else 1
+    return {"Conv": 0, "MatMul": -1}.get(node.operator)
+
+
+def _table(
+    graph: Graph, source: Source, tensors: Mapping[str, Quantization]
+) -> ScaleTable:
+    """Everything that the file says, by the tensors and layers of `graph`."""
+    floats = {node.name for node in source.nodes if _output_axis(node) is not None}
+    layers = {}
+    for node in graph.nodes:
+        if not isinstance(node, Conv2d) or node.inputs[0] not in tensors:
+            continue
+        scale = tensors[node.inputs[0]].scale
+        if node.weight_scales is not None:
+            layers[node.name] = _taken_over(node, node.weight_scales)
+        elif node.name not in floats:
+            layers[node.name] = _own(node, scale)
+    return ScaleTable(
+        model_name=graph.name,
+        model_digest=graph.digest,
+        method=IMPORTED,
+        scheme="auto",
+        samples=0,
+        engine="imported from the network itself",
+        tensors={
+            name: _tensor_scale(tensors[name])
+            for name in graph.tensors
+            if name in tensors
+        },
+        layers=layers,
+    )
+
+
+def _tensor_scale(given: Quantization) -> TensorScale:
+    """With all levels of the type, -128 too, so zero point 0 is not symmetric here."""
+    lo, hi = ((q - given.zero_point) * given.scale for q in (-128, 127))
+    return TensorScale(
+        scale=given.scale,
+        zero_point=given.zero_point,
+        scheme="unsigned" if given.zero_point == -128 else "asymmetric",
+        threshold=(float(np.float32(lo)), float(np.float32(hi))),
+        min=None,
+        max=None,
+        reasons=(IMPORTED,),
+    )
+
+
+def _own(node: Conv2d, input_scale: float) -> LayerScale:
+    """Of arithmetic with constants, which became a convolution here."""
+    return weight_scales(
+        node.name,
+        source=node.inputs[0],
+        absmax=np.abs(node.weight).reshape(len(node.weight), -1).max(axis=1),
+        bias=node.bias,
+        input_scale=input_scale,
+        groups=node.groups,
+    )
+
+
+def _taken_over(node: Conv2d, scales: FloatArray) -> LayerScale:
+    """The scales of the file; a channel that int8 cannot hold gets its own."""
+    result = scales.copy()
+    for channel, scale in enumerate(scales):
+        weight = node.weight[channel].astype(np.float64)
+        levels = np.rint(weight / np.float64(scale))
+        if levels.max() > HIGHEST or levels.min() < LOWEST:
+            result[channel] = np.abs(weight).max() / HIGHEST
+    kept = quantize_weights(node.weight, result.astype(np.float64), lowest=LOWEST)
+    for channel, scale in enumerate(result.astype(np.float64)):
+        error = np.abs(kept[channel] * scale - node.weight[channel])
+        changed = error > scale * SAME_SCALE * HIGHEST
+        if changed.any():
+            LOG.warning(
+                "layer %r: channel %d: int8 cannot hold its weights, which reach from "
+                "%g to %g steps; %d of %d were rounded anew, the worst by %.3g steps",
+                node.name,
+                channel,
+                *np.rint(_ends(node.weight[channel]) / np.float64(scales[channel])),
+                np.count_nonzero(changed),
+                changed.size,
+                error.max() / scales[channel],
+            )
+    return LayerScale(
+        input=node.inputs[0],
+        weight_scales=tuple(float(scale) for scale in result),
+        groups=node.groups,
+        reasons=(IMPORTED,),
+    )
+
+
+def _ends(weight: FloatArray) -> DoubleArray:
+    return np.array([weight.min(), weight.max()], np.float64)

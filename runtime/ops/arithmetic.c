@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// add, (6), multiply and divide, (16), of two tensors, of which one or both may be broadcast. The
+// kernels know nothing of that: they get a broadcast operand written out, a piece at a time.
+#include "ops.h"
+
+#include <string.h>
+
+enum {
+    OPERANDS = 2,
+    PIECE = 512, // bytes of a broadcast operand that are written out at once, at least
+};
+
+static bool is_broadcast(const struct n8_model *model, const struct n8_step *step, size_t index) {
+    const struct n8_tensor *in = n8_input(model, step, index);
+    return memcmp(in->dims, n8_output(model, step)->dims, sizeof in->dims) != 0;
+}
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const int32_t *a = n8_input(reader->model, step, 0)->dims;
+    const int32_t *b = n8_input(reader->model, step, 1)->dims;
+    for (int axis = 0; axis < 4; axis++) {
+        const int32_t most = a[axis] > b[axis] ? a[axis] : b[axis];
+        if ((a[axis] != 1 && a[axis] != most) || (b[axis] != 1 && b[axis] != most) ||
+            out->dims[axis] != most) {
+            return n8_refuse(reader->error, N8_E_FORMAT,
+                             "its inputs can not be broadcast to its output");
+        }
+    }
+    return N8_OK;
+}
+
+// Pixels of the output in a piece.
+static size_t piece_pixels(const struct n8_tensor *out) {
+    return out->pixel_stride < PIECE ? PIECE / out->pixel_stride : 1;
+}
+
+static size_t piece_size(const struct n8_tensor *out) {
+    return n8_round_up(piece_pixels(out) * out->pixel_stride, N8_ALIGN);
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step, const char *kernel) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    step->kernel_name = kernel;
+    step->units = out->pixels;
+    for (size_t i = 0; i < OPERANDS; i++) {
+        step->scratch_size += is_broadcast(reader->model, step, i) ? piece_size(out) : 0;
+    }
+    return N8_OK;
+}
+
+static enum n8_status plan_add(struct n8_reader *reader, struct n8_step *step) {
+    return plan(reader, step, reader->model->kernels.add_s8_name);
+}
+
+static enum n8_status plan_multiply(struct n8_reader *reader, struct n8_step *step) {
+    return plan(reader, step, reader->model->kernels.multiply_s8_name);
+}
+
+static enum n8_status plan_divide(struct n8_reader *reader, struct n8_step *step) {
+    return plan(reader, step, reader->model->kernels.divide_s8_name);
+}
+
+// An operand as a run reads it.
+struct operand {
+    const struct n8_tensor *tensor;
+    const int8_t *values;
+    int8_t *piece;    // where a broadcast one is written out, or NULL
+    bool whole;       // one pixel serves all of an image
+    size_t have;      // the image that the piece holds then
+    size_t have_size; // and how many pixels of it
+};
+
+// The pixel of a broadcast operand under pixel (n, y, x) of the output.
+static const int8_t *pixel_under(const struct operand *operand, size_t n, size_t y, size_t x) {
+    const int32_t *dims = operand->tensor->dims;
+    size_t pixel = dims[0] == 1 ? 0 : n;
+    pixel = pixel * (size_t)dims[2] + (dims[2] == 1 ? 0 : y);
+    pixel = pixel * (size_t)dims[3] + (dims[3] == 1 ? 0 : x);
+    return operand->values + pixel * operand->tensor->pixel_stride;
+}
+
+// Pixels [p, p + count) of the output's shape, `stride` bytes each.
+static const int8_t *written_out(struct operand *operand, const struct n8_tensor *out, size_t p,
+                                 size_t count, size_t stride) {
+    const size_t width = (size_t)out->dims[3], height = (size_t)out->dims[2];
+    const size_t image = p / (width * height);
+    if (operand->whole && operand->have == image && operand->have_size >= count) {
+        return operand->piece;
+    }
+    const size_t channels = (size_t)operand->tensor->dims[1];
+    for (size_t i = 0; i < count; i++) {
+        const size_t row = (p + i) / width;
+        const int8_t *from = pixel_under(operand, row / height, row % height, (p + i) % width);
+        int8_t *to = operand->piece + i * stride;
+        if (channels == 1) {
+            memset(to, *from, stride);
+        } else {
+            memcpy(to, from, channels);
+        }
+    }
+    operand->have = image;
+    operand->have_size = count;
+    return operand->piece;
+}
+
+// A unit is a pixel.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, int8_t *scratch, struct n8_pointwise_args args,
+                n8_pointwise_fn *kernel) {
+    const struct n8_model *model = session->model;
+    const struct n8_tensor *out = n8_output(model, step);
+    const size_t area = (size_t)out->dims[2] * (size_t)out->dims[3];
+    struct operand operands[OPERANDS] = {{.tensor = NULL}};
+    size_t most = end - begin; // pixels at once
+    bool whole = false;
+    for (size_t i = 0; i < OPERANDS; i++) {
+        struct operand *operand = &operands[i];
+        operand->tensor = n8_input(model, step, i);
+        operand->values = (const int8_t *)n8_in_buffer(session, step, i);
+        if (is_broadcast(model, step, i)) {
+            operand->piece = scratch;
+            operand->whole = operand->tensor->dims[2] == 1 && operand->tensor->dims[3] == 1;
+            operand->have = SIZE_MAX;
+            whole = whole || operand->whole;
+            scratch += piece_size(out);
+            most = most < piece_pixels(out) ? most : piece_pixels(out);
+        }
+    }
+    args.slope = step->row.slope;
+    args.a_scale = step->row.scale;
+    args.a_zero_point = operands[0].tensor->zero_point;
+    args.b_zero_point = operands[1].tensor->zero_point;
+    args.zero_point = out->zero_point;
+    args.lo = step->row.lo;
+    args.hi = step->row.hi;
+    for (size_t p = begin; p < end;) {
+        size_t pixels = most < end - p ? most : end - p;
+        if (whole && pixels > area - p % area) {
+            pixels = area - p % area; // up to the end of the image
+        }
+        const struct n8_stretch stretch = n8_stretch_of(model, step, pixels);
+        const size_t stride = stretch.count / stretch.pixels;
+        const int8_t *values[OPERANDS];
+        for (size_t i = 0; i < OPERANDS; i++) {
+            values[i] = operands[i].piece == NULL
+                            ? operands[i].values + p * operands[i].tensor->pixel_stride
+                            : written_out(&operands[i], out, p, stretch.pixels, stride);
+        }
+        args.out = (int8_t *)n8_out_pixel(session, step, p);
+        args.a = values[0];
+        args.b = values[1];
+        args.count = stretch.count;
+        kernel(&args);
+        p += stretch.pixels;
+    }
+}
+
+static void run_add(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                    size_t end, void *scratch) {
+    run(session, step, begin, end, scratch,
+        (struct n8_pointwise_args){.b_scale = step->row.residual_scale},
+        session->model->kernels.add_s8);
+}
+
+static void run_multiply(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                         size_t end, void *scratch) {
+    run(session, step, begin, end, scratch, (struct n8_pointwise_args){.b_scale = 0.0f},
+        session->model->kernels.multiply_s8);
+}
+
+static void run_divide(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                       size_t end, void *scratch) {
+    run(session, step, begin, end, scratch, (struct n8_pointwise_args){.b_scale = 0.0f},
+        session->model->kernels.divide_s8);
+}
+
+const struct n8_operator n8_op_add = {
+    .name = "add",
+    .in = N8_TYPE_S8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 2,
+    .most_inputs = 2,
+    .fields = N8_FIELD_SCALE | N8_FIELD_RESIDUAL | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .check = check,
+    .plan = plan_add,
+    .run = run_add,
+};
+
+const struct n8_operator n8_op_multiply = {
+    .name = "multiply",
+    .in = N8_TYPE_S8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 2,
+    .most_inputs = 2,
+    .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .check = check,
+    .plan = plan_multiply,
+    .run = run_multiply,
+};
+
+const struct n8_operator n8_op_divide = {
+    .name = "divide",
+    .in = N8_TYPE_S8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 2,
+    .most_inputs = 2,
+    .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .check = check,
+    .plan = plan_divide,
+    .run = run_divide,
+};

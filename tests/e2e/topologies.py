@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small programs with the shapes of well-known networks, for the plan of memory."""
+
+import numpy as np
+
+from neon8.compile.program import (
+    Add,
+    Concat,
+    Conv2d,
+    Gather,
+    Op,
+    Permute,
+    Pool,
+    Program,
+    Requantize,
+    Reshape,
+    Tensor,
+)
+from random_convs import bound, random_bias, random_multiplier
+
+
+class Drawing:
+    """A Program while it grows; each method appends a step and returns its output."""
+
+    def __init__(self, seed, channels, size) -> None:
+        """An int8 image to begin with."""
+        self.rng = np.random.default_rng(seed)
+        self.tensors: dict[str, Tensor] = {}
+        self.ops: list[Op] = []
+        self.image = self._tensor((1, channels, size, size))
+
+    def _tensor(self, shape) -> Tensor:
+        name = f"t{len(self.tensors)}"
+        dims = tuple(map(int, shape))
+        tensor = Tensor(name=name, dims=dims, scale=np.float32(0.5))
+        self.tensors[name] = tensor
+        return tensor
+
+    def _append(self, step, inputs, shape, **fields) -> Tensor:
+        out = self._tensor(shape)
+        self.ops.append(
+            step(
+                name=f"{step.__name__}{len(self.ops)}",
+                inputs=tuple(each.name for each in inputs),
+                output=out.name,
+                **fields,
+            )
+        )
+        return out
+
+    def conv(
+        self, source, channels, kernel=1, *, stride=1, pad=None, plus=None, groups=1
+    ):
+        """plus: the residual.  pad: by default the size is kept, but for the stride."""
+        pad = (kernel - 1) // 2 if pad is None else pad
+        size = (source.shape[2] + 2 * pad - kernel) // stride + 1
+        weights = self.rng.integers(
+            -9, 10, (channels, kernel, kernel, source.shape[1] // groups), np.int8
+        )
+        bias = random_bias(self.rng, weights)
+        return self._append(
+            Conv2d,
+            [source] if plus is None else [source, plus],
+            (1, channels, size, size),
+            weights=weights,
+            bias=bias,
+            multiplier=random_multiplier(self.rng, weights),
+            residual_scale=np.float32(0 if plus is None else 1),
+            strides=(stride, stride),
+            pads=(pad,) * 4,
+            groups=groups,
+            acc_bound=bound(weights, bias),
+            lo=-127,
+        )
+
+    def depthwise(self, source, *, stride=1):
+        """3x3."""
+        channels = source.shape[1]
+        return self.conv(source, channels, 3, stride=stride, groups=channels)
+
+    def up(self, source, channels):
+        """Twice the size, by a convolution of mostly padding."""
+        return self.conv(source, channels, pad=source.shape[2] // 2)
+
+    def add(self, a, b):
+        """The sum of two tensors."""
+        scales = {"scale": np.float32(1), "residual_scale": np.float32(0.5)}
+        return self._append(Add, [a, b], a.shape, lo=-127, **scales)
+
+    def activate(self, source):
+        """A step on its own, as an activation that could not be fused."""
+        return self._append(
+            Requantize, [source], source.shape, scale=np.float32(0.75), lo=-127
+        )
+
+    def pool(self, source, kernel, stride, kind="max"):
+        """Padded, so that the size is kept but for the stride."""
+        pad = (kernel - 1) // 2
+        size = (source.shape[2] + 2 * pad - kernel) // stride + 1
+        return self._append(
+            Pool,
+            [source],
+            (*source.shape[:2], size, size),
+            kind=kind,
+            kernel=(kernel, kernel),
+            strides=(stride, stride),
+            dilations=(1, 1),
+            pads=(pad,) * 4,
+            lo=-127,
+        )
+
+    def join(self, *pieces, axis=1):
+        """A concat."""
+        shape = list(pieces[0].shape)
+        shape[axis] = sum(piece.shape[axis] for piece in pieces)
+        return self._append(Concat, pieces, shape, axis=axis)
+
+    def split(self, source, first, count):
+        """Some channels."""
+        _, _, height, width = source.shape
+        indices = np.concatenate(
+            [[0], np.arange(first, first + count), np.arange(height), np.arange(width)]
+        )
+        return self._append(
+            Gather,
+            [source],
+            (1, count, height, width),
+            indices=indices.astype(np.int32),
+        )
+
+    def shuffle(self, source):
+        """The channels of two halves in turn."""
+        _, channels, height, width = source.shape
+        sizes = [1, 2, channels // 2, height, width, 1, 1, 1]
+        return self._append(
+            Permute,
+            [source],
+            source.shape,
+            indices=np.array([sizes, [0, 2, 1, 3, 4, 5, 6, 7]], np.int32),
+        )
+
+    def reshape(self, source, shape):
+        """Another shape."""
+        return self._append(Reshape, [source], shape)
+
+    def program(self, *outputs) -> Program:
+        """What was drawn."""
+        return Program(
+            source_digest="00" * 32,
+            tensors=self.tensors,
+            ops=tuple(self.ops),
+            inputs=(self.image.name,),
+            outputs=tuple(each.name for each in outputs),
+        )
+
+
+def chain(seed=0):
+    """Convolutions of random widths and strides, and activations on their own."""
+    d = Drawing(seed, 3, 32)
+    x = d.image
+    for _ in range(14):
+        stride = 2 if x.shape[2] > 4 and d.rng.integers(5) == 0 else 1
+        x = d.conv(x, int(d.rng.integers(1, 40)), 3, stride=stride)
+        if d.rng.integers(3) == 0:
+            x = d.activate(x)
+    return d.program(x)
+
+
+def vgg():
+    """Convolutions in pairs, pools, a flatten and dense layers."""
+    d = Drawing(1, 3, 32)
+    x = d.image
+    for channels in (16, 32, 64, 64):
+        for _ in range(2):
+            x = d.conv(x, channels, 3)
+        x = d.pool(x, 2, 2)
+    x = d.reshape(x, (1, x.shape[1] * x.shape[2] * x.shape[3], 1, 1))
+    return d.program(d.conv(d.conv(x, 64), 10))
+
+
+def resnet(*, fused):
+    """Basic blocks with and without a projection; the sum in the epilogue or alone."""
+    d = Drawing(2, 3, 32)
+    x = d.pool(d.conv(d.image, 16, 3), 3, 2)
+    for channels in (16, 16, 32, 32, 64, 64):
+        stride = 1 if channels == x.shape[1] else 2
+        y = d.conv(x, channels, 3, stride=stride)
+        residual = x if stride == 1 else d.conv(x, channels, stride=2)
+        if fused:
+            x = d.conv(y, channels, 3, plus=residual)
+        else:
+            x = d.activate(d.add(d.conv(y, channels, 3), residual))
+    return d.program(d.pool(x, x.shape[2], x.shape[2], "average"))
+
+
+def mobilenet():
+    """Inverted residuals."""
+    d = Drawing(3, 3, 32)
+    x = d.conv(d.image, 16, 3, stride=2)
+    for channels, stride in ((16, 1), (24, 2), (24, 1), (40, 2), (40, 1), (40, 1)):
+        y = d.depthwise(d.conv(x, 4 * x.shape[1]), stride=stride)
+        same = stride == 1 and channels == x.shape[1]
+        x = d.conv(y, channels, plus=x if same else None)
+    return d.program(d.conv(x, 96))
+
+
+def squeezenet():
+    """Fire modules."""
+    d = Drawing(4, 3, 32)
+    x = d.pool(d.conv(d.image, 32, 3), 3, 2)
+    for squeeze in (8, 8, 16, 16):
+        s = d.conv(x, squeeze)
+        x = d.join(d.conv(s, 4 * squeeze), d.conv(s, 4 * squeeze, 3))
+        if squeeze == 8:
+            x = d.pool(x, 3, 1)
+    return d.program(x)
+
+
+def inception():
+    """Four branches side by side, one of them a pool."""
+    d = Drawing(5, 3, 32)
+    x = d.pool(d.conv(d.image, 24, 3), 3, 2)
+    for width in (8, 8, 16, 16):
+        x = d.join(
+            d.conv(x, width),
+            d.conv(d.conv(x, width), 2 * width, 3),
+            d.conv(d.conv(d.conv(x, width // 2), width, 3), width, 3),
+            d.conv(d.pool(x, 3, 1), width),
+        )
+        if width == 8:
+            x = d.activate(x)
+    return d.program(x)
+
+
+def densenet():
+    """Blocks in which every layer reads all before it, activated anew."""
+    d = Drawing(6, 3, 32)
+    x = d.pool(d.conv(d.image, 32, 3), 3, 2)
+    for layers in (6, 8, 6):
+        for _ in range(layers):
+            y = d.conv(d.conv(d.activate(x), 64), 16, 3)
+            x = d.join(x, y)
+        x = d.pool(d.conv(d.activate(x), x.shape[1] // 2), 2, 2, "average")
+    return d.program(x)
+
+
+def unet():
+    """Down and up again, with a concat at each level."""
+    d = Drawing(7, 1, 64)
+    kept, x = [], d.image
+    for channels in (16, 32, 64):
+        x = d.conv(d.conv(x, channels, 3), channels, 3)
+        kept.append(x)
+        x = d.pool(x, 2, 2)
+    x = d.conv(x, 128, 3)
+    for skip in reversed(kept):
+        channels = skip.shape[1]
+        x = d.join(skip, d.up(x, channels))
+        x = d.conv(d.conv(x, channels, 3), channels, 3)
+    return d.program(d.conv(x, 2))
+
+
+def shufflenet():
+    """Half of the channels pass by; both halves are shuffled."""
+    d = Drawing(9, 3, 32)
+    x = d.pool(d.conv(d.image, 24, 3, stride=2), 3, 2)
+    for width in (32, 64):
+        a = d.conv(d.depthwise(x, stride=2), width)
+        b = d.conv(d.depthwise(d.conv(x, width), stride=2), width)
+        x = d.shuffle(d.join(a, b))
+        for _ in range(3):
+            half = d.split(x, 0, width)
+            y = d.conv(d.depthwise(d.conv(d.split(x, width, width), width)), width)
+            x = d.shuffle(d.join(half, y))
+    return d.program(d.conv(x, 96))
+
+
+def head():
+    """Maps of several sizes become rows of one tensor, as in a detector."""
+    d = Drawing(8, 3, 32)
+    x, rows = d.image, []
+    for channels in (16, 24, 32):
+        x = d.conv(x, channels, 3, stride=2)
+        y = d.conv(x, 8)
+        rows.append(d.reshape(y, (1, 8, y.shape[2] * y.shape[3], 1)))
+    return d.program(d.activate(d.join(*rows, axis=2)))
+
+
+TOPOLOGIES = {
+    **{f"chain{seed}": (lambda seed=seed: chain(seed)) for seed in range(12)},
+    "vgg": vgg,
+    "resnet": lambda: resnet(fused=True),
+    "resnet_add": lambda: resnet(fused=False),
+    "mobilenet": mobilenet,
+    "squeezenet": squeezenet,
+    "inception": inception,
+    "densenet": densenet,
+    "unet": unet,
+    "shufflenet": shufflenet,
+    "head": head,
+}

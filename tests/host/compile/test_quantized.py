@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks that were quantized elsewhere: what onnxruntime computes, to a step.
+
+onnxruntime without fusion does what the file says, node by node; with it, it uses
+integer kernels of its own.
+"""
+
+import logging
+
+import numpy as np
+import pytest
+from onnxruntime.quantization import QuantFormat, QuantType
+
+import quantized_nets
+from neon8.compile.compiler import compile_model
+from neon8.errors import CompileError
+from neon8.quant.own_scales import load_quantized
+from onnx_nets import save
+from quantized_nets import Net, differences, noise, program, steps
+from table_nets import mixed, residual
+
+I8, U8 = np.int8, np.uint8
+MORE_THAN_A_STEP = 1e-3
+"""At most one output of a thousand may be further away than one step."""
+
+
+def check(path, shape=(1, 3, 8, 8), *, exact=True):
+    """Both ways of onnxruntime; exact: the file's meaning in every output."""
+    found = differences(path, noise(shape), fused=False)
+    assert found.max() <= (0 if exact else 1)
+    assert np.mean(differences(path, noise(shape)) > 1) <= MORE_THAN_A_STEP
+
+
+@pytest.mark.parametrize("layout", [QuantFormat.QDQ, QuantFormat.QOperator])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize(
+    ("activations", "weights", "reduced"),
+    [
+        (QuantType.QInt8, QuantType.QInt8, False),
+        (QuantType.QUInt8, QuantType.QInt8, True),
+        (QuantType.QUInt8, QuantType.QUInt8, True),
+    ],
+)
+def test_what_onnxruntime_quantizes(
+    tmp_path, layout, per_channel, activations, weights, reduced
+):
+    """Seven bits of weights have a zero point of 64, so all of them fit."""
+    shape = (1, 3, 16, 16)
+    path = quantized_nets.quantized_by_ort(
+        tmp_path,
+        residual(),
+        noise(shape, 6),
+        quant_format=layout,
+        per_channel=per_channel,
+        activation_type=activations,
+        weight_type=weights,
+        reduce_range=reduced,
+    )
+    if layout == QuantFormat.QDQ:
+        check(path, shape)
+    else:  # its integers are read by fused kernels only
+        assert differences(path, noise(shape)).max() == 0
+    kinds = steps(path)
+    assert kinds.count("conv2d") == 6
+    assert set(kinds) == {"quantize", "conv2d", "add", "average_pool", "dequantize"}
+
+
+@pytest.mark.parametrize("layout", [QuantFormat.QDQ, QuantFormat.QOperator])
+def test_a_network_with_every_operator(tmp_path, layout):
+    """In QDQ form its softmax makes several steps of one in fused average pools."""
+    shape = (1, 3, 9, 9)
+    path = quantized_nets.quantized_by_ort(
+        tmp_path,
+        mixed(),
+        noise(shape, 6),
+        quant_format=layout,
+        per_channel=True,
+        activation_type=QuantType.QUInt8,
+    )
+    fused = layout == QuantFormat.QOperator
+    assert differences(path, noise(shape), fused=fused).max() <= 1
+
+
+def test_relu_is_fused_and_the_pair_moves_back(tmp_path):
+    """Pairs stand before the convolutions only, as in quantization-aware training."""
+    n = Net(1, 3, 8, 8)
+    x = n.pair("x", 0.02)
+    a = n.conv(x, n.weights(4, 3, 3, 3), 0.01, s_in=0.02, bias=[9, -9, 0, 1000])
+    pooled = n.add("MaxPool", n.add("Relu", a), kernel_shape=[2, 2], strides=[2, 2])
+    swapped = n.add("Transpose", pooled, perm=[0, 1, 3, 2])
+    cut = n.add("Slice", swapped, *(n.array([v]) for v in (0, 2, 3)))
+    second = n.conv(n.pair(cut, 0.03, U8(0)), n.weights(2, 4, 1, 1), 0.02)
+    n.pair(second, 0.5, I8(3), output="y")
+    path = save(tmp_path, n.model("y"))
+    kinds = steps(path)
+    assert kinds[:3] == ["quantize", "conv2d", "max_pool"]
+    assert kinds[-2:] == ["conv2d", "dequantize"]
+    assert kinds.count("quantize") == 1
+    check(path)
+
+
+def test_the_pair_moves_forward(tmp_path):
+    """What only moves integers stays in them, up to a float node."""
+    n = Net(1, 3, 8, 8)
+    c = n.conv(n.pair("x", 0.02), n.weights(4, 3, 3, 3), 0.01)
+    q = n.pair(c, 0.4, I8(-5))
+    pooled = n.add("MaxPool", n.add("Relu", q), kernel_shape=[6, 6])
+    n.add("Softmax", n.add("Flatten", pooled), output="y", axis=1)
+    path = save(tmp_path, n.model("y"))
+    kinds = steps(path)
+    assert kinds == ["quantize", "conv2d", "max_pool", "dequantize", "softmax"]
+    check(path, exact=False)
+
+
+def test_an_activation_between_two_pairs_of_one_scale(tmp_path):
+    n = Net(1, 3, 8, 8)
+    c = n.conv(n.pair("x", 0.02), n.weights(4, 3, 3, 3), 0.01)
+    r = n.add("Relu", n.pair(c, 0.4, I8(-5)))
+    n.pair(r, 0.4, I8(-5), output="y")
+    path = save(tmp_path, n.model("y"))
+    assert steps(path) == ["quantize", "conv2d", "dequantize"]
+    check(path)
+
+
+def test_a_sum_is_taken_in_where_the_file_does_not_round_it(tmp_path):
+    """TensorRT's form: the convolution before the sum has no pair of its own."""
+    n = Net(1, 4, 8, 8)
+    x = n.pair("x", 0.02)
+    c = n.conv(x, n.weights(4, 4, 1, 1), 0.01)
+    s = n.add("Relu", n.add("Add", c, x))
+    n.pair(s, 0.03, U8(0), output="y")
+    path = save(tmp_path, n.model("y"))
+    assert steps(path) == ["quantize", "conv2d", "dequantize"]
+    check(path, (1, 4, 8, 8), exact=False)
+
+
+def test_a_sum_of_what_is_rounded(tmp_path):
+    n = Net(1, 4, 8, 8)
+    x = n.pair("x", 0.02)
+    c = n.pair(n.conv(x, n.weights(4, 4, 1, 1), 0.01), 0.1)
+    n.pair(n.add("Add", c, x), 0.15, output="y")
+    path = save(tmp_path, n.model("y"))
+    assert steps(path) == ["quantize", "conv2d", "add", "dequantize"]
+    check(path, (1, 4, 8, 8))
+
+
+def test_a_concat_of_different_scales(tmp_path):
+    n = Net(1, 3, 8, 8)
+    x = n.pair("x", 0.02)
+    a = n.pair(n.conv(x, n.weights(4, 3, 1, 1), 0.01), 0.1)
+    b = n.pair(n.conv(x, n.weights(4, 3, 1, 1), 0.01), 0.04, I8(7))
+    n.pair(n.add("Concat", a, b, axis=1), 0.1, output="y")
+    path = save(tmp_path, n.model("y"))
+    kinds = steps(path)
+    assert kinds.count("requantize") == 1
+    check(path)
+
+
+def test_two_scales_of_one_tensor(tmp_path):
+    """One after the other, as the file says, and not one in place of both."""
+    n = Net(1, 3, 8, 8)
+    c = n.pair(n.conv(n.pair("x", 0.02), n.weights(4, 3, 1, 1), 0.01), 0.04)
+    n.pair(c, 0.11, U8(9), output="y")
+    path = save(tmp_path, n.model("y"))
+    assert steps(path) == ["quantize", "conv2d", "requantize", "dequantize"]
+    check(path)
+
+
+def test_a_range_narrower_than_what_relu_leaves(tmp_path):
+    n = Net(1, 3, 8, 8)
+    c = n.conv(n.pair("x", 0.02), n.weights(4, 3, 3, 3), 0.01)
+    n.pair(n.add("Relu", c), 0.001, U8(0), output="y")
+    path = save(tmp_path, n.model("y"))
+    check(path)
+    assert program(path).ops[1].lo == -128
+
+
+def test_a_softmax_whose_result_is_rounded(tmp_path):
+    n = Net(1, 3, 1, 1)
+    c = n.pair(n.conv(n.pair("x", 0.02), n.weights(6, 3, 1, 1), 0.01), 0.04)
+    n.pair(n.add("Softmax", n.add("Flatten", c), axis=1), 1 / 256, U8(0), output="y")
+    path = save(tmp_path, n.model("y"))
+    assert steps(path)[-3:] == ["softmax", "quantize", "dequantize"]
+    check(path, (1, 3, 1, 1))
+
+
+def last_conv(path):
+    (op,) = (op for op in program(path).ops if op.operation == "CONV2D")
+    return op
+
+
+def one_layer(folder, weights, scale, zero_point=None, *, s_in=0.02, **options):
+    """x -> int8 -> convolution -> int8 -> y."""
+    n = Net(1, weights.shape[1], 8, 8)
+    per = {"axis": 0} if np.ndim(scale) else {}
+    w = n.integers(weights, scale, zero_point, **per)
+    inputs = [n.pair("x", s_in), w]
+    bias = options.pop("bias", None)
+    if bias is not None:
+        unit = np.float32(s_in) * np.asarray(scale, np.float32)
+        inputs.append(n.integers(np.asarray(bias, np.int32), unit, **per))
+    n.pair(n.add("Conv", *inputs, name="c", **options), 5.0, output="y")
+    return save(folder, n.model("y"))
+
+
+def kept(path):
+    """The weights of the only layer, (O, I, kh, kw)."""
+    return last_conv(path).weights.transpose(0, 3, 1, 2)
+
+
+@pytest.mark.parametrize("scale", [0.01, [1e-7, 0.1, 3.3, 0.3333]])
+def test_integers_of_weights_are_taken_as_they_are(tmp_path, scale):
+    weights = np.arange(-127, 129).astype(I8).reshape(4, 64, 1, 1)
+    weights[weights == -128] = 5
+    path = one_layer(tmp_path, weights, scale)
+    assert np.array_equal(kept(path), weights)
+
+
+@pytest.mark.parametrize("zero_point", [128, 100, 150])
+def test_zero_points_of_weights(tmp_path, zero_point):
+    rng = np.random.default_rng(0)
+    lowest, highest = max(0, zero_point - 127), min(255, zero_point + 127)
+    weights = rng.integers(lowest, highest + 1, (4, 3, 3, 3)).astype(U8)
+    path = one_layer(tmp_path, weights, 0.01, U8(zero_point))
+    assert np.array_equal(kept(path), weights.astype(int) - zero_point)
+    check(path)
+
+
+def test_weights_beyond_int8_are_said_and_rounded_anew(tmp_path, caplog):
+    weights = np.full((2, 3, 1, 1), 100, U8)
+    weights[1] = [[[0]], [[200]], [[255]]]
+    path = one_layer(tmp_path, weights, 0.01, U8(100))
+    with caplog.at_level(logging.WARNING, "neon8"):
+        graph, table = load_quantized(path)
+    (said,) = caplog.messages
+    for words in ("layer 'c': channel 1:", "-100 to 155 steps", "2 of 3", "0.0787"):
+        assert words in said
+    first, second = table.layers["c"].weight_scales
+    assert first == np.float32(0.01)
+    assert second == pytest.approx(0.01 * 155 / 127)
+    assert graph.nodes[0].weight_scales.tolist() == [np.float32(0.01)] * 2
+
+
+def test_minus_128_is_kept_once_in_a_channel(tmp_path, caplog):
+    """Two of them would overflow int16 (11)."""
+    weights = np.full((3, 5, 1, 1), 127, I8)
+    weights[1, 2] = weights[2, 1] = weights[2, 3] = -128
+    path = one_layer(tmp_path, weights, 0.01)
+    with caplog.at_level(logging.WARNING, "neon8"):
+        made = kept(path)
+    expected = weights.copy()
+    expected[2, 3] = -127
+    assert np.array_equal(made, expected)
+    (said,) = caplog.messages
+    assert "channel 2:" in said
+    assert "1 of 5 were rounded anew, the worst by 1 steps" in said
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.getLogger("neon8"), "disabled", True)
+        assert compile_model(path)
+
+
+def test_integers_of_a_bias_are_taken_as_they_are(tmp_path):
+    """Beyond 2**24 float32 cannot tell them apart."""
+    bias = np.array([2**30 + 1, -(2**30) - 3, 2**24 + 1, 7], np.int32)
+    path = one_layer(tmp_path, np.ones((4, 3, 1, 1), I8), [0.1, 0.3, 0.7, 0.9],
+                     s_in=0.123, bias=bias)  # fmt: skip
+    assert last_conv(path).bias.tolist() == bias.tolist()
+
+
+def test_a_bias_of_another_scale_is_real(tmp_path):
+    n = Net(1, 3, 8, 8)
+    w = n.integers(np.ones((2, 3, 1, 1), I8), 0.01)
+    b = n.integers(np.array([1000, -7], np.int32), 0.5)
+    n.pair(n.add("Conv", n.pair("x", 0.02), w, b), 5.0, output="y")
+    path = save(tmp_path, n.model("y"))
+    unit = np.float64(np.float32(0.02)) * np.float32(0.01)
+    assert (
+        last_conv(path).bias.tolist() == np.rint(np.array([500, -3.5]) / unit).tolist()
+    )
+    check(path)
+
+
+def test_a_factor_after_a_convolution_goes_into_the_scales(tmp_path):
+    """As of BatchNormalization; a negative one turns the sign of the integers."""
+    n = Net(1, 3, 8, 8)
+    weights = n.weights(4, 3, 3, 3)
+    c = n.conv(n.pair("x", 0.02), weights, 0.01)
+    factor = np.array([2.0, -0.5, 0.0, 3.0], np.float32).reshape(1, 4, 1, 1)
+    scaled = n.add("Mul", c, n.array(factor))
+    shifted = n.add("Add", scaled, n.array(np.ones((1, 4, 1, 1), np.float32)))
+    n.pair(shifted, 0.5, output="y")
+    path = save(tmp_path, n.model("y"))
+    expected = weights.astype(int) * np.sign(factor).astype(int).reshape(4, 1, 1, 1)
+    assert np.array_equal(kept(path), expected)
+    check(path)
+
+
+def test_every_weight_scale_gives_its_integers_back():
+    """rne(float32(k * s) / s) is k for every k of 8 bits, whatever the scale."""
+    rng = np.random.default_rng(3)
+    scales = np.exp(rng.uniform(np.log(1e-30), np.log(1e30), 2000)).astype(np.float32)
+    levels = np.arange(-255, 256).astype(np.float32)
+    weights = levels * scales[:, np.newaxis]
+    found = np.rint(
+        weights.astype(np.float64) / scales[:, np.newaxis].astype(np.float64)
+    )
+    assert np.array_equal(found, np.broadcast_to(levels, found.shape))
+
+
+def test_a_float_network_needs_a_table(tmp_path):
+    path = save(tmp_path, mixed())
+    with pytest.raises(CompileError, match="has no scales of its own; `neon8 cal"):
+        compile_model(path)

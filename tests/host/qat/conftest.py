@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch in tests: one thread, so that sums have one order, and its own generator."""
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.random.fork_rng():
+        yield
+    torch.set_num_threads(before)
