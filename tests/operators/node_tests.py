@@ -46,11 +46,12 @@ class Result:
 
 def collect():
     """Those of operators that the importer knows, of one node each."""
-    from onnx.backend.test.case import node  # noqa: PLC0415 - takes a while
+    from onnx.backend.test.case import node
 
     # The bodies of operators that are functions are not wanted, and take most time.
-    with warnings.catch_warnings(), mock.patch.object(
-        node, "function_testcase_helper", lambda *_, **__: ([], 0)
+    with (
+        warnings.catch_warnings(),
+        mock.patch.object(node, "function_testcase_helper", lambda *_, **__: ([], 0)),
     ):
         warnings.simplefilter("ignore")
         cases = node.collect_testcases()
