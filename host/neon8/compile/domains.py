@@ -22,6 +22,35 @@ BETWEEN = "between float32 values, which it moves or maps"
 
 SUGGESTIONS = 3
 
+NO_SCALES = ScaleTable(
+    model_name="", model_digest="", method="", scheme="", samples=0, engine=""
+)
+
+
+def float_nodes(graph: Graph) -> dict[str, str]:
+    """The nodes that run in float32 once all have scales, by name, with the reason.
+
+    As lower() decides it without options.
+    """
+    islands = islands_of(
+        graph,
+        NO_SCALES,
+        consumers_of(graph),
+        float_io=True,
+        keep=frozenset(),
+        partial=False,
+    )
+    return {n.name: islands[n.output] for n in graph.nodes if n.output in islands}
+
+
+def consumers_of(graph: Graph) -> dict[str, list[Node]]:
+    """Tensor to the nodes that read it; one that reads it twice is there twice."""
+    consumers: dict[str, list[Node]] = {name: [] for name in graph.tensors}
+    for node in graph.nodes:
+        for name in node.inputs:
+            consumers[name].append(node)
+    return consumers
+
 
 def islands_of(
     graph: Graph,

@@ -79,6 +79,7 @@ def memory(step: StepInfo) -> str:
         "place": f"{place}, in place of {step.shared}",
         "view": f"{place}, view of {step.shared}",
         "slice": f"{place}, slice of {step.shared}",
+        "tail": f"{place}, end of {step.shared}",
     }.get(step.sharing, place)
 
 

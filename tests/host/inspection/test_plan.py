@@ -33,6 +33,7 @@ PLAIN = StepInfo(
     weights=(0, 0),
     acc_bound=0,
     int16_depth=0,
+    spread="",
 )
 
 
@@ -65,6 +66,7 @@ def test_schemes(fields, said):
         ("place", "at 128, in place of x"),
         ("view", "at 128, view of x"),
         ("slice", "at 128, slice of x"),
+        ("tail", "at 128, end of x"),
     ],
 )
 def test_places(sharing, said):

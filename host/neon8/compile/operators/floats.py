@@ -2,6 +2,7 @@
 """Nodes that stay in float: what only they read is never rounded to int8."""
 
 import math
+from dataclasses import replace
 
 from neon8.compile import program
 from neon8.compile.build import FLOAT, Build, Lower
@@ -9,9 +10,18 @@ from neon8.graph.graph import Node, Softmax
 
 
 def lower_softmax(b: Build, node: Softmax) -> None:
-    """(14), in float.  Several axes become one that a Reshape makes."""
+    """(14), in float.  Several axes become one that a Reshape makes.
+
+    So it is with the dimensions of an input whose own Reshape is gone.
+    """
     source = b.float32(node.inputs[0])
     out = b.declare(node.output, FLOAT)
+    if source.dims != out.dims:
+        view = b.temporary(replace(source, dims=out.dims), "reshaped")
+        b.ops.append(
+            program.Reshape(name=node.name, inputs=(source.name,), output=view.name)
+        )
+        source = view
     rest = math.prod(source.dims[node.axis :])
     if node.flattens and rest != source.dims[node.axis]:
         view = program.Tensor(

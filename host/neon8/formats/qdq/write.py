@@ -96,7 +96,7 @@ def from_program(
             n.nodes,
             name,
             [_info(source.tensors[key], batch[key]) for key in source.inputs],
-            [_info(source.tensors[key], out_batch) for key in source.outputs],
+            [_output(source.tensors[key], out_batch, kept) for key in source.outputs],
             [numpy_helper.from_array(array, key) for key, array in n.arrays.items()],
         ),
         producer_name="neon8",
@@ -112,9 +112,18 @@ def _info(tensor: Tensor, batch: int | str) -> onnx.ValueInfoProto:
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype))
     free = batch if tensor.dims[:1] == (1,) else None
     shape = tensor.dims if free is None else (free, *tensor.dims[1:])
-    if not shape:  # of an Opaque node, of which only a run shows it
-        return helper.make_tensor_value_info(tensor.name, kind, None)
     return helper.make_tensor_value_info(tensor.name, kind, shape)
+
+
+def _output(
+    tensor: Tensor, batch: int | str, kept: Originals | None
+) -> onnx.ValueInfoProto:
+    """As _info(); of a shape that only a run shows what the float file says."""
+    info = _info(tensor, batch)
+    if kept is not None and not tensor.dims:
+        said = kept.outputs[tensor.name].type.tensor_type.shape
+        info.type.tensor_type.shape.CopyFrom(said)
+    return info
 
 
 def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -> None:
