@@ -76,8 +76,9 @@ The onnx package defines each operator by tests of one node, with inputs and out
 Those of the operators above are made networks (inputs that must be constants become
 initializers), calibrated on their inputs, compiled and run; those of opsets after
 {NEWEST}, which onnxruntime does not promise to run, as of that one. The FP32 Graph must
-give the outputs that ONNX wants; the int8 outputs may be one step from what the operator
-gives for the rounded inputs and weights. `tests/operators/node_tests.py` says why.
+give the outputs that ONNX wants; the int8 outputs may be one step from what the
+operator gives for the rounded inputs and weights. `tests/operators/node_tests.py` says
+why.
 
 """
 
@@ -86,7 +87,6 @@ INTEGERS = re.compile(r"(tensor|weights) '\w+' (is|are) u?int\d+.*")
 
 def render(results: list[Result]) -> str:
     """docs/operators.md."""
-    newest = onnx.defs.onnx_opset_version()
     lines = [
         "| operator | versions | runs in | what of it |",
         "| :-- | :-- | :-- | :-- |",
