@@ -19,6 +19,7 @@ from neon8.compile.program import (
     Quantize,
     Requantize,
     Reshape,
+    ResizeLinear,
     Softmax,
     Table,
 )
@@ -339,6 +340,34 @@ def grow_gather(net: Net) -> None:
     move(net, source, shape, Gather, indices=np.concatenate(lists), fill=fill)
 
 
+def grow_resize(net: Net) -> None:
+    """Any two rows and columns, with any weights; to the same scale or another."""
+    source = pick_any(net)
+    batch, channels, height, width = source.shape
+    sizes = [int(size) for size in net.rng.integers(1, 12, 2)]
+    indices, values = [], []
+    for size, out in zip((height, width), sizes, strict=True):
+        indices.append(net.rng.integers(0, size, (out, 2)))
+        share = net.rng.choice([0, 0.25, 0.5, 1, 0.3], out)
+        values.append(np.stack([1 - share, share], axis=1))
+    shape = (batch, channels, *sizes)
+    scale = np.float32(1)
+    if source.dtype == "float32":
+        out = net.tensor(shape, dtype="float32")
+    else:
+        out = net.tensor(shape, like=source if net.rng.integers(2) else None)
+        scale = np.float32(source.scale / out.scale)
+    op = ResizeLinear(
+        name="resize",
+        inputs=(source.name,),
+        output=out.name,
+        scale=scale,
+        indices=np.concatenate(indices).reshape(-1).astype(np.int32),
+        values=np.concatenate(values).reshape(-1).astype(np.float32),
+    )
+    net.add(op, out)
+
+
 def grow_softmax(net: Net) -> None:
     """Softmax along one of the axes, quantized again at times."""
     source = pick_float(net)
@@ -398,6 +427,7 @@ GROW = {
     "reshape": grow_reshape,
     "permute": grow_permute,
     "gather": grow_gather,
+    "resize": grow_resize,
     "softmax": grow_softmax,
     "float move": grow_float_move,
 }

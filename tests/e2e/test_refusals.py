@@ -24,6 +24,7 @@ from neon8.compile.program import (
     Quantize,
     Requantize,
     Reshape,
+    ResizeLinear,
     Softmax,
     Tensor,
 )
@@ -44,8 +45,10 @@ SHAPES = {
     "last": (1, 4, 6, 6),
     "turned": (1, 6, 6, 4),
     "taken": (1, 4, 7, 6),
+    "between": (1, 4, 2, 1),
+    "float between": (1, 4, 1, 1),
 }
-FLOATS = {"image", "real", "logits", "p"}
+FLOATS = {"image", "real", "logits", "p", "float between"}
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
 
 
@@ -113,6 +116,20 @@ def program() -> Program:
             indices=np.concatenate(lists).astype(np.int32),
             fill=np.float32(3),
         ),
+        *(
+            ResizeLinear(
+                name=name,
+                inputs=(source,),
+                output=name,
+                scale=np.float32(1),
+                indices=np.arange(2 * count, dtype=np.int32),
+                values=np.full(2 * count, 0.5, np.float32),
+            )
+            for name, source, count in (
+                ("between", "sum", 3),
+                ("float between", "real", 2),
+            )
+        ),
         convolution(
             "last",
             ("x", "sum"),
@@ -125,7 +142,7 @@ def program() -> Program:
         tensors=tensors,
         ops=ops,
         inputs=("image", "other"),
-        outputs=("p", "turned", "taken", "last"),
+        outputs=("p", "turned", "taken", "between", "float between", "last"),
     )
 
 
@@ -145,6 +162,15 @@ def index(name, at, value):
 
     def damage(file):
         file.part("int32_t *", file.step(name).indices)[at] = value
+
+    return damage
+
+
+def weight(name, value):
+    """Damage that writes the first of the values of a layer."""
+
+    def damage(file):
+        file.part("float *", file.step(name).values)[0] = value
 
     return damage
 
@@ -360,6 +386,28 @@ STEP = [
         for fill in (0.5, 128, -129, float("nan"), float("inf"))
     ),
     (
+        "its output has another batch or channels",
+        *("between", tensor("between", dims=(2, 4, 2, 1, 1, 1, 1, 1))),
+    ),
+    *(
+        (
+            "an index is outside its input, or a weight outside 0 .. 1",
+            *("between", index("between", at, value)),
+        )
+        for at, value in ((0, -1), (3, 6), (5, 1 << 30))
+    ),
+    *(
+        (
+            "an index is outside its input, or a weight outside 0 .. 1",
+            *("between", weight("between", value)),
+        )
+        for value in (-0.5, 1.25, float("nan"))
+    ),
+    (
+        "it is float32 and has a scale",
+        *("float between", step("float between", scale=0.5)),
+    ),
+    (
         "it reads a tensor that no step before it has made",
         *("sum", link("sum", 1, "last")),
     ),
@@ -438,6 +486,7 @@ USED = {
     "both": {"axis"},
     "turned": {"indices"},
     "taken": {"indices", "fill"},
+    "between": {"scale", "indices", "values"},
 }
 """By layer of the program above, the fields that docs/format.md gives its kind."""
 

@@ -31,6 +31,7 @@ from neon8.compile.program import (
     Quantize,
     Requantize,
     Reshape,
+    ResizeLinear,
     Softmax,
     Table,
     Tensor,
@@ -341,6 +342,27 @@ def gather(
     return result
 
 
+def resize_linear(
+    op: ResizeLinear, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(17): columns first, then rows."""
+    height = out.shape[2]
+    (top, bottom), (left, right) = (
+        (pairs[:, 0], pairs[:, 1])
+        for pairs in np.split(op.indices.reshape(-1, 2), [height])
+    )
+    (above, below), (before, after) = (
+        (pairs[:, 0], pairs[:, 1])
+        for pairs in np.split(op.values.reshape(-1, 2), [height])
+    )
+    real = out.dtype == "float32"
+    x = operands[0].astype(np.float32) if real else centred(operands[0], sources[0])
+    across = x[..., left] * before + x[..., right] * after
+    up, down = across[:, :, top] * above[:, None], across[:, :, bottom] * below[:, None]
+    v: FloatArray = np.add(up, down, dtype=np.float32)
+    return v if real else rounded(v * op.scale, out, out.lo, out.hi)
+
+
 STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]] = {
     Add: add,
     Concat: lambda op, _out, _sources, operands: np.concatenate(operands, op.axis),
@@ -359,6 +381,7 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
         operands[0].astype(np.float32), out
     ),
     Requantize: requantize,
+    ResizeLinear: resize_linear,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
     Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
     **oracle_floats.STEPS,

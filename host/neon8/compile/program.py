@@ -229,6 +229,25 @@ class Gather(Op):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeLinear(Op):
+    """Each pixel between two rows and two columns  (17).
+
+    indices: (2 * H + 2 * W,), two rows for each row of the output, then two columns for
+    each of its columns.  values: their weights, of the same shape.  scale: of the input
+    over that of the output, 1 between floats.
+    """
+
+    scale: np.float32
+    indices: Int32Array
+    values: FloatArray
+
+    @property
+    def operation(self) -> str:
+        """RESIZE_LINEAR."""
+        return "RESIZE_LINEAR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Op):
     """float32 along `axis` of the dimensions that ONNX knows  (14)."""
 

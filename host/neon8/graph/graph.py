@@ -135,6 +135,9 @@ class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
 
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
+    spread: the rows and columns of the input are so far apart, with zeros between them,
+    before they are padded: a transposed convolution. Its strides are 1, and its pads
+    may be negative, which crops. subpixel() makes a plain one of it.
     pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
     the activation; equal to `output` where there is none.
 
@@ -148,10 +151,16 @@ class Conv2d(Node):
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilations: tuple[int, int] = (1, 1)
     groups: int = 1
+    spread: tuple[int, int] = (1, 1)
     activation: Activation = Activation()
     pre_activation: str
     weight_scales: FloatArray | None = None
     exact_bias: npt.NDArray[np.float64] | None = None
+
+    @property
+    def transposed(self) -> bool:
+        """True if it needs subpixel()."""
+        return self.spread != (1, 1) or min(self.pads) < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,6 +312,21 @@ class Gather(Node):
     view: Shape
     indices: tuple[IndexArray, IndexArray, IndexArray, IndexArray]
     fill: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeLinear(Node):
+    """Each pixel between two rows and two columns of the input.
+
+    rows: (H, 2) and columns: (W, 2), the indices of these for each row and column of
+    the output.  row_weights: (H, 2) and column_weights: (W, 2), their shares, which add
+    up to 1 and are not negative.
+    """
+
+    rows: IndexArray
+    columns: IndexArray
+    row_weights: FloatArray
+    column_weights: FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

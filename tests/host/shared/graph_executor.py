@@ -22,6 +22,7 @@ from neon8.graph.graph import (
     Pool,
     Prelu,
     Reshape,
+    ResizeLinear,
     Softmax,
     Subtract,
     aligned,
@@ -68,7 +69,7 @@ def activate(activation, x):
 
 def taps(node, kernel, x, shape, fill):
     """For each tap of the window, what it sees at every output: (N, C, H, W) each."""
-    top, left, bottom, right = node.pads
+    top, left, bottom, right = (max(pad, 0) for pad in node.pads)
     beyond = [
         max(
             (shape[2 + a] - 1) * node.strides[a] + (kernel[a] - 1) * node.dilations[a],
@@ -94,12 +95,22 @@ def taps(node, kernel, x, shape, fill):
         )
 
 
+def spread_out(node, x):
+    """The image with zeros between its pixels, and cropped where pads are negative."""
+    n, c, h, w = x.shape
+    rows, columns = node.spread
+    wide = np.zeros((n, c, (h - 1) * rows + 1, (w - 1) * columns + 1))
+    wide[:, :, ::rows, ::columns] = x
+    top, left = (max(-pad, 0) for pad in node.pads[:2])
+    return wide[:, :, top:, left:]
+
+
 def conv2d(node, arguments, shape):
     out = np.zeros(shape) + node.bias[:, np.newaxis, np.newaxis]
     per_out = shape[1] // node.groups
     per_in = node.weight.shape[1]
     kernel = node.weight.shape[2:]
-    for (i, j), seen in taps(node, kernel, arguments[0], shape, 0.0):
+    for (i, j), seen in taps(node, kernel, spread_out(node, arguments[0]), shape, 0.0):
         for g in range(node.groups):
             rows = slice(g * per_out, (g + 1) * per_out)
             out[:, rows] += np.einsum(
@@ -161,6 +172,14 @@ def gather(node, arguments, shape):
         hole = np.expand_dims(taken < 0, tuple(a for a in range(4) if a != axis))
         x = np.where(hole, node.fill, x)
     return x.reshape(shape)
+
+
+def resize_linear(node, arguments, _shape):
+    x = arguments[0]
+    x = sum(
+        x[:, :, node.rows[:, i]] * node.row_weights[:, i, np.newaxis] for i in (0, 1)
+    )
+    return sum(x[..., node.columns[:, i]] * node.column_weights[:, i] for i in (0, 1))
 
 
 def function(tree, x):
@@ -235,6 +254,7 @@ EXECUTE = {
     Lrn: lrn,
     Permute: permute,
     Pool: pool,
+    ResizeLinear: resize_linear,
     Prelu: prelu,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
     Subtract: lambda _node, arguments, _shape: arguments[0] - arguments[1],

@@ -217,6 +217,8 @@ class Builder:
             order = [0, 2, 1, *range(3, len(new))]
             y = self.emit("Transpose", [y], new, perm=order)
             self.emit("Reshape", [y, self.constant(np.array(shape))], shape)
+            for name in [n for n, dims in self.tensors.items() if len(dims) > 4]:
+                del self.tensors[name]  # nothing else here is made for rank 5
         elif (
             kind == "SpaceToDepth"
             and len(shape) == 4
@@ -228,6 +230,42 @@ class Builder:
             mode = {} if self.opset < 11 else {"mode": self.pick(["DCR", "CRD"])}
             _, c, h, w = shape
             self.emit(kind, [x], (1, c // 4, 2 * h, 2 * w), blocksize=2, **mode)
+
+    def enlarge(self, x, shape):
+        """Resize or ConvTranspose of an image."""
+        if len(shape) != 4:
+            return
+        _, c, h, w = shape
+        kind = self.pick(["Resize", "ConvTranspose"])
+        if kind == "Resize":
+            factors = [self.pick([0.5, 1, 2, 3]), self.pick([1, 1.5, 2])]
+            new = (1, c, int(h * factors[0]), int(w * factors[1]))
+            scales = self.constant(np.array([1, 1, *factors], F))
+            mode = {"mode": self.pick(["nearest", "linear"])}
+            if self.opset > 10:
+                modes = ["half_pixel", "asymmetric", "align_corners"]
+                mode["coordinate_transformation_mode"] = self.pick(modes)
+            inputs = [x, scales] if self.opset < 11 else [x, "", scales]
+            if min(new) > 0:
+                self.emit(kind, inputs, new, **mode)
+            return
+        kernel = [self.pick([1, 2, 3]) for _ in range(2)]
+        strides = [self.pick([1, 2]) for _ in range(2)]
+        pads = [self.pick([0, 1]) for _ in range(4)]
+        sizes = [
+            (size - 1) * stride + each - pads[axis] - pads[axis + 2]
+            for axis, (size, stride, each) in enumerate(
+                zip((h, w), strides, kernel, strict=True)
+            )
+        ]
+        groups = self.pick([1, c])
+        each = self.pick([1, 2])
+        inputs = [x, self.weight(c, each, *kernel)]
+        if self.pick([True, False]):
+            inputs.append(self.weight(each * groups))
+        if min(sizes) > 0:
+            attributes = {"strides": strides, "pads": pads, "group": groups}
+            self.emit(kind, inputs, (1, each * groups, *sizes), **attributes)
 
     def take(self, x, shape):
         """Slice, Gather, Pad or Split along one axis."""
@@ -250,7 +288,7 @@ class Builder:
             pads[axis], pads[axis + len(shape)] = self.pick([0, 1]), self.pick([1, -1])
             new[axis] += pads[axis] + pads[axis + len(shape)]
             mode = self.pick(["constant", "edge"])
-            if new[axis] < 1:
+            if new[axis] < 1 or (mode == "edge" and size + min(pads) < 1):
                 return
             if self.opset < 11:
                 self.emit(kind, [x], new, pads=pads, mode=mode)
@@ -322,7 +360,7 @@ class Builder:
             *(self.conv, self.conv, self.pool, self.whole_image, self.dense),
             *(self.norm, self.arithmetic, self.activation, self.activation),
             *(self.reshape, self.move, self.move, self.vector, self.softmax),
-            *(self.join, self.turn, self.take),
+            *(self.join, self.turn, self.take, self.enlarge),
         )
         if math.prod(self.tensors[x]) <= MAX_ELEMENTS:
             self.pick(kinds)(x, self.tensors[x])

@@ -16,6 +16,7 @@ from neon8.compile.operators import (
     opaque,
     pointwise,
     pooling,
+    resize,
     rounding,
 )
 from neon8.graph.graph import Node
@@ -27,6 +28,7 @@ LOWER: dict[type[Node], Lower] = {
     **normalization.LOWER,
     **pointwise.LOWER,
     **movement.LOWER,
+    **resize.LOWER,
     **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
@@ -34,9 +36,10 @@ LOWER: dict[type[Node], Lower] = {
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **movement.LOWER,
+    **resize.LOWER,
     **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 
-FOLLOWS = frozenset(movement.LOWER)
+FOLLOWS = frozenset(movement.LOWER) | frozenset(resize.LOWER)
 """The nodes that move or map values, in whichever type they find them."""

@@ -14,12 +14,15 @@ from neon8.graph.operators import (
     pointwise,
     pooling,
     reduction,
+    resize,
     selection,
+    transposed,
 )
 from neon8.graph.source import Convert
 
 OPERATORS: dict[str, Convert] = {
     **convolution.OPERATORS,
+    **transposed.OPERATORS,
     **pooling.OPERATORS,
     **activation.OPERATORS,
     **pointwise.OPERATORS,
@@ -28,5 +31,6 @@ OPERATORS: dict[str, Convert] = {
     **reduction.OPERATORS,
     **movement.OPERATORS,
     **selection.OPERATORS,
+    **resize.OPERATORS,
 }
 """Operator -> its function; a foreign domain stands before the name, with a dot."""
