@@ -7,15 +7,16 @@
 #include <string.h>
 #include <time.h>
 
-#define CASES_n8_quantize_fn       cases_quantize
-#define CASES_n8_dequantize_fn     cases_dequantize
-#define CASES_n8_dequantize_acc_fn cases_dequantize_acc
-#define CASES_n8_requantize_acc_fn cases_requantize_acc
-#define CASES_n8_igemm_fn          cases_igemm
-#define CASES_n8_depthwise_fn      cases_depthwise
-#define CASES_n8_pointwise_fn      cases_pointwise
-#define CASES_n8_pool_fn           cases_pool
-#define CASES_n8_softmax_fn        cases_softmax
+#define CASES_n8_quantize_fn         cases_quantize
+#define CASES_n8_dequantize_fn       cases_dequantize
+#define CASES_n8_dequantize_acc_fn   cases_dequantize_acc
+#define CASES_n8_requantize_acc_fn   cases_requantize_acc
+#define CASES_n8_requantize_fixed_fn cases_requantize_fixed
+#define CASES_n8_igemm_fn            cases_igemm
+#define CASES_n8_depthwise_fn        cases_depthwise
+#define CASES_n8_pointwise_fn        cases_pointwise
+#define CASES_n8_pool_fn             cases_pool
+#define CASES_n8_softmax_fn          cases_softmax
 
 // What a slot needs to be checked; `naive` is the reference of its C row.
 struct slot {

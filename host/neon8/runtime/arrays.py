@@ -36,7 +36,8 @@ class StepInfo:
     sharing, shared: what the output's memory is to it, and the tensor that it shares
     with; offset, pitch: its first byte in the arena, and bytes from pixel to pixel.
     window, stride: height and width, (1, 1) where there is none.
-    weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs,
+    weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs;
+    fixed: it is requantized in integers (10),
     checked against the weights. All are 0 for steps without weights.
     """
 
@@ -63,6 +64,7 @@ class StepInfo:
     weights: tuple[int, int]
     acc_bound: int
     int16_depth: int
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
 def _weight_scales(program: Program, table: ScaleTable, op: Conv2d) -> FloatArray:
     """(O,), of the table; TableError where the compiler could not take them."""
     scales = np.array(table.layers[op.name].weight_scales, np.float32)
-    scales = np.broadcast_to(scales, op.multiplier.shape)
+    scales = np.broadcast_to(scales, op.bias.shape)
     product = np.float64(program.tensors[op.inputs[0]].scale) * scales
     out = program.tensors[op.output]
     if out.dtype == "int8":
