@@ -61,6 +61,7 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .weights_lo = step->proof.weights_lo,
         .weights_hi = step->proof.weights_hi,
         .acc_bound = step->proof.acc_bound,
+        .spread = step->spread.wanted ? (int64_t)step->spread.tensor : -1,
         .int16_depth = weights ? step->row.int16_depth : 0,
         .fixed = weights && step->row.indices != 0,
     };

@@ -220,12 +220,12 @@ typedef void n8_pool_fn(const struct n8_pool_args *args);
 // (8): out[i] = table[in[i] + 128]; `out` may be `in`.
 typedef void n8_table_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
 
-// (18) over the channels of one pixel. S of channel c is the sum over channels c - before ..
-// c + after, both included, as far as there are any.
+// (18) over the channels of one pixel: S of channel c is the sum over channels c - reach .. c +
+// reach, both included, as far as there are any.
 struct n8_lrn_args {
     int8_t *out;
     const int8_t *in;
-    size_t channels, before, after;
+    size_t channels, reach;
     double bias, factor, beta, multiplier; // bias > 0, factor >= 0, beta >= 0
     int32_t in_zero_point, zero_point, lo, hi;
 };

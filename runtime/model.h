@@ -36,6 +36,14 @@ struct n8_tensor {
     uint8_t *fixed;          // where; NULL until it is packed
 };
 
+// A piece of a concatenation that waits at the end of the whole until this one is needed, and is
+// then moved to where it is read.
+struct n8_spread {
+    bool wanted;
+    uint32_t tensor;
+    size_t offset, stride; // where it goes
+};
+
 struct n8_step {
     const struct n8_operator *op;
     struct n8_file_op row; // as in the file, checked
@@ -51,9 +59,10 @@ struct n8_step {
     const void *data;    // of a step with other arrays: in the file, then what pack made of it
     struct n8_conv conv; // of a conv2d
     struct n8_conv_proof proof;
-    size_t grain;          // units that are worth the call of a thread, >= 1
-    const void *arrays[3]; // in the file, aligned to nothing, until the operator packs them
-    const void *packed;    // what it made of them
+    struct n8_spread spread; // before the step
+    size_t grain;            // units that are worth the call of a thread, >= 1
+    const void *arrays[3];   // in the file, aligned to nothing, until the operator packs them
+    const void *packed;      // what it made of them
 };
 
 struct n8_model {

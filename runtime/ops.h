@@ -102,6 +102,14 @@ struct n8_stretch {
 struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
                                 size_t pixels);
 
+// True if input `index` of a step with pieces was moved into the output before, so that it is no
+// longer where it was.
+static inline bool n8_is_spread(const struct n8_model *model, const struct n8_step *step,
+                                size_t index) {
+    const struct n8_tensor *in = n8_input(model, step, index);
+    return in->sharing == N8_SHARES_TAIL && in->shared == step->row.output;
+}
+
 // Units that make the call of a thread worth its while: of a planned step, and of units that
 // each read and write this many bytes.
 size_t n8_grain_of(uint64_t bytes);

@@ -20,6 +20,8 @@ uint64_t n8_load_of(const struct n8_block *blocks, size_t count, size_t steps, u
     for (size_t i = 0; i < count; i++) { // differences first, modulo 2^64
         load[blocks[i].born] += blocks[i].bytes;
         load[blocks[i].dies + 1] -= blocks[i].bytes;
+        load[blocks[i].tail_born] += blocks[i].tail; // nothing where there is no tail
+        load[blocks[i].tail == 0 ? 0 : blocks[i].born] -= blocks[i].tail;
     }
     uint64_t most = 0;
     for (size_t s = 0; s <= steps; s++) {
@@ -29,24 +31,36 @@ uint64_t n8_load_of(const struct n8_block *blocks, size_t count, size_t steps, u
     return most;
 }
 
+// A block, or the tail that it has before it is born: what is in use from one step to another.
+struct part {
+    size_t block;
+    size_t begin, bytes; // in the block
+    size_t born, dies;
+};
+
 // A placement in the making.
 struct placing {
     const struct n8_block *blocks;
     size_t count;
-    size_t *order;   // of the blocks, as they are laid
-    size_t *offsets; // of each block
-    size_t *laid;    // blocks that have a place, by their offset
+    const struct part *parts; // 2 of each block; the second has no bytes where there is no tail
+    size_t *order;            // of the blocks, as they are laid
+    size_t *offsets;          // of each block
+    size_t *laid;             // parts that have a place, by their offset
     size_t laid_count;
     uint64_t least;
     uint64_t looks;
 };
 
-static bool together(const struct n8_block *a, const struct n8_block *b) {
+static bool together(const struct part *a, const struct part *b) {
     return a->born <= b->dies && b->born <= a->dies;
 }
 
-static size_t end_of(const struct placing *p, size_t block) {
-    return n8_add(p->offsets[block], p->blocks[block].bytes);
+static size_t begin_of(const struct placing *p, size_t part) {
+    return n8_add(p->offsets[p->parts[part].block], p->parts[part].begin);
+}
+
+static size_t end_of(const struct placing *p, size_t part) {
+    return n8_add(begin_of(p, part), p->parts[part].bytes);
 }
 
 // How a gap is chosen, and on which side of it the block lies.
@@ -63,17 +77,17 @@ struct gap {
 };
 
 static size_t choose_offset(struct placing *p, size_t block, enum fit fit) {
-    const struct n8_block *it = &p->blocks[block];
+    const struct part *it = &p->parts[2 * block];
     struct gap best = {.from = SIZE_MAX};
     struct gap gap = {.from = 0, .below = SIZE_MAX};
     for (size_t i = 0; i <= p->laid_count; i++) {
         const bool last = i == p->laid_count;
-        const struct n8_block *other = last ? NULL : &p->blocks[p->laid[i]];
+        const struct part *other = last ? NULL : &p->parts[p->laid[i]];
         p->looks++;
         if (!last && !together(it, other)) {
             continue;
         }
-        gap.to = last ? SIZE_MAX : p->offsets[p->laid[i]];
+        gap.to = last ? SIZE_MAX : begin_of(p, p->laid[i]);
         gap.above = last ? SIZE_MAX : other->dies;
         if (last && gap.from < p->least && p->least - gap.from >= it->bytes) {
             gap.to = (size_t)p->least; // the arena's wanted end is a wall
@@ -95,20 +109,51 @@ static size_t choose_offset(struct placing *p, size_t block, enum fit fit) {
     return high ? best.to - it->bytes : best.from;
 }
 
+// The lowest offset at which neither of the two parts of a block meets another.
+static size_t choose_for_both(struct placing *p, size_t block) {
+    size_t offset = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t i = 0; i < p->laid_count; i++) {
+            const size_t begin = begin_of(p, p->laid[i]);
+            const size_t end = end_of(p, p->laid[i]);
+            for (size_t k = 2 * block; k < 2 * block + 2; k++) {
+                const struct part *part = &p->parts[k];
+                const size_t from = n8_add(offset, part->begin);
+                p->looks++;
+                if (together(part, &p->parts[p->laid[i]]) && from < end &&
+                    begin < n8_add(from, part->bytes)) {
+                    offset = end > part->begin ? end - part->begin : 0;
+                    moved = true;
+                }
+            }
+        }
+    }
+    return offset;
+}
+
+static void insert(struct placing *p, size_t part) {
+    const size_t begin = begin_of(p, part);
+    size_t i = p->laid_count++;
+    for (; i > 0 && begin_of(p, p->laid[i - 1]) > begin; i--) {
+        p->laid[i] = p->laid[i - 1];
+    }
+    p->laid[i] = part;
+}
+
 // Lays all blocks in p->order. Returns the size of the arena.
 static size_t lay(struct placing *p, enum fit fit) {
     size_t size = 0;
     p->laid_count = 0;
     for (size_t n = 0; n < p->count; n++) {
         const size_t block = p->order[n];
-        const size_t offset = choose_offset(p, block, fit);
-        p->offsets[block] = offset;
-        size_t i = p->laid_count++;
-        for (; i > 0 && p->offsets[p->laid[i - 1]] > offset; i--) {
-            p->laid[i] = p->laid[i - 1];
+        const bool tail = p->parts[2 * block + 1].bytes != 0;
+        p->offsets[block] = tail ? choose_for_both(p, block) : choose_offset(p, block, fit);
+        insert(p, 2 * block);
+        if (tail) {
+            insert(p, 2 * block + 1);
         }
-        p->laid[i] = block;
-        size = end_of(p, block) > size ? end_of(p, block) : size;
+        size = end_of(p, 2 * block) > size ? end_of(p, 2 * block) : size;
     }
     return size;
 }
@@ -158,7 +203,7 @@ static void set_order(struct placing *p, struct key *keys, enum order order) {
 // Blocks that end above the least size come earlier, by a share of their way to the front.
 static void squeak(struct placing *p, struct key *keys, size_t round) {
     for (size_t i = 0; i < p->count; i++) {
-        const bool high = end_of(p, p->order[i]) > p->least;
+        const bool high = end_of(p, 2 * p->order[i]) > p->least;
         const size_t at = high ? i - i / (2 + round % 3) : i;
         keys[i] = (struct key){.first = UINT64_MAX - at, .second = high, .block = p->order[i]};
     }
@@ -215,25 +260,36 @@ enum n8_status n8_place_blocks(struct n8_block *blocks, size_t count, uint64_t l
     if (count == 0) {
         return N8_OK;
     }
-    size_t *indices = malloc(4 * count * sizeof *indices);
+    size_t *indices = malloc(5 * count * sizeof *indices);
+    struct part *parts = calloc(2 * count, sizeof *parts);
     struct key *keys = malloc(count * sizeof *keys);
-    if (indices == NULL || keys == NULL) {
+    if (indices == NULL || parts == NULL || keys == NULL) {
         free(indices);
+        free(parts);
         free(keys);
         return N8_E_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct n8_block *block = &blocks[i];
+        parts[2 * i] = (struct part){i, 0, block->bytes, block->born, block->dies};
+        if (block->tail != 0) {
+            parts[2 * i + 1] = (struct part){i, block->bytes - block->tail, block->tail,
+                                             block->tail_born, block->born - 1};
+        }
     }
     struct search search = {
         .placing =
             {
                 .blocks = blocks,
                 .count = count,
+                .parts = parts,
                 .order = indices,
                 .offsets = indices + count,
                 .laid = indices + 2 * count,
                 .least = least,
             },
         .keys = keys,
-        .best = indices + 3 * count,
+        .best = indices + 4 * count,
         .size = SIZE_MAX,
     };
     find(&search);
@@ -242,6 +298,7 @@ enum n8_status n8_place_blocks(struct n8_block *blocks, size_t count, uint64_t l
     }
     *size = search.size;
     free(keys);
+    free(parts);
     free(indices);
     return N8_OK;
 }

@@ -9,6 +9,8 @@
 struct n8_block {
     size_t bytes;
     size_t born, dies; // steps between which it is in use, both included
+    size_t tail;       // of its last bytes that are in use before it is born, too,
+    size_t tail_born;  // from this step on; 0: none
     size_t offset;     // the result
 };
 

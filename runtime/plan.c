@@ -191,6 +191,8 @@ static enum n8_status find_least(const struct n8_sharing_plan *plan, uint64_t *l
 
 // The plan ----------------------------------------------------------------------------
 
+enum { BUDGET = 1 << 22 }; // looks at pairs of tensors
+
 struct planner {
     struct n8_sharing_plan sharing;
     uint64_t least;
@@ -202,6 +204,16 @@ struct planner {
     uint64_t excess; // over all steps, how much the load is above the least
 };
 
+static const struct n8_group *tail_of(const struct n8_sharing_plan *sharing,
+                                      const struct n8_group *group) {
+    return &sharing->groups[sharing->members[sharing->links[group->tail].child].group];
+}
+
+// Where in the block of a group its tail begins: both end with the same byte in use.
+static size_t tail_begin(const struct n8_group *group, const struct n8_group *tail) {
+    return group->pixels * group->stride - tail->pixels * tail->stride;
+}
+
 // Groups the tensors and sums up what that takes.
 static void try_links(struct planner *p) {
     const struct n8_model *model = p->sharing.model;
@@ -209,15 +221,21 @@ static void try_links(struct planner *p) {
     p->block_count = 0;
     for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
         const struct n8_group *group = &p->sharing.groups[t];
-        if (group->members != 0 && model->tensors[t].bytes != 0) {
-            const size_t used = n8_mul(group->pixels, group->stride);
-            p->group_of[p->block_count] = t;
-            p->blocks[p->block_count++] = (struct n8_block){
-                .bytes = n8_round_up(n8_add(used, N8_SLACK), N8_ALIGN),
-                .born = group->born,
-                .dies = group->dies,
-            };
+        if (group->members == 0 || group->is_tail || model->tensors[t].bytes == 0) {
+            continue;
         }
+        struct n8_block block = {
+            .bytes = n8_round_up(n8_add(group->pixels * group->stride, N8_SLACK), N8_ALIGN),
+            .born = group->born,
+            .dies = group->dies,
+        };
+        if (group->tail != N8_NOBODY) {
+            const struct n8_group *tail = tail_of(&p->sharing, group);
+            block.tail = block.bytes - tail_begin(group, tail);
+            block.tail_born = tail->born;
+        }
+        p->group_of[p->block_count] = t;
+        p->blocks[p->block_count++] = block;
     }
     p->loaded = n8_load_of(p->blocks, p->block_count, model->facts.step_count, p->load);
     p->excess = 0;
@@ -235,7 +253,6 @@ static void want(struct planner *p, size_t link, uint32_t step, bool wanted) {
 // A piece of a concatenation holds the room of the whole from its own birth on. Where that
 // takes more than copying does, it is not written there.
 static void drop_links(struct planner *p) {
-    enum { BUDGET = 1 << 22 }; // looks at pairs of tensors
     struct n8_sharing_plan *sharing = &p->sharing;
     try_links(p);
     bool better = true;
@@ -272,16 +289,44 @@ static void drop_links(struct planner *p) {
     }
 }
 
+// Pieces that were not to be written where they are read, as the room was needed, may come there
+// later.
+static void add_tails(struct planner *p) {
+    for (size_t i = 0; i < p->sharing.link_count && p->excess > 0; i++) {
+        struct n8_link *link = &p->sharing.links[i];
+        if (link->kind != N8_SHARES_SLICE || link->used || p->sharing.looks > BUDGET) {
+            continue;
+        }
+        const uint64_t before = p->excess;
+        link->late = true;
+        try_links(p);
+        if (p->excess >= before) {
+            link->late = false;
+            try_links(p);
+        }
+    }
+}
+
+static void write_group(const struct n8_sharing_plan *sharing, const struct n8_group *group,
+                        size_t offset, struct n8_tensor *tensors) {
+    for (uint32_t t = group->first; t != N8_NOBODY; t = sharing->members[t].next) {
+        const struct n8_member *member = &sharing->members[t];
+        struct n8_tensor *tensor = &tensors[t];
+        tensor->slice = (size_t)tensor->dims[1] * n8_value_size(tensor) != group->bytes;
+        tensor->pixel_stride = group->stride;
+        tensor->offset = offset + member->pixel * group->stride + member->byte;
+    }
+}
+
 static void write_places(struct planner *p, struct n8_model *model) {
     struct n8_sharing_plan *sharing = &p->sharing;
     for (size_t b = 0; b < p->block_count; b++) {
         const struct n8_group *group = &sharing->groups[p->group_of[b]];
-        for (uint32_t t = group->first; t != N8_NOBODY; t = sharing->members[t].next) {
-            const struct n8_member *member = &sharing->members[t];
-            struct n8_tensor *tensor = &model->tensors[t];
-            tensor->slice = (size_t)tensor->dims[1] * n8_value_size(tensor) != group->bytes;
-            tensor->pixel_stride = group->stride;
-            tensor->offset = p->blocks[b].offset + member->pixel * group->stride + member->byte;
+        write_group(sharing, group, p->blocks[b].offset, model->tensors);
+        if (group->tail != N8_NOBODY) {
+            const struct n8_group *tail = tail_of(sharing, group);
+            write_group(sharing, tail, p->blocks[b].offset + tail_begin(group, tail),
+                        model->tensors);
         }
     }
     for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
@@ -294,6 +339,22 @@ static void write_places(struct planner *p, struct n8_model *model) {
         if (link->used) {
             model->tensors[link->child].sharing = link->kind;
             model->tensors[link->child].shared = link->parent;
+        }
+    }
+    for (size_t b = 0; b < p->block_count; b++) {
+        const struct n8_group *group = &sharing->groups[p->group_of[b]];
+        if (group->tail != N8_NOBODY) {
+            const struct n8_link *link = &sharing->links[group->tail];
+            const struct n8_tensor *whole = &model->tensors[link->parent];
+            struct n8_tensor *child = &model->tensors[link->child];
+            child->sharing = N8_SHARES_TAIL;
+            child->shared = link->parent;
+            model->steps[group->born].spread = (struct n8_spread){
+                .tensor = link->child,
+                .wanted = true,
+                .offset = whole->offset + link->byte,
+                .stride = whole->pixel_stride,
+            };
         }
     }
 }
@@ -315,7 +376,8 @@ static void clear_moves(struct n8_model *model) {
         bool done = step->op->piece != NULL;
         for (size_t i = 0; done && i < step->row.input_count; i++) {
             done = step->op->piece(model, step, i, &pixel, &byte) &&
-                   lies_at(n8_input(model, step, i), out, pixel, byte);
+                   (n8_is_spread(model, step, i) ||
+                    lies_at(n8_input(model, step, i), out, pixel, byte));
         }
         if (step->op->view != NULL && step->op->view(model, step, &pixel, &byte)) {
             done = done || lies_at(out, n8_input(model, step, 0), pixel, byte);
@@ -333,6 +395,7 @@ static enum n8_status plan_places(struct planner *p, struct n8_model *model) {
         return status;
     }
     drop_links(p);
+    add_tails(p);
     status = n8_place_blocks(p->blocks, p->block_count, p->loaded, &model->memory.arena);
     if (status == N8_OK) {
         model->memory.arena_least = p->least;

@@ -74,7 +74,22 @@ static void run_units(void *context, size_t begin, size_t end, size_t worker) {
                        session->scratch + worker * session->scratch_stride);
 }
 
+// From the first pixel on, on one thread: source and destination overlap.
+static void spread(const struct n8_session *session, const struct n8_spread *spread) {
+    const struct n8_tensor *tensor = &session->model->tensors[spread->tensor];
+    const uint8_t *from = n8_buffer(session, spread->tensor);
+    uint8_t *to = session->arena + spread->offset;
+    for (size_t p = 0; p < tensor->pixels; p++) {
+        memmove(to, from, (size_t)tensor->dims[1] * n8_value_size(tensor));
+        from += tensor->pixel_stride;
+        to += spread->stride;
+    }
+}
+
 static void run_step(const struct n8_session *session, const struct n8_step *step) {
+    if (step->spread.wanted) {
+        spread(session, &step->spread);
+    }
     struct job job = {.session = session, .step = step};
     n8_threads_run(session->threads, step->units, step->grain, run_units, &job);
 }

@@ -182,8 +182,7 @@ static bool compatible(const struct n8_sharing_plan *plan, struct place a, struc
            (tb->dies == ta->born && may_overwrite(plan, b, a));
 }
 
-// True if the tensor is as large as its group.
-static bool is_frame(const struct n8_sharing_plan *plan, uint32_t tensor) {
+bool n8_is_frame(const struct n8_sharing_plan *plan, uint32_t tensor) {
     const struct n8_member *member = &plan->members[tensor];
     const struct n8_group *group = &plan->groups[member->group];
     const struct n8_tensor *t = &plan->model->tensors[tensor];
@@ -251,11 +250,11 @@ static bool follow(struct n8_sharing_plan *plan, struct n8_link *link) {
     if (child.group == parent.group) {
         return false;
     }
-    if (is_frame(plan, link->child)) {
+    if (n8_is_frame(plan, link->child)) {
         return embed(plan, link, child.group, parent.group, parent.pixel + link->pixel,
                      parent.byte + link->byte);
     }
-    return link->pixel == 0 && link->byte == 0 && is_frame(plan, link->parent) &&
+    return link->pixel == 0 && link->byte == 0 && n8_is_frame(plan, link->parent) &&
            embed(plan, link, parent.group, child.group, child.pixel, child.byte);
 }
 
@@ -274,6 +273,38 @@ static void find_sliceable(struct n8_sharing_plan *plan) {
     }
 }
 
+// A piece of a concatenation that is not written there at once may still come there without room
+// of its own: it lies at the end of the whole until that is born, and is then spread, pixel by
+// pixel from the first on. No pixel is written over one that is still to be moved, since the
+// pixels are further apart where they go. True if nobody looks for the piece after that.
+static bool may_come_late(struct n8_sharing_plan *plan, const struct n8_link *link) {
+    const struct n8_member *parent = &plan->members[link->parent];
+    const struct n8_group *from = &plan->groups[plan->members[link->child].group];
+    const struct n8_group *to = &plan->groups[parent->group];
+    const struct n8_tensor *child = &plan->model->tensors[link->child];
+    if (link->kind != N8_SHARES_SLICE || from == to || link->used ||
+        !n8_is_frame(plan, link->child) || child->pixels != to->pixels ||
+        parent->pixel + link->pixel != 0 || from->tail != N8_NOBODY || from->is_tail ||
+        to->tail != N8_NOBODY || to->is_tail || from->born >= to->born || to->born > link->step ||
+        from->dies != link->step) {
+        return false;
+    }
+    for (uint32_t m = from->first; m != N8_NOBODY; m = plan->members[m].next) {
+        if (m != link->child && plan->model->tensors[m].dies >= to->born) {
+            return false;
+        }
+    }
+    size_t readers = 0;
+    for (size_t s = to->born; s <= link->step; s++) {
+        const struct n8_step *step = &plan->model->steps[s];
+        plan->looks += step->row.input_count;
+        for (size_t i = 0; i < step->row.input_count; i++) {
+            readers += step->inputs[i] == link->child;
+        }
+    }
+    return readers == 1; // the concatenation itself
+}
+
 void n8_group_tensors(struct n8_sharing_plan *plan) {
     for (uint32_t t = 0; t < plan->model->facts.tensor_count; t++) {
         const struct n8_tensor *tensor = &plan->model->tensors[t];
@@ -285,6 +316,7 @@ void n8_group_tensors(struct n8_sharing_plan *plan) {
             .members = 1,
             .first = t,
             .sliceable = true,
+            .tail = N8_NOBODY,
             .born = tensor->born,
             .dies = tensor->dies,
         };
@@ -295,5 +327,12 @@ void n8_group_tensors(struct n8_sharing_plan *plan) {
         struct n8_link *link = &plan->links[i];
         link->widens = false;
         link->used = link->wanted && follow(plan, link);
+    }
+    for (uint32_t i = 0; i < plan->link_count; i++) {
+        if (plan->links[i].late && may_come_late(plan, &plan->links[i])) {
+            const struct n8_link *link = &plan->links[i];
+            plan->groups[plan->members[link->parent].group].tail = i;
+            plan->groups[plan->members[link->child].group].is_tail = true;
+        }
     }
 }

@@ -15,6 +15,8 @@ struct n8_group {
     uint32_t members;  // number of
     uint32_t first;    // member; n8_member.next leads to the others
     bool sliceable;    // every member may lie between the channels of others
+    uint32_t tail;     // link of a child that lies at the end of the group until this is born
+    bool is_tail;      // of another group
     size_t born, dies; // of all members together
 };
 
@@ -33,6 +35,7 @@ struct n8_link {
     uint32_t child, parent; // the child lies where the parent does, `pixel` and `byte` further on
     size_t pixel, byte;
     bool wanted, used;
+    bool late;   // wanted of a slice that is not used: the child gets there before it is needed
     bool widens; // used, and the child's group became part of a larger frame
 };
 
@@ -55,6 +58,9 @@ enum n8_status n8_find_links(struct n8_sharing_plan *plan);
 // Groups the tensors by the wanted links, one after the other, as far as they do not exclude
 // each other.
 void n8_group_tensors(struct n8_sharing_plan *plan);
+
+// True if the tensor is as large as its group.
+bool n8_is_frame(const struct n8_sharing_plan *plan, uint32_t tensor);
 
 void n8_free_links(struct n8_sharing_plan *plan);
 

@@ -22,6 +22,7 @@ from neon8.files import write_atomic
 from neon8.formats.conversion import Converted, convert
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import Shapes
 from neon8.inspection.describe import describe
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
@@ -36,6 +37,7 @@ def calibrate_model(
     bits: int = 8,
     overrides: str | Path | Overrides | None = None,
     preprocess: Preprocess | None = None,
+    shapes: Shapes | None = None,
     limit: int | None = None,
     skip: int = 0,
     ignore_nonfinite: bool = False,
@@ -54,6 +56,7 @@ def calibrate_model(
     """
     options = Options(
         preprocess=preprocess,
+        shapes=shapes,
         limit=limit,
         skip=skip,
         ignore_nonfinite=ignore_nonfinite,
@@ -80,6 +83,7 @@ def observe_model(
     data: Data,
     *,
     preprocess: Preprocess | None = None,
+    shapes: Shapes | None = None,
     limit: int | None = None,
     skip: int = 0,
     shard: tuple[int, int] | None = None,
@@ -108,6 +112,7 @@ def observe_model(
     """
     options = Options(
         preprocess=preprocess,
+        shapes=shapes,
         limit=limit,
         skip=skip,
         shard=shard,
@@ -172,9 +177,12 @@ def save_observation(observation: Observation, path: str | Path) -> None:
     calib_file.save(observation, Path(path))
 
 
-def load_graph(model: str | Path) -> Graph:
-    """The network of an ONNX file, normalised.  GraphError: unreadable, unsupported."""
-    return load(Path(model))
+def load_graph(model: str | Path, *, shapes: Shapes | None = None) -> Graph:
+    """The network of an ONNX file, normalised.  GraphError: it cannot be read.
+
+    shapes: of inputs whose dimensions the file leaves open, by name.
+    """
+    return load(Path(model), shapes=shapes)
 
 
 def load_table(path: str | Path) -> ScaleTable:
@@ -199,6 +207,7 @@ def convert_table(
     source_format: str | None = None,
     names: Mapping[str, str] | None = None,
     model: str | Path | None = None,
+    shapes: Shapes | None = None,
     onto: str | Path | None = None,
     ncnn_param: str | Path | None = None,
     trt_version: str | None = None,
@@ -213,12 +222,13 @@ def convert_table(
         source_format=source_format,
         names=names,
         model=model,
+        shapes=shapes,
         onto=onto,
         ncnn_param=ncnn_param,
         trt_version=trt_version,
     )
 
 
-def inspect_file(path: str | Path) -> str:
-    """What `neon8 inspect` prints about a file."""
-    return describe(Path(path))
+def inspect_file(path: str | Path, *, shapes: Shapes | None = None) -> str:
+    """What `neon8 inspect` prints about a file.  shapes: see observe_model()."""
+    return describe(Path(path), shapes=shapes)

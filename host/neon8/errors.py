@@ -11,12 +11,22 @@ Neon8Error
 └── SetupError        a library, an emulator or a disk that is missing or full
 
 The text of each is one line that names file, layer and cause, and the remedy where
-there is one; the command line prints it and exits with status 2.
+there is one; the command line prints it and exits with status 2. Where many things are
+wrong at once, a line for each follows.
 """
+
+from collections.abc import Iterable
 
 
 class Neon8Error(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    text: the first line.  details: those that follow it.
+    """
+
+    def __init__(self, text: str = "", details: Iterable[str] = ()) -> None:
+        self.text, self.details = text, tuple(details)
+        super().__init__("\n".join((text, *self.details)))
 
 
 class DataError(Neon8Error):

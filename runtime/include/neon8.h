@@ -65,7 +65,8 @@ enum n8_sharing {
     N8_SHARES_PLACE = 1,   // it is written over an operand of the step that makes it
     N8_SHARES_VIEW = 2,    // it is its operand, or a part of that, under another shape
     N8_SHARES_SLICE = 3,   // it is written into its part of a concatenation
-    N8_SHARES_CALLER = 4,  // it stays with the caller, as a float32 input of the network may
+    N8_SHARES_TAIL = 4,    // it lies at the end of a concatenation, and is moved to its part of it
+    N8_SHARES_CALLER = 5,  // it stays with the caller, as a float32 input of the network may
 };
 
 // A value that flows through a model. A buffer of an input or output holds `size` bytes,
@@ -102,6 +103,7 @@ struct n8_step_info {
     int32_t weights_lo, weights_hi; // conv2d: the smallest and the largest weight
     uint64_t acc_bound;             // conv2d: (12), computed from the weights
     uint32_t int16_depth;           // conv2d: (11), checked against the weights
+    int64_t spread;                 // tensor that is moved into a concatenation before, or -1
     uint32_t fixed;                 // conv2d: 1 if it is requantized in integers (10)
 };
 

@@ -93,7 +93,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         const struct n8_tensor *in = n8_input(session->model, step, i);
         const size_t from = begin > first ? begin - first : 0;
         const size_t to = end - first < in->pixels ? end - first : in->pixels;
-        if (from < to) {
+        if (from < to && !n8_is_spread(session->model, step, i)) {
             move_pixels(session, step, i, start, from, to);
         }
         first += in->pixels;

@@ -32,6 +32,9 @@ enum signature {
     SIGNATURE_POINTWISE,
     SIGNATURE_POOL,
     SIGNATURE_SOFTMAX,
+    SIGNATURE_TABLE,
+    SIGNATURE_AFFINE,
+    SIGNATURE_LRN,
 };
 
 typedef void any_fn(void);

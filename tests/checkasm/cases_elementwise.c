@@ -188,7 +188,7 @@ void cases_pointwise(struct context *context) {
         *args = (struct n8_pointwise_args){
             .out = out,
             .a = a,
-            .b = strcmp(context->kernel->slot, "add_s8") == 0 ? b : NULL,
+            .b = strcmp(context->kernel->slot, "requantize_s8") == 0 ? NULL : b,
             .count = count,
             .a_scale = scales[0],
             .b_scale = scales[1],
@@ -203,6 +203,26 @@ void cases_pointwise(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_POINTWISE, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
                  (double)scales[0], (double)scales[1], (double)args->slope);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+void cases_table(struct context *context) {
+    enum { ENTRIES = 256 };
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step);
+        int8_t *out = guard_place(rng, REGION_OUT, count);
+        int8_t *in = guard_place(rng, REGION_IN, count);
+        int8_t *table = guard_place(rng, REGION_WEIGHTS, ENTRIES);
+        rng_bytes(rng, in, count);
+        rng_bytes(rng, table, ENTRIES);
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count};
+        test.call = (struct call){
+            .signature = SIGNATURE_TABLE,
+            .x = {(uintptr_t)out, (uintptr_t)in, count, (uintptr_t)table},
+        };
+        snprintf(test.text, sizeof test.text, "count=%zu", count);
         finish(context, &test, step == COUNTS * ROUNDS);
     }
 }

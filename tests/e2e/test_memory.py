@@ -25,7 +25,7 @@ SEEDS = range(60)
 
 
 def chain(count, shape) -> bytes:
-    """`count` pools of one tap, which cannot work in place, on tensors of this shape."""
+    """`count` pools of one tap, which do not work in place, on this shape."""
     names = [f"t{index}" for index in range(count + 1)]
     ops = tuple(
         Pool(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of the memory: small, and nobody writes what somebody else still needs."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,7 @@ class Simulation:
         self.arena = np.full(model.memory.arena, -1, np.int64)
         self.fresh = 0
         self.ids = {}
+        self.gone = set()  # pieces that are in their concats and nowhere else
 
     def new(self, tensor):
         count = int(np.prod(tensor.shape))
@@ -60,6 +63,28 @@ class Simulation:
         first = step.offset + pixel * step.pitch + channel * size
         return first[..., None] + np.arange(size)
 
+    def spread(self, name) -> None:
+        """Move a piece into its concat, if there is one to be moved now."""
+        if not name:
+            return
+        (concat,) = (
+            op
+            for op in self.program.ops
+            if isinstance(op, Concat) and name in op.inputs
+        )
+        if name in self.steps:
+            assert self.steps[name].sharing == "tail"
+            assert self.steps[name].shared == concat.output
+        tensors = self.program.tensors
+        pieces = concat.inputs[: concat.inputs.index(name)]
+        start = sum(tensors[piece].shape[1] for piece in pieces)
+        channels = slice(start, start + tensors[name].shape[1])
+        ids = self.ids[name][..., None]
+        if name in self.steps:
+            assert (self.arena[self.bytes_of(name)] == ids).all(), name
+        self.arena[self.bytes_of(concat.output)[:, channels]] = ids
+        self.gone.add(name)
+
     def moved(self, op, shape):
         """The output's identities if the step only moves values, else None."""
         pieces = [self.ids[name] for name in op.inputs]
@@ -72,7 +97,7 @@ class Simulation:
             return pieces[0].reshape(sizes).transpose(order).reshape(shape)
         if isinstance(op, Gather):
             lists = np.split(op.indices, np.cumsum(shape)[:-1])
-            inside = np.logical_and.reduce(np.ix_(*(each >= 0 for each in lists)))
+            inside = functools.reduce(np.minimum, np.ix_(*lists)) >= 0
             return np.where(inside, pieces[0][np.ix_(*lists)], FILL)
         return None
 
@@ -84,7 +109,9 @@ class Simulation:
         tensors = self.program.tensors
         for op in self.program.ops:
             out = tensors[op.output]
+            self.spread(self.steps[op.output].spread)
             held = [name for name in op.inputs if name in self.steps]
+            held = [name for name in held if name not in self.gone]
             for name in held:
                 found = self.arena[self.bytes_of(name)]
                 assert (found == self.ids[name][..., None]).all(), (op.name, name)
@@ -92,6 +119,11 @@ class Simulation:
             self.ids[op.output] = self.new(out) if moved is None else moved
             if moved is None:
                 self.check_operands(op, held)
+            if isinstance(op, Concat):  # the pieces that went there before are there
+                found = self.arena[self.bytes_of(op.output)]
+                gone = [self.ids[name].ravel() for name in self.gone]
+                early = np.isin(moved, np.concatenate([[], *gone]))
+                assert (found == moved[..., None])[early].all(), op.name
             self.write(op.output)
             if moved is not None:  # what it did not move lies right
                 for name in held:
@@ -138,19 +170,28 @@ def test_the_arena_is_close_to_its_bound(name):
 
 def test_random_programs_share_memory_and_lose_nothing():
     kinds, ratios = set(), []
-    for seed in range(150):
+    for seed in range(100):
         program = random_program(seed)
         with Model.from_bytes(writer.dumps(program)) as model:
             simulate(program, model)
             kinds.update(step.sharing for step in model.steps)
             ratios.append(model.memory.arena / model.memory.arena_least)
-    assert kinds == {"own", "place", "view", "slice"}
+    assert kinds >= {"own", "place", "view", "slice"}
     assert np.median(ratios) <= MOST
+
+
+def test_a_piece_waits_at_the_end_of_its_concat():
+    """The skip of a U-Net takes no room of the concat until that is needed."""
+    program = TOPOLOGIES["unet"]()
+    with Model.from_bytes(writer.dumps(program)) as model:
+        waiting = [step.output for step in model.steps if step.sharing == "tail"]
+        assert waiting
+        assert [step.spread for step in model.steps if step.spread] == waiting[::-1]
 
 
 def test_chains_reach_the_bound():
     """Two ends of the arena in turn, whatever the sizes."""
-    for seed in range(100, 140):
+    for seed in range(100, 115):
         with Model.from_bytes(writer.dumps(chain(seed))) as model:
             assert model.memory.arena == model.memory.arena_least
 

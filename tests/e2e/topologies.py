@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with the shapes of well-known networks, small: what a memory plan must master."""
+"""Small programs with the shapes of well-known networks, for the plan of memory."""
 
 import numpy as np
 
@@ -155,7 +155,7 @@ class Drawing:
 
 
 def chain(seed=0):
-    """Convolutions of random widths, some with a stride, and activations on their own."""
+    """Convolutions of random widths and strides, and activations on their own."""
     d = Drawing(seed, 3, 32)
     x = d.image
     for _ in range(14):

@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(parser, "MODEL.onnx", "the float network")
     options.data(parser)
+    options.shapes(parser)
     options.observing(parser)
     options.solving(parser)
     options.output(parser, "M.scales.json")

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.model(parser, "MODEL.onnx", "the float network that it was made from")
     options.data(parser)
+    options.shapes(parser)
     parser.add_argument(
         "--methods",
         type=options.method,
@@ -80,6 +81,7 @@ def run(arguments: argparse.Namespace) -> str:
             methods=arguments.methods or COMPARED,
             schemes=arguments.schemes or SCHEMES,
             overrides=None if own is None else overrides.load(own),
+            shapes=options.shapes_of(arguments),
             preprocess=options.preprocess_of(arguments),
             limit=arguments.limit,
             skip=arguments.skip,

@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="float",
         help="how sums become int8, see above (default: float)",
     )
+    options.shapes(parser)
     options.output(parser, "MODEL.n8")
     options.quiet(parser)
 
@@ -83,6 +84,7 @@ def run(arguments: argparse.Namespace) -> str:
         arguments.model,
         arguments.scales,
         io=arguments.io,
+        shapes=options.shapes_of(arguments),
         keep_float=arguments.keep_float,
         requantize=arguments.requantize,
     )

@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trt-version", metavar="V", help="for the header: 8.6.1, or 8601"
     )
+    options.shapes(parser)
     options.output(parser, "B")
     options.quiet(parser)
 
@@ -80,6 +81,7 @@ def run(arguments: argparse.Namespace) -> str:
         source_format=arguments.source_format,
         names=None if arguments.names is None else read_names(arguments.names),
         model=arguments.model,
+        shapes=options.shapes_of(arguments),
         onto=arguments.onto,
         ncnn_param=arguments.ncnn_param,
         trt_version=arguments.trt_version,

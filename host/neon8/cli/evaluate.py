@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, "MODEL", "the network, MODEL.onnx (FP32, onnxruntime) or MODEL.n8"
     )
     options.data(parser)
+    options.shapes(parser)
     parser.add_argument(
         "--reference",
         type=options.existing,
@@ -63,6 +64,7 @@ def run(arguments: argparse.Namespace) -> str:
             cpu=options.cpu_of(arguments),
             isa=arguments.isa,
             max_bytes=arguments.max_bytes,
+            shapes=options.shapes_of(arguments),
             preprocess=options.preprocess_of(arguments),
             limit=arguments.limit,
             skip=arguments.skip,

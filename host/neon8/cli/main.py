@@ -32,6 +32,7 @@ COMMANDS = (
     "run",
     "evaluate",
     "compare",
+    "qat",
     "inspect",
     "convert",
 )
@@ -69,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if stream is not None:
             _write(text, stream)
     except Neon8Error as error:
-        return _fail(BAD_INPUT, f"error: {error}")
+        return _fail(BAD_INPUT, f"error: {error.text}", *error.details)
     except BrokenPipeError:
         return BROKEN_PIPE
     except OSError as error:
@@ -171,18 +172,21 @@ def _write(text: str, stream: TextIO) -> None:
         raise type(error)(error.errno, error.strerror, "standard output") from error
 
 
-def _fail(status: int, message: str) -> int:
+def _fail(status: int, message: str, *details: str) -> int:
     """Say it and hand the exit status on."""
     _say(message)
+    for line in details:
+        print(_one_line(line), file=sys.stderr)
     return status
 
 
 def _say(message: str) -> None:
     """One line on stderr whatever the message holds, even names from a hostile file."""
-    line = "".join(
-        character if character.isprintable() else " " for character in message
-    )
-    print(f"neon8: {line}", file=sys.stderr)
+    print(f"neon8: {_one_line(message)}", file=sys.stderr)
+
+
+def _one_line(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _lack(error: Exception) -> str | None:

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(parser, "MODEL.onnx", "the float network")
     options.data(parser)
+    options.shapes(parser)
     parser.add_argument(
         "--shard",
         type=_shard,

@@ -158,6 +158,37 @@ def data(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def shapes(parser: argparse.ArgumentParser) -> None:
+    """The dimensions that an ONNX file leaves open."""
+    parser.add_argument(
+        "--shape",
+        type=_shape,
+        action="append",
+        default=[],
+        dest="shapes",
+        metavar="NAME=1,3,224,224",
+        help="dimensions of an input of the ONNX file that leaves some open; may be "
+        "given for several inputs (default: a free first one is 1)",
+    )
+
+
+def shapes_of(arguments: argparse.Namespace) -> dict[str, tuple[int, ...]]:
+    """Input -> dimensions, of all --shape.  UsageError: one input twice."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, dims in arguments.shapes:
+        if found.setdefault(name, dims) != dims:
+            raise UsageError(f"--shape: input {name!r} has two shapes")
+    return found
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    if not equals or not name:
+        message = f"{text!r} is not of the form NAME=1,3,224,224"
+        raise argparse.ArgumentTypeError(message)
+    return name, tuple(map(positive, sizes.split(",")))
+
+
 def preprocess_of(arguments: argparse.Namespace) -> "Preprocess | None":
     """The settings in the file of --preprocess.  DataError."""
     if arguments.preprocess is None:
@@ -165,6 +196,13 @@ def preprocess_of(arguments: argparse.Namespace) -> "Preprocess | None":
     from neon8.data.preprocess import Preprocess
 
     return Preprocess.load(arguments.preprocess)
+
+
+def data_file(arguments: argparse.Namespace) -> Path:
+    """What --data names, without the array in it."""
+    from neon8.data.sources import chosen
+
+    return chosen(arguments.data)[0]
 
 
 def as_json(parser: argparse.ArgumentParser) -> None:
@@ -255,7 +293,7 @@ def run_options(
     from neon8.calibrate.run.run import Options, no_progress
     from neon8.cli.progress import counter
 
-    inputs = [arguments.model, arguments.data, arguments.preprocess]
+    inputs = [arguments.model, data_file(arguments), arguments.preprocess]
     check_output(arguments.output, *inputs)
     if arguments.report is not None:
         check_output(arguments.report, *inputs)
@@ -265,6 +303,7 @@ def run_options(
     with counter(arguments.command, quiet=arguments.quiet) as progress:
         yield Options(
             preprocess=preprocess_of(arguments),
+            shapes=shapes_of(arguments),
             limit=arguments.limit,
             skip=arguments.skip,
             shard=shard,

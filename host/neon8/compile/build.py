@@ -55,8 +55,9 @@ class Build:
             tensor = replace(quantized(self.graph, self.table, name), name=unique)
         else:
             source = self.graph.tensors[name]
-            tensor = Tensor(name=unique, dims=source.dims, dtype=FLOAT)
-        self.forms[name, dtype] = unique
+            dtype = FLOAT if source.real else source.dtype
+            tensor = Tensor(name=unique, dims=source.dims, dtype=dtype)
+        self.forms[name, INT8 if dtype == INT8 else FLOAT] = unique
         return self.add(tensor)
 
     def temporary(self, tensor: Tensor, label: str) -> Tensor:

@@ -76,7 +76,7 @@ def compile_network(
     except CompileError as error:
         where = graph.name if model is graph else str(model)
         where += "" if table is scales or table is None else f" with {table}"
-        raise CompileError(f"{where}: {error}") from error
+        raise CompileError(f"{where}: {error.text}", error.details) from error
 
 
 def _network(

@@ -22,6 +22,36 @@ BETWEEN = "between float32 values, which it moves or maps"
 
 SUGGESTIONS = 3
 
+NO_SCALES = ScaleTable(
+    model_name="", model_digest="", method="", scheme="", samples=0, engine=""
+)
+
+
+def float_nodes(graph: Graph) -> dict[str, str]:
+    """The nodes that run in float32 once all have scales, by name, with the reason.
+
+    As lower() decides it without options.
+    """
+    islands = islands_of(
+        graph,
+        NO_SCALES,
+        consumers_of(graph),
+        float_io=True,
+        keep=frozenset(),
+        partial=False,
+        fixed=False,
+    )
+    return {n.name: islands[n.output] for n in graph.nodes if n.output in islands}
+
+
+def consumers_of(graph: Graph) -> dict[str, list[Node]]:
+    """Tensor to the nodes that read it; one that reads it twice is there twice."""
+    consumers: dict[str, list[Node]] = {name: [] for name in graph.tensors}
+    for node in graph.nodes:
+        for name in node.inputs:
+            consumers[name].append(node)
+    return consumers
+
 
 def islands_of(
     graph: Graph,
@@ -36,17 +66,17 @@ def islands_of(
     """The nodes that run in float32, by their output, each with the reason.
 
     consumers: graph tensor to its readers.  float_io: the network's inputs and outputs
-    are float32.  keep, partial: as for lower().  fixed: convolutions take in nothing.  CompileError: a name in `keep` is none
-    of the network.
+    are float32.  keep, partial: as for lower().  fixed: convolutions take in nothing.
+    CompileError: a name in `keep` is none of the network.
     """
     check_names(graph, keep)
-    forced = {}
+    forced: dict[str, str] = {}
     takes = graph.quantized and not fixed
     sums = taken_in(graph, table, consumers) if takes else frozenset()
     for node in graph.nodes:
         reason = forced_float(table, node, keep, sums, partial=partial)
         if reason is not None:
-            forced[node.output] = reason
+            forced |= dict.fromkeys(node.outputs, reason)
     # All that could follow does, until something that it needs turns out to be int8: a
     # chain of such nodes behind a convolution is float32 as a whole or not at all.
     makers = {node.output: node for node in graph.nodes}

@@ -10,12 +10,12 @@ to int8.
 from collections import Counter
 
 from neon8.compile.build import FLOAT, INT8, Build
-from neon8.compile.domains import islands_of, with_pairs
+from neon8.compile.domains import consumers_of, islands_of, with_pairs
 from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.program import Program
 from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
-from neon8.graph.graph import Graph, Node
+from neon8.graph.graph import Graph
 from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
 
@@ -31,6 +31,7 @@ def lower(
     keep_float: frozenset[str] = frozenset(),
     partial: bool = False,
     requantize: str = "float",
+    opaque: bool = False,
 ) -> Program:
     """The int8 program of `graph` with the scales of `table`.
 
@@ -40,8 +41,9 @@ def lower(
     network that was quantized elsewhere.
     requantize: "float", (5), or "fixed", (10): convolutions take in no sum, and there
     are no leaky activations.
-    CompileError: the table does not fit, docs/numerics.md cannot be kept, or a line for
-    each Opaque node.
+    opaque: Opaque nodes become steps, for whoever can write those.
+    CompileError: the table does not fit, docs/numerics.md cannot be kept; or else a
+    line for each Opaque node.
     """
     if io not in IO_TYPES:
         raise CompileError(f"io {io!r} is not one of {', '.join(IO_TYPES)}")
@@ -50,8 +52,8 @@ def lower(
         raise CompileError(text)
     fixed = requantize == "fixed"
     refused = refusal(graph)
-    if refused is not None:
-        raise CompileError(refused)
+    if refused is not None and not opaque:
+        raise refused
     check_digest(graph, table)
     check_ends(graph)
     if graph.quantized:
@@ -76,7 +78,7 @@ def lower(
         fixed=fixed,
     )
     for name in graph.inputs:
-        b.declare(name, b.io)
+        b.declare(name, b.io if graph.tensors[name].real else FLOAT)
     for node in graph.nodes:
         if b.has(node.output):  # a convolution took this Add in
             continue
@@ -88,7 +90,8 @@ def lower(
             raise CompileError(f"layer {node.name!r}: {text}")
         append(b, node)
         for name in filter(b.has, graph.outputs):
-            (b.float32 if b.io == FLOAT else b.int8)(name)
+            real = graph.tensors[name].real
+            (b.int8 if b.io == INT8 and real else b.float32)(name)
     for name in graph.outputs:
         if not b.has(name):
             raise CompileError(f"nothing computes output {name!r}")
@@ -119,12 +122,3 @@ def check_ends(graph: Graph) -> None:
         raise CompileError(
             f"output {min(both)!r} is an input as well; remove it from the outputs"
         )
-
-
-def consumers_of(graph: Graph) -> dict[str, list[Node]]:
-    """Tensor to the nodes that read it; one that reads it twice is there twice."""
-    consumers: dict[str, list[Node]] = {name: [] for name in graph.tensors}
-    for node in graph.nodes:
-        for name in node.inputs:
-            consumers[name].append(node)
-    return consumers

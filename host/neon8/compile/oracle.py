@@ -158,7 +158,8 @@ def requantize_fixed(
     right = np.maximum(n, 0)
     half = (1 << right) >> 1
     q = np.sign(high) * ((np.abs(high) + half) >> right) + out.zero_point
-    return np.clip(q, lo, hi).astype(np.int8)
+    result: Int8Array = np.clip(q, lo, hi).astype(np.int8)
+    return result
 
 
 def conv_sums(op: Conv2d, out: Tensor, source: Tensor, q: Array) -> Int64Array:
@@ -285,10 +286,10 @@ def lrn(op: Lrn, out: Tensor, sources: list[Tensor], operands: list[Array]) -> A
     size, alpha, beta, bias = op.values.astype(np.float64)
     scale = np.float64(sources[0].scale)
     moved = operands[0].astype(np.int64) - sources[0].zero_point
-    before, after = int(size - 1) // 2, int(size) // 2
     channels = moved.shape[1]
+    reach = min(int(size) // 2, channels)
     sums = np.zeros_like(moved)
-    for shift in range(-min(before, channels), min(after, channels) + 1):
+    for shift in range(-reach, reach + 1):
         low, high = max(0, -shift), channels - max(0, shift)
         sums[:, low:high] += moved[:, low + shift : high + shift] ** 2
     d = bias + alpha / size * (scale * scale) * sums.astype(np.float64)

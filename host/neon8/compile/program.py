@@ -341,6 +341,19 @@ class Recurrent(Op):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque(Op):
+    """An ONNX node as it is, for files that hold such: no .n8 file does.
+
+    more: its outputs but the first.  reads, makes: what the network calls its inputs
+    and outputs.
+    """
+
+    more: tuple[str, ...]
+    reads: tuple[str, ...]
+    makes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """ops are in order of execution; tensors in a fixed, deterministic order.
 

@@ -33,7 +33,8 @@ from neon8.evaluate.metrics import (
 from neon8.evaluate.runner import FloatRunner, as_float32
 from neon8.graph.graph import Graph, Softmax
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import open_onnx
+from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.remedies import refusal
 from neon8.runtime import Model
 
 SCHEMES = ("auto", "symmetric", "symmetric_with_uint8")
@@ -72,6 +73,7 @@ def compare(
     methods: Sequence[str] = COMPARED,
     schemes: Sequence[str] = SCHEMES,
     overrides: Overrides | None = None,
+    shapes: Shapes | None = None,
     preprocess: Preprocess | None = None,
     limit: int | None = None,
     skip: int = 0,
@@ -80,11 +82,16 @@ def compare(
     """Solve, compile and run every method with every scheme on the same samples.
 
     observation: what was observed of this model.  data: see neon8.data.samples.gather.
-    watch: wraps the samples, as tqdm does.  CalibrationError, DataError, GraphError,
-    TableError, ModelError; what only the compiler refuses is a row without a result.
+    shapes: of inputs whose dimensions the file leaves open.  watch: wraps the samples,
+    as tqdm does.  CalibrationError, DataError, GraphError, TableError, ModelError.
+    CompileError: of a network with Opaque nodes; what the compiler refuses because of
+    its scales is a row without a result.
     """
-    file = open_onnx(model)
+    file = open_onnx(model, shapes=shapes)
     graph = before_softmax(load(file))
+    refused = refusal(graph)
+    if refused is not None:
+        raise CompileError(f"{model}: {refused.text}", refused.details)
     if observation.model_digest != graph.digest:
         raise CalibrationError(
             f"{model}: the calibration file is of another model, "

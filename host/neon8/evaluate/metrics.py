@@ -19,6 +19,7 @@ from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.evaluate.runner import FloatRunner, open_float
+from neon8.graph.onnx_file import Shapes
 
 Array = npt.NDArray[np.generic]
 
@@ -159,6 +160,7 @@ def evaluate_model(
     cpu: str = "max",
     isa: str | None = None,
     max_bytes: int | None = None,
+    shapes: Shapes | None = None,
     preprocess: Preprocess | None = None,
     limit: int | None = None,
     skip: int = 0,
@@ -168,18 +170,24 @@ def evaluate_model(
 
     data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
     with the same inputs and with its outputs in the same order.  target, cpu, isa,
-    max_bytes: where an .n8 file runs, and in how much memory.  watch: wraps the
+    max_bytes: where an .n8 file runs, and in how much memory.  shapes: of inputs whose
+    dimensions an ONNX file leaves open.  watch: wraps the
     samples, as tqdm does.  GraphError, ModelError, DataError, SetupError.
     """
     with ExitStack() as stack:
         runner = stack.enter_context(
             open_float(
-                Path(model), target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
+                Path(model),
+                shapes=shapes,
+                target=target,
+                cpu=cpu,
+                isa=isa,
+                max_bytes=max_bytes,
             )
         )
         compared = None
         if reference is not None:
-            compared = stack.enter_context(open_float(Path(reference)))
+            compared = stack.enter_context(open_float(Path(reference), shapes=shapes))
             _check_same_inputs(Path(reference), runner, compared)
         tally, rows = Tally(), batch_of(runner.inputs)
         samples = gather(

@@ -14,6 +14,7 @@ from neon8.compile.program import Tensor
 from neon8.data.arrays import Array, Arrays
 from neon8.data.inputs import Input, of_shapes
 from neon8.errors import ModelError
+from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.runtime import TensorInfo
 from neon8.runtime.targets import is_model_file, open_model
 
@@ -34,6 +35,7 @@ class FloatRunner:
 def open_float(
     path: Path,
     *,
+    shapes: Shapes | None = None,
     target: str = "native",
     cpu: str = "max",
     isa: str | None = None,
@@ -41,13 +43,14 @@ def open_float(
 ) -> Iterator[FloatRunner]:
     """An ONNX or .n8 file that takes and gives real values.
 
+    shapes: of inputs whose dimensions an ONNX file leaves open.
     int8 inputs and outputs pass through the model's own scales, (2) and (1).
     GraphError, ModelError, SetupError.
     """
     if not is_model_file(path):
         if target != "native":
             raise ModelError(f"{path}: only an .n8 file runs on {target}; compile it")
-        reference = Reference(path)
+        reference = Reference(open_onnx(path, shapes=shapes))
         yield FloatRunner(reference.inputs, reference.run)
         return
     with open_model(

@@ -21,7 +21,7 @@ from neon8.formats.foreign_table import (
 )
 from neon8.formats.format import Context, Format, NetworkWriter
 from neon8.graph.importer import load as load_graph
-from neon8.graph.onnx_file import open_onnx
+from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.quant import strict_json, table_json
 from neon8.quant.checks import decode, read_bytes, string
 from neon8.quant.scale_table import ScaleTable
@@ -67,6 +67,7 @@ def convert(
     source_format: str | None = None,
     names: Mapping[str, str] | None = None,
     model: str | PathLike[str] | None = None,
+    shapes: Shapes | None = None,
     onto: str | PathLike[str] | None = None,
     ncnn_param: str | PathLike[str] | None = None,
     trt_version: str | None = None,
@@ -74,7 +75,8 @@ def convert(
     """The file `path` in the format `to`, one of registry.NAMES.
 
     names: old -> new, of tensors, layers and weights; new are those of the target, or
-    of the network if the source has others.  model: the float ONNX file.  onto: our own
+    of the network if the source has others.  model: the float ONNX file; shapes: of its
+    inputs, where it leaves dimensions open.  onto: our own
     table, whose scales stay where `path` has none.  ncnn_param: the text .param whose
     layers ncnn's entries are named after.  trt_version: for the header.
     TableError names what the target needs and nobody gave.
@@ -85,7 +87,8 @@ def convert(
     options = {"ncnn_param": ncnn_param, "trt_version": trt_version}
     given = {name: str(value) for name, value in options.items() if value is not None}
     _check_options(path, given, source, target)
-    context = _context(str(path), model, onto, given)
+    file = None if model is None else open_onnx(model, shapes=shapes)
+    context = _context(str(path), file, onto, given)
     # A foreign file takes names of the network, ours those of the target.
     names_at_end = names if whole is not None else None
     if names_at_end and isinstance(target.write, NetworkWriter):
@@ -131,11 +134,10 @@ def _check_options(
 
 def _context(
     source: str,
-    model: str | PathLike[str] | None,
+    file: OnnxFile | None,
     onto: str | PathLike[str] | None,
     options: Mapping[str, str],
 ) -> Context:
-    file = None if model is None else open_onnx(model)
     graph = None if file is None else load_graph(file)
     base = None if onto is None else table_json.load(onto)
     if graph is not None and base is not None and base.model_digest != graph.digest:

@@ -21,7 +21,7 @@ def with_outputs(file: OnnxFile, names: Iterable[str]) -> bytes:
 
 
 def batch_sizes(model: ModelLike) -> dict[str, int | str]:
-    """The first dimension of each input as the file has it: 1, or a name.
+    """The first dimension of each input as the file has it: a number, or a name.
 
     GraphError names the file.
     """
@@ -29,6 +29,6 @@ def batch_sizes(model: ModelLike) -> dict[str, int | str]:
     sizes: dict[str, int | str] = {}
     for value in graph.input:
         dims = value.type.tensor_type.shape.dim
-        fixed = len(dims) > 0 and dims[0].dim_value == 1
-        sizes[value.name] = 1 if fixed else "N"
+        fixed = not dims or dims[0].HasField("dim_value")
+        sizes[value.name] = dims[0].dim_value if dims and fixed else "N"
     return sizes

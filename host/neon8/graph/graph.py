@@ -199,6 +199,32 @@ class Prelu(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lrn(Node):
+    """y = x / (bias + alpha / size * sum of x^2 over `size` channels around it)^beta.
+
+    size: odd.
+    """
+
+    size: int
+    alpha: float
+    beta: float
+    bias: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceNorm(Node):
+    """y = activation(gamma (x - mean) / sqrt(variance + epsilon) + beta).
+
+    Mean and variance are those of a channel of an image.  gamma, beta: (C,).
+    """
+
+    gamma: FloatArray
+    beta: FloatArray
+    epsilon: float
+    activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activate(Node):
     """y = activation(x): one that no node could take in."""
 
@@ -221,6 +247,18 @@ class Pool(Node):
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     count_pad: bool = False
     activation: Activation = Activation()
+
+    def windows(self, source: Shape, out: Shape) -> Shape:
+        """N C H W of the windows over `source`.
+
+        It is `out`, the output's own, but where that leaves out an axis that a window
+        has reduced to 1: the values and their order are the same then.
+        """
+        plain = self.strides == self.dilations == (1, 1) and not any(self.pads)
+        if not plain:
+            return out
+        height, width = (source[2 + a] - self.kernel[a] + 1 for a in (0, 1))
+        return source[0], source[1], height, width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

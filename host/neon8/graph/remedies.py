@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to do about operators that neon8 cannot run, and the refusal of a network."""
 
+from neon8.errors import CompileError
 from neon8.graph.graph import Graph, Opaque
-from neon8.text import counted
+from neon8.text import counted, printable
 
 MAX_LINES = 40
 """Nodes that a refusal names; a damaged file may have thousands."""
 
 QUANTIZED = "is already quantized; give neon8 the float network"
+ELSE = "is not supported; export it as other operators, or cut the network before it"
 REMEDIES = {
     "DequantizeLinear": QUANTIZED,
     "QuantizeLinear": QUANTIZED,
     "If": "branches are not supported; export the branch that is taken",
     "Loop": "loops are not supported; export the network unrolled",
     "Scan": "loops are not supported; export the network unrolled",
-    "NonMaxSuppression": "is not supported; cut the network before it and do it on the "
-    "boxes that come out",
-    "TopK": "is not supported; cut the network before it and do it on what comes out",
+    "NonMaxSuppression": "is not supported; cut the network before it and choose among "
+    "the boxes outside",
+    "TopK": "is not supported; cut the network before it and choose outside",
 }
 
 
@@ -26,7 +28,7 @@ def remedy(operator: str) -> str:
         return REMEDIES[operator]
     if "." in operator:
         return "is not an operator of ONNX itself; export it as standard operators"
-    return "is not supported"
+    return ELSE
 
 
 def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
@@ -34,22 +36,18 @@ def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
     return tuple(node for node in graph.nodes if isinstance(node, Opaque))
 
 
-def refusal(graph: Graph) -> str | None:
+def refusal(graph: Graph) -> CompileError | None:
     """Why the network cannot be compiled: a line for each node; None if it can."""
     opaque = opaque_nodes(graph)
     if not opaque:
         return None
     lines = [
-        f"  node {node.name!r} (operator {node.operator}): {node.reason}"
+        f"  node {printable(node.name)!r} (operator {printable(node.operator)}): "
+        f"{printable(node.reason)}"
         for node in opaque[:MAX_LINES]
     ]
     if len(opaque) > MAX_LINES:
         lines.append(f"  and {len(opaque) - MAX_LINES} more; neon8 inspect names all")
+    lines.append("  calibrate and convert work; to compile, export it without them")
     whole = counted(len(graph.nodes), "node")
-    return "\n".join(
-        (
-            f"{len(opaque)} of {whole} cannot run in neon8:",
-            *lines,
-            "  calibrate and convert work; to compile, export the network without them",
-        )
-    )
+    return CompileError(f"{len(opaque)} of {whole} cannot run in neon8:", lines)

@@ -8,10 +8,12 @@ from neon8 import text
 from neon8.errors import SetupError, TableError
 from neon8.formats import registry
 from neon8.formats.conversion import read
-from neon8.inspection import elf, foreign, observation
+from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.quantized import is_quantized
+from neon8.inspection import elf, foreign, network, observation, plan
 from neon8.inspection.guards import legend
 from neon8.quant.scale_table import ScaleTable
-from neon8.runtime import Model, StepInfo, TensorInfo
+from neon8.runtime import Model, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
 
@@ -23,12 +25,13 @@ def describe(
     cpu: str = "max",
     isa: str | None = None,
     max_bytes: int | None = None,
+    shapes: Shapes | None = None,
 ) -> str:
-    """Text about a model, a calibration file, a scale table or a library.
+    """Text about a model, a network, a calibration file, a scale table or a library.
 
     target, cpu, isa: where the kernels of a model are chosen.  max_bytes: see
-    Model.open.  Neon8Error: the file cannot be read, is damaged, or is nothing that
-    neon8 makes.
+    Model.open.  shapes: of inputs of an ONNX file that leaves them open.  Neon8Error:
+    the file cannot be read, is damaged, or is nothing that neon8 makes.
     """
     try:
         data = path.read_bytes()
@@ -48,8 +51,15 @@ def describe(
         return _library(path, data)
     if observation.recognise(data):
         return observation.describe(path, data)
-    table, own = read(path, source_format=_format(path, data))
-    return foreign.describe(table) if own is None else _table(path, own)
+    kind = _format(path, data)
+    if kind != "qdq":
+        table, own = read(path, source_format=kind)
+        return foreign.describe(table) if own is None else _table(path, own)
+    said = network.describe(path, shapes=shapes)
+    if not is_quantized(open_onnx(path)):
+        return said
+    table, _ = read(path, source_format=kind)
+    return f"{said}\n\n{foreign.describe(table)}"
 
 
 def _format(path: Path, data: bytes) -> str:
@@ -58,26 +68,14 @@ def _format(path: Path, data: bytes) -> str:
         return registry.detect(data, source=str(path))
     except TableError as error:
         raise SetupError(
-            f"{path}: neither a model (.n8), a calibration file (.calib), a scale "
-            "table of any known format nor a library (.so, .a)"
+            f"{path}: neither a model (.n8), a network (.onnx), a calibration file "
+            "(.calib), a scale table of any known format nor a library (.so, .a)"
         ) from error
 
 
 def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> str:
     facts, memory, steps = model.facts, model.memory, model.steps
-    rows = [
-        (
-            str(number),
-            step.name,
-            step.operation,
-            _geometry(step),
-            text.shape(step.shape),
-            step.kernel,
-            str(step.macs),
-            *_proofs(step),
-        )
-        for number, step in enumerate(steps)
-    ]
+    floats = {name for name, end in model.inputs.items() if end.dtype == "float32"}
     return "\n".join(
         (
             *text.fields(
@@ -103,47 +101,11 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> str:
             "outputs",
             *_ends(model.outputs),
             "steps",
-            *text.columns(
-                rows,
-                header=(
-                    "",
-                    "layer",
-                    "operation",
-                    "kernel",
-                    "output",
-                    "symbol",
-                    "MACs",
-                    "weights",
-                    "acc bound",
-                    "int16 depth",
-                ),
-            ),
+            *plan.table(steps),
             "",
-            "acc bound: largest |accumulator| for any input, proved below 2147483648",
-            "int16 depth: products that may be summed in int16 before widening",
+            *plan.islands(steps, floats),
         )
     )
-
-
-def _proofs(step: StepInfo) -> tuple[str, str, str]:
-    """Weights and what they prove; nothing where there are none."""
-    if step.int16_depth == 0:
-        return "-", "-", "-"
-    lo, hi = step.weights
-    return f"{lo} .. {hi}", str(step.acc_bound), str(step.int16_depth)
-
-
-def _geometry(step: StepInfo) -> str:
-    """'3x3', '3x3 /2', '3x3 /2 g32'; nothing where there is no window."""
-    if step.operation not in {"conv2d", "max_pool", "average_pool"}:
-        return ""
-    words = [text.shape(step.window)]
-    if step.stride != (1, 1):
-        same = step.stride[0] == step.stride[1]
-        words.append(f"/{step.stride[0]}" if same else f"/{text.shape(step.stride)}")
-    if step.groups != 1:
-        words.append(f"g{step.groups}")
-    return " ".join(words)
 
 
 def _ends(tensors: Mapping[str, TensorInfo]) -> list[str]:

@@ -35,10 +35,11 @@ class StepInfo:
     output; packed: bytes of the weights and other arrays.
     sharing, shared: what the output's memory is to it, and the tensor that it shares
     with; offset, pitch: its first byte in the arena, and bytes from pixel to pixel.
+    spread: the tensor that is moved into its part of a concatenation before, or "".
     window, stride: height and width, (1, 1) where there is none.
-    weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs;
-    fixed: it is requantized in integers (10),
+    weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs,
     checked against the weights. All are 0 for steps without weights.
+    fixed: it is requantized in integers (10).
     """
 
     name: str
@@ -64,6 +65,7 @@ class StepInfo:
     weights: tuple[int, int]
     acc_bound: int
     int16_depth: int
+    spread: str
     fixed: bool = False
 
 

@@ -27,7 +27,7 @@ from neon8.runtime.threads import ThreadPool, checked_threads
 MAGIC = b"\x89N8\r\n\x1a\n\0"
 """The first bytes of every .n8 file."""
 
-SHARING = ("own", "place", "view", "slice", "caller")
+SHARING = ("own", "place", "view", "slice", "tail", "caller")
 """enum n8_sharing as words."""
 
 MAX_BYTES = 2**63 - 1
@@ -206,6 +206,7 @@ class Model:
                 acc_bound=int(info.acc_bound),
                 int16_depth=int(info.int16_depth),
                 fixed=bool(info.fixed),
+                spread="" if info.spread < 0 else self._tensor(info.spread)[0],
             )
             steps.append(step)
         return tuple(steps)

@@ -100,9 +100,11 @@ CASES = [
         ("",),
     ),
     Case(
-        "an unsupported operator",
-        lambda t, d: calibrate(t, t.data, d, spoilt_onnx(d, t.net(operator="Sin"))),
-        ("spoilt.onnx", "a1", "Sin"),
+        "a network that is quantized dynamically",
+        lambda t, d: calibrate(
+            t, t.data, d, spoilt_onnx(d, t.net(operator="DynamicQuantizeLinear"))
+        ),
+        ("spoilt.onnx", "a1", "DynamicQuantizeLinear"),
     ),
     Case(
         "NaN in the data",

@@ -10,7 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failing import OUT, calibrate, compile_, refuse, saved, spoilt_onnx
+from failing import (
+    OUT,
+    calibrate,
+    compile_,
+    refuse,
+    refuse_with_list,
+    saved,
+    spoilt_onnx,
+)
 from neon8.cli.main import main
 
 USAGE = [
@@ -42,10 +50,13 @@ def test_bad_usage_gives_one_line(capsys, words, says):
 def test_names_from_a_file_cannot_move_the_cursor(tiny, tmp_path, capsys):
     model = tiny.net(operator="Sin")
     model.graph.node[1].name = "a\x1b[2J\nb"
-    line = refuse(
-        capsys, *calibrate(tiny, tiny.data, tmp_path, spoilt_onnx(tmp_path, model))
+    lines = refuse_with_list(
+        capsys, *compile_(tiny, tmp_path, tiny.table, spoilt_onnx(tmp_path, model))
     )
-    assert line.isprintable()
+    assert "1 of" in lines[0]
+    assert "(operator Sin)" in lines[1]
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) == 3
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])

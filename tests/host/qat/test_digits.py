@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digits of the demo: a short training recovers what coarse ranges lose.
 
-Ranges of 0 to 400 for values up to about 15 leave 3 of the 8 bits. docs/qat.md has the
-figures.
+Ranges of 0 to 400 leave three to five levels to values of at most 3 to 6, two of the
+eight bits. docs/qat.md has the figures.
 """
 
 import numpy as np

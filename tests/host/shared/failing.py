@@ -13,13 +13,18 @@ OUT = "out"
 
 def refuse(capsys, *words) -> str:
     """Run a command that must fail; its one line without 'neon8: error: '."""
+    (line,) = refuse_with_list(capsys, *words)
+    return line
+
+
+def refuse_with_list(capsys, *words) -> list[str]:
+    """Run a command that must fail; its lines, the first without 'neon8: error: '."""
     status = main([str(word) for word in words])
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
     assert err.startswith("neon8: error: ")
-    assert err.count("\n") == 1
     assert err.endswith("\n")
-    return err.removeprefix("neon8: error: ").rstrip("\n")
+    return err.removeprefix("neon8: error: ").rstrip("\n").split("\n")
 
 
 def saved(folder: Path, name: str, array) -> Path:

@@ -14,6 +14,8 @@ from neon8.graph.graph import (
     Conv2d,
     Divide,
     Gather,
+    InstanceNorm,
+    Lrn,
     Multiply,
     Permute,
     Pointwise,
@@ -48,8 +50,10 @@ def run(graph, inputs):
             result = softmax(graph, node, arguments)
         else:
             result = EXECUTE[type(node)](node, arguments, shape)
-        if isinstance(node, Conv2d | Binary | Pool | Activate):
+        if isinstance(node, Conv2d | Binary | InstanceNorm | Pool | Activate):
             result = activate(node.activation, result)
+        if isinstance(node, Pool):
+            result = result.reshape(shape)  # without an axis that was reduced
         assert result.shape == shape, (node.name, result.shape, shape)
         values[node.output] = result
     return {
@@ -108,6 +112,7 @@ def conv2d(node, arguments, shape):
 
 def pool(node, arguments, shape):
     x = arguments[0]
+    shape = node.windows(x.shape, shape)
     if node.kind == "max":
         return np.max(
             [t for _, t in taps(node, node.kernel, x, shape, -np.inf)], axis=0
@@ -194,6 +199,24 @@ FUNCTIONS = {
 }
 
 
+def lrn(node, arguments, _shape):
+    squares = np.zeros_like(arguments[0])
+    channels = squares.shape[1]
+    for c in range(channels):
+        first = max(0, c - (node.size - 1) // 2)
+        last = min(channels - 1, c + node.size // 2)
+        squares[:, c] = (arguments[0][:, first : last + 1] ** 2).sum(axis=1)
+    return arguments[0] / (node.bias + node.alpha / node.size * squares) ** node.beta
+
+
+def instance_norm(node, arguments, _shape):
+    x = arguments[0]
+    mean = x.mean(axis=(2, 3), keepdims=True)
+    deviation = np.sqrt(x.var(axis=(2, 3), keepdims=True) + node.epsilon)
+    gamma, beta = (v[:, np.newaxis, np.newaxis] for v in (node.gamma, node.beta))
+    return gamma * (x - mean) / deviation + beta
+
+
 def prelu(node, arguments, _shape):
     x = arguments[0]
     return np.where(x < 0, x * node.slopes[:, np.newaxis, np.newaxis], x)
@@ -208,6 +231,8 @@ EXECUTE = {
     Multiply: lambda _node, arguments, _shape: arguments[0] * arguments[1],
     Pointwise: lambda node, arguments, _shape: function(node.function, arguments[0]),
     Gather: gather,
+    InstanceNorm: instance_norm,
+    Lrn: lrn,
     Permute: permute,
     Pool: pool,
     Prelu: prelu,

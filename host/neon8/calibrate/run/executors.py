@@ -30,7 +30,6 @@ from neon8.calibrate.run.threads import prefetch
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Sample, Samples, open_samples
 from neon8.errors import CalibrationError, DataError
-from neon8.graph.onnx_file import Shapes
 
 SECONDS = 1.0
 """The work in a part, and so the time between two writings of the journal."""
@@ -50,8 +49,8 @@ class Workload:
     """What is to be observed.
 
     model, data: paths; data is None if the samples are not in files.  shard: (i, n),
-    1 <= i <= n: only the i-th of n pieces.  shapes: of inputs whose dimensions the
-    file leaves open.
+    1 <= i <= n: only the i-th of n pieces.  shapes: of inputs
+    whose dimensions the file leaves open, with their names.
     """
 
     model: str
@@ -61,7 +60,7 @@ class Workload:
     skip: int = 0
     shard: tuple[int, int] | None = None
     ignore_nonfinite: bool = False
-    shapes: Shapes | None = None
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def preprocess_digest(self) -> str:
@@ -76,7 +75,7 @@ class Workload:
         """Its network, as collector.open_network() gives it.  GraphError."""
         return open_network(
             self.model,
-            shapes=self.shapes,
+            shapes=dict(self.shapes),
             preprocess_digest=self.preprocess_digest,
             ignore_nonfinite=self.ignore_nonfinite,
             threads=threads,

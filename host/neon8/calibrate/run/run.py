@@ -101,7 +101,7 @@ def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
         skip=options.skip,
         shard=options.shard,
         ignore_nonfinite=options.ignore_nonfinite,
-        shapes=options.shapes,
+        shapes=tuple((options.shapes or {}).items()),
     )
     network = workload.open_network()
     samples, total = _open_data(workload, data, network)
@@ -198,7 +198,7 @@ class _Run:
             "the model": empty.model_digest,
             "the data": None if data is None else str(Path(data).resolve()),
             "--preprocess": workload.preprocess_digest,
-            "--shape": {k: list(v) for k, v in (workload.shapes or {}).items()},
+            "--shape": {name: list(dims) for name, dims in workload.shapes},
             "--limit": workload.limit,
             "--skip": workload.skip,
             "--shard": None if shard is None else list(shard),

@@ -12,6 +12,8 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    normalization,
+    opaque,
     pointwise,
     pooling,
     rounding,
@@ -22,6 +24,7 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **normalization.LOWER,
     **pointwise.LOWER,
     **movement.LOWER,
     **rounding.LOWER,
@@ -31,6 +34,7 @@ LOWER: dict[type[Node], Lower] = {
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
     **movement.LOWER,
+    **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 

@@ -29,7 +29,6 @@ from neon8.graph.graph import (
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.weights import HIGHEST, LOWEST, DoubleArray, Sums, multiplier_ok
 
-
 MOST_SHIFT = 31
 """(10): n is in -31 .. 31."""
 
@@ -94,14 +93,16 @@ def other_operand(node: Conv2d, add: Add | Subtract) -> str:
 
 
 def prelu_behind(b: Build, node: Conv2d | Add | Subtract) -> Prelu | None:
-    """The PRelu that alone reads `node`, or None."""
+    """The PRelu in int8 that alone reads `node`, or None."""
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs or b.fixed:
         return None
     if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
         return None
     only = readers[0]
-    return only if isinstance(only, Prelu) and node.activation.identity else None
+    if not isinstance(only, Prelu) or b.type_of(only) == FLOAT:
+        return None
+    return only if node.activation.identity else None
 
 
 def is_depthwise(graph: Graph, node: Conv2d) -> bool:

@@ -14,13 +14,14 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from neon8.compile import program
 from neon8.compile.lower import lower
-from neon8.compile.program import Conv2d, FloatArray, Program, Tensor
+from neon8.compile.program import Conv2d, FloatArray, Opaque, Program, Tensor
 from neon8.errors import CompileError, TableError
 from neon8.formats.qdq.nodes import Nodes
+from neon8.formats.qdq.opaque import Originals, append, originals
 from neon8.graph.extend import batch_sizes
 from neon8.graph.graph import Graph
 from neon8.graph.onnx_file import ModelLike
@@ -35,7 +36,8 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
 
     CompileError: the table is of another network, or lacks a tensor.
     """
-    program = lower(graph, table)
+    program = lower(graph, table, opaque=True)
+    opaque = any(isinstance(op, Opaque) for op in program.ops)
     return from_program(
         program,
         {
@@ -45,6 +47,7 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
         },
         name=graph.name,
         batch=batch_sizes(model),
+        kept=originals(model, least=OPSET) if opaque else None,
     )
 
 
@@ -69,39 +72,58 @@ def from_program(
     *,
     name: str,
     batch: Mapping[str, int | str],
+    kept: Originals | None = None,
 ) -> bytes:
     """The bytes of the ONNX file.
 
-    weight_scales: layer -> (O,).  batch: input -> its first dimension.  CompileError
+    weight_scales: layer -> (O,).  batch: input -> its first dimension.  kept: where the
+    nodes of Opaque steps are, if there are such.  CompileError
     names a layer that opset 13 cannot express.
     """
     activations = [t for t in source.tensors.values() if t.dtype == "int8"]
     symmetric = all((t.lo, t.zero_point) == (-127, 0) for t in activations)
     n = Nodes(tensors=source.tensors, offset=0 if symmetric else 128)
     for op in source.ops:
-        _append(n, op, weight_scales)
+        if isinstance(op, Opaque) and kept is not None:
+            append(n, op, kept)
+        else:
+            _append(n, op, weight_scales)
+    out_batch = "N" if "N" in batch.values() else 1
+    opsets = [helper.make_opsetid("", OPSET if kept is None else kept.opset)]
+    opsets += [] if kept is None else kept.domains
     model = helper.make_model(
         helper.make_graph(
             n.nodes,
             name,
             [_info(source.tensors[key], batch[key]) for key in source.inputs],
-            [
-                _info(source.tensors[key], batch[source.inputs[0]])
-                for key in source.outputs
-            ],
+            [_output(source.tensors[key], out_batch, kept) for key in source.outputs],
             [numpy_helper.from_array(array, key) for key, array in n.arrays.items()],
         ),
         producer_name="neon8",
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=IR_VERSION,
+        opset_imports=opsets,
+        ir_version=max(IR_VERSION, 0 if kept is None else kept.ir_version),
     )
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
 
 
 def _info(tensor: Tensor, batch: int | str) -> onnx.ValueInfoProto:
-    shape = [batch, *tensor.dims[1:]]
-    return helper.make_tensor_value_info(tensor.name, TensorProto.FLOAT, shape)
+    """batch: takes the place of a first dimension of 1."""
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype))
+    free = batch if tensor.dims[:1] == (1,) else None
+    shape = tensor.dims if free is None else (free, *tensor.dims[1:])
+    return helper.make_tensor_value_info(tensor.name, kind, shape)
+
+
+def _output(
+    tensor: Tensor, batch: int | str, kept: Originals | None
+) -> onnx.ValueInfoProto:
+    """As _info(); of a shape that only a run shows what the float file says."""
+    info = _info(tensor, batch)
+    if kept is not None and not tensor.dims:
+        said = kept.outputs[tensor.name].type.tensor_type.shape
+        info.type.tensor_type.shape.CopyFrom(said)
+    return info
 
 
 def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -> None:

@@ -10,8 +10,10 @@ from neon8.graph.operators import (
     arithmetic,
     convolution,
     movement,
+    normalization,
     pointwise,
     pooling,
+    reduction,
     selection,
 )
 from neon8.graph.source import Convert
@@ -22,6 +24,8 @@ OPERATORS: dict[str, Convert] = {
     **activation.OPERATORS,
     **pointwise.OPERATORS,
     **arithmetic.OPERATORS,
+    **normalization.OPERATORS,
+    **reduction.OPERATORS,
     **movement.OPERATORS,
     **selection.OPERATORS,
 }

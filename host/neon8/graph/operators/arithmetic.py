@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add, Sub, Mul, Div, Sum and BatchNormalization.
-
-Arithmetic with constants becomes a depthwise 1x1 convolution, which the pass
-fold_affine merges into the convolution before it.
-"""
+"""Add, Sub, Mul, Div and Sum, of tensors and of constants."""
 
 import numpy as np
 
@@ -18,40 +14,17 @@ from neon8.graph.graph import (
     aligned,
     nchw,
 )
-from neon8.graph.operators.convolution import make_conv
+from neon8.graph.operators.convolution import make_affine
 from neon8.graph.operators.movement import reshape
 from neon8.graph.operators.pointwise import make_pointwise
 from neon8.graph.source import (
     Convert,
-    Float64Array,
     OnnxNode,
     Source,
     failure,
-    integer,
     per_channel,
-    real,
-    required,
     shape_of,
 )
-
-
-def batch_normalization(source: Source, node: OnnxNode) -> Node:
-    """BatchNormalization with the statistics of training."""
-    shape = shape_of(source, node, node.inputs[0])
-    if integer(node, "training_mode", 0) or not integer(node, "spatial", 1):
-        text = "training_mode and spatial=0 are not supported; export for inference"
-        raise failure(source, node, text)
-    scale, shift, mean, variance = (
-        required(source, node, index).astype(np.float64) for index in (1, 2, 3, 4)
-    )
-    channels = shape[1] if len(shape) > 1 else 1
-    if any(value.shape != (channels,) for value in (scale, shift, mean, variance)):
-        raise failure(source, node, f"its constants are not ({channels},)")
-    deviation = variance + real(node, "epsilon", 1e-5)
-    if deviation.min() <= 0:
-        raise failure(source, node, "variance + epsilon is not positive")
-    factor = scale / np.sqrt(deviation)
-    return _affine(source, node, 0, factor, shift - mean * factor)
 
 
 def add(source: Source, node: OnnxNode) -> Node:
@@ -60,7 +33,7 @@ def add(source: Source, node: OnnxNode) -> Node:
     if side is None:
         return _binary(source, node, Add)
     value = per_channel(source, node, side)
-    return _affine(source, node, 1 - side, np.ones_like(value), value)
+    return make_affine(source, node, 1 - side, np.ones_like(value), value)
 
 
 def subtract(source: Source, node: OnnxNode) -> Node:
@@ -70,7 +43,7 @@ def subtract(source: Source, node: OnnxNode) -> Node:
         return _binary(source, node, Subtract)
     value = per_channel(source, node, side)
     sign = 1.0 if side == 1 else -1.0
-    return _affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
+    return make_affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
 
 
 def multiply(source: Source, node: OnnxNode) -> Node:
@@ -79,7 +52,7 @@ def multiply(source: Source, node: OnnxNode) -> Node:
     if side is None:
         return _binary(source, node, Multiply)
     value = per_channel(source, node, side)
-    return _affine(source, node, 1 - side, value, np.zeros_like(value))
+    return make_affine(source, node, 1 - side, value, np.zeros_like(value))
 
 
 def divide(source: Source, node: OnnxNode) -> Node:
@@ -96,7 +69,7 @@ def divide(source: Source, node: OnnxNode) -> Node:
         return make_pointwise(source, node, function, data=1)
     if not value.all():
         raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
-    return _affine(source, node, 0, 1.0 / value, np.zeros_like(value))
+    return make_affine(source, node, 0, 1.0 / value, np.zeros_like(value))
 
 
 def add_all(source: Source, node: OnnxNode) -> Node:
@@ -125,22 +98,8 @@ def _constant_side(source: Source, node: OnnxNode) -> int | None:
     return sides[0] if sides else None
 
 
-def _affine(
-    source: Source, node: OnnxNode, data: int, factor: Float64Array, shift: Float64Array
-) -> Node:
-    shape_of(source, node, node.outputs[0])
-    return make_conv(
-        node,
-        factor.reshape(-1, 1, 1, 1),
-        shift,
-        groups=len(factor),
-        data=data,
-    )
-
-
 OPERATORS: dict[str, Convert] = {
     "Add": add,
-    "BatchNormalization": batch_normalization,
     "Div": divide,
     "Mul": multiply,
     "Sub": subtract,

@@ -70,6 +70,7 @@ def compose_pointwise(graph: Graph) -> Graph:
                 name=node.name,
                 inputs=(root,),
                 output=node.output,
+                operator=node.operator,
                 function=forms[node.output][root],
             )
         )

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of a model as a table: what each step does, with what, and where."""
+
+from collections.abc import Collection, Sequence
+
+from neon8 import text
+from neon8.runtime import StepInfo
+
+WINDOWS = {"conv2d", "max_pool", "average_pool"}
+
+MOVES = {"concat", "gather", "permute", "reshape"}
+"""Operations that only move values, of either type."""
+
+WHY = {
+    "conv2d": "writes float32 since what reads it does",
+    "softmax": "exponentials have no grid of 256 levels in common",
+}
+"""Why an operation that takes or gives float32 does so."""
+
+LEGEND = (
+    "kernel: its symbol; copy: values are moved; none: they lie right already",
+    "acc bound: largest |accumulator| for any input, proved below 2147483648",
+    "int16 depth: products that may be summed in int16 before widening",
+    "memory: where the output begins in the arena, and what it shares the place with",
+)
+
+
+def table(steps: Sequence[StepInfo]) -> list[str]:
+    """One line for each step, and what the columns mean."""
+    rows = [
+        (
+            str(number),
+            step.name,
+            step.operation,
+            geometry(step),
+            text.shape(step.shape),
+            scheme(step),
+            text.number(step.scale) if step.dtype == "int8" else "-",
+            step.kernel,
+            str(step.macs),
+            str(step.packed),
+            *proofs(step),
+            memory(step),
+        )
+        for number, step in enumerate(steps)
+    ]
+    header = (
+        "",
+        "layer",
+        "operation",
+        "window",
+        "output",
+        "scheme",
+        "scale",
+        "kernel",
+        "MACs",
+        "packed",
+        "weights",
+        "acc bound",
+        "int16 depth",
+        "memory",
+    )
+    return [*text.columns(rows, header=header), "", *LEGEND]
+
+
+def scheme(step: StepInfo) -> str:
+    """Of the output: symmetric, unsigned, asymmetric or float32."""
+    if step.dtype != "int8":
+        return step.dtype
+    if step.zero_point == 0 and step.lo == -127:
+        return "symmetric"
+    return "unsigned" if step.zero_point == -128 else f"asymmetric {step.zero_point}"
+
+
+def memory(step: StepInfo) -> str:
+    """Where the output is."""
+    place = f"at {step.offset}"
+    return {
+        "place": f"{place}, in place of {step.shared}",
+        "view": f"{place}, view of {step.shared}",
+        "slice": f"{place}, slice of {step.shared}",
+        "tail": f"{place}, end of {step.shared}",
+    }.get(step.sharing, place)
+
+
+def proofs(step: StepInfo) -> tuple[str, str, str]:
+    """Weights and what they prove; nothing where there are none."""
+    if step.int16_depth == 0:
+        return "-", "-", "-"
+    lo, hi = step.weights
+    return f"{lo} .. {hi}", str(step.acc_bound), str(step.int16_depth)
+
+
+def geometry(step: StepInfo) -> str:
+    """'3x3', '3x3 /2', '3x3 /2 g32'; nothing where there is no window."""
+    if step.operation not in WINDOWS:
+        return ""
+    words = [text.shape(step.window)]
+    if step.stride != (1, 1):
+        same = step.stride[0] == step.stride[1]
+        words.append(f"/{step.stride[0]}" if same else f"/{text.shape(step.stride)}")
+    if step.groups != 1:
+        words.append(f"g{step.groups}")
+    return " ".join(words)
+
+
+def islands(steps: Sequence[StepInfo], floats: Collection[str]) -> list[str]:
+    """Runs of steps that hand float32 to one another, and why.
+
+    floats: inputs of the network that are float32. What only turns them into int8,
+    and what only turns int8 into an output of the network, is no island.
+    """
+    real = {*floats, *(step.output for step in steps if step.dtype == "float32")}
+    groups: dict[str, list[int]] = {}  # by the tensors that they make
+    for number, step in enumerate(steps):
+        if step.output not in real or step.operation == "dequantize":
+            continue
+        if step.operation == "conv2d" and not _read_as_float(step, steps):
+            continue
+        members = [number]
+        joined = [groups[name] for name in step.inputs if name in groups]
+        for group in joined:
+            members += [one for one in group if one not in members]
+        for one in members:
+            groups[steps[one].output] = members
+    found = {id(group): sorted(group) for group in groups.values()}
+    rows = [
+        (
+            " ".join(map(str, group)),
+            where([steps[one] for one in group], steps),
+            ", ".join(dict.fromkeys(steps[one].operation for one in group)),
+            "; ".join(dict.fromkeys(why(steps[one].operation) for one in group)),
+        )
+        for group in sorted(found.values())
+    ]
+    if not rows:
+        return ["float islands: none"]
+    return [
+        "float islands",
+        *text.columns(rows, header=("steps", "where", "what", "why")),
+    ]
+
+
+def where(group: Sequence[StepInfo], steps: Sequence[StepInfo]) -> str:
+    """Whether int8 goes on after these steps."""
+    made = {step.output for step in group}
+    later = (step for step in steps if step.operation == "quantize")
+    inside = any(made.intersection(step.inputs) for step in later)
+    return "between int8 steps" if inside else "before the outputs"
+
+
+def why(operation: str) -> str:
+    """Why it computes in float32."""
+    if operation in MOVES:
+        return "moves what is float32 already"
+    return WHY.get(operation, f"{operation} has no int8 form")
+
+
+def _read_as_float(step: StepInfo, steps: Sequence[StepInfo]) -> bool:
+    return any(step.output in other.inputs for other in steps)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan as a table, and its float islands."""
+
+import dataclasses
+
+import pytest
+
+import neon8
+from neon8.inspection import plan
+from neon8.runtime import StepInfo
+
+PLAIN = StepInfo(
+    name="layer",
+    operation="requantize",
+    kernel="n8_requantize_s8_c",
+    macs=0,
+    inputs=("x",),
+    output="y",
+    shape=(1, 8, 4, 4),
+    dtype="int8",
+    scale=0.5,
+    zero_point=0,
+    lo=-127,
+    hi=127,
+    packed=0,
+    sharing="own",
+    shared="y",
+    offset=128,
+    pitch=8,
+    window=(1, 1),
+    stride=(1, 1),
+    groups=1,
+    weights=(0, 0),
+    acc_bound=0,
+    int16_depth=0,
+    spread="",
+)
+
+
+def step(operation, inputs, output, dtype="int8") -> StepInfo:
+    """A step of which only the tensors matter."""
+    names = tuple(inputs.split())
+    return dataclasses.replace(
+        PLAIN, operation=operation, inputs=names, output=output, dtype=dtype
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "symmetric"),
+        ({"zero_point": -128, "lo": -128}, "unsigned"),
+        ({"zero_point": 7, "lo": -128}, "asymmetric 7"),
+        ({"zero_point": 0, "lo": -128}, "asymmetric 0"),
+        ({"dtype": "float32"}, "float32"),
+    ],
+)
+def test_schemes(fields, said):
+    assert plan.scheme(dataclasses.replace(PLAIN, **fields)) == said
+
+
+@pytest.mark.parametrize(
+    ("sharing", "said"),
+    [
+        ("own", "at 128"),
+        ("place", "at 128, in place of x"),
+        ("view", "at 128, view of x"),
+        ("slice", "at 128, slice of x"),
+        ("tail", "at 128, end of x"),
+    ],
+)
+def test_places(sharing, said):
+    assert plan.memory(dataclasses.replace(PLAIN, sharing=sharing, shared="x")) == said
+
+
+def test_islands_are_steps_that_hand_on_float32():
+    steps = [
+        step("quantize", "image", "a"),
+        step("conv2d", "a", "b"),
+        step("dequantize", "b", "c", "float32"),
+        step("softmax", "c", "d", "float32"),
+        step("permute", "d", "e", "float32"),
+        step("quantize", "e", "f"),
+        step("conv2d", "f", "g"),
+        step("conv2d", "g", "h", "float32"),  # an output: nothing reads it
+        step("dequantize", "g", "i", "float32"),
+        step("softmax", "i", "j", "float32"),
+    ]
+    said = plan.islands(steps, {"image"})
+    assert [line.split()[:2] for line in said[2:]] == [["3", "4"], ["9", "before"]]
+    assert "between int8 steps" in said[2]
+    assert "softmax, permute" in said[2]
+    assert "moves what is float32 already" in said[2]
+    assert plan.islands(steps[:2], {"image"}) == ["float islands: none"]
+
+
+def test_the_table_is_that_of_the_library(tiny):
+    with neon8.Model.open(tiny.n8) as model:
+        steps = model.steps
+    lines = plan.table(steps)
+    assert len(lines) == 1 + len(steps) + 1 + len(plan.LEGEND)
+    for number, (line, each) in enumerate(zip(lines[1:], steps, strict=False)):
+        words = line.split()
+        assert words[0] == str(number)
+        assert each.kernel in words
+        assert f"at {each.offset}" in line
+    assert lines == plan.table(steps)
