@@ -249,6 +249,7 @@ const struct n8_operator n8_op_unary = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES | N8_FIELD_VALUES,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST,
     .check = check,
     .plan = plan,
     .pack = pack,
