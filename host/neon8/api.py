@@ -229,6 +229,6 @@ def convert_table(
     )
 
 
-def inspect_file(path: str | Path) -> str:
-    """What `neon8 inspect` prints about a file."""
-    return describe(Path(path))
+def inspect_file(path: str | Path, *, shapes: Shapes | None = None) -> str:
+    """What `neon8 inspect` prints about a file.  shapes: see observe_model()."""
+    return describe(Path(path), shapes=shapes)

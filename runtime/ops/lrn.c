@@ -17,7 +17,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 }
 
 static bool ok(const struct parameters *p) {
-    const bool size = p->size >= 1.0f && p->size <= N8_FORMAT_MAX_DIM && floorf(p->size) == p->size;
+    const bool size = p->size >= 1.0f && p->size <= N8_FORMAT_MAX_DIM && fmodf(p->size, 2) == 1.0f;
     const bool alpha = p->alpha >= 0.0f && p->alpha <= 1e30f;
     return size && alpha && p->beta >= 0.0f && p->beta <= 16.0f && p->bias >= 1e-30f &&
            p->bias <= 1e30f;
@@ -40,13 +40,11 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "its size, alpha, beta or bias is outside its limits");
     }
-    const size_t size = (size_t)p.size;
     const double scale = (double)in->scale;
     struct n8_lrn_args *args = memory;
     *args = (struct n8_lrn_args){
         .channels = (size_t)in->dims[1],
-        .before = (size - 1) / 2,
-        .after = size / 2,
+        .reach = (size_t)p.size / 2,
         .bias = (double)p.bias,
         .factor = (double)p.alpha / (double)p.size * (scale * scale),
         .beta = (double)p.beta,

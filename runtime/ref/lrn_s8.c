@@ -33,13 +33,13 @@ static int64_t square(const struct n8_lrn_args *args, size_t c) {
 void n8_lrn_s8_c(const struct n8_lrn_args *args) {
     const size_t channels = args->channels;
     int64_t sum = 0;
-    for (size_t c = 0; c < channels && c < args->after; c++)
+    for (size_t c = 0; c < channels && c < args->reach; c++)
         sum += square(args, c);
     for (size_t c = 0; c < channels; c++) {
-        if (channels - c > args->after)
-            sum += square(args, c + args->after);
-        if (c > args->before)
-            sum -= square(args, c - args->before - 1);
+        if (channels - c > args->reach)
+            sum += square(args, c + args->reach);
+        if (c > args->reach)
+            sum -= square(args, c - args->reach - 1);
         const double d = args->bias + args->factor * (double)sum;
         const double v = (double)(args->in[c] - args->in_zero_point) * args->multiplier;
         args->out[c] = round_s8(v / power(d, args->beta), args);

@@ -30,7 +30,11 @@ enum signature {
     SIGNATURE_DEPTHWISE,
     SIGNATURE_POINTWISE,
     SIGNATURE_POOL,
+    SIGNATURE_BLEND,
     SIGNATURE_SOFTMAX,
+    SIGNATURE_TABLE,
+    SIGNATURE_AFFINE,
+    SIGNATURE_LRN,
 };
 
 typedef void any_fn(void);

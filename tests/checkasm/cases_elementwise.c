@@ -155,7 +155,7 @@ void cases_pointwise(struct context *context) {
         *args = (struct n8_pointwise_args){
             .out = out,
             .a = a,
-            .b = strcmp(context->kernel->slot, "add_s8") == 0 ? b : NULL,
+            .b = strcmp(context->kernel->slot, "requantize_s8") == 0 ? NULL : b,
             .count = count,
             .a_scale = scales[0],
             .b_scale = scales[1],
@@ -172,6 +172,26 @@ void cases_pointwise(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_POINTWISE, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
                  (double)scales[0], (double)scales[1], (double)args->slope);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+void cases_table(struct context *context) {
+    enum { ENTRIES = 256 };
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step);
+        int8_t *out = guard_place(rng, REGION_OUT, count);
+        int8_t *in = guard_place(rng, REGION_IN, count);
+        int8_t *table = guard_place(rng, REGION_WEIGHTS, ENTRIES);
+        rng_bytes(rng, in, count);
+        rng_bytes(rng, table, ENTRIES);
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count};
+        test.call = (struct call){
+            .signature = SIGNATURE_TABLE,
+            .x = {(uintptr_t)out, (uintptr_t)in, count, (uintptr_t)table},
+        };
+        snprintf(test.text, sizeof test.text, "count=%zu", count);
         finish(context, &test, step == COUNTS * ROUNDS);
     }
 }
@@ -204,6 +224,45 @@ void cases_pool(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_POOL, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "channels=%zu taps=%zu multiplier=%g", channels, taps,
                  (double)args->multiplier);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+void cases_blend(struct context *context) {
+    struct rng *rng = &context->rng;
+    const bool floats = strcmp(context->kernel->slot, "blend_f32") == 0;
+    const size_t size = floats ? sizeof(float) : 1;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t channels = count_of(step);
+        const struct range range = data_range(rng, false);
+        void *out = guard_place(rng, REGION_OUT, channels * size);
+        uint8_t *in = guard_place(rng, REGION_IN, 4 * channels * size);
+        if (floats) {
+            data_floats(rng, (float *)(void *)in, 4 * channels, 1.0f);
+        } else {
+            rng_bytes(rng, in, 4 * channels);
+        }
+        const float across = rng_float(rng, 0.0f, 1.0f), down = 0.25f * (float)rng_below(rng, 5);
+        struct n8_blend_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_blend_args){
+            .out = out,
+            .channels = channels,
+            .left = 1.0f - across,
+            .right = across,
+            .upper = 1.0f - down,
+            .lower = down,
+            .scale = rng_below(rng, 2) ? 1.0f : rng_float(rng, 0.01f, 2.0f),
+            .in_zero_point = rng_range(rng, -128, 127),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        for (size_t at = 0; at < 4; at++)
+            args->in[at] = in + rng_below(rng, 4) * channels * size;
+        struct test_case test = {.out = out, .out_size = channels * size};
+        test.call = (struct call){.signature = SIGNATURE_BLEND, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "channels=%zu right=%g lower=%g scale=%g", channels,
+                 (double)across, (double)down, (double)args->scale);
         finish(context, &test, step == COUNTS * ROUNDS);
     }
 }

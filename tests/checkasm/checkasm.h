@@ -121,7 +121,11 @@ void cases_igemm(struct context *context);
 void cases_depthwise(struct context *context);
 void cases_pointwise(struct context *context);
 void cases_pool(struct context *context);
+void cases_blend(struct context *context);
 void cases_softmax(struct context *context);
+void cases_table(struct context *context);
+void cases_affine(struct context *context);
+void cases_lrn(struct context *context);
 
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);

@@ -2,6 +2,7 @@
 //
 // The contract of kernel.h, one value at a time and nothing clever.
 #include "checkasm.h"
+#include "ref/elementary.h"
 
 #include <math.h>
 #include <string.h>
@@ -163,6 +164,61 @@ void naive_add_s8(const struct n8_pointwise_args *args) {
     }
 }
 
+void naive_multiply_s8(const struct n8_pointwise_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        const int32_t a = args->a[i] - args->a_zero_point, b = args->b[i] - args->b_zero_point;
+        const float v = (float)(a * b) * args->a_scale;
+        args->out[i] = round_s8(leaky(v, &args->slope), args->zero_point, args->lo, args->hi);
+    }
+}
+
+void naive_divide_s8(const struct n8_pointwise_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        const int32_t a = args->a[i] - args->a_zero_point, b = args->b[i] - args->b_zero_point;
+        const float v = (float)a / (float)b * args->a_scale;
+        args->out[i] = round_s8(leaky(v, &args->slope), args->zero_point, args->lo, args->hi);
+    }
+}
+
+void naive_table_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = table[in[i] + 128];
+}
+
+void naive_affine_s8(const struct n8_affine_args *args) {
+    for (size_t p = 0; p < args->pixels; p++) {
+        for (size_t c = 0; c < args->channels; c++) {
+            const int8_t q = args->in[(ptrdiff_t)p * args->in_stride + (ptrdiff_t)c];
+            const float product = (float)(q - args->in_zero_point) * args->multiplier[c];
+            const float v = leaky(product + args->offset[c], &args->slope);
+            args->out[(ptrdiff_t)p * args->out_stride + (ptrdiff_t)c] =
+                round_s8(v, args->zero_point, args->lo, args->hi);
+        }
+    }
+}
+
+void naive_lrn_s8(const struct n8_lrn_args *args) {
+    for (size_t c = 0; c < args->channels; c++) {
+        int64_t sum = 0;
+        for (size_t i = 0; i < args->channels; i++) {
+            const int32_t value = args->in[i] - args->in_zero_point;
+            if (i + args->reach >= c && i <= c + args->reach)
+                sum += value * value;
+        }
+        const double d = args->bias + args->factor * (double)sum;
+        double power = n8_exp(args->beta * n8_log(d));
+        if (args->beta == 0.75)
+            power = sqrt(d) * sqrt(sqrt(d));
+        if (args->beta == 0.5)
+            power = sqrt(d);
+        if (args->beta == 1.0)
+            power = d;
+        const double scaled = (double)(args->in[c] - args->in_zero_point) * args->multiplier;
+        const double moved = rint(scaled / power) + (double)args->zero_point;
+        args->out[c] = (int8_t)fmin(fmax(moved, (double)args->lo), (double)args->hi);
+    }
+}
+
 void naive_maxpool_s8(const struct n8_pool_args *args) {
     for (size_t c = 0; c < args->channels; c++) {
         int32_t best = -128;
@@ -181,6 +237,28 @@ void naive_avgpool_s8(const struct n8_pool_args *args) {
         args->out[c] =
             round_s8((float)sum * args->multiplier, args->zero_point, args->lo, args->hi);
     }
+}
+
+static float blend(float a, float b, float c, float d, const struct n8_blend_args *args) {
+    const float above = a * args->left + b * args->right;
+    const float below = c * args->left + d * args->right;
+    return above * args->upper + below * args->lower;
+}
+
+void naive_blend_s8(const struct n8_blend_args *args) {
+    for (size_t i = 0; i < args->channels; i++) {
+        float real[4];
+        for (int at = 0; at < 4; at++)
+            real[at] = (float)(((const int8_t *)args->in[at])[i] - args->in_zero_point);
+        const float v = blend(real[0], real[1], real[2], real[3], args) * args->scale;
+        ((int8_t *)args->out)[i] = round_s8(v, args->zero_point, args->lo, args->hi);
+    }
+}
+
+void naive_blend_f32(const struct n8_blend_args *args) {
+    const float *const *in = (const float *const *)args->in;
+    for (size_t i = 0; i < args->channels; i++)
+        ((float *)args->out)[i] = blend(in[0][i], in[1][i], in[2][i], in[3][i], args);
 }
 
 static double exp_of(double d) {

@@ -5,10 +5,12 @@ import argparse
 
 from neon8.cli import options
 
-SUMMARY = "say what is in a file of neon8, or in another tool's table"
+SUMMARY = "say what is in a network, in a file of neon8 or in another tool's table"
 
 HELP = """\
 examples:
+  neon8 inspect net.onnx                  what would run in int8, what in float, and
+                                          every node that is not supported, with why
   neon8 inspect net.n8                    inputs, outputs, steps, kernels, proofs
   neon8 inspect net.n8 --target aarch64   with the kernels that ARM would choose
   neon8 inspect net.scales.json           scales, ranges, guards that fired
@@ -20,8 +22,11 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(
-        parser, "FILE", "MODEL.n8, M.scales.json, M.calib, libneon8.so or libneon8.a"
+        parser,
+        "FILE",
+        "MODEL.onnx, MODEL.n8, M.scales.json, M.calib, libneon8.so or libneon8.a",
     )
+    options.shapes(parser)
     options.target(parser)
 
 
@@ -35,4 +40,5 @@ def run(arguments: argparse.Namespace) -> str:
         cpu=options.cpu_of(arguments),
         isa=arguments.isa,
         max_bytes=arguments.max_bytes,
+        shapes=options.shapes_of(arguments),
     )

@@ -32,6 +32,7 @@ COMMANDS = (
     "run",
     "evaluate",
     "compare",
+    "qat",
     "inspect",
     "convert",
 )

@@ -198,6 +198,13 @@ def preprocess_of(arguments: argparse.Namespace) -> "Preprocess | None":
     return Preprocess.load(arguments.preprocess)
 
 
+def data_file(arguments: argparse.Namespace) -> Path:
+    """What --data names, without the array in it."""
+    from neon8.data.sources import chosen
+
+    return chosen(arguments.data)[0]
+
+
 def as_json(parser: argparse.ArgumentParser) -> None:
     """The form of the results."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -286,7 +293,7 @@ def run_options(
     from neon8.calibrate.run.run import Options, no_progress
     from neon8.cli.progress import counter
 
-    inputs = [arguments.model, arguments.data, arguments.preprocess]
+    inputs = [arguments.model, data_file(arguments), arguments.preprocess]
     check_output(arguments.output, *inputs)
     if arguments.report is not None:
         check_output(arguments.report, *inputs)

@@ -13,7 +13,15 @@ from dataclasses import replace
 from neon8.compile.operators import FOLLOWS, LOWER
 from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
-from neon8.graph.graph import Concat, Conv2d, FakeQuantize, Graph, Node, Quantization
+from neon8.graph.graph import (
+    Add,
+    Concat,
+    Conv2d,
+    FakeQuantize,
+    Graph,
+    Node,
+    Quantization,
+)
 from neon8.quant.scale_table import ScaleTable
 
 ONLY_FLOAT = "its operator has no int8 form"
@@ -21,6 +29,35 @@ KEPT = "kept in float32 by request"
 BETWEEN = "between float32 values, which it moves or maps"
 
 SUGGESTIONS = 3
+
+NO_SCALES = ScaleTable(
+    model_name="", model_digest="", method="", scheme="", samples=0, engine=""
+)
+
+
+def float_nodes(graph: Graph) -> dict[str, str]:
+    """The nodes that run in float32 once all have scales, by name, with the reason.
+
+    As lower() decides it without options.
+    """
+    islands = islands_of(
+        graph,
+        NO_SCALES,
+        consumers_of(graph),
+        float_io=True,
+        keep=frozenset(),
+        partial=False,
+    )
+    return {n.name: islands[n.output] for n in graph.nodes if n.output in islands}
+
+
+def consumers_of(graph: Graph) -> dict[str, list[Node]]:
+    """Tensor to the nodes that read it; one that reads it twice is there twice."""
+    consumers: dict[str, list[Node]] = {name: [] for name in graph.tensors}
+    for node in graph.nodes:
+        for name in node.inputs:
+            consumers[name].append(node)
+    return consumers
 
 
 def islands_of(
@@ -51,7 +88,7 @@ def islands_of(
     islands = forced | {
         node.output: BETWEEN
         for node in graph.nodes
-        if type(node) in FOLLOWS and node.output not in forced
+        if maps_values(graph, node) and node.output not in forced
     }
 
     def wanted(name: str) -> bool:
@@ -69,9 +106,12 @@ def islands_of(
         return name in islands or (plain and wanted(name))
 
     def follows(node: Node) -> bool:
-        found = [exists(name) for name in node.inputs]
+        if isinstance(node, Add | Conv2d):  # a convolution before it takes it in
+            found = all(name in islands for name in node.inputs)
+        else:
+            found = all(exists(name) for name in node.inputs)
         among = isinstance(node, Concat) and any(name in forced for name in node.inputs)
-        return wanted(node.output) and (all(found) or among)
+        return wanted(node.output) and (found or among)
 
     while True:
         lost = [
@@ -83,6 +123,16 @@ def islands_of(
             return islands
         for name in lost:
             del islands[name]
+
+
+def maps_values(graph: Graph, node: Node) -> bool:
+    """True if `node` moves or maps values; a convolution if it scales and shifts."""
+    if isinstance(node, Conv2d):
+        channels = graph.tensors[node.inputs[0]].shape[1]
+        plain = node.strides == (1, 1) and node.pads == (0, 0, 0, 0)
+        one_tap = node.weight.shape == (channels, 1, 1, 1)
+        return plain and one_tap and node.groups == channels
+    return type(node) in FOLLOWS
 
 
 def forced_float(

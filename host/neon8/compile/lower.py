@@ -10,12 +10,12 @@ to int8.
 from collections import Counter
 
 from neon8.compile.build import FLOAT, INT8, Build
-from neon8.compile.domains import islands_of, with_pairs
+from neon8.compile.domains import consumers_of, islands_of, with_pairs
 from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.program import Program
 from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
-from neon8.graph.graph import Graph, Node
+from neon8.graph.graph import Graph
 from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
 
@@ -70,7 +70,7 @@ def lower(
     for name in graph.inputs:
         b.declare(name, b.io if graph.tensors[name].real else FLOAT)
     for node in graph.nodes:
-        if b.has(node.output):  # a convolution took this Add in
+        if b.has(node.output) or node.output in b.inside:  # a convolution took it in
             continue
         forms = LOWER if b.type_of(node) == INT8 else LOWER_FLOAT
         append = forms.get(type(node))
@@ -112,12 +112,3 @@ def check_ends(graph: Graph) -> None:
         raise CompileError(
             f"output {min(both)!r} is an input as well; remove it from the outputs"
         )
-
-
-def consumers_of(graph: Graph) -> dict[str, list[Node]]:
-    """Tensor to the nodes that read it; one that reads it twice is there twice."""
-    consumers: dict[str, list[Node]] = {name: [] for name in graph.tensors}
-    for node in graph.nodes:
-        for name in node.inputs:
-            consumers[name].append(node)
-    return consumers

@@ -98,7 +98,12 @@ def convert(
         table = renamed(table, names)
     if source is not target:
         table = source.adopt(table, context)
-    table, whole = _on_network(table, whole, context)
+    if source.network is not None and _needs_network(target, context):
+        graph, whole = source.network(Path(path))
+        context = replace(context, model=open_onnx(path), graph=graph)
+        table = replace(table, notes=())
+    else:
+        table, whole = _on_network(table, whole, context)
     wide = tensors_of_16_bits(table)
     if wide and 16 not in target.bits:
         text = f"{to} holds 8 bits only, tensor {wide[0]!r} has 16"
@@ -139,6 +144,12 @@ def _context(
         text = f"is a table of {base.model_name}, and --model is another network"
         raise TableError(f"{onto}: {text}; calibrate that one")
     return Context(source=source, model=file, graph=graph, base=base, options=options)
+
+
+def _needs_network(target: Format, context: Context) -> bool:
+    """True if the target wants a scale for everything, and nothing else was given."""
+    given = context.graph is not None or context.base is not None
+    return isinstance(target.write, NetworkWriter) and not given
 
 
 def _on_network(

@@ -60,8 +60,9 @@ class Format:
 
     adopt: the names of the network for those of the tool, before a table that was read
     goes to another format.  prepare: what must change, with notes on what that loses,
-    before write.  write: the bytes of the file.  read_options, write_options: those of
-    Context.options that it takes.
+    before write.  write: the bytes of the file.  network: of a file that is a network
+    as well as a table.  read_options, write_options: those of Context.options that it
+    takes.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Format:
     write: Callable[[ForeignTable], bytes] | NetworkWriter
     adopt: Change = _unchanged
     prepare: Change = _unchanged
+    network: Callable[[Path], tuple[Graph, ScaleTable]] | None = None
     symmetric: bool = False
     ranges: bool = False
     bits: tuple[int, ...] = (8, 16)

@@ -253,9 +253,16 @@ def _evaluate(known: Inference, node: onnx.NodeProto, feeds: dict[str, Array]) -
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
 
     opsets = {entry.domain: entry.version for entry in known.opsets}
+    # Given a node alone, it takes the newest opset whatever it is told.
+    graph = onnx.GraphProto(
+        name="node",
+        node=[node],
+        input=[onnx.ValueInfoProto(name=name) for name in feeds],
+        output=[onnx.ValueInfoProto(name=name) for name in node.output if name],
+    )
     try:
         with np.errstate(all="ignore"):
-            outputs: Any = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
+            outputs: Any = ReferenceEvaluator(graph, opsets=opsets).run(None, feeds)
         results = [np.asarray(value, order="C") for value in outputs]
         kinds = [onnx.helper.np_dtype_to_tensor_dtype(r.dtype) for r in results]
     except MemoryError:  # is not the file's fault

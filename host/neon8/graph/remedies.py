@@ -9,15 +9,16 @@ MAX_LINES = 40
 """Nodes that a refusal names; a damaged file may have thousands."""
 
 QUANTIZED = "is already quantized; give neon8 the float network"
+ELSE = "is not supported; export it as other operators, or cut the network before it"
 REMEDIES = {
     "DequantizeLinear": QUANTIZED,
     "QuantizeLinear": QUANTIZED,
     "If": "branches are not supported; export the branch that is taken",
     "Loop": "loops are not supported; export the network unrolled",
     "Scan": "loops are not supported; export the network unrolled",
-    "NonMaxSuppression": "is not supported; cut the network before it and do it on the "
-    "boxes that come out",
-    "TopK": "is not supported; cut the network before it and do it on what comes out",
+    "NonMaxSuppression": "is not supported; cut the network before it and choose among "
+    "the boxes outside",
+    "TopK": "is not supported; cut the network before it and choose outside",
 }
 
 
@@ -27,7 +28,7 @@ def remedy(operator: str) -> str:
         return REMEDIES[operator]
     if "." in operator:
         return "is not an operator of ONNX itself; export it as standard operators"
-    return "is not supported"
+    return ELSE
 
 
 def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:

@@ -8,7 +8,9 @@ from neon8 import text
 from neon8.errors import SetupError, TableError
 from neon8.formats import registry
 from neon8.formats.conversion import read
-from neon8.inspection import elf, foreign, observation, plan
+from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.quantized import is_quantized
+from neon8.inspection import elf, foreign, network, observation, plan
 from neon8.inspection.guards import legend
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model, TensorInfo
@@ -23,12 +25,13 @@ def describe(
     cpu: str = "max",
     isa: str | None = None,
     max_bytes: int | None = None,
+    shapes: Shapes | None = None,
 ) -> str:
-    """Text about a model, a calibration file, a scale table or a library.
+    """Text about a model, a network, a calibration file, a scale table or a library.
 
     target, cpu, isa: where the kernels of a model are chosen.  max_bytes: see
-    Model.open.  Neon8Error: the file cannot be read, is damaged, or is nothing that
-    neon8 makes.
+    Model.open.  shapes: of inputs of an ONNX file that leaves them open.  Neon8Error:
+    the file cannot be read, is damaged, or is nothing that neon8 makes.
     """
     try:
         data = path.read_bytes()
@@ -48,8 +51,15 @@ def describe(
         return _library(path, data)
     if observation.recognise(data):
         return observation.describe(path, data)
-    table, own = read(path, source_format=_format(path, data))
-    return foreign.describe(table) if own is None else _table(path, own)
+    kind = _format(path, data)
+    if kind != "qdq":
+        table, own = read(path, source_format=kind)
+        return foreign.describe(table) if own is None else _table(path, own)
+    said = network.describe(path, shapes=shapes)
+    if not is_quantized(open_onnx(path)):
+        return said
+    table, _ = read(path, source_format=kind)
+    return f"{said}\n\n{foreign.describe(table)}"
 
 
 def _format(path: Path, data: bytes) -> str:
@@ -58,8 +68,8 @@ def _format(path: Path, data: bytes) -> str:
         return registry.detect(data, source=str(path))
     except TableError as error:
         raise SetupError(
-            f"{path}: neither a model (.n8), a calibration file (.calib), a scale "
-            "table of any known format nor a library (.so, .a)"
+            f"{path}: neither a model (.n8), a network (.onnx), a calibration file "
+            "(.calib), a scale table of any known format nor a library (.so, .a)"
         ) from error
 
 

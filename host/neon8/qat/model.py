@@ -84,7 +84,7 @@ class QatModel(nn.Module):
         from neon8.qat.export import quantized  # noqa: PLC0415 - training needs no onnx
 
         file = Path(path)
-        write_atomic(file, quantized(self, file.stem))
+        write_atomic(file, quantized(self, file.stem or "net"))
 
     @property
     def traced(self) -> Traced:

@@ -29,6 +29,7 @@ LOADED = {
     "run": {"numpy", "cffi"},
     "evaluate": CALIBRATES,
     "compare": CALIBRATES,
+    "qat": {"numpy", "cffi", "onnx", "torch", "tqdm"},  # torch loads tqdm
     "convert": {"numpy", "onnx", "yaml"},
     "inspect": {"numpy", "cffi", "onnx", "yaml", "elftools"},
 }
@@ -57,6 +58,14 @@ def words(tiny, tmp_path_factory):
     data = ("--data", tiny.data, "--limit", 2)
     assert main([*map(str, ["observe", tiny.onnx, *data, "-o", calib])]) == 0
     np.save(array, np.load(tiny.data)["x"][:2])
+    model = folder / "net.py"
+    model.write_text(
+        "from torch import nn\n"
+        "def build():\n"
+        "    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(),\n"
+        "                        nn.Linear(144, 6))\n"
+        "    return net, (3, 8, 8)\n"
+    )
     return {
         "calibrate": (tiny.onnx, *data),
         "observe": (tiny.onnx, *data),
@@ -66,6 +75,7 @@ def words(tiny, tmp_path_factory):
         "run": (tiny.n8, "--input", array),
         "evaluate": (tiny.n8, *data, "--reference", tiny.onnx),
         "compare": (calib, tiny.onnx, *data, "--methods", "mse", "--schemes", "auto"),
+        "qat": (f"{model}:build", "--data", tiny.labelled, "--batch", 4),
         "convert": (tiny.table, "--to", "ncnn"),
         "inspect": (tiny.n8,),
     }

@@ -197,3 +197,19 @@ def test_shape_arithmetic(tmp_path):
     }  # fmt: skip
     graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights))
     assert graph.tensors["y"].shape == IMAGE
+
+
+def test_shape_arithmetic_of_old_opsets(tmp_path):
+    """Unsqueeze, Squeeze and Slice, whose axes and ends were attributes once."""
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Slice", "s", "front", axes=[0], starts=[0], ends=[1]),
+        node("Squeeze", "front", "n", axes=[0]),
+        node("Unsqueeze", "n", "first", axes=[0]),
+        node("Concat", "first rest", "shape", axis=0),
+        node("Reshape", "x shape", "y"),
+    ]
+    weights = {"rest": np.array([-1])}
+    for opset in (7, 9):
+        model = net(nodes, {"x": IMAGE}, "y", weights, opset=opset)
+        assert assert_same(tmp_path, model).tensors["y"].dims == (1, 108)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.errors import GraphError
 from neon8.graph.functions import MAX_SIZE
 from neon8.graph.graph import (
     Activate,
@@ -23,7 +22,7 @@ from neon8.graph.graph import (
     Subtract,
 )
 from neon8.graph.importer import load
-from onnx_nets import assert_same, chain, net, node, save
+from onnx_nets import assert_same, chain, net, node, save, why_opaque
 
 F = np.float32
 RNG = np.random.default_rng(11)
@@ -286,5 +285,4 @@ def test_any_network_of_functions(tmp_path_factory, steps, outputs):
 
 def test_parameters_that_are_not_finite(tmp_path):
     model = chain([("Elu", [], {"alpha": float("inf")})], IMAGE)
-    with pytest.raises(GraphError, match="a parameter is not finite"):
-        load(save(tmp_path, model))
+    assert "a parameter is not finite" in why_opaque(tmp_path, model)

@@ -12,9 +12,12 @@ from neon8.compile.operators import (
     convolution,
     floats,
     movement,
+    normalization,
     opaque,
     pointwise,
     pooling,
+    recurrent,
+    resize,
     rounding,
 )
 from neon8.graph.graph import Node
@@ -23,18 +26,22 @@ LOWER: dict[type[Node], Lower] = {
     **convolution.LOWER,
     **pooling.LOWER,
     **arithmetic.LOWER,
+    **normalization.LOWER,
     **pointwise.LOWER,
     **movement.LOWER,
+    **resize.LOWER,
     **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
+    **recurrent.LOWER,
     **movement.LOWER,
+    **resize.LOWER,
     **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 
-FOLLOWS = frozenset(movement.LOWER)
+FOLLOWS = frozenset(movement.LOWER | resize.LOWER | floats.MAPS)
 """The nodes that move or map values, in whichever type they find them."""

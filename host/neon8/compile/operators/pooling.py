@@ -10,7 +10,7 @@ from neon8.compile.build import INT8, Build, Lower, bytes_mean_the_same, ratio
 from neon8.compile.operators.arithmetic import activate
 from neon8.compile.scales import clamp_of
 from neon8.errors import CompileError
-from neon8.graph.graph import Node, Pool
+from neon8.graph.graph import Node, Pool, Shape
 
 MAX_TAPS = 2**23
 """2**23 * 255 < 2**31: the sum of an average pool fits int32."""
@@ -20,15 +20,21 @@ def lower_pool(b: Build, node: Pool) -> None:
     """(9).  A scale changed under max and a leaky slope need a step of their own."""
     source = b.int8(node.inputs[0])
     out = b.declare(node.output, INT8)
-    check_windows(b, node)
+    windows = node.windows(source.shape, out.shape)
+    check_windows(b, node, windows)
+    whole = out
+    if windows != out.shape:
+        whole = b.temporary(replace(out, dims=windows), "windows")
     rescales = node.kind == "max" and not bytes_mean_the_same(source, out)
-    if not rescales and node.activation.slope == 1.0:
-        append_pool(b, node, source, out, clamp_of(node.activation, out))
-        return
-    pooled = replace(source, dims=out.dims)
-    pooled = b.temporary(pooled, "pooled")
-    append_pool(b, node, source, pooled, (pooled.lo, pooled.hi))
-    activate(b, node, pooled, out)
+    if rescales or node.activation.slope != 1.0:
+        pooled = b.temporary(replace(source, dims=whole.dims), "pooled")
+        append_pool(b, node, source, pooled, (pooled.lo, pooled.hi))
+        activate(b, node, pooled, whole)
+    else:
+        append_pool(b, node, source, whole, clamp_of(node.activation, out))
+    if whole is not out:
+        inputs = (whole.name,)
+        b.ops.append(program.Reshape(name=node.name, inputs=inputs, output=out.name))
 
 
 def append_pool(
@@ -59,16 +65,15 @@ def append_pool(
     )
 
 
-def check_windows(b: Build, node: Pool) -> None:
+def check_windows(b: Build, node: Pool, windows: Shape) -> None:
     """CompileError for a window without a single tap, or with too many for int32."""
     in_shape = b.graph.tensors[node.inputs[0]].shape
-    out_shape = b.graph.tensors[node.output].shape
     if node.kernel[0] * node.kernel[1] > MAX_TAPS:
         raise CompileError(
             f"layer {node.name!r}: a window of {node.kernel} overflows int32"
         )
     for axis in (0, 1):
-        out = np.arange(out_shape[2 + axis])[:, np.newaxis]
+        out = np.arange(windows[2 + axis])[:, np.newaxis]
         taps = np.arange(node.kernel[axis]) * node.dilations[axis]
         at = out * node.strides[axis] - node.pads[axis] + taps
         inside = (at >= 0) & (at < in_shape[2 + axis])

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX with QuantizeLinear and DequantizeLinear nodes as a table format."""
+"""Quantized ONNX as a table format: read in any form, written with Q/DQ nodes."""
 
 from neon8.errors import TableError
 from neon8.formats.format import Context, Format, NetworkWriter
 from neon8.formats.qdq.read import load
 from neon8.formats.qdq.write import dumps
+from neon8.quant.own_scales import load_quantized
 from neon8.quant.scale_table import ScaleTable
 
 
@@ -24,6 +25,7 @@ FORMAT = Format(
     name="qdq",
     recognise=_recognise,
     read=load,
+    network=load_quantized,
     write=NetworkWriter(_write),
     bits=(8,),
     weights=True,

@@ -28,12 +28,14 @@ OTHER_FLOATS = {"float16": TensorProto.FLOAT16, "float64": TensorProto.DOUBLE}
 class Originals:
     """The nodes of an ONNX file.
 
-    makers: tensor -> the node that makes it.  arrays: constant -> its initializer in
-    the Q/DQ network.  opset: of the Q/DQ network, the file's or a newer one.
+    makers: tensor -> the node that makes it.  outputs: of the network.  arrays:
+    constant -> its initializer in the Q/DQ network.  opset: of the Q/DQ network, the
+    file's or a newer one.
     """
 
     source: Source
     makers: dict[str, onnx.NodeProto]
+    outputs: dict[str, onnx.ValueInfoProto]
     domains: list[onnx.OperatorSetIdProto]
     ir_version: int
     opset: int
@@ -48,6 +50,7 @@ def originals(model: ModelLike, *, least: int) -> Originals:
     return Originals(
         source=source,
         makers={name: node for node in proto.graph.node for name in node.output},
+        outputs={value.name: value for value in proto.graph.output},
         domains=[e for e in proto.opset_import if e.domain not in ONNX_DOMAINS],
         ir_version=proto.ir_version,
         opset=max(source.opset, least),

@@ -2,7 +2,7 @@
 """The scales in an ONNX file with QuantizeLinear and DequantizeLinear nodes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,16 @@ import onnx
 from onnx import numpy_helper
 
 from neon8.errors import GraphError, TableError
-from neon8.formats.foreign_table import ForeignTable, QuantParams, params_from
+from neon8.formats.foreign_table import (
+    ForeignTable,
+    QuantParams,
+    from_scale_table,
+    params_from,
+)
 from neon8.graph.onnx_file import read_model
+from neon8.graph.quantized import qlinear
 from neon8.quant.checks import scale as checked_scale
+from neon8.quant.own_scales import load_quantized
 from neon8.text import counted
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
@@ -37,6 +44,9 @@ def load(path: str | PathLike[str]) -> ForeignTable:
     """Scales of activations by tensor, of weights by node.  TableError."""
     try:
         model = read_model(Path(path))
+        if any(node.op_type in qlinear.ROWS for node in model.graph.node):
+            _, table = load_quantized(path)
+            return replace(from_scale_table(table, source=str(path)), format="qdq")
     except GraphError as error:
         raise TableError(str(error)) from error
     return _Reader(str(path), model).table()

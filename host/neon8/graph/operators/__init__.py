@@ -10,19 +10,29 @@ from neon8.graph.operators import (
     arithmetic,
     convolution,
     movement,
+    normalization,
     pointwise,
     pooling,
+    recurrent,
+    reduction,
+    resize,
     selection,
+    transposed,
 )
 from neon8.graph.source import Convert
 
 OPERATORS: dict[str, Convert] = {
     **convolution.OPERATORS,
+    **transposed.OPERATORS,
     **pooling.OPERATORS,
     **activation.OPERATORS,
     **pointwise.OPERATORS,
     **arithmetic.OPERATORS,
+    **normalization.OPERATORS,
+    **reduction.OPERATORS,
     **movement.OPERATORS,
     **selection.OPERATORS,
+    **resize.OPERATORS,
+    **recurrent.OPERATORS,
 }
 """Operator -> its function; a foreign domain stands before the name, with a dot."""

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add, Sub, Mul, Div, Sum and BatchNormalization.
-
-Arithmetic with constants becomes a depthwise 1x1 convolution, which the pass
-fold_affine merges into the convolution before it.
-"""
+"""Add, Sub, Mul, Div and Sum, of tensors and of constants."""
 
 import numpy as np
 
@@ -15,43 +11,23 @@ from neon8.graph.graph import (
     Multiply,
     Node,
     Subtract,
+    WithConstant,
     aligned,
     nchw,
 )
-from neon8.graph.operators.convolution import make_conv
+from neon8.graph.operators.convolution import make_affine
 from neon8.graph.operators.movement import reshape
 from neon8.graph.operators.pointwise import make_pointwise
 from neon8.graph.source import (
     Convert,
-    Float64Array,
     OnnxNode,
     Source,
     failure,
-    integer,
+    fits_channels,
     per_channel,
-    real,
     required,
     shape_of,
 )
-
-
-def batch_normalization(source: Source, node: OnnxNode) -> Node:
-    """BatchNormalization with the statistics of training."""
-    shape = shape_of(source, node, node.inputs[0])
-    if integer(node, "training_mode", 0) or not integer(node, "spatial", 1):
-        text = "training_mode and spatial=0 are not supported; export for inference"
-        raise failure(source, node, text)
-    scale, shift, mean, variance = (
-        required(source, node, index).astype(np.float64) for index in (1, 2, 3, 4)
-    )
-    channels = shape[1] if len(shape) > 1 else 1
-    if any(value.shape != (channels,) for value in (scale, shift, mean, variance)):
-        raise failure(source, node, f"its constants are not ({channels},)")
-    deviation = variance + real(node, "epsilon", 1e-5)
-    if deviation.min() <= 0:
-        raise failure(source, node, "variance + epsilon is not positive")
-    factor = scale / np.sqrt(deviation)
-    return _affine(source, node, 0, factor, shift - mean * factor)
 
 
 def add(source: Source, node: OnnxNode) -> Node:
@@ -59,8 +35,10 @@ def add(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Add)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "add", side)
     value = per_channel(source, node, side)
-    return _affine(source, node, 1 - side, np.ones_like(value), value)
+    return make_affine(source, node, 1 - side, np.ones_like(value), value)
 
 
 def subtract(source: Source, node: OnnxNode) -> Node:
@@ -68,9 +46,11 @@ def subtract(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Subtract)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "subtract", side)
     value = per_channel(source, node, side)
     sign = 1.0 if side == 1 else -1.0
-    return _affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
+    return make_affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
 
 
 def multiply(source: Source, node: OnnxNode) -> Node:
@@ -78,8 +58,10 @@ def multiply(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Multiply)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "multiply", side)
     value = per_channel(source, node, side)
-    return _affine(source, node, 1 - side, value, np.zeros_like(value))
+    return make_affine(source, node, 1 - side, value, np.zeros_like(value))
 
 
 def divide(source: Source, node: OnnxNode) -> Node:
@@ -87,16 +69,17 @@ def divide(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Divide)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "divide", side)
     value = per_channel(source, node, side)
     if side == 0:
         if (value != value[0]).any():
-            text = f"dividend {node.inputs[0]!r} is not one constant"
-            raise failure(source, node, text)
+            return with_constant(source, node, "divide", side)
         function = call("divide", number(float(value[0])), X)
         return make_pointwise(source, node, function, data=1)
     if not value.all():
         raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
-    return _affine(source, node, 0, 1.0 / value, np.zeros_like(value))
+    return make_affine(source, node, 0, 1.0 / value, np.zeros_like(value))
 
 
 def add_all(source: Source, node: OnnxNode) -> Node:
@@ -120,27 +103,32 @@ def _binary(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
     return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
 
 
+def with_constant(
+    source: Source, node: OnnxNode, function: str, side: int
+) -> WithConstant:
+    """Arithmetic with a constant of any shape, input number `side`."""
+    for name in (node.inputs[1 - side], node.outputs[0]):
+        shape_of(source, node, name)
+    value = required(source, node, side)
+    if function == "divide" and side == 1 and not value.all():
+        raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
+    return WithConstant(
+        name=node.name,
+        inputs=(node.inputs[1 - side],),
+        output=node.outputs[0],
+        function=function,
+        constant=value,
+        first=side == 0,
+    )
+
+
 def _constant_side(source: Source, node: OnnxNode) -> int | None:
     sides = [i for i in (0, 1) if node.inputs[i] in source.constants]
     return sides[0] if sides else None
 
 
-def _affine(
-    source: Source, node: OnnxNode, data: int, factor: Float64Array, shift: Float64Array
-) -> Node:
-    shape_of(source, node, node.outputs[0])
-    return make_conv(
-        node,
-        factor.reshape(-1, 1, 1, 1),
-        shift,
-        groups=len(factor),
-        data=data,
-    )
-
-
 OPERATORS: dict[str, Convert] = {
     "Add": add,
-    "BatchNormalization": batch_normalization,
     "Div": divide,
     "Mul": multiply,
     "Sub": subtract,

@@ -80,6 +80,24 @@ def make_conv(
     )
 
 
+def make_affine(
+    source: Source, node: OnnxNode, data: int, factor: Float64Array, shift: Float64Array
+) -> Node:
+    """factor * x + shift of input number `data`, one of each per channel: (C,).
+
+    A depthwise 1x1 convolution, which the pass fold_affine merges into the convolution
+    before it.
+    """
+    shape_of(source, node, node.outputs[0])
+    return make_conv(
+        node,
+        factor.reshape(-1, 1, 1, 1),
+        shift,
+        groups=len(factor),
+        data=data,
+    )
+
+
 def gemm(source: Source, node: OnnxNode) -> Node:
     """Gemm with constant B and C: a 1x1 convolution."""
     _rank2(source, node)

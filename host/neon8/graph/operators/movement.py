@@ -33,6 +33,11 @@ def dropout(source: Source, node: OnnxNode) -> Node:
     return reshape(source, node)
 
 
+def cast(source: Source, node: OnnxNode) -> Node:
+    """Cast and CastLike between types of real numbers, which are all computed alike."""
+    return reshape(source, node)
+
+
 def concat(source: Source, node: OnnxNode) -> Node:
     """Concat along any axis."""
     shape = shape_of(source, node, node.outputs[0])
@@ -117,6 +122,8 @@ def permute(source: Source, node: OnnxNode, view: View, order: View) -> Node:
 
 
 OPERATORS: dict[str, Convert] = {
+    "Cast": cast,
+    "CastLike": cast,
     "Concat": concat,
     "DepthToSpace": depth_to_space,
     "Dropout": dropout,

@@ -13,6 +13,7 @@ from neon8.graph.graph import (
     Binary,
     Conv2d,
     Graph,
+    InstanceNorm,
     Node,
     Pool,
 )
@@ -28,7 +29,7 @@ def fuse_activations(graph: Graph) -> Graph:
         before = made.get(next(iter(node.inputs), ""))
         if (
             isinstance(node, Activate)
-            and isinstance(before, Conv2d | Binary | Pool | Activate)
+            and isinstance(before, Conv2d | Binary | InstanceNorm | Pool | Activate)
             and uses[before.output] == 1
         ):
             both = _compose(before.activation, node.activation)

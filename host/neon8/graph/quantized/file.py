@@ -26,14 +26,6 @@ from neon8.graph.quantized.integers import Array, Levels, UnusableError
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 PAIRS = ("QuantizeLinear", "DequantizeLinear")
-DYNAMIC = (
-    "ConvInteger",
-    "DynamicQuantizeLinear",
-    "DynamicQuantizeLSTM",
-    "DynamicQuantizeMatMul",
-    "MatMulInteger",
-    "MatMulIntegerToFloat",
-)
 MOVES = (
     *("Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool"),
     *("Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze"),
@@ -68,7 +60,7 @@ class QuantizedFile:
 
 def is_quantized(file: OnnxFile) -> bool:
     """True if a node of the file quantizes, or computes on integers."""
-    known = (*PAIRS, *DYNAMIC, *qlinear.ROWS)
+    known = (*PAIRS, *qlinear.ROWS)
     graph = onnx.ModelProto.FromString(file.model).graph
     return any(n.op_type in known and n.domain in DOMAINS for n in graph.node)
 
@@ -177,9 +169,6 @@ class _Apart:
     def take_one(self, node: onnx.NodeProto) -> None:
         """One node.  UnusableError."""
         own = node.domain in DOMAINS
-        if own and node.op_type in DYNAMIC:
-            text = "is quantized dynamically: its scales are computed at run time;"
-            raise UnusableError(f"{text} give neon8 the float network and samples")
         if own and node.op_type == "QuantizeLinear":
             self.quantize(node)
         elif own and node.op_type == "DequantizeLinear":

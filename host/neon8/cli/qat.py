@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 qat."""
+
+import argparse
+from pathlib import Path
+
+from neon8.cli import options
+from neon8.quant.scale_table import TABLE_SCHEMES
+
+SUMMARY = "train a PyTorch classifier with the rounding of int8"
+
+HELP = f"""\
+examples:
+  neon8 qat net.py:build --data train.npz -o net.q.onnx
+  neon8 qat net.py:build --data photos/ --preprocess imagenet.toml --epochs 9 \\
+      --rate 1e-4 -o net.q.onnx
+  neon8 compile net.q.onnx -o net.n8
+
+net.py is your own; build() returns the trained model and the shape of a sample:
+
+  def build():
+      model = Net()
+      model.load_state_dict(torch.load("net.pt"))
+      return model, (3, 224, 224)
+
+It is trained by cross-entropy with Adam, whose rate falls to 0, and frozen for the last
+third of the epochs. The file is ONNX with QuantizeLinear and DequantizeLinear and has
+its scales inside. For other losses and data put three calls around your own loop:
+
+  from neon8 import qat
+  model = qat.prepare(model, images)     # a copy that rounds; images: a real batch
+  ...                                    # train it
+  model.freeze()                         # keep ranges and statistics
+  ...                                    # train a little more
+  model.export("net.q.onnx")
+
+docs/qat.md says what is simulated. It needs torch: pip install 'neon8[qat]'.
+
+{options.DATA}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    parser.add_argument(
+        "model",
+        type=_function,
+        metavar="NET.py:FUNCTION",
+        help="a Python file, and what in it makes the model",
+    )
+    options.data(parser)
+    parser.add_argument(
+        "--epochs",
+        type=options.positive,
+        default=6,
+        metavar="N",
+        help="passes over the samples (default: 6)",
+    )
+    parser.add_argument(
+        "--rate",
+        type=_rate,
+        default=1e-3,
+        metavar="R",
+        help="learning rate at the start (default: 0.001)",
+    )
+    parser.add_argument(
+        "--batch",
+        type=options.positive,
+        default=32,
+        metavar="N",
+        help="samples in a step (default: 32)",
+    )
+    parser.add_argument(
+        "--scheme",
+        choices=TABLE_SCHEMES,
+        default="auto",
+        help="where zero points may lie, as for calibrate (default: auto)",
+    )
+    options.output(parser, "M.q.onnx")
+    options.quiet(parser)
+
+
+def _function(text: str) -> tuple[Path, str]:
+    path, _, function = text.rpartition(":")
+    if not path or not function.isidentifier():
+        message = f"{text!r} is not of the form net.py:build"
+        raise argparse.ArgumentTypeError(message)
+    return Path(path), function
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < 10:
+        message = f"{text!r} is not a number above 0 and below 10"
+        raise argparse.ArgumentTypeError(message)
+    return rate
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Train, freeze, export, and say what it changed."""
+    import numpy as np
+
+    from neon8.cli.progress import counter
+    from neon8.errors import SetupError
+    from neon8.text import counted, decimals
+
+    try:
+        from neon8.qat import prepare
+    except ImportError as error:
+        raise SetupError(str(error)) from error
+    from neon8.qat.train import Settings, scores, train
+    from neon8.qat.user import build, read
+
+    path, function = arguments.model
+    preprocess = options.preprocess_of(arguments)
+    options.check_output(
+        arguments.output, path, options.data_file(arguments), arguments.preprocess
+    )
+    model, shape = build(path, function)
+    found = read(
+        arguments.data,
+        shape,
+        preprocess=preprocess,
+        limit=arguments.limit,
+        skip=arguments.skip,
+    )
+    images, labels = found.images, found.labels
+
+    def top1(network: object) -> str:
+        hits = scores(network, images).argmax(1) == labels.numpy()
+        return decimals(100 * float(np.mean(hits)))
+
+    rounded = prepare(model, images[: 8 * arguments.batch], scheme=arguments.scheme)
+    before = top1(rounded)
+    settings = Settings(
+        epochs=arguments.epochs, rate=arguments.rate, batch=arguments.batch
+    )
+    with counter(arguments.command, quiet=arguments.quiet) as progress:
+        train(rounded, images, labels, settings, progress or (lambda _done, _all: None))
+    rounded.export(arguments.output)
+    return (
+        f"{arguments.output}: top-1 of the {counted(len(images), 'sample')}: "
+        f"float {top1(model)} %, int8 {before} %, trained with rounding "
+        f"{top1(rounded)} %"
+    )

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What would become of an ONNX file: int8, float32 or not supported, node by node."""
+
+from collections import Counter
+from pathlib import Path
+
+from neon8 import text
+from neon8.compile.domains import float_nodes
+from neon8.compile.lower import lower
+from neon8.errors import CompileError, GraphError
+from neon8.graph.graph import Conv2d, Graph, Opaque
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.quantized import is_quantized
+from neon8.quant.own_scales import load_quantized
+
+INT8, FLOAT, OPAQUE = "int8", "float32", "not supported"
+
+
+def describe(path: Path, *, shapes: Shapes | None = None) -> str:
+    """Text about the network in an ONNX file.
+
+    shapes: of inputs whose dimensions it leaves open.  GraphError: it cannot be read.
+    """
+    file = open_onnx(path, shapes=shapes)
+    if not is_quantized(file):
+        graph = load(file)
+        return _network(path, graph, float_nodes(graph), "float")
+    try:
+        graph, table = load_quantized(file)
+        # What stays float depends on which tensors the file rounds.
+        islands = lower(graph, table, opaque=True).islands
+    except (GraphError, CompileError) as error:
+        return _unusable(path, error)
+    return _network(path, graph, islands, "quantized elsewhere")
+
+
+def _network(path: Path, graph: Graph, islands: dict[str, str], kind: str) -> str:
+    """islands: the nodes that run in float32, with the reason."""
+    rows = []
+    for node in graph.nodes:
+        where, why = INT8, ""
+        if isinstance(node, Opaque):
+            where, why = OPAQUE, node.reason
+        elif node.name in islands:
+            where, why = FLOAT, islands[node.name]
+        shape = graph.tensors[node.output].dims
+        rows.append((where, node.name, node.operator, text.shape(shape) or "-", why))
+    count = Counter(where for where, *_ in rows)
+    weights = sum(n.weight.size for n in graph.nodes if isinstance(n, Conv2d))
+    nodes = ", ".join(f"{count[where]} {where}" for where in (INT8, FLOAT, OPAQUE))
+    fields = (
+        ("network", str(path)),
+        ("format", f"ONNX, {kind}"),
+        ("digest", f"sha256 {graph.digest}"),
+        ("weights", f"{weights} of convolutions and matrices"),
+        ("nodes", nodes),
+        ("to do", _remedy(kind, opaque=count[OPAQUE])),
+    )
+    header = ("runs in", "name", "operator", "output", "why")
+    return "\n".join(
+        (
+            *text.fields(fields),
+            "",
+            "inputs",
+            *_ends(graph, graph.inputs),
+            "outputs",
+            *_ends(graph, graph.outputs),
+            "nodes, once activations and constants are folded into them",
+            *text.columns(rows, header=header),
+        )
+    )
+
+
+def _remedy(kind: str, *, opaque: int) -> str:
+    if kind == "float":
+        way = "neon8 calibrate chooses scales from samples, neon8 convert writes them"
+        return f"{way} for other tools" if opaque else f"{way}, neon8 compile an .n8"
+    way = "neon8 convert --to neon8 takes its scales over"
+    return way if opaque else f"neon8 compile takes it as it is; {way}"
+
+
+def _ends(graph: Graph, names: tuple[str, ...]) -> list[str]:
+    rows = []
+    for name in names:
+        tensor = graph.tensors[name]
+        shape = text.shape(tensor.dims) if tensor.fixed else "known at run time only"
+        rows.append((name, tensor.dtype or "-", shape or "scalar"))
+    return text.columns(rows, header=("name", "type", "shape"))
+
+
+def _unusable(path: Path, error: GraphError | CompileError) -> str:
+    """A quantized file whose scales neon8 can read, but which it cannot run."""
+    return "\n".join(
+        (
+            *text.fields(
+                (
+                    ("network", str(path)),
+                    ("format", "ONNX, quantized elsewhere"),
+                    ("to do", "neon8 convert takes its scales over; compile does not"),
+                )
+            ),
+            text.printable(f"because: {error.text}"),
+            *(text.printable(line) for line in error.details),
+        )
+    )

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that normalize channels.
+#include "checkasm.h"
+
+#include <stdio.h>
+
+enum { CASES = 800, MOST_CHANNELS = 68 };
+
+static void finish(struct context *context, struct test_case *test, bool last) {
+    check_case(context, test);
+    if (last) {
+        check_under_fire(context, test);
+        check_in_threads(context, test);
+    }
+}
+
+void cases_affine(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= CASES; step++) {
+        const size_t channels = 1 + (size_t)step % MOST_CHANNELS;
+        const size_t pixels = step == CASES ? 200 : rng_below(rng, 6);
+        const size_t in_stride = channels + rng_below(rng, 9);
+        const size_t out_stride = channels + rng_below(rng, 9);
+        const size_t in_size = pixels == 0 ? 0 : (pixels - 1) * in_stride + channels;
+        const size_t out_size = pixels == 0 ? 0 : (pixels - 1) * out_stride + channels;
+        const struct range range = data_range(rng, false);
+        const int pattern = (int)rng_below(rng, DATA_PATTERNS);
+        int8_t *out = guard_place(rng, REGION_OUT, out_size);
+        int8_t *in = guard_place(rng, REGION_IN, in_size);
+        float *multiplier = guard_place(rng, REGION_MULTIPLIER, channels * sizeof *multiplier);
+        float *offset = guard_place(rng, REGION_BIAS_F32, channels * sizeof *offset);
+        rng_bytes(rng, in, in_size);
+        data_multipliers(rng, pattern, multiplier, channels);
+        for (size_t c = 0; c < channels; c++) {
+            multiplier[c] = rng_below(rng, 2) ? multiplier[c] : -multiplier[c];
+            offset[c] = rng_below(rng, 2) ? rng_float(rng, -200.0f, 200.0f) : 0.5f;
+        }
+        struct n8_affine_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_affine_args){
+            .out = out,
+            .in = in,
+            .multiplier = multiplier,
+            .offset = offset,
+            .out_stride = (ptrdiff_t)out_stride,
+            .in_stride = (ptrdiff_t)in_stride,
+            .pixels = pixels,
+            .channels = channels,
+            .slope = data_slope(rng),
+            .in_zero_point = rng_range(rng, -128, 127),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
+        test.call = (struct call){.signature = SIGNATURE_AFFINE, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "pixels=%zu channels=%zu slope=%g", pixels, channels,
+                 (double)args->slope);
+        finish(context, &test, step == CASES);
+    }
+}
+
+void cases_lrn(struct context *context) {
+    static const double betas[] = {0.75, 0.5, 1.0, 0.0, 0.6, 2.5};
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= CASES; step++) {
+        const size_t channels = step == CASES ? 4000 : 1 + (size_t)step % MOST_CHANNELS;
+        const struct range range = data_range(rng, true);
+        int8_t *out = guard_place(rng, REGION_OUT, channels);
+        int8_t *in = guard_place(rng, REGION_IN, channels);
+        rng_bytes(rng, in, channels);
+        struct n8_lrn_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_lrn_args){
+            .out = out,
+            .in = in,
+            .channels = channels,
+            .reach = rng_below(rng, 8) ? rng_below(rng, 4) : 1000,
+            .bias = rng_below(rng, 2) ? 1.0 : (double)rng_float(rng, 0.001f, 3.0f),
+            .factor = rng_below(rng, 2) ? (double)rng_float(rng, 0.0f, 1e-3f) : 0.0,
+            .beta = betas[rng_below(rng, sizeof betas / sizeof betas[0])],
+            .multiplier = rng_below(rng, 2) ? 0.5 : (double)rng_float(rng, 0.01f, 4.0f),
+            .in_zero_point = rng_range(rng, -128, 127),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        struct test_case test = {.out = (uint8_t *)out, .out_size = channels};
+        test.call = (struct call){.signature = SIGNATURE_LRN, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "channels=%zu reach=%zu beta=%g", channels,
+                 args->reach, args->beta);
+        finish(context, &test, step == CASES);
+    }
+}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Normalizations and reductions: the imported Graph computes what the file says."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neon8.graph.graph import (
+    Activation,
+    Conv2d,
+    InstanceNorm,
+    Lrn,
+    Opaque,
+    Pool,
+    Reshape,
+)
+from neon8.graph.importer import load
+from onnx_nets import assert_same, chain, save, why_opaque
+
+F = np.float32
+IMAGE = (1, 6, 5, 4)
+RELU = ("Relu", [], {})
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"size": 5},
+        {"size": 5, "alpha": 2.0, "beta": 0.75, "bias": 2.0},
+        {"size": 1, "alpha": 1.0, "beta": 0.5},
+        {"size": 3, "alpha": 0.5, "beta": 1.0, "bias": 0.5},
+        {"size": 3, "alpha": 3.0, "beta": 0.6},
+        {"size": 99, "alpha": 3.0, "beta": 2.0},
+    ],
+)
+def test_lrn(tmp_path, attributes):
+    graph = assert_same(tmp_path, chain([("LRN", [], attributes)], IMAGE))
+    assert isinstance(graph.nodes[0], Lrn)
+
+
+@pytest.mark.parametrize("shape", [IMAGE, (1, 6, 7), (1, 6, 1, 1)])
+def test_instance_normalization(tmp_path, shape):
+    norm = ("InstanceNormalization", [(6,), (6,)], {"epsilon": 1e-3})
+    graph = assert_same(tmp_path, chain([norm, RELU], shape))
+    (node,) = graph.nodes
+    assert isinstance(node, InstanceNorm)
+    assert node.activation == Activation(lo=0.0)
+
+
+REFUSED = {
+    "lrn size": (("LRN", [], {"size": 4}), "size 4 is even"),
+    "lrn beta": (("LRN", [], {"size": 5, "beta": -1.0}), "beta -1"),
+    "lrn bias": (("LRN", [], {"size": 5, "bias": 0.0}), "not positive"),
+    "lrn alpha": (("LRN", [], {"size": 5, "alpha": -1.0}), "alpha -1"),
+    "norm epsilon": (("InstanceNormalization", [(6,), (6,)], {"epsilon": 0.0}),
+                     "epsilon 0"),
+    "max over channels": (("ReduceMax", [], {"axes": [1]}), "over the channels"),
+    "axis left out": (("ReduceSum", [np.array([1])], {"keepdims": 0}), "keepdims=1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "words"), REFUSED.values(), ids=REFUSED)
+def test_refused(tmp_path, step, words):
+    assert words in why_opaque(tmp_path, chain([step], IMAGE))
+
+
+@settings(max_examples=80)
+@given(
+    operator=st.sampled_from(["ReduceMean", "ReduceSum", "ReduceMax"]),
+    shape=st.sampled_from(
+        [IMAGE, (2, 3, 2, 2), (1, 3, 1, 5),
+         (1, 3, 4, 1), (1, 4), (1, 1, 3, 3), (1, 2, 7),
+         (1, 2, 3, 2, 2)]
+    ),
+    chosen=st.lists(st.integers(-5, 4), max_size=4),
+    keep=st.sampled_from([0, 1, 1, None]),
+    opset=st.sampled_from([11, 13, 18]),
+)  # fmt: skip
+def test_reductions(tmp_path_factory, operator, shape, chosen, keep, opset):
+    axes = sorted({axis % len(shape) for axis in chosen})
+    attributes = {} if keep is None else {"keepdims": keep}
+    as_input = opset >= 18 or (operator == "ReduceSum" and opset >= 13)
+    constants = [np.array(axes)] if as_input and axes else []
+    if axes and not as_input:
+        attributes["axes"] = axes
+    model = chain([(operator, constants, attributes)], shape, opset=opset)
+    folder = tmp_path_factory.mktemp("reduce")
+    graph = load(save(folder, model))
+    (reduced,) = graph.nodes
+    if isinstance(reduced, Opaque):
+        assert "keepdims=1" in reduced.reason or "over " in reduced.reason
+        return
+    assert isinstance(reduced, Pool | Conv2d | Reshape)
+    assert_same(folder, model)
+
+
+def test_a_classifier_without_a_pool(tmp_path):
+    """As TensorFlow writes the mean over an image."""
+    steps = [
+        ("ReduceMean", [], {"axes": [2, 3], "keepdims": 0}),
+        ("Gemm", [(6, 3)], {}),
+    ]
+    graph = assert_same(tmp_path, chain(steps, IMAGE))
+    assert [type(node) for node in graph.nodes] == [Pool, Conv2d]
+
+
+def test_no_axes_mean_nothing(tmp_path):
+    steps = [RELU, ("ReduceSum", [np.array([], np.int64)], {"noop_with_empty_axes": 1})]
+    graph = assert_same(tmp_path, chain([*steps, RELU], IMAGE))
+    assert not any(isinstance(node, Pool | Conv2d) for node in graph.nodes)

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks that neon8 cannot run whole: only the compiler refuses them."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import neon8
+from neon8.errors import CompileError, GraphError, Neon8Error
+from neon8.formats.conversion import convert
+from neon8.graph.graph import Opaque
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
+from neon8.graph.remedies import refusal
+from onnx_nets import chain, net, node, save
+
+F = np.float32
+FORMATS = ("ncnn", "trt", "glow", "ort", "ort-overrides", "qdq")
+
+
+def strange(opset=13):
+    """Operators, types and shapes that no kernel knows, among those that one does."""
+    rng = np.random.default_rng(0)
+    weights = {
+        "w": rng.normal(0, 0.1, size=(4, 3, 3, 3)).astype(F),
+        "w2": rng.normal(size=(2, 4, 3, 3)).astype(F),
+        "k": np.array([3]),
+        "g": rng.normal(size=(32, 5)).astype(F),
+        "limit": F(0.5),
+    }
+    # NonZero: a shape that only a run shows; TopK: two outputs, one of integers; If:
+    # its branches read tensors from outside.
+    then = onnx.helper.make_graph(
+        [node("Neg", "f", "t")], "then", [],
+        [onnx.helper.make_tensor_value_info("t", 1, None)],
+    )  # fmt: skip
+    other = onnx.helper.make_graph(
+        [node("Mul", "f limit", "e")], "else", [],
+        [onnx.helper.make_tensor_value_info("e", 1, None)],
+    )  # fmt: skip
+    nodes = [
+        node("Conv", "x w", "a", "conv", pads=[1] * 4),
+        node("Relu", "a", "r"),
+        node("Sin", "r", "s", "sine"),
+        node("Conv", "s w2", "c", "conv2"),
+        node("NonZero", "c", "nz", "where"),
+        node("Cast", "nz", "places", to=1),
+        node("Flatten", "c", "f"),
+        node("TopK", "f k", "v i", "best", axis=1),
+        node("Cast", "i", "fi", to=1),
+        node("ReduceMax", "f", "m", keepdims=0),
+        node("Greater", "m limit", "cond"),
+        node("If", "cond", "b", "branch", then_branch=then, else_branch=other),
+        node("Gemm", "f g", "y"),
+    ]
+    return net(nodes, {"x": ("n", 3, 6, 6)}, "y v fi b places", weights, opset=opset)
+
+
+@pytest.fixture(scope="module", params=[11, 13, 18])
+def strangers(request, tmp_path_factory):
+    """The file, samples for it, and its table."""
+    folder = tmp_path_factory.mktemp("strange")
+    path = save(folder, strange(request.param))
+    x = np.random.default_rng(1).normal(size=(9, 3, 6, 6)).astype(F)
+    return path, x, neon8.calibrate_model(path, list(x))
+
+
+def test_it_is_imported_whole(strangers):
+    path, _, _ = strangers
+    graph = load(path)
+    opaque = {n.name: n for n in graph.nodes if isinstance(n, Opaque)}
+    assert {"sine", "where", "best", "branch"} <= set(opaque)
+    assert opaque["best"].outputs == ("v", "i")
+    assert opaque["branch"].inputs == ("cond", "f")
+    tensors = graph.tensors
+    assert (tensors["nz"].fixed, tensors["nz"].dtype) == (False, "int64")
+    assert not tensors["cond"].real
+    assert tensors["places"].real
+
+
+def test_it_is_calibrated(strangers):
+    """Every tensor of real numbers has its scale, of values that onnxruntime gave."""
+    path, x, table = strangers
+    graph = load(path)
+    assert set(table.tensors) == {n for n, t in graph.tensors.items() if t.real}
+    session = onnxruntime.InferenceSession(str(path))
+    runs = [session.run(["v", "places"], {"x": sample[None]}) for sample in x]
+    assert table.tensors["v"].max == max(run[0].max() for run in runs)
+    assert table.tensors["places"].max == max(run[1].max() for run in runs)
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_it_is_converted(strangers, tmp_path, target):
+    path, x, table = strangers
+    neon8.save_table(table, tmp_path / "t.json")
+    done = convert(tmp_path / "t.json", target, model=path)
+    assert done.data
+    if target != "qdq":
+        return
+    (tmp_path / "q.onnx").write_bytes(done.data)
+    want, got = (
+        onnxruntime.InferenceSession(str(p)) for p in (path, tmp_path / "q.onnx")
+    )
+    names = [value.name for value in want.get_outputs()]
+    assert [value.name for value in got.get_outputs()] == names
+    for sample in x:
+        pairs = (s.run(["y", "v", "b"], {"x": sample[None]}) for s in (want, got))
+        for a, b in zip(*pairs, strict=True):
+            # Three roundings to int8 of values that are sums of some dozens.
+            assert np.abs(a - b).max() <= 0.1 * np.abs(a).max()
+
+
+def test_only_compile_refuses(strangers):
+    path, _, table = strangers
+    with pytest.raises(CompileError) as caught:
+        neon8.compile_model(path, table)
+    first, *lines, last = str(caught.value).split("\n")
+    assert first.startswith(f"{path}: ")
+    for name, operator in (("sine", "Sin"), ("where", "NonZero"), ("branch", "If")):
+        assert any(f"{name!r} (operator {operator}): " in line for line in lines)
+    assert len(lines) == sum(isinstance(n, Opaque) for n in load(path).nodes)
+    assert "calibrate and convert work" in last
+
+
+def test_a_refusal_does_not_grow_without_end(tmp_path):
+    model = chain([("Sin", [], {})] * 100, (1, 3))
+    text = str(refusal(load(save(tmp_path, model))))
+    assert text.count("\n") < 50
+    assert "60 more" in text
+
+
+def test_infinite_masks_do_not_stop_calibration(tmp_path):
+    """What an Opaque node gives may be infinite, as attention masks are."""
+    nodes = [node("Relu", "x", "h"), node("ReduceLogSum", "h", "mask", axes=[1]),
+             node("Gemm", "x g", "y")]  # fmt: skip
+    model = net(nodes, {"x": (1, 3)}, "mask y", {"g": np.eye(3, dtype=F)})
+    data = [np.array([[-1, -2, -3]], F), np.array([[1, 2, 3]], F)]
+    table = neon8.calibrate_model(save(tmp_path, model), data)
+    assert table.tensors["mask"].max == pytest.approx(np.log(6))
+
+
+RANKS = st.lists(st.integers(1, 3), min_size=0, max_size=8)
+
+
+@settings(deadline=None, max_examples=25)
+@given(dims=RANKS, opset=st.sampled_from([7, 11, 13, 17, 22]))
+def test_any_rank(tmp_path_factory, dims, opset):
+    """Rank 0 to 8, known operators and unknown ones."""
+    nodes = [node("Sin", "x", "s"), node("Relu", "s", "r"), node("Add", "r s", "y")]
+    model = net(nodes, {"x": tuple(dims)}, "y", opset=opset)
+    path = save(tmp_path_factory.mktemp("rank"), model)
+    graph = load(path)
+    assert graph.tensors["y"].dims == tuple(dims)
+    x = np.random.default_rng(0).normal(size=dims).astype(F)
+    table = neon8.calibrate_model(path, [{"x": x}])
+    assert table.tensors["s"].max == pytest.approx(np.sin(x).max(), rel=1e-5)
+
+
+def test_shapes_of_the_user(tmp_path):
+    """Given once for all commands; symbols that other inputs share follow."""
+    nodes = [node("Add", "x z", "a"), node("Relu", "a", "y")]
+    path = save(tmp_path, net(nodes, {"x": ("n", 3, "h", "w"), "z": ("n", 3, "h", "w")},
+                              "y"))  # fmt: skip
+    with pytest.raises(GraphError, match="give it by --shape x="):
+        load(path)
+    graph = load(path, shapes={"x": (2, 3, 4, 5)})
+    assert [graph.tensors[n].dims for n in ("x", "z", "y")] == [(2, 3, 4, 5)] * 3
+    with pytest.raises(GraphError, match=r"cannot become \[1, 4, 4, 5\]"):
+        load(path, shapes={"x": (1, 4, 4, 5)})
+    with pytest.raises(GraphError, match="has no input 'y'"):
+        load(path, shapes={"y": (1,)})
+    rng = np.random.default_rng(0)
+    data = [{n: rng.normal(size=(2, 3, 4, 5)).astype(F) for n in "xz"}]
+    shapes = {"x": (2, 3, 4, 5)}
+    table = neon8.calibrate_model(path, data, shapes=shapes)
+    program = neon8.compile_model(path, table, shapes=shapes)
+    (tmp_path / "net.n8").write_bytes(program)
+    with neon8.Model.open(tmp_path / "net.n8") as model, model.session() as session:
+        (got,) = session.run(data[0]).values()
+    want = np.maximum(data[0]["x"] + data[0]["z"], 0)
+    assert np.abs(got - want).max() <= 0.02 * np.abs(want).max()
+
+
+def half(model):
+    """The model with float16 weights, inputs, outputs and tensors."""
+    for tensor in model.graph.initializer:
+        values = onnx.numpy_helper.to_array(tensor)
+        if values.dtype == F:
+            tensor.CopyFrom(
+                onnx.numpy_helper.from_array(values.astype(np.float16), tensor.name)
+            )
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    return model
+
+
+def test_float16_throughout(tmp_path):
+    """Weights are float32 once; Casts between the types are nothing."""
+    steps = [
+        ("Conv", [(4, 3, 3, 3), (4,)], {}),
+        ("Relu", [], {}),
+        ("Cast", [], {"to": 1}),
+        ("Sin", [], {}),
+        ("Cast", [], {"to": 10}),
+        ("Flatten", [], {}),
+        ("Gemm", [(64, 5)], {}),
+    ]
+    path = save(tmp_path, half(chain(steps, (1, 3, 6, 6), opset=17)))
+    graph = load(path)
+    assert [type(n).__name__ for n in graph.nodes][:2] == ["Conv2d", "Opaque"]
+    assert all(n.operator != "Cast" for n in graph.nodes)
+    x = np.random.default_rng(0).normal(size=(4, 3, 6, 6)).astype(F)
+    table = neon8.calibrate_model(path, list(x))
+    neon8.save_table(table, tmp_path / "t.json")
+    (tmp_path / "q.onnx").write_bytes(
+        convert(tmp_path / "t.json", "qdq", model=path).data
+    )
+    want = onnxruntime.InferenceSession(str(path)).run(
+        None, {"x": x[:1].astype(np.float16)}
+    )[0]
+    got = onnxruntime.InferenceSession(str(tmp_path / "q.onnx")).run(
+        None, {"x": x[:1]}
+    )[0]
+    assert np.abs(got - want).max() <= 0.1 * np.abs(want).max()
+
+
+def test_float16_compiles(tmp_path):
+    steps = [("Conv", [(4, 3, 3, 3), (4,)], {}), ("Relu", [], {})]
+    path = save(tmp_path, half(chain(steps, (1, 3, 6, 6), opset=17)))
+    x = np.random.default_rng(0).normal(size=(4, 3, 6, 6)).astype(F)
+    table = neon8.calibrate_model(path, list(x))
+    (tmp_path / "n.n8").write_bytes(neon8.compile_model(path, table))
+    found = neon8.evaluate_model(tmp_path / "n.n8", list(x), reference=path)
+    assert found.sqnr_db > 30
+
+
+def test_a_foreign_operator_has_the_type_that_the_file_says(tmp_path):
+    model = chain([("Relu", [], {}), ("Gelu", [], {}), ("Relu", [], {})], (1, 3))
+    model.graph.node[1].domain = "com.microsoft"
+    model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    said = onnx.helper.make_tensor_value_info("t1", 1, (1, 3))
+    graph = load(save(tmp_path, model))
+    assert [type(n).__name__ for n in graph.nodes[-2:]] == ["Opaque", "Opaque"]
+    model.graph.value_info.append(said)
+    path = save(tmp_path, model)
+    graph = load(path)
+    assert [type(n).__name__ for n in graph.nodes[-2:]] == ["Opaque", "Activate"]
+    table = neon8.calibrate_model(path, [np.ones((1, 3), F)])
+    assert set(table.tensors) == {"x", "t0", "t1", "y"}
+
+
+@pytest.mark.parametrize("operator", ["ConvInteger", "MatMulInteger"])
+def test_what_is_quantized_dynamically_is_refused_by_all(tmp_path, operator):
+    inputs = {"ConvInteger": "q w", "MatMulInteger": "q v"}[operator]
+    nodes = [
+        node("DynamicQuantizeLinear", "x", "q s z"),
+        node(operator, inputs, "i", "the one"),
+        node("Cast", "i", "y", to=1),
+    ]
+    model = net(
+        nodes,
+        {"x": (1, 3, 4, 4)},
+        "y",
+        {"w": np.ones((2, 3, 1, 1), np.int8), "v": np.ones((4, 2), np.int8)},
+    )
+    path = save(tmp_path, model)
+    for call in (
+        lambda: open_onnx(path),
+        lambda: neon8.inspect_file(path),
+        lambda: convert(path, "ncnn"),
+        lambda: neon8.calibrate_model(path, [np.ones((1, 3, 4, 4), F)]),
+        lambda: neon8.compile_model(path),
+    ):
+        with pytest.raises(Neon8Error, match="quantized dynamically"):
+            call()
