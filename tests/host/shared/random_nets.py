@@ -164,7 +164,8 @@ class Builder:
             sizes = self.tensors[other]
             other = self.emit("Abs", [other], sizes)
             other = self.emit("Add", [other, self.constant(F(0.5))], sizes)
-        self.emit(operator, self.pick([[x, other], [other, x]]), shape)
+        swapped = operator != "Div" and self.pick([True, False])
+        self.emit(operator, [other, x] if swapped else [x, other], shape)
 
     def reduce(self, x, shape):
         """The mean over an image, with and without its axes."""
