@@ -217,6 +217,17 @@ struct n8_pool_args {
 };
 typedef void n8_pool_fn(const struct n8_pool_args *args);
 
+// One output pixel of a linear resize, (17): `channels` int8 or float values of four pixels, above
+// left and right, then below. For float, everything from `scale` on means nothing.
+struct n8_blend_args {
+    void *out;
+    const void *in[4];
+    size_t channels;
+    float left, right, upper, lower; // weights, 0 .. 1
+    float scale;                     // scale_in / scale_out
+    int32_t in_zero_point, zero_point, lo, hi;
+};
+typedef void n8_blend_fn(const struct n8_blend_args *args);
 // (8): out[i] = table[in[i] + 128]; `out` may be `in`.
 typedef void n8_table_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
 
@@ -265,6 +276,8 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(lrn_s8, n8_lrn_fn)                                                                           \
     X(maxpool_s8, n8_pool_fn)                                                                      \
     X(avgpool_s8, n8_pool_fn)                                                                      \
+    X(blend_s8, n8_blend_fn)                                                                       \
+    X(blend_f32, n8_blend_fn)                                                                      \
     X(softmax_f32, n8_softmax_fn)
 #define N8_CONV_SLOTS(X)                                                                           \
     X(igemm_s8_s32, n8_igemm_fn)                                                                   \

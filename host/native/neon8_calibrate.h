@@ -94,7 +94,9 @@ struct n8c_source {
 struct n8c_rows {
     uint64_t words[2 * N8C_PIXELS];                      // to mix with the sample's
     size_t pixels, columns;                              // of the output
-    size_t kernel[2], strides[2], dilations[2], pads[2]; // height or top, width or left
+    size_t kernel[2], strides[2], dilations[2]; // height, width
+    size_t spread[2]; // rows and columns are so far apart, with zeros between them
+    int64_t pads[2];  // top, left; negative ones crop
     const struct n8c_source *sources;
     size_t source_count, size; // of a row
     float *rows;               // [N8C_ROWS + 1][size]; those in use are slots[0] .. slots[used - 1]
@@ -108,7 +110,7 @@ struct n8c_rows {
 // of the N8C_ROWS smallest so far. With x[i] = mix(words[i] ^ layer.words[i]) of SplitMix64, the
 // pixels are x[0] and x[1] modulo their number, the second one moved by one if they are the same,
 // and their keys the others. Rows of equal keys are kept by their bytes. words: [2 * N8C_PIXELS],
-// of the sample. N8C_E_ARGUMENT: a NULL pointer.
+// of the sample. N8C_E_ARGUMENT: a NULL pointer, or a size of 0.
 N8C_API enum n8c_status n8c_draw(struct n8c_rows *layers, size_t count, const uint64_t *words);
 
 // Solvers. Every sum below runs from the first bin or group to the last, in float64.

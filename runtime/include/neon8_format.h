@@ -41,8 +41,9 @@ enum n8_op {
     N8_OP_LRN = 14,           // s8 -> s8, (18)
     N8_OP_INSTANCE_NORM = 15, // s8 -> s8, (19)
 
-    N8_OP_PERMUTE = 20, // x -> x, moves values; the axes of a view are turned
-    N8_OP_GATHER = 21,  // x -> x, moves values; lists of indices for N, C, H and W
+    N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are turned
+    N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
+    N8_OP_RESIZE_LINEAR = 22, // x -> x, (17)
 
     N8_OP_CONSTANT = 30,         // -> f32, the same in every run
     N8_OP_UNARY = 31,            // f32 -> f32, a function of each value, (22)
@@ -146,7 +147,7 @@ struct n8_file_op {
     int32_t groups;
     int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
     int32_t lo, hi;       // clamp of the result (the activation is in here)
-    float scale;          // requantize, add: A = scale_a / scale_out; multiply, divide: M of (16)
+    float scale;          // requantize, add, resize: A = scale_a / scale_out; multiply, divide: M
     float residual_scale; // conv2d with residual, add: R = scale_r / scale_out, or -R
     float slope;          // leaky slope of a step without slopes, 1 for none
     float fill;           // gather: what stands where nothing is taken
@@ -159,6 +160,7 @@ struct n8_file_op {
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
     uint64_t table;       // table: int8[256], the results for -128 .. 127
     uint64_t indices;     // permute: int32[16]; gather: int32[N + C + H + W] of the output;
+                          // resize_linear: int32[H + W][2];
                           // conv2d: int32[O][2], M0 and n of (10), in place of multiplier
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * 128 + |B|, < 2^31

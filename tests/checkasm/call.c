@@ -53,6 +53,9 @@ void call_plain(const struct call *call) {
     case SIGNATURE_POOL:
         ((n8_pool_fn *)call->fn)(pointer(x[0]));
         break;
+    case SIGNATURE_BLEND:
+        ((n8_blend_fn *)call->fn)(pointer(x[0]));
+        break;
     case SIGNATURE_SOFTMAX:
         ((n8_softmax_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2]);
         break;

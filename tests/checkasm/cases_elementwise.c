@@ -259,6 +259,45 @@ void cases_pool(struct context *context) {
     }
 }
 
+void cases_blend(struct context *context) {
+    struct rng *rng = &context->rng;
+    const bool floats = strcmp(context->kernel->slot, "blend_f32") == 0;
+    const size_t size = floats ? sizeof(float) : 1;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t channels = count_of(step);
+        const struct range range = data_range(rng, false);
+        void *out = guard_place(rng, REGION_OUT, channels * size);
+        uint8_t *in = guard_place(rng, REGION_IN, 4 * channels * size);
+        if (floats) {
+            data_floats(rng, (float *)(void *)in, 4 * channels, 1.0f);
+        } else {
+            rng_bytes(rng, in, 4 * channels);
+        }
+        const float across = rng_float(rng, 0.0f, 1.0f), down = 0.25f * (float)rng_below(rng, 5);
+        struct n8_blend_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_blend_args){
+            .out = out,
+            .channels = channels,
+            .left = 1.0f - across,
+            .right = across,
+            .upper = 1.0f - down,
+            .lower = down,
+            .scale = rng_below(rng, 2) ? 1.0f : rng_float(rng, 0.01f, 2.0f),
+            .in_zero_point = rng_range(rng, -128, 127),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        for (size_t at = 0; at < 4; at++)
+            args->in[at] = in + rng_below(rng, 4) * channels * size;
+        struct test_case test = {.out = out, .out_size = channels * size};
+        test.call = (struct call){.signature = SIGNATURE_BLEND, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "channels=%zu right=%g lower=%g scale=%g", channels,
+                 (double)across, (double)down, (double)args->scale);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
 void cases_softmax(struct context *context) {
     static const float spreads[] = {1.0f, 10.0f, 60.0f, 300.0f, 1e30f};
     struct rng *rng = &context->rng;

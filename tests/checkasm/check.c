@@ -145,6 +145,7 @@ union any_args {
     struct n8_depthwise_args depthwise;
     struct n8_pointwise_args pointwise;
     struct n8_pool_args pool;
+    struct n8_blend_args blend;
     struct n8_affine_args affine;
     struct n8_lrn_args lrn;
 };
@@ -159,6 +160,8 @@ static size_t args_size(enum signature signature) {
         return sizeof(struct n8_pointwise_args);
     case SIGNATURE_POOL:
         return sizeof(struct n8_pool_args);
+    case SIGNATURE_BLEND:
+        return sizeof(struct n8_blend_args);
     case SIGNATURE_AFFINE:
         return sizeof(struct n8_affine_args);
     case SIGNATURE_LRN:

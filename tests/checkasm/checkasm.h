@@ -120,6 +120,7 @@ void cases_igemm(struct context *context);
 void cases_depthwise(struct context *context);
 void cases_pointwise(struct context *context);
 void cases_pool(struct context *context);
+void cases_blend(struct context *context);
 void cases_softmax(struct context *context);
 void cases_table(struct context *context);
 void cases_affine(struct context *context);

@@ -257,6 +257,28 @@ void naive_avgpool_s8(const struct n8_pool_args *args) {
     }
 }
 
+static float blend(float a, float b, float c, float d, const struct n8_blend_args *args) {
+    const float above = a * args->left + b * args->right;
+    const float below = c * args->left + d * args->right;
+    return above * args->upper + below * args->lower;
+}
+
+void naive_blend_s8(const struct n8_blend_args *args) {
+    for (size_t i = 0; i < args->channels; i++) {
+        float real[4];
+        for (int at = 0; at < 4; at++)
+            real[at] = (float)(((const int8_t *)args->in[at])[i] - args->in_zero_point);
+        const float v = blend(real[0], real[1], real[2], real[3], args) * args->scale;
+        ((int8_t *)args->out)[i] = round_s8(v, args->zero_point, args->lo, args->hi);
+    }
+}
+
+void naive_blend_f32(const struct n8_blend_args *args) {
+    const float *const *in = (const float *const *)args->in;
+    for (size_t i = 0; i < args->channels; i++)
+        ((float *)args->out)[i] = blend(in[0][i], in[1][i], in[2][i], in[3][i], args);
+}
+
 static double exp_of(double d) {
     if (d < -104.0)
         return 0.0;

@@ -206,6 +206,7 @@ static void check_draw(void) {
             .kernel = {ROWS, COLUMNS},
             .strides = {1, 1},
             .dilations = {STEP, 1},
+            .spread = {1, 1},
             .pads = {PAD, PAD},
             .sources = &source,
             .source_count = 1,

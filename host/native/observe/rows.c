@@ -12,18 +12,24 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
+// The place of spread coordinate `at` on an axis of `size` values, -1 where there is none.
+static int64_t place(int64_t at, int64_t spread, int64_t size) {
+    return at >= 0 && at % spread == 0 && at / spread < size ? at / spread : -1;
+}
+
 // Reads one channel of `source` from (top, left) on, which may lie outside. Returns whether all
 // values are finite.
 static int read_channel(float *out, const float *plane, const struct n8c_source *source,
                         const struct n8c_rows *layer, int64_t top, int64_t left) {
     int64_t height = (int64_t)source->height, width = (int64_t)source->width;
+    int64_t rows = (int64_t)layer->spread[0], columns = (int64_t)layer->spread[1];
     int finite = 1;
     for (size_t i = 0; i < layer->kernel[0]; i++) {
-        int64_t row = top + (int64_t)(i * layer->dilations[0]);
+        int64_t row = place(top + (int64_t)(i * layer->dilations[0]), rows, height);
         for (size_t j = 0; j < layer->kernel[1]; j++) {
-            int64_t column = left + (int64_t)(j * layer->dilations[1]);
+            int64_t column = place(left + (int64_t)(j * layer->dilations[1]), columns, width);
             float x = 0;
-            if (row >= 0 && row < height && column >= 0 && column < width) {
+            if (row >= 0 && column >= 0) {
                 x = plane[row * width + column];
                 x = n8c_activate(x, source->slope, source->lo, source->hi) + 0.0f; // no -0
             }
@@ -36,8 +42,8 @@ static int read_channel(float *out, const float *plane, const struct n8c_source 
 
 static int read_row(float *out, const struct n8c_rows *layer, size_t pixel) {
     size_t row = pixel / layer->columns, column = pixel % layer->columns;
-    int64_t top = (int64_t)(row * layer->strides[0]) - (int64_t)layer->pads[0];
-    int64_t left = (int64_t)(column * layer->strides[1]) - (int64_t)layer->pads[1];
+    int64_t top = (int64_t)(row * layer->strides[0]) - layer->pads[0];
+    int64_t left = (int64_t)(column * layer->strides[1]) - layer->pads[1];
     size_t taps = layer->kernel[0] * layer->kernel[1];
     int finite = 1;
     for (size_t i = 0; i < layer->source_count; i++) {
@@ -101,7 +107,8 @@ enum n8c_status n8c_draw(struct n8c_rows *layers, size_t count, const uint64_t *
     for (size_t i = 0; i < count; i++) {
         const struct n8c_rows *layer = &layers[i];
         if (layer->rows == NULL || layer->keys == NULL || layer->slots == NULL ||
-            layer->sources == NULL || layer->pixels == 0 || layer->columns == 0)
+            layer->sources == NULL || layer->pixels == 0 || layer->columns == 0 ||
+            layer->spread[0] == 0 || layer->spread[1] == 0)
             return N8C_E_ARGUMENT;
         for (size_t j = 0; j < layer->source_count; j++) {
             if (layer->sources[j].values == NULL)

@@ -31,6 +31,7 @@ from neon8.compile.program import (
     Quantize,
     Requantize,
     Reshape,
+    ResizeLinear,
     Softmax,
     Table,
     Tensor,
@@ -247,7 +248,10 @@ def softmax(op: Softmax, out: Tensor, x: Array) -> FloatArray:
         d = x64 - x64.max(axis=-1, keepdims=True)
     e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
     total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
-    y = (e / total).astype(np.float32)
+    if op.function == "log":
+        y = oracle_floats.one_nan(d - elementary.log(total))
+    else:
+        y = (e / total).astype(np.float32)
     return np.moveaxis(y, -1, op.axis).reshape(out.shape)
 
 
@@ -362,6 +366,27 @@ def gather(
     return result
 
 
+def resize_linear(
+    op: ResizeLinear, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(17): columns first, then rows."""
+    height = out.shape[2]
+    (top, bottom), (left, right) = (
+        (pairs[:, 0], pairs[:, 1])
+        for pairs in np.split(op.indices.reshape(-1, 2), [height])
+    )
+    (above, below), (before, after) = (
+        (pairs[:, 0], pairs[:, 1])
+        for pairs in np.split(op.values.reshape(-1, 2), [height])
+    )
+    real = out.dtype == "float32"
+    x = operands[0].astype(np.float32) if real else centred(operands[0], sources[0])
+    across = x[..., left] * before + x[..., right] * after
+    up, down = across[:, :, top] * above[:, None], across[:, :, bottom] * below[:, None]
+    v: FloatArray = np.add(up, down, dtype=np.float32)
+    return v if real else rounded(v * op.scale, out, out.lo, out.hi)
+
+
 STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]] = {
     Add: add,
     Concat: lambda op, _out, _sources, operands: np.concatenate(operands, op.axis),
@@ -380,10 +405,11 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
         operands[0].astype(np.float32), out
     ),
     Requantize: requantize,
+    ResizeLinear: resize_linear,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
     Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
-    **oracle_floats.STEPS,
     Table: lambda op, _out, _sources, operands: table(op, operands[0]),
+    **oracle_floats.STEPS,
 }
 """Class of the op -> its arithmetic: op, output, inputs, values of the inputs, N C H W;
 the values of the output."""

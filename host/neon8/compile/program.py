@@ -231,10 +231,33 @@ class Gather(Op):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeLinear(Op):
+    """Each pixel between two rows and two columns  (17).
+
+    indices: (2 * H + 2 * W,), two rows for each row of the output, then two columns for
+    each of its columns.  values: their weights, of the same shape.  scale: of the input
+    over that of the output, 1 between floats.
+    """
+
+    scale: np.float32
+    indices: Int32Array
+    values: FloatArray
+
+    @property
+    def operation(self) -> str:
+        """RESIZE_LINEAR."""
+        return "RESIZE_LINEAR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Op):
-    """float32 along `axis` of the dimensions that ONNX knows  (14)."""
+    """float32 along `axis` of the dimensions that ONNX knows  (14).
+
+    function: "log" for the logarithm of it, else "none".
+    """
 
     axis: int
+    function: str = "none"
 
 
 FUNCTIONS = (
@@ -320,8 +343,8 @@ class PoolF32(Op):
 class Recurrent(Op):
     """GRU, LSTM or RNN in float32 with int8 matrices  (21).
 
-    inputs: (T, B, I), then no states or all, (D, B, H) each. The output is (T, D, B, H),
-    or goes on with the last state and, of an LSTM, the last cell.
+    inputs: (T, B, I), then no states or all, (D, B, H) each. The output is
+    (T, D, B, H), or goes on with the last state and, of an LSTM, the last cell.
     kind: "gru", "lstm", "rnn".  weights: (D, G * H, I + H), of W and of R.  multiplier,
     bias_f32: (D, G * H, 2), the scales and the biases of W and of R.
     reverse: with one direction, from the last step on.

@@ -47,14 +47,18 @@ def quantized(graph: Graph, table: ScaleTable, name: str) -> Tensor:
     )
 
 
-def weight_scales(table: ScaleTable, node: Conv2d) -> DoubleArray:
-    """The weight scales of a convolution, (O,), float32 values; one serves all."""
+def weight_scales(table: ScaleTable, node: Conv2d, *, phases: int = 1) -> DoubleArray:
+    """The weight scales of a convolution, (O,), float32 values; one serves all.
+
+    phases: of a subpixel() convolution, which has each channel of a group so many
+    times, and the table once.
+    """
     entry = table.layers.get(node.name)
     if entry is None:
         raise CompileError(
             f"layer {node.name!r} has no weight scales in the table; calibrate again"
         )
-    channels = node.weight.shape[0]
+    channels = node.weight.shape[0] // phases
     count = len(entry.weight_scales)
     if count not in (1, channels):
         raise CompileError(
@@ -65,7 +69,8 @@ def weight_scales(table: ScaleTable, node: Conv2d) -> DoubleArray:
         for channel, scale in enumerate(entry.weight_scales)
     ]
     scales: DoubleArray = np.array(values * (channels // count), np.float64)
-    return scales
+    grouped = scales.reshape(node.groups, 1, -1)
+    return np.repeat(grouped, phases, axis=1).reshape(-1)
 
 
 def clamp_of(activation: Activation, out: Tensor) -> tuple[int, int]:

@@ -188,10 +188,11 @@ def stays_float(graph: Graph) -> set[str]:
         if not isinstance(node, Conv2d) or not node.activation.identity:
             continue
         readers = [other for other in graph.nodes if node.output in other.inputs]
-        depthwise = node.groups == len(node.weight) and node.weight.shape[1] == 1
+        alone = node.groups == len(node.weight) and node.weight.shape[1] == 1
+        alone = alone or node.transposed
         if all(isinstance(reader, Softmax | Opaque) for reader in readers):
             floats.add(node.output)
-        elif node.output not in graph.outputs and not depthwise and len(readers) == 1:
+        elif node.output not in graph.outputs and not alone and len(readers) == 1:
             others = [name for name in readers[0].inputs if name != node.output]
             # The later of two operands takes the sum in: the other one is there then.
             if isinstance(readers[0], Add) and others and made.get(others[0], -1) < at:
@@ -317,7 +318,7 @@ def weight_names(model: ModelLike, graph: Graph) -> dict[str, tuple[str, int]]:
         axis = _axis(node)
         if values is None or axis is None or values.ndim <= axis:
             continue
-        if _same(layer, np.moveaxis(values, axis, 0)):
+        if _same(layer, _by_output(node, values, axis)):
             found[layer.name] = (node.inputs[1], axis)
     return found
 
@@ -325,9 +326,18 @@ def weight_names(model: ModelLike, graph: Graph) -> dict[str, tuple[str, int]]:
 def _axis(node: OnnxNode) -> int | None:
     if node.operator == "Conv":
         return 0
+    if node.operator == "ConvTranspose":  # of groups, that axis has the first one's
+        return 1 if integer(node, "group", 1) == 1 else None
     if node.operator == "Gemm":
         return 0 if integer(node, "transB", 0) else 1
     return 1 if node.operator == "MatMul" else None
+
+
+def _by_output(node: OnnxNode, values: Array, axis: int) -> Array:
+    """The weights with the output channels first, as the layer has them."""
+    if node.operator == "ConvTranspose":
+        values = np.flip(values, tuple(range(2, values.ndim)))
+    return np.moveaxis(values, axis, 0)
 
 
 def _same(layer: Conv2d, values: Array) -> bool:

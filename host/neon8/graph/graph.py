@@ -135,6 +135,9 @@ class Conv2d(Node):
     """y = activation(conv(inputs[0]) + bias).
 
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
+    spread: the rows and columns of the input are so far apart, with zeros between them,
+    before they are padded: a transposed convolution. Its strides are 1, and its pads
+    may be negative, which crops. subpixel() makes a plain one of it.
     pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
     the activation; equal to `output` where there is none.
 
@@ -148,10 +151,16 @@ class Conv2d(Node):
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilations: tuple[int, int] = (1, 1)
     groups: int = 1
+    spread: tuple[int, int] = (1, 1)
     activation: Activation = Activation()
     pre_activation: str
     weight_scales: FloatArray | None = None
     exact_bias: npt.NDArray[np.float64] | None = None
+
+    @property
+    def transposed(self) -> bool:
+        """True if it needs subpixel()."""
+        return self.spread != (1, 1) or min(self.pads) < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +191,19 @@ class Multiply(Binary):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divide(Binary):
     """inputs[0] / inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithConstant(Node):
+    """y = x ? constant, or constant ? x if `first`, broadcast as ONNX does.
+
+    function: "add", "subtract", "multiply", "divide", "minimum" or "maximum".  What has
+    one value for all, or one for each channel, is a convolution or a Pointwise instead.
+    """
+
+    function: str
+    constant: FloatArray
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,14 +328,63 @@ class Gather(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeLinear(Node):
+    """Each pixel between two rows and two columns of the input.
+
+    rows: (H, 2) and columns: (W, 2), the indices of these for each row and column of
+    the output.  row_weights: (H, 2) and column_weights: (W, 2), their shares, which add
+    up to 1 and are not negative.
+    """
+
+    rows: IndexArray
+    columns: IndexArray
+    row_weights: FloatArray
+    column_weights: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Node):
     """Softmax along `axis` of `dims`, 0 and more.
 
     flattens: over all axes from that one on, taken as one, as before opset 13.
+    log: the logarithm of it.
     """
 
     axis: int = 1
     flattens: bool = False
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrent(Node):
+    """GRU, LSTM or RNN: (T, B, I) to (T, D, B, H), and any later first states.
+
+    kind: "gru", "lstm" or "rnn", with G = 3, 4 or 1 gates in the order of ONNX.
+    weight: (D, G * H, I).  recurrence: (D, G * H, H).  bias: (D, G * H, 2), of both.
+    initial: the states that the sequence begins with, (D, B, H), each None if it is
+    the next one of the inputs; () for zeros.
+    direction: "forward", "reverse" or "bidirectional".
+    gives: what the output is: -1 for all states of the sequence, or as LastState.state.
+    """
+
+    kind: str
+    gives: int = -1
+    weight: FloatArray
+    recurrence: FloatArray
+    bias: FloatArray
+    initial: tuple[FloatArray | None, ...] = ()
+    direction: str = "forward"
+    linear_before_reset: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastState(Node):
+    """(D, B, H): what the Recurrent node that makes its input ends with.
+
+    state: 0, or 1 for the cell of an LSTM.
+    """
+
+    state: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

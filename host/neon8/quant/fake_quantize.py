@@ -51,9 +51,14 @@ def settle(graph: Graph, given: dict[str, Quantization]) -> Graph:
 def on_scale(
     nodes: Iterable[Node], given: dict[str, Quantization]
 ) -> dict[str, Quantization]:
-    """The tensors whose values all are levels of one quantization: DQ moved forward."""
+    """The tensors whose values all are levels of one quantization: DQ moved forward.
+
+    given: those that are known; what is rounded anew is not on the scale before it.
+    """
     found = dict(given)
     for node in nodes:
+        if node.output in given:
+            continue
         if isinstance(node, FakeQuantize):
             found[node.output] = node.quantization
             continue

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tensors share scale and zero point because only bytes move between them."""
+"""Which tensors share scale and zero point because no value leaves their range."""
 
-from neon8.graph.graph import Concat, Gather, Graph, Node, Permute, Pool, Reshape
+from neon8.graph.graph import (
+    Concat,
+    Gather,
+    Graph,
+    Node,
+    Permute,
+    Pool,
+    Reshape,
+    ResizeLinear,
+)
 
 
 def scale_groups(graph: Graph) -> dict[str, str]:
     """Each tensor -> the one that names its group.
 
-    Input and output of a max pool and of what only moves values are one group, and all
-    inputs and the output of a Concat. Tensors without real values have none.
+    Input and output of a max pool, of a linear resize and of what only moves values are
+    one group, and all inputs and the output of a Concat. Tensors without real values
+    have none.
     """
     names = [name for name, tensor in graph.tensors.items() if tensor.real]
     parent = {name: name for name in names}
@@ -33,7 +43,7 @@ def sources(graph: Graph) -> tuple[str, ...]:
 
 
 def shares_scale(node: Node) -> bool:
-    """True if a node computes nothing: its output holds values of its inputs only."""
+    """True if an output holds values of its inputs only, or what is between them."""
     if isinstance(node, Pool):
         return node.kind == "max"
-    return isinstance(node, Concat | Gather | Permute | Reshape)
+    return isinstance(node, Concat | Gather | Permute | Reshape | ResizeLinear)

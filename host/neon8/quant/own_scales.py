@@ -162,6 +162,8 @@ def _with_weight_scales(
         return node
     if onnx_node.operator == "Gemm":
         scales = scales * np.float32(abs(real(onnx_node, "alpha", 1.0)))
+    if onnx_node.operator == "ConvTranspose":  # every group has these
+        scales = np.tile(scales, integer(onnx_node, "group", 1))
     scales = np.broadcast_to(scales, (len(node.weight),)).astype(np.float32)
     return replace(node, weight_scales=scales)
 
@@ -193,7 +195,7 @@ def _output_axis(node: OnnxNode) -> int | None:
     """The axis of the weights that has an entry for each output channel."""
     if node.operator == "Gemm":
         return 0 if integer(node, "transB", 0) else 1
-    return {"Conv": 0, "MatMul": -1}.get(node.operator)
+    return {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}.get(node.operator)
 
 
 def _table(

@@ -16,12 +16,10 @@ from torch.nn import functional
 import neon8
 from digits import split
 from neon8 import qat
-from neon8.compile.compiler import compile_model
-from neon8.qat.export import float_network, table_of
 from train_digits import Digits, floats
 
 DEMO = "digits.onnx"
-COARSE = {"re*": (0.0, 400.0), "mean": (0.0, 400.0)}
+COARSE = {"re*": (0.0, 400.0)}
 EPOCHS, FROZEN, BATCH, RATE = 6, 2, 32, 1e-2
 
 
@@ -85,30 +83,35 @@ def test_training_recovers_what_coarse_ranges_lose(digits, data, tmp_path):
     with torch.no_grad():
         assert hits(digits(unseen), classes) > 98.5  # float: 98.67
         lost = qat.prepare(digits, example, ranges=COARSE).eval()
-        before = hits(lost(unseen), classes)  # 73.3
+        before = hits(lost(unseen), classes)  # 72.8
     trained = train(qat.prepare(digits, example, ranges=COARSE), images, labels)
     with torch.no_grad():
-        after = hits(trained(unseen), classes)  # 96.2
+        after = hits(trained(unseen), classes)  # 97.3
     # It is the rounding in training that does it, not the training.
     other = train(digits, images, labels)
     with torch.no_grad():
         assert hits(other(unseen), classes) > 97.5
         control = hits(
             qat.prepare(other, example, ranges=COARSE).eval()(unseen), classes
-        )  # 86.5
+        )  # 87.5
     assert before < 80
-    assert after > 94
+    assert after > 95
     assert control < after - 4
 
-    trained.export(tmp_path / "q.onnx")
-    session = onnxruntime.InferenceSession(str(tmp_path / "q.onnx"))
-    (scores,) = session.run(None, {"image": unseen.numpy()})
-    assert abs(hits(scores, classes) - after) <= 1
-
-    path = tmp_path / "net.onnx"
-    path.write_bytes(float_network(trained))
-    table = table_of(trained, neon8.load_graph(path))
-    neon8.save_model(compile_model(path, table), tmp_path / "net.n8")
-    np.savez(tmp_path / "a.npz", x=unseen.numpy(), y=classes)
-    figures = neon8.evaluate_model(tmp_path / "net.n8", tmp_path / "a.npz")
-    assert abs(figures.top1 - after) <= 0.5
+    path = tmp_path / "q.onnx"
+    trained.export(path)
+    with torch.no_grad():
+        want = trained(unseen).numpy()
+    image = {"image": unseen.numpy()}
+    (theirs,) = onnxruntime.InferenceSession(str(path)).run(None, image)
+    with (
+        neon8.Model.from_bytes(neon8.compile_model(path)) as model,
+        model.session() as session,
+    ):
+        rows = [
+            session.run({"image": each})["classify"] for each in unseen.numpy()[:, None]
+        ]
+    for got in (theirs, np.concatenate(rows)):
+        # A sum between two levels may be rounded to either.
+        assert np.mean(np.abs(got - want) > 1e-4) < 0.01
+        assert abs(hits(got, classes) - after) <= 0.5

@@ -129,8 +129,16 @@ def activated(values: Float32Array, activation: Activation) -> Float32Array:
 
 def window(values: Float32Array, node: Conv2d, row: int, column: int) -> Float32Array:
     """(1, I, H, W) -> (I, kh, kw): what lies under an output pixel, 0 in padding."""
-    top, left = node.pads[:2]
-    around = np.pad(values[0], [(0, 0), (top, node.pads[2]), (left, node.pads[3])])
+    planes = values[0]
+    if node.spread != (1, 1):
+        rows, columns = node.spread
+        _, _, height, width = values.shape
+        sizes = (height - 1) * rows + 1, (width - 1) * columns + 1
+        planes = np.zeros((len(planes), *sizes), values.dtype)
+        planes[:, ::rows, ::columns] = values[0]
+    top, left, bottom, right = node.pads
+    wide = [(0, 0), (max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0))]
+    around = np.pad(planes, wide)[:, max(-top, 0) :, max(-left, 0) :]
     rows, columns = (
         at * node.strides[axis]
         + np.arange(node.weight.shape[2 + axis]) * node.dilations[axis]

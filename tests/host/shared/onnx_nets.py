@@ -97,7 +97,7 @@ def assert_same(folder, model, *, seed=1):
     """Every tensor of the imported Graph is what onnxruntime computes; the Graph."""
     path = save(folder, model)
     graph = load(path)
-    assert refusal(graph) is None
+    assert refusal(graph) is None, refusal(graph)
     rng = np.random.default_rng(seed)
     inputs = {
         name: rng.normal(0, 2, graph.tensors[name].dims)

@@ -24,7 +24,7 @@ from neon8.calibrate.statistics.patches import (
     empty,
     smallest,
 )
-from neon8.graph.graph import Activation, Conv2d
+from neon8.graph.graph import Activation, Conv2d, nchw
 
 Array = npt.NDArray[np.generic]
 UInt64Array = npt.NDArray[np.uint64]
@@ -78,6 +78,7 @@ class _Layer:
         struct.words = _words(node.name).tolist()
         struct.kernel, struct.strides = node.weight.shape[2:], node.strides
         struct.dilations, struct.pads = node.dilations, node.pads[:2]
+        struct.spread = node.spread
         struct.size = size
         struct.rows, struct.keys = pointer(self._rows), pointer(self._keys)
         struct.slots = pointer(self._slots)
@@ -172,15 +173,15 @@ def _pieces(
 
 def _size(values: Array) -> tuple[int, int]:
     """Height and width."""
-    _, _, height, width = (*values.shape, 1, 1)[:4]
-    return height, width
+    return nchw(values.shape)[2:]
 
 
 def _out_size(node: Conv2d, size: tuple[int, int]) -> tuple[int, int]:
     """Height and width of the output."""
     out = []
     for axis in (0, 1):
-        padded = size[axis] + node.pads[axis] + node.pads[axis + 2]
+        whole = (size[axis] - 1) * node.spread[axis] + 1
+        padded = whole + node.pads[axis] + node.pads[axis + 2]
         reach = (node.weight.shape[2 + axis] - 1) * node.dilations[axis] + 1
         out.append(int(padded - reach) // node.strides[axis] + 1)
     return out[0], out[1]

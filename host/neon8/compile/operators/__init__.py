@@ -16,6 +16,8 @@ from neon8.compile.operators import (
     opaque,
     pointwise,
     pooling,
+    recurrent,
+    resize,
     rounding,
 )
 from neon8.graph.graph import Node
@@ -27,16 +29,19 @@ LOWER: dict[type[Node], Lower] = {
     **normalization.LOWER,
     **pointwise.LOWER,
     **movement.LOWER,
+    **resize.LOWER,
     **rounding.LOWER,
 }
 """Class of the node -> its function in int8; who is not here has no int8 form."""
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
+    **recurrent.LOWER,
     **movement.LOWER,
+    **resize.LOWER,
     **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 
-FOLLOWS = frozenset(movement.LOWER)
+FOLLOWS = frozenset(movement.LOWER | resize.LOWER | floats.MAPS)
 """The nodes that move or map values, in whichever type they find them."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from neon8.compile import program
 from neon8.compile.build import FLOAT, INT8, Build, Lower, ratio
+from neon8.compile.operators.movement import gather, permute
 from neon8.compile.program import Tensor
 from neon8.compile.proof import prove_sums
 from neon8.compile.scales import (
@@ -26,6 +27,7 @@ from neon8.graph.graph import (
     Prelu,
     Subtract,
 )
+from neon8.graph.subpixel import subpixel
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.weights import HIGHEST, LOWEST, DoubleArray, Sums, multiplier_ok
 
@@ -36,6 +38,9 @@ MOST_SHIFT = 31
 def lower_conv(b: Build, node: Conv2d) -> None:
     """(4) or (5), with what follows and the kernel takes in: (6), slopes of (5b)."""
     source = b.int8(node.inputs[0])
+    if node.transposed:
+        lower_transposed(b, node, source)
+        return
     add = residual_add(b, node)
     last = node if add is None else add
     prelu = prelu_behind(b, last)
@@ -46,6 +51,8 @@ def lower_conv(b: Build, node: Conv2d) -> None:
         return
     residual = None if add is None else b.int8(other_operand(node, add))
     out = b.declare((last if prelu is None else prelu).output, INT8)
+    if prelu is not None:
+        b.inside.add(last.output)
     op = to_int8(b, node, source, out, last.activation)
     if add is not None and residual is not None:
         scale = ratio(node.name, residual, out)
@@ -55,6 +62,36 @@ def lower_conv(b: Build, node: Conv2d) -> None:
             residual_scale=-scale if isinstance(add, Subtract) else scale,
         )
     b.ops.append(op if prelu is None else replace(op, slopes=checked_slopes(prelu)))
+
+
+def lower_transposed(b: Build, node: Conv2d, source: Tensor) -> None:
+    """A plain convolution; then its channels become pixels, and some are cut off."""
+    parts = subpixel(node)
+    (up, across), (top, left) = parts.phases, parts.crop
+    phases = up * across
+    n, c, h, w = parts.shape(source.shape)
+    whole = n, c // phases, h * up, w * across
+    real = node.activation.identity and b.wants_float(node.output)
+    out = b.declare(node.output, FLOAT if real else INT8)
+    cut = whole != out.shape
+    wide = b.temporary(replace(out, dims=whole), "wide") if cut else out
+    inner = wide
+    if phases > 1:
+        inner = b.temporary(replace(out, dims=(n, c, h, w)), "phases")
+    if real:
+        b.ops.append(to_float(b, parts.conv, source, inner, phases=phases))
+    else:
+        activation = node.activation
+        op = to_int8(b, parts.conv, source, inner, activation, phases=phases)
+        b.ops.append(op)
+    if phases > 1:
+        view = n, node.groups, up, across, whole[1] // node.groups, h, w
+        permute(b, node.name, inner, wide, (view, (0, 1, 4, 5, 2, 6, 3)))
+    if cut:
+        _, channels, height, width = out.shape
+        begins = (0, n), (0, channels), (top, top + height), (left, left + width)
+        lists = [np.arange(*pair, dtype=np.int32) for pair in begins]
+        gather(b, node.name, wide, out, lists, fill=0.0)
 
 
 def residual_add(b: Build, node: Conv2d) -> Add | Subtract | None:
@@ -84,7 +121,7 @@ def takes_in(graph: Graph, node: Conv2d, add: Add | Subtract) -> bool:
     dims = graph.tensors[add.output].dims
     if any(graph.tensors[name].dims != dims for name in add.inputs):
         return False
-    return not is_depthwise(graph, node)
+    return not node.transposed and not is_depthwise(graph, node)
 
 
 def other_operand(node: Conv2d, add: Add | Subtract) -> str:
@@ -117,10 +154,13 @@ def to_int8(
     source: Tensor,
     out: Tensor,
     activation: Activation,
+    *,
+    phases: int = 1,
 ) -> program.Conv2d:
-    """(5), with slopes (5b)."""
+    """(5), with slopes (5b).  phases: see weight_scales()."""
     bias = node.bias if node.exact_bias is None else node.exact_bias
-    sums, scales = proved(b, node, source, bias.astype(np.float64))
+    bias = bias.astype(np.float64)
+    sums, scales = proved(b, node, source, bias, phases=phases)
     real = np.float64(source.scale) * scales / np.float64(out.scale)
     slope = slope_of(node.name, activation)
     slopes = None if slope == 1 else np.full(scales.shape, slope)
@@ -147,9 +187,12 @@ def to_int8(
     )
 
 
-def to_float(b: Build, node: Conv2d, source: Tensor, out: Tensor) -> program.Conv2d:
+def to_float(
+    b: Build, node: Conv2d, source: Tensor, out: Tensor, *, phases: int = 1
+) -> program.Conv2d:
     """(4): the bias stays in float, so the sum only loses its zero point."""
-    sums, scales = proved(b, node, source, np.zeros(node.bias.shape))
+    bias = np.zeros(node.bias.shape)
+    sums, scales = proved(b, node, source, bias, phases=phases)
     return program.Conv2d(
         name=node.name,
         inputs=(source.name,),
@@ -167,7 +210,7 @@ def to_float(b: Build, node: Conv2d, source: Tensor, out: Tensor) -> program.Con
 
 
 def proved(
-    b: Build, node: Conv2d, source: Tensor, bias: DoubleArray
+    b: Build, node: Conv2d, source: Tensor, bias: DoubleArray, *, phases: int
 ) -> tuple[Sums, DoubleArray]:
     """The integers of `node` and the weight scales that they belong to."""
     if not np.isfinite(node.weight).all() or not np.isfinite(node.bias).all():
@@ -176,7 +219,7 @@ def proved(
         node.name,
         node.weight,
         bias,
-        weight_scales(b.table, node),
+        weight_scales(b.table, node, phases=phases),
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
         lowest=-HIGHEST if node.weight_scales is None else LOWEST,

@@ -13,13 +13,17 @@ from neon8.graph.operators import (
     normalization,
     pointwise,
     pooling,
+    recurrent,
     reduction,
+    resize,
     selection,
+    transposed,
 )
 from neon8.graph.source import Convert
 
 OPERATORS: dict[str, Convert] = {
     **convolution.OPERATORS,
+    **transposed.OPERATORS,
     **pooling.OPERATORS,
     **activation.OPERATORS,
     **pointwise.OPERATORS,
@@ -28,5 +32,7 @@ OPERATORS: dict[str, Convert] = {
     **reduction.OPERATORS,
     **movement.OPERATORS,
     **selection.OPERATORS,
+    **resize.OPERATORS,
+    **recurrent.OPERATORS,
 }
 """Operator -> its function; a foreign domain stands before the name, with a dot."""

@@ -36,8 +36,8 @@ def window(
     rank = len(image)
     if rank not in (1, 2):
         raise failure(source, node, f"{rank} spatial dimensions; neon8 takes 1 or 2")
-    strides = _extents(source, node, "strides", (1,) * rank)
-    dilations = _extents(source, node, "dilations", (1,) * rank)
+    strides = extents(source, node, "strides", (1,) * rank)
+    dilations = extents(source, node, "dilations", (1,) * rank)
     if len(kernel) != rank or not all(1 <= k <= MAX_EXTENT for k in kernel):
         raise failure(source, node, f"kernel {list(kernel)} does not fit its input")
     begins, ends = _pads(source, node, kernel, image, strides, dilations)
@@ -74,9 +74,10 @@ def _pair(values: tuple[int, ...]) -> tuple[int, int]:
     return values[0], values[1]
 
 
-def _extents(
+def extents(
     source: Source, node: OnnxNode, name: str, default: tuple[int, ...]
 ) -> tuple[int, ...]:
+    """An attribute with a positive number for each axis."""
     values = integers(node, name) or default
     if len(values) != len(default) or not all(1 <= v <= MAX_EXTENT for v in values):
         text = f"{name} {list(values)}: expected {len(default)} positive numbers"

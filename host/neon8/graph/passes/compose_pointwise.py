@@ -122,7 +122,7 @@ def _is_uniform(node: Node) -> TypeGuard[Conv2d]:
         isinstance(node, Conv2d)
         and node.groups == len(node.weight)
         and node.weight.shape[1:] == (1, 1, 1)
-        and node.strides == (1, 1)
+        and node.strides == node.spread == (1, 1)
         and node.pads == (0, 0, 0, 0)
         and node.activation.identity
         and bool((node.weight == node.weight.flat[0]).all())

@@ -60,6 +60,6 @@ def _is_affine(node: Conv2d) -> bool:
     return (
         node.groups == len(node.weight)
         and node.weight.shape[1:] == (1, 1, 1)
-        and node.strides == (1, 1)
+        and node.strides == node.spread == (1, 1)
         and node.pads == (0, 0, 0, 0)
     )

@@ -41,6 +41,7 @@ def _is_gemm(node: Node) -> bool:
     return (
         isinstance(node, Conv2d)
         and node.groups == 1
+        and not node.transposed
         and node.weight.shape[2:] == (1, 1)
         and node.pads == (0, 0, 0, 0)
     )

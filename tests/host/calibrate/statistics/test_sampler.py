@@ -31,12 +31,19 @@ GEOMETRY = {
     "relu6": (conv(activation=Activation(lo=0.0, hi=6.0)), (5, 5)),
     "leaky": (conv(activation=Activation(slope=0.1)), (5, 5)),
     "one pixel": (conv(), (3, 3)),
+    "transposed": (conv(spread=(2, 3), pads=(2, 2, 1, 2)), (4, 3)),
+    "transposed, cropped": (conv(spread=(3, 1), pads=(-1, 1, 1, -2)), (4, 6)),
 }
 
 
 def by_onnxruntime(layer, x, tmp_path):
     """(C, pixels) the chosen channels of the layer's output before the activation."""
-    t, left, b, r = layer.pads
+    height, width = ((x.shape[2 + a] - 1) * layer.spread[a] + 1 for a in (0, 1))
+    wide = np.zeros((*x.shape[:2], height, width), F)
+    wide[:, :, :: layer.spread[0], :: layer.spread[1]] = x
+    t, left, b, r = (max(pad, 0) for pad in layer.pads)
+    top, before, bottom, after = (max(-pad, 0) for pad in layer.pads)
+    x = wide[:, :, top : height - bottom, before : width - after]
     made = net(
         [
             node(
@@ -165,7 +172,8 @@ def by_pixel(layer, values):
     real = np.unique(chosen // (len(layer.weight) // groups))
     height, width = (
         (
-            values.shape[2 + a]
+            (values.shape[2 + a] - 1) * layer.spread[a]
+            + 1
             + layer.pads[a]
             + layer.pads[a + 2]
             - (layer.weight.shape[2 + a] - 1) * layer.dilations[a]

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node tests of the onnx package, each as a network from file to int8 outputs.
+
+A node test is a model of one node, its inputs and the outputs that ONNX defines. It is
+calibrated on these inputs, compiled, and run by the library.
+"""
+
+import tempfile
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+import graph_executor
+import neon8
+from neon8.compile.lower import lower
+from neon8.compile.oracle import centred, quantize
+from neon8.compile.program import Dequantize, Program, Quantize
+from neon8.errors import DataError, Neon8Error
+from neon8.graph.graph import Conv2d, Graph, Opaque
+from neon8.graph.importer import load
+from neon8.graph.operators import OPERATORS
+from neon8.quant.scale_table import ScaleTable
+
+NEWEST = 26
+"""The newest opset that onnxruntime promises to run, and so to calibrate; a test of a
+newer one is run as of this."""
+NEWEST_IR = 10
+"""The same of the file's own version."""
+STEPS = 1.01
+"""Of the output: one rounding is half a step, and another half where a value that lies
+between two levels falls to the other side by a float32 error or by a table's rounding
+of its argument; a hundredth for float32 itself."""
+FLOAT = 2e-4
+"""Of float32 outputs, relative to the largest: float32 sums in another order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """outcome: "passed", "refused" or "failed"; detail: what runs where, or why not."""
+
+    name: str
+    operator: str
+    outcome: str
+    detail: str
+
+
+def collect():
+    """Those of operators that the importer knows, of one node each."""
+    from onnx.backend.test.case import node
+
+    # The bodies of operators that are functions are not wanted, and take most time.
+    with (
+        warnings.catch_warnings(),
+        mock.patch.object(node, "function_testcase_helper", return_value=([], 0)),
+    ):
+        warnings.simplefilter("ignore")
+        cases = node.collect_testcases()
+    return [
+        case
+        for case in cases
+        if len(case.model.graph.node) == 1
+        and case.model.graph.node[0].op_type in OPERATORS
+        and case.model.graph.node[0].domain in ("", "ai.onnx")
+    ]
+
+
+def run(case) -> Result:
+    """One node test."""
+    operator = case.model.graph.node[0].op_type
+    outcome, detail = _run(case)
+    return Result(name=case.name, operator=operator, outcome=outcome, detail=detail)
+
+
+def _run(case) -> tuple[str, str]:
+    inputs, outputs = (
+        [np.asarray(v) if isinstance(v, np.generic) else v for v in values]
+        for values in case.data_sets[0]
+    )
+    if not all(isinstance(value, np.ndarray) for value in (*inputs, *outputs)):
+        return "refused", "its values are of a type that numpy does not have"
+    values = dict(zip((v.name for v in case.model.graph.input), inputs, strict=True))
+    wanted = dict(zip((v.name for v in case.model.graph.output), outputs, strict=True))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "net.onnx"
+        reason = "has no inputs of real numbers"
+        for constants in _variants(values):
+            free = {n: v for n, v in values.items() if n not in constants}
+            _save(path, case.model, {n: values[n] for n in constants}, free)
+            try:
+                graph = load(path)
+                opaque = [n for n in graph.nodes if isinstance(n, Opaque)]
+                if opaque:
+                    reason = opaque[0].reason
+                    continue
+                table = neon8.calibrate_model(path, [free], method="minmax")
+                blob = neon8.compile_model(path, table)
+            except DataError as error:
+                reason = str(error).replace(str(path), case.name)
+                continue
+            except Neon8Error as error:
+                return "refused", str(error).replace(str(path), case.name)
+            return _judge(graph, table, blob, free, wanted)
+    return "refused", reason
+
+
+def _variants(values) -> list[tuple[str, ...]]:
+    """Which inputs are constants: all that are no floats; then all but the first."""
+    names = tuple(values)
+    others = tuple(n for n, v in values.items() if v.dtype.kind != "f")
+    found = [others, tuple(n for n in names[1:])]
+    return [each for each in dict.fromkeys(found) if len(each) < len(names)]
+
+
+def _save(path, model, constants, free) -> None:
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    del made.graph.input[:]
+    made.graph.input.extend(v for v in model.graph.input if v.name in free)
+    made.graph.initializer.extend(
+        numpy_helper.from_array(value, name) for name, value in constants.items()
+    )
+    made.ir_version = min(max(made.ir_version, 4), NEWEST_IR)
+    for entry in made.opset_import:
+        entry.version = min(entry.version, NEWEST)
+    path.write_bytes(made.SerializeToString())
+
+
+def _judge(graph, table, blob, free, wanted) -> tuple[str, str]:
+    with (
+        neon8.Model.from_bytes(blob, source="node") as model,
+        model.session() as session,
+    ):
+        found = session.run({n: v.astype(np.float32) for n, v in free.items()})
+    program = lower(graph, table)
+    exact = _compute(graph, free)
+    rounded = _compute(_rounded_weights(graph, table), _rounded(free, program))
+    for name, want in wanted.items():
+        if not np.allclose(exact[name], want, rtol=1e-3, atol=1e-5, equal_nan=True):
+            return "failed", f"the Graph does not compute output {name!r}"
+        step = 0.0
+        made = next(op for op in program.ops if op.output == name)
+        if isinstance(made, Dequantize):
+            step = float(program.tensors[made.inputs[0]].scale)
+        slack = STEPS * step + FLOAT * np.abs(want).max(initial=0)
+        error = np.minimum(
+            np.abs(found[name] - exact[name]), np.abs(found[name] - rounded[name])
+        ).max()
+        if not error <= slack:
+            return "failed", f"output {name!r} is {error:.4g} off, {slack:.4g} may be"
+    return "passed", "float32" if program.islands else "int8"
+
+
+def _compute(graph: Graph, inputs) -> dict[str, np.ndarray]:
+    return graph_executor.run(graph, inputs)
+
+
+def _rounded(inputs, program: Program) -> dict[str, np.ndarray]:
+    """The inputs as int8 has them, where they become int8."""
+    found = dict(inputs)
+    for op in program.ops:
+        if isinstance(op, Quantize) and op.inputs[0] in inputs:
+            tensor = program.tensors[op.output]
+            levels = quantize(inputs[op.inputs[0]].astype(np.float32), tensor)
+            found[op.inputs[0]] = centred(levels, tensor) * tensor.scale
+    return found
+
+
+def _rounded_weights(graph: Graph, table: ScaleTable) -> Graph:
+    """The network with the weights of its convolutions as int8 has them."""
+    nodes = []
+    for node in graph.nodes:
+        if isinstance(node, Conv2d) and node.name in table.layers:
+            scales = np.array(table.layers[node.name].weight_scales)
+            scales = np.broadcast_to(scales, len(node.weight)).reshape(-1, 1, 1, 1)
+            weight = np.clip(np.rint(node.weight / scales), -127, 127) * scales
+            nodes.append(replace(node, weight=weight))
+        else:
+            nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
