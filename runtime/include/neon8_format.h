@@ -160,8 +160,8 @@ struct n8_file_op {
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
     uint64_t table;       // table: int8[256], the results for -128 .. 127
     uint64_t indices;     // permute: int32[16]; gather: int32[N + C + H + W] of the output;
-                          // resize_linear: int32[H + W][2]; conv2d: int32[O][2], M0 and n
-                          // of (10), in place of multiplier
+                          // resize_linear: int32[H + W][2];
+                          // conv2d: int32[O][2], M0 and n of (10), in place of multiplier
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * 128 + |B|, < 2^31
 };
