@@ -60,14 +60,6 @@ enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_ten
     return N8_OK;
 }
 
-enum n8_status n8_check_same_dims(struct n8_reader *reader, const struct n8_tensor *a,
-                                  const struct n8_tensor *b) {
-    if (a->rank != b->rank || memcmp(a->onnx_dims, b->onnx_dims, sizeof a->onnx_dims) != 0) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its inputs and output differ in dimensions");
-    }
-    return N8_OK;
-}
-
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b) {
     if (a->scale != b->scale || a->zero_point != b->zero_point) {

@@ -115,11 +115,9 @@ static inline bool n8_is_spread(const struct n8_model *model, const struct n8_st
 size_t n8_grain_of(uint64_t bytes);
 size_t n8_grain(const struct n8_model *model, const struct n8_step *step);
 
-// What several operators check. Shapes are N C H W, dims as in ONNX.
+// What several operators check.
 enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
-enum n8_status n8_check_same_dims(struct n8_reader *reader, const struct n8_tensor *a,
-                                  const struct n8_tensor *b);
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
 

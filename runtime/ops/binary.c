@@ -135,6 +135,7 @@ const struct n8_operator n8_op_binary = {
     .least_inputs = 2,
     .most_inputs = 2,
     .fields = N8_FIELD_FUNCTION,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
     .check = check,
     .plan = plan,
     .run = run,

@@ -223,6 +223,7 @@ const struct n8_operator n8_op_conv2d_f32 = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_WINDOW | N8_FIELD_GROUPS | N8_FIELD_BIAS_F32 | N8_FIELD_VALUES,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = n8_check_conv,
     .plan = plan,
     .pack = pack,

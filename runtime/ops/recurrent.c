@@ -325,6 +325,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         .least_inputs = 1,                                                                         \
         .most_inputs = 1 + (states),                                                               \
         .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,                                          \
+        .placing = N8_READS_SLICES | N8_WRITES_SLICES,                                             \
         .check = check,                                                                            \
         .plan = plan,                                                                              \
         .pack = pack,                                                                              \

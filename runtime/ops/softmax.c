@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// float32 along one axis, (14).
+// float32 along one axis, (14), or the logarithm of it.
+#include "floats.h"
 #include "ops.h"
+#include "ref/elementary.h"
 
 #include "size.h"
 
@@ -11,7 +13,27 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     if (!n8_in_range(step->row.axis, 0, out->rank - 1)) {
         return n8_refuse(reader->error, N8_E_FORMAT, "its axis is none of its output");
     }
-    return n8_check_same_dims(reader, in, out);
+    if (step->row.function != N8_FUNCTION_NONE && step->row.function != N8_FUNCTION_LOG) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its function is neither none nor log");
+    }
+    return n8_check_same_shape(reader, in, out);
+}
+
+// y = d - log s, with d and s of (14).
+static void log_softmax(float *out, const float *in, size_t count) {
+    double largest = (double)in[0];
+    for (size_t i = 1; i < count; i++) {
+        largest = (double)in[i] > largest ? (double)in[i] : largest;
+    }
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        const double d = (double)in[i] - largest;
+        sum += d < -104.0 ? 0.0 : n8_exp(d);
+    }
+    const double log = n8_log(sum);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = n8_one_nan((float)((double)in[i] - largest - log));
+    }
 }
 
 // What the axis runs over: the channels of a pixel, or `size` pixels that are `inner` pixels
@@ -33,7 +55,8 @@ static struct rows rows_of(const struct n8_model *model, const struct n8_step *s
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const size_t size = rows_of(reader->model, step).size;
-    step->kernel_name = reader->model->kernels.softmax_f32_name;
+    const bool plain = step->row.function == N8_FUNCTION_NONE;
+    step->kernel_name = plain ? reader->model->kernels.softmax_f32_name : "scalar";
     step->units = out->pixels * (size_t)out->dims[1] / size;
     step->scratch_size = step->row.axis == 1 ? 0 : n8_mul(2 * sizeof(float), size);
     return N8_OK;
@@ -41,7 +64,8 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    n8_softmax_fn *kernel = session->model->kernels.softmax_f32;
+    n8_softmax_fn *kernel =
+        step->row.function == N8_FUNCTION_NONE ? session->model->kernels.softmax_f32 : log_softmax;
     const struct rows rows = rows_of(session->model, step);
     const size_t channels = (size_t)n8_output(session->model, step)->dims[1];
     float *row = scratch;
@@ -72,7 +96,7 @@ const struct n8_operator n8_op_softmax = {
     .out = N8_TYPE_F32,
     .least_inputs = 1,
     .most_inputs = 1,
-    .fields = N8_FIELD_AXIS,
+    .fields = N8_FIELD_AXIS | N8_FIELD_FUNCTION,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,

@@ -79,8 +79,8 @@ static bool parameters_ok(const struct function *f) {
 }
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_same_dims(reader, n8_input(reader->model, step, 0),
-                              n8_output(reader->model, step));
+    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
+                               n8_output(reader->model, step));
 }
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
@@ -249,6 +249,7 @@ const struct n8_operator n8_op_unary = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES | N8_FIELD_VALUES,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST,
     .check = check,
     .plan = plan,
     .pack = pack,

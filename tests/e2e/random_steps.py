@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random steps without weights, and the table of all that a network grows from."""
 
-import dataclasses
-
 import numpy as np
 
+import random_floats
 from neon8.compile.program import (
     Add,
     Concat,
@@ -16,11 +15,9 @@ from neon8.compile.program import (
     Op,
     Permute,
     Pool,
-    Quantize,
     Requantize,
     Reshape,
     ResizeLinear,
-    Softmax,
     Table,
 )
 from random_convs import grow_conv, grow_depthwise
@@ -187,9 +184,8 @@ def grow_requantize(net: Net) -> None:
     net.add(op, out)
 
 
-def grow_pool(net: Net, kind: str) -> None:
-    """Max or average, each window having a tap inside the input."""
-    source = pick(net)
+def pool_window(net: Net, source):
+    """The fields of a pool whose windows all have a tap inside, and its shape."""
     batch, channels, height, width = source.shape
     while True:
         rows, columns = window(net, height), window(net, width)
@@ -199,7 +195,19 @@ def grow_pool(net: Net, kind: str) -> None:
             break
     # One more row or column, as ceil_mode gives: taps beyond the padding never count.
     rows, columns = longer(net, rows, height), longer(net, columns, width)
-    shape = (batch, channels, rows[5], columns[5])
+    fields = {
+        "kernel": (rows[0], columns[0]),
+        "strides": (rows[1], columns[1]),
+        "dilations": (rows[2], columns[2]),
+        "pads": (rows[3], columns[3], rows[4], columns[4]),
+    }
+    return fields, (batch, channels, rows[5], columns[5])
+
+
+def grow_pool(net: Net, kind: str) -> None:
+    """Max or average, each window having a tap inside the input."""
+    source = pick(net)
+    fields, shape = pool_window(net, source)
     out = net.tensor(shape, like=source if kind == "max" else None)
     lo, hi = net.clamp(out)
     op = Pool(
@@ -207,13 +215,10 @@ def grow_pool(net: Net, kind: str) -> None:
         inputs=(source.name,),
         output=out.name,
         kind=kind,
-        kernel=(rows[0], columns[0]),
-        strides=(rows[1], columns[1]),
-        dilations=(rows[2], columns[2]),
-        pads=(rows[3], columns[3], rows[4], columns[4]),
         count_pad=kind == "average" and bool(net.rng.integers(2)),
         lo=lo,
         hi=hi,
+        **fields,
     )
     net.add(op, out)
 
@@ -289,7 +294,7 @@ def move(net: Net, source, shape, op: type[Op], **fields) -> None:
     out = net.tensor(shape, **({"dtype": "float32"} if real else {"like": source}))
     net.add(op(name="move", inputs=(source.name,), output=out.name, **fields), out)
     if real:
-        grow_quantize(net, out)
+        random_floats.grow_quantize(net, out)
 
 
 def pick_any(net: Net):
@@ -368,48 +373,6 @@ def grow_resize(net: Net) -> None:
     net.add(op, out)
 
 
-def grow_softmax(net: Net) -> None:
-    """Softmax along one of the axes, quantized again at times."""
-    source = pick_float(net)
-    out = dataclasses.replace(source, name=f"t{len(net.tensors)}")
-    net.tensors[out.name] = out
-    axis = int(net.rng.integers(source.rank))
-    op = Softmax(name="softmax", inputs=(source.name,), output=out.name, axis=axis)
-    net.add(op, out)
-    grow_quantize(net, out)
-
-
-def grow_quantize(net: Net, source) -> None:
-    """The int8 form of a float tensor, half of the time."""
-    if net.rng.integers(2):
-        out = net.tensor(source.shape)
-        op = Quantize(name="quantized", inputs=(source.name,), output=out.name)
-        net.add(op, out)
-
-
-def grow_float_move(net: Net) -> None:
-    """Reshape or Concat of floats."""
-    source = pick_float(net)
-    batch, channels, height, width = source.shape
-    axis = int(net.rng.integers(4))
-    if axis == 0:
-        shapes = [
-            (batch, height, channels, width),
-            (1, batch * channels, width, height),
-        ]
-        shape = shapes[int(net.rng.integers(len(shapes)))]
-        out = net.tensor(shape, dtype="float32")
-        op = Reshape(name="reshape", inputs=(source.name,), output=out.name)
-    else:
-        shape = list(source.shape)
-        shape[axis] *= 2
-        out = net.tensor(shape, dtype="float32")
-        inputs = (source.name,) * 2
-        op = Concat(name="concat", inputs=inputs, output=out.name, axis=axis)
-    net.add(op, out)
-    grow_quantize(net, out)
-
-
 GROW = {
     "conv": grow_conv,
     "depthwise": grow_depthwise,
@@ -428,6 +391,12 @@ GROW = {
     "permute": grow_permute,
     "gather": grow_gather,
     "resize": grow_resize,
-    "softmax": grow_softmax,
-    "float move": grow_float_move,
+    "softmax": random_floats.grow_softmax,
+    "float move": random_floats.grow_move,
+    "unary": random_floats.grow_unary,
+    "binary": random_floats.grow_binary,
+    "float conv": random_floats.grow_conv,
+    "float max": lambda net: random_floats.grow_pool(net, "max", pool_window),
+    "float average": lambda net: random_floats.grow_pool(net, "average", pool_window),
+    "recurrent": random_floats.grow_recurrent,
 }

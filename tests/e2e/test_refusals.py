@@ -17,7 +17,11 @@ from neon8.compile.program import (
     Concat,
     Conv2d,
     Dequantize,
+    Divide,
     Gather,
+    InstanceNorm,
+    Lrn,
+    Multiply,
     Permute,
     Pool,
     Program,
@@ -26,6 +30,7 @@ from neon8.compile.program import (
     Reshape,
     ResizeLinear,
     Softmax,
+    Table,
     Tensor,
 )
 from neon8.errors import ModelError
@@ -42,7 +47,8 @@ SHAPES = {
     **dict.fromkeys(("max", "mean"), (1, 4, 3, 3)),
     "both": (1, 8, 3, 3),
     **dict.fromkeys(("flat", "logits", "p"), (1, 72, 1, 1)),
-    "last": (1, 4, 6, 6),
+    **dict.fromkeys(("mapped", "product", "ratio", "local"), (1, 4, 6, 6)),
+    **dict.fromkeys(("norm", "last"), (1, 4, 6, 6)),
     "turned": (1, 6, 6, 4),
     "taken": (1, 4, 7, 6),
     "between": (1, 4, 2, 1),
@@ -116,6 +122,28 @@ def program() -> Program:
             indices=np.concatenate(lists).astype(np.int32),
             fill=np.float32(3),
         ),
+        Table(
+            name="mapped",
+            inputs=("sum",),
+            output="mapped",
+            table=np.arange(-128, 128, dtype=np.int8),
+        ),
+        Multiply(
+            name="product", inputs=("mapped", "other"), output="product", scale=half
+        ),
+        Divide(name="ratio", inputs=("product", "other"), output="ratio", scale=half),
+        Lrn(
+            name="local",
+            inputs=("ratio",),
+            output="local",
+            values=np.array([5, 1e-4, 0.75, 1], np.float32),
+        ),
+        InstanceNorm(
+            name="norm",
+            inputs=("local",),
+            output="norm",
+            values=np.array([1] * 4 + [0] * 4 + [1e-5], np.float32),
+        ),
         *(
             ResizeLinear(
                 name=name,
@@ -142,7 +170,10 @@ def program() -> Program:
         tensors=tensors,
         ops=ops,
         inputs=("image", "other"),
-        outputs=("p", "turned", "taken", "between", "float between", "last"),
+        outputs=(
+            *("p", "turned", "taken", "between", "float between"),
+            *("norm", "last"),
+        ),
     )
 
 
@@ -162,6 +193,15 @@ def index(name, at, value):
 
     def damage(file):
         file.part("int32_t *", file.step(name).indices)[at] = value
+
+    return damage
+
+
+def entry(name, kind, array, value, at=0):
+    """Damage that writes one entry of an array of a layer."""
+
+    def damage(file):
+        file.part(kind, getattr(file.step(name), array))[at] = value
 
     return damage
 
@@ -308,7 +348,46 @@ STEP = [
     ),
     (
         "a scale is neither 0 nor in 1e-30 .. 2^64",
-        *("sum", step("sum", residual_scale=-1)),
+        *("sum", step("sum", residual_scale=-1e-31)),
+    ),
+    ("a scale is neither 0 nor in 1e-30 .. 2^64", "sum", step("sum", scale=-1)),
+    (
+        "its inputs can not be broadcast to its output",
+        *("product", link("product", 1, "max")),
+    ),
+    (
+        "its inputs can not be broadcast to its output",
+        *("ratio", tensor("ratio", dims=(2, 4, 6, 6, 1, 1, 1, 1))),
+    ),
+    (
+        "its inputs and output differ in shape",
+        *("mapped", tensor("mapped", dims=(1, 4, 6, 5, 1, 1, 1, 1))),
+    ),
+    (
+        "an entry of its table is outside the range of its output",
+        *("mapped", tensor("mapped", lo=-127)),
+    ),
+    *(
+        (
+            "its size, alpha, beta or bias is outside its limits",
+            *("local", entry("local", "float *", "values", value, at)),
+        )
+        for at, value in (
+            *((0, 4), (0, -1), (0, 2.5), (0, float("nan")), (0, 2e6), (1, -1)),
+            *((1, float("inf")), (2, 17), (2, -0.5), (3, 0), (3, float("nan"))),
+        )
+    ),
+    (
+        "a parameter is outside +-1e30",
+        *("norm", entry("norm", "float *", "values", float("nan"), 2)),
+    ),
+    (
+        "a parameter is outside +-1e30",
+        *("norm", entry("norm", "float *", "values", float("inf"), 8)),
+    ),
+    (
+        "its epsilon is below 1e-30",
+        *("norm", entry("norm", "float *", "values", 0, 8)),
     ),
     ("its slope is outside +-2^30", "sum", step("sum", slope=float("inf"))),
     ("its arrays are not where they must be", "conv", step("conv", weights=64)),
@@ -361,7 +440,6 @@ STEP = [
         tensor("flat", dims=(1, 71, 1, 1, 1, 1, 1, 1)),
     ),
     ("its axis is none of its output", "p", step("p", axis=4)),
-    ("its inputs and output differ in dimensions", "p", link("p", 0, "real")),
     (
         "its output has not as many values",
         *("turned", tensor("turned", dims=(1, 6, 6, 5, 1, 1, 1, 1))),
@@ -486,6 +564,10 @@ USED = {
     "both": {"axis"},
     "turned": {"indices"},
     "taken": {"indices", "fill"},
+    "mapped": {"table"},
+    **dict.fromkeys(("product", "ratio"), CLAMP | {"scale", "slope"}),
+    "local": {"values"},
+    "norm": CLAMP | {"slope", "values"},
     "between": {"scale", "indices", "values"},
 }
 """By layer of the program above, the fields that docs/format.md gives its kind."""

@@ -24,6 +24,7 @@ class Build:
 
     io: the type of the graph's inputs and outputs. forms: (graph tensor, type) to the
     program's tensor. consumers: graph tensor to the nodes that read it, once per read.
+    inside: graph tensors that exist in the middle of a step only.
     islands: the nodes that run in float32, by output, see domains.py.
     """
 
@@ -35,6 +36,7 @@ class Build:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     forms: dict[tuple[str, str], str] = field(default_factory=dict)
+    inside: set[str] = field(default_factory=set)
 
     def has(self, name: str) -> bool:
         """True if graph tensor `name` has been computed."""

@@ -13,7 +13,15 @@ from dataclasses import replace
 from neon8.compile.operators import FOLLOWS, LOWER
 from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
-from neon8.graph.graph import Concat, Conv2d, FakeQuantize, Graph, Node, Quantization
+from neon8.graph.graph import (
+    Add,
+    Concat,
+    Conv2d,
+    FakeQuantize,
+    Graph,
+    Node,
+    Quantization,
+)
 from neon8.quant.scale_table import ScaleTable
 
 ONLY_FLOAT = "its operator has no int8 form"
@@ -80,7 +88,7 @@ def islands_of(
     islands = forced | {
         node.output: BETWEEN
         for node in graph.nodes
-        if type(node) in FOLLOWS and node.output not in forced
+        if maps_values(graph, node) and node.output not in forced
     }
 
     def wanted(name: str) -> bool:
@@ -98,9 +106,12 @@ def islands_of(
         return name in islands or (plain and wanted(name))
 
     def follows(node: Node) -> bool:
-        found = [exists(name) for name in node.inputs]
+        if isinstance(node, Add | Conv2d):  # a convolution before it takes it in
+            found = all(name in islands for name in node.inputs)
+        else:
+            found = all(exists(name) for name in node.inputs)
         among = isinstance(node, Concat) and any(name in forced for name in node.inputs)
-        return wanted(node.output) and (all(found) or among)
+        return wanted(node.output) and (found or among)
 
     while True:
         lost = [
@@ -112,6 +123,16 @@ def islands_of(
             return islands
         for name in lost:
             del islands[name]
+
+
+def maps_values(graph: Graph, node: Node) -> bool:
+    """True if `node` moves or maps values; a convolution if it scales and shifts."""
+    if isinstance(node, Conv2d):
+        channels = graph.tensors[node.inputs[0]].shape[1]
+        plain = node.strides == (1, 1) and node.pads == (0, 0, 0, 0)
+        one_tap = node.weight.shape == (channels, 1, 1, 1)
+        return plain and one_tap and node.groups == channels
+    return type(node) in FOLLOWS
 
 
 def forced_float(

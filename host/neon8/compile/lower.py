@@ -70,7 +70,7 @@ def lower(
     for name in graph.inputs:
         b.declare(name, b.io if graph.tensors[name].real else FLOAT)
     for node in graph.nodes:
-        if b.has(node.output):  # a convolution took this Add in
+        if b.has(node.output) or node.output in b.inside:  # a convolution took it in
             continue
         forms = LOWER if b.type_of(node) == INT8 else LOWER_FLOAT
         append = forms.get(type(node))

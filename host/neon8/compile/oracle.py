@@ -227,7 +227,10 @@ def softmax(op: Softmax, out: Tensor, x: Array) -> FloatArray:
         d = x64 - x64.max(axis=-1, keepdims=True)
     e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
     total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
-    y = (e / total).astype(np.float32)
+    if op.function == "log":
+        y = oracle_floats.one_nan(d - elementary.log(total))
+    else:
+        y = (e / total).astype(np.float32)
     return np.moveaxis(y, -1, op.axis).reshape(out.shape)
 
 
@@ -384,8 +387,8 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     ResizeLinear: resize_linear,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
     Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
-    **oracle_floats.STEPS,
     Table: lambda op, _out, _sources, operands: table(op, operands[0]),
+    **oracle_floats.STEPS,
 }
 """Class of the op -> its arithmetic: op, output, inputs, values of the inputs, N C H W;
 the values of the output."""

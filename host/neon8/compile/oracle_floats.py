@@ -168,7 +168,8 @@ def pool(
                 acc = np.where(inside, new, acc)
         if op.kind == "average":
             rows, columns = (counted(op, axis, x.shape, out.shape) for axis in (0, 1))
-            acc = acc / (rows[:, None] * columns[None, :]).astype(np.float32)
+            count = (rows[:, None] * columns[None, :]).astype(np.float32)
+            acc = np.divide(acc, count, dtype=np.float32)
     return one_nan(acc)
 
 
@@ -273,7 +274,7 @@ def recurrent(
                 if len(given) > 1:
                     c = given[1][direction, b]
                 for t in order:
-                    h, c = sequence.step(x[t], h, c)
+                    h, c = sequence.step(x[t, b], h, c)
                     y[t, direction, b] = h
                 if rows > len(x):
                     y[len(x), direction, b] = h

@@ -249,9 +249,13 @@ class ResizeLinear(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Op):
-    """float32 along `axis` of the dimensions that ONNX knows  (14)."""
+    """float32 along `axis` of the dimensions that ONNX knows  (14).
+
+    function: "log" for the logarithm of it, else "none".
+    """
 
     axis: int
+    function: str = "none"
 
 
 FUNCTIONS = (
@@ -337,8 +341,8 @@ class PoolF32(Op):
 class Recurrent(Op):
     """GRU, LSTM or RNN in float32 with int8 matrices  (21).
 
-    inputs: (T, B, I), then no states or all, (D, B, H) each. The output is (T, D, B, H),
-    or goes on with the last state and, of an LSTM, the last cell.
+    inputs: (T, B, I), then no states or all, (D, B, H) each. The output is
+    (T, D, B, H), or goes on with the last state and, of an LSTM, the last cell.
     kind: "gru", "lstm", "rnn".  weights: (D, G * H, I + H), of W and of R.  multiplier,
     bias_f32: (D, G * H, 2), the scales and the biases of W and of R.
     reverse: with one direction, from the last step on.

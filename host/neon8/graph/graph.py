@@ -194,6 +194,19 @@ class Divide(Binary):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WithConstant(Node):
+    """y = x ? constant, or constant ? x if `first`, broadcast as ONNX does.
+
+    function: "add", "subtract", "multiply", "divide", "minimum" or "maximum".  What has
+    one value for all, or one for each channel, is a convolution or a Pointwise instead.
+    """
+
+    function: str
+    constant: FloatArray
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pointwise(Node):
     """y = function(x), value by value."""
 
@@ -334,10 +347,44 @@ class Softmax(Node):
     """Softmax along `axis` of `dims`, 0 and more.
 
     flattens: over all axes from that one on, taken as one, as before opset 13.
+    log: the logarithm of it.
     """
 
     axis: int = 1
     flattens: bool = False
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrent(Node):
+    """GRU, LSTM or RNN: (T, B, I) to (T, D, B, H), and any later first states.
+
+    kind: "gru", "lstm" or "rnn", with G = 3, 4 or 1 gates in the order of ONNX.
+    weight: (D, G * H, I).  recurrence: (D, G * H, H).  bias: (D, G * H, 2), of both.
+    initial: the states that the sequence begins with, (D, B, H), each None if it is
+    the next one of the inputs; () for zeros.
+    direction: "forward", "reverse" or "bidirectional".
+    gives: what the output is: -1 for all states of the sequence, or as LastState.state.
+    """
+
+    kind: str
+    gives: int = -1
+    weight: FloatArray
+    recurrence: FloatArray
+    bias: FloatArray
+    initial: tuple[FloatArray | None, ...] = ()
+    direction: str = "forward"
+    linear_before_reset: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastState(Node):
+    """(D, B, H): what the Recurrent node that makes its input ends with.
+
+    state: 0, or 1 for the cell of an LSTM.
+    """
+
+    state: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,4 +166,6 @@ def _attribute(item: onnx.AttributeProto) -> Attribute:
         return tuple(int(entry) for entry in value)
     if item.type == onnx.AttributeProto.FLOATS:
         return tuple(float(entry) for entry in value)
+    if item.type == onnx.AttributeProto.STRINGS:
+        return tuple(entry.decode(errors="replace") for entry in value)
     return None

@@ -16,7 +16,9 @@ from neon8.graph.graph import FLOATS, MAX_RANK, FloatArray, Node
 
 Array = npt.NDArray[np.generic]
 Float64Array = npt.NDArray[np.float64]
-Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | None
+Attribute = (
+    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | None
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,19 +143,30 @@ def required(source: Source, node: OnnxNode, index: int) -> FloatArray:
     return value
 
 
-def per_channel(source: Source, node: OnnxNode, index: int) -> Float64Array:
-    """Constant input `index`, 0 or 1, as one value per channel of the other input."""
+def fits_channels(source: Source, node: OnnxNode, index: int) -> bool:
+    """True if constant input `index`, 0 or 1, has one value, or one per channel.
+
+    The channels are those of the other input, whose shape the result has.
+    """
     shape = shape_of(source, node, node.inputs[1 - index])
     value = required(source, node, index)
     channels = shape[1] if len(shape) > 1 else 1
     full = (1,) * (len(shape) - value.ndim) + value.shape
     wanted = tuple(channels if axis == 1 else 1 for axis in range(len(shape)))
-    if len(full) != len(shape) or any(
-        have not in (1, want) for have, want in zip(full, wanted, strict=True)
-    ):
+    return len(full) == len(shape) and all(
+        have in (1, want) for have, want in zip(full, wanted, strict=True)
+    )
+
+
+def per_channel(source: Source, node: OnnxNode, index: int) -> Float64Array:
+    """Constant input `index`, 0 or 1, as one value per channel of the other input."""
+    shape = shape_of(source, node, node.inputs[1 - index])
+    value = required(source, node, index)
+    if not fits_channels(source, node, index):
         text = f"constant {node.inputs[index]!r} of shape {list(value.shape)} is not"
         text += f" one value, or one per channel of {list(shape)}"
         raise failure(source, node, text)
+    channels = shape[1] if len(shape) > 1 else 1
     return np.full(channels, value.reshape(-1), dtype=np.float64)
 
 

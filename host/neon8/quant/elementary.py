@@ -78,7 +78,7 @@ def sigmoid(x: Doubles) -> Doubles:
 
 def tanh(x: Doubles) -> Doubles:
     """t / (t + 2) with t = e^(2 |x|) - 1, and the sign of x."""
-    a = np.abs(x)
+    a = np.where(x < 0, -x, x)  # keeps -0, as elementary.h does
     t = expm1(2.0 * np.minimum(a, TANH_ONE))
     y = np.where(a > TANH_ONE, 1.0, t / (t + 2.0))
     return np.where(x < 0, -y, y)

@@ -82,7 +82,7 @@ def test_a_network_with_every_operator(tmp_path, layout):
 
 
 def test_relu_is_fused_and_the_pair_moves_back(tmp_path):
-    """Pairs stand before the convolutions only, as quantization-aware training has it."""
+    """Pairs stand before the convolutions only, as in quantization-aware training."""
     n = Net(1, 3, 8, 8)
     x = n.pair("x", 0.02)
     a = n.conv(x, n.weights(4, 3, 3, 3), 0.01, s_in=0.02, bias=[9, -9, 0, 1000])

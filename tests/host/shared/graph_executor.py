@@ -15,16 +15,19 @@ from neon8.graph.graph import (
     Divide,
     Gather,
     InstanceNorm,
+    LastState,
     Lrn,
     Multiply,
     Permute,
     Pointwise,
     Pool,
     Prelu,
+    Recurrent,
     Reshape,
     ResizeLinear,
     Softmax,
     Subtract,
+    WithConstant,
     aligned,
 )
 
@@ -47,8 +50,8 @@ def run(graph, inputs):
                 value.reshape(aligned(graph.tensors[name].dims, rank))
                 for name, value in zip(node.inputs, arguments, strict=True)
             ]
-        if isinstance(node, Softmax):
-            result = softmax(graph, node, arguments)
+        if type(node) in BY_DIMS:
+            result = BY_DIMS[type(node)](graph, node, values)
         else:
             result = EXECUTE[type(node)](node, arguments, shape)
         if isinstance(node, Conv2d | Binary | InstanceNorm | Pool | Activate):
@@ -143,13 +146,92 @@ def pool(node, arguments, shape):
     return sums / sum(tap for _, tap in taps(node, node.kernel, counted, shape, 0.0))
 
 
-def softmax(graph, node, arguments):
+def softmax(graph, node, values):
+    shape = values[node.inputs[0]].shape
     dims = graph.tensors[node.output].dims
     if node.flattens:
         dims = (*dims[: node.axis], -1)
-    x = arguments[0].reshape(dims)
-    e = np.exp(x - x.max(axis=node.axis, keepdims=True))
-    return (e / e.sum(axis=node.axis, keepdims=True)).reshape(arguments[0].shape)
+    x = values[node.inputs[0]].reshape(dims)
+    d = x - x.max(axis=node.axis, keepdims=True)
+    total = np.exp(d).sum(axis=node.axis, keepdims=True)
+    return (d - np.log(total) if node.log else np.exp(d) / total).reshape(shape)
+
+
+def with_constant(graph, node, values):
+    """On the dimensions of ONNX, which the constant has."""
+    x = values[node.inputs[0]].reshape(graph.tensors[node.inputs[0]].dims)
+    pair = (node.constant, x) if node.first else (x, node.constant)
+    return FUNCTIONS[node.function](*pair).reshape(graph.tensors[node.output].shape)
+
+
+def sequence(node, direction, x, h, c):
+    """All states of one direction, (T, B, H), and the last cell."""
+    gates = {"gru": 3, "lstm": 4, "rnn": 1}[node.kind]
+    sigmoid = FUNCTIONS["sigmoid"]
+    w, r = node.weight[direction].T, node.recurrence[direction].T
+    of_w, of_r = node.bias[direction].T.astype(np.float64)
+    states = []
+    for step in x:
+        a = np.split(step @ w + of_w, gates, axis=1)
+        b = np.split(h @ r + of_r, gates, axis=1)
+        if node.kind == "gru":
+            update, reset = sigmoid(a[0] + b[0]), sigmoid(a[1] + b[1])
+            own = reset * b[2]
+            if not node.linear_before_reset:
+                own = np.split((reset * h) @ r + of_r, gates, axis=1)[2]
+            h = (1 - update) * np.tanh(a[2] + own) + update * h
+        elif node.kind == "lstm":
+            i, o, f, made = (p + q for p, q in zip(a, b, strict=True))
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(made)
+            h = sigmoid(o) * np.tanh(c)
+        else:
+            h = np.tanh(a[0] + b[0])
+        states.append(h)
+    return np.array(states), c
+
+
+def everything(graph, node, values):
+    """What a Recurrent node may give: the last state, the last cell, all states."""
+    x = values[node.inputs[0]].reshape(graph.tensors[node.inputs[0]].dims)
+    directions, _, hidden = node.recurrence.shape
+    dims = (directions, x.shape[1], hidden)
+    given = iter(node.inputs[1:])
+    first = [
+        values[next(given)].reshape(dims) if value is None else value
+        for value in node.initial
+    ]
+    first += [np.zeros(dims)] * (2 - len(first))
+    every, last, cells = [], [], []
+    for direction in range(directions):
+        back = direction == 1 or node.direction == "reverse"
+        order = slice(None, None, -1 if back else 1)
+        states, cell = sequence(
+            node, direction, x[order], first[0][direction], first[1][direction]
+        )
+        every.append(states[order])
+        last.append(states[-1])
+        cells.append(cell)
+    return np.array(last), np.array(cells), np.stack(every, axis=1)
+
+
+def recurrent(graph, node, values):
+    made = everything(graph, node, values)[node.gives]
+    return made.reshape(graph.tensors[node.output].shape)
+
+
+def last_state(graph, node, values):
+    (layer,) = (each for each in graph.nodes if each.output == node.inputs[0])
+    made = everything(graph, layer, values)[node.state]
+    return made.reshape(graph.tensors[node.output].shape)
+
+
+BY_DIMS = {
+    LastState: last_state,
+    Recurrent: recurrent,
+    Softmax: softmax,
+    WithConstant: with_constant,
+}
+"""Those that look at the dimensions of ONNX."""
 
 
 def concat(node, arguments, shape):

@@ -14,6 +14,7 @@ OPSETS = (10, 13, 22)
 LARGEST = 3.4028235e38
 BOUNDS = (None, 0.0, 6.0, -0.5, 1.5, -1.0)
 MAX_ELEMENTS = 600
+FUNCTIONS = ("Sigmoid", "Tanh", "Erf", "Softplus", "HardSigmoid", "Elu", "Abs", "Neg")
 
 
 class Builder:
@@ -146,6 +147,42 @@ class Builder:
         inputs = [x, value] if self.pick([True, False]) else [value, x]
         self.emit(operator, inputs, shape)
 
+    def function(self, x, shape):
+        """One value at a time, sometimes as a factor of what it is of."""
+        y = self.emit(self.pick(FUNCTIONS), [x], shape)
+        if self.pick([True, False]):
+            self.emit("Mul", self.pick([[x, y], [y, x]]), shape)
+
+    def product(self, x, shape):
+        """Two tensors of one shape, or broadcast by a mean over the image."""
+        other = x
+        if self.pick([True, False]) and len(shape) > 2:
+            whole = (*shape[:2], *(1 for _ in shape[2:]))
+            other = self.emit("GlobalAveragePool", [x], whole)
+        operator = self.pick(["Mul", "Sub", "Add", "Div"])
+        if operator == "Div":
+            sizes = self.tensors[other]
+            other = self.emit("Abs", [other], sizes)
+            other = self.emit("Add", [other, self.constant(F(0.5))], sizes)
+        self.emit(operator, self.pick([[x, other], [other, x]]), shape)
+
+    def reduce(self, x, shape):
+        """The mean over an image, with and without its axes."""
+        if len(shape) < 3 or self.opset >= 18:
+            return
+        axes, keep = list(range(2, len(shape))), self.pick([0, 1])
+        out = (*shape[:2], *(1 for _ in axes if keep))
+        self.emit("ReduceMean", [x], out, axes=axes, keepdims=keep)
+
+    def local(self, x, shape):
+        if len(shape) == 4:
+            self.emit("LRN", [x], shape, size=self.pick([1, 3, 5]), alpha=0.5)
+
+    def instance(self, x, shape):
+        if len(shape) > 2 and math.prod(shape[2:]) > 1:
+            names = [self.weight(shape[1]) for _ in range(2)]
+            self.emit("InstanceNormalization", [x, *names], shape)
+
     def activation(self, x, shape):
         operator = self.pick(["Relu", "LeakyRelu", "PRelu", "Clip", "Clip"])
         if operator == "LeakyRelu":
@@ -153,7 +190,9 @@ class Builder:
             self.emit(operator, [x], shape, alpha=alpha)
         elif operator == "PRelu":
             slope = np.full((1,) * self.pick([0, 1, 2]), 0.2, F)
-            self.emit(operator, [x, self.constant(slope)], shape)
+            if self.pick([True, False]):
+                slope = self.rng.uniform(-0.5, 1, (shape[1], *(1 for _ in shape[2:])))
+            self.emit(operator, [x, self.constant(slope.astype(F))], shape)
         elif operator == "Relu":
             self.emit(operator, [x], shape)
         else:
@@ -360,7 +399,9 @@ class Builder:
             *(self.conv, self.conv, self.pool, self.whole_image, self.dense),
             *(self.norm, self.arithmetic, self.activation, self.activation),
             *(self.reshape, self.move, self.move, self.vector, self.softmax),
-            *(self.join, self.turn, self.take, self.enlarge),
+            *(self.join, self.turn, self.take, self.function, self.function),
+            *(self.product, self.reduce, self.local, self.instance),
+            self.enlarge,
         )
         if math.prod(self.tensors[x]) <= MAX_ELEMENTS:
             self.pick(kinds)(x, self.tensors[x])

@@ -110,6 +110,45 @@ def residual():
     return net(nodes, {"x": (1, 3, 16, 16)}, "y", weights)
 
 
+def moving():
+    """All ways to move values, a linear resize and transposed convolutions."""
+    rng = np.random.default_rng(13)
+    ints = {
+        "cut": [1, 2, 4, 6, 6], "whole": [1, 8, 6, 6], "rows": [1, 9, 4, 2],
+        "one": [1], "last": [-1], "second": [2], "around": [0, 0, 1, 0, 0, 0, 0, 2],
+        "taken": [3, 0, 0, 5],
+    }  # fmt: skip
+    weights = {name: np.array(values, np.int64) for name, values in ints.items()}
+    weights |= {"none": np.zeros(0, np.float32), "half": np.float32(0.3)}
+    weights["double"] = np.array([1, 1, 2, 2], np.float32)
+
+    def w(name, *shape):
+        array = rng.normal(0, 1 / np.sqrt(np.prod(shape[1:])), shape)
+        weights[name] = array.astype(np.float32)
+        return name
+
+    nodes = [
+        node("Conv", f"x {w('w0', 8, 3, 1, 1)} {w('b0', 8)}", "c0", "conv0"),
+        node("Reshape", "c0 cut", "five"),
+        node("Transpose", "five", "turned", "shuffle", perm=[0, 2, 1, 3, 4]),
+        node("Reshape", "turned whole", "mixed"),
+        node("Slice", "mixed one last second", "sliced", "slice"),
+        node("Pad", "sliced around half", "padded", "pad"),
+        node("ConvTranspose", f"padded {w('w1', 8, 2, 3, 3)} {w('b1', 4)}", "t1", "up1",
+             group=2, strides=[2, 2], pads=[1] * 4),
+        node("Relu", "t1", "r1"),
+        node("Resize", "mixed none double", "grown", "grow", mode="linear"),
+        node("Gather", "grown taken", "some", "gather", axis=1),
+        node("Conv", f"some {w('w2', 4, 4, 2, 2)}", "c2", "conv2", strides=[2, 2]),
+        node("DepthToSpace", "c2", "pixels", "pixels", blocksize=2),
+        node("Transpose", "pixels", "last_channels", "nhwc", perm=[0, 2, 3, 1]),
+        node("Flatten", "last_channels", "y", "flat"),
+        node("ConvTranspose", f"r1 {w('w3', 4, 3, 2, 2)}", "z", "up3",
+             strides=[2, 2]),
+    ]  # fmt: skip
+    return net(nodes, {"x": (1, 3, 6, 6)}, "y z", weights)
+
+
 def case(folder, model, *, symmetric=False, count=6, seed=0):
     """`model` in a file, with a table of what onnxruntime saw on `count` samples."""
     path = save(folder, model)

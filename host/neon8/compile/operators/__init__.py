@@ -16,6 +16,7 @@ from neon8.compile.operators import (
     opaque,
     pointwise,
     pooling,
+    recurrent,
     resize,
     rounding,
 )
@@ -35,11 +36,12 @@ LOWER: dict[type[Node], Lower] = {
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
+    **recurrent.LOWER,
     **movement.LOWER,
     **resize.LOWER,
     **opaque.LOWER,
 }
 """Class of the node -> its function in float32."""
 
-FOLLOWS = frozenset(movement.LOWER) | frozenset(resize.LOWER)
+FOLLOWS = frozenset(movement.LOWER | resize.LOWER | floats.MAPS)
 """The nodes that move or map values, in whichever type they find them."""

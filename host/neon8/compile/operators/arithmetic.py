@@ -48,8 +48,8 @@ def lower_product(b: Build, node: Multiply | Divide) -> None:
     first, second = (operand(b, node, name) for name in node.inputs)
     out = b.declare(node.output, INT8)
     divides = isinstance(node, Divide)
-    factor = np.float64(second.scale)
-    scale = np.float64(first.scale) * (1 / factor if divides else factor)
+    a, c = np.float64(first.scale), np.float64(second.scale)
+    scale = a / c if divides else a * c
     with np.errstate(over="ignore", under="ignore"):
         multiplier = np.float32(scale / np.float64(out.scale))
     if multiplier == 0 or not multiplier_ok(multiplier):

@@ -48,6 +48,8 @@ def lower_conv(b: Build, node: Conv2d) -> None:
         return
     residual = None if add is None else b.int8(other_operand(node, add))
     out = b.declare((last if prelu is None else prelu).output, INT8)
+    if prelu is not None:
+        b.inside.add(last.output)
     op = to_int8(b, node, source, out, last.activation)
     if add is not None and residual is not None:
         scale = ratio(node.name, residual, out)

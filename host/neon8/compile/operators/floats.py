@@ -1,12 +1,124 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that stay in float: what only they read is never rounded to int8."""
+"""Nodes in float32: those that have no int8 form, and the float form of the others."""
 
 import math
-from dataclasses import replace
+
+import numpy as np
 
 from neon8.compile import program
 from neon8.compile.build import FLOAT, Build, Lower
-from neon8.graph.graph import Node, Softmax
+from neon8.compile.program import FUNCTIONS, MOST_FUNCTIONS, Tensor
+from neon8.compile.scales import checked_slopes
+from neon8.errors import CompileError
+from neon8.graph.functions import Function, X, call
+from neon8.graph.graph import (
+    Activate,
+    Activation,
+    Add,
+    Binary,
+    Conv2d,
+    Divide,
+    FloatArray,
+    Multiply,
+    Node,
+    Pointwise,
+    Pool,
+    Prelu,
+    Softmax,
+    Subtract,
+    WithConstant,
+)
+
+BINARY: dict[type[Node], str] = {
+    Add: "add",
+    Divide: "divide",
+    Multiply: "multiply",
+    Subtract: "subtract",
+}
+
+
+def lower_conv(b: Build, node: Conv2d) -> None:
+    """(20)."""
+    source = b.float32(node.inputs[0])
+    out = b.declare(node.output, FLOAT)
+    b.ops.append(
+        program.Conv2dF32(
+            name=node.name,
+            inputs=(source.name,),
+            output=before(b, node.activation, out).name,
+            bias_f32=node.bias.astype(np.float32),
+            values=np.ascontiguousarray(node.weight.transpose(0, 2, 3, 1), np.float32),
+            kernel=(node.weight.shape[2], node.weight.shape[3]),
+            strides=node.strides,
+            pads=node.pads,
+            dilations=node.dilations,
+            groups=node.groups,
+        )
+    )
+    activate(b, node.name, node.activation, out)
+
+
+def lower_pool(b: Build, node: Pool) -> None:
+    """(20)."""
+    source = b.float32(node.inputs[0])
+    out = b.declare(node.output, FLOAT)
+    b.ops.append(
+        program.PoolF32(
+            name=node.name,
+            inputs=(source.name,),
+            output=before(b, node.activation, out).name,
+            kind=node.kind,
+            kernel=node.kernel,
+            strides=node.strides,
+            dilations=node.dilations,
+            pads=node.pads,
+            count_pad=node.count_pad,
+        )
+    )
+    activate(b, node.name, node.activation, out)
+
+
+def lower_binary(b: Build, node: Binary) -> None:
+    """(22)."""
+    first, second = (b.float32(name).name for name in node.inputs)
+    out = b.declare(node.output, FLOAT)
+    result = before(b, node.activation, out)
+    binary(b, node.name, BINARY[type(node)], (first, second), result)
+    activate(b, node.name, node.activation, out)
+
+
+def lower_with_constant(b: Build, node: WithConstant) -> None:
+    """(22), with a step that gives the constant."""
+    source = b.float32(node.inputs[0])
+    value = constant(b, node.name, node.constant, source)
+    out = b.declare(node.output, FLOAT)
+    names = (value.name, source.name) if node.first else (source.name, value.name)
+    binary(b, node.name, node.function, names, out)
+
+
+def lower_prelu(b: Build, node: Prelu) -> None:
+    """(22): the slopes are a constant along C."""
+    source = b.float32(node.inputs[0])
+    out = b.declare(node.output, FLOAT)
+    if source.dims != out.dims:
+        source = aligned(b, node.name, source, out)
+    slopes = checked_slopes(node)
+    shape = (len(slopes), *(1,) * max(out.rank - 2, 0))
+    value = constant(b, node.name, slopes.reshape(shape), source)
+    binary(b, node.name, "prelu", (source.name, value.name), out)
+
+
+def lower_pointwise(b: Build, node: Pointwise) -> None:
+    """(22)."""
+    source = b.float32(node.inputs[0])
+    unary(b, node.name, node.function, source, b.declare(node.output, FLOAT))
+
+
+def lower_activate(b: Build, node: Activate) -> None:
+    """(22)."""
+    source = b.float32(node.inputs[0])
+    out = b.declare(node.output, FLOAT)
+    unary(b, node.name, function_of(node.activation), source, out)
 
 
 def lower_softmax(b: Build, node: Softmax) -> None:
@@ -17,31 +129,126 @@ def lower_softmax(b: Build, node: Softmax) -> None:
     source = b.float32(node.inputs[0])
     out = b.declare(node.output, FLOAT)
     if source.dims != out.dims:
-        view = b.temporary(replace(source, dims=out.dims), "reshaped")
-        b.ops.append(
-            program.Reshape(name=node.name, inputs=(source.name,), output=view.name)
-        )
-        source = view
-    rest = math.prod(source.dims[node.axis :])
-    if node.flattens and rest != source.dims[node.axis]:
-        view = program.Tensor(
-            name=source.name,
-            dims=(math.prod(source.dims[: node.axis]), rest),
-            dtype=FLOAT,
-        )
+        source = aligned(b, node.name, source, out)
+    rest = math.prod(out.dims[node.axis :])
+    if node.flattens and rest != out.dims[node.axis]:
+        dims = (math.prod(out.dims[: node.axis]), rest)
+        view = Tensor(name=source.name, dims=dims, dtype=FLOAT)
         flat, result = (b.temporary(view, label) for label in ("flat", "softmax"))
-        b.ops += (
-            program.Reshape(name=node.name, inputs=(source.name,), output=flat.name),
-            softmax(node, flat.name, result.name, axis=1),
-            program.Reshape(name=node.name, inputs=(result.name,), output=out.name),
+        b.ops.append(
+            program.Reshape(name=node.name, inputs=(source.name,), output=flat.name)
+        )
+        softmax(b, node, flat, result, axis=1)
+        b.ops.append(
+            program.Reshape(name=node.name, inputs=(result.name,), output=out.name)
         )
     else:
-        b.ops.append(softmax(node, source.name, out.name, axis=node.axis))
+        softmax(b, node, source, out, axis=node.axis)
 
 
-def softmax(node: Softmax, source: str, out: str, *, axis: int) -> program.Softmax:
-    """The step along one axis of the tensor that ONNX knows."""
-    return program.Softmax(name=node.name, inputs=(source,), output=out, axis=axis)
+def aligned(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
+    """`source` with the dimensions of `out`: a Reshape between them was dropped."""
+    view = b.temporary(out, "aligned")
+    b.ops.append(program.Reshape(name=layer, inputs=(source.name,), output=view.name))
+    return view
 
 
-LOWER: dict[type[Node], Lower] = {Softmax: lower_softmax}
+def softmax(b: Build, node: Softmax, source: Tensor, out: Tensor, *, axis: int) -> None:
+    """Appends source -> out along one axis, and the logarithm of it."""
+    b.ops.append(
+        program.Softmax(
+            name=node.name,
+            inputs=(source.name,),
+            output=out.name,
+            axis=axis,
+            function="log" if node.log else "none",
+        )
+    )
+
+
+def binary(
+    b: Build, layer: str, function: str, inputs: tuple[str, str], out: Tensor
+) -> None:
+    """Appends inputs -> out."""
+    b.ops.append(
+        program.Binary(name=layer, inputs=inputs, output=out.name, function=function)
+    )
+
+
+def unary(
+    b: Build, layer: str, function: Function, source: Tensor, out: Tensor
+) -> None:
+    """Appends source -> out, by `function`, whose parameters become float32."""
+    indices = np.zeros(MOST_FUNCTIONS, np.int32)
+    values = np.zeros((MOST_FUNCTIONS, 2), np.float32)
+    for at, (name, parameters) in enumerate(postfix(function)):
+        indices[at] = FUNCTIONS.index(name)
+        with np.errstate(over="ignore"):
+            values[at, : len(parameters)] = parameters
+        if name != "clip" and not np.isfinite(values[at]).all():
+            text = f"parameter {parameters[0]:.4g} of {name} is too large for float32"
+            raise CompileError(f"layer {layer!r}: {text}")
+    b.ops.append(
+        program.Unary(
+            name=layer,
+            inputs=(source.name,),
+            output=out.name,
+            indices=indices,
+            values=values,
+        )
+    )
+
+
+def postfix(function: Function) -> list[tuple[str, tuple[float, ...]]]:
+    """The names of the tree, arguments first, with their parameters."""
+    inner = [each for argument in function.arguments for each in postfix(argument)]
+    return [*inner, (function.name, function.parameters)]
+
+
+def constant(b: Build, layer: str, values: FloatArray, like: Tensor) -> Tensor:
+    """A tensor with these values, of the dimensions that they have."""
+    view = Tensor(name=like.name, dims=values.shape, dtype=FLOAT)
+    out = b.temporary(view, "constant")
+    b.ops.append(
+        program.Constant(name=layer, inputs=(), output=out.name, values=values)
+    )
+    return out
+
+
+def before(b: Build, activation: Activation, out: Tensor) -> Tensor:
+    """Where the values lie that `activation` makes `out` of: `out` if it is none."""
+    return out if activation.identity else b.temporary(out, "sum")
+
+
+def activate(b: Build, layer: str, activation: Activation, out: Tensor) -> None:
+    """Appends the activation of what the last step has made."""
+    if not activation.identity:
+        source = b.tensors[b.ops[-1].output]
+        unary(b, layer, function_of(activation), source, out)
+
+
+def function_of(activation: Activation) -> Function:
+    """The activation as a function of one value."""
+    form = X
+    if activation.slope != 1:
+        form = call("leaky", form, parameters=(activation.slope,))
+    if (activation.lo, activation.hi) != (-np.inf, np.inf):
+        form = call("clip", form, parameters=(activation.lo, activation.hi))
+    return form
+
+
+MAPS: dict[type[Node], Lower] = {
+    Activate: lower_activate,
+    **dict.fromkeys(BINARY, lower_binary),
+    Conv2d: lower_conv,
+    Pointwise: lower_pointwise,
+    Prelu: lower_prelu,
+}
+"""What maps values: of the convolutions those that only scale and shift channels."""
+
+LOWER: dict[type[Node], Lower] = {
+    **MAPS,
+    Pool: lower_pool,
+    Softmax: lower_softmax,
+    WithConstant: lower_with_constant,
+}

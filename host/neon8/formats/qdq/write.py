@@ -20,6 +20,7 @@ from neon8.compile import program
 from neon8.compile.lower import lower
 from neon8.compile.program import Conv2d, FloatArray, Opaque, Program, Tensor
 from neon8.errors import CompileError, TableError
+from neon8.formats.qdq import moves
 from neon8.formats.qdq.nodes import Nodes
 from neon8.formats.qdq.opaque import Originals, append, originals
 from neon8.graph.extend import batch_sizes
@@ -54,6 +55,9 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
 def _weight_scales(program: Program, table: ScaleTable, op: Conv2d) -> FloatArray:
     """(O,), of the table; TableError where the compiler could not take them."""
     scales = np.array(table.layers[op.name].weight_scales, np.float32)
+    if len(scales) > 1:  # a transposed convolution has each channel several times
+        phases = len(op.multiplier) // len(scales)
+        scales = np.repeat(scales.reshape(op.groups, 1, -1), phases, axis=1).reshape(-1)
     scales = np.broadcast_to(scales, op.multiplier.shape)
     product = np.float64(program.tensors[op.inputs[0]].scale) * scales
     out = program.tensors[op.output]
@@ -142,34 +146,22 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
             _finish(n, n.real(op.inputs[0]), op)
         case program.Pool():
             _pool(n, op)
-        case program.Concat() | program.Reshape() if is_float(n, op.output):
-            _move(n, op)
         case program.Concat():
-            values = [n.real(name) for name in op.inputs]
-            n.finish(n.node("Concat", values, name=op.name, axis=op.axis), op.output)
+            moves.concat(n, op)
         case program.Reshape():
-            value = n.reshape(n.real(op.inputs[0]), _dims(n.tensors[op.output]))
-            n.finish(value, op.output)
+            moves.reshape(n, op)
+        case program.Permute():
+            moves.permute(n, op)
+        case program.Gather():
+            moves.gather(n, op)
+        case program.ResizeLinear():
+            moves.resize_linear(n, op)
         case program.Softmax():
             source = [op.inputs[0]]
             n.node("Softmax", source, name=op.name, output=op.output, axis=op.axis)
         case _:
             kind = type(op).__name__
             raise CompileError(f"layer {op.name!r}: {kind} has no Q/DQ form yet")
-
-
-def is_float(n: Nodes, name: str) -> bool:
-    """True if tensor `name` is not quantized."""
-    return n.tensors[name].dtype == "float32"
-
-
-def _move(n: Nodes, op: program.Concat | program.Reshape) -> None:
-    """float32 values that move."""
-    if isinstance(op, program.Concat):
-        n.node("Concat", list(op.inputs), name=op.name, axis=op.axis)
-    else:
-        n.reshape(op.inputs[0], _dims(n.tensors[op.output]))
-    n.rename_last(op.output)
 
 
 def _dims(tensor: Tensor) -> tuple[int, ...]:

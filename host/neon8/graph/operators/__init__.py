@@ -13,6 +13,7 @@ from neon8.graph.operators import (
     normalization,
     pointwise,
     pooling,
+    recurrent,
     reduction,
     resize,
     selection,
@@ -32,5 +33,6 @@ OPERATORS: dict[str, Convert] = {
     **movement.OPERATORS,
     **selection.OPERATORS,
     **resize.OPERATORS,
+    **recurrent.OPERATORS,
 }
 """Operator -> its function; a foreign domain stands before the name, with a dot."""

@@ -88,7 +88,7 @@ def bound(source: Source, node: OnnxNode, *, upper: bool) -> Node:
 
 
 def softmax(source: Source, node: OnnxNode) -> Node:
-    """Softmax along one axis; before opset 13 over all axes from `axis` on."""
+    """Softmax, LogSoftmax along one axis; before opset 13 over all from `axis` on."""
     shape = shape_of(source, node, node.inputs[0])
     flattens = source.opset < 13
     axis = integer(node, "axis", 1 if flattens else -1)
@@ -101,6 +101,7 @@ def softmax(source: Source, node: OnnxNode) -> Node:
         output=node.outputs[0],
         axis=axis,
         flattens=flattens,
+        log=node.operator == "LogSoftmax",
     )
 
 
@@ -122,6 +123,7 @@ def _activate(
 OPERATORS: dict[str, Convert] = {
     "Clip": clip,
     "LeakyRelu": leaky_relu,
+    "LogSoftmax": softmax,
     "Max": partial(bound, upper=False),
     "Min": partial(bound, upper=True),
     "PRelu": prelu,

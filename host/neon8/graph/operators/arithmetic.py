@@ -11,6 +11,7 @@ from neon8.graph.graph import (
     Multiply,
     Node,
     Subtract,
+    WithConstant,
     aligned,
     nchw,
 )
@@ -22,7 +23,9 @@ from neon8.graph.source import (
     OnnxNode,
     Source,
     failure,
+    fits_channels,
     per_channel,
+    required,
     shape_of,
 )
 
@@ -32,6 +35,8 @@ def add(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Add)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "add", side)
     value = per_channel(source, node, side)
     return make_affine(source, node, 1 - side, np.ones_like(value), value)
 
@@ -41,6 +46,8 @@ def subtract(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Subtract)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "subtract", side)
     value = per_channel(source, node, side)
     sign = 1.0 if side == 1 else -1.0
     return make_affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
@@ -51,6 +58,8 @@ def multiply(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Multiply)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "multiply", side)
     value = per_channel(source, node, side)
     return make_affine(source, node, 1 - side, value, np.zeros_like(value))
 
@@ -60,11 +69,12 @@ def divide(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Divide)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "divide", side)
     value = per_channel(source, node, side)
     if side == 0:
         if (value != value[0]).any():
-            text = f"dividend {node.inputs[0]!r} is not one constant"
-            raise failure(source, node, text)
+            return with_constant(source, node, "divide", side)
         function = call("divide", number(float(value[0])), X)
         return make_pointwise(source, node, function, data=1)
     if not value.all():
@@ -91,6 +101,25 @@ def _binary(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
             text = f"tensor {name!r} is broadcast along some of the axes from the"
             raise failure(source, node, f"{text} fourth on only")
     return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
+
+
+def with_constant(
+    source: Source, node: OnnxNode, function: str, side: int
+) -> WithConstant:
+    """Arithmetic with a constant of any shape, input number `side`."""
+    for name in (node.inputs[1 - side], node.outputs[0]):
+        shape_of(source, node, name)
+    value = required(source, node, side)
+    if function == "divide" and side == 1 and not value.all():
+        raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
+    return WithConstant(
+        name=node.name,
+        inputs=(node.inputs[1 - side],),
+        output=node.outputs[0],
+        function=function,
+        constant=value,
+        first=side == 0,
+    )
 
 
 def _constant_side(source: Source, node: OnnxNode) -> int | None:

@@ -3,8 +3,20 @@
 
 from dataclasses import replace
 
-from neon8.graph.graph import Conv2d, Graph, Node, Opaque, Reshape
+from neon8.graph.graph import (
+    Binary,
+    Conv2d,
+    Graph,
+    Node,
+    Opaque,
+    Recurrent,
+    Reshape,
+    WithConstant,
+)
 from neon8.graph.passes.rewrite import count_uses, drop_dead, rebuild
+
+LOOKING = Binary | Recurrent | WithConstant
+"""The nodes that look at the dimensions of ONNX, not at N C H W."""
 
 
 def drop_reshapes(graph: Graph) -> Graph:
@@ -12,10 +24,13 @@ def drop_reshapes(graph: Graph) -> Graph:
 
     The output of such a Reshape is read from its input instead. Where it is an output
     of the graph, the tensor before takes its name; it stays only where both names must.
-    So it is with what an Opaque node reads, which wants the dimensions of the file.
+    So it is with what an Opaque node reads, which wants the dimensions of the file;
+    layers over sequences and arithmetic that broadcasts want them, too.
     """
     opaque = (node for node in graph.nodes if isinstance(node, Opaque))
     ends = {*graph.outputs, *(name for node in opaque for name in node.inputs)}
+    looking = (node for node in graph.nodes if isinstance(node, LOOKING))
+    looked_at = {name for node in looking for name in node.inputs}
     fixed = {*graph.inputs, *ends}
     names: dict[str, str] = {}  # old name -> the one that is read instead
     made: dict[str, Node] = {}
@@ -32,7 +47,8 @@ def drop_reshapes(graph: Graph) -> Graph:
                     uses[before.inputs[0]] += 1
             source = node.inputs[0]
             if graph.tensors[source].shape == graph.tensors[node.output].shape:
-                if node.output not in ends:
+                same = graph.tensors[source].dims == graph.tensors[node.output].dims
+                if node.output not in ends and (same or node.output not in looked_at):
                     names[node.output] = source
                     uses[source] += uses[node.output] - 1
                     continue

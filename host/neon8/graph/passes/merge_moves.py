@@ -50,7 +50,12 @@ def _merged(
             return None
         view, order = both
         if order == tuple(range(len(order))):
-            return Reshape(name=node.name, inputs=before.inputs, output=node.output)
+            return Reshape(
+                name=node.name,
+                inputs=before.inputs,
+                output=node.output,
+                operator=node.operator,
+            )
         return replace(node, inputs=before.inputs, view=view, order=order)
     if isinstance(before, Gather) and isinstance(node, Gather):
         return _composed(before, node)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks in float32, from ONNX to the library, against onnxruntime."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import neon8
+from neon8.calibrate.run.reference import Reference
+from neon8.compile import oracle
+from neon8.compile.lower import lower
+from neon8.errors import CompileError
+from neon8.graph.importer import load
+from neon8.runtime import Model
+from onnx_nets import chain, net, node, save
+from random_nets import networks
+from random_program import differing_bytes
+
+F = np.float32
+
+
+def run(path, *, keep_float=(), samples=2, seed=0):
+    """The results of onnxruntime and of the compiled network; how it was compiled.
+
+    The library must equal the oracle, byte for byte.
+    """
+    graph = load(path)
+    rng = np.random.default_rng(seed)
+    data = [
+        {
+            name: rng.normal(0, 1, graph.tensors[name].dims).astype(F)
+            for name in graph.inputs
+        }
+        for _ in range(samples)
+    ]
+    table = neon8.calibrate_model(path, data, method="minmax")
+    reference = Reference(path, list(graph.outputs))
+    program = lower(graph, table, keep_float=frozenset(keep_float))
+    blob = neon8.compile_model(path, table, keep_float=keep_float)
+    pairs = []
+    with Model.from_bytes(blob) as model, model.session(2) as session:
+        for inputs in data:
+            mine = session.run(inputs)
+            assert differing_bytes(mine, oracle.run(program, inputs)) == {}
+            pairs.append((reference.run(inputs), mine))
+    return pairs, program
+
+
+def worst(pairs):
+    """The largest error, relative to the largest value of the tensor."""
+    return max(
+        np.abs(theirs[name] - mine[name]).max() / (np.abs(theirs[name]).max() + 1e-30)
+        for theirs, mine in pairs
+        for name in mine
+    )
+
+
+def operators(path):
+    return {node.operator for node in load(path).nodes if node.operator}
+
+
+CONV = ("Conv", [(6, 3, 3, 3), (6,)], {"pads": [1, 1, 1, 1]})
+IMAGE = (1, 3, 8, 9)
+WHOLE = {
+    "conv": [CONV],
+    "activations": [CONV, ("Relu", [], {}), ("LeakyRelu", [], {}),
+                    ("Clip", [F(-0.1), F(0.5)], {})],
+    "depthwise": [("Conv", [(3, 1, 3, 3), (3,)], {"group": 3, "strides": [2, 1]}),
+                  ("Clip", [F(0), F(6)], {})],
+    "grouped": [CONV, ("Conv", [(10, 3, 3, 1), (10,)],
+                       {"group": 2, "dilations": [2, 1]})],
+    "pools": [("MaxPool", [], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+              ("AveragePool", [], {"kernel_shape": [2, 3], "pads": [1, 1, 0, 1]}),
+              ("GlobalAveragePool", [], {})],
+    "dense": [("Flatten", [], {}), ("Gemm", [(216, 11), (11,)], {}),
+              ("LogSoftmax", [], {})],
+    "pointwise": [CONV, ("Sigmoid", [], {}), ("Mul", [F(3)], {}), ("Tanh", [], {}),
+                  ("HardSwish", [], {}), ("Elu", [], {}), ("Softplus", [], {})],
+    "prelu": [CONV, ("PRelu", [(6, 1, 1)], {})],
+    "constants": [("Mul", [(8, 9)], {}), ("Add", [(3, 1, 9)], {}),
+                  ("Sub", [(1, 1, 8, 1)], {})],
+    "moves": [CONV, ("Transpose", [], {"perm": [0, 2, 3, 1]}),
+              ("Reshape", [np.array([1, -1, 2])], {}), ("Softmax", [], {})],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", WHOLE.values(), ids=WHOLE)
+def test_a_network_in_float(tmp_path, steps):
+    """Kept as a whole in float32 a network computes what onnxruntime does."""
+    path = save(tmp_path, chain(steps, IMAGE, opset=14))
+    pairs, program = run(path, keep_float=operators(path))
+    assert {tensor.dtype for tensor in program.tensors.values()} == {"float32"}
+    assert worst(pairs) < 1e-5
+
+
+@settings(max_examples=40, deadline=None)
+@given(model=networks())
+def test_random_networks_in_float(tmp_path_factory, model):
+    path = save(tmp_path_factory.mktemp("float"), model)
+    try:
+        pairs, program = run(path, keep_float=operators(path), samples=1)
+    except CompileError as error:
+        assert "too large for float32" in str(error)  # noqa: PT017
+        return
+    assert "int8" not in {tensor.dtype for tensor in program.tensors.values()}
+    assert worst(pairs) < 1e-4
+
+
+@pytest.mark.parametrize("kept", ["Conv", "MaxPool", "Add", "Sigmoid", "n1"])
+def test_one_node_in_float(tmp_path, kept):
+    """Any node may be kept: it takes what is there and gives what is wanted."""
+    nodes = [
+        node("Conv", "x w0", "a", "n0", pads=[1, 1, 1, 1]),
+        node("Relu", "a", "b"),
+        node("Conv", "b w1", "c", "n1", pads=[1, 1, 1, 1]),
+        node("Add", "b c", "d", "sum"),
+        node("MaxPool", "d", "e", "pool", kernel_shape=[2, 2]),
+        node("Sigmoid", "e", "f", "gate"),
+        node("Conv", "f w1", "y", "n2"),
+    ]
+    rng = np.random.default_rng(2)
+    weights = {
+        "w0": rng.normal(0, 0.3, (5, 3, 3, 3)).astype(F),
+        "w1": rng.normal(0, 0.3, (5, 5, 3, 3)).astype(F),
+    }
+    path = save(tmp_path, net(nodes, {"x": IMAGE}, "y", weights))
+    pairs, program = run(path, keep_float=[kept])
+    assert set(program.islands.values()) == {"kept in float32 by request"}
+    assert worst(pairs) < 0.05
+
+
+def test_a_detection_head(tmp_path):
+    """Scores and boxes of two scales are never int8 behind their convolutions."""
+    rng = np.random.default_rng(4)
+    nodes = [node("Conv", "x w", "t", "trunk"), node("Relu", "t", "f")]
+    weights = {"w": rng.normal(0, 0.3, (8, 3, 3, 3)).astype(F)}
+    for scale, stride in enumerate((1, 2)):
+        for what, size in (("score", 2), ("box", 4)):
+            name = f"{what}{scale}"
+            weights[f"{name}_w"] = rng.normal(0, 0.3, (3 * size, 8, 1, 1)).astype(F)
+            weights[f"{name}_shape"] = np.array([1, -1, size])
+            nodes += [
+                node("Conv", f"f {name}_w", f"{name}_c", strides=[stride, stride]),
+                node("Transpose", f"{name}_c", f"{name}_t", perm=[0, 2, 3, 1]),
+                node("Reshape", f"{name}_t {name}_shape", f"{name}_r"),
+            ]
+    rows = 3 * (30 * 30 + 15 * 15)
+    priors = rng.uniform(0, 1, (1, rows, 4)).astype(F)
+    weights |= {"center": priors[..., :2], "size": priors[..., 2:], "variance": F(0.1)}
+    weights |= {"zero": np.array([0]), "two": np.array([2]), "four": np.array([4])}
+    weights |= {"half": F(2), "axis": np.array([2])}
+    nodes += [
+        node("Concat", "score0_r score1_r", "s", axis=1),
+        node("Softmax", "s", "scores", axis=2),
+        node("Concat", "box0_r box1_r", "raw", axis=1),
+        node("Slice", "raw zero two axis", "xy"),
+        node("Slice", "raw two four axis", "wh"),
+        node("Mul", "xy variance", "xy1"),
+        node("Mul", "xy1 size", "xy2"),
+        node("Add", "xy2 center", "xy3"),
+        node("Mul", "wh variance", "wh1"),
+        node("Exp", "wh1", "wh2"),
+        node("Mul", "wh2 size", "wh3"),
+        node("Div", "wh3 half", "wh4"),
+        node("Sub", "xy3 wh4", "low"),
+        node("Add", "xy3 wh4", "high"),
+        node("Concat", "low high", "boxes", axis=2),
+    ]
+    shape = (1, 3, 32, 32)
+    path = save(tmp_path, net(nodes, {"x": shape}, "scores boxes", weights))
+    pairs, program = run(path)
+    convolutions = {"trunk"} | {op.name for op in program.ops if "Conv" in op.name}
+    int8 = {op.name for op in program.ops if program.tensors[op.output].dtype == "int8"}
+    assert int8 <= {"x", "trunk"} | convolutions
+    behind = [op for op in program.ops if op.name not in convolutions | {"x"}]
+    assert behind
+    assert not any(program.tensors[op.output].dtype == "int8" for op in behind)
+    assert worst(pairs) < 0.03
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_a_keyword_spotter(tmp_path, kind):
+    """Convolutions in int8, a recurrent layer with int8 matrices, a dense layer."""
+    rng = np.random.default_rng(5)
+    gates = {"GRU": 3, "LSTM": 4}[kind]
+    weights = {
+        "w0": rng.normal(0, 0.3, (8, 1, 3, 3)).astype(F),
+        "order": np.array([20, 1, 64]),
+        "w": rng.uniform(-0.2, 0.2, (2, gates * 32, 64)).astype(F),
+        "r": rng.uniform(-0.2, 0.2, (2, gates * 32, 32)).astype(F),
+        "b": rng.uniform(-0.2, 0.2, (2, gates * 64)).astype(F),
+        "flat": np.array([1, 64]),
+        "w1": rng.normal(0, 0.3, (64, 12)).astype(F),
+    }
+    nodes = [
+        node("Conv", "x w0", "a", "conv", pads=[1, 1, 1, 1], strides=[1, 2]),
+        node("Relu", "a", "c"),
+        node("Transpose", "c", "t", perm=[2, 0, 1, 3]),
+        node("Reshape", "t order", "sequence"),
+        node(kind, "sequence w r b", "all last", "spotter", hidden_size=32,
+             direction="bidirectional"),
+        node("Transpose", "last", "l", perm=[1, 0, 2]),
+        node("Reshape", "l flat", "v"),
+        node("Gemm", "v w1", "y", "dense"),
+    ]  # fmt: skip
+    path = save(tmp_path, net(nodes, {"x": (1, 1, 20, 16)}, "y", weights))
+    pairs, program = run(path)
+    assert program.islands.keys() >= {"spotter"}
+    assert "dense" not in program.islands
+    assert worst(pairs) < 0.03
