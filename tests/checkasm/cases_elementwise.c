@@ -200,6 +200,8 @@ void cases_pointwise(struct context *context) {
             .hi = range.hi,
         };
         struct test_case test = {.out = (uint8_t *)out, .out_size = count};
+        test.operands[0] = &args->a;
+        test.operands[1] = &args->b;
         test.call = (struct call){.signature = SIGNATURE_POINTWISE, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
                  (double)scales[0], (double)scales[1], (double)args->slope);

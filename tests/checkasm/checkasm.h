@@ -68,6 +68,8 @@ struct test_case {
     uint8_t *out;
     size_t out_size;
     char text[200]; // the sizes, for messages
+    // Fields of the arguments that may be `out` itself, NULL or out_size bytes: tried, too.
+    const int8_t **operands[2];
 };
 
 // rng.c

@@ -16,11 +16,11 @@
 #define CASES_n8_depthwise_fn        cases_depthwise
 #define CASES_n8_pointwise_fn        cases_pointwise
 #define CASES_n8_pool_fn             cases_pool
+#define CASES_n8_blend_fn            cases_blend
 #define CASES_n8_softmax_fn          cases_softmax
 #define CASES_n8_table_fn            cases_table
 #define CASES_n8_affine_fn           cases_affine
 #define CASES_n8_lrn_fn              cases_lrn
-#define CASES_n8_blend_fn            cases_blend
 
 // What a slot needs to be checked; `naive` is the reference of its C row.
 struct slot {

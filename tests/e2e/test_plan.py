@@ -10,6 +10,7 @@ from neon8.compile import oracle, writer
 from neon8.compile.program import (
     Add,
     Concat,
+    Constant,
     Conv2d,
     Gather,
     Permute,
@@ -109,6 +110,10 @@ class Simulation:
         tensors = self.program.tensors
         for op in self.program.ops:
             out = tensors[op.output]
+            if isinstance(op, Constant):  # has no place in the arena
+                self.ids[op.output] = self.new(out)
+                del self.steps[op.output]
+                continue
             self.spread(self.steps[op.output].spread)
             held = [name for name in op.inputs if name in self.steps]
             held = [name for name in held if name not in self.gone]
@@ -129,7 +134,7 @@ class Simulation:
                 for name in held:
                     found = self.arena[self.bytes_of(name)]
                     assert (found == self.ids[name][..., None]).all(), (op.name, name)
-        for name in self.program.outputs:
+        for name in set(self.program.outputs) & self.steps.keys():
             found = self.arena[self.bytes_of(name)]
             assert (found == self.ids[name][..., None]).all(), name
 
