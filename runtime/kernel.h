@@ -184,6 +184,10 @@ typedef void n8_dequantize_acc_fn(float *out, const int32_t *in, size_t pixels, 
 typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
                                   const float *multiplier, int32_t zero_point, int32_t lo,
                                   int32_t hi);
+// (10): fixed is [channels][2], M0 in 2^30 .. 2^31 - 1 or 0, and n in -31 .. 31
+typedef void n8_requantize_fixed_fn(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
+                                    const int32_t *fixed, int32_t zero_point, int32_t lo,
+                                    int32_t hi);
 
 // `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
 // B = b - b_zero_point:
@@ -264,6 +268,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(dequantize_s8_f32, n8_dequantize_fn)                                                         \
     X(dequantize_s32_f32, n8_dequantize_acc_fn)                                                    \
     X(requantize_s32_s8, n8_requantize_acc_fn)                                                     \
+    X(requantize_fixed_s32_s8, n8_requantize_fixed_fn)                                             \
     X(add_s8, n8_pointwise_fn)                                                                     \
     X(requantize_s8, n8_pointwise_fn)                                                              \
     X(multiply_s8, n8_pointwise_fn)                                                                \

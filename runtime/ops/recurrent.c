@@ -134,10 +134,15 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     memcpy(weights, step->arrays[0], weights_of(&s));
     memcpy(scales, step->arrays[1], pairs * sizeof(float));
     memcpy(scales + pairs, step->arrays[2], pairs * sizeof(float));
+    step->proof.weights_lo = INT8_MAX;
+    step->proof.weights_hi = INT8_MIN;
     for (size_t i = 0; i < weights_of(&s); i++) {
-        if (weights[i] == -128) {
-            return n8_refuse(reader->error, N8_E_FORMAT, "a weight is -128");
-        }
+        const int32_t w = weights[i];
+        step->proof.weights_lo = w < step->proof.weights_lo ? w : step->proof.weights_lo;
+        step->proof.weights_hi = w > step->proof.weights_hi ? w : step->proof.weights_hi;
+    }
+    if (step->proof.weights_lo == INT8_MIN) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "a weight is -128");
     }
     for (size_t i = 0; i < pairs; i++) {
         if (!n8_multiplier_ok(scales[i])) {
@@ -317,21 +322,44 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     }
 }
 
-#define RECURRENT(symbol, states)                                                                  \
-    const struct n8_operator n8_op_##symbol = {                                                    \
-        .name = #symbol,                                                                           \
-        .in = N8_TYPE_F32,                                                                         \
-        .out = N8_TYPE_F32,                                                                        \
-        .least_inputs = 1,                                                                         \
-        .most_inputs = 1 + (states),                                                               \
-        .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,                                          \
-        .placing = N8_READS_SLICES | N8_WRITES_SLICES,                                             \
-        .check = check,                                                                            \
-        .plan = plan,                                                                              \
-        .pack = pack,                                                                              \
-        .run = run,                                                                                \
-    }
+const struct n8_operator n8_op_gru = {
+    .name = "gru",
+    .in = N8_TYPE_F32,
+    .out = N8_TYPE_F32,
+    .least_inputs = 1,
+    .most_inputs = 2,
+    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};
 
-RECURRENT(gru, 1);
-RECURRENT(lstm, 2);
-RECURRENT(rnn, 1);
+const struct n8_operator n8_op_lstm = {
+    .name = "lstm",
+    .in = N8_TYPE_F32,
+    .out = N8_TYPE_F32,
+    .least_inputs = 1,
+    .most_inputs = 3,
+    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};
+
+const struct n8_operator n8_op_rnn = {
+    .name = "rnn",
+    .in = N8_TYPE_F32,
+    .out = N8_TYPE_F32,
+    .least_inputs = 1,
+    .most_inputs = 2,
+    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};

@@ -117,6 +117,7 @@ void cases_quantize(struct context *context);
 void cases_dequantize(struct context *context);
 void cases_dequantize_acc(struct context *context);
 void cases_requantize_acc(struct context *context);
+void cases_requantize_fixed(struct context *context);
 void cases_igemm(struct context *context);
 void cases_depthwise(struct context *context);
 void cases_pointwise(struct context *context);

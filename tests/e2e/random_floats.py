@@ -207,12 +207,9 @@ def grow_recurrent(net: Net) -> None:
     states = 2 if kind == "lstm" else 1
     source = pick_float(net)
     size = int(np.prod(source.shape))
-    factors = [n for n in range(1, size + 1) if size % n == 0 and n < 200]
-    inputs = int(rng.choice(factors))
-    batch = int(rng.choice([1, 1, 2])) if size // inputs % 2 == 0 else 1
-    steps = size // inputs // batch
-    if steps > 12:
-        return
+    steps = int(rng.choice([n for n in range(1, 9) if size % n == 0]))
+    batch = int(rng.choice([1, 1, 2])) if size // steps % 2 == 0 else 1
+    inputs = size // steps // batch
     directions, hidden = int(rng.integers(1, 3)), int(rng.integers(1, 20))
     x = net.tensor((1, 1, 1, 1), dtype="float32")
     x = dataclasses.replace(x, dims=(steps, batch, inputs))

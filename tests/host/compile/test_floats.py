@@ -9,8 +9,9 @@ import neon8
 from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
 from neon8.compile.lower import lower
-from neon8.errors import CompileError
+from neon8.errors import CalibrationError, CompileError
 from neon8.graph.importer import load
+from neon8.graph.remedies import refusal
 from neon8.runtime import Model
 from onnx_nets import chain, net, node, save
 from random_nets import networks
@@ -93,14 +94,17 @@ def test_a_network_in_float(tmp_path, steps):
     assert worst(pairs) < 1e-5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(model=networks())
 def test_random_networks_in_float(tmp_path_factory, model):
     path = save(tmp_path_factory.mktemp("float"), model)
+    if refusal(load(path)) is not None:
+        return
     try:
         pairs, program = run(path, keep_float=operators(path), samples=1)
-    except CompileError as error:
-        assert "too large for float32" in str(error)  # noqa: PT017
+    except (CalibrationError, CompileError) as error:
+        words = "too large for float32", "onnxruntime: "  # which refuses some Pads
+        assert any(word in str(error) for word in words)  # noqa: PT017
         return
     assert "int8" not in {tensor.dtype for tensor in program.tensors.values()}
     assert worst(pairs) < 1e-4
