@@ -22,6 +22,8 @@ from random_program import differing_bytes, random_inputs, random_program
 SECONDS = 2
 LITTLE = 32 * 2**20
 SEEDS = range(60)
+ROUNDING = 256
+"""Bytes: some buffers of a small network, each rounded up to 64."""
 
 
 def chain(count, shape) -> bytes:
@@ -136,7 +138,7 @@ def test_memory_is_known_beforehand():
             assert memory == measure(content)
             assert memory.arena_least <= unshared_arena(model, program)
             assert memory.arena_least <= memory.arena
-            assert memory.arena <= 1.05 * unshared_arena(model, program)
+            assert memory.arena <= 1.05 * unshared_arena(model, program) + ROUNDING
             packed = sum(step.packed + -step.packed % 64 for step in model.steps)
             assert memory.packed == packed
         sizes = [getattr(op, "weights", np.zeros(0)).size for op in program.ops]
