@@ -7,11 +7,11 @@
 static bool is_depthwise(const struct n8_conv_facts *f) {
     return f->shape->groups == f->shape->in_channels &&
            f->shape->groups == f->shape->out_channels && f->epilogue->type == N8_TYPE_S8 &&
-           f->epilogue->residual_scale == 0.0f;
+           f->epilogue->residual_scale == 0.0f && f->epilogue->fixed == NULL;
 }
 
 static enum n8_conv_slot igemm_slot(const struct n8_conv2d_epilogue *e) {
-    if (e->type == N8_TYPE_S32) {
+    if (e->type == N8_TYPE_S32 || e->fixed != NULL) {
         return N8_SLOT_igemm_s8_s32;
     }
     if (e->type == N8_TYPE_F32) {

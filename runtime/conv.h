@@ -31,6 +31,7 @@ struct n8_conv {
     size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
+    n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
     const int8_t *weights;
     size_t block;        // igemm: output pixels of one unit
     size_t slices;       // igemm: units that share a block's channels, the same number a group;

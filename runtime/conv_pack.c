@@ -39,7 +39,10 @@ static bool epilogue_ok(const struct n8_conv2d_epilogue *e) {
     if (!s8 && e->type != N8_TYPE_F32 && e->type != N8_TYPE_S32) {
         return false;
     }
-    if (e->type != N8_TYPE_S32 && e->multiplier == NULL) {
+    if (e->type != N8_TYPE_S32 && (e->multiplier == NULL) == (e->fixed == NULL)) {
+        return false;
+    }
+    if (e->fixed != NULL && (!s8 || e->slope != NULL || e->residual_scale != 0.0f)) {
         return false;
     }
     if (!s8 && (e->slope != NULL || e->residual_scale != 0.0f)) {
@@ -103,6 +106,10 @@ static void plan_igemm(struct n8_conv *conv) {
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->block, conv->taps), sizeof(int8_t *));
     conv->scratch_size = n8_add(n8_round_up(conv->depth, N8_CONV_ALIGN), table);
+    if (conv->epilogue.fixed != NULL) { // int32 sums of one unit and group
+        const size_t sums = n8_mul(n8_mul(conv->block, conv->slice), sizeof(int32_t));
+        conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), sums);
+    }
 }
 
 enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
@@ -127,6 +134,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->shape = *shape;
     conv->epilogue = *epilogue;
     conv->in_zero_point = in_zero_point;
+    conv->requantize_fixed = kernels->requantize_fixed_s32_s8;
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
     conv->group_in = (size_t)(shape->in_channels / shape->groups);
     conv->group_out = (size_t)(shape->out_channels / shape->groups);
@@ -173,12 +181,13 @@ static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, int8_t
     }
 }
 
-// One array of 32-bit entries: each group starts at a multiple of group_entries.
-static const void *pack_array(const struct n8_conv *conv, const void *from, uint8_t *to) {
+// One array of entries of `size` bytes: each group starts at a multiple of group_entries.
+static const void *pack_array(const struct n8_conv *conv, const void *from, uint8_t *to,
+                              size_t size) {
     const size_t count = (size_t)conv->shape.out_channels / conv->groups;
     for (size_t g = 0; from != NULL && g < conv->groups; g++) {
-        memcpy(to + g * conv->group_entries * sizeof(int32_t),
-               (const uint8_t *)from + g * count * sizeof(int32_t), count * sizeof(int32_t));
+        memcpy(to + g * conv->group_entries * size, (const uint8_t *)from + g * count * size,
+               count * size);
     }
     return to;
 }
@@ -198,10 +207,14 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory) {
         n8_round_up(conv->group_entries * conv->groups * sizeof(int32_t), N8_CONV_ALIGN);
     uint8_t *next =
         (uint8_t *)memory + n8_round_up(conv->group_weights * conv->groups, N8_CONV_ALIGN);
-    e->bias = pack_array(conv, e->bias, next);
-    e->multiplier = pack_array(conv, e->multiplier, next + array);
-    e->bias_f32 = pack_array(conv, e->bias_f32, next + 2 * array);
+    e->bias = pack_array(conv, e->bias, next, sizeof *e->bias);
+    if (e->fixed != NULL) { // as long as the two arrays in whose place it is
+        e->fixed = pack_array(conv, e->fixed, next + array, 2 * sizeof *e->fixed);
+        return;
+    }
+    e->multiplier = pack_array(conv, e->multiplier, next + array, sizeof *e->multiplier);
+    e->bias_f32 = pack_array(conv, e->bias_f32, next + 2 * array, sizeof *e->bias_f32);
     if (e->slope != NULL) {
-        e->slope = pack_array(conv, e->slope, next + 3 * array);
+        e->slope = pack_array(conv, e->slope, next + 3 * array, sizeof *e->slope);
     }
 }

@@ -66,6 +66,11 @@ static enum n8_status prove_channel(const int8_t *weights, size_t count, int32_t
     return N8_OK;
 }
 
+// (10)
+static bool fixed_ok(int32_t m0, int32_t n) {
+    return m0 == 0 ? n == 0 : m0 >= (1 << 30) && n8_in_range(n, -31, 31);
+}
+
 enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
                              uint32_t int16_depth, struct n8_conv_proof *out,
                              struct n8_model_error *error) {
@@ -82,6 +87,10 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         }
         if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
+        }
+        if (e->fixed != NULL &&
+            !fixed_ok(load_i32(e->fixed, 2 * n), load_i32(e->fixed, 2 * n + 1))) {
+            return n8_refuse(error, N8_E_FORMAT, "a multiplier of (10) is out of range");
         }
         if (e->bias_f32 != NULL && !isfinite(load_f32(e->bias_f32, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a float bias is not finite");

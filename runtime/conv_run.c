@@ -39,8 +39,18 @@ struct igemm {
     const struct n8_conv_io *io;
     const int8_t *padding;
     const int8_t **table;
+    int32_t *sums; // [count][channels], where they are requantized in integers
     size_t image, first, count;
 };
+
+// (10) of the sums of a unit.
+static void requantize(const struct igemm *it, int8_t *out, size_t channels, size_t entry) {
+    const struct n8_conv2d_epilogue *e = &it->conv->epilogue;
+    for (size_t p = 0; p < it->count; p++) {
+        it->conv->requantize_fixed(out + (ptrdiff_t)p * it->io->out_stride, it->sums + p * channels,
+                                   1, channels, e->fixed + 2 * entry, e->zero_point, e->lo, e->hi);
+    }
+}
 
 // Channels [channel, channel + channels) of one group. A slice begins with a panel.
 static void run_channels(const struct igemm *it, size_t group, size_t channel, size_t channels) {
@@ -62,9 +72,11 @@ static void run_channels(const struct igemm *it, size_t group, size_t channel, s
     const ptrdiff_t out_pixel = (ptrdiff_t)(it->image * out_pixels + it->first);
     const size_t out_channel = group * conv->group_out + channel;
     const size_t entry = group * conv->group_entries + channel;
+    uint8_t *out = (uint8_t *)io->out + out_pixel * io->out_stride + out_channel * out_size;
+    const bool fixed = e->fixed != NULL;
     const struct n8_igemm_args args = {
-        .out = (uint8_t *)io->out + out_pixel * io->out_stride + out_channel * out_size,
-        .out_stride = io->out_stride,
+        .out = fixed ? (void *)it->sums : out,
+        .out_stride = fixed ? (ptrdiff_t)(channels * sizeof *it->sums) : io->out_stride,
         .rows = it->table,
         .weights = conv->weights + group * conv->group_weights + channel * conv->taps * conv->depth,
         .pixels = it->count,
@@ -72,8 +84,8 @@ static void run_channels(const struct igemm *it, size_t group, size_t channel, s
         .taps = conv->taps,
         .depth = conv->depth,
         .bias = e->bias + entry,
-        .multiplier = e->multiplier + entry,
-        .bias_f32 = e->bias_f32 + entry,
+        .multiplier = fixed ? NULL : e->multiplier + entry,
+        .bias_f32 = fixed ? NULL : e->bias_f32 + entry,
         .slope = e->slope == NULL ? NULL : e->slope + entry,
         .residual = io->residual == NULL
                         ? NULL
@@ -87,6 +99,9 @@ static void run_channels(const struct igemm *it, size_t group, size_t channel, s
         .hi = e->hi,
     };
     conv->row->igemm(&args);
+    if (fixed) {
+        requantize(it, (int8_t *)out, channels, entry);
+    }
 }
 
 static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
@@ -101,6 +116,9 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
         .padding = (const int8_t *)scratch,
         .table = (const int8_t **)(void *)(scratch + n8_round_up(conv->depth, N8_CONV_ALIGN)),
     };
+    const size_t pointers = n8_round_up(conv->block, conv->row->tile.mr) * conv->taps;
+    const size_t used = n8_round_up(conv->depth, N8_CONV_ALIGN) + pointers * sizeof(int8_t *);
+    it.sums = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
     memset(scratch, conv->in_zero_point, conv->depth);
     for (size_t unit = begin; unit < end; unit++) {
         const size_t block = unit / conv->slices;

@@ -63,6 +63,7 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .acc_bound = step->proof.acc_bound,
         .spread = step->spread.wanted ? (int64_t)step->spread.tensor : -1,
         .int16_depth = weights ? step->row.int16_depth : 0,
+        .fixed = weights && step->row.indices != 0,
     };
     memcpy(out->kernel_size, step->row.kernel, sizeof out->kernel_size);
     memcpy(out->stride, step->row.stride, sizeof out->stride);

@@ -35,7 +35,8 @@
 //   depth          bytes of a row, a multiple of the packing's step, all readable
 //   bias, multiplier, bias_f32, slope   [channels rounded up to nr], 16-byte aligned; the
 //                  slopes are finite, or `slope` is NULL
-//   residual       pixel p at residual + p * residual_stride, N8_SLACK readable after the last
+//   residual       pixel p at residual + p * residual_stride, N8_SLACK readable after the last;
+//                  or `out` itself: what a tile adds is read before the tile is written
 //   tile           for the C kernels, which serve any geometry; assembly knows its own
 //   zero_point, lo, hi   -128 <= lo <= hi <= 127, and -128 <= zero_point <= 127
 #define N8_IGEMM_ARGS(WORD, INT32)                                                                 \
@@ -183,6 +184,10 @@ typedef void n8_dequantize_acc_fn(float *out, const int32_t *in, size_t pixels, 
 typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
                                   const float *multiplier, int32_t zero_point, int32_t lo,
                                   int32_t hi);
+// (10): fixed is [channels][2], M0 in 2^30 .. 2^31 - 1 or 0, and n in -31 .. 31
+typedef void n8_requantize_fixed_fn(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
+                                    const int32_t *fixed, int32_t zero_point, int32_t lo,
+                                    int32_t hi);
 
 // `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
 // B = b - b_zero_point:
@@ -192,7 +197,7 @@ typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels,
 //   divide_s8       v = fmul(fdiv((float) A, (float) B), a_scale)                             (16)
 // and then v = v < 0 ? fmul(v, slope) : v; out = clamp(rne(v) + zero_point, lo, hi), NaN as 0.
 struct n8_pointwise_args {
-    int8_t *out;
+    int8_t *out; // exactly `count` bytes are written; may be `a` or `b` itself
     const int8_t *a;
     const int8_t *b; // NULL for requantize_s8
     size_t count;
@@ -201,7 +206,8 @@ struct n8_pointwise_args {
 };
 typedef void n8_pointwise_fn(const struct n8_pointwise_args *args);
 
-// One output pixel of a pool: `taps` pixels of `channels` bytes each. Max: the largest, clamped
+// One output pixel of a pool, of which exactly `channels` bytes are written: `taps` pixels of
+// `channels` bytes each. Max: the largest, clamped
 // to lo .. hi; average: v = fmul((float)(sum - taps * in_zero_point), multiplier), then as (5).
 struct n8_pool_args {
     int8_t *out;
@@ -262,6 +268,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(dequantize_s8_f32, n8_dequantize_fn)                                                         \
     X(dequantize_s32_f32, n8_dequantize_acc_fn)                                                    \
     X(requantize_s32_s8, n8_requantize_acc_fn)                                                     \
+    X(requantize_fixed_s32_s8, n8_requantize_fixed_fn)                                             \
     X(add_s8, n8_pointwise_fn)                                                                     \
     X(requantize_s8, n8_pointwise_fn)                                                              \
     X(multiply_s8, n8_pointwise_fn)                                                                \

@@ -56,16 +56,12 @@ static enum n8_status find_lifetimes(const struct n8_reader *reader) {
 
 // The bound ---------------------------------------------------------------------------
 
-// When a tensor counts: from `born` on and before `ends`, but not from `held` on and before
-// `freed`, while a tensor lives that may hold its values.
+// When a tensor counts: from `born` on and before `ends`, but not while another tensor lives that
+// may hold its values. `covered`: after the last of those, as far as they are known.
 struct span {
-    size_t born, ends, held, freed;
+    size_t born, ends, covered;
     bool narrow; // it may lie between the channels of others: its own padding does not count
 };
-
-static bool is_counted(const struct span *span, size_t step) {
-    return span->born <= step && step < span->ends && !(span->held <= step && step < span->freed);
-}
 
 // A view holds values of its operand, too, after that has died. True if it holds some that an
 // earlier view of the same operand holds.
@@ -116,19 +112,13 @@ static void find_narrow(const struct n8_sharing_plan *plan, struct span *spans) 
 static void find_spans(const struct n8_sharing_plan *plan, struct span *spans) {
     const struct n8_tensor *tensors = plan->model->tensors;
     for (size_t t = 0; t < plan->model->facts.tensor_count; t++) {
-        spans[t] = (struct span){tensors[t].born, tensors[t].dies + 1, SIZE_MAX, 0, false};
+        spans[t] = (struct span){.born = tensors[t].born, .ends = tensors[t].dies + 1};
     }
     for (size_t i = 0; i < plan->link_count; i++) {
         const struct n8_link *link = &plan->links[i];
-        if (link->kind == N8_SHARES_PLACE) {
-            continue;
-        }
         struct span *child = &spans[link->child];
-        const struct n8_tensor *parent = &tensors[link->parent];
-        child->held = parent->born < child->held ? parent->born : child->held;
-        child->freed = parent->dies >= child->freed ? parent->dies + 1 : child->freed;
-        if (link->kind == N8_SHARES_VIEW && is_repeated(plan, i)) {
-            child->freed = SIZE_MAX;
+        if (link->kind != N8_SHARES_PLACE && tensors[link->parent].dies >= child->covered) {
+            child->covered = tensors[link->parent].dies + 1;
         }
     }
     find_narrow(plan, spans);
@@ -137,56 +127,74 @@ static void find_spans(const struct n8_sharing_plan *plan, struct span *spans) {
     for (size_t i = 0; i < plan->link_count; i++) {
         const struct n8_link *link = &plan->links[i];
         struct span *operand = &spans[link->parent];
-        if (link->kind == N8_SHARES_PLACE && link->step != done &&
-            is_counted(operand, link->step)) {
+        if (link->kind == N8_SHARES_PLACE && link->step != done && link->step < operand->ends &&
+            operand->covered <= link->step) {
             operand->ends = link->step;
             done = link->step;
         }
     }
 }
 
+// Appends the time from `begin` on and before `end`, if there is any.
+static void count(struct n8_block *parts, size_t *part_count, size_t bytes, size_t begin,
+                  size_t end) {
+    if (begin < end) {
+        parts[(*part_count)++] = (struct n8_block){.bytes = bytes, .born = begin, .dies = end - 1};
+    }
+}
+
+// The times at which each tensor counts; at most one for each tensor and one for each link.
+static size_t find_parts(const struct n8_sharing_plan *plan, struct span *spans,
+                         struct n8_block *parts) {
+    const struct n8_model *model = plan->model;
+    size_t part_count = 0;
+    find_spans(plan, spans);
+    for (size_t t = 0; t < model->facts.tensor_count; t++) {
+        spans[t].covered = spans[t].born;
+    }
+    // Concatenations come in the order of their births, and views hold from their own on.
+    for (size_t i = 0; i <= plan->link_count + model->facts.tensor_count; i++) {
+        const bool rest = i >= plan->link_count; // what is left of each tensor
+        const size_t t = rest ? i - plan->link_count : plan->links[i].child;
+        if (t >= model->facts.tensor_count || (!rest && plan->links[i].kind == N8_SHARES_PLACE)) {
+            continue;
+        }
+        const struct n8_tensor *tensor = &model->tensors[t];
+        struct span *span = &spans[t];
+        const size_t values = tensor->pixels * (size_t)tensor->dims[1] * n8_value_size(tensor);
+        const size_t bytes = tensor->bytes == 0 ? 0 : span->narrow ? values : tensor->bytes;
+        if (rest) {
+            count(parts, &part_count, bytes, span->covered, span->ends);
+            continue;
+        }
+        const struct n8_tensor *holder = &model->tensors[plan->links[i].parent];
+        const size_t until = holder->born < span->ends ? holder->born : span->ends;
+        count(parts, &part_count, bytes, span->covered, until);
+        span->covered = holder->dies >= span->covered ? holder->dies + 1 : span->covered;
+        if (plan->links[i].kind == N8_SHARES_VIEW && is_repeated(plan, i)) {
+            span->covered = SIZE_MAX;
+        }
+    }
+    return part_count;
+}
+
 // The largest sum of values in use at one step, each counted once wherever it could be held by
 // another: no plan that shares as this library does needs less.
 static enum n8_status find_least(const struct n8_sharing_plan *plan, uint64_t *least) {
-    const struct n8_model *model = plan->model;
-    const size_t steps = model->facts.step_count;
-    const size_t count = model->facts.tensor_count;
-    struct span *spans = malloc(count * sizeof *spans);
-    struct n8_block *blocks = malloc(2 * count * sizeof *blocks);
+    const size_t steps = plan->model->facts.step_count;
+    const size_t tensors = plan->model->facts.tensor_count;
+    struct span *spans = malloc(tensors * sizeof *spans);
+    struct n8_block *parts = malloc((tensors + plan->link_count) * sizeof *parts);
     uint64_t *load = malloc((steps + 2) * sizeof *load);
-    if (spans == NULL || blocks == NULL || load == NULL) {
-        free(spans);
-        free(blocks);
-        free(load);
-        return N8_E_MEMORY;
+    enum n8_status status = N8_E_MEMORY;
+    if (spans != NULL && parts != NULL && load != NULL) {
+        *least = n8_load_of(parts, find_parts(plan, spans, parts), steps, load);
+        status = N8_OK;
     }
-    find_spans(plan, spans);
-    size_t parts = 0;
-    for (size_t t = 0; t < count; t++) {
-        const struct n8_tensor *tensor = &model->tensors[t];
-        const struct span *span = &spans[t];
-        const size_t values = tensor->pixels * (size_t)tensor->dims[1] * n8_value_size(tensor);
-        struct n8_block block = {.bytes = span->narrow ? values : tensor->bytes};
-        if (tensor->bytes == 0) {
-            continue; // with the caller
-        }
-        const size_t until = span->held < span->ends ? span->held : span->ends;
-        if (span->born < until) {
-            block.born = span->born;
-            block.dies = until - 1;
-            blocks[parts++] = block;
-        }
-        if (span->held != SIZE_MAX && span->freed < span->ends) {
-            block.born = span->freed > span->born ? span->freed : span->born;
-            block.dies = span->ends - 1;
-            blocks[parts++] = block;
-        }
-    }
-    *least = n8_load_of(blocks, parts, steps, load);
     free(spans);
-    free(blocks);
+    free(parts);
     free(load);
-    return N8_OK;
+    return status;
 }
 
 // The plan ----------------------------------------------------------------------------

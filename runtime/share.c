@@ -243,16 +243,55 @@ static bool embed(struct n8_sharing_plan *plan, struct n8_link *link, uint32_t i
     return true;
 }
 
+// True if the group of a piece can be moved as it is into the concatenation of a link: the other
+// pieces that come to lie in it are its members, and in the right places. So it is where one
+// concatenation has the pieces of another and some more.
+static bool pieces_agree(struct n8_sharing_plan *plan, const struct n8_link *link,
+                         struct place moved) {
+    const struct n8_model *model = plan->model;
+    const struct n8_step *step = &model->steps[link->step];
+    const struct n8_member *parent = &plan->members[link->parent];
+    const uint32_t inner = plan->members[link->child].group;
+    const struct n8_group *group = &plan->groups[inner];
+    size_t pixel = 0;
+    size_t byte = 0;
+    plan->looks += step->row.input_count;
+    for (size_t i = 0; i < step->row.input_count; i++) {
+        if (!step->op->piece(model, step, i, &pixel, &byte)) {
+            return false;
+        }
+        const struct n8_tensor *piece = n8_input(model, step, i);
+        const struct n8_member *member = &plan->members[step->inputs[i]];
+        const size_t p = parent->pixel + pixel;
+        const size_t b = parent->byte + byte;
+        const bool meets = p < moved.pixel + group->pixels && moved.pixel < p + piece->pixels &&
+                           b < moved.byte + group->bytes && moved.byte < b + used_bytes(piece);
+        if (meets && (member->group != inner || moved.pixel + member->pixel != p ||
+                      moved.byte + member->byte != b)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // Follows a link, if nothing that was linked before stands against it.
 static bool follow(struct n8_sharing_plan *plan, struct n8_link *link) {
+    enum { MOST_LOOKS = 1 << 24 };
     const struct n8_member child = plan->members[link->child];
     const struct n8_member parent = plan->members[link->parent];
+    const size_t pixel = parent.pixel + link->pixel;
+    const size_t byte = parent.byte + link->byte;
     if (child.group == parent.group) {
         return false;
     }
     if (n8_is_frame(plan, link->child)) {
-        return embed(plan, link, child.group, parent.group, parent.pixel + link->pixel,
-                     parent.byte + link->byte);
+        return embed(plan, link, child.group, parent.group, pixel, byte);
+    }
+    if (link->kind == N8_SHARES_SLICE && pixel >= child.pixel && byte >= child.byte &&
+        plan->looks < MOST_LOOKS) {
+        const struct place moved = {link->child, pixel - child.pixel, byte - child.byte};
+        return pieces_agree(plan, link, moved) &&
+               embed(plan, link, child.group, parent.group, moved.pixel, moved.byte);
     }
     return link->pixel == 0 && link->byte == 0 && n8_is_frame(plan, link->parent) &&
            embed(plan, link, parent.group, child.group, child.pixel, child.byte);

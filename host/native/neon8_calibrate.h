@@ -92,8 +92,8 @@ struct n8c_source {
 // Rows: what a layer reads for some pixels of its output, of the samples so far. To begin: used
 // and largest 0; slots[i] = i.
 struct n8c_rows {
-    uint64_t words[2 * N8C_PIXELS];                      // to mix with the sample's
-    size_t pixels, columns;                              // of the output
+    uint64_t words[2 * N8C_PIXELS];             // to mix with the sample's
+    size_t pixels, columns;                     // of the output
     size_t kernel[2], strides[2], dilations[2]; // height, width
     size_t spread[2]; // rows and columns are so far apart, with zeros between them
     int64_t pads[2];  // top, left; negative ones crop

@@ -104,6 +104,7 @@ struct n8_step_info {
     uint64_t acc_bound;             // conv2d: (12), computed from the weights
     uint32_t int16_depth;           // conv2d: (11), checked against the weights
     int64_t spread;                 // tensor that is moved into a concatenation before, or -1
+    uint32_t fixed;                 // conv2d: 1 if it is requantized in integers (10)
 };
 
 // What is known of a model file as a whole.
@@ -254,11 +255,13 @@ struct n8_conv2d_shape {
 // N8_TYPE_F32 stores (float) acc'' * multiplier + bias_f32 (4); N8_TYPE_S8 requantizes (5),
 // with a residual added if there is one (6) and a leaky slope if there is one (5b).
 // Arrays have out_channels entries; NULL means all 0 (bias, bias_f32) or none (slope).
-// residual_scale is 0 where there is no residual. lo <= hi clamp the result.
+// residual_scale is 0 where there is no residual. lo <= hi clamp the result. `fixed` goes with
+// int8 and neither slope nor residual.
 struct n8_conv2d_epilogue {
     enum n8_type type;
     const int32_t *bias;
     const float *multiplier;
+    const int32_t *fixed; // instead of multiplier: (10), [out_channels][2], M0 and n
     const float *bias_f32;
     const float *slope;
     float residual_scale;

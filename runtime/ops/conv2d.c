@@ -24,6 +24,14 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "it has a residual without a scale, or a scale without a residual");
     }
+    if (row->indices != 0 && (floats || row->slopes != 0 || row->input_count == 2)) {
+        return n8_refuse(
+            reader->error, N8_E_FORMAT,
+            "it is requantized in integers, and has a slope, a residual or float output");
+    }
+    if ((row->indices != 0) == (row->multiplier != 0)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "it has not exactly one kind of multipliers");
+    }
     if (row->int16_depth < 2) {
         return n8_refuse(reader->error, N8_E_FORMAT, "its int16 depth is below 2");
     }
@@ -80,12 +88,14 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const size_t depth = (size_t)(in->dims[1] / row->groups);
     const size_t taps = n8_mul((size_t)row->kernel[0], (size_t)row->kernel[1]);
     const void *weights = NULL, *bias = NULL, *multiplier = NULL, *bias_f32 = NULL, *slope = NULL;
+    const void *fixed = NULL;
     const struct array arrays[] = {
         {row->weights, channels, n8_mul(taps, depth), &weights, false},
         {row->bias, channels, sizeof(int32_t), &bias, false},
-        {row->multiplier, channels, sizeof(float), &multiplier, false},
+        {row->multiplier, channels, sizeof(float), &multiplier, true},
         {row->bias_f32, channels, sizeof(float), &bias_f32, true},
         {row->slopes, channels, sizeof(float), &slope, true},
+        {row->indices, channels, 2 * sizeof(int32_t), &fixed, true},
     };
     enum n8_status status = read_arrays(reader, arrays, sizeof arrays / sizeof arrays[0]);
     if (status != N8_OK) {
@@ -95,6 +105,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .type = out->type,
         .bias = bias,
         .multiplier = multiplier,
+        .fixed = fixed,
         .bias_f32 = bias_f32,
         .slope = slope,
         .residual_scale = row->residual_scale,
@@ -155,7 +166,8 @@ const struct n8_operator n8_op_conv2d = {
     .in = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = 2,
-    .fields = N8_FIELD_WINDOW | N8_FIELD_RESIDUAL | N8_FIELD_CLAMP | N8_FIELD_WEIGHTS,
+    .fields =
+        N8_FIELD_WINDOW | N8_FIELD_RESIDUAL | N8_FIELD_CLAMP | N8_FIELD_WEIGHTS | N8_FIELD_INDICES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_SECOND,
     .check = check,
     .plan = plan,

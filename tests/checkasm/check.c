@@ -90,9 +90,29 @@ static const char *run_kernel(struct context *context, struct test_case *test) {
     }
 }
 
+// Calls the kernel with the output as `before` and compares it with `expected`, all of `span`
+// bytes from `begin` on.
+static void check_output(struct context *context, struct test_case *test, uint8_t *begin,
+                         size_t span, const uint8_t *before, const uint8_t *expected) {
+    static char message[96];
+    memcpy(begin, before, span);
+    test->call.fn = context->kernel->run;
+    const char *reason = run_kernel(context, test);
+    context->cases++;
+    if (!reason && memcmp(begin, expected, span) != 0) {
+        size_t i = 0;
+        while (begin[i] == expected[i])
+            i++;
+        snprintf(message, sizeof message, "byte %td of the output is %d, expected %d",
+                 begin + i - test->out, (int8_t)begin[i], (int8_t)expected[i]);
+        reason = message;
+    }
+    if (reason)
+        report(context, test, reason);
+}
+
 void check_case(struct context *context, struct test_case *test) {
     static uint8_t canary[SPAN], expected[SPAN];
-    static char message[96];
     uint8_t *begin = test->out, *end = test->out + test->out_size;
     if ((size_t)(begin - guard_begin(REGION_OUT)) >= MARGIN)
         begin -= MARGIN;
@@ -109,21 +129,18 @@ void check_case(struct context *context, struct test_case *test) {
     test->call.fn = context->kernel->reference;
     call_plain(&test->call);
     memcpy(expected, begin, span);
+    check_output(context, test, begin, span, canary, expected);
 
-    memcpy(begin, canary, span);
-    test->call.fn = context->kernel->run;
-    const char *reason = run_kernel(context, test);
-    context->cases++;
-    if (!reason && memcmp(begin, expected, span) != 0) {
-        size_t i = 0;
-        while (begin[i] == expected[i])
-            i++;
-        snprintf(message, sizeof message, "byte %td of the output is %d, expected %d",
-                 begin + i - test->out, (int8_t)begin[i], (int8_t)expected[i]);
-        reason = message;
+    for (size_t i = 0; i < sizeof test->operands / sizeof test->operands[0]; i++) {
+        const int8_t **operand = test->operands[i];
+        const int8_t *apart = operand == NULL ? NULL : *operand;
+        if (apart == NULL)
+            continue;
+        memcpy(canary + (test->out - begin), apart, test->out_size);
+        *operand = (const int8_t *)test->out;
+        check_output(context, test, begin, span, canary, expected);
+        *operand = apart;
     }
-    if (reason)
-        report(context, test, reason);
 }
 
 void check_under_fire(struct context *context, struct test_case *test) {

@@ -68,6 +68,8 @@ struct test_case {
     uint8_t *out;
     size_t out_size;
     char text[200]; // the sizes, for messages
+    // Fields of the arguments that may be `out` itself, NULL or out_size bytes: tried, too.
+    const int8_t **operands[2];
 };
 
 // rng.c
@@ -115,6 +117,7 @@ void cases_quantize(struct context *context);
 void cases_dequantize(struct context *context);
 void cases_dequantize_acc(struct context *context);
 void cases_requantize_acc(struct context *context);
+void cases_requantize_fixed(struct context *context);
 void cases_igemm(struct context *context);
 void cases_depthwise(struct context *context);
 void cases_pointwise(struct context *context);

@@ -7,19 +7,20 @@
 #include <string.h>
 #include <time.h>
 
-#define CASES_n8_quantize_fn       cases_quantize
-#define CASES_n8_dequantize_fn     cases_dequantize
-#define CASES_n8_dequantize_acc_fn cases_dequantize_acc
-#define CASES_n8_requantize_acc_fn cases_requantize_acc
-#define CASES_n8_igemm_fn          cases_igemm
-#define CASES_n8_depthwise_fn      cases_depthwise
-#define CASES_n8_pointwise_fn      cases_pointwise
-#define CASES_n8_pool_fn           cases_pool
-#define CASES_n8_blend_fn          cases_blend
-#define CASES_n8_softmax_fn        cases_softmax
-#define CASES_n8_table_fn          cases_table
-#define CASES_n8_affine_fn         cases_affine
-#define CASES_n8_lrn_fn            cases_lrn
+#define CASES_n8_quantize_fn         cases_quantize
+#define CASES_n8_dequantize_fn       cases_dequantize
+#define CASES_n8_dequantize_acc_fn   cases_dequantize_acc
+#define CASES_n8_requantize_acc_fn   cases_requantize_acc
+#define CASES_n8_requantize_fixed_fn cases_requantize_fixed
+#define CASES_n8_igemm_fn            cases_igemm
+#define CASES_n8_depthwise_fn        cases_depthwise
+#define CASES_n8_pointwise_fn        cases_pointwise
+#define CASES_n8_pool_fn             cases_pool
+#define CASES_n8_blend_fn            cases_blend
+#define CASES_n8_softmax_fn          cases_softmax
+#define CASES_n8_table_fn            cases_table
+#define CASES_n8_affine_fn           cases_affine
+#define CASES_n8_lrn_fn              cases_lrn
 
 // What a slot needs to be checked; `naive` is the reference of its C row.
 struct slot {

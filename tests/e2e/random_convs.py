@@ -8,7 +8,17 @@ from random_net import Net, pick, window
 
 
 def random_weights(rng, shape):
-    """int8 weights in [-127, 127] of several temperaments."""
+    """int8 weights of several temperaments; one of a channel may be -128  (11)."""
+    weights = random_levels(rng, shape).copy()
+    if rng.integers(4) == 0:
+        rows = weights.reshape(shape[0], -1)
+        at = rng.integers(rows.shape[1], size=shape[0])
+        rows[np.arange(shape[0]), at] = -128
+    return weights
+
+
+def random_levels(rng, shape):
+    """int8 numbers in [-127, 127]."""
     kind = rng.integers(4)
     if kind == 0:
         return rng.choice(np.array([-127, 127], np.int8), shape)
@@ -45,6 +55,19 @@ def random_multiplier(rng, weights):
     odd = rng.choice([0, 1e-30, 2.0**64, 1, 0.5], weights.shape[0])
     values = np.where(rng.random(weights.shape[0]) < 0.04, odd, values)
     return np.maximum(values, np.float32(1e-30) * (values > 0)).astype(np.float32)
+
+
+def random_fixed(rng, multiplier):
+    """M0 and n of (10), (O, 2): about the multipliers, some anywhere."""
+    fraction, exponent = np.frexp(multiplier.astype(np.float64))
+    m0 = np.minimum(np.rint(fraction * 2.0**31), 2**31 - 1)
+    n = -exponent
+    odd = rng.random(n.shape) < 0.1
+    n = np.where(odd, rng.integers(-31, 32, n.shape), n)
+    m0 = np.where(rng.random(n.shape) < 0.2, 2**30, m0)
+    none = (np.abs(n) > 31) | (multiplier == 0)
+    pairs = [np.where(none, 0, m0), np.where(none, 0, n)]
+    return np.stack(pairs, axis=1).astype(np.int32)
 
 
 def grow_conv(net: Net) -> None:
@@ -89,13 +112,17 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False):
         inputs = (source.name, rng.choice([tensor.name for tensor in residuals]))
         residual_scale = 2.0 ** rng.uniform(-3, 2)
     bias = random_bias(rng, weights)
+    multiplier, fixed = random_multiplier(rng, weights), None
+    if not floats and slopes is None and len(inputs) == 1 and rng.integers(4) == 0:
+        multiplier, fixed = None, random_fixed(rng, multiplier)
     op = Conv2d(
         name=f"conv{len(net.ops)}",
         inputs=tuple(str(name) for name in inputs),
         output=out.name,
         weights=weights,
         bias=bias,
-        multiplier=random_multiplier(rng, weights),
+        multiplier=multiplier,
+        indices=fixed,
         bias_f32=bias_f32,
         slopes=slopes,
         residual_scale=np.float32(residual_scale),

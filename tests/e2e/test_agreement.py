@@ -67,6 +67,8 @@ def test_generator_reaches_everything():
                 source = program.tensors[op.inputs[0]]
                 seen["grouped"] += 1 < op.groups < source.shape[1]
                 seen["slopes"] += op.slopes is not None
+                seen["fixed"] += op.indices is not None
+                seen["weights of -128"] += op.weights.min() == -128
                 seen["dilated"] += max(op.dilations) > 1
                 seen["batch"] += source.shape[0] > 1
                 seen["odd channels"] += source.shape[1] % 8 != 0
@@ -79,6 +81,7 @@ def test_generator_reaches_everything():
         *("n8_igemm_s8_s8", "n8_igemm_s8_f32", "n8_igemm_s8_s8_add"),
         *("n8_depthwise_s8", "n8_depthwise3x3s1_s8", "n8_depthwise3x3s2_s8"),
         *("grouped", "slopes", "dilated", "batch", "odd channels", "count_pad"),
+        *("fixed", "weights of -128"),
         *(-128, -1, 0, 1, 127),
     ):
         assert seen[what] >= 5, what

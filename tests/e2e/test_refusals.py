@@ -50,7 +50,7 @@ SHAPES = {
     "both": (1, 8, 3, 3),
     **dict.fromkeys(("flat", "logits", "p"), (1, 72, 1, 1)),
     **dict.fromkeys(("mapped", "product", "ratio", "local"), (1, 4, 6, 6)),
-    **dict.fromkeys(("norm", "last"), (1, 4, 6, 6)),
+    **dict.fromkeys(("norm", "whole", "last"), (1, 4, 6, 6)),
     "turned": (1, 6, 6, 4),
     "taken": (1, 4, 7, 6),
     "between": (1, 4, 2, 1),
@@ -60,7 +60,7 @@ FLOATS = {"image", "real", "logits", "p", "float between", *float_program.SHAPES
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
 
 
-def convolution(name, inputs, **fields):
+def convolution(name, inputs, *, fixed=None, **fields):
     """3x3 in two groups, weights -36 .. 39."""
     weights = (np.arange(72) % 26 * 3 - 36).astype(np.int8).reshape(4, 3, 3, 2)
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
@@ -70,7 +70,8 @@ def convolution(name, inputs, **fields):
         output=name,
         weights=weights,
         bias=np.full(4, 7, np.int32),
-        multiplier=np.full(4, 0.01, np.float32),
+        multiplier=np.full(4, 0.01, np.float32) if fixed is None else None,
+        indices=fixed,
         pads=(1, 1, 1, 1),
         groups=2,
         acc_bound=int(sums.max()) + 7,
@@ -161,6 +162,7 @@ def program() -> Program:
             )
         ),
         *float_program.ops(),
+        convolution("whole", ("x",), fixed=np.full((4, 2), (2**30, 5), np.int32)),
         convolution(
             "last",
             ("x", "sum"),
@@ -175,7 +177,7 @@ def program() -> Program:
         inputs=("image", "other"),
         outputs=(
             *("p", "turned", "taken", "between", "float between"),
-            *("norm", *float_program.OUTPUTS, "last"),
+            *("norm", "whole", *float_program.OUTPUTS, "last"),
         ),
     )
 
@@ -196,6 +198,16 @@ def index(name, at, value):
 
     def damage(file):
         file.part("int32_t *", file.step(name).indices)[at] = value
+
+    return damage
+
+
+def put_fixed(pair):
+    """Damage that writes the first M0 and n of (10)."""
+
+    def damage(file):
+        array = file.part("int32_t *", file.step("whole").indices)
+        array[0], array[1] = pair
 
     return damage
 
@@ -592,6 +604,21 @@ STEP = [
     (
         "a float bias is not finite",
         *("gru", entry("gru", "float *", "bias_f32", float("nan"))),
+    *(
+        ("a multiplier of (10) is out of range", "whole", put_fixed(pair))
+        for pair in ((2**30 - 1, 0), (-1, 0), (1, 0), (2**30, 32), (2**30, -32), (0, 1))
+    ),
+    (
+        "it is requantized in integers, and has a slope, a residual or float output",
+        *("whole", step("whole", slopes=64)),
+    ),
+    (
+        "it has not exactly one kind of multipliers",
+        *("whole", step("whole", multiplier=64)),
+    ),
+    (
+        "it has not exactly one kind of multipliers",
+        *("real", step("real", multiplier=0)),
     ),
 ]
 
@@ -641,6 +668,8 @@ USED = {
         frozenset({"flags", "weights", "multiplier", "bias_f32"}),
     ),
     "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale"},
+    "p": {"axis"},
+    "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale", "indices"},
     "sum": CLAMP | {"scale", "residual_scale", "slope"},
     "rescaled": CLAMP | {"scale", "slope"},
     "max": WINDOWS | CLAMP,

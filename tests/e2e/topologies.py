@@ -244,6 +244,20 @@ def densenet():
     return d.program(x)
 
 
+def densenet_flat():
+    """The same, every concat anew of all its pieces."""
+    d = Drawing(10, 3, 32)
+    x = d.pool(d.conv(d.image, 32, 3), 3, 2)
+    for layers in (6, 8):
+        pieces = [x]
+        for _ in range(layers):
+            y = d.join(*pieces) if len(pieces) > 1 else x
+            pieces.append(d.conv(d.conv(d.depthwise(y), 64), 16, 3))
+        x = d.join(*pieces)
+        x = d.pool(d.conv(d.depthwise(x), x.shape[1] // 2), 2, 2, "average")
+    return d.program(x)
+
+
 def unet():
     """Down and up again, with a concat at each level."""
     d = Drawing(7, 1, 64)
@@ -295,6 +309,7 @@ TOPOLOGIES = {
     "squeezenet": squeezenet,
     "inception": inception,
     "densenet": densenet,
+    "densenet_flat": densenet_flat,
     "unet": unet,
     "shufflenet": shufflenet,
     "head": head,

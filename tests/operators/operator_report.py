@@ -102,6 +102,7 @@ def render(results: list[Result]) -> str:
     count = Counter(result.outcome for result in results)
     text += (
         f"{count['passed']} passed, {count['refused']} refused, "
+        f"{count['other']} computed as onnxruntime does, which differs from the test, "
         f"{count['failed']} failed.\n\n"
     )
     passed = Counter(r.operator for r in results if r.outcome == "passed")

@@ -26,6 +26,10 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
 --keep-float NAME  a layer by its name in the ONNX file, or all layers of an operator
             such as Conv, run in float32; what comes out is told
 
+--requantize float  sums are multiplied by a float32 (default)
+--requantize fixed  by a fixed-point number, in integers only, as in gemmlowp and
+                    TensorFlow Lite; residual sums and depthwise layers are slower
+
 Every accumulator is proved to stay inside int32 for any input; where the
 proof fails a weight scale is enlarged, with a warning, and if that does not help the
 network is refused. One .n8 file serves every processor.
@@ -56,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a layer, or an ONNX operator, that runs in float32; repeatable",
     )
+    parser.add_argument(
+        "--requantize",
+        choices=("float", "fixed"),
+        default="float",
+        help="how sums become int8, see above (default: float)",
+    )
     options.shapes(parser)
     options.output(parser, "MODEL.n8")
     options.quiet(parser)
@@ -76,6 +86,7 @@ def run(arguments: argparse.Namespace) -> str:
         io=arguments.io,
         shapes=options.shapes_of(arguments),
         keep_float=arguments.keep_float,
+        requantize=arguments.requantize,
     )
     data = compiled.file
     # Before it is written: what the runtime refuses is of no use to anyone.

@@ -14,11 +14,12 @@ examples:
   neon8 convert net.scales.json --to ncnn --ncnn-param net.param -o net.table
   neon8 convert net.scales.json --to qdq --model net.onnx -o net_qdq.onnx
   neon8 convert calibration.cache --to neon8 --model net.onnx -o net.scales.json
+  neon8 convert quantized.onnx --to neon8 -o net.scales.json
   neon8 convert weights.table --to neon8 --onto net.scales.json -o new.scales.json
 
 formats, read and written:
 {registry.help_lines()}
-What the target needs and A lacks comes from the network (--model) or from a table of
+A quantized ONNX network is a table and its own network. What the target needs and A lacks comes from the network (--model) or from a table of
 ours (--onto), or is an error that names it; a line says what is lost.
 --names       {{"old": "new", ...}}, of tensors, layers and weights
 --ncnn-param  ncnn's tools look for the layer names of this file; the order of its

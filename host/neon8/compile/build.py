@@ -26,6 +26,7 @@ class Build:
     program's tensor. consumers: graph tensor to the nodes that read it, once per read.
     inside: graph tensors that exist in the middle of a step only.
     islands: the nodes that run in float32, by output, see domains.py.
+    fixed: convolutions requantize in integers  (10).
     """
 
     graph: Graph
@@ -33,6 +34,7 @@ class Build:
     io: str
     consumers: dict[str, list[Node]]
     islands: dict[str, str]
+    fixed: bool = False
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     forms: dict[tuple[str, str], str] = field(default_factory=dict)

@@ -31,18 +31,25 @@ def compile_model(
     io: str = "float",
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
+    requantize: str = "float",
 ) -> bytes:
     """The .n8 file of a network with these scales.
 
     table: None for an ONNX file that was quantized elsewhere and has its own.  io:
     "float" for float32 inputs and outputs, "int8" for quantized ones.  shapes: of
     inputs whose dimensions an ONNX file leaves open.  keep_float: names of layers and
-    ONNX operators, such as "Conv", that run in float32.  GraphError, TableError.
+    ONNX operators, such as "Conv", that run in float32.  requantize: "float", or
+    "fixed" for the integers of docs/numerics.md (10).  GraphError, TableError.
     CompileError: the table does not fit the network, or a bound cannot be proved.  A
     weight scale that had to be enlarged is logged to "neon8".
     """
     return compile_network(
-        model, table, io=io, shapes=shapes, keep_float=keep_float
+        model,
+        table,
+        io=io,
+        shapes=shapes,
+        keep_float=keep_float,
+        requantize=requantize,
     ).file
 
 
@@ -53,11 +60,18 @@ def compile_network(
     io: str = "float",
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
+    requantize: str = "float",
 ) -> Compiled:
     """As compile_model(), and which layers run in float32."""
     graph, scales = _network(model, table, shapes)
     try:
-        program = lower.lower(graph, scales, io=io, keep_float=frozenset(keep_float))
+        program = lower.lower(
+            graph,
+            scales,
+            io=io,
+            keep_float=frozenset(keep_float),
+            requantize=requantize,
+        )
         return Compiled(file=writer.dumps(program), islands=program.islands)
     except CompileError as error:
         where = graph.name if model is graph else str(model)

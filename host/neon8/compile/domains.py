@@ -47,6 +47,7 @@ def float_nodes(graph: Graph) -> dict[str, str]:
         float_io=True,
         keep=frozenset(),
         partial=False,
+        fixed=False,
     )
     return {n.name: islands[n.output] for n in graph.nodes if n.output in islands}
 
@@ -68,16 +69,18 @@ def islands_of(
     float_io: bool,
     keep: frozenset[str],
     partial: bool,
+    fixed: bool,
 ) -> dict[str, str]:
     """The nodes that run in float32, by their output, each with the reason.
 
     consumers: graph tensor to its readers.  float_io: the network's inputs and outputs
-    are float32.  keep, partial: as for lower().  CompileError: a name in `keep` is none
-    of the network.
+    are float32.  keep, partial: as for lower().  fixed: convolutions take in nothing.
+    CompileError: a name in `keep` is none of the network.
     """
     check_names(graph, keep)
     forced: dict[str, str] = {}
-    sums = taken_in(graph, table, consumers) if graph.quantized else frozenset()
+    takes = graph.quantized and not fixed
+    sums = taken_in(graph, table, consumers) if takes else frozenset()
     for node in graph.nodes:
         reason = forced_float(table, node, keep, sums, partial=partial)
         if reason is not None:
@@ -169,13 +172,15 @@ def with_pairs(
     table: ScaleTable,
     consumers: dict[str, list[Node]],
     keep: frozenset[str],
+    *,
+    fixed: bool,
 ) -> Graph:
     """A quantized network in which all that float nodes give stays unrounded.
 
-    What its file rounds, a FakeQuantize rounds after them.
+    What its file rounds, a FakeQuantize rounds after them.  fixed: as for islands_of().
     """
     nodes: list[Node] = []
-    sums = taken_in(graph, table, consumers)
+    sums = frozenset() if fixed else taken_in(graph, table, consumers)
     tensors = dict(graph.tensors)
     for node in graph.nodes:
         forced = forced_float(table, node, keep, sums, partial=True) is not None

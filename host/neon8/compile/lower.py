@@ -19,6 +19,7 @@ from neon8.graph.graph import Graph
 from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
 
+REQUANTIZE = ("float", "fixed")
 IO_TYPES = {"float": FLOAT, "int8": INT8}
 
 
@@ -29,6 +30,7 @@ def lower(
     io: str = "float",
     keep_float: frozenset[str] = frozenset(),
     partial: bool = False,
+    requantize: str = "float",
     opaque: bool = False,
 ) -> Program:
     """The int8 program of `graph` with the scales of `table`.
@@ -37,12 +39,18 @@ def lower(
     keep_float: names of layers and ONNX operators that run in float32.
     partial: layers without scales in the table run in float32, too; always so in a
     network that was quantized elsewhere.
+    requantize: "float", (5), or "fixed", (10): convolutions take in no sum, and there
+    are no leaky activations.
     opaque: Opaque nodes become steps, for whoever can write those.
     CompileError: the table does not fit, docs/numerics.md cannot be kept; or else a
     line for each Opaque node.
     """
     if io not in IO_TYPES:
         raise CompileError(f"io {io!r} is not one of {', '.join(IO_TYPES)}")
+    if requantize not in REQUANTIZE:
+        text = f"requantize {requantize!r} is not one of {', '.join(REQUANTIZE)}"
+        raise CompileError(text)
+    fixed = requantize == "fixed"
     refused = refusal(graph)
     if refused is not None and not opaque:
         raise refused
@@ -50,7 +58,7 @@ def lower(
     check_ends(graph)
     if graph.quantized:
         partial = True
-        graph = with_pairs(graph, table, consumers_of(graph), keep_float)
+        graph = with_pairs(graph, table, consumers_of(graph), keep_float, fixed=fixed)
     consumers = consumers_of(graph)
     islands = islands_of(
         graph,
@@ -59,6 +67,7 @@ def lower(
         float_io=IO_TYPES[io] == FLOAT,
         keep=keep_float,
         partial=partial,
+        fixed=fixed,
     )
     b = Build(
         graph=graph,
@@ -66,6 +75,7 @@ def lower(
         io=IO_TYPES[io],
         consumers=consumers,
         islands=islands,
+        fixed=fixed,
     )
     for name in graph.inputs:
         b.declare(name, b.io if graph.tensors[name].real else FLOAT)

@@ -131,6 +131,10 @@ def conv2d(
     """(4), (5), (5b), (6)."""
     acc = conv_sums(op, out, sources[0], operands[0])
     acc += op.bias.astype(np.int64)[:, None, None]
+    if op.indices is not None:
+        return requantize_fixed(acc, op.indices, out, op.lo, op.hi)
+    if op.multiplier is None:
+        raise AssertionError(f"{op.name} has no multipliers")
     v = as_float(acc) * op.multiplier[:, None, None]
     if out.dtype == "float32":
         bias = np.zeros_like(op.multiplier) if op.bias_f32 is None else op.bias_f32
@@ -140,6 +144,23 @@ def conv2d(
     if op.slopes is not None:
         v = leaky(v, op.slopes[:, None, None])
     return rounded(v, out, op.lo, op.hi)
+
+
+def requantize_fixed(
+    acc: Int64Array, fixed: npt.NDArray[np.int32], out: Tensor, lo: int, hi: int
+) -> Int8Array:
+    """(10): acc * M0 * 2^-31, halves up, then 2^-n, halves away from zero."""
+    m0, n = (fixed[:, at].astype(np.int64)[:, None, None] for at in (0, 1))
+    ends = np.iinfo(np.int32)
+    if acc.min(initial=0) < ends.min or acc.max(initial=0) > ends.max:
+        raise AssertionError("an accumulator left int32")
+    wide = np.clip(acc << np.maximum(-n, 0), ends.min, ends.max)
+    high = (wide * m0 + (1 << 30)) >> 31  # of negative numbers it rounds down, too
+    right = np.maximum(n, 0)
+    half = (1 << right) >> 1
+    q = np.sign(high) * ((np.abs(high) + half) >> right) + out.zero_point
+    result: Int8Array = np.clip(q, lo, hi).astype(np.int8)
+    return result
 
 
 def conv_sums(op: Conv2d, out: Tensor, source: Tensor, q: Array) -> Int64Array:

@@ -80,12 +80,14 @@ class Conv2d(Op):
     residual_scale R of (6), lo and hi the clamp with the activation in it.
     float32 output: bias is -zero_point * sum(w), multiplier S, bias_f32 the float bias
     (4).
+    indices: (O, 2), M0 and n of (10), in place of the multiplier.
     acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12).
     """
 
     weights: Int8Array
     bias: Int32Array
-    multiplier: FloatArray
+    multiplier: FloatArray | None = None
+    indices: Int32Array | None = None
     bias_f32: FloatArray | None = None
     slopes: FloatArray | None = None
     residual_scale: np.float32 = np.float32(0)

@@ -125,7 +125,10 @@ def gather(
             "preprocessing is for files; arrays come as the network takes them"
         )
     _check_part("data", limit, skip)
-    return as_samples(data, inputs, limit=limit, skip=skip)
+    counted = _counted(data, inputs, limit=limit, skip=skip)
+    if counted is not None:  # who knows the number may not read beyond the last one
+        _say_left("data", counted[1], batch_of(as_inputs(inputs)))
+    return as_samples(data, inputs, limit=limit, skip=skip, say=counted is None)
 
 
 def open_samples(
@@ -170,10 +173,12 @@ def as_samples(
     *,
     limit: int | None = None,
     skip: int = 0,
+    say: bool = True,
 ) -> Iterator[Sample]:
     """Samples from what is no path; see gather().
 
-    The arrays are as in files.  DataError names the sample by its number.
+    The arrays are as in files.  say: warn at the end of what does not fill a batch.
+    DataError names the sample by its number.
     """
     wanted = as_inputs(inputs)
     batch = batch_of(wanted)
@@ -192,13 +197,22 @@ def as_samples(
     if taken and taken < batch:
         text = f"{taken} samples; the network takes {batch} at once"
         raise DataError(f"data: {text}: nothing is left")
-    _say_left("data", len(group), batch)
+    if say:
+        _say_left("data", len(group), batch)
 
 
 def count_samples(
     data: Any, inputs: Inputs, *, limit: int | None = None, skip: int = 0
 ) -> int | None:
     """How many as_samples() will give, None if only reading the data tells."""
+    counted = _counted(data, inputs, limit=limit, skip=skip)
+    return None if counted is None else counted[0]
+
+
+def _counted(
+    data: Any, inputs: Inputs, *, limit: int | None, skip: int
+) -> tuple[int, int] | None:
+    """count_samples(), and how many rows are left; None if only reading tells."""
     if not isinstance(data, list | tuple | np.ndarray):
         return None
     wanted = as_inputs(inputs)
@@ -214,7 +228,7 @@ def count_samples(
             return None
     count = max(count - skip, 0)
     count = count if limit is None else min(count, limit)
-    return count if ready else count // batch_of(wanted)
+    return (count, 0) if ready else divmod(count, batch_of(wanted))
 
 
 def _check_part(where: str, limit: int | None, skip: int) -> None:

@@ -39,6 +39,7 @@ class StepInfo:
     window, stride: height and width, (1, 1) where there is none.
     weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs,
     checked against the weights. All are 0 for steps without weights.
+    fixed: it is requantized in integers (10).
     """
 
     name: str
@@ -65,6 +66,7 @@ class StepInfo:
     acc_bound: int
     int16_depth: int
     spread: str
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,12 +116,13 @@ class Epilogue:
 
     type: "int32" for acc + bias (3); "float32" for (acc + bias) * multiplier + bias_f32
     (4); "int8" for (5), with slope (5b) or with a residual (6), residual_scale being 0
-    where there is none.
+    where there is none.  fixed: (O, 2), M0 and n of (10), in place of multiplier.
     """
 
     type: str = "int8"
     bias: Int32Array | None = None
     multiplier: FloatArray | None = None
+    fixed: Int32Array | None = None
     bias_f32: FloatArray | None = None
     slope: FloatArray | None = None
     residual_scale: float = 0.0
@@ -190,13 +191,14 @@ class Conv2d:
         arrays = {
             "bias": per_channel(epilogue.bias, out_channels, np.int32),
             "multiplier": per_channel(epilogue.multiplier, out_channels, np.float32),
+            "fixed": per_channel(epilogue.fixed, out_channels, np.int32, 2),
             "bias_f32": per_channel(epilogue.bias_f32, out_channels, np.float32),
             "slope": per_channel(epilogue.slope, out_channels, np.float32),
         }
         row = lib.ffi.new("struct n8_conv2d_epilogue *")
         row.type = getattr(lib.lib, TYPES[epilogue.type])
         for name, array in arrays.items():
-            kind = "int32_t *" if name == "bias" else "float *"
+            kind = "int32_t *" if name in {"bias", "fixed"} else "float *"
             setattr(row, name, at(lib, kind, array))
         row.residual_scale = epilogue.residual_scale
         row.residual_zero_point = epilogue.residual_zero_point
@@ -254,10 +256,10 @@ def contiguous(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
 
 
 def per_channel(
-    array: npt.NDArray[Any] | None, channels: int, dtype: type
+    array: npt.NDArray[Any] | None, channels: int, dtype: type, *more: int
 ) -> npt.NDArray[Any] | None:
-    """The array, (channels,), as C wants it.  DataError: another shape or type."""
-    if array is not None and array.shape != (channels,):
+    """The array, (channels, more), as C wants it.  DataError: another shape or type."""
+    if array is not None and array.shape != (channels, *more):
         raise DataError(f"an array {array.shape}, expected one entry per channel")
     return None if array is None else contiguous(array, dtype)
 

@@ -205,6 +205,7 @@ class Model:
                 weights=(info.weights_lo, info.weights_hi),
                 acc_bound=int(info.acc_bound),
                 int16_depth=int(info.int16_depth),
+                fixed=bool(info.fixed),
                 spread="" if info.spread < 0 else self._tensor(info.spread)[0],
             )
             steps.append(step)

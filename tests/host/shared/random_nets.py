@@ -17,6 +17,17 @@ MAX_ELEMENTS = 600
 FUNCTIONS = ("Sigmoid", "Tanh", "Erf", "Softplus", "HardSigmoid", "Elu", "Abs", "Neg")
 
 
+def all_see(image, kernel, out, attributes):
+    """True if no window lies in the padding with all its taps."""
+    for axis, size in enumerate(image):
+        first = attributes.get("pads", [0] * len(image))[axis]
+        starts = np.arange(out[axis])[:, None] * attributes["strides"][axis] - first
+        taps = starts + np.arange(kernel[axis]) * attributes["dilations"][axis]
+        if not ((taps >= 0) & (taps < size)).any(axis=1).all():
+            return False
+    return True
+
+
 class Builder:
     """Grows a network; tensors: name -> shape, batch 1."""
 
@@ -103,6 +114,8 @@ class Builder:
         if window is None:
             return
         kernel, out, attributes = window
+        if not all_see(shape[2:], kernel, out, attributes):
+            return
         operator = self.pick(["MaxPool", "AveragePool"])
         if operator == "AveragePool":
             if attributes["dilations"] != [1] * len(kernel):
@@ -164,7 +177,8 @@ class Builder:
             sizes = self.tensors[other]
             other = self.emit("Abs", [other], sizes)
             other = self.emit("Add", [other, self.constant(F(0.5))], sizes)
-        self.emit(operator, self.pick([[x, other], [other, x]]), shape)
+        swapped = operator != "Div" and self.pick([True, False])
+        self.emit(operator, [other, x] if swapped else [x, other], shape)
 
     def reduce(self, x, shape):
         """The mean over an image, with and without its axes."""

@@ -31,6 +31,9 @@ from neon8.graph.subpixel import subpixel
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.weights import HIGHEST, LOWEST, DoubleArray, Sums, multiplier_ok
 
+MOST_SHIFT = 31
+"""(10): n is in -31 .. 31."""
+
 
 def lower_conv(b: Build, node: Conv2d) -> None:
     """(4) or (5), with what follows and the kernel takes in: (6), slopes of (5b)."""
@@ -99,7 +102,7 @@ def residual_add(b: Build, node: Conv2d) -> Add | Subtract | None:
     convolution must be the first operand.
     """
     readers = b.consumers[node.output]
-    if len(readers) != 1 or node.output in b.graph.outputs:
+    if len(readers) != 1 or node.output in b.graph.outputs or b.fixed:
         return None
     if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
         return None
@@ -129,7 +132,7 @@ def other_operand(node: Conv2d, add: Add | Subtract) -> str:
 def prelu_behind(b: Build, node: Conv2d | Add | Subtract) -> Prelu | None:
     """The PRelu in int8 that alone reads `node`, or None."""
     readers = b.consumers[node.output]
-    if len(readers) != 1 or node.output in b.graph.outputs:
+    if len(readers) != 1 or node.output in b.graph.outputs or b.fixed:
         return None
     if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
         return None
@@ -161,6 +164,9 @@ def to_int8(
     real = np.float64(source.scale) * scales / np.float64(out.scale)
     slope = slope_of(node.name, activation)
     slopes = None if slope == 1 else np.full(scales.shape, slope)
+    if b.fixed and slopes is not None:
+        text = "a leaky activation cannot be requantized in integers"
+        raise CompileError(f"layer {node.name!r}: {text}; compile with float")
     lo, hi = clamp_of(activation, out)
     return program.Conv2d(
         name=node.name,
@@ -168,7 +174,8 @@ def to_int8(
         output=out.name,
         weights=channels_last(sums),
         bias=sums.bias.astype(np.int32),
-        multiplier=multipliers(node.name, real),
+        multiplier=None if b.fixed else multipliers(node.name, real),
+        indices=fixed_point(node.name, real) if b.fixed else None,
         slopes=slopes,
         strides=node.strides,
         pads=node.pads,
@@ -222,6 +229,28 @@ def proved(
 def channels_last(sums: Sums) -> program.Int8Array:
     """(O, I / groups, kh, kw) to (O, kh, kw, I / groups)."""
     return np.ascontiguousarray(sums.weights.transpose(0, 2, 3, 1))
+
+
+def fixed_point(layer: str, real: DoubleArray) -> program.Int32Array:
+    """M0 and n of (10), (O, 2): the nearest Q31, halves to even; CompileError beyond.
+
+    Below 2^-32 no sum gives a level but 0, and so M0 is 0.
+    """
+    fraction, exponent = np.frexp(real)
+    m0 = np.rint(fraction * 2.0**31)
+    n = -exponent.astype(np.int64)
+    n = np.where(m0 == 2**31, n - 1, n)
+    m0 = np.where(m0 == 2**31, 2.0**30, m0)
+    small = n > MOST_SHIFT
+    bad = np.flatnonzero((n < -MOST_SHIFT) | ~np.isfinite(real))
+    if bad.size:
+        raise CompileError(
+            f"layer {layer!r}: channel {bad[0]}: multiplier {real[bad[0]]:.4g} is "
+            "beyond 2^31; correct the scales in the table"
+        )
+    pairs = np.stack([np.where(small, 0, m0), np.where(small, 0, n)], axis=1)
+    result: program.Int32Array = pairs.astype(np.int32)
+    return result
 
 
 def multipliers(layer: str, real: DoubleArray) -> FloatArray:

@@ -56,9 +56,9 @@ def _weight_scales(program: Program, table: ScaleTable, op: Conv2d) -> FloatArra
     """(O,), of the table; TableError where the compiler could not take them."""
     scales = np.array(table.layers[op.name].weight_scales, np.float32)
     if len(scales) > 1:  # a transposed convolution has each channel several times
-        phases = len(op.multiplier) // len(scales)
+        phases = len(op.bias) // len(scales)
         scales = np.repeat(scales.reshape(op.groups, 1, -1), phases, axis=1).reshape(-1)
-    scales = np.broadcast_to(scales, op.multiplier.shape)
+    scales = np.broadcast_to(scales, op.bias.shape)
     product = np.float64(program.tensors[op.inputs[0]].scale) * scales
     out = program.tensors[op.output]
     if out.dtype == "int8":
