@@ -604,6 +604,7 @@ STEP = [
     (
         "a float bias is not finite",
         *("gru", entry("gru", "float *", "bias_f32", float("nan"))),
+    ),
     *(
         ("a multiplier of (10) is out of range", "whole", put_fixed(pair))
         for pair in ((2**30 - 1, 0), (-1, 0), (1, 0), (2**30, 32), (2**30, -32), (0, 1))
