@@ -668,8 +668,6 @@ USED = {
         ("gru", "lstm", "rnn"),
         frozenset({"flags", "weights", "multiplier", "bias_f32"}),
     ),
-    "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale"},
-    "p": {"axis"},
     "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale", "indices"},
     "sum": CLAMP | {"scale", "residual_scale", "slope"},
     "rescaled": CLAMP | {"scale", "slope"},
