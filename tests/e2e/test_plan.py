@@ -9,13 +9,18 @@ import pytest
 from neon8.compile import oracle, writer
 from neon8.compile.program import (
     Add,
+    Binary,
     Concat,
     Constant,
     Conv2d,
+    Divide,
     Gather,
+    Multiply,
     Permute,
     Requantize,
     Reshape,
+    Table,
+    Unary,
 )
 from neon8.runtime import Model
 from random_program import differing_bytes, random_inputs, random_program
@@ -27,7 +32,11 @@ MOST = 1.05
 FILL = -2
 """The identity of a constant."""
 
-OVER = {Add: (0, 1), Requantize: (0,), Conv2d: (1,)}
+OVER = {
+    **dict.fromkeys((Add, Binary, Divide, Multiply), (0, 1)),
+    **dict.fromkeys((Requantize, Table, Unary), (0,)),
+    Conv2d: (1,),
+}
 """Inputs over which a step may write its output, value by value."""
 
 
