@@ -14,6 +14,8 @@ from neon8.compile.operators import FOLLOWS, LOWER
 from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
 from neon8.graph.graph import (
+    Subtract,
+)
     Add,
     Concat,
     Conv2d,
