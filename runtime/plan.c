@@ -252,6 +252,19 @@ static void try_links(struct planner *p) {
     }
 }
 
+// What two ways to share are compared by.
+struct cost {
+    uint64_t loaded, excess;
+};
+
+static struct cost cost_of(const struct planner *p) {
+    return (struct cost){p->loaded, p->excess};
+}
+
+static bool is_less(struct cost a, struct cost b) {
+    return a.loaded != b.loaded ? a.loaded < b.loaded : a.excess < b.excess;
+}
+
 static void want(struct planner *p, size_t link, uint32_t step, bool wanted) {
     for (; link < p->sharing.link_count && p->sharing.links[link].step == step; link++) {
         p->sharing.links[link].wanted = wanted;
@@ -274,18 +287,23 @@ static void drop_links(struct planner *p) {
             if (sharing->looks > BUDGET) {
                 return;
             }
-            const uint64_t before = p->excess;
+            const struct cost before = cost_of(p);
             sharing->links[i].wanted = false;
             try_links(p);
-            if (p->excess < before) {
+            if (!is_less(cost_of(p), before)) { // it may wait at the end of the whole
+                sharing->links[i].late = true;
+                try_links(p);
+            }
+            if (is_less(cost_of(p), before)) {
                 better = true;
                 continue;
             }
+            sharing->links[i].late = false;
             const bool first = i == 0 || sharing->links[i - 1].step != link.step;
             if (first) { // all of the step together
                 want(p, i, link.step, false);
                 try_links(p);
-                if (p->excess < before) {
+                if (is_less(cost_of(p), before)) {
                     better = true;
                     continue;
                 }
@@ -302,13 +320,14 @@ static void drop_links(struct planner *p) {
 static void add_tails(struct planner *p) {
     for (size_t i = 0; i < p->sharing.link_count && p->excess > 0; i++) {
         struct n8_link *link = &p->sharing.links[i];
-        if (link->kind != N8_SHARES_SLICE || link->used || p->sharing.looks > BUDGET) {
+        if (link->kind != N8_SHARES_SLICE || link->used || link->late ||
+            p->sharing.looks > BUDGET) {
             continue;
         }
-        const uint64_t before = p->excess;
+        const struct cost before = cost_of(p);
         link->late = true;
         try_links(p);
-        if (p->excess >= before) {
+        if (!is_less(cost_of(p), before)) {
             link->late = false;
             try_links(p);
         }

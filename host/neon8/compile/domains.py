@@ -14,8 +14,6 @@ from neon8.compile.operators import FOLLOWS, LOWER
 from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
 from neon8.graph.graph import (
-    Subtract,
-)
     Add,
     Concat,
     Conv2d,
@@ -23,6 +21,7 @@ from neon8.graph.graph import (
     Graph,
     Node,
     Quantization,
+    Subtract,
 )
 from neon8.quant.scale_table import ScaleTable
 
