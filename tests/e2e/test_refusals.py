@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import float_program
 from neon8.compile.program import (
     Add,
     Concat,
@@ -40,6 +41,7 @@ from opened_file import File
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 
 SHAPES = {
+    **float_program.SHAPES,
     "image": (1, 4, 6, 6),
     "other": (1, 4, 6, 6),
     **dict.fromkeys(("x", "conv", "sum", "rescaled"), (1, 4, 6, 6)),
@@ -54,7 +56,7 @@ SHAPES = {
     "between": (1, 4, 2, 1),
     "float between": (1, 4, 1, 1),
 }
-FLOATS = {"image", "real", "logits", "p", "float between"}
+FLOATS = {"image", "real", "logits", "p", "float between", *float_program.SHAPES}
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
 
 
@@ -159,6 +161,7 @@ def program() -> Program:
                 ("float between", "real", 2),
             )
         ),
+        *float_program.ops(),
         convolution("whole", ("x",), fixed=np.full((4, 2), (2**30, 5), np.int32)),
         convolution(
             "last",
@@ -174,7 +177,7 @@ def program() -> Program:
         inputs=("image", "other"),
         outputs=(
             *("p", "turned", "taken", "between", "float between"),
-            *("norm", "whole", "last"),
+            *("norm", "whole", *float_program.OUTPUTS, "last"),
         ),
     )
 
@@ -531,6 +534,77 @@ STEP = [
         *("real", put("float *", "bias_f32", float("inf"))),
     ),
     ("a slope is outside +-2^30", "last", put("float *", "slopes", float("nan"))),
+    ("its function is neither none nor log", "p", step("p", function=3)),
+    (
+        "a value is not finite",
+        *("constant", entry("constant", "float *", "values", float("inf"))),
+    ),
+    *(
+        (
+            "its function is not well formed",
+            *("function", entry("function", "int32_t *", "indices", value, at)),
+        )
+        for at, value in ((0, 0), (0, 3), (3, 0), (3, 23), (3, -1), (9, 1), (4, 1))
+    ),
+    *(
+        (
+            "a parameter of its function is wrong",
+            *("function", entry("function", "float *", "values", value, at)),
+        )
+        for at, value in ((0, 1), (2, float("nan")), (3, 1), (20, 2), (4, float("inf")))
+    ),
+    *(
+        (
+            "its function takes not two values",
+            *("broadcast", step("broadcast", function=value)),
+        )
+        for value in (0, 2, 7, 22, 26)
+    ),
+    (
+        "an input cannot be broadcast",
+        *("broadcast", tensor("constant", dims=(3, 2, 1, 1, 1, 1, 1, 1))),
+    ),
+    (
+        "an input cannot be broadcast",
+        *("broadcast", tensor("constant", rank=5, dims=(1, 1, 1, 6, 1, 1, 1, 1))),
+    ),
+    *(
+        (
+            "a weight or bias is not finite",
+            *("conv32", entry("conv32", "float *", array, float("nan"), 1)),
+        )
+        for array in ("values", "bias_f32")
+    ),
+    (
+        "its sequence and its output do not fit",
+        *("gru", tensor("gru", dims=(9, 1, 2, 5, 1, 1, 1, 1))),
+    ),
+    (
+        "its sequence and its output do not fit",
+        *("gru", tensor("gru", dims=(7, 3, 2, 5, 1, 1, 1, 1))),
+    ),
+    (
+        "its sequence and its output do not fit",
+        *("gru", tensor("gru", dims=(7, 1, 2, 1 << 18, 1, 1, 1, 1))),
+    ),
+    (
+        "it has some of its states and not all",
+        *("lstm", step("lstm", input_count=2)),
+    ),
+    ("a state does not fit its output", "gru", link("gru", 1, "sequence")),
+    (
+        "it has a flag that does not fit it",
+        *("lstm", step("lstm", flags=4)),
+    ),
+    ("a weight is -128", "gru", entry("gru", "int8_t *", "weights", -128)),
+    (
+        "a multiplier is neither 0 nor in 1e-30 .. 2^64",
+        *("gru", entry("gru", "float *", "multiplier", float("inf"))),
+    ),
+    (
+        "a float bias is not finite",
+        *("gru", entry("gru", "float *", "bias_f32", float("nan"))),
+    ),
     *(
         ("a multiplier of (10) is out of range", "whole", put_fixed(pair))
         for pair in ((2**30 - 1, 0), (-1, 0), (1, 0), (2**30, 32), (2**30, -32), (0, 1))
@@ -583,7 +657,17 @@ ARRAYS = {"weights", "bias", "multiplier", "bias_f32", "slopes"}
 PROOFS = {"int16_depth", "acc_bound"}
 USED = {
     **dict.fromkeys(("x", "flat", "logits"), frozenset()),
-    "p": {"axis"},
+    "p": {"axis", "function"},
+    **dict.fromkeys(("constant", "state"), frozenset({"values"})),
+    "function": {"indices", "values"},
+    "broadcast": {"function"},
+    "conv32": WINDOWS | {"groups", "bias_f32", "values"},
+    "max32": WINDOWS,
+    "mean32": WINDOWS | {"flags"},
+    **dict.fromkeys(
+        ("gru", "lstm", "rnn"),
+        frozenset({"flags", "weights", "multiplier", "bias_f32"}),
+    ),
     "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale", "indices"},
     "sum": CLAMP | {"scale", "residual_scale", "slope"},
     "rescaled": CLAMP | {"scale", "slope"},
@@ -698,7 +782,7 @@ def test_fields_that_are_not_used(name, field):
 
 
 @pytest.mark.parametrize("name", USED)
-@pytest.mark.parametrize("flag", [2, 3, 1 << 31])
+@pytest.mark.parametrize("flag", [8, 9, 1 << 31])
 def test_flags_that_are_not_known(name, flag):
     said = refusal(damaged(step(name, flags=flag)))
     assert said == f"net.n8: layer {name!r}: {MEANT}"
@@ -741,7 +825,7 @@ def reasons() -> set[str]:
     """What the C sources can say."""
     found = set()
     call = r"refuse\(\s*[\w>-]+,\s*(?:N8_E_\w+,\s*)?((?:\"[^\"]*\"\s*)+)\)"
-    for path in (*RUNTIME.glob("*.c"), *RUNTIME.glob("ops/*.c")):
+    for path in (*RUNTIME.glob("*.[ch]"), *RUNTIME.glob("ops/*.c")):
         for words in re.findall(call, path.read_text(encoding="utf-8")):
             found.add("".join(re.findall(r'"([^"]*)"', words)))
     return found

@@ -19,8 +19,9 @@ examples:
 
 formats, read and written:
 {registry.help_lines()}
-A quantized ONNX network is a table and its own network. What the target needs and A lacks comes from the network (--model) or from a table of
-ours (--onto), or is an error that names it; a line says what is lost.
+A quantized ONNX network is a table and its own network. What the target needs and A
+lacks comes from the network (--model) or from a table of ours (--onto), or is an error
+that names it; a line says what is lost.
 --names       {{"old": "new", ...}}, of tensors, layers and weights
 --ncnn-param  ncnn's tools look for the layer names of this file; the order of its
               convolutions and inner products must be that of the network

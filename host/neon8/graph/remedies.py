@@ -8,7 +8,10 @@ from neon8.text import counted, printable
 MAX_LINES = 40
 """Nodes that a refusal names; a damaged file may have thousands."""
 
-QUANTIZED = "is already quantized; give neon8 the float network"
+QUANTIZED = (
+    "is already quantized: neon8 compile takes it as it is; for all else give the "
+    "float network"
+)
 ELSE = "is not supported; export it as other operators, or cut the network before it"
 REMEDIES = {
     "DequantizeLinear": QUANTIZED,

@@ -218,6 +218,18 @@ def test_two_tensors(tmp_path, operator, first, second):
     assert graph.nodes[1].activation == Activation(slope=F(0.3))
 
 
+def test_a_result_that_takes_another_name_keeps_its_rank(tmp_path):
+    """Else its operands would be broadcast along other axes."""
+    nodes = [
+        node("Exp", "x", "a"),
+        node("Sub", "x a", "b"),
+        node("Mul", "b z", "c"),
+        node("Reshape", "c s", "y"),
+    ]
+    inputs, shape = {"x": (1, 4, 1), "z": (1, 4, 1)}, {"s": np.array([1, 4, 1, 1])}
+    assert_same(tmp_path, net(nodes, inputs, "y", shape))
+
+
 def test_squeeze_and_excite(tmp_path):
     weights = {
         "w": RNG.normal(size=(2, 4, 1, 1)).astype(F),

@@ -54,7 +54,11 @@ def drop_reshapes(graph: Graph) -> Graph:
                     continue
                 maker = made.get(source)
                 alone = source not in fixed and uses[source] == 1
-                if alone and maker is not None and not isinstance(maker, Opaque):
+                same = graph.tensors[source].dims == graph.tensors[node.output].dims
+                bound = isinstance(maker, Opaque) or (
+                    isinstance(maker, LOOKING) and not same
+                )
+                if alone and maker is not None and not bound:
                     node = _renamed(made.pop(source), node.output)
         made[node.output] = node
     return drop_dead(rebuild(graph, made.values()))
