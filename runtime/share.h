@@ -62,6 +62,10 @@ void n8_group_tensors(struct n8_sharing_plan *plan);
 // True if the tensor is as large as its group.
 bool n8_is_frame(const struct n8_sharing_plan *plan, uint32_t tensor);
 
+// bound.c: the largest sum of values in use at one step, each counted once wherever it could be
+// held by another; no plan that shares by these links needs less. N8_E_MEMORY: none to think in.
+enum n8_status n8_find_least(const struct n8_sharing_plan *plan, uint64_t *least);
+
 void n8_free_links(struct n8_sharing_plan *plan);
 
 #endif // N8_SHARE_H

@@ -260,7 +260,7 @@ def densenet_flat():
 
 def unet():
     """Down and up again, with a concat at each level."""
-    d = Drawing(7, 1, 64)
+    d = Drawing(7, 1, 32)
     kept, x = [], d.image
     for channels in (16, 32, 64):
         x = d.conv(d.conv(x, channels, 3), channels, 3)
@@ -301,7 +301,7 @@ def head():
 
 
 TOPOLOGIES = {
-    **{f"chain{seed}": (lambda seed=seed: chain(seed)) for seed in range(12)},
+    **{f"chain{seed}": (lambda seed=seed: chain(seed)) for seed in range(5)},
     "vgg": vgg,
     "resnet": lambda: resnet(fused=True),
     "resnet_add": lambda: resnet(fused=False),

@@ -22,6 +22,7 @@ from neon8.calibrate.run import journal
 from neon8.errors import ModelError, Neon8Error, SetupError
 from neon8.inspection import elf
 from neon8.inspection.describe import describe
+from neon8.runtime import library
 
 ROOT = Path(__file__).resolve().parents[3]
 NATIVE = ROOT / "build" / "native"
@@ -174,9 +175,8 @@ def test_a_damaged_model_is_one_line_of_error(tiny, tmp_path):
     """File, layer, cause; the checksum is made right again."""
     spoilt = bytearray(tiny.n8.read_bytes())
     ops, links = struct.unpack_from("<QQ", spoilt, 88)
-    (count,) = struct.unpack_from("<I", spoilt, 60)
-    size = (links - ops) // count
-    kind = next(at for at in range(ops, links, size) if spoilt[at] == 3)
+    row = library.load().ffi.sizeof("struct n8_file_op")
+    kind = next(at for at in range(ops, links, row) if spoilt[at] == 3)
     struct.pack_into("<i", spoilt, kind + 32, 0)  # a stride
     struct.pack_into("<I", spoilt, 12, zlib.crc32(spoilt[16:]))
     path = tmp_path / "spoilt.n8"
