@@ -14,7 +14,7 @@ from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.formats import qdq
 from neon8.formats.foreign_table import params_of, weight_scales_of
-from onnx_nets import chain
+from onnx_nets import chain, net, node
 from table_nets import case, mixed, moving, residual
 
 SHARE = 0.999
@@ -71,6 +71,15 @@ def test_every_operator(tmp_path, symmetric, network, mode):
     made = case(tmp_path, network(), symmetric=symmetric)
     data = qdq.dumps(made.table, made.graph, made.path)
     assert_within_a_step(made, data, mode)
+
+
+def test_the_logarithm_of_a_softmax(tmp_path):
+    """It is a step of its own kind: a Softmax in its place would be wrong."""
+    weights = {"w": np.random.default_rng(2).normal(0, 1, (6, 4)).astype(np.float32)}
+    nodes = [node("Gemm", "x w", "g", "fc"), node("LogSoftmax", "g", "y", "soft")]
+    made = case(tmp_path, net(nodes, {"x": (1, 6)}, "y", weights))
+    data = qdq.dumps(made.table, made.graph, made.path)
+    assert_within_a_step(made, data, "float")
 
 
 @pytest.mark.parametrize("network", [mixed, moving, residual])

@@ -158,7 +158,8 @@ def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -
             moves.resize_linear(n, op)
         case program.Softmax():
             source = [op.inputs[0]]
-            n.node("Softmax", source, name=op.name, output=op.output, axis=op.axis)
+            kind = "LogSoftmax" if op.function == "log" else "Softmax"
+            n.node(kind, source, name=op.name, output=op.output, axis=op.axis)
         case _:
             kind = type(op).__name__
             raise CompileError(f"layer {op.name!r}: {kind} has no Q/DQ form yet")
