@@ -92,7 +92,7 @@ NETWORKS = {
     "training": ([node("BatchNormalization", "x v v v v", "y m n", training_mode=1)],
                  {"x": IMAGE}, "export for inference"),
     "sum of three": ([node("Sum", "x x x", "y")], {"x": IMAGE}, "as Adds of two"),
-    "max of two": ([node("Max", "x z", "y")], {"x": IMAGE, "z": IMAGE}, "of 2 tensors"),
+    "min of two": ([node("Min", "x z", "y")], {"x": IMAGE, "z": IMAGE}, "of 2 tensors"),
     "runtime weights": ([node("Conv", "x v", "y")], {"x": IMAGE, "v": (1, 3, 1, 1)},
                         "must be a constant"),
     "concat of constant": ([node("Concat", "x w", "y", axis=1)], {"x": IMAGE}, "'w'"),
