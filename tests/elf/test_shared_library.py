@@ -18,7 +18,7 @@ NEEDED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-aarch64.so.1"}
 PAGE = 65536
 MAX_STRIPPED = 200_000  # bytes
 DF_TEXTREL = 4
-TYPES = "size_t ptrdiff_t int8_t int32_t uint8_t uint32_t uint64_t"
+TYPES = "size_t ptrdiff_t int8_t int32_t int64_t uint8_t uint32_t uint64_t"
 
 
 def wrong_machine(path: Path) -> list[str]:

@@ -21,6 +21,7 @@ from neon8.graph.graph import (
     Graph,
     Node,
     Quantization,
+    Subtract,
 )
 from neon8.quant.scale_table import ScaleTable
 
@@ -109,7 +110,9 @@ def islands_of(
         return name in islands or (plain and wanted(name))
 
     def follows(node: Node) -> bool:
-        if isinstance(node, Add | Conv2d):  # a convolution before it takes it in
+        if isinstance(
+            node, Add | Conv2d | Subtract
+        ):  # a convolution before it takes it in
             found = all(name in islands for name in node.inputs)
         else:
             found = all(exists(name) for name in node.inputs)
@@ -133,6 +136,7 @@ def maps_values(graph: Graph, node: Node) -> bool:
     if isinstance(node, Conv2d):
         channels = graph.tensors[node.inputs[0]].shape[1]
         plain = node.strides == (1, 1) and node.pads == (0, 0, 0, 0)
+        plain = plain and not node.transposed
         one_tap = node.weight.shape == (channels, 1, 1, 1)
         return plain and one_tap and node.groups == channels
     return type(node) in FOLLOWS

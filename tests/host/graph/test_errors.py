@@ -147,7 +147,7 @@ def test_foreign_operator_old_opset_other_types(tmp_path):
 
     model = chain([("QuantizeLinear", [F(1), np.uint8(0)], {})], IMAGE)
     model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
-    opaque(tmp_path, model, "give neon8 the float network")
+    opaque(tmp_path, model, "neon8 compile takes it as it is")
 
 
 def test_what_onnx_says_is_kept_whole(tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conv2d: the residual that it can take in, its integers and their proof."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +28,7 @@ from neon8.graph.graph import (
     Prelu,
     Subtract,
 )
-from neon8.graph.subpixel import subpixel
+from neon8.graph.subpixel import Subpixel, subpixel
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.weights import HIGHEST, LOWEST, DoubleArray, Sums, multiplier_ok
 
@@ -67,28 +68,46 @@ def lower_conv(b: Build, node: Conv2d) -> None:
 def lower_transposed(b: Build, node: Conv2d, source: Tensor) -> None:
     """A plain convolution; then its channels become pixels, and some are cut off."""
     parts = subpixel(node)
-    (up, across), (top, left) = parts.phases, parts.crop
-    phases = up * across
-    n, c, h, w = parts.shape(source.shape)
-    whole = n, c // phases, h * up, w * across
     real = node.activation.identity and b.wants_float(node.output)
     out = b.declare(node.output, FLOAT if real else INT8)
-    cut = whole != out.shape
-    wide = b.temporary(replace(out, dims=whole), "wide") if cut else out
-    inner = wide
-    if phases > 1:
-        inner = b.temporary(replace(out, dims=(n, c, h, w)), "phases")
+    inner, wide = transposed_tensors(b, parts, source, out)
+    phases = math.prod(parts.phases)
     if real:
         b.ops.append(to_float(b, parts.conv, source, inner, phases=phases))
     else:
         activation = node.activation
         op = to_int8(b, parts.conv, source, inner, activation, phases=phases)
         b.ops.append(op)
+    finish_transposed(b, node, parts, inner, wide, out)
+
+
+def transposed_tensors(
+    b: Build, parts: Subpixel, source: Tensor, out: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What the plain convolution makes, and that with the pixels in their places."""
+    n, c, h, w = parts.shape(source.shape)
+    (up, across), phases = parts.phases, math.prod(parts.phases)
+    whole = n, c // phases, h * up, w * across
+    wide = out
+    if whole != out.shape:
+        wide = b.temporary(replace(out, dims=whole), "wide")
+    inner = wide
     if phases > 1:
-        view = n, node.groups, up, across, whole[1] // node.groups, h, w
+        inner = b.temporary(replace(out, dims=(n, c, h, w)), "phases")
+    return inner, wide
+
+
+def finish_transposed(
+    b: Build, node: Conv2d, parts: Subpixel, inner: Tensor, wide: Tensor, out: Tensor
+) -> None:
+    """Appends inner -> wide -> out, as far as they are not the same."""
+    (up, across), (top, left) = parts.phases, parts.crop
+    if inner is not wide:
+        n, _, h, w = inner.shape
+        view = n, node.groups, up, across, wide.shape[1] // node.groups, h, w
         permute(b, node.name, inner, wide, (view, (0, 1, 4, 5, 2, 6, 3)))
-    if cut:
-        _, channels, height, width = out.shape
+    if wide is not out:
+        n, channels, height, width = out.shape
         begins = (0, n), (0, channels), (top, top + height), (left, left + width)
         lists = [np.arange(*pair, dtype=np.int32) for pair in begins]
         gather(b, node.name, wide, out, lists, fill=0.0)

@@ -7,6 +7,10 @@ import numpy as np
 
 from neon8.compile import program
 from neon8.compile.build import FLOAT, Build, Lower
+from neon8.compile.operators.convolution import (
+    finish_transposed,
+    transposed_tensors,
+)
 from neon8.compile.program import FUNCTIONS, MOST_FUNCTIONS, Tensor
 from neon8.compile.scales import checked_slopes
 from neon8.errors import CompileError
@@ -28,6 +32,7 @@ from neon8.graph.graph import (
     Subtract,
     WithConstant,
 )
+from neon8.graph.subpixel import subpixel
 
 BINARY: dict[type[Node], str] = {
     Add: "add",
@@ -38,24 +43,36 @@ BINARY: dict[type[Node], str] = {
 
 
 def lower_conv(b: Build, node: Conv2d) -> None:
-    """(20)."""
+    """(20); of a transposed one the plain convolution that subpixel() makes."""
     source = b.float32(node.inputs[0])
     out = b.declare(node.output, FLOAT)
-    b.ops.append(
-        program.Conv2dF32(
-            name=node.name,
-            inputs=(source.name,),
-            output=before(b, node.activation, out).name,
-            bias_f32=node.bias.astype(np.float32),
-            values=np.ascontiguousarray(node.weight.transpose(0, 2, 3, 1), np.float32),
-            kernel=(node.weight.shape[2], node.weight.shape[3]),
-            strides=node.strides,
-            pads=node.pads,
-            dilations=node.dilations,
-            groups=node.groups,
-        )
-    )
+    result = before(b, node.activation, out)
+    if node.transposed:
+        parts = subpixel(node)
+        inner, wide = transposed_tensors(b, parts, source, result)
+        b.ops.append(convolution(node.name, parts.conv, source, inner))
+        finish_transposed(b, node, parts, inner, wide, result)
+    else:
+        b.ops.append(convolution(node.name, node, source, result))
     activate(b, node.name, node.activation, out)
+
+
+def convolution(
+    layer: str, node: Conv2d, source: Tensor, out: Tensor
+) -> program.Conv2dF32:
+    """The step source -> out without an activation."""
+    return program.Conv2dF32(
+        name=layer,
+        inputs=(source.name,),
+        output=out.name,
+        bias_f32=node.bias.astype(np.float32),
+        values=np.ascontiguousarray(node.weight.transpose(0, 2, 3, 1), np.float32),
+        kernel=(node.weight.shape[2], node.weight.shape[3]),
+        strides=node.strides,
+        pads=node.pads,
+        dilations=node.dilations,
+        groups=node.groups,
+    )
 
 
 def lower_pool(b: Build, node: Pool) -> None:
