@@ -17,7 +17,6 @@ from neon8.runtime import Model
 from random_net import Net
 from random_program import differing_bytes, random_inputs, random_program
 from random_steps import GROW
-from test_memory import in_child
 
 
 def wide_program(kind, seed) -> Program:
@@ -80,28 +79,6 @@ def test_a_pool_outlives_its_sessions_and_their_model():
     del pool
     gc.collect()
     assert differing_bytes(session.run(inputs), oracle.run(program, inputs)) == {}
-
-
-def test_a_pool_survives_fork():
-    program = wide_program("conv", 1)
-    inputs = random_inputs(program, 3)
-    expected = oracle.run(program, inputs)
-    model, pool = Model.from_bytes(writer.dumps(program)), ThreadPool(3)
-    session = model.session(pool=pool)
-
-    def same() -> bool:
-        return differing_bytes(session.run(inputs), expected) == {}
-
-    def in_the_child() -> bool:
-        right = same()
-        pool.close()  # joins nobody
-        return right
-
-    assert same()
-    assert in_child(in_the_child) == 0
-    assert same()
-    pool.close()
-    pool.close()
 
 
 def test_what_pools_and_sessions_refuse():
