@@ -15,7 +15,6 @@ import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, BinaryIO, cast, final
 
 from neon8 import errors
@@ -28,6 +27,7 @@ from neon8.runtime.arrays import (
     TensorInfo,
     checked,
 )
+from neon8.runtime.closable import Closable
 from neon8.runtime.library import PACKAGE
 from neon8.runtime.pipes import Message, receive, send
 
@@ -52,7 +52,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 @final
-class EmulatedModel:
+class EmulatedModel(Closable):
     """A model in an emulated ARM process; close it, or use it in a `with` statement."""
 
     def __init__(
@@ -111,19 +111,6 @@ class EmulatedModel:
     def close(self) -> None:
         """End the process; closing twice is allowed."""
         self._stop()
-
-    def __enter__(self) -> "EmulatedModel":
-        """Return the model itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the process."""
-        self.close()
 
     def _answer(self) -> Message:
         """The next message of the worker; its errors are raised here."""

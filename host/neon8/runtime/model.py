@@ -6,7 +6,6 @@ import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, final
 
 import numpy as np
@@ -21,6 +20,7 @@ from neon8.runtime.arrays import (
     TensorInfo,
     checked,
 )
+from neon8.runtime.closable import Closable
 from neon8.runtime.library import Library
 from neon8.runtime.threads import ThreadPool, checked_threads
 
@@ -75,7 +75,7 @@ def isa_number(lib: Library, isa: str | None) -> int:
 
 
 @final
-class Model:
+class Model(Closable):
     """An opened .n8 file: immutable, and free to be shared by threads.
 
     Open it with Model.open; close it, or use it in a `with` statement.
@@ -246,19 +246,6 @@ class Model:
             session.close()
         self._handle = None
 
-    def __enter__(self) -> "Model":
-        """Return the model itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the model."""
-        self.close()
-
     def _name(self, pointer: Any) -> str:
         try:
             text: str = self._library.ffi.string(pointer).decode()
@@ -334,7 +321,7 @@ def measure(content: bytes, *, source: str = "model", isa: str | None = None) ->
 
 
 @final
-class Session:
+class Session(Closable):
     """The memory of one run at a time.  Made by Model.session.
 
     Threads may call `run` at the same time; they take turns. For runs side by side give
@@ -379,16 +366,3 @@ class Session:
             if self._handle is not None:
                 self._library.ffi.release(self._handle)
                 self._handle = None
-
-    def __enter__(self) -> "Session":
-        """Return the session itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the session."""
-        self.close()

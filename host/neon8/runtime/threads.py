@@ -2,11 +2,11 @@
 """ThreadPool: threads that sessions share."""
 
 import weakref
-from types import TracebackType
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from neon8.errors import SetupError
 from neon8.runtime import library
+from neon8.runtime.closable import Closable
 from neon8.runtime.library import Library
 
 MAX_THREADS = 64
@@ -19,15 +19,8 @@ def checked_threads(count: int) -> int:
     return count
 
 
-class Closable(Protocol):
-    """What uses a pool."""
-
-    def close(self) -> None:
-        """Use it no more."""
-
-
 @final
-class ThreadPool:
+class ThreadPool(Closable):
     """Threads that serve any number of sessions, of one model or of several.
 
         with ThreadPool(4) as pool:
@@ -71,16 +64,3 @@ class ThreadPool:
         if self._handle is not None:
             self._library.ffi.release(self._handle)
             self._handle = None
-
-    def __enter__(self) -> "ThreadPool":
-        """Return the pool itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the pool."""
-        self.close()
