@@ -7,6 +7,7 @@ number that the runtime uses is already here, so nothing is left to decide on th
 Equation numbers refer to docs/numerics.md.
 """
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,9 @@ from neon8.graph.graph import Shape, nchw
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
+
+WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where another word begins in the name of a class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,7 @@ class Op:
     @property
     def operation(self) -> str:
         """What enum n8_op calls it, N8_OP_... without the prefix."""
-        return type(self).__name__.upper()
+        return WORD.sub("_", type(self).__name__).upper()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,11 +163,6 @@ class InstanceNorm(Op):
     lo: int = -128
     hi: int = 127
 
-    @property
-    def operation(self) -> str:
-        """INSTANCE_NORM."""
-        return "INSTANCE_NORM"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requantize(Op):
@@ -243,11 +242,6 @@ class ResizeLinear(Op):
     indices: Int32Array
     values: FloatArray
 
-    @property
-    def operation(self) -> str:
-        """RESIZE_LINEAR."""
-        return "RESIZE_LINEAR"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Op):
@@ -314,11 +308,6 @@ class Conv2dF32(Op):
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilations: tuple[int, int] = (1, 1)
     groups: int = 1
-
-    @property
-    def operation(self) -> str:
-        """CONV2D_F32."""
-        return "CONV2D_F32"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
