@@ -111,7 +111,7 @@ static size_t find_parts(const struct n8_sharing_plan *plan, struct span *spans,
         }
         const struct n8_tensor *tensor = &model->tensors[t];
         struct span *span = &spans[t];
-        const size_t values = tensor->pixels * (size_t)tensor->dims[1] * n8_value_size(tensor);
+        const size_t values = n8_value_count(tensor) * n8_value_size(tensor);
         const size_t bytes = tensor->bytes == 0 ? 0 : span->narrow ? values : tensor->bytes;
         if (rest) {
             count(parts, &part_count, bytes, span->covered, span->ends);

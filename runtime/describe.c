@@ -20,7 +20,7 @@ enum n8_status n8_model_tensor(const struct n8_model *model, size_t index,
         .zero_point = t->zero_point,
         .lo = t->lo,
         .hi = t->hi,
-        .size = t->pixels * (size_t)t->dims[1] * entry, // N C H W, no padding
+        .size = n8_value_count(t) * entry, // N C H W, no padding
         .sharing = t->sharing,
         .shared = t->shared,
         .offset = t->offset,

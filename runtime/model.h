@@ -56,7 +56,6 @@ struct n8_step {
     size_t scratch_size; // of one thread
     size_t packed_size;
     uint64_t macs;
-    const void *data;    // of a step with other arrays: in the file, then what pack made of it
     struct n8_conv conv; // of a conv2d
     struct n8_conv_proof proof;
     struct n8_spread spread; // before the step
@@ -78,6 +77,11 @@ struct n8_model {
 
 static inline size_t n8_value_size(const struct n8_tensor *tensor) {
     return tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
+}
+
+// Values without the padding of the channels.
+static inline size_t n8_value_count(const struct n8_tensor *tensor) {
+    return tensor->pixels * (size_t)tensor->dims[1];
 }
 
 // The bytes between the pixels of a tensor that lies in a buffer of its own.

@@ -68,3 +68,11 @@ enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_ten
     }
     return N8_OK;
 }
+
+enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
+                                   const struct n8_tensor *out) {
+    if (n8_value_count(in) != n8_value_count(out)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its output has not as many values");
+    }
+    return N8_OK;
+}

@@ -120,5 +120,7 @@ enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_ten
                                    const struct n8_tensor *b);
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
+enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
+                                   const struct n8_tensor *out);
 
 #endif // N8_OPS_H

@@ -41,11 +41,11 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const enum n8_status status =
-        n8_read_array(reader, step->row.indices, count_of(out), sizeof(int32_t), &step->data);
+        n8_read_array(reader, step->row.indices, count_of(out), sizeof(int32_t), &step->arrays[0]);
     if (status != N8_OK) {
         return status;
     }
-    const uint8_t *next = step->data; // aligned to nothing
+    const uint8_t *next = step->arrays[0]; // aligned to nothing
     for (int axis = 0; axis < 4; axis++) {
         for (int32_t i = 0; i < out->dims[axis]; i++, next += sizeof(int32_t)) {
             int32_t at;
@@ -80,7 +80,7 @@ static bool view(const struct n8_model *model, const struct n8_step *step, size_
                  size_t *byte) {
     const struct n8_tensor *in = n8_input(model, step, 0);
     const struct n8_tensor *out = n8_output(model, step);
-    const uint8_t *list = step->data; // of the file: nothing is packed yet
+    const uint8_t *list = step->arrays[0]; // of the file: nothing is packed yet
     int32_t first[4];
     bool neighbours = true;
     for (int axis = 0; axis < 4; axis++) {
@@ -102,7 +102,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     struct lists *lists = memory;
-    const uint8_t *from = step->data;
+    const uint8_t *from = step->arrays[0];
     struct entry *list = lists->entries;
     for (int axis = 0; axis < 4; axis++) {
         const int32_t count = out->dims[axis];
@@ -122,7 +122,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         list += count;
         from += (size_t)count * sizeof(int32_t);
     }
-    step->data = memory;
+    step->packed = memory;
     return N8_OK;
 }
 
@@ -206,7 +206,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
-    const struct lists *lists = step->data;
+    const struct lists *lists = step->packed;
     const size_t height = (size_t)out->dims[2];
     const struct entry *images = lists->entries;
     const struct entry *channels = images + out->dims[0];

@@ -27,13 +27,14 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.affine_s8_name;
     step->units = (size_t)in->dims[0] * blocks(in);
     step->packed_size = value_count(in) * sizeof(float);
-    return n8_read_array(reader, step->row.values, value_count(in), sizeof(float), &step->data);
+    return n8_read_array(reader, step->row.values, value_count(in), sizeof(float),
+                         &step->arrays[0]);
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const size_t count = value_count(n8_input(reader->model, step, 0));
     float *values = memory;
-    memcpy(values, step->data, count * sizeof *values);
+    memcpy(values, step->arrays[0], count * sizeof *values);
     for (size_t i = 0; i < count; i++) {
         if (!(fabsf(values[i]) <= 1e30f)) {
             return n8_refuse(reader->error, N8_E_FORMAT, "a parameter is outside +-1e30");
@@ -42,7 +43,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     if (values[count - 1] < 1e-30f) {
         return n8_refuse(reader->error, N8_E_FORMAT, "its epsilon is below 1e-30");
     }
-    step->data = memory;
+    step->packed = memory;
     return N8_OK;
 }
 
@@ -72,7 +73,7 @@ static void run_unit(const struct n8_session *session, const struct n8_step *ste
     const size_t rest = (size_t)in->dims[1] - first, channels = rest < BLOCK ? rest : BLOCK;
     const size_t image = unit / blocks(in) * pixels;
     const int8_t *from = (const int8_t *)n8_in_pixel(session, step, 0, image) + first;
-    const float *gamma = step->data, *beta = gamma + in->dims[1];
+    const float *gamma = step->packed, *beta = gamma + in->dims[1];
     const double epsilon = (double)beta[in->dims[1]];
     const double scale_in = (double)in->scale, scale_out = (double)out->scale;
     struct sums sums;

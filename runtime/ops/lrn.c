@@ -28,14 +28,14 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->units = n8_output(reader->model, step)->pixels;
     step->packed_size = sizeof(struct n8_lrn_args);
     return n8_read_array(reader, step->row.values, sizeof(struct parameters) / sizeof(float),
-                         sizeof(float), &step->data);
+                         sizeof(float), &step->arrays[0]);
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     struct parameters p;
-    memcpy(&p, step->data, sizeof p);
+    memcpy(&p, step->arrays[0], sizeof p);
     if (!ok(&p)) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "its size, alpha, beta or bias is outside its limits");
@@ -54,7 +54,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         .lo = out->lo,
         .hi = out->hi,
     };
-    step->data = memory;
+    step->packed = memory;
     return N8_OK;
 }
 
@@ -62,7 +62,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
     (void)scratch;
-    struct n8_lrn_args args = *(const struct n8_lrn_args *)step->data;
+    struct n8_lrn_args args = *(const struct n8_lrn_args *)step->packed;
     for (size_t p = begin; p < end; p++) {
         args.out = (int8_t *)n8_out_pixel(session, step, p);
         args.in = (const int8_t *)n8_in_pixel(session, step, 0, p);

@@ -6,17 +6,11 @@
 
 #include <string.h>
 
-static size_t values(const struct n8_tensor *tensor) {
-    return tensor->pixels * (size_t)tensor->dims[1];
-}
-
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
-    if (values(in) != values(out)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output has not as many values");
-    }
-    return n8_check_same_scale(reader, in, out);
+    const enum n8_status status = n8_check_same_count(reader, in, out);
+    return status == N8_OK ? n8_check_same_scale(reader, in, out) : status;
 }
 
 // The view of the file, and the order of its axes, may be aligned to nothing.
@@ -41,8 +35,8 @@ static enum n8_status plan_turn(struct n8_reader *reader, const struct n8_step *
                                 struct n8_turn *turn) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     struct axes axes;
-    memcpy(&axes, step->data, sizeof axes);
-    if (!axes_ok(&axes, values(in))) {
+    memcpy(&axes, step->arrays[0], sizeof axes);
+    if (!axes_ok(&axes, n8_value_count(in))) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "its axes do not have the values of its input, or no order");
     }
@@ -56,7 +50,7 @@ static enum n8_status plan_turn(struct n8_reader *reader, const struct n8_step *
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     struct n8_turn turn;
     enum n8_status status =
-        n8_read_array(reader, step->row.indices, 1, sizeof(struct axes), &step->data);
+        n8_read_array(reader, step->row.indices, 1, sizeof(struct axes), &step->arrays[0]);
     if (status == N8_OK) {
         status = plan_turn(reader, step, &turn);
     }
@@ -70,7 +64,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const enum n8_status status = plan_turn(reader, step, memory);
-    step->data = memory;
+    step->packed = memory;
     return status;
 }
 
@@ -79,7 +73,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
-    n8_turn_run(step->data, n8_out_buffer(session, step), out->pixel_stride,
+    n8_turn_run(step->packed, n8_out_buffer(session, step), out->pixel_stride,
                 n8_in_buffer(session, step, 0), in->pixel_stride, n8_value_size(in), begin, end);
 }
 

@@ -4,17 +4,11 @@
 #include "move.h"
 #include "ops.h"
 
-static size_t values(const struct n8_tensor *tensor) {
-    return tensor->pixels * (size_t)tensor->dims[1];
-}
-
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
-    if (values(in) != values(out)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output has not as many values");
-    }
-    return n8_check_same_scale(reader, in, out);
+    const enum n8_status status = n8_check_same_count(reader, in, out);
+    return status == N8_OK ? n8_check_same_scale(reader, in, out) : status;
 }
 
 // True if every value has the same place in both: their images have as many pixels of as many

@@ -52,52 +52,45 @@ static bool pairs_ok(const struct arrays *arrays, size_t begin, size_t end, int3
     return true;
 }
 
-static enum n8_status read_arrays(struct n8_reader *reader, const struct n8_step *step,
-                                  struct arrays *arrays) {
-    const size_t count = count_of(n8_output(reader->model, step));
-    const void *indices, *values;
-    enum n8_status status =
-        n8_read_array(reader, step->row.indices, count, 2 * sizeof(int32_t), &indices);
-    if (status == N8_OK) {
-        status = n8_read_array(reader, step->row.values, count, 2 * sizeof(float), &values);
-    }
-    if (status == N8_OK) {
-        *arrays = (struct arrays){indices, values};
-    }
-    return status;
+static struct arrays arrays_of(const struct n8_step *step) {
+    return (struct arrays){step->arrays[0], step->arrays[1]};
 }
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
-    struct arrays arrays;
-    const enum n8_status status = read_arrays(reader, step, &arrays);
+    const size_t count = count_of(out);
+    enum n8_status status =
+        n8_read_array(reader, step->row.indices, count, 2 * sizeof(int32_t), &step->arrays[0]);
+    if (status == N8_OK) {
+        status =
+            n8_read_array(reader, step->row.values, count, 2 * sizeof(float), &step->arrays[1]);
+    }
     if (status != N8_OK) {
         return status;
     }
+    const struct arrays arrays = arrays_of(step);
     const size_t height = (size_t)out->dims[2];
     if (!pairs_ok(&arrays, 0, height, in->dims[2]) ||
-        !pairs_ok(&arrays, height, count_of(out), in->dims[3])) {
+        !pairs_ok(&arrays, height, count, in->dims[3])) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "an index is outside its input, or a weight outside 0 .. 1");
     }
-    step->data = arrays.indices;
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name = out->type == N8_TYPE_F32 ? kernels->blend_f32_name : kernels->blend_s8_name;
     step->units = (size_t)out->dims[0] * height;
-    step->packed_size = count_of(out) * sizeof(struct pair);
+    step->packed_size = count * sizeof(struct pair);
     return N8_OK;
 }
 
 // The pairs as one array, rows first.
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const uint8_t *indices = step->data;
-    const struct arrays arrays = {indices, indices + (step->row.values - step->row.indices)};
+    const struct arrays arrays = arrays_of(step);
     struct pair *pairs = memory;
     for (size_t i = 0; i < count_of(n8_output(reader->model, step)); i++) {
         pairs[i] = pair_at(&arrays, i);
     }
-    step->data = memory;
+    step->packed = memory;
     return N8_OK;
 }
 
@@ -108,7 +101,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t height = (size_t)out->dims[2], width = (size_t)out->dims[3];
-    const struct pair *rows = step->data, *columns = rows + height;
+    const struct pair *rows = step->packed, *columns = rows + height;
     const struct n8_kernels *kernels = &session->model->kernels;
     n8_blend_fn *kernel = out->type == N8_TYPE_F32 ? kernels->blend_f32 : kernels->blend_s8;
     struct n8_blend_args args = {

@@ -57,7 +57,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const size_t size = rows_of(reader->model, step).size;
     const bool plain = step->row.function == N8_FUNCTION_NONE;
     step->kernel_name = plain ? reader->model->kernels.softmax_f32_name : "scalar";
-    step->units = out->pixels * (size_t)out->dims[1] / size;
+    step->units = n8_value_count(out) / size;
     step->scratch_size = step->row.axis == 1 ? 0 : n8_mul(2 * sizeof(float), size);
     return N8_OK;
 }

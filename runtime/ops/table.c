@@ -16,12 +16,12 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.table_s8_name;
     step->units = n8_output(reader->model, step)->pixels;
     step->packed_size = ENTRIES;
-    return n8_read_array(reader, step->row.table, ENTRIES, sizeof(int8_t), &step->data);
+    return n8_read_array(reader, step->row.table, ENTRIES, sizeof(int8_t), &step->arrays[0]);
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_tensor *out = n8_output(reader->model, step);
-    const int8_t *table = step->data;
+    const int8_t *table = step->arrays[0];
     for (size_t i = 0; i < ENTRIES; i++) {
         if (!n8_in_range(table[i], out->lo, out->hi)) {
             return n8_refuse(reader->error, N8_E_FORMAT,
@@ -29,7 +29,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         }
     }
     memcpy(memory, table, ENTRIES);
-    step->data = memory;
+    step->packed = memory;
     return N8_OK;
 }
 
@@ -41,7 +41,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     for (size_t p = begin; p < end; p += stretch.pixels) {
         session->model->kernels.table_s8((int8_t *)n8_out_pixel(session, step, p),
                                          (const int8_t *)n8_in_pixel(session, step, 0, p),
-                                         stretch.count, step->data);
+                                         stretch.count, step->packed);
     }
 }
 
