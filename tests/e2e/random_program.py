@@ -6,6 +6,8 @@ into the padding, ranges of every scheme, multipliers that give x.5 ties or satu
 weights that are all +-127, sums near 2**31.
 """
 
+import functools
+
 import numpy as np
 
 from neon8.compile.program import Dequantize, Program, Quantize
@@ -16,6 +18,7 @@ KINDS = ("conv", "conv", "depthwise", *GROW)
 """What a layer is drawn from: convolutions more often than the rest."""
 
 
+@functools.lru_cache(maxsize=64)  # several tests go through the first 60
 def random_program(seed: int) -> Program:
     """A network of 1 to 7 layers; every result that nothing reads is an output."""
     net = Net(np.random.default_rng(seed))
