@@ -66,7 +66,7 @@ class EmulatedModel(Closable):
     ) -> None:
         """Start the process and open the model.
 
-        cpu: as qemu calls it, e.g. "cortex-a53"; isa: "c" or "neon", else the best;
+        cpu: as qemu calls it, e.g. "cortex-a53"; isa: as in Model.open;
         max_bytes: see Model.open.
         SetupError: qemu, the sysroot or the library is missing, or the process died.
         ModelError: the runtime refuses the file.

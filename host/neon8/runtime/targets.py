@@ -59,7 +59,7 @@ def open_model(
 ) -> Iterator[Runner]:
     """An .n8 file, run as it is.
 
-    cpu: the core to emulate.  isa: "c" or "neon", else the best.  max_bytes: see
+    cpu: the core to emulate.  isa: as in Model.open.  max_bytes: see
     Model.open.
     ModelError, SetupError.
     """
