@@ -55,6 +55,15 @@ static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_fa
     return row->depthwise != NULL ? refuse_depthwise(row, f) : refuse_igemm(row, f);
 }
 
+// Whether `row`, which comes later, is preferred to `best`. Rows for several pixels waste most of
+// their products on a single one.
+static bool is_better(const struct n8_conv_row *row, const struct n8_conv_row *best) {
+    if (best == NULL || (row->igemm != NULL && (row->tile.mr == 1) != (best->tile.mr == 1))) {
+        return best == NULL || row->tile.mr == 1;
+    }
+    return row->level >= best->level;
+}
+
 const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts, const char **reason) {
     const bool depthwise = is_depthwise(facts);
     const enum n8_conv_slot slot = igemm_slot(facts->epilogue);
@@ -68,7 +77,7 @@ const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts, cons
         const char *why = refuse(row, facts);
         if (why != NULL) {
             refusal = why;
-        } else if (best == NULL || row->level >= best->level) {
+        } else if (is_better(row, best)) {
             best = row;
         }
     }

@@ -31,7 +31,7 @@
 //   rows           [ceil(pixels / mr)][taps][mr]; the last tile repeats a valid row
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
 //                  aligned; int16 holds as many products of a channel as the row says (11)
-//   pixels, channels, taps   >= 1
+//   pixels, channels, taps   >= 1; pixels == 1 where mr is
 //   depth          bytes of a row, a multiple of the packing's step, all readable
 //   bias, multiplier, bias_f32, slope   [channels rounded up to nr], 16-byte aligned; the
 //                  slopes are finite, or `slope` is NULL

@@ -122,7 +122,8 @@ void cases_igemm(struct context *context) {
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
     const size_t unit = tile->packing == N8_PACKING_PAIRS ? 4 * tile->kr : tile->kr;
-    const size_t pixels = 2 * tile->mr + 1, channels = 2 * tile->nr + 1;
+    const bool single = tile->mr == 1; // such a kernel is called for one pixel only
+    const size_t pixels = single ? 1 : 2 * tile->mr + 1, channels = 2 * tile->nr + 1;
     for (size_t step = 0; step < ROUNDS * pixels * channels * TAPS * DEPTHS; step++) {
         const struct igemm_size size = {
             .pixels = 1 + step % pixels,
@@ -133,16 +134,18 @@ void cases_igemm(struct context *context) {
         struct test_case test = igemm_case(context, size);
         check_case(context, &test);
     }
-    // Depths and taps beyond what a kernel may take in one piece.
-    static const struct igemm_size long_sums[] = {
-        {5, 6, 2, 272}, {3, 5, 1, 528}, {5, 6, 25, 32}, {6, 3, 300, 16}};
+    // Depths and taps beyond what a kernel may take in one piece, and with what is left of one.
+    static const struct igemm_size long_sums[] = {{5, 6, 2, 272},  {3, 5, 1, 528}, {5, 6, 25, 32},
+                                                  {6, 3, 300, 16}, {9, 9, 3, 20},  {8, 17, 2, 28},
+                                                  {17, 3, 1, 44}};
     for (size_t i = 0; i < ROUNDS * (sizeof long_sums / sizeof long_sums[0]); i++) {
         struct igemm_size size = long_sums[i / ROUNDS];
         size.depth = round_up(size.depth, unit);
+        size.pixels = single ? 1 : size.pixels;
         struct test_case test = igemm_case(context, size);
         check_case(context, &test);
     }
-    const struct igemm_size large = {37, 42, 9, round_up(80, unit)};
+    const struct igemm_size large = {single ? 1 : 37, 42, 9, round_up(80, unit)};
     struct test_case test = igemm_case(context, large);
     check_case(context, &test);
     check_under_fire(context, &test);
