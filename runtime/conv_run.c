@@ -13,25 +13,6 @@ static inline int64_t tap_at(int64_t out, int32_t stride, int32_t tap, int32_t d
 
 // Implicit GEMM ------------------------------------------------------------------------
 
-// Writes the pointers of one output pixel, one for each tap, mr entries apart.
-static void point_pixel(const struct n8_conv *conv, const int8_t *image, ptrdiff_t in_stride,
-                        const int8_t *padding, int64_t pixel, const int8_t **table) {
-    const struct n8_conv2d_shape *s = &conv->shape;
-    const size_t mr = conv->row->tile.mr;
-    const int64_t oy = pixel / s->out_width;
-    const int64_t ox = pixel % s->out_width;
-    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
-        const int64_t y = tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
-        const bool row_inside = y >= 0 && y < s->in_height;
-        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr) {
-            const int64_t x = tap_at(ox, s->stride_width, kx, s->dilation_width, s->pad_left);
-            *table = row_inside && x >= 0 && x < s->in_width
-                         ? image + (ptrdiff_t)(y * s->in_width + x) * in_stride
-                         : padding;
-        }
-    }
-}
-
 // What a unit of implicit GEMM works on: pixels [first, first + count) of an image, and one
 // slice of the channels or all of them.
 struct igemm {
@@ -42,6 +23,74 @@ struct igemm {
     int32_t *sums; // [count][channels], where they are requantized in integers
     size_t image, first, count;
 };
+
+// Writes the pointers of one output pixel, whose window begins at row y0 and column x0, one for
+// each tap, mr entries apart.
+static void point_pixel(const struct igemm *it, const int8_t *image, int64_t y0, int64_t x0,
+                        const int8_t **table) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t mr = it->conv->row->tile.mr;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int64_t y = y0 + (int64_t)ky * s->dilation_height;
+        const bool row_inside = y >= 0 && y < s->in_height;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr) {
+            const int64_t x = x0 + (int64_t)kx * s->dilation_width;
+            *table = row_inside && x >= 0 && x < s->in_width
+                         ? image + (ptrdiff_t)(y * s->in_width + x) * it->io->in_stride
+                         : it->padding;
+        }
+    }
+}
+
+// The same for a tile of pixels whose windows lie inside the image, `at` bytes from its beginning.
+static void point_tile(const struct igemm *it, const int8_t *image, const ptrdiff_t *at,
+                       const int8_t **table) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t mr = it->conv->row->tile.mr;
+    const ptrdiff_t across = s->dilation_width * it->io->in_stride;
+    const ptrdiff_t down = (ptrdiff_t)s->dilation_height * s->in_width * it->io->in_stride;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int8_t *tap = image + ky * down;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr, tap += across) {
+            for (size_t m = 0; m < mr; m++) {
+                table[m] = tap + at[m];
+            }
+        }
+    }
+}
+
+// Writes the pointer table of a unit; the last tile repeats the last pixel.
+static void point_unit(const struct igemm *it, const int8_t *image) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t mr = conv->row->tile.mr;
+    const int64_t last_y = s->in_height - 1 - (int64_t)(s->kernel_height - 1) * s->dilation_height;
+    const int64_t last_x = s->in_width - 1 - (int64_t)(s->kernel_width - 1) * s->dilation_width;
+    int64_t oy = (int64_t)it->first / s->out_width, ox = (int64_t)it->first % s->out_width;
+    for (size_t p = 0; p < it->count; p += mr) {
+        int64_t y[N8_MAX_MR], x[N8_MAX_MR];
+        ptrdiff_t at[N8_MAX_MR];
+        bool inside = true;
+        for (size_t m = 0; m < mr; m++) {
+            y[m] = tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
+            x[m] = tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
+            at[m] = (ptrdiff_t)(y[m] * s->in_width + x[m]) * it->io->in_stride;
+            inside = inside && y[m] >= 0 && y[m] <= last_y && x[m] >= 0 && x[m] <= last_x;
+            if (p + m + 1 < it->count && ++ox == s->out_width) {
+                ox = 0;
+                oy++;
+            }
+        }
+        const int8_t **table = it->table + p * conv->taps;
+        if (inside) {
+            point_tile(it, image, at, table);
+            continue;
+        }
+        for (size_t m = 0; m < mr; m++) {
+            point_pixel(it, image, y[m], x[m], table + m);
+        }
+    }
+}
 
 // (10) of the sums of a unit.
 static void requantize(const struct igemm *it, int8_t *out, size_t channels, size_t entry) {
@@ -58,17 +107,12 @@ static void run_channels(const struct igemm *it, size_t group, size_t channel, s
     const struct n8_conv_io *io = it->io;
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t mr = conv->row->tile.mr;
     const size_t out_size = e->type == N8_TYPE_S8 ? 1 : 4;
     const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
     const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
     const int8_t *in = io->in + (ptrdiff_t)it->image * in_pixels * io->in_stride +
                        (ptrdiff_t)(group * conv->group_in);
-    for (size_t p = 0; p < n8_pieces(it->count, mr) * mr; p++) {
-        const size_t pixel = it->first + (p < it->count ? p : it->count - 1);
-        point_pixel(conv, in, io->in_stride, it->padding, (int64_t)pixel,
-                    it->table + p / mr * conv->taps * mr + p % mr);
-    }
+    point_unit(it, in);
     const ptrdiff_t out_pixel = (ptrdiff_t)(it->image * out_pixels + it->first);
     const size_t out_channel = group * conv->group_out + channel;
     const size_t entry = group * conv->group_entries + channel;
