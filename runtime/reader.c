@@ -285,6 +285,9 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
         plain.bias_f32 = row->bias_f32;
         plain.slopes = row->slopes;
     }
+    if (fields & N8_FIELD_LEVELS) {
+        plain.weights = row->weights;
+    }
     if (fields & N8_FIELD_MATRICES) {
         plain.weights = row->weights;
         plain.multiplier = row->multiplier;

@@ -40,6 +40,9 @@ enum n8_op {
     N8_OP_DIVIDE = 13,        // s8, s8 -> s8, (16)
     N8_OP_LRN = 14,           // s8 -> s8, (18)
     N8_OP_INSTANCE_NORM = 15, // s8 -> s8, (19)
+    N8_OP_MAXIMUM = 16,       // s8, s8 -> s8, (9)
+    N8_OP_MINIMUM = 17,       // s8, s8 -> s8, (9)
+    N8_OP_SUM = 18,           // s8, s8, ... -> s8, (6)
 
     N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are turned
     N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// add, (6), multiply and divide, (16), of two tensors, of which one or both may be broadcast. The
-// kernels know nothing of that: they get a broadcast operand written out, a piece at a time.
+// add, (6), multiply and divide, (16), maximum and minimum, (9), of two tensors, of which one or
+// both may be broadcast. The kernels know nothing of that: they get a broadcast operand written
+// out, a piece at a time.
 #include "ops.h"
 
 #include <string.h>
@@ -29,6 +30,21 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
         }
     }
     return N8_OK;
+}
+
+// Of the larger or smaller of two bytes: all share scale and zero point.
+static enum n8_status check_extreme(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    enum n8_status status = check(reader, step);
+    for (size_t i = 0; status == N8_OK && i < OPERANDS; i++) {
+        const struct n8_tensor *in = n8_input(reader->model, step, i);
+        status = n8_check_same_scale(reader, in, out);
+        if (status == N8_OK && in->lo < out->lo) {
+            status =
+                n8_refuse(reader->error, N8_E_FORMAT, "an input exceeds its output's range");
+        }
+    }
+    return status;
 }
 
 // Pixels of the output in a piece.
@@ -60,6 +76,14 @@ static enum n8_status plan_multiply(struct n8_reader *reader, struct n8_step *st
 
 static enum n8_status plan_divide(struct n8_reader *reader, struct n8_step *step) {
     return plan(reader, step, reader->model->kernels.divide_s8_name);
+}
+
+static enum n8_status plan_maximum(struct n8_reader *reader, struct n8_step *step) {
+    return plan(reader, step, "maximum");
+}
+
+static enum n8_status plan_minimum(struct n8_reader *reader, struct n8_step *step) {
+    return plan(reader, step, "minimum");
 }
 
 // An operand as a run reads it.
@@ -176,6 +200,28 @@ static void run_divide(const struct n8_session *session, const struct n8_step *s
         session->model->kernels.divide_s8);
 }
 
+static void larger(const struct n8_pointwise_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        args->out[i] = args->a[i] > args->b[i] ? args->a[i] : args->b[i];
+    }
+}
+
+static void smaller(const struct n8_pointwise_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        args->out[i] = args->a[i] < args->b[i] ? args->a[i] : args->b[i];
+    }
+}
+
+static void run_maximum(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, void *scratch) {
+    run(session, step, begin, end, scratch, (struct n8_pointwise_args){.b_scale = 0.0f}, larger);
+}
+
+static void run_minimum(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, void *scratch) {
+    run(session, step, begin, end, scratch, (struct n8_pointwise_args){.b_scale = 0.0f}, smaller);
+}
+
 const struct n8_operator n8_op_add = {
     .name = "add",
     .in = N8_TYPE_S8,
@@ -213,4 +259,28 @@ const struct n8_operator n8_op_divide = {
     .check = check,
     .plan = plan_divide,
     .run = run_divide,
+};
+
+const struct n8_operator n8_op_maximum = {
+    .name = "maximum",
+    .in = N8_TYPE_S8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 2,
+    .most_inputs = 2,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .check = check_extreme,
+    .plan = plan_maximum,
+    .run = run_maximum,
+};
+
+const struct n8_operator n8_op_minimum = {
+    .name = "minimum",
+    .in = N8_TYPE_S8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 2,
+    .most_inputs = 2,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .check = check_extreme,
+    .plan = plan_minimum,
+    .run = run_minimum,
 };

@@ -10,11 +10,16 @@
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     const size_t count = n8_mul(out->pixels, (size_t)out->dims[1]);
+    const bool real = out->type == N8_TYPE_F32;
+    if ((real ? step->row.weights : step->row.values) != 0) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its array is of another type");
+    }
     step->kernel_name = "none";
     step->packed_size = out->bytes;
     out->constant = true;
     out->bytes = 0;
-    return n8_read_array(reader, step->row.values, count, sizeof(float), &step->arrays[0]);
+    return n8_read_array(reader, real ? step->row.values : step->row.weights, count,
+                         n8_value_size(out), &step->arrays[0]);
 }
 
 // From N C H W to the layout of a tensor.
@@ -22,16 +27,22 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     const size_t channels = (size_t)out->dims[1];
     const size_t area = out->pixels / (size_t)out->dims[0];
+    const size_t size = n8_value_size(out);
     const uint8_t *from = step->arrays[0];
     out->fixed = memory;
     for (size_t n = 0; n < (size_t)out->dims[0]; n++) {
         uint8_t *image = out->fixed + n * area * out->pixel_stride;
-        for (size_t c = 0; c < channels; c++, from += area * sizeof(float)) {
-            n8_move_values(image + c * sizeof(float), out->pixel_stride, from, sizeof(float), area,
-                           sizeof(float));
+        for (size_t c = 0; c < channels; c++, from += area * size) {
+            n8_move_values(image + c * size, out->pixel_stride, from, size, area, size);
         }
     }
-    if (!n8_all_finite((const float *)memory, out->pixels * channels)) {
+    const int8_t *levels = step->arrays[0];
+    for (size_t i = 0; size == 1 && i < out->pixels * channels; i++) {
+        if (levels[i] < out->lo) {
+            return n8_refuse(reader->error, N8_E_FORMAT, "a value is outside its range");
+        }
+    }
+    if (size > 1 && !n8_all_finite((const float *)memory, out->pixels * channels)) {
         return n8_refuse(reader->error, N8_E_FORMAT, "a value is not finite");
     }
     return N8_OK;
@@ -44,8 +55,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_constant = {
     .name = "constant",
-    .out = N8_TYPE_F32,
-    .fields = N8_FIELD_VALUES,
+    .fields = N8_FIELD_VALUES | N8_FIELD_LEVELS,
     .plan = plan,
     .pack = pack,
     .run = run,

@@ -7,10 +7,13 @@ import random_floats
 from neon8.compile.program import (
     Add,
     Concat,
+    Constant,
     Divide,
     Gather,
     InstanceNorm,
     Lrn,
+    Maximum,
+    Minimum,
     Multiply,
     Op,
     Permute,
@@ -18,6 +21,7 @@ from neon8.compile.program import (
     Requantize,
     Reshape,
     ResizeLinear,
+    Sum,
     Table,
 )
 from random_convs import grow_conv, grow_depthwise
@@ -119,6 +123,38 @@ def grow_product(net: Net, kind) -> None:
         hi=hi,
     )
     net.add(op, out)
+
+
+def grow_total(net: Net) -> None:
+    """Sum of two tensors or more of one shape, the same ones at times."""
+    a = pick(net)
+    same = [t.name for t in net.live if t.shape == a.shape]
+    names = [str(net.rng.choice(same)) for _ in range(int(net.rng.integers(2, 6)))]
+    out = net.tensor(a.shape)
+    lo, hi = net.clamp(out)
+    op = Sum(
+        name=f"total{len(net.ops)}",
+        inputs=tuple(names),
+        output=out.name,
+        values=net.rng.choice([0.5, -0.25, 1, 0.37, 0], len(names)).astype(np.float32),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+    net.add(op, out)
+
+
+def grow_extreme(net: Net) -> None:
+    """The larger or smaller of a tensor and a constant on its grid, broadcast."""
+    a = pick(net)
+    b = net.tensor([1 if net.rng.integers(2) else size for size in a.shape], like=a)
+    levels = net.rng.integers(b.lo, 128, int(np.prod(b.shape)), np.int8)
+    name = f"constant{len(net.ops)}"
+    net.add(Constant(name=name, inputs=(), output=b.name, weights=levels), b)
+    out = net.tensor(a.shape, like=a)
+    kind = Maximum if net.rng.integers(2) else Minimum
+    names = (a.name, b.name) if net.rng.integers(2) else (b.name, a.name)
+    net.add(kind(name=f"extreme{len(net.ops)}", inputs=names, output=out.name), out)
 
 
 def grow_table(net: Net) -> None:
@@ -380,6 +416,8 @@ GROW = {
     "sum": grow_sum,
     "multiply": lambda net: grow_product(net, Multiply),
     "divide": lambda net: grow_product(net, Divide),
+    "total": grow_total,
+    "extreme": grow_extreme,
     "table": grow_table,
     "lrn": grow_lrn,
     "instance_norm": grow_instance_norm,

@@ -16,12 +16,15 @@ import float_program
 from neon8.compile.program import (
     Add,
     Concat,
+    Constant,
     Conv2d,
     Dequantize,
     Divide,
     Gather,
     InstanceNorm,
     Lrn,
+    Maximum,
+    Minimum,
     Multiply,
     Permute,
     Pool,
@@ -31,6 +34,7 @@ from neon8.compile.program import (
     Reshape,
     ResizeLinear,
     Softmax,
+    Sum,
     Table,
     Tensor,
 )
@@ -51,6 +55,8 @@ SHAPES = {
     **dict.fromkeys(("flat", "logits", "p"), (1, 72, 1, 1)),
     **dict.fromkeys(("mapped", "product", "ratio", "local"), (1, 4, 6, 6)),
     **dict.fromkeys(("norm", "whole", "last"), (1, 4, 6, 6)),
+    **dict.fromkeys(("larger", "smaller", "total"), (1, 4, 6, 6)),
+    "levels": (1, 4, 1, 6),
     "turned": (1, 6, 6, 4),
     "taken": (1, 4, 7, 6),
     "between": (1, 4, 2, 1),
@@ -147,6 +153,20 @@ def program() -> Program:
             output="norm",
             values=np.array([1] * 4 + [0] * 4 + [1e-5], np.float32),
         ),
+        Maximum(name="larger", inputs=("norm", "other"), output="larger"),
+        Constant(
+            name="levels",
+            inputs=(),
+            output="levels",
+            weights=np.arange(-128, -104, dtype=np.int8),
+        ),
+        Minimum(name="smaller", inputs=("larger", "levels"), output="smaller"),
+        Sum(
+            name="total",
+            inputs=("larger", "smaller", "other"),
+            output="total",
+            values=np.array([0.5, 0.25, -1], np.float32),
+        ),
         *(
             ResizeLinear(
                 name=name,
@@ -177,7 +197,7 @@ def program() -> Program:
         inputs=("image", "other"),
         outputs=(
             *("p", "turned", "taken", "between", "float between"),
-            *("norm", "whole", *float_program.OUTPUTS, "last"),
+            *("total", "whole", *float_program.OUTPUTS, "last"),
         ),
     )
 
@@ -403,6 +423,25 @@ STEP = [
     (
         "its epsilon is below 1e-30",
         *("norm", entry("norm", "float *", "values", 0, 8)),
+    ),
+    (
+        "an input exceeds its output's range",
+        *("larger", tensor("larger", lo=-127)),
+    ),
+    (
+        "its inputs and output differ in scale or zero point",
+        *("smaller", tensor("smaller", zero_point=1)),
+    ),
+    ("its array is of another type", "levels", step("levels", values=64)),
+    ("its array is of another type", "constant", step("constant", weights=64)),
+    ("a value is outside its range", "levels", tensor("levels", lo=-127)),
+    (
+        "its inputs and output differ in shape",
+        *("total", link("total", 1, "max")),
+    ),
+    (
+        "a scale is neither 0 nor in 1e-30 .. 2^64",
+        *("total", entry("total", "float *", "values", float("nan"), 2)),
     ),
     ("its slope is outside +-2^30", "sum", step("sum", slope=float("inf"))),
     ("its arrays are not where they must be", "conv", step("conv", weights=64)),
@@ -656,9 +695,10 @@ CLAMP = {"lo", "hi"}
 ARRAYS = {"weights", "bias", "multiplier", "bias_f32", "slopes"}
 PROOFS = {"int16_depth", "acc_bound"}
 USED = {
-    **dict.fromkeys(("x", "flat", "logits"), frozenset()),
+    **dict.fromkeys(("x", "flat", "logits", "larger", "smaller"), frozenset()),
     "p": {"axis", "function"},
-    **dict.fromkeys(("constant", "state"), frozenset({"values"})),
+    **dict.fromkeys(("constant", "state", "levels"), frozenset({"values", "weights"})),
+    "total": CLAMP | {"slope", "values"},
     "function": {"indices", "values"},
     "broadcast": {"function"},
     "conv32": WINDOWS | {"groups", "bias_f32", "values"},

@@ -22,6 +22,8 @@ from neon8.graph.graph import (
     Node,
     Quantization,
     Subtract,
+    WithConstant,
+    aligned,
 )
 from neon8.quant.scale_table import ScaleTable
 
@@ -83,7 +85,7 @@ def islands_of(
     takes = graph.quantized and not fixed
     sums = taken_in(graph, table, consumers) if takes else frozenset()
     for node in graph.nodes:
-        reason = forced_float(table, node, keep, sums, partial=partial)
+        reason = forced_float(graph, table, node, keep, sums, partial=partial)
         if reason is not None:
             forced |= dict.fromkeys(node.outputs, reason)
     # All that could follow does, until something that it needs turns out to be int8: a
@@ -143,6 +145,7 @@ def maps_values(graph: Graph, node: Node) -> bool:
 
 
 def forced_float(
+    graph: Graph,
     table: ScaleTable,
     node: Node,
     keep: frozenset[str],
@@ -156,6 +159,8 @@ def forced_float(
     """
     if type(node) not in LOWER:
         return ONLY_FLOAT
+    if isinstance(node, WithConstant) and not constant_fits(graph, node):
+        return "its constant has no int8 form"
     if isinstance(node, FakeQuantize):  # it makes int8 of whatever it finds
         return None
     if node.name in keep or node.operator in keep:
@@ -169,6 +174,16 @@ def forced_float(
             if name not in table.tensors and name not in sums:
                 return f"tensor {name!r} has no scale in the table"
     return None
+
+
+def constant_fits(graph: Graph, node: WithConstant) -> bool:
+    """True if a step in int8 can do arithmetic with the constant.
+
+    The scale of a constant of a quantized file is not known any more.
+    """
+    out, source = (graph.tensors[name] for name in (node.output, node.inputs[0]))
+    spread = aligned(source.dims, out.rank)[3] not in (1, out.shape[3])
+    return not (graph.quantized or spread)
 
 
 def with_pairs(
@@ -187,7 +202,8 @@ def with_pairs(
     sums = frozenset() if fixed else taken_in(graph, table, consumers)
     tensors = dict(graph.tensors)
     for node in graph.nodes:
-        forced = forced_float(table, node, keep, sums, partial=True) is not None
+        reason = forced_float(graph, table, node, keep, sums, partial=True)
+        forced = reason is not None
         if not forced or node.output not in table.tensors:
             nodes.append(node)
             continue

@@ -23,6 +23,8 @@ from neon8.compile.program import (
     Gather,
     InstanceNorm,
     Lrn,
+    Maximum,
+    Minimum,
     Multiply,
     Op,
     Permute,
@@ -33,6 +35,7 @@ from neon8.compile.program import (
     Reshape,
     ResizeLinear,
     Softmax,
+    Sum,
     Table,
     Tensor,
 )
@@ -262,6 +265,15 @@ def add(op: Add, out: Tensor, sources: list[Tensor], operands: list[Array]) -> A
     return rounded(leaky(a + b, op.slope), out, op.lo, op.hi)
 
 
+def total(op: Sum, out: Tensor, sources: list[Tensor], operands: list[Array]) -> Array:
+    """(6) of more than two, from the first to the last."""
+    v = np.zeros(0, np.float32)
+    for i, (q, source) in enumerate(zip(operands, sources, strict=True)):
+        term = centred(q, source) * np.float32(op.values[i])
+        v = term if i == 0 else v + term
+    return rounded(leaky(v, op.slope), out, op.lo, op.hi)
+
+
 def multiply(
     op: Multiply, out: Tensor, sources: list[Tensor], operands: list[Array]
 ) -> Array:
@@ -398,6 +410,8 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     Gather: gather,
     InstanceNorm: instance_norm,
     Lrn: lrn,
+    Maximum: lambda _op, _out, _sources, operands: np.maximum(*operands),
+    Minimum: lambda _op, _out, _sources, operands: np.minimum(*operands),
     Multiply: multiply,
     Permute: permute,
     Pool: pool,
@@ -407,6 +421,7 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     Requantize: requantize,
     ResizeLinear: resize_linear,
     Reshape: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
+    Sum: total,
     Softmax: lambda op, out, _sources, operands: softmax(op, out, operands[0]),
     Table: lambda op, _out, _sources, operands: table(op, operands[0]),
     **oracle_floats.STEPS,

@@ -46,7 +46,9 @@ def constant(
     op: Constant, out: Tensor, _sources: list[Tensor], _operands: list[Array]
 ) -> Array:
     """What it is in every run."""
-    return op.values.reshape(out.shape)
+    values = op.values if op.weights is None else op.weights
+    result: Array = np.asarray(values).reshape(out.shape)
+    return result
 
 
 def clip(x: Doubles, lo: float, hi: float) -> Doubles:

@@ -141,6 +141,29 @@ class Divide(Op):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Maximum(Op):
+    """The larger of a and b, which share scale and zero point with it  (9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum(Op):
+    """The smaller of a and b, which share scale and zero point with it  (9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum(Op):
+    """clamp(rne(leaky(sum of fmul(x - zp_x, values[x]))) + zp)  (6).
+
+    values: for each input, all of one shape, its scale over that of the output.
+    """
+
+    values: FloatArray
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Op):
     """table[q + 128]  (8).  table: (256,) int8."""
 
@@ -267,9 +290,13 @@ MOST_FUNCTIONS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant(Op):
-    """float32, the same in every run.  values: with the output's dimensions."""
+    """The same in every run, in N C H W order.
 
-    values: FloatArray
+    values: of a float32 tensor.  weights: of an int8 one, its levels, (count,).
+    """
+
+    values: FloatArray | None = None
+    weights: Int8Array | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

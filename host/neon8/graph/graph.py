@@ -194,16 +194,39 @@ class Divide(Binary):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithConstant(Node):
-    """y = x ? constant, or constant ? x if `first`, broadcast as ONNX does.
+class Maximum(Node):
+    """The largest of its inputs, two or more, broadcast as Binary."""
 
-    function: "add", "subtract", "multiply", "divide", "minimum" or "maximum".  What has
-    one value for all, or one for each channel, is a convolution or a Pointwise instead.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum(Node):
+    """The smallest of its inputs, two or more, broadcast as Binary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum(Node):
+    """y = activation(sum of its inputs), two or more of one shape.
+
+    mean: their sum divided by their number.
+    """
+
+    mean: bool = False
+    activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithConstant(Node):
+    """y = activation(x ? constant), or constant ? x if `first`, broadcast as in ONNX.
+
+    function: "add", "subtract", "multiply", "divide", "minimum" or "maximum"; the last
+    two have no activation.  What has one value for all, or one for each channel, is a
+    convolution or a Pointwise instead.
     """
 
     function: str
     constant: FloatArray
     first: bool = False
+    activation: Activation = Activation()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

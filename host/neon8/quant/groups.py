@@ -5,6 +5,8 @@ from neon8.graph.graph import (
     Concat,
     Gather,
     Graph,
+    Maximum,
+    Minimum,
     Node,
     Permute,
     Pool,
@@ -17,8 +19,8 @@ def scale_groups(graph: Graph) -> dict[str, str]:
     """Each tensor -> the one that names its group.
 
     Input and output of a max pool, of a linear resize and of what only moves values are
-    one group, and all inputs and the output of a Concat. Tensors without real values
-    have none.
+    one group, and all inputs and the output of a Concat, a Maximum or a Minimum.
+    Tensors without real values have none.
     """
     names = [name for name, tensor in graph.tensors.items() if tensor.real]
     parent = {name: name for name in names}
@@ -46,4 +48,5 @@ def shares_scale(node: Node) -> bool:
     """True if an output holds values of its inputs only, or what is between them."""
     if isinstance(node, Pool):
         return node.kind == "max"
-    return isinstance(node, Concat | Gather | Permute | Reshape | ResizeLinear)
+    kinds = Concat | Gather | Maximum | Minimum | Permute | Reshape | ResizeLinear
+    return isinstance(node, kinds)

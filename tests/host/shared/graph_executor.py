@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Graph in numpy, in double, as plainly as possible: what the importer must mean."""
 
+import functools
 import itertools
 import math
 
@@ -17,6 +18,8 @@ from neon8.graph.graph import (
     InstanceNorm,
     LastState,
     Lrn,
+    Maximum,
+    Minimum,
     Multiply,
     Permute,
     Pointwise,
@@ -27,9 +30,11 @@ from neon8.graph.graph import (
     ResizeLinear,
     Softmax,
     Subtract,
+    Sum,
     WithConstant,
     aligned,
 )
+from neon8.graph.passes.fuse_activations import TAKES
 
 
 def run(graph, inputs):
@@ -44,7 +49,7 @@ def run(graph, inputs):
     for node in graph.nodes:
         arguments = [values[name] for name in node.inputs]
         shape = graph.tensors[node.output].shape
-        if isinstance(node, Binary):
+        if isinstance(node, Binary | Maximum | Minimum):
             rank = graph.tensors[node.output].rank
             arguments = [
                 value.reshape(aligned(graph.tensors[name].dims, rank))
@@ -54,7 +59,7 @@ def run(graph, inputs):
             result = BY_DIMS[type(node)](graph, node, values)
         else:
             result = EXECUTE[type(node)](node, arguments, shape)
-        if isinstance(node, Conv2d | Binary | InstanceNorm | Pool | Activate):
+        if isinstance(node, TAKES):
             result = activate(node.activation, result)
         if isinstance(node, Pool):
             result = result.reshape(shape)  # without an axis that was reduced
@@ -275,6 +280,8 @@ def softplus(x):
 
 
 FUNCTIONS = {
+    "maximum": np.maximum,
+    "minimum": np.minimum,
     "x": lambda x: x,
     "constant": np.full_like,
     "add": np.add,
@@ -329,6 +336,8 @@ EXECUTE = {
     Concat: concat,
     Conv2d: conv2d,
     Divide: lambda _node, arguments, _shape: arguments[0] / arguments[1],
+    Maximum: lambda _node, arguments, _shape: functools.reduce(np.maximum, arguments),
+    Minimum: lambda _node, arguments, _shape: functools.reduce(np.minimum, arguments),
     Multiply: lambda _node, arguments, _shape: arguments[0] * arguments[1],
     Pointwise: lambda node, arguments, _shape: function(node.function, arguments[0]),
     Gather: gather,
@@ -340,4 +349,7 @@ EXECUTE = {
     Prelu: prelu,
     Reshape: lambda _node, arguments, shape: arguments[0].reshape(shape),
     Subtract: lambda _node, arguments, _shape: arguments[0] - arguments[1],
+    Sum: lambda node, arguments, _shape: (
+        sum(arguments) / (len(arguments) if node.mean else 1)
+    ),
 }

@@ -391,7 +391,7 @@ class Builder:
     def join(self, x, shape):
         same = [name for name, other in self.tensors.items() if other == shape]
         if self.pick([True, False]):
-            self.emit("Add", [x, self.pick(same)], shape)
+            self.emit(self.pick(["Add", "Max", "Min"]), [x, self.pick(same)], shape)
             return
         axis = self.pick(range(1, len(shape)))
         others = [

@@ -1,71 +1,202 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic of two tensors, and activations that no node took in."""
+"""Arithmetic of tensors and constants, and activations that no node took in."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from neon8.compile import program
 from neon8.compile.build import INT8, Build, Lower, ratio
-from neon8.compile.scales import clamp_of, slope_of
+from neon8.compile.scales import SCALE_MAX, clamp_of, slope_of
 from neon8.errors import CompileError
 from neon8.graph.graph import (
     Activate,
+    Activation,
     Add,
     Binary,
     Divide,
+    Maximum,
+    Minimum,
     Multiply,
     Node,
     Pool,
     Subtract,
+    Sum,
+    WithConstant,
     aligned,
 )
-from neon8.quant.weights import multiplier_ok
+from neon8.quant.limits import SMALLEST_SCALE
+from neon8.quant.weights import DoubleArray, multiplier_ok
+
+FUNCTIONS: dict[type[Binary], str] = {
+    Add: "add",
+    Divide: "divide",
+    Multiply: "multiply",
+    Subtract: "subtract",
+}
+EXTREMES = {"maximum": program.Maximum, "minimum": program.Minimum}
+PRODUCTS = {"divide": program.Divide, "multiply": program.Multiply}
+
+MAX_SPREAD = 1 << 28
+"""Values of a constant that is written out."""
 
 
-def lower_add(b: Build, node: Add | Subtract) -> None:
-    """A sum that no convolution took in, or a difference  (6)."""
+def lower_binary(b: Build, node: Binary) -> None:
+    """(6) of a sum that no convolution took in, or a difference; (16)."""
     first, second = (operand(b, node, name) for name in node.inputs)
     out = b.declare(node.output, INT8)
-    sign = np.float32(-1 if isinstance(node, Subtract) else 1)
-    lo, hi = clamp_of(node.activation, out)
-    b.ops.append(
-        program.Add(
-            name=node.name,
-            inputs=(first.name, second.name),
-            output=out.name,
-            scale=ratio(node.name, first, out),
-            residual_scale=sign * ratio(node.name, second, out),
-            slope=slope_of(node.name, node.activation),
-            lo=lo,
-            hi=hi,
+    combine(b, node, FUNCTIONS[type(node)], (first, second), out, node.activation)
+
+
+def combine(
+    b: Build,
+    node: Node,
+    function: str,
+    operands: tuple[program.Tensor, program.Tensor],
+    out: program.Tensor,
+    activation: Activation = Activation(),
+) -> None:
+    """Appends the step that gives the `function` of two tensors."""
+    first, second = operands
+    inputs = first.name, second.name
+    lo, hi = clamp_of(activation, out)
+    slope = slope_of(node.name, activation)
+    if function in EXTREMES:
+        kind = EXTREMES[function]
+        b.ops.append(kind(name=node.name, inputs=inputs, output=out.name))
+    elif function in ("add", "subtract"):
+        sign = np.float32(-1 if function == "subtract" else 1)
+        b.ops.append(
+            program.Add(
+                name=node.name,
+                inputs=inputs,
+                output=out.name,
+                scale=ratio(node.name, first, out),
+                residual_scale=sign * ratio(node.name, second, out),
+                slope=slope,
+                lo=lo,
+                hi=hi,
+            )
         )
-    )
+    else:
+        product = PRODUCTS[function]
+        b.ops.append(
+            product(
+                name=node.name,
+                inputs=inputs,
+                output=out.name,
+                scale=multiplier(node.name, function, operands, out),
+                slope=slope,
+                lo=lo,
+                hi=hi,
+            )
+        )
 
 
-def lower_product(b: Build, node: Multiply | Divide) -> None:
-    """(16)."""
-    first, second = (operand(b, node, name) for name in node.inputs)
-    out = b.declare(node.output, INT8)
-    divides = isinstance(node, Divide)
-    a, c = np.float64(first.scale), np.float64(second.scale)
-    scale = a / c if divides else a * c
+def multiplier(
+    layer: str,
+    function: str,
+    operands: tuple[program.Tensor, program.Tensor],
+    out: program.Tensor,
+) -> np.float32:
+    """M of (16), or CompileError."""
+    a, c = (np.float64(operand.scale) for operand in operands)
+    scale = a / c if function == "divide" else a * c
     with np.errstate(over="ignore", under="ignore"):
-        multiplier = np.float32(scale / np.float64(out.scale))
-    if multiplier == 0 or not multiplier_ok(multiplier):
+        value: np.float32 = np.float32(scale / np.float64(out.scale))
+    if value == 0 or not multiplier_ok(value):
         raise CompileError(
-            f"layer {node.name!r}: scales {first.scale:.4g} and {second.scale:.4g} of "
-            f"its inputs are too far from {out.scale:.4g} of {out.name!r}; correct the "
-            "table"
+            f"layer {layer!r}: scales {a:.4g} and {c:.4g} of its inputs are too far "
+            f"from {out.scale:.4g} of {out.name!r}; correct the table"
         )
-    lo, hi = clamp_of(node.activation, out)
-    kind = program.Divide if divides else program.Multiply
+    return value
+
+
+def lower_with_constant(b: Build, node: WithConstant) -> None:
+    """As of two tensors, of which one is an int8 constant with a scale of its own."""
+    source = operand(b, node, node.inputs[0])
+    out = b.declare(node.output, INT8)
+    function, value = node.function, node.constant.astype(np.float64)
+    if function == "divide" and not node.first:  # a level 0 would be a divisor
+        function, value = "multiply", 1.0 / value
+    if function in EXTREMES:
+        source = b.rescaled(node.name, source, out)
+    constant = constant_of(b, node, value, source, out, shared=function in EXTREMES)
+    operands = (constant, source) if node.first else (source, constant)
+    combine(b, node, function, operands, out, node.activation)
+
+
+def constant_of(
+    b: Build,
+    node: WithConstant,
+    value: DoubleArray,
+    source: program.Tensor,
+    out: program.Tensor,
+    *,
+    shared: bool,
+) -> program.Tensor:
+    """The constant as int8, unsigned where it has no value below 0.
+
+    shared: with scale and zero point of `out`.
+    """
+    value = value.reshape((1,) * (out.rank - value.ndim) + value.shape)
+    if aligned(value.shape, out.rank)[3] not in (1, out.shape[3]):
+        # Along some of the axes from the fourth on only.
+        if math.prod(value.shape[:3]) * out.shape[3] > MAX_SPREAD:
+            text = f"its constant {list(value.shape)} is broadcast to too many values"
+            raise CompileError(f"layer {node.name!r}: {text}")
+        value = np.broadcast_to(value, (*value.shape[:3], *out.dims[3:]))
+    like = replace(out, name=source.name, dims=value.shape)
+    if not shared:
+        least, most = float(min(value.min(), 0)), float(max(value.max(), 0))
+        unsigned = least == 0
+        scale = most / 255 if unsigned else max(most, -least) / 127
+        like = replace(
+            like,
+            scale=np.float32(min(max(scale, SMALLEST_SCALE), SCALE_MAX)),
+            zero_point=-128 if unsigned else 0,
+            lo=-128 if unsigned else -127,
+            hi=127,
+        )
+    tensor = b.temporary(like, "constant")
+    q = np.rint(value / np.float64(tensor.scale))
+    levels = np.clip(q + tensor.zero_point, tensor.lo, tensor.hi).astype(np.int8)
     b.ops.append(
-        kind(
+        program.Constant(
+            name=node.name, inputs=(), output=tensor.name, weights=levels.reshape(-1)
+        )
+    )
+    return tensor
+
+
+def lower_extreme(b: Build, node: Maximum | Minimum) -> None:
+    """Of bytes on the grid of the result, to which all are taken first  (9)."""
+    sources = [operand(b, node, name) for name in node.inputs]
+    out = b.declare(node.output, INT8)
+    first, *others = (b.rescaled(node.name, source, out) for source in sources)
+    function = "maximum" if isinstance(node, Maximum) else "minimum"
+    for i, other in enumerate(others):
+        last = i == len(others) - 1
+        dims = np.broadcast_shapes(first.shape, other.shape)
+        result = out if last else b.temporary(replace(out, dims=dims), "extreme")
+        combine(b, node, function, (first, other), result)
+        first = result
+
+
+def lower_sum(b: Build, node: Sum) -> None:
+    """(6) of all inputs at once, so that it is rounded once."""
+    sources = [b.int8(name) for name in node.inputs]
+    out = b.declare(node.output, INT8)
+    count = len(sources) if node.mean else 1
+    lo, hi = clamp_of(node.activation, out)
+    scales = [ratio(node.name, source, out, count=count) for source in sources]
+    b.ops.append(
+        program.Sum(
             name=node.name,
-            inputs=(first.name, second.name),
+            inputs=tuple(source.name for source in sources),
             output=out.name,
-            scale=multiplier,
+            values=np.array(scales, np.float32),
             slope=slope_of(node.name, node.activation),
             lo=lo,
             hi=hi,
@@ -73,7 +204,7 @@ def lower_product(b: Build, node: Multiply | Divide) -> None:
     )
 
 
-def operand(b: Build, node: Binary, name: str) -> program.Tensor:
+def operand(b: Build, node: Node, name: str) -> program.Tensor:
     """An input of `node`, with the ones in front of its dimensions that ONNX adds."""
     source = b.int8(name)
     rank = len(b.graph.tensors[node.output].dims)
@@ -111,8 +242,9 @@ def activate(
 
 LOWER: dict[type[Node], Lower] = {
     Activate: lower_activate,
-    Add: lower_add,
-    Divide: lower_product,
-    Multiply: lower_product,
-    Subtract: lower_add,
+    **dict.fromkeys(FUNCTIONS, lower_binary),
+    Maximum: lower_extreme,
+    Minimum: lower_extreme,
+    Sum: lower_sum,
+    WithConstant: lower_with_constant,
 }

@@ -2,6 +2,7 @@
 """Nodes in float32: those that have no int8 form, and the float form of the others."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from neon8.compile.operators.convolution import (
 from neon8.compile.program import FUNCTIONS, MOST_FUNCTIONS, Tensor
 from neon8.compile.scales import checked_slopes
 from neon8.errors import CompileError
-from neon8.graph.functions import Function, X, call
+from neon8.graph.functions import Function, X, call, number
 from neon8.graph.graph import (
     Activate,
     Activation,
@@ -23,6 +24,8 @@ from neon8.graph.graph import (
     Conv2d,
     Divide,
     FloatArray,
+    Maximum,
+    Minimum,
     Multiply,
     Node,
     Pointwise,
@@ -30,6 +33,7 @@ from neon8.graph.graph import (
     Prelu,
     Softmax,
     Subtract,
+    Sum,
     WithConstant,
 )
 from neon8.graph.subpixel import subpixel
@@ -104,13 +108,44 @@ def lower_binary(b: Build, node: Binary) -> None:
     activate(b, node.name, node.activation, out)
 
 
+def lower_extreme(b: Build, node: Maximum | Minimum) -> None:
+    """(22), two at a time."""
+    function = "maximum" if isinstance(node, Maximum) else "minimum"
+    fold(b, node, function, b.declare(node.output, FLOAT))
+
+
+def lower_sum(b: Build, node: Sum) -> None:
+    """(22), two at a time, and the mean by a division."""
+    out = b.declare(node.output, FLOAT)
+    result = before(b, node.activation, out)
+    total = b.temporary(result, "total") if node.mean else result
+    fold(b, node, "add", total)
+    if node.mean:
+        count = call("divide", X, number(float(len(node.inputs))))
+        unary(b, node.name, count, total, result)
+    activate(b, node.name, node.activation, out)
+
+
+def fold(b: Build, node: Node, function: str, out: Tensor) -> None:
+    """Appends the `function` of all inputs, from the first to the last."""
+    first, *others = (b.float32(name) for name in node.inputs)
+    for i, other in enumerate(others):
+        result = out
+        if i < len(others) - 1:
+            dims = np.broadcast_shapes(first.dims, other.dims)
+            result = b.temporary(replace(out, dims=dims), "part")
+        binary(b, node.name, function, (first.name, other.name), result)
+        first = result
+
+
 def lower_with_constant(b: Build, node: WithConstant) -> None:
     """(22), with a step that gives the constant."""
     source = b.float32(node.inputs[0])
     value = constant(b, node.name, node.constant, source)
     out = b.declare(node.output, FLOAT)
     names = (value.name, source.name) if node.first else (source.name, value.name)
-    binary(b, node.name, node.function, names, out)
+    binary(b, node.name, node.function, names, before(b, node.activation, out))
+    activate(b, node.name, node.activation, out)
 
 
 def lower_prelu(b: Build, node: Prelu) -> None:
@@ -258,8 +293,12 @@ MAPS: dict[type[Node], Lower] = {
     Activate: lower_activate,
     **dict.fromkeys(BINARY, lower_binary),
     Conv2d: lower_conv,
+    Maximum: lower_extreme,
+    Minimum: lower_extreme,
     Pointwise: lower_pointwise,
     Prelu: lower_prelu,
+    Sum: lower_sum,
+    WithConstant: lower_with_constant,
 }
 """What maps values: of the convolutions those that only scale and shift channels."""
 
@@ -267,5 +306,4 @@ LOWER: dict[type[Node], Lower] = {
     **MAPS,
     Pool: lower_pool,
     Softmax: lower_softmax,
-    WithConstant: lower_with_constant,
 }

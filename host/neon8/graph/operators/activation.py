@@ -2,7 +2,6 @@
 """Activations, and Softmax."""
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -68,23 +67,18 @@ def clip(source: Source, node: OnnxNode) -> Node:
 
 def bound(source: Source, node: OnnxNode, *, upper: bool) -> Node:
     """Min and Max of one tensor and of single constants: an upper or lower bound."""
-    values = [name for name in node.inputs if name not in source.constants]
-    if len(values) != 1:
-        text = f"of {len(values)} tensors is not supported; only of one and constants"
-        raise failure(source, node, text)
-    limits = []
-    for index, name in enumerate(node.inputs):
-        if name not in values:
-            value = required(source, node, index)
-            if value.size != 1:
-                raise failure(source, node, f"constant {name!r} is not one value")
-            limits.append(float(value.reshape(-1)[0]))
+    data = next(i for i, name in enumerate(node.inputs) if name not in source.constants)
+    limits = [
+        float(required(source, node, index).reshape(-1)[0])
+        for index in range(len(node.inputs))
+        if index != data
+    ]
     activation = Activation()
     if limits and upper:
         activation = Activation(hi=min(limits))
     elif limits:
         activation = Activation(lo=max(limits))
-    return _activate(source, node, activation, data=node.inputs.index(values[0]))
+    return _activate(source, node, activation, data=data)
 
 
 def softmax(source: Source, node: OnnxNode) -> Node:
@@ -124,8 +118,6 @@ OPERATORS: dict[str, Convert] = {
     "Clip": clip,
     "LeakyRelu": leaky_relu,
     "LogSoftmax": softmax,
-    "Max": partial(bound, upper=False),
-    "Min": partial(bound, upper=True),
     "PRelu": prelu,
     "Relu": relu,
     "Softmax": softmax,

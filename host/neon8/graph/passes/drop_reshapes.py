@@ -7,6 +7,8 @@ from neon8.graph.graph import (
     Binary,
     Conv2d,
     Graph,
+    Maximum,
+    Minimum,
     Node,
     Opaque,
     Recurrent,
@@ -15,7 +17,7 @@ from neon8.graph.graph import (
 )
 from neon8.graph.passes.rewrite import count_uses, drop_dead, rebuild
 
-LOOKING = Binary | Recurrent | WithConstant
+LOOKING = Binary | Maximum | Minimum | Recurrent | WithConstant
 """The nodes that look at the dimensions of ONNX, not at N C H W."""
 
 

@@ -16,8 +16,17 @@ from neon8.graph.graph import (
     InstanceNorm,
     Node,
     Pool,
+    Sum,
+    WithConstant,
 )
 from neon8.graph.passes.rewrite import count_uses, rebuild
+
+TAKES = Activate | Binary | Conv2d | InstanceNorm | Pool | Sum | WithConstant
+"""The nodes that have an activation."""
+
+
+EXTREMES = ("minimum", "maximum")
+"""Functions that give a value of one operand, without a sum or product to round."""
 
 
 def fuse_activations(graph: Graph) -> Graph:
@@ -29,12 +38,13 @@ def fuse_activations(graph: Graph) -> Graph:
         before = made.get(next(iter(node.inputs), ""))
         if (
             isinstance(node, Activate)
-            and isinstance(before, Conv2d | Binary | InstanceNorm | Pool | Activate)
+            and isinstance(before, TAKES)
             and uses[before.output] == 1
         ):
             both = _compose(before.activation, node.activation)
             leaky_pool = isinstance(before, Pool) and node.activation.slope != 1
-            if both is not None and not leaky_pool:
+            compares = isinstance(before, WithConstant) and before.function in EXTREMES
+            if both is not None and not leaky_pool and not compares:
                 del made[before.output]
                 node = replace(before, output=node.output, activation=both)
         made[node.output] = node

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sum of several tensors of one shape, rounded once, (6).
+#include "ops.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    enum n8_status status = N8_OK;
+    for (size_t i = 0; status == N8_OK && i < step->row.input_count; i++) {
+        status = n8_check_same_shape(reader, n8_input(reader->model, step, i),
+                                     n8_output(reader->model, step));
+    }
+    return status;
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    step->kernel_name = "scalar";
+    step->units = n8_output(reader->model, step)->pixels;
+    step->packed_size = step->row.input_count * sizeof(float);
+    return n8_read_array(reader, step->row.values, step->row.input_count, sizeof(float),
+                         &step->arrays[0]);
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    float *scales = memory;
+    memcpy(scales, step->arrays[0], step->row.input_count * sizeof *scales);
+    for (size_t i = 0; i < step->row.input_count; i++) {
+        if (!n8_multiplier_ok(fabsf(scales[i]))) {
+            return n8_refuse(reader->error, N8_E_FORMAT,
+                             "a scale is neither 0 nor in 1e-30 .. 2^64");
+        }
+    }
+    step->packed = memory;
+    return N8_OK;
+}
+
+// clamp(rne(leaky(v)) + zero_point, lo, hi), NaN as 0; both bounds are integers, and so may be
+// applied before.
+static int8_t rounded(float v, const struct n8_file_op *row, int32_t zero_point) {
+    const float lo = (float)(row->lo - zero_point), hi = (float)(row->hi - zero_point);
+    v = v < 0.0f ? v * row->slope : v;
+    v = v == v ? v : 0.0f;
+    v = v > lo ? v : lo;
+    v = v < hi ? v : hi;
+    return (int8_t)((int32_t)rintf(v) + zero_point);
+}
+
+// Values [at, at + count) of the pixels from `pixel` on. All are read before one is written,
+// since the output may lie where an input does.
+static void add_up(const struct n8_session *session, const struct n8_step *step, size_t pixel,
+                   size_t at, size_t count, float *sums) {
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const float *scales = (const float *)step->packed;
+    for (size_t i = 0; i < step->row.input_count; i++) {
+        const int8_t *in = (const int8_t *)n8_in_pixel(session, step, i, pixel) + at;
+        const int32_t zero_point = n8_input(session->model, step, i)->zero_point;
+        for (size_t j = 0; j < count; j++) {
+            const float term = (float)(in[j] - zero_point) * scales[i];
+            sums[j] = i == 0 ? term : sums[j] + term;
+        }
+    }
+    int8_t *to = (int8_t *)n8_out_pixel(session, step, pixel) + at;
+    for (size_t j = 0; j < count; j++) {
+        to[j] = rounded(sums[j], &step->row, out->zero_point);
+    }
+}
+
+// A unit is a pixel.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    enum { PIECE = 256 };
+    (void)scratch;
+    float sums[PIECE];
+    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    for (size_t p = begin; p < end; p += stretch.pixels) {
+        for (size_t at = 0; at < stretch.count; at += PIECE) {
+            const size_t rest = stretch.count - at;
+            add_up(session, step, p, at, rest < PIECE ? rest : PIECE, sums);
+        }
+    }
+}
+
+const struct n8_operator n8_op_sum = {
+    .name = "sum",
+    .in = N8_TYPE_S8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 2,
+    .most_inputs = N8_FORMAT_MAX_COUNT,
+    .fields = N8_FIELD_VALUES | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};
