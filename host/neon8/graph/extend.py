@@ -1,23 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ONNX file with more outputs, in memory: onnxruntime then shows what is inside."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 import onnx
+from onnx import helper, numpy_helper
 
-from neon8.graph.onnx_file import ModelLike, OnnxFile, open_onnx
+from neon8.graph.graph import Tensor
+from neon8.graph.onnx_file import ModelLike, OnnxFile, nodes_of, open_onnx
 
 
-def with_outputs(file: OnnxFile, names: Iterable[str]) -> bytes:
-    """The bytes of the model with `names` as further outputs, without file.weights."""
+def with_outputs(
+    file: OnnxFile, names: Iterable[str], tensors: Mapping[str, Tensor] | None = None
+) -> bytes:
+    """The bytes of the model with `names` as further outputs, without file.weights.
+
+    tensors: the Graph's, of which the file does not have those with an origin.
+    """
     model = onnx.ModelProto.FromString(file.model)
     present = {value.name for value in model.graph.output}
+    taken = {
+        name for node in nodes_of(model.graph) for name in (*node.input, *node.output)
+    }
     for name in names:
         if name not in present:
             present.add(name)
+            tensor = None if tensors is None else tensors.get(name)
+            if tensor is not None and tensor.origin is not None:
+                _rearrange(model.graph, tensor, taken)
             model.graph.output.append(onnx.ValueInfoProto(name=name))
     data: bytes = model.SerializeToString()
     return data
+
+
+def _rearrange(graph: onnx.GraphProto, tensor: Tensor, taken: set[str]) -> None:
+    """Append the nodes that make `tensor` of its origin.  taken: names in use."""
+
+    def fresh(name: str) -> str:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        return name
+
+    def reshape(source: str, dims: tuple[int, ...], output: str) -> None:
+        shape = fresh(f"{output}_shape")
+        graph.initializer.append(numpy_helper.from_array(np.array(dims), shape))
+        graph.node.append(helper.make_node("Reshape", [source, shape], [output]))
+
+    origin = tensor.origin
+    if origin is None:
+        return
+    seen, turned = (fresh(f"{tensor.name}_{step}") for step in ("view", "turned"))
+    reshape(origin.name, origin.view, seen)
+    node = helper.make_node("Transpose", [seen], [turned], perm=list(origin.order))
+    graph.node.append(node)
+    reshape(turned, tensor.dims, tensor.name)
 
 
 def batch_sizes(model: ModelLike) -> dict[str, int | str]:

@@ -6,14 +6,15 @@ lower rank is filled up with ones on the right, so a vector (N, C) is (N, C, 1, 
 higher rank the last dimensions are one. BatchNormalization is
 folded, activations are fused into the node before them, Gemm and MatMul are
 convolutions, and constants are gone. A tensor keeps the name it has in the ONNX file,
-so that onnxruntime can be asked for it.
+so that onnxruntime can be asked for it; a tensor that is only another arrangement of
+one in the file says of which.
 
 What neon8 cannot run is an Opaque node: its tensors are observed, and tables and other
 tools' files have them; only the compiler refuses it.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -50,18 +51,30 @@ class Activation:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The values of ONNX tensor `name`, moved as Permute moves them.  label: how."""
+
+    name: str
+    label: str
+    view: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tensor:
     """A value between nodes.
 
     dims: as ONNX has them, at most MAX_RANK; () where `fixed` is False because only a
     run shows them.  dtype: as numpy calls it, "" where only a run shows it. A tensor
     that is not fixed, or not of FLOATS, is read and made by Opaque nodes only.
+    origin: of a tensor that the ONNX file does not have, whence its values come.
     """
 
     name: str
     dims: tuple[int, ...]
     dtype: str = "float32"
     fixed: bool = True
+    origin: Origin | None = None
 
     @property
     def shape(self) -> Shape:
@@ -278,14 +291,14 @@ class Activate(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool(Node):
-    """Max or average pooling.  pads: top, left, bottom, right.
+    """Max, min or average pooling.  pads: top, left, bottom, right.
 
     ceil_mode shows only in the output's shape: a last window may reach beyond `pads`.
     count_pad: padding counts as taps (average only). Taps beyond `pads` never count.
     """
 
     kind: str
-    """"max" or "average"."""
+    """"max", "min" or "average"."""
     kernel: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
     dilations: tuple[int, int] = (1, 1)
@@ -434,6 +447,8 @@ class Graph:
     """A network.  nodes are in order of execution; digest: SHA-256 of the file, hex.
 
     quantized: it comes from a quantized file, which says of each tensor if it is int8.
+    rearranged: the tensors with an origin, those among them that are only left as
+    Conv2d.pre_activation.
     """
 
     name: str
@@ -443,3 +458,4 @@ class Graph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     quantized: bool = False
+    rearranged: dict[str, Tensor] = field(default_factory=dict)

@@ -43,6 +43,7 @@ def convert(source: Source) -> Graph:
         wanted = tuple(name for name in node.outputs if name and name in live)
         if not wanted:
             continue
+        made: tuple[Node | Tensor, ...]
         try:
             made = _known(source, node, wanted)
         except UnsupportedError as error:
@@ -57,9 +58,13 @@ def convert(source: Source) -> Graph:
                     reason=error.reason,
                 ),
             )
-        nodes += made
-        for name in (name for one in made for name in one.outputs):
-            tensors[name] = _tensor(source, name)
+        new = {one.name: one for one in made if isinstance(one, Tensor)}
+        for one in made:
+            if isinstance(one, Node) and one.output not in tensors:
+                nodes.append(one)  # what is rearranged for several is so once
+                tensors |= {
+                    name: new.get(name) or _tensor(source, name) for name in one.outputs
+                }
     return Graph(
         name=source.name,
         digest=source.digest.result(),
@@ -67,10 +72,13 @@ def convert(source: Source) -> Graph:
         nodes=tuple(nodes),
         inputs=source.inputs,
         outputs=source.outputs,
+        rearranged={name: t for name, t in tensors.items() if t.origin is not None},
     )
 
 
-def _known(source: Source, node: OnnxNode, wanted: tuple[str, ...]) -> tuple[Node, ...]:
+def _known(
+    source: Source, node: OnnxNode, wanted: tuple[str, ...]
+) -> tuple[Node | Tensor, ...]:
     """The nodes that do what `node` does.  UnsupportedError: there are none."""
     if node.fault:
         raise failure(source, node, node.fault)
@@ -79,19 +87,26 @@ def _known(source: Source, node: OnnxNode, wanted: tuple[str, ...]) -> tuple[Nod
         raise failure(source, node, remedy(node.operator))
     made = operator(source, node)
     made = made if isinstance(made, tuple) else (made,)
-    made = tuple(replace(one, operator=node.operator) for one in made)
-    for one in made:
-        shape_of(source, node, one.output)
+    new = [one for one in made if isinstance(one, Tensor)]
+    nodes = [replace(n, operator=node.operator) for n in made if isinstance(n, Node)]
+    for tensor in new:
+        if tensor.name in source.types or tensor.name in source.constants:
+            text = f"its tensor {tensor.name!r} has a name that neon8 gives to another"
+            raise failure(source, node, f"{text}; rename it")
+    taken = {one.name for one in new}
+    for one in nodes:
+        if one.output not in taken:
+            shape_of(source, node, one.output)
         if isinstance(one, Conv2d) and not (
             np.isfinite(one.weight).all() and np.isfinite(one.bias).all()
         ):
             raise failure(source, node, "its constants are too large for float32")
-    computed = {one.output for one in made}
+    computed = {one.output for one in nodes}
     for name in wanted:
         if name not in computed:
             text = f"its output {name!r} is used, which neon8 does not compute"
             raise failure(source, node, text)
-    return made
+    return (*new, *nodes)
 
 
 def _tensor(source: Source, name: str) -> Tensor:

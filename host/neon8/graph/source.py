@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import GraphError
-from neon8.graph.graph import FLOATS, MAX_RANK, FloatArray, Node
+from neon8.graph.graph import FLOATS, MAX_RANK, FloatArray, Node, Tensor
 
 Array = npt.NDArray[np.generic]
 Float64Array = npt.NDArray[np.float64]
@@ -60,9 +60,10 @@ class Source:
     outputs: tuple[str, ...]
 
 
-Convert = Callable[[Source, OnnxNode], Node | tuple[Node, ...]]
+Convert = Callable[[Source, OnnxNode], Node | tuple[Node | Tensor, ...]]
 """The import of one operator, as a node or as several in order of execution, which make
-the outputs that are read between them; GraphError for what neon8 cannot run."""
+the outputs that are read between them, and before them the tensors that the file does
+not have; GraphError for what neon8 cannot run."""
 
 
 class UnsupportedError(GraphError):

@@ -47,6 +47,6 @@ def sources(graph: Graph) -> tuple[str, ...]:
 def shares_scale(node: Node) -> bool:
     """True if an output holds values of its inputs only, or what is between them."""
     if isinstance(node, Pool):
-        return node.kind == "max"
+        return node.kind in ("max", "min")
     kinds = Concat | Gather | Maximum | Minimum | Permute | Reshape | ResizeLinear
     return isinstance(node, kinds)

@@ -132,10 +132,10 @@ def conv2d(node, arguments, shape):
 def pool(node, arguments, shape):
     x = arguments[0]
     shape = node.windows(x.shape, shape)
-    if node.kind == "max":
-        return np.max(
-            [t for _, t in taps(node, node.kernel, x, shape, -np.inf)], axis=0
-        )
+    if node.kind in ("max", "min"):
+        sign = 1 if node.kind == "max" else -1
+        every = [t for _, t in taps(node, node.kernel, sign * x, shape, -np.inf)]
+        return sign * np.max(every, axis=0)
     assert node.kind == "average"
     sums = sum(tap for _, tap in taps(node, node.kernel, x, shape, 0.0))
     counted = np.ones_like(x)

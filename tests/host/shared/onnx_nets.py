@@ -106,7 +106,7 @@ def assert_same(folder, model, *, seed=1):
     }  # fmt: skip
     own = graph_executor.run(graph, inputs)
     inner = [name for name in graph.tensors if name not in graph.inputs]
-    theirs = Reference(path, inner).run(inputs)
+    theirs = Reference(path, inner, tensors=graph.rearranged).run(inputs)
     for name in inner:
         want = theirs[name]
         assert own[name].shape == want.shape, name

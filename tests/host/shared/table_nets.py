@@ -163,7 +163,7 @@ def case(folder, model, *, symmetric=False, count=6, seed=0):
         for _ in range(count)
     ]
     inner = [name for name in graph.tensors if name not in graph.inputs]
-    reference = Reference(path, inner)
+    reference = Reference(path, inner, tensors=graph.rearranged)
     seen = [{**sample, **reference.run(sample)} for sample in samples]
     tensors = {}
     for name in graph.tensors:

@@ -71,7 +71,9 @@ def open_network(
     graph = load(file)
     fetch = Observer(graph).fetch
     fixed = all(tensor.fixed for tensor in graph.tensors.values())
-    reference = Reference(file, fetch, inside=True, fixed=fixed)
+    reference = Reference(
+        file, fetch, inside=True, fixed=fixed, tensors=graph.rearranged
+    )
     count = usable() if threads is None else threads
     return Network(
         graph=graph,

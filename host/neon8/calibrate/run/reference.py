@@ -15,6 +15,7 @@ import numpy.typing as npt
 from neon8.data.inputs import Input, of_shapes
 from neon8.errors import DataError, GraphError
 from neon8.graph.extend import with_outputs
+from neon8.graph.graph import Tensor
 from neon8.graph.onnx_file import ModelLike, open_onnx
 
 # From 1.31 on, importing it writes a device ID for telemetry into the user's home.
@@ -82,8 +83,11 @@ class Reference:
         *,
         inside: bool = False,
         fixed: bool = True,
+        tensors: Mapping[str, Tensor] | None = None,
     ) -> None:
         """extra_outputs: names of tensors inside the network to hand out as well.
+
+        tensors: the Graph's, for those of them that the file does not have.
 
         inside: these are all that is handed out, and every result lies where the one
         before did, which saves the time that new memory costs; unless they are not
@@ -102,7 +106,7 @@ class Reference:
                 values = [onnxruntime.OrtValue.ortvalue_from_numpy(a) for a in arrays]
                 options.add_external_initializers(list(file.weights), values)
             self._session = onnxruntime.InferenceSession(
-                with_outputs(file, extra_outputs),
+                with_outputs(file, extra_outputs, tensors),
                 options,
                 providers=["CPUExecutionProvider"],
             )

@@ -160,20 +160,17 @@ def _pieces(
     _, each, rows, columns = node.weight.shape
     first = 0  # channel of the part
     for name, activation in parts:
-        size, count = _size(values[name]), values[name].shape[1]
+        _, count, *size = nchw(values[name].shape)
         for place, group in enumerate(chosen_groups(node)):
             begin = max(group * each, first)
             end = min((group + 1) * each, first + count)
             if begin < end:
                 start = (begin - first) * math.prod(size)
                 at = (place * each + begin - group * each) * rows * columns
-                yield _Piece(name, start, at, end - begin, size, activation)
+                yield _Piece(
+                    name, start, at, end - begin, (size[0], size[1]), activation
+                )
         first += count
-
-
-def _size(values: Array) -> tuple[int, int]:
-    """Height and width."""
-    return nchw(values.shape)[2:]
 
 
 def _out_size(node: Conv2d, size: tuple[int, int]) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from neon8.compile.operators.convolution import (
 from neon8.compile.program import FUNCTIONS, MOST_FUNCTIONS, Tensor
 from neon8.compile.scales import checked_slopes
 from neon8.errors import CompileError
-from neon8.graph.functions import Function, X, call, number
+from neon8.graph.functions import Function, X, affine, call, number
 from neon8.graph.graph import (
     Activate,
     Activation,
@@ -80,15 +80,19 @@ def convolution(
 
 
 def lower_pool(b: Build, node: Pool) -> None:
-    """(20)."""
+    """(20); the least is minus the largest of -x."""
     source = b.float32(node.inputs[0])
     out = b.declare(node.output, FLOAT)
+    result = pooled = before(b, node.activation, out)
+    if node.kind == "min":
+        source = negative(b, node.name, source, b.temporary(source, "negative"))
+        pooled = b.temporary(result, "largest")
     b.ops.append(
         program.PoolF32(
             name=node.name,
             inputs=(source.name,),
-            output=before(b, node.activation, out).name,
-            kind=node.kind,
+            output=pooled.name,
+            kind="max" if node.kind == "min" else node.kind,
             kernel=node.kernel,
             strides=node.strides,
             dilations=node.dilations,
@@ -96,7 +100,15 @@ def lower_pool(b: Build, node: Pool) -> None:
             count_pad=node.count_pad,
         )
     )
+    if node.kind == "min":
+        negative(b, node.name, pooled, result)
     activate(b, node.name, node.activation, out)
+
+
+def negative(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
+    """Appends -x; `out`."""
+    unary(b, layer, affine(-1.0, 0.0), source, out)
+    return out
 
 
 def lower_binary(b: Build, node: Binary) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pool: max and average over windows, with their activation."""
+"""Pool: max, min and average over windows, with their activation."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ import numpy as np
 from neon8.compile import program
 from neon8.compile.build import INT8, Build, Lower, bytes_mean_the_same, ratio
 from neon8.compile.operators.arithmetic import activate
+from neon8.compile.operators.movement import reshape
 from neon8.compile.scales import clamp_of
 from neon8.errors import CompileError
 from neon8.graph.graph import Node, Pool, Shape
@@ -25,6 +26,10 @@ def lower_pool(b: Build, node: Pool) -> None:
     whole = out
     if windows != out.shape:
         whole = b.temporary(replace(out, dims=windows), "windows")
+    if node.kind == "min":
+        lower_min(b, node, source, whole)
+        reshape(b, node.name, whole, out)
+        return
     rescales = node.kind == "max" and not bytes_mean_the_same(source, out)
     if rescales or node.activation.slope != 1.0:
         pooled = b.temporary(replace(source, dims=whole.dims), "pooled")
@@ -32,9 +37,38 @@ def lower_pool(b: Build, node: Pool) -> None:
         activate(b, node, pooled, whole)
     else:
         append_pool(b, node, source, whole, clamp_of(node.activation, out))
-    if whole is not out:
-        inputs = (whole.name,)
-        b.ops.append(program.Reshape(name=node.name, inputs=inputs, output=out.name))
+    reshape(b, node.name, whole, out)
+
+
+def lower_min(
+    b: Build, node: Pool, source: program.Tensor, out: program.Tensor
+) -> None:
+    """The largest of -1 - q, which is a level as well, is -1 - the least q."""
+    flipped = replace(source, zero_point=-1 - source.zero_point, lo=-128, hi=127)
+    flipped = b.temporary(flipped, "flipped")
+    largest = b.temporary(replace(flipped, dims=out.dims), "largest")
+    flip(b, node.name, source, flipped, (-128, 127))
+    append_pool(b, replace(node, kind="max"), flipped, largest, (-128, 127))
+    if bytes_mean_the_same(source, out) and node.activation.slope == 1.0:
+        flip(b, node.name, largest, out, clamp_of(node.activation, out))
+    else:
+        least = b.temporary(replace(source, dims=out.dims), "least")
+        flip(b, node.name, largest, least, (least.lo, least.hi))
+        activate(b, node, least, out)
+
+
+def flip(
+    b: Build,
+    layer: str,
+    source: program.Tensor,
+    out: program.Tensor,
+    clamp: tuple[int, int],
+) -> None:
+    """Appends -1 - q within the clamp."""
+    table = np.clip(np.arange(127, -129, -1), *clamp).astype(np.int8)
+    inputs = (source.name,)
+    step = program.Table(name=layer, inputs=inputs, output=out.name, table=table)
+    b.ops.append(step)
 
 
 def append_pool(

@@ -9,6 +9,7 @@ from neon8.graph.operators import (
     activation,
     arithmetic,
     convolution,
+    matrices,
     movement,
     normalization,
     pointwise,
@@ -23,6 +24,7 @@ from neon8.graph.source import Convert
 
 OPERATORS: dict[str, Convert] = {
     **convolution.OPERATORS,
+    **matrices.OPERATORS,
     **transposed.OPERATORS,
     **pooling.OPERATORS,
     **activation.OPERATORS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conv, and Gemm and MatMul as 1x1 convolutions."""
+"""Conv, and the convolutions that other operators become."""
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from neon8.graph.source import (
     float32,
     integer,
     integers,
-    real,
     required,
     shape_of,
     weights,
@@ -98,44 +97,4 @@ def make_affine(
     )
 
 
-def gemm(source: Source, node: OnnxNode) -> Node:
-    """Gemm with constant B and C: a 1x1 convolution."""
-    _rank2(source, node)
-    if integer(node, "transA", 0):
-        raise failure(source, node, "transA is not supported: A is the activation")
-    weight: FloatArray | Float64Array = required(source, node, 1)
-    alpha = real(node, "alpha", 1.0)
-    if alpha != 1:
-        weight = weight.astype(np.float64) * alpha
-    if not integer(node, "transB", 0):
-        weight = weight.T
-    c = weights(source, node, 2)
-    beta = real(node, "beta", 1.0)
-    bias = np.zeros(len(weight)) if c is None else c.astype(np.float64) * beta
-    rows, columns = (1, 1, *bias.shape)[-2:]
-    if bias.ndim > 2 or rows != 1 or columns not in (1, len(weight)):
-        raise failure(source, node, f"C {list(bias.shape)} is not one value per output")
-    bias = np.broadcast_to(bias.reshape(-1), (len(weight),))
-    return make_conv(node, weight[:, :, np.newaxis, np.newaxis], bias)
-
-
-def matmul(source: Source, node: OnnxNode) -> Node:
-    """MatMul of (N, K) with a constant (K, M): a 1x1 convolution."""
-    _rank2(source, node)
-    weight = required(source, node, 1)
-    if weight.ndim != 2:
-        text = f"weights {list(weight.shape)} must have two dimensions"
-        raise failure(source, node, text)
-    return make_conv(
-        node, weight.T[:, :, np.newaxis, np.newaxis], np.zeros(weight.shape[1])
-    )
-
-
-def _rank2(source: Source, node: OnnxNode) -> None:
-    shape = shape_of(source, node, node.inputs[0])
-    if len(shape) != 2:
-        text = f"input {node.inputs[0]!r} has shape {list(shape)}, not (N, K)"
-        raise failure(source, node, f"{text}; put a Flatten before it")
-
-
-OPERATORS: dict[str, Convert] = {"Conv": conv, "Gemm": gemm, "MatMul": matmul}
+OPERATORS: dict[str, Convert] = {"Conv": conv}

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ReduceMean, ReduceSum and ReduceMax: pools, or convolutions of equal weights."""
+"""ReduceMean, ReduceSum, ReduceMax and ReduceMin: pools, or convolutions.
+
+Over rows and columns they are pools of the whole image; sums, and means over channels,
+are convolutions of equal weights. What is over other axes is moved before.
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from neon8.graph.graph import Node, Pool, Shape, nchw
+from neon8.graph import rearranged
+from neon8.graph.graph import Conv2d, Node, Pool, Shape, Tensor, nchw
 from neon8.graph.operators.convolution import make_conv
 from neon8.graph.operators.movement import reshape
 from neon8.graph.source import (
@@ -20,6 +25,7 @@ from neon8.graph.source import (
     integers,
     shape_of,
 )
+from neon8.graph.views import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,56 +48,99 @@ class Extent:
         return n, c, h, w
 
 
-def reduce(source: Source, node: OnnxNode, *, kind: str) -> Node:
-    """kind: "mean", "sum" or "max"."""
-    extent = _extent(source, node)
-    if not extent.axes:
+def reduce(
+    source: Source, node: OnnxNode, *, kind: str
+) -> Node | tuple[Node | Tensor, ...]:
+    """kind: "mean", "sum", "max" or "min"."""
+    dims = shape_of(source, node, node.inputs[0])
+    shape_of(source, node, node.outputs[0])
+    axes = _axes(source, node, dims)
+    if not axes:
         return reshape(source, node)
-    channels = 1 in extent.axes
-    if kind == "max" and channels:
-        raise failure(source, node, "over the channels is not supported")
+    extent = _extent(dims, axes)
+    channels = extent is not None and 1 in extent.axes
+    if extent is None or (channels and kind in ("max", "min")):
+        return _over_any(node, dims, axes, kind)
     if kind != "sum" and not channels:
-        return Pool(
-            name=node.name,
-            inputs=node.inputs[:1],
-            output=node.outputs[0],
-            kind="max" if kind == "max" else "average",
-            kernel=extent.kernel,
-        )
-    if nchw(shape_of(source, node, node.outputs[0])) != extent.result:
-        text = "leaves out an axis before one that stays; export it with keepdims=1"
-        raise failure(source, node, text)
+        return _pool(node, kind, extent.kernel)
     depth = extent.shape[1]
     taken = (depth if channels else 1) * math.prod(extent.kernel)
     shape = (1, depth) if channels else (depth, 1)
-    value = 1.0 / taken if kind == "mean" else 1.0
-    weight = np.full((*shape, *extent.kernel), value)
+    weight = np.full((*shape, *extent.kernel), 1.0 / taken if kind == "mean" else 1.0)
     groups = 1 if channels else depth
-    return make_conv(node, weight, np.zeros(shape[0]), groups=groups)
+    conv = make_conv(node, weight, np.zeros(shape[0]), groups=groups)
+    if nchw(shape_of(source, node, node.outputs[0])) == extent.result:
+        return conv
+    return _into(node, conv, extent.result)
 
 
-def _extent(source: Source, node: OnnxNode) -> Extent:
-    """The axes that are reduced; those of size 1 do not count."""
-    dims = shape_of(source, node, node.inputs[0])
+def _over_any(
+    node: OnnxNode, dims: View, axes: View, kind: str
+) -> tuple[Node | Tensor, ...]:
+    """Over any axes of `dims`, which a move before it makes rows, or channels."""
+    kept = tuple(axis for axis in range(len(dims)) if axis not in axes)
+    count = math.prod(dims[axis] for axis in axes)
+    others = math.prod(dims[axis] for axis in kept)
+    order, shape, left = kept + axes, (1, others, count), (1, others, 1)
+    layer: Conv2d | Pool = _pool(node, kind, (count, 1))
+    if kind == "sum":
+        order, shape, left = axes + kept, (1, count, others), (1, 1, others)
+        layer = make_conv(node, np.ones((1, count, 1, 1)), np.zeros(1))
+    label = f"{kind}_" + "_".join(map(str, axes))
+    inner = rearranged.rearranged(node.inputs[0], shape, label, dims, order)
+    layer = replace(layer, inputs=(inner.name,))
+    return inner, rearranged.there(node.name, inner), *_into(node, layer, left)
+
+
+def _pool(node: OnnxNode, kind: str, kernel: tuple[int, int]) -> Pool:
+    return Pool(
+        name=node.name,
+        inputs=node.inputs[:1],
+        output=node.outputs[0],
+        kind="average" if kind in ("mean", "sum") else kind,
+        kernel=kernel,
+    )
+
+
+def _into(
+    node: OnnxNode, layer: Conv2d | Pool, dims: View
+) -> tuple[Node | Tensor, ...]:
+    """The layer, which makes `dims`, and the move from there to the node's output."""
+    result = rearranged.reshaped(node.outputs[0], dims, "kept")
+    layer = replace(layer, output=result.name)
+    if isinstance(layer, Conv2d):
+        layer = replace(layer, pre_activation=result.name)
+    return result, layer, rearranged.back(node.name, result)
+
+
+def _axes(source: Source, node: OnnxNode, dims: View) -> View:
+    """The axes that are reduced, in order; those of size 1 do not count."""
     given = constant(source, node, 1)
-    listed = integers(node, "axes") if given is None else tuple(given.reshape(-1))
+    listed = integers(node, "axes")
+    if given is not None:
+        listed = tuple(int(axis) for axis in given.reshape(-1))
     if not listed:
         noop = integer(node, "noop_with_empty_axes", 0)
         listed = () if noop else tuple(range(len(dims)))
-    axes = {int(axis) % len(dims) for axis in listed if dims} if dims else set()
-    whole = set()
-    for axis in (axis for axis in axes if dims[axis] > 1):
-        if axis == 0:
-            raise failure(source, node, "over the batch is not supported")
-        if axis > 2 and any(a not in axes and dims[a] > 1 for a in range(3, len(dims))):
-            text = f"over axis {axis} of {list(dims)}, and not over all from the fourth"
-            raise failure(source, node, f"{text} on, is not supported")
-        whole.add(min(axis, 3))
-    return Extent(nchw(dims), tuple(sorted(whole)))
+    if any(not -len(dims) <= axis < len(dims) for axis in listed):
+        raise failure(source, node, f"axes {list(listed)} of {len(dims)} dimensions")
+    axes = {axis % len(dims) for axis in listed}
+    return tuple(sorted(axis for axis in axes if dims[axis] > 1))
+
+
+def _extent(dims: View, axes: View) -> Extent | None:
+    """The axes as those of N C H W, None if these do not show them, or over N."""
+    if 0 in axes:
+        return None
+    behind = [axis for axis in range(3, len(dims)) if dims[axis] > 1]
+    if any(axis in axes for axis in behind) and not all(a in axes for a in behind):
+        return None
+    return Extent(nchw(dims), tuple(sorted({min(axis, 3) for axis in axes})))
 
 
 OPERATORS: dict[str, Convert] = {
     "ReduceMax": partial(reduce, kind="max"),
     "ReduceMean": partial(reduce, kind="mean"),
+    "ReduceMin": partial(reduce, kind="min"),
     "ReduceSum": partial(reduce, kind="sum"),
 }

@@ -10,8 +10,10 @@ from neon8.graph.passes.fold_affine import fold_affine
 from neon8.graph.passes.fold_flatten import fold_flatten
 from neon8.graph.passes.fuse_activations import fuse_activations
 from neon8.graph.passes.merge_moves import merge_moves
+from neon8.graph.passes.stay_rearranged import stay_rearranged
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    stay_rearranged,
     merge_moves,
     drop_reshapes,
     fold_flatten,

@@ -111,12 +111,12 @@ def function_of(node: Node) -> Function | None:
         if (activation.lo, activation.hi) != (-np.inf, np.inf):
             form = call("clip", form, parameters=(activation.lo, activation.hi))
         return form
-    if _is_uniform(node):
+    if is_uniform(node):
         return affine(float(node.weight.flat[0]), float(node.bias[0]))
     return None
 
 
-def _is_uniform(node: Node) -> TypeGuard[Conv2d]:
+def is_uniform(node: Node) -> TypeGuard[Conv2d]:
     """True of a multiplication by one number and an addition of one."""
     return (
         isinstance(node, Conv2d)
