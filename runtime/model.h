@@ -60,7 +60,7 @@ struct n8_step {
     struct n8_conv_proof proof;
     struct n8_spread spread; // before the step
     size_t grain;            // units that are worth the call of a thread, >= 1
-    const void *arrays[3];   // in the file, aligned to nothing, until the operator packs them
+    const void *arrays[5];   // in the file, aligned to nothing, until the operator packs them
     const void *packed;      // what it made of them
 };
 

@@ -75,18 +75,51 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
+// min(max(f(factor * x + shift), lo), hi), f being N8_FUNCTION_X, _SIGMOID or _TANH.
+struct form {
+    float factor, shift, lo, hi;
+};
+
+enum { FORMS = 3, FORM_VALUES = 4 };
+
+// The array `values` of a layer that has one, after which peepholes may follow, [D][3][H].
+struct options {
+    float clip;
+    struct form forms[FORMS];
+};
+
+static size_t options_of(const struct n8_step *step, const struct sizes *s) {
+    const size_t peepholes = step->row.kind == N8_OP_LSTM ? 3 * s->directions * s->hidden : 0;
+    return sizeof(struct options) / sizeof(float) + peepholes;
+}
+
+static bool has_options(const struct n8_step *step) {
+    return step->row.values != 0;
+}
+
 // Packed: the weights of all rows, [D][G * H][I + H]; then their scales, of W and of R, and
-// their biases, of W and of R, both [D][G * H][2].
+// their biases, of W and of R, both [D][G * H][2]; the options and the numbers of their
+// functions.
 struct matrices {
     const int8_t *weights;
     const float *scales, *bias;
+    const struct options *options; // or NULL
+    const float *peepholes;
+    const int32_t *functions;
 };
 
-static struct matrices matrices_of(const struct sizes *s, const void *packed) {
-    const int8_t *weights = packed;
+static struct matrices matrices_of(const struct n8_step *step, const struct sizes *s) {
+    const int8_t *weights = step->packed;
     const float *scales =
         (const float *)(const void *)(weights + n8_round_up(weights_of(s), sizeof(float)));
-    return (struct matrices){weights, scales, scales + 2 * rows_of(s)};
+    struct matrices m = {.weights = weights, .scales = scales, .bias = scales + 2 * rows_of(s)};
+    if (has_options(step)) {
+        const float *options = scales + 4 * rows_of(s);
+        m.options = (const struct options *)(const void *)options;
+        m.peepholes = options + sizeof(struct options) / sizeof(float);
+        m.functions = (const int32_t *)(const void *)(options + options_of(step, s));
+    }
+    return m;
 }
 
 // What one sequence in one direction needs, for one thread.
@@ -114,16 +147,54 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     if (status == N8_OK) {
         status = n8_read_array(reader, step->row.bias_f32, pairs, sizeof(float), &step->arrays[2]);
     }
+    if (status == N8_OK && (step->row.indices != 0) != has_options(step)) {
+        status = n8_refuse(reader->error, N8_E_FORMAT, "it has functions without values");
+    }
+    if (status == N8_OK && has_options(step)) {
+        status = n8_read_array(reader, step->row.indices, FORMS, sizeof(int32_t), &step->arrays[3]);
+    }
+    if (status == N8_OK && has_options(step)) {
+        status = n8_read_array(reader, step->row.values, options_of(step, &s), sizeof(float),
+                               &step->arrays[4]);
+    }
     if (status != N8_OK) {
         return status;
     }
+    const size_t more =
+        has_options(step) ? options_of(step, &s) * sizeof(float) + FORMS * sizeof(int32_t) : 0;
     const size_t floats = 2 * s.gates * s.hidden + 2 * s.hidden + larger(s.input, s.hidden);
     step->kernel_name = "scalar";
     step->units = s.batch * s.directions;
-    step->packed_size = n8_round_up(weights_of(&s), sizeof(float)) + 2 * pairs * sizeof(float);
+    step->packed_size =
+        n8_round_up(weights_of(&s), sizeof(float)) + 2 * pairs * sizeof(float) + more;
     step->scratch_size = floats * sizeof(float) + larger(s.input, s.hidden);
     step->macs = (uint64_t)s.steps * s.batch * weights_of(&s);
     return N8_OK;
+}
+
+static bool options_ok(const struct matrices *m, size_t count) {
+    const struct options *o = m->options;
+    for (size_t i = 0; i < FORMS; i++) {
+        const int32_t f = m->functions[i];
+        if ((f != N8_FUNCTION_X && f != N8_FUNCTION_SIGMOID && f != N8_FUNCTION_TANH) ||
+            !n8_all_finite(&o->forms[i].factor, 2) || !(o->forms[i].lo <= o->forms[i].hi)) {
+            return false;
+        }
+    }
+    return o->clip > 0.0f &&
+           n8_all_finite(m->peepholes, count - sizeof(struct options) / sizeof(float));
+}
+
+// Behind the biases, from the file.
+static enum n8_status pack_options(struct n8_reader *reader, const struct n8_step *step,
+                                   const struct sizes *s, float *memory) {
+    const size_t count = options_of(step, s);
+    memcpy(memory, step->arrays[4], count * sizeof *memory);
+    memcpy(memory + count, step->arrays[3], FORMS * sizeof(int32_t));
+    const struct matrices m = matrices_of(step, s);
+    return options_ok(&m, count) ? N8_OK
+                                 : n8_refuse(reader->error, N8_E_FORMAT,
+                                             "its activations, clip or peepholes are wrong");
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
@@ -154,7 +225,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         return n8_refuse(reader->error, N8_E_FORMAT, "a float bias is not finite");
     }
     step->packed = memory;
-    return N8_OK;
+    return has_options(step) ? pack_options(reader, step, &s, scales + 2 * pairs) : N8_OK;
 }
 
 // Quantizes a vector by its largest magnitude; its scale, 0 where all is below 1e-30.
@@ -208,6 +279,24 @@ static float hyperbolic(float x) {
     return (float)n8_tanh((double)x);
 }
 
+// The activation of a gate: the one of the options, or a sigmoid, or a hyperbolic tangent.
+static float activated(const struct matrices *m, size_t which, float x, float (*plain)(float)) {
+    if (m->options == NULL) {
+        return plain(x);
+    }
+    const struct form *form = &m->options->forms[which];
+    const double clip = (double)m->options->clip;
+    double v = (double)x;
+    if (which < 2) { // the cell is not clipped
+        v = v < -clip ? -clip : v > clip ? clip : v;
+    }
+    v = (double)form->factor * v + (double)form->shift;
+    const int32_t name = m->functions[which];
+    v = name == N8_FUNCTION_SIGMOID ? n8_sigmoid(v) : name == N8_FUNCTION_TANH ? n8_tanh(v) : v;
+    v = v<(double)form->lo ? (double)form->lo : v>(double) form->hi ? (double)form->hi : v;
+    return (float)v;
+}
+
 // The next state from x W + b and h R + b, gates z, r, h.
 static void gru(const struct n8_step *step, const struct sizes *s, const struct matrices *m,
                 size_t direction, const struct work *w) {
@@ -217,37 +306,48 @@ static void gru(const struct n8_step *step, const struct sizes *s, const struct 
     const bool before = (step->row.flags & N8_OP_LINEAR_BEFORE_RESET) != 0;
     if (!before) { // R multiplies the state that the reset gate has scaled
         for (size_t i = 0; i < size; i++) {
-            w->vector[i] = sigmoid(x[size + i] + r[size + i]) * w->state[i];
+            w->vector[i] = activated(m, 0, x[size + i] + r[size + i], sigmoid) * w->state[i];
         }
         const float scale = quantize(w->bytes, w->vector, size);
         multiply(r, s, m, direction, 1, 2 * size, 3 * size, w->bytes, scale);
     }
     for (size_t i = 0; i < size; i++) {
-        const float update = sigmoid(x[i] + r[i]);
-        const float reset = before ? sigmoid(x[size + i] + r[size + i]) : 1.0f;
-        const float made = hyperbolic(x[2 * size + i] + reset * r[2 * size + i]);
+        const float update = activated(m, 0, x[i] + r[i], sigmoid);
+        const float reset = before ? activated(m, 0, x[size + i] + r[size + i], sigmoid) : 1.0f;
+        const float made = activated(m, 1, x[2 * size + i] + reset * r[2 * size + i], hyperbolic);
         w->state[i] = (1.0f - update) * made + update * w->state[i];
     }
 }
 
+// What a peephole adds to a gate: nothing, not even a zero, where there are none.
+static float peeped(float sum, const float *peephole, float cell) {
+    return peephole == NULL ? sum : sum + *peephole * cell;
+}
+
 // Gates i, o, f, c.
-static void lstm(const struct sizes *s, const struct work *w) {
+static void lstm(const struct sizes *s, const struct matrices *m, size_t direction,
+                 const struct work *w) {
     const size_t size = s->hidden;
     const float *x = w->gates;
     const float *r = w->gates + s->gates * size;
-    for (size_t i = 0; i < size; i++) {
-        const float in = sigmoid(x[i] + r[i]);
-        const float out = sigmoid(x[size + i] + r[size + i]);
-        const float forget = sigmoid(x[2 * size + i] + r[2 * size + i]);
-        const float made = hyperbolic(x[3 * size + i] + r[3 * size + i]);
+    const float *p = m->options == NULL ? NULL : m->peepholes + 3 * size * direction;
+    for (size_t i = 0; i < size; i++, p += p == NULL ? 0 : 1) {
+        const float *p_out = p == NULL ? NULL : p + size;
+        const float *p_forget = p == NULL ? NULL : p + 2 * size;
+        const float in = activated(m, 0, peeped(x[i] + r[i], p, w->cell[i]), sigmoid);
+        const float forget = activated(
+            m, 0, peeped(x[2 * size + i] + r[2 * size + i], p_forget, w->cell[i]), sigmoid);
+        const float made = activated(m, 1, x[3 * size + i] + r[3 * size + i], hyperbolic);
         w->cell[i] = forget * w->cell[i] + in * made;
-        w->state[i] = out * hyperbolic(w->cell[i]);
+        const float out =
+            activated(m, 0, peeped(x[size + i] + r[size + i], p_out, w->cell[i]), sigmoid);
+        w->state[i] = out * activated(m, 2, w->cell[i], hyperbolic);
     }
 }
 
-static void rnn(const struct sizes *s, const struct work *w) {
+static void rnn(const struct sizes *s, const struct matrices *m, const struct work *w) {
     for (size_t i = 0; i < s->hidden; i++) {
-        w->state[i] = hyperbolic(w->gates[i] + w->gates[s->hidden + i]);
+        w->state[i] = activated(m, 0, w->gates[i] + w->gates[s->hidden + i], hyperbolic);
     }
 }
 
@@ -272,7 +372,7 @@ static void get(float *values, size_t count, const struct n8_session *session,
 static void run_sequence(const struct n8_session *session, const struct n8_step *step,
                          const struct sizes *s, size_t direction, size_t batch,
                          const struct work *w) {
-    const struct matrices m = matrices_of(s, step->packed);
+    const struct matrices m = matrices_of(step, s);
     const size_t rows = s->gates * s->hidden;
     const bool backwards = direction == 1 || (step->row.flags & N8_OP_REVERSE) != 0;
     float *const states[MOST_STATES] = {w->state, w->cell};
@@ -295,10 +395,10 @@ static void run_sequence(const struct n8_session *session, const struct n8_step 
             gru(step, s, &m, direction, w);
             break;
         case N8_OP_LSTM:
-            lstm(s, w);
+            lstm(s, &m, direction, w);
             break;
         default:
-            rnn(s, w);
+            rnn(s, &m, w);
         }
         put(session, step, s, at, direction, batch, w->state);
     }
@@ -328,7 +428,7 @@ const struct n8_operator n8_op_gru = {
     .out = N8_TYPE_F32,
     .least_inputs = 1,
     .most_inputs = 2,
-    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,
+    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
@@ -342,7 +442,7 @@ const struct n8_operator n8_op_lstm = {
     .out = N8_TYPE_F32,
     .least_inputs = 1,
     .most_inputs = 3,
-    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,
+    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,
@@ -356,7 +456,7 @@ const struct n8_operator n8_op_rnn = {
     .out = N8_TYPE_F32,
     .least_inputs = 1,
     .most_inputs = 2,
-    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT,
+    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,

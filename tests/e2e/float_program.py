@@ -46,7 +46,14 @@ def function():
     return {"indices": indices, "values": values}
 
 
-def recurrent(kind, gates, *states):
+OPTIONS = {
+    "indices": np.full(3, FUNCTIONS.index("tanh"), np.int32),
+    "values": np.array([3, *[1, 0, -1, 1] * 3, *[0.5] * 15], F),
+}
+"""Of an LSTM: activations, a clip and peepholes."""
+
+
+def recurrent(kind, gates, *states, **options):
     """A layer with five hidden values."""
     rows = 5 * gates
     return Recurrent(
@@ -57,6 +64,7 @@ def recurrent(kind, gates, *states):
         weights=np.ones((1, rows, 17), np.int8),
         multiplier=np.full((1, rows, 2), 0.01, F),
         bias_f32=np.zeros((1, rows, 2), F),
+        **options,
     )
 
 
@@ -105,6 +113,6 @@ def ops():
             for name in ("state", "cell")
         ),
         recurrent("gru", 3, "state"),
-        recurrent("lstm", 4, "state", "cell"),
+        recurrent("lstm", 4, "state", "cell", **OPTIONS),
         recurrent("rnn", 1),
     )

@@ -199,6 +199,21 @@ def grow_pool(net: Net, kind: str, draw) -> None:
     finish(net, op, out)
 
 
+def gate_options(net: Net, kind, directions, hidden):
+    """Other activations, a clip and peepholes, at times."""
+    rng = net.rng
+    if rng.integers(2):
+        return {}
+    names = [FUNCTIONS.index(str(rng.choice(["x", "sigmoid", "tanh"]))) for _ in "fgh"]
+    forms = [
+        rng.choice([[1, 0, -np.inf, np.inf], [0.2, 0.5, 0, 1], [-1, 0, -3, 4]])
+        for _ in names
+    ]
+    holes = rng.normal(0, 1, 3 * directions * hidden if kind == "lstm" else 0)
+    values = np.concatenate([[rng.choice([np.inf, 0.5, 8])], *forms, holes])
+    return {"indices": np.array(names, np.int32), "values": values.astype(np.float32)}
+
+
 def grow_recurrent(net: Net) -> None:
     """GRU, LSTM and RNN, in each direction, with and without states."""
     rng = net.rng
@@ -233,6 +248,7 @@ def grow_recurrent(net: Net) -> None:
         weights=rng.integers(-127, 128, (directions, rows, inputs + hidden), np.int8),
         multiplier=scale.astype(np.float32),
         bias_f32=rng.normal(0, 1, (directions, rows, 2)).astype(np.float32),
+        **gate_options(net, kind, directions, hidden),
         reverse=directions == 1 and bool(rng.integers(2)),
         linear_before_reset=kind == "gru" and bool(rng.integers(2)),
     )

@@ -644,6 +644,20 @@ STEP = [
         "a float bias is not finite",
         *("gru", entry("gru", "float *", "bias_f32", float("nan"))),
     ),
+    ("it has functions without values", "lstm", step("lstm", values=0)),
+    *(
+        (
+            "its activations, clip or peepholes are wrong",
+            *("lstm", entry("lstm", kind, array, value, at)),
+        )
+        for kind, array, value, at in (
+            *(("int32_t *", "indices", value, 1) for value in (0, 2, 14 + 1, -1)),
+            *(("float *", "values", value, 0) for value in (0, -1, float("nan"))),
+            *(("float *", "values", float("inf"), at) for at in (1, 2, 13)),
+            *(("float *", "values", float("nan"), at) for at in (3, 12, 27)),
+            ("float *", "values", 5, 3),
+        )
+    ),
     *(
         ("a multiplier of (10) is out of range", "whole", put_fixed(pair))
         for pair in ((2**30 - 1, 0), (-1, 0), (1, 0), (2**30, 32), (2**30, -32), (0, 1))
@@ -706,7 +720,7 @@ USED = {
     "mean32": WINDOWS | {"flags"},
     **dict.fromkeys(
         ("gru", "lstm", "rnn"),
-        frozenset({"flags", "weights", "multiplier", "bias_f32"}),
+        frozenset({"flags", "weights", "multiplier", "bias_f32", "indices", "values"}),
     ),
     "conv": WINDOWS | CLAMP | ARRAYS | PROOFS | {"groups", "residual_scale", "indices"},
     "sum": CLAMP | {"scale", "residual_scale", "slope"},

@@ -39,6 +39,7 @@ NOTES = {
     "MaxPool": "One or two spatial dimensions; any attributes; no indices.",
     "ReduceMax": "Constant axes.",
     "ReduceMean": "Constant axes.",
+    "ReduceMin": "Constant axes.",
     "ReduceSum": "Constant axes.",
     "Reshape": "A shape that is known at import.",
     "Squeeze": "Constant axes.",

@@ -209,6 +209,12 @@ def tanh(x: FloatArray) -> FloatArray:
     return elementary.tanh(x.astype(np.float64)).astype(np.float32)
 
 
+Gate = Callable[[FloatArray], FloatArray]
+
+CLIPPED = 2
+"""f and g are, the cell before h is not."""
+
+
 class Sequence:
     """One sequence of the batch in one direction  (21)."""
 
@@ -217,6 +223,16 @@ class Sequence:
         self.weights = op.weights[direction].astype(np.int64)
         self.scales = op.multiplier[direction]
         self.bias = op.bias_f32[direction]
+        self.functions: list[tuple[str, Doubles]] = []
+        self.clip = np.inf
+        self.peepholes: FloatArray | None = None
+        if op.indices is not None and op.values is not None:
+            self.clip = float(op.values[0])
+            forms = op.values[1:13].reshape(3, 4).astype(np.float64)
+            names = [FUNCTIONS[number] for number in op.indices]
+            self.functions = list(zip(names, forms, strict=True))
+            if op.kind == "lstm":
+                self.peepholes = op.values[13:].reshape(-1, 3, hidden)[direction]
         self.split = self.weights.shape[1] - hidden
 
     def product(self, which: int, v: FloatArray) -> FloatArray:
@@ -228,30 +244,45 @@ class Sequence:
         total: FloatArray = real + self.bias[:, which]
         return total
 
+    def gate(self, which: int, x: FloatArray, plain: Gate) -> FloatArray:
+        """f, g or h: of the options, else `plain`."""
+        if not self.functions:
+            return plain(x)
+        name, (factor, shift, lo, hi) = self.functions[which]
+        v = x.astype(np.float64)
+        if which < CLIPPED:
+            v = clip(v, -self.clip, self.clip)
+        v = factor * v + shift
+        if name != "x":
+            v = COMPUTE[name](v)
+        return clip(v, lo, hi).astype(np.float32)
+
+    def peeped(self, gate: int, x: FloatArray, c: FloatArray) -> FloatArray:
+        """What the peephole of gate 0, 1 or 2, i, o or f, adds to its sum."""
+        return x if self.peepholes is None else x + self.peepholes[gate] * c
+
     def step(
         self, x: FloatArray, h: FloatArray, c: FloatArray
     ) -> tuple[FloatArray, ...]:
         """The next state and cell."""
         a, r = self.product(0, x), self.product(1, h)
         if self.op.kind == "lstm":
-            i, o, f, made = gates(a, r)
-            c = f * c + i * made
-            return o * tanh(c), c
+            i, o, f, made = np.split(a + r, 4)
+            i = self.gate(0, self.peeped(0, i, c), sigmoid)
+            f = self.gate(0, self.peeped(2, f, c), sigmoid)
+            c = f * c + i * self.gate(1, made, tanh)
+            o = self.gate(0, self.peeped(1, o, c), sigmoid)
+            return o * self.gate(2, c, tanh), c
         if self.op.kind == "rnn":
-            return tanh(a + r), c
+            return self.gate(0, a + r, tanh), c
         (za, ra, ha), (zr, rr, hr) = np.split(a, 3), np.split(r, 3)
-        update, reset = sigmoid(za + zr), sigmoid(ra + rr)
+        update, reset = self.gate(0, za + zr, sigmoid), self.gate(0, ra + rr, sigmoid)
         if self.op.linear_before_reset:
-            made = tanh(ha + reset * hr)
+            inner = reset * hr
         else:
-            made = tanh(ha + np.split(self.product(1, reset * h), 3)[2])
+            inner = np.split(self.product(1, reset * h), 3)[2]
+        made = self.gate(1, ha + inner, tanh)
         return (np.float32(1) - update) * made + update * h, c
-
-
-def gates(a: FloatArray, r: FloatArray) -> tuple[FloatArray, ...]:
-    """i, o, f and c of an LSTM."""
-    i, o, f, c = (x + y for x, y in zip(np.split(a, 4), np.split(r, 4), strict=True))
-    return sigmoid(i), sigmoid(o), sigmoid(f), tanh(c)
 
 
 def recurrent(

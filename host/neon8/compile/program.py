@@ -364,12 +364,17 @@ class Recurrent(Op):
     kind: "gru", "lstm", "rnn".  weights: (D, G * H, I + H), of W and of R.  multiplier,
     bias_f32: (D, G * H, 2), the scales and the biases of W and of R.
     reverse: with one direction, from the last step on.
+    indices: (3,), numbers in FUNCTIONS of f, g and h, or None for those of ONNX.
+    values: with indices, the clip; factor, shift, lo and hi of each of the three; then,
+    of an LSTM, peepholes (D, 3, H).
     """
 
     kind: str
     weights: Int8Array
     multiplier: FloatArray
     bias_f32: FloatArray
+    indices: Int32Array | None = None
+    values: FloatArray | None = None
     reverse: bool = False
     linear_before_reset: bool = False
 

@@ -391,6 +391,17 @@ class Softmax(Node):
     log: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class GateFunction:
+    """min(max(f(factor * x + shift), lo), hi).  name: of f: "x", "sigmoid", "tanh"."""
+
+    name: str
+    factor: float = 1.0
+    shift: float = 0.0
+    lo: float = -np.inf
+    hi: float = np.inf
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrent(Node):
     """GRU, LSTM or RNN: (T, B, I) to (T, D, B, H), and any later first states.
@@ -400,6 +411,9 @@ class Recurrent(Node):
     initial: the states that the sequence begins with, (D, B, H), each None if it is
     the next one of the inputs; () for zeros.
     direction: "forward", "reverse" or "bidirectional".
+    functions: f, g and h of ONNX, as many as the kind has; () for its own.
+    clip: of what f and g are given, +-clip; infinite for none.
+    peepholes: (D, 3, H), of an LSTM, for its gates i, o and f, or None.
     gives: what the output is: -1 for all states of the sequence, or as LastState.state.
     """
 
@@ -410,6 +424,9 @@ class Recurrent(Node):
     bias: FloatArray
     initial: tuple[FloatArray | None, ...] = ()
     direction: str = "forward"
+    functions: tuple[GateFunction, ...] = ()
+    clip: float = np.inf
+    peepholes: FloatArray | None = None
     linear_before_reset: bool = False
 
 

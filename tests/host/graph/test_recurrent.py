@@ -23,6 +23,7 @@ def layer(
     opset=14,
     states="",
     bias=True,
+    peepholes=False,
     **attributes,
 ):
     """A model with one layer.  sizes: T, B, I, H; states: words, see below."""
@@ -35,6 +36,7 @@ def layer(
         "r": rng.uniform(-1, 1, (directions, rows, hidden)).astype(F),
         "b": rng.uniform(-1, 1, (directions, 2 * rows)).astype(F),
         "h0": rng.uniform(-1, 1, (directions, batch, hidden)).astype(F),
+        "p": rng.uniform(-1, 1, (directions, 3 * hidden)).astype(F),
         "c0": rng.uniform(-1, 1, (directions, batch, hidden)).astype(F),
     }
     shapes = {"x": (steps, batch, inputs)}
@@ -44,6 +46,8 @@ def layer(
         names.append(name)
         if name.startswith("in"):
             shapes[name] = (directions, batch, hidden)
+    if peepholes:
+        names += [""] * (7 - len(names)) + ["p"]
     while names[-1] == "":
         names.pop()
     made = node(kind, "", outputs, direction=direction, hidden_size=hidden)
@@ -101,11 +105,42 @@ def test_default_activations_may_be_spelled_out(tmp_path):
     assert_same(tmp_path, layer("GRU", activations=names))
 
 
+ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "HardSigmoid")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=st.sampled_from(list(GATES)),
+    direction=st.sampled_from(DIRECTIONS),
+    names=st.tuples(*[st.sampled_from(ACTIVATIONS)] * 3),
+    clip=st.sampled_from([None, 0.25, 1.0]),
+    before=st.booleans(),
+    peepholes=st.booleans(),
+)
+def test_activations_clip_and_peepholes(
+    tmp_path_factory, kind, direction, names, clip, before, peepholes
+):
+    directions = 2 if direction == "bidirectional" else 1
+    count = {"GRU": 2, "LSTM": 3, "RNN": 1}[kind]
+    attributes = {"activations": list(names[:count]) * directions}
+    attributes |= {} if clip is None else {"clip": clip}
+    attributes |= {"linear_before_reset": int(before)} if kind == "GRU" else {}
+    model = layer(
+        kind,
+        direction=direction,
+        outputs=" ".join(["y", "h", "c"][: OUTPUTS[kind]]),
+        peepholes=peepholes and kind == "LSTM",
+        **attributes,
+    )
+    assert_same(tmp_path_factory.mktemp("layer"), model)
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        ({"activations": ["Relu", "Tanh"]}, "activations relu, tanh"),
-        ({"clip": 3.0}, "clip is not supported"),
+        ({"activations": ["Softsign", "Tanh"]}, "activations softsign, tanh"),
+        ({"activations": ["Affine", "Tanh"], "activation_alpha": [2.0]}, "parameters"),
+        ({"clip": -3.0}, "clip -3 is negative"),
         ({"layout": 1}, "layout"),
     ],
 )

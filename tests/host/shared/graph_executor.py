@@ -14,6 +14,7 @@ from neon8.graph.graph import (
     Concat,
     Conv2d,
     Divide,
+    GateFunction,
     Gather,
     InstanceNorm,
     LastState,
@@ -172,7 +173,14 @@ def with_constant(graph, node, values):
 def sequence(node, direction, x, h, c):
     """All states of one direction, (T, B, H), and the last cell."""
     gates = {"gru": 3, "lstm": 4, "rnn": 1}[node.kind]
-    sigmoid = FUNCTIONS["sigmoid"]
+    own = {"gru": "sigmoid tanh", "lstm": "sigmoid tanh tanh", "rnn": "tanh"}
+    given = node.functions or [GateFunction(f) for f in own[node.kind].split()]
+    f, g, h_of = (*(functools.partial(gate, each) for each in given), None, None)[:3]
+    peephole = np.zeros((3, 1)) if node.peepholes is None else node.peepholes[direction]
+
+    def bounded(x):
+        return np.clip(x, -node.clip, node.clip)
+
     w, r = node.weight[direction].T, node.recurrence[direction].T
     of_w, of_r = node.bias[direction].T.astype(np.float64)
     states = []
@@ -180,19 +188,27 @@ def sequence(node, direction, x, h, c):
         a = np.split(step @ w + of_w, gates, axis=1)
         b = np.split(h @ r + of_r, gates, axis=1)
         if node.kind == "gru":
-            update, reset = sigmoid(a[0] + b[0]), sigmoid(a[1] + b[1])
-            own = reset * b[2]
+            update, reset = f(bounded(a[0] + b[0])), f(bounded(a[1] + b[1]))
+            inner = reset * b[2]
             if not node.linear_before_reset:
-                own = np.split((reset * h) @ r + of_r, gates, axis=1)[2]
-            h = (1 - update) * np.tanh(a[2] + own) + update * h
+                inner = np.split((reset * h) @ r + of_r, gates, axis=1)[2]
+            h = (1 - update) * g(bounded(a[2] + inner)) + update * h
         elif node.kind == "lstm":
-            i, o, f, made = (p + q for p, q in zip(a, b, strict=True))
-            c = sigmoid(f) * c + sigmoid(i) * np.tanh(made)
-            h = sigmoid(o) * np.tanh(c)
+            into, out, forget, made = (p + q for p, q in zip(a, b, strict=True))
+            before = c
+            c = f(bounded(forget + peephole[2] * c)) * c
+            c += f(bounded(into + peephole[0] * before)) * g(bounded(made))
+            h = f(bounded(out + peephole[1] * c)) * h_of(c)
         else:
-            h = np.tanh(a[0] + b[0])
+            h = f(bounded(a[0] + b[0]))
         states.append(h)
     return np.array(states), c
+
+
+def gate(function, x):
+    """A GateFunction."""
+    y = FUNCTIONS[function.name](function.factor * x + function.shift)
+    return np.clip(y, function.lo, function.hi)
 
 
 def everything(graph, node, values):

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """GRU, LSTM and RNN: float32 with int8 matrices, which need no calibration  (21)."""
 
+from typing import Any
+
 import numpy as np
 
 from neon8.compile import program
 from neon8.compile.build import FLOAT, Build, Lower
 from neon8.compile.operators import floats
 from neon8.compile.operators.movement import gather
-from neon8.compile.program import Int8Array, Tensor
+from neon8.compile.program import FUNCTIONS, Int8Array, Tensor
 from neon8.errors import CompileError
-from neon8.graph.graph import FloatArray, LastState, Node, Recurrent
+from neon8.graph.graph import FloatArray, GateFunction, LastState, Node, Recurrent
 from neon8.quant.limits import SMALLEST_SCALE
 
 MOST = 1 << 17
@@ -49,6 +51,7 @@ def lower_recurrent(b: Build, node: Recurrent) -> None:
             weights=np.concatenate([w, r], axis=2),
             multiplier=np.stack([w_scales, r_scales], axis=2),
             bias_f32=node.bias,
+            **options(node),
             reverse=node.direction == "reverse",
             linear_before_reset=node.linear_before_reset,
         )
@@ -58,6 +61,23 @@ def lower_recurrent(b: Build, node: Recurrent) -> None:
     for reader in readers:
         last = b.declare(reader.output, FLOAT)
         take(b, reader.name, full, last, rows_of(steps, reader.state))
+
+
+def options(node: Recurrent) -> dict[str, Any]:
+    """`indices` and `values` of the step where it is not what ONNX takes by default."""
+    if not node.functions and np.isinf(node.clip) and node.peepholes is None:
+        return {}
+    given = node.functions or tuple(map(GateFunction, DEFAULT[node.kind]))
+    forms = (*given, *(GateFunction("x"),) * (FORMS - len(given)))
+    values = [node.clip, *(v for f in forms for v in (f.factor, f.shift, f.lo, f.hi))]
+    directions, _, hidden = node.recurrence.shape
+    if node.kind == "lstm":
+        none = np.zeros((directions, 3, hidden), np.float32)
+        values += (none if node.peepholes is None else node.peepholes).ravel().tolist()
+    return {
+        "indices": np.array([FUNCTIONS.index(f.name) for f in forms], np.int32),
+        "values": np.array(values, np.float32),
+    }
 
 
 def rows_of(steps: int, state: int) -> range:
@@ -81,6 +101,15 @@ def take(b: Build, layer: str, source: Tensor, out: Tensor, rows: range) -> None
     n, c, h, w = (np.array(each, np.int32) for each in lists)
     gather(b, layer, source, out, (n, c, h, w), fill=0.0)
 
+
+DEFAULT = {
+    "gru": ("sigmoid", "tanh"),
+    "lstm": ("sigmoid", "tanh", "tanh"),
+    "rnn": ("tanh",),
+}
+"""f, g and h."""
+
+FORMS = 3
 
 STATES = {"gru": 1, "lstm": 2, "rnn": 1}
 """What a layer keeps from one step of its sequence to the next."""

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GRU, LSTM and RNN with the activations that ONNX takes by default."""
+"""GRU, LSTM and RNN."""
 
 import numpy as np
 
-from neon8.graph.graph import FloatArray, LastState, Node, Recurrent
+from neon8.graph.graph import (
+    FloatArray,
+    GateFunction,
+    LastState,
+    Node,
+    Recurrent,
+)
 from neon8.graph.source import (
     Convert,
     OnnxNode,
@@ -11,6 +17,7 @@ from neon8.graph.source import (
     constant,
     failure,
     integer,
+    real,
     required,
     shape_of,
     text,
@@ -23,6 +30,14 @@ ACTIVATIONS = {
     "lstm": ("sigmoid", "tanh", "tanh"),
     "rnn": ("tanh",),
 }
+FUNCTIONS = {
+    "sigmoid": GateFunction("sigmoid"),
+    "tanh": GateFunction("tanh"),
+    "relu": GateFunction("x", lo=0.0),
+    "hardsigmoid": GateFunction("x", 0.2, 0.5, 0.0, 1.0),
+}
+"""Activations by their names in lower case, with the parameters of ONNX."""
+
 STATES = {"gru": 1, "lstm": 2, "rnn": 1}
 
 W, R, B, SEQUENCE_LENS, INITIAL_H, INITIAL_C, PEEPHOLE = range(1, 8)
@@ -46,8 +61,8 @@ def recurrent(source: Source, node: OnnxNode) -> tuple[Node, ...]:
     ):
         found = f"W {list(w.shape)} and R {list(r.shape)} do not fit {list(x)}"
         raise failure(source, node, f"{found} in direction {direction!r}")
-    check_attributes(source, node, kind, directions)
-    check_inputs(source, node, steps=x[0])
+    check_attributes(source, node)
+    check_lengths(source, node, steps=x[0])
     names, initial = states(source, node, kind, (directions, x[1], hidden))
     (gives, output), *others = (
         (state, name) for state, name in enumerate(node.outputs, start=-1) if name
@@ -63,6 +78,9 @@ def recurrent(source: Source, node: OnnxNode) -> tuple[Node, ...]:
         bias=biases(source, node, (directions, 2, rows)),
         initial=initial,
         direction=direction,
+        functions=functions(source, node, kind, directions),
+        clip=clip_of(source, node),
+        peepholes=peepholes(source, node, (directions, 3, hidden)),
         linear_before_reset=bool(integer(node, "linear_before_reset", 0)),
     )
     last = (
@@ -77,28 +95,65 @@ def recurrent(source: Source, node: OnnxNode) -> tuple[Node, ...]:
     return (layer, *last)
 
 
-def check_attributes(
+def check_attributes(source: Source, node: OnnxNode) -> None:
+    """GraphError for attributes that no layer here has."""
+    if node.attributes.get("layout"):
+        text = "layout 1 is not supported, and onnxruntime does not run it; export with"
+        raise failure(source, node, f"{text} layout 0, with Transposes around it")
+    if node.attributes.get("input_forget"):
+        text = "input_forget is not supported; export gates that are not coupled"
+        raise failure(source, node, text)
+
+
+def functions(
     source: Source, node: OnnxNode, kind: str, directions: int
-) -> None:
-    """GraphError for attributes that change what the layer computes."""
+) -> tuple[GateFunction, ...]:
+    """Those that the file names, () if they are the ones of ONNX by default."""
     given = node.attributes.get("activations")
-    if isinstance(given, tuple) and given:
-        named = tuple(str(name).lower() for name in given)
-        if named != ACTIVATIONS[kind] * directions:
-            raise failure(source, node, f"activations {', '.join(named)}")
-    for name in ("clip", "layout", "input_forget"):
-        if node.attributes.get(name):
-            raise failure(source, node, f"{name} is not supported")
+    if not isinstance(given, tuple) or not given:
+        return ()
+    named = tuple(str(name).lower() for name in given)
+    if named == ACTIVATIONS[kind] * directions:
+        return ()
+    alphas, betas = (
+        node.attributes.get(f"activation_{name}") for name in ("alpha", "beta")
+    )
+    if len(named) != len(ACTIVATIONS[kind]) * directions or alphas or betas:
+        text = f"activations {', '.join(named)} with parameters, or not as many as its"
+        raise failure(source, node, f"{text} gates need, are not supported")
+    each = named[: len(ACTIVATIONS[kind])]
+    if named != each * directions or any(name not in FUNCTIONS for name in each):
+        text = f"activations {', '.join(named)}: only {', '.join(FUNCTIONS)} are"
+        raise failure(source, node, f"{text} supported, the same in both directions")
+    return tuple(FUNCTIONS[name] for name in each)
 
 
-def check_inputs(source: Source, node: OnnxNode, *, steps: int) -> None:
-    """GraphError for sequences that are cut short, and peepholes."""
+def clip_of(source: Source, node: OnnxNode) -> float:
+    """The bound of the sums, infinite if there is none."""
+    clip = real(node, "clip", 0.0)
+    if not clip >= 0:
+        raise failure(source, node, f"clip {clip:.4g} is negative")
+    return clip if clip > 0 else np.inf
+
+
+def peepholes(
+    source: Source, node: OnnxNode, shape: tuple[int, int, int]
+) -> FloatArray | None:
+    """(D, 3, H), None if there are none."""
+    value = weights(source, node, PEEPHOLE)
+    if value is None or not value.any():
+        return None
+    if value.size != np.prod(shape) or value.shape[0] != shape[0]:
+        raise failure(source, node, f"its peepholes are {list(value.shape)}")
+    return value.reshape(shape)
+
+
+def check_lengths(source: Source, node: OnnxNode, *, steps: int) -> None:
+    """GraphError for sequences that are cut short."""
     lengths = constant(source, node, SEQUENCE_LENS)
     if lengths is not None and (lengths != steps).any():
-        raise failure(source, node, "sequences of different lengths are not supported")
-    peephole = constant(source, node, PEEPHOLE)
-    if peephole is not None and peephole.any():
-        raise failure(source, node, "peepholes are not supported")
+        text = "sequences of different lengths are not supported; leave out"
+        raise failure(source, node, f"{text} sequence_lens, and pad or cut the input")
 
 
 def biases(source: Source, node: OnnxNode, shape: tuple[int, int, int]) -> FloatArray:
