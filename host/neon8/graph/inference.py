@@ -204,7 +204,8 @@ def _feeds(known: Inference, node: onnx.NodeProto) -> dict[str, Array] | None:
         return None
     if node.op_type == "Constant":
         if any(item.name == "sparse_value" for item in node.attribute):
-            raise _failure(known, node, "sparse weights are not supported")
+            text = "sparse weights are not supported; store it as a plain tensor"
+            raise _failure(known, node, text)
         return {}
     if node.op_type in ("Shape", "Size"):
         source = known.shape(node.input[0])

@@ -260,8 +260,9 @@ def _check(path: Path, model: onnx.ModelProto) -> None:
         raise
     except Exception as error:  # as above
         raise GraphError(f"{path}: is not valid ONNX: {one_line(error)}") from error
-    if model.graph.sparse_initializer:
-        raise GraphError(f"{path}: sparse weights are not supported")
+    for sparse in model.graph.sparse_initializer:
+        text = f"initializer {sparse.values.name!r} is sparse, which is not supported"
+        raise GraphError(f"{path}: {text}; store it as a plain one, zeros included")
     for node in nodes_of(model.graph):
         if node.op_type in DYNAMIC:
             name = node.name or next(filter(None, node.output), "")

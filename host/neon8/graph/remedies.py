@@ -12,6 +12,12 @@ QUANTIZED = (
     "is already quantized: neon8 compile takes it as it is; for all else give the "
     "float network"
 )
+SEQUENCE = "sequences are not supported; export it with Split and Concat, on tensors"
+SEQUENCES = (
+    *("ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty"),
+    *("SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap"),
+    *("SplitToSequence",),
+)
 ELSE = "is not supported; export it as other operators, or cut the network before it"
 REMEDIES = {
     "DequantizeLinear": QUANTIZED,
@@ -21,6 +27,7 @@ REMEDIES = {
     "Scan": "loops are not supported; export the network unrolled",
     "NonMaxSuppression": "is not supported; cut the network before it and choose among "
     "the boxes outside",
+    **dict.fromkeys(SEQUENCES, SEQUENCE),
     "TopK": "is not supported; cut the network before it and choose outside",
 }
 

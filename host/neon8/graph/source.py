@@ -85,9 +85,12 @@ def failure(source: Source, node: OnnxNode, text: str) -> UnsupportedError:
 
 def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
     """The shape of a float tensor that is not empty, of rank 0 to MAX_RANK."""
+    kind = source.types.get(tensor)
+    if kind == "str":
+        text = f"tensor {tensor!r} is of strings; cut the network before it, and look"
+        raise failure(source, node, f"{text} names up outside")
     if tensor in source.constants:
         raise failure(source, node, f"tensor {tensor!r} must not be a constant")
-    kind = source.types.get(tensor)
     if kind not in (None, *FLOATS):
         raise failure(source, node, f"tensor {tensor!r} is {kind}, not float32")
     shape = source.shapes.get(tensor)

@@ -45,7 +45,7 @@ ONE_OPERATOR = {
     "inf bias": (("Conv", [W, np.full(4, np.inf, F)], {}), IMAGE, "infinity"),
     "inf when folded": (("Gemm", [np.full((3, 1), 3e38, F)], {"alpha": 9.0}), (1, 3),
                         "too large for float32"),
-    "transA": (("Gemm", [(1, 5)], {"transA": 1}), (1, 1), "transA"),
+    "gemm full C": (("Gemm", [(3, 5), (2, 5)], {}), (2, 3), "as a MatMul and an Add"),
     "gemm C": (("Gemm", [(3, 5), (5, 1)], {}), (1, 3), "n0"),
     "variance": (("BatchNormalization", [(3,), (3,), (3,), np.full(3, -1, F)], {}),
                  IMAGE, "not positive"),
@@ -61,7 +61,7 @@ ONE_OPERATOR = {
     "last window empty": (("MaxPool", [], {"kernel_shape": [1, 1], "ceil_mode": 1,
                                            "strides": [3, 4]}), IMAGE, "opset 22"),
     "div by 0": (("Div", [np.zeros(1, F)], {}), IMAGE, "zero"),
-    "matmul 3d": (("MatMul", [(6, 2)], {}), (1, 3, 6), "put a Flatten before it"),
+    "matmul batch": (("MatMul", [(2, 6, 2)], {}), (2, 3, 6), "several matrices"),
     "concat batch": (("Concat", [(1, 3, 6, 6)], {"axis": 0}), IMAGE, ""),
     "prelu": (("PRelu", [(3, 1, 6)], {}), IMAGE, "per channel"),
     "exponents": (("Pow", [(3, 1, 1)], {}), IMAGE, "is not one constant"),
@@ -97,6 +97,9 @@ NETWORKS = {
                            "export two operators"),
     "runtime weights": ([node("Conv", "x v", "y")], {"x": IMAGE, "v": (1, 3, 1, 1)},
                         "must be a constant"),
+    "sequence": ([node("SplitToSequence", "x", "s", axis=1),
+                  node("SequenceAt", "s one", "y")], {"x": IMAGE},
+                 "(operator SplitToSequence): sequences are not supported; export it"),
     "concat of constant": ([node("Concat", "x w", "y", axis=1)], {"x": IMAGE}, "'w'"),
     "runtime shape": ([node("NonZero", "x", "n"), node("Cast", "n", "f", to=1),
                        node("Relu", "f", "y")], {"x": IMAGE}, "NonZero"),
@@ -116,6 +119,7 @@ INPUTS = {
 @pytest.mark.parametrize(("nodes", "inputs", "word"), NETWORKS.values(), ids=NETWORKS)
 def test_network(tmp_path, nodes, inputs, word):
     weights = {"w": np.ones(IMAGE, F), "v": np.ones(3, F)}
+    weights["one"] = np.array(1)
     weights["v3"] = np.arange(3, dtype=F).reshape(3, 1, 1)
     weights = {name: value for name, value in weights.items() if name not in inputs}
     opaque(tmp_path, net(nodes, inputs, "y", weights, opset=15), word)
@@ -247,3 +251,48 @@ def test_any_byte_changed(tmp_path):
         changed = bytearray(data)
         changed[position] ^= int(rng.integers(1, 256))
         loads_or_refuses(path, bytes(changed))
+
+
+def test_strings(tmp_path):
+    model = net([node("Relu", "x", "y"), node("Identity", "labels", "out", "names")],
+                {"x": IMAGE}, "y")  # fmt: skip
+    labels = onnx.helper.make_tensor("labels", onnx.TensorProto.STRING, [1], [b"cat"])
+    model.graph.initializer.append(labels)
+    kind = onnx.helper.make_tensor_value_info("out", onnx.TensorProto.STRING, [1])
+    model.graph.output.append(kind)
+    opaque(
+        tmp_path, model, "'names' (operator Identity): tensor 'labels' is of strings"
+    )
+
+
+def test_a_loop(tmp_path):
+    """Its body is read, and the node is named."""
+    infos = {
+        name: onnx.helper.make_tensor_value_info(name, kind, shape)
+        for name, kind, shape in (
+            ("i", onnx.TensorProto.INT64, []),
+            ("go", onnx.TensorProto.BOOL, []),
+            ("again", onnx.TensorProto.BOOL, []),
+            ("v", onnx.TensorProto.FLOAT, IMAGE),
+            ("w", onnx.TensorProto.FLOAT, IMAGE),
+        )
+    }
+    body = onnx.helper.make_graph(
+        [node("Identity", "go", "again"), node("Relu", "v", "w")],
+        "body",
+        [infos[name] for name in ("i", "go", "v")],
+        [infos[name] for name in ("again", "w")],
+    )
+    loop = onnx.helper.make_node("Loop", ["n", "", "x"], ["y"], "round", body=body)
+    model = net([loop], {"x": IMAGE}, "y", {"n": np.array(3)})
+    opaque(tmp_path, model, "'round' (operator Loop): loops are not supported; export")
+
+
+def test_a_sparse_initializer(tmp_path):
+    values = onnx.numpy_helper.from_array(np.ones(1, F), "thin")
+    indices = onnx.numpy_helper.from_array(np.array([0]), "")
+    model = net([node("Relu", "x", "y")], {"x": IMAGE}, "y")
+    model.graph.sparse_initializer.append(
+        onnx.helper.make_sparse_tensor(values, indices, [1 << 30])
+    )
+    refused(tmp_path, model, "initializer 'thin' is sparse", "store it as a plain one")

@@ -188,7 +188,8 @@ def _inputs(path: Path, values: Iterable[Any]) -> dict[str, Input]:
             text = f"input {name!r} has dimensions {dims}; give them by --shape"
             raise GraphError(f"{path}: {text}")
         if value.type not in TYPES:
-            text = f"input {name!r} is a {value.type}; expected a tensor of numbers"
+            text = f"input {name!r} is a {value.type}; expected a tensor of numbers;"
+            text += " cut the network behind it"
             raise GraphError(f"{path}: {text}")
         shapes[name], dtypes[name] = tuple(dims), TYPES[value.type]
     return of_shapes(shapes, dtypes, free=free)
