@@ -271,18 +271,20 @@ static void multiply(float *out, const struct sizes *s, const struct matrices *m
     }
 }
 
-static float sigmoid(float x) {
-    return (float)n8_sigmoid((double)x);
+// Once in the library, not once for each gate: what takes time is in them.
+static __attribute__((noinline)) double sigmoid(double x) {
+    return n8_sigmoid(x);
 }
 
-static float hyperbolic(float x) {
-    return (float)n8_tanh((double)x);
+static __attribute__((noinline)) double hyperbolic(double x) {
+    return n8_tanh(x);
 }
 
 // The activation of a gate: the one of the options, or a sigmoid, or a hyperbolic tangent.
-static float activated(const struct matrices *m, size_t which, float x, float (*plain)(float)) {
+static __attribute__((noinline)) float activated(const struct matrices *m, size_t which, float x,
+                                                 double (*plain)(double)) {
     if (m->options == NULL) {
-        return plain(x);
+        return (float)plain((double)x);
     }
     const struct form *form = &m->options->forms[which];
     const double clip = (double)m->options->clip;
@@ -292,7 +294,7 @@ static float activated(const struct matrices *m, size_t which, float x, float (*
     }
     v = (double)form->factor * v + (double)form->shift;
     const int32_t name = m->functions[which];
-    v = name == N8_FUNCTION_SIGMOID ? n8_sigmoid(v) : name == N8_FUNCTION_TANH ? n8_tanh(v) : v;
+    v = name == N8_FUNCTION_SIGMOID ? sigmoid(v) : name == N8_FUNCTION_TANH ? hyperbolic(v) : v;
     v = v<(double)form->lo ? (double)form->lo : v>(double) form->hi ? (double)form->hi : v;
     return (float)v;
 }
