@@ -27,6 +27,7 @@ from neon8.graph.importer import convert
 from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.passes import PASSES
 from neon8.graph.passes.drop_reshapes import drop_reshapes
+from neon8.graph.passes.stay_rearranged import stay_rearranged
 from neon8.graph.quantized import Levels, QuantizedFile, take_apart
 from neon8.graph.reader import read
 from neon8.graph.source import OnnxNode, Source, integer, real
@@ -69,7 +70,7 @@ def load_quantized(model: ModelLike) -> tuple[Graph, ScaleTable]:
         name: apart.rounded[name] for name in graph.inputs if name in apart.rounded
     }
     graph = _with_levels(graph, source, apart.constants, given)
-    graph = drop_reshapes(graph)
+    graph = drop_reshapes(stay_rearranged(graph))
     for _ in range(ROUNDS):
         graph = fake_quantize.settle(graph, given)
         for apply in PASSES:
@@ -144,7 +145,7 @@ def _with_levels(
     for node in graph.nodes:
         onnx_node = made.get(node.name)
         if isinstance(node, Conv2d) and onnx_node is not None:
-            weights, bias = (constants.get(n) for n in (*onnx_node.inputs, "")[1:3])
+            weights, bias = (constants.get(n) for n in (*onnx_node.inputs, "", "")[1:3])
             layer = _with_weight_scales(node, onnx_node, weights)
             quantized = tensors.get(node.inputs[0])
             nodes.append(_with_exact_bias(layer, onnx_node, bias, quantized))

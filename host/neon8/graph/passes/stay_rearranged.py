@@ -16,6 +16,7 @@ from neon8.graph.graph import (
     Activate,
     Binary,
     Conv2d,
+    FakeQuantize,
     Graph,
     Maximum,
     Minimum,
@@ -33,6 +34,9 @@ from neon8.graph.source import Float64Array, float32
 
 Available = dict[tuple[str, str], Tensor]
 """(ONNX tensor, label) -> the tensor that has its values, rearranged."""
+
+BY_VALUE = Activate | Binary | FakeQuantize | Maximum | Minimum | Pointwise | Sum
+"""The nodes that look at single values, whatever their places."""
 
 MAX_SIZE = 1 << 24
 """Values of a constant that is rearranged, which must be written out for that."""
@@ -113,7 +117,7 @@ def _inside(
 
 def _same(node: Node, source: Tensor, dims: tuple[int, ...]) -> Node | None:
     """What `node`, of tensors of `dims`, is where they are like `source`, or None."""
-    if isinstance(node, Activate | Binary | Maximum | Minimum | Pointwise | Sum):
+    if isinstance(node, BY_VALUE):
         return node
     channels = source.shape[1]
     if isinstance(node, Conv2d) and is_uniform(node):
