@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onnx_nets import assert_same, net, node, why_opaque
+from quantized_nets import differences, noise, quantized_by_ort, steps
 from whole_nets import whole
 
 GOOD = 25.0
@@ -184,3 +185,24 @@ def test_a_name_that_is_taken(tmp_path):
              node("Add", "m x_channels_first", "y")]  # fmt: skip
     model = net(nodes, {"x": (2, 3, 3)}, "y", {"w": normal(3, 3)})
     assert "rename it" in why_opaque(tmp_path, model)
+
+
+def test_a_quantized_file(tmp_path):
+    """Pairs stand between the layers and their biases, and no move is left inside."""
+    nodes = [
+        node("MatMul", "x w1", "m"),
+        node("Add", "m b1", "h"),
+        node("Relu", "h", "r"),
+        node("MatMul", "r w2", "o"),
+        node("Add", "o b2", "p"),
+        node("Add", "x p", "y"),
+    ]
+    weights = {name: WEIGHTS[name] for name in ("w1", "b1", "w2", "b2")}
+    model = net(nodes, {"x": (1, 12, 8)}, "y", weights)
+    samples = noise((1, 12, 8))
+    path = quantized_by_ort(tmp_path, model, samples)
+    found = differences(path, samples, fused=False)
+    assert found.max() <= 1
+    assert (found == 0).mean() > 0.98
+    assert "constant" not in steps(path)
+    assert steps(path).count("permute") <= 2
