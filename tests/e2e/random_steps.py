@@ -150,7 +150,7 @@ def grow_extreme(net: Net) -> None:
     b = net.tensor([1 if net.rng.integers(2) else size for size in a.shape], like=a)
     levels = net.rng.integers(b.lo, 128, int(np.prod(b.shape)), np.int8)
     name = f"constant{len(net.ops)}"
-    net.add(Constant(name=name, inputs=(), output=b.name, weights=levels), b)
+    net.add(Constant(name=name, inputs=(), output=b.name, levels=levels), b)
     out = net.tensor(a.shape, like=a)
     kind = Maximum if net.rng.integers(2) else Minimum
     names = (a.name, b.name) if net.rng.integers(2) else (b.name, a.name)

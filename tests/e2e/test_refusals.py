@@ -158,7 +158,7 @@ def program() -> Program:
             name="levels",
             inputs=(),
             output="levels",
-            weights=np.arange(-128, -104, dtype=np.int8),
+            levels=np.arange(-128, -104, dtype=np.int8),
         ),
         Minimum(name="smaller", inputs=("larger", "levels"), output="smaller"),
         Sum(

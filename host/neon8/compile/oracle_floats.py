@@ -46,7 +46,7 @@ def constant(
     op: Constant, out: Tensor, _sources: list[Tensor], _operands: list[Array]
 ) -> Array:
     """What it is in every run."""
-    values = op.values if op.weights is None else op.weights
+    values = op.values if op.levels is None else op.levels
     result: Array = np.asarray(values).reshape(out.shape)
     return result
 

@@ -292,11 +292,11 @@ MOST_FUNCTIONS = 64
 class Constant(Op):
     """The same in every run, in N C H W order.
 
-    values: of a float32 tensor.  weights: of an int8 one, its levels, (count,).
+    values: of a float32 tensor.  levels: of an int8 one, (count,).
     """
 
     values: FloatArray | None = None
-    weights: Int8Array | None = None
+    levels: Int8Array | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

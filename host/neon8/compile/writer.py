@@ -30,7 +30,6 @@ ARRAYS = {
     "table": "<i1",
     "indices": "<i4",
     "values": "<f4",
-    "weights": "<i1",
 }
 
 WEIGHT_AXES = 4
@@ -208,7 +207,9 @@ class _Layout:
                 row.flags |= self.flags[f"N8_OP_{name.upper()}"] if value else 0
             case "function":
                 row.function = self.functions[f"N8_FUNCTION_{value.upper()}"]
-            case "weights" if value is not None:
+            case "levels":
+                row.weights = self.array(value, "<i1", data_at)
+            case "weights":
                 row.kernel = value.shape[1:3] if value.ndim == WEIGHT_AXES else (1, 1)
                 row.weights = self.array(value, "<i1", data_at)
             case _ if name in ARRAYS:

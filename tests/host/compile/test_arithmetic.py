@@ -129,4 +129,4 @@ def test_a_mask_is_exact(tmp_path):
     nodes = [node("Mul", "a m", "z")]
     program, _ = whole(tmp_path, behind_convolutions(nodes, {"m": mask}))
     (constant,) = (op for op in program.ops if isinstance(op, steps.Constant))
-    assert set(np.unique(constant.weights)) == {-128, 127}
+    assert set(np.unique(constant.levels)) == {-128, 127}

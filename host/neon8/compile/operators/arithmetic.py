@@ -164,7 +164,7 @@ def constant_of(
     levels = np.clip(q + tensor.zero_point, tensor.lo, tensor.hi).astype(np.int8)
     b.ops.append(
         program.Constant(
-            name=node.name, inputs=(), output=tensor.name, weights=levels.reshape(-1)
+            name=node.name, inputs=(), output=tensor.name, levels=levels.reshape(-1)
         )
     )
     return tensor
