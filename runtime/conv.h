@@ -4,7 +4,8 @@
 //
 // Two ways. Depthwise layers call a row kernel over channels. All others are an implicit
 // GEMM: for a block of output pixels the driver writes down where the input pixel under each
-// tap lies (or the padding row), and the kernel multiplies. Nothing is copied or unfolded.
+// tap lies (or the padding row), and the kernel multiplies. Nothing is copied, but for the windows
+// of layers with so few channels that most of a kernel's step would be padding.
 #ifndef N8_CONV_H
 #define N8_CONV_H
 
@@ -24,15 +25,18 @@ struct n8_conv {
     const struct n8_conv_row *row; // the kernel, with the geometry of everything below
     const char *kernel_name;
     const char *reason; // why this kernel or, where there is none, why not the last candidate
-    size_t taps;        // kernel_height * kernel_width
+    bool unfolded;      // igemm: few channels; each window is copied and is a single tap
+    size_t taps;        // kernel_height * kernel_width, or 1
     size_t groups;      // packed one by one; a depthwise kernel takes all as one
-    size_t group_in;    // channels of one group
+    size_t group_in;    // channels of one group, times the taps of an unfolded window
     size_t group_out;
     size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
     n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
     const int8_t *weights;
+    size_t window;       // igemm: bytes from one copied window to the next
+    size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding
     size_t block;        // igemm: output pixels of one unit
     size_t slices;       // igemm: units that share a block's channels, the same number a group;
                          // 1: a unit has all channels of all groups

@@ -16,6 +16,7 @@ enum {
     TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
     MAX_BLOCK = 32,
     ENOUGH_UNITS = 64, // for many threads to finish at the same time
+    MAX_UNFOLDED = 8,  // channels, which are copied at once
 };
 
 static bool shape_ok(const struct n8_conv2d_shape *s) {
@@ -88,10 +89,24 @@ static void plan_slices(struct n8_conv *conv, size_t blocks) {
     conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
 }
 
+// Where the channels of a pixel fill no step of a kernel, or hardly one, copying a window is less
+// work than padding each of its taps.
+static void plan_unfolding(struct n8_conv *conv) {
+    if (conv->group_in > MAX_UNFOLDED || conv->taps == 1) {
+        return;
+    }
+    conv->unfolded = true;
+    conv->group_in = n8_mul(conv->taps, conv->group_in);
+    conv->taps = 1;
+    const size_t depth = n8_round_up(conv->group_in, n8_panel_step(&conv->row->tile));
+    conv->window = n8_round_up(n8_add(depth, MAX_UNFOLDED), ALIGN_PART);
+}
+
 static void plan_igemm(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_tile *tile = &conv->row->tile;
     const size_t channels = n8_mul(n8_pieces(conv->group_out, tile->nr), tile->nr);
+    plan_unfolding(conv);
     conv->groups = (size_t)s->groups;
     conv->depth = n8_round_up(conv->group_in, n8_panel_step(tile));
     conv->group_weights =
@@ -105,7 +120,8 @@ static void plan_igemm(struct n8_conv *conv) {
     plan_slices(conv, blocks);
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->block, conv->taps), sizeof(int8_t *));
-    conv->scratch_size = n8_add(n8_round_up(conv->depth, N8_CONV_ALIGN), table);
+    conv->rows_size = conv->unfolded ? n8_mul(conv->block, conv->window) : conv->depth;
+    conv->scratch_size = n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN), table);
     if (conv->epilogue.fixed != NULL) { // int32 sums of one unit and group
         const size_t sums = n8_mul(n8_mul(conv->block, conv->slice), sizeof(int32_t));
         conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), sums);

@@ -18,7 +18,8 @@ static inline int64_t tap_at(int64_t out, int32_t stride, int32_t tap, int32_t d
 struct igemm {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
-    const int8_t *padding;
+    int8_t *windows;       // copied, or
+    const int8_t *padding; // the row of zero points that stands for all outside the image
     const int8_t **table;
     int32_t *sums; // [count][channels], where they are requantized in integers
     size_t image, first, count;
@@ -59,6 +60,65 @@ static void point_tile(const struct igemm *it, const int8_t *image, const ptrdif
     }
 }
 
+// Copies `count` channels of one tap; up to 8 bytes are read and written.
+static inline void copy_tap(int8_t *to, const int8_t *from, size_t count) {
+    if (count <= 4) {
+        memcpy(to, from, 4);
+    } else {
+        memcpy(to, from, 8);
+    }
+}
+
+// A row of a window inside the image. The bytes that a tap writes beyond its channels are those
+// of the next one.
+static inline int8_t *copy_row(int8_t *to, const int8_t *from, int32_t taps, ptrdiff_t across,
+                               size_t channels) {
+#pragma GCC unroll 4
+    for (int32_t kx = 0; kx < taps; kx++, from += across, to += channels) {
+        copy_tap(to, from, channels);
+    }
+    return to;
+}
+
+// A tap after the other of the window that begins at row y0 and column x0.
+static void copy_window(const struct igemm *it, const int8_t *image, int64_t y0, int64_t x0,
+                        int8_t *to) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t channels = (size_t)(s->in_channels / s->groups);
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int64_t y = y0 + (int64_t)ky * s->dilation_height;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, to += channels) {
+            const int64_t x = x0 + (int64_t)kx * s->dilation_width;
+            if (y >= 0 && y < s->in_height && x >= 0 && x < s->in_width) {
+                copy_tap(to, image + (ptrdiff_t)(y * s->in_width + x) * it->io->in_stride,
+                         channels);
+            } else {
+                memset(to, it->conv->in_zero_point, channels);
+            }
+        }
+    }
+}
+
+// The same of a window inside the image, `at` bytes from its beginning.
+static void copy_inner_window(const struct igemm *it, const int8_t *image, ptrdiff_t at,
+                              int8_t *to) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t channels = (size_t)(s->in_channels / s->groups);
+    const ptrdiff_t across = s->dilation_width * it->io->in_stride;
+    const ptrdiff_t down = (ptrdiff_t)s->dilation_height * s->in_width * it->io->in_stride;
+    const int8_t *from = image + at;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, from += down) {
+        // The usual distances as constants, for speed; nothing depends on it.
+        if (across == N8_PIXEL && channels == 3) {
+            to = copy_row(to, from, s->kernel_width, N8_PIXEL, 3);
+        } else if (across == N8_PIXEL && channels == 1) {
+            to = copy_row(to, from, s->kernel_width, N8_PIXEL, 1);
+        } else {
+            to = copy_row(to, from, s->kernel_width, across, channels);
+        }
+    }
+}
+
 // Writes the pointer table of a unit; the last tile repeats the last pixel.
 static void point_unit(const struct igemm *it, const int8_t *image) {
     const struct n8_conv *conv = it->conv;
@@ -82,6 +142,18 @@ static void point_unit(const struct igemm *it, const int8_t *image) {
             }
         }
         const int8_t **table = it->table + p * conv->taps;
+        for (size_t m = 0; conv->unfolded && m < mr; m++) {
+            int8_t *to = it->windows + (p + m) * conv->window;
+            table[m] = to;
+            if (inside) {
+                copy_inner_window(it, image, at[m], to);
+            } else {
+                copy_window(it, image, y[m], x[m], to);
+            }
+        }
+        if (conv->unfolded) {
+            continue;
+        }
         if (inside) {
             point_tile(it, image, at, table);
             continue;
@@ -111,7 +183,7 @@ static void run_channels(const struct igemm *it, size_t group, size_t channel, s
     const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
     const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
     const int8_t *in = io->in + (ptrdiff_t)it->image * in_pixels * io->in_stride +
-                       (ptrdiff_t)(group * conv->group_in);
+                       (ptrdiff_t)group * (s->in_channels / s->groups);
     point_unit(it, in);
     const ptrdiff_t out_pixel = (ptrdiff_t)(it->image * out_pixels + it->first);
     const size_t out_channel = group * conv->group_out + channel;
@@ -157,13 +229,14 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
     struct igemm it = {
         .conv = conv,
         .io = io,
+        .windows = (int8_t *)scratch,
         .padding = (const int8_t *)scratch,
-        .table = (const int8_t **)(void *)(scratch + n8_round_up(conv->depth, N8_CONV_ALIGN)),
+        .table = (const int8_t **)(void *)(scratch + n8_round_up(conv->rows_size, N8_CONV_ALIGN)),
     };
     const size_t pointers = n8_round_up(conv->block, conv->row->tile.mr) * conv->taps;
-    const size_t used = n8_round_up(conv->depth, N8_CONV_ALIGN) + pointers * sizeof(int8_t *);
+    const size_t used = n8_round_up(conv->rows_size, N8_CONV_ALIGN) + pointers * sizeof(int8_t *);
     it.sums = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
-    memset(scratch, conv->in_zero_point, conv->depth);
+    memset(scratch, conv->in_zero_point, conv->rows_size);
     for (size_t unit = begin; unit < end; unit++) {
         const size_t block = unit / conv->slices;
         it.image = block / blocks_of_image;
