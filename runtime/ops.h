@@ -43,6 +43,8 @@ enum n8_placing {
     // reads each value before it writes it.
     N8_OVER_FIRST = 4,
     N8_OVER_SECOND = 8,
+    // No byte beyond the channels of an input is read, so that the output may lie right there.
+    N8_READS_EXACTLY = 16,
 };
 
 struct n8_operator {

@@ -15,13 +15,17 @@
 
 enum { BUDGET = 1 << 22 }; // looks at a block: some milliseconds
 
+void n8_count_block(const struct n8_block *block, uint64_t times, uint64_t *changes) {
+    changes[block->born] += times * block->bytes;
+    changes[block->dies + 1] -= times * block->bytes;
+    changes[block->tail_born] += times * block->tail; // nothing where there is no tail
+    changes[block->tail == 0 ? 0 : block->born] -= times * block->tail;
+}
+
 uint64_t n8_load_of(const struct n8_block *blocks, size_t count, size_t steps, uint64_t *load) {
     memset(load, 0, (steps + 2) * sizeof *load);
-    for (size_t i = 0; i < count; i++) { // differences first, modulo 2^64
-        load[blocks[i].born] += blocks[i].bytes;
-        load[blocks[i].dies + 1] -= blocks[i].bytes;
-        load[blocks[i].tail_born] += blocks[i].tail; // nothing where there is no tail
-        load[blocks[i].tail == 0 ? 0 : blocks[i].born] -= blocks[i].tail;
+    for (size_t i = 0; i < count; i++) {
+        n8_count_block(&blocks[i], 1, load);
     }
     uint64_t most = 0;
     for (size_t s = 0; s <= steps; s++) {
@@ -38,6 +42,21 @@ struct part {
     size_t born, dies;
 };
 
+static const size_t NOBODY = SIZE_MAX;
+
+// A step of the tree of lifetimes.
+struct node {
+    size_t first; // part, or NOBODY; p->others leads to the next
+    size_t count; // of parts here and below
+};
+
+// Where a part lies that lives together with the block to be laid.
+struct span {
+    size_t from, to;
+    size_t dies;
+    size_t part;
+};
+
 // A placement in the making.
 struct placing {
     const struct n8_block *blocks;
@@ -45,8 +64,13 @@ struct placing {
     const struct part *parts; // 2 of each block; the second has no bytes where there is no tail
     size_t *order;            // of the blocks, as they are laid
     size_t *offsets;          // of each block
+    size_t steps;             // all parts are born and die before this one
+    struct node *nodes;       // of each step: the parts that have a place, by their lifetimes
+    size_t *others;           // of each part: another one of its node, or NONE
     size_t *laid;             // parts that have a place, by their offset
     size_t laid_count;
+    struct span *met; // laid parts that live together with a block
+    size_t met_count;
     uint64_t least;
     uint64_t looks;
 };
@@ -61,6 +85,123 @@ static size_t begin_of(const struct placing *p, size_t part) {
 
 static size_t end_of(const struct placing *p, size_t part) {
     return n8_add(begin_of(p, part), p->parts[part].bytes);
+}
+
+// Who lives together --------------------------------------------------------------------
+//
+// An interval tree: the root is the step in the middle, the steps before it and after it are the
+// subtrees on its two sides. A part belongs to the highest node whose step it is alive at, so
+// that the parts of one node are all alive together.
+
+static void clear(struct placing *p) {
+    p->laid_count = 0;
+    for (size_t s = 0; s < p->steps; s++) {
+        p->nodes[s] = (struct node){.first = NOBODY};
+    }
+}
+
+static void insert(struct placing *p, size_t part) {
+    const struct part *it = &p->parts[part];
+    const size_t begin = begin_of(p, part);
+    size_t i = p->laid_count++;
+    for (; i > 0 && begin_of(p, p->laid[i - 1]) > begin; i--) {
+        p->laid[i] = p->laid[i - 1];
+    }
+    p->laid[i] = part;
+    size_t from = 0;
+    size_t to = p->steps;
+    for (;;) {
+        const size_t middle = from + (to - from) / 2;
+        struct node *node = &p->nodes[middle];
+        node->count++;
+        if (it->dies < middle) {
+            to = middle;
+        } else if (it->born > middle) {
+            from = middle + 1;
+        } else {
+            p->others[part] = node->first;
+            node->first = part;
+            return;
+        }
+    }
+}
+
+static void add_met(struct placing *p, size_t part) {
+    p->met[p->met_count++] = (struct span){
+        .from = begin_of(p, part),
+        .to = end_of(p, part),
+        .dies = p->parts[part].dies,
+        .part = part,
+    };
+}
+
+// Appends the parts at the nodes of steps [from, to) that live together with `part` to p->met,
+// up to `most` in all.
+static void meet_nodes(struct placing *p, size_t part, size_t from, size_t to, size_t most) {
+    const struct part *it = &p->parts[part];
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        const struct node *node = &p->nodes[middle];
+        p->looks++;
+        if (node->count == 0) {
+            return;
+        }
+        for (size_t other = node->first; other != NOBODY; other = p->others[other]) {
+            p->looks++;
+            if (p->met_count >= most) {
+                return;
+            }
+            if (together(it, &p->parts[other])) {
+                add_met(p, other);
+            }
+        }
+        if (it->born < middle && it->dies > middle) {
+            meet_nodes(p, part, from, middle, most);
+        }
+        if (it->dies > middle) {
+            from = middle + 1;
+        } else if (it->born < middle) {
+            to = middle;
+        } else {
+            return;
+        }
+    }
+}
+
+static int by_place(const void *left, const void *right) {
+    const struct span *a = left;
+    const struct span *b = right;
+    if (a->from != b->from) {
+        return a->from < b->from ? -1 : 1;
+    }
+    return a->part < b->part ? -1 : a->part > b->part;
+}
+
+static void sort_met(struct placing *p) {
+    for (size_t count = p->met_count; count > 1; count /= 2) {
+        p->looks += p->met_count;
+    }
+    qsort(p->met, p->met_count, sizeof *p->met, by_place);
+}
+
+// Parts that live together with `part`, by their offset.
+static void meet(struct placing *p, size_t part) {
+    enum { FEW = 32 }; // so many are quicker looked at than looked for
+    p->met_count = 0;
+    if (p->laid_count > FEW) {
+        meet_nodes(p, part, 0, p->steps, p->laid_count / FEW);
+        if (p->met_count < p->laid_count / FEW) {
+            sort_met(p);
+            return;
+        }
+    }
+    p->met_count = 0;
+    p->looks += p->laid_count;
+    for (size_t i = 0; i < p->laid_count; i++) {
+        if (together(&p->parts[part], &p->parts[p->laid[i]])) {
+            add_met(p, p->laid[i]);
+        }
+    }
 }
 
 // How a gap is chosen, and on which side of it the block lies.
@@ -78,16 +219,13 @@ struct gap {
 
 static size_t choose_offset(struct placing *p, size_t block, enum fit fit) {
     const struct part *it = &p->parts[2 * block];
+    meet(p, 2 * block);
     struct gap best = {.from = SIZE_MAX};
     struct gap gap = {.from = 0, .below = SIZE_MAX};
-    for (size_t i = 0; i <= p->laid_count; i++) {
-        const bool last = i == p->laid_count;
-        const struct part *other = last ? NULL : &p->parts[p->laid[i]];
-        p->looks++;
-        if (!last && !together(it, other)) {
-            continue;
-        }
-        gap.to = last ? SIZE_MAX : begin_of(p, p->laid[i]);
+    for (size_t i = 0; i <= p->met_count; i++) {
+        const bool last = i == p->met_count;
+        const struct span *other = &p->met[i];
+        gap.to = last ? SIZE_MAX : other->from;
         gap.above = last ? SIZE_MAX : other->dies;
         if (last && gap.from < p->least && p->least - gap.from >= it->bytes) {
             gap.to = (size_t)p->least; // the arena's wanted end is a wall
@@ -100,8 +238,8 @@ static size_t choose_offset(struct placing *p, size_t block, enum fit fit) {
                 break;
             }
         }
-        if (!last && end_of(p, p->laid[i]) > gap.from) {
-            gap.from = end_of(p, p->laid[i]);
+        if (!last && other->to > gap.from) {
+            gap.from = other->to;
             gap.below = other->dies;
         }
     }
@@ -111,40 +249,30 @@ static size_t choose_offset(struct placing *p, size_t block, enum fit fit) {
 
 // The lowest offset at which neither of the two parts of a block meets another.
 static size_t choose_for_both(struct placing *p, size_t block) {
-    size_t offset = 0;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (size_t i = 0; i < p->laid_count; i++) {
-            const size_t begin = begin_of(p, p->laid[i]);
-            const size_t end = end_of(p, p->laid[i]);
-            for (size_t k = 2 * block; k < 2 * block + 2; k++) {
-                const struct part *part = &p->parts[k];
-                const size_t from = n8_add(offset, part->begin);
-                p->looks++;
-                if (together(part, &p->parts[p->laid[i]]) && from < end &&
-                    begin < n8_add(from, part->bytes)) {
-                    offset = end > part->begin ? end - part->begin : 0;
-                    moved = true;
-                }
-            }
+    p->met_count = 0;
+    for (size_t k = 2 * block; k < 2 * block + 2; k++) {
+        const struct part *part = &p->parts[k];
+        const size_t first = p->met_count;
+        meet_nodes(p, k, 0, p->steps, SIZE_MAX);
+        for (size_t i = first; i < p->met_count; i++) { // offsets of the block that are taken
+            struct span *span = &p->met[i];
+            const size_t end = n8_add(part->begin, part->bytes);
+            span->from = span->from < end ? 0 : span->from - end + 1;
+            span->to = span->to < part->begin ? 0 : span->to - part->begin;
         }
     }
-    return offset;
-}
-
-static void insert(struct placing *p, size_t part) {
-    const size_t begin = begin_of(p, part);
-    size_t i = p->laid_count++;
-    for (; i > 0 && begin_of(p, p->laid[i - 1]) > begin; i--) {
-        p->laid[i] = p->laid[i - 1];
+    sort_met(p);
+    size_t offset = 0;
+    for (size_t i = 0; i < p->met_count && p->met[i].from <= offset; i++) {
+        offset = p->met[i].to > offset ? p->met[i].to : offset;
     }
-    p->laid[i] = part;
+    return offset;
 }
 
 // Lays all blocks in p->order. Returns the size of the arena.
 static size_t lay(struct placing *p, enum fit fit) {
     size_t size = 0;
-    p->laid_count = 0;
+    clear(p);
     for (size_t n = 0; n < p->count; n++) {
         const size_t block = p->order[n];
         const bool tail = p->parts[2 * block + 1].bytes != 0;
@@ -254,21 +382,7 @@ static void find(struct search *search) {
     }
 }
 
-enum n8_status n8_place_blocks(struct n8_block *blocks, size_t count, uint64_t least,
-                               uint64_t *size) {
-    *size = 0;
-    if (count == 0) {
-        return N8_OK;
-    }
-    size_t *indices = malloc(5 * count * sizeof *indices);
-    struct part *parts = calloc(2 * count, sizeof *parts);
-    struct key *keys = malloc(count * sizeof *keys);
-    if (indices == NULL || parts == NULL || keys == NULL) {
-        free(indices);
-        free(parts);
-        free(keys);
-        return N8_E_MEMORY;
-    }
+static void set_parts(struct part *parts, const struct n8_block *blocks, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const struct n8_block *block = &blocks[i];
         parts[2 * i] = (struct part){i, 0, block->bytes, block->born, block->dies};
@@ -277,28 +391,56 @@ enum n8_status n8_place_blocks(struct n8_block *blocks, size_t count, uint64_t l
                                              block->tail_born, block->born - 1};
         }
     }
-    struct search search = {
-        .placing =
-            {
-                .blocks = blocks,
-                .count = count,
-                .parts = parts,
-                .order = indices,
-                .offsets = indices + count,
-                .laid = indices + 2 * count,
-                .least = least,
-            },
-        .keys = keys,
-        .best = indices + 4 * count,
-        .size = SIZE_MAX,
-    };
-    find(&search);
-    for (size_t i = 0; i < count; i++) {
-        blocks[i].offset = search.best[i];
+}
+
+enum n8_status n8_place_blocks(struct n8_block *blocks, size_t count, uint64_t least,
+                               uint64_t *size) {
+    *size = 0;
+    if (count == 0) {
+        return N8_OK;
     }
-    *size = search.size;
-    free(keys);
-    free(parts);
+    size_t steps = 1;
+    for (size_t i = 0; i < count; i++) {
+        steps = blocks[i].dies >= steps ? blocks[i].dies + 1 : steps;
+    }
+    size_t *indices = malloc(7 * count * sizeof *indices);
+    struct part *parts = calloc(2 * count, sizeof *parts);
+    struct span *met = malloc(4 * count * sizeof *met);
+    struct key *keys = malloc(count * sizeof *keys);
+    struct node *nodes = malloc(steps * sizeof *nodes);
+    const bool room =
+        indices != NULL && parts != NULL && met != NULL && keys != NULL && nodes != NULL;
+    if (room) {
+        struct search search = {
+            .placing =
+                {
+                    .blocks = blocks,
+                    .count = count,
+                    .parts = parts,
+                    .order = indices,
+                    .offsets = indices + count,
+                    .steps = steps,
+                    .nodes = nodes,
+                    .others = indices + 2 * count,
+                    .laid = indices + 4 * count,
+                    .met = met,
+                    .least = least,
+                },
+            .keys = keys,
+            .best = indices + 6 * count,
+            .size = SIZE_MAX,
+        };
+        set_parts(parts, blocks, count);
+        find(&search);
+        for (size_t i = 0; i < count; i++) {
+            blocks[i].offset = search.best[i];
+        }
+        *size = search.size;
+    }
     free(indices);
-    return N8_OK;
+    free(parts);
+    free(met);
+    free(keys);
+    free(nodes);
+    return room ? N8_OK : N8_E_MEMORY;
 }

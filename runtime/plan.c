@@ -58,20 +58,23 @@ static enum n8_status find_lifetimes(const struct n8_reader *reader) {
 
 enum { BUDGET = 1 << 22 }; // looks at pairs of tensors
 
+enum { CHUNK = 128 };
+
 struct planner {
     struct n8_sharing_plan sharing;
     uint64_t least;
     struct n8_block *blocks; // of the groups
     uint32_t *group_of;      // the group of each block
     size_t block_count;
-    uint64_t *load;  // at each step
-    uint64_t loaded; // the most at one step
-    uint64_t excess; // over all steps, how much the load is above the least
+    uint64_t *load;    // at each step: the sum of the blocks in use
+    uint64_t *changes; // of it that are to come, from one step to the next
+    uint64_t *most;    // of each CHUNK of steps
+    uint64_t loaded;   // the most at one step
+    uint64_t excess;   // over all steps, how much the load is above the least
 };
 
-static const struct n8_group *tail_of(const struct n8_sharing_plan *sharing,
-                                      const struct n8_group *group) {
-    return &sharing->groups[sharing->members[sharing->links[group->tail].child].group];
+static struct n8_group *tail_of(struct n8_sharing_plan *sharing, const struct n8_group *group) {
+    return &sharing->groups[n8_place_in_group(sharing, sharing->links[group->tail].child).group];
 }
 
 // Where in the block of a group its tail begins: both end with the same byte in use.
@@ -79,33 +82,94 @@ static size_t tail_begin(const struct n8_group *group, const struct n8_group *ta
     return group->pixels * group->stride - tail->pixels * tail->stride;
 }
 
-// Groups the tensors and sums up what that takes.
-static void try_links(struct planner *p) {
-    const struct n8_model *model = p->sharing.model;
-    n8_group_tensors(&p->sharing);
-    p->block_count = 0;
-    for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
-        const struct n8_group *group = &p->sharing.groups[t];
-        if (group->members == 0 || group->is_tail || model->tensors[t].bytes == 0) {
-            continue;
-        }
-        struct n8_block block = {
-            .bytes = n8_round_up(n8_add(group->pixels * group->stride, N8_SLACK), N8_ALIGN),
-            .born = group->born,
-            .dies = group->dies,
-        };
-        if (group->tail != N8_NOBODY) {
-            const struct n8_group *tail = tail_of(&p->sharing, group);
-            block.tail = block.bytes - tail_begin(group, tail);
-            block.tail_born = tail->born;
-        }
-        p->group_of[p->block_count] = t;
-        p->blocks[p->block_count++] = block;
+// True if the tensor's number is that of a group with a block of its own.
+static bool has_block(const struct n8_sharing_plan *sharing, uint32_t tensor) {
+    const struct n8_group *group = &sharing->groups[tensor];
+    return group->members > 0 && !group->is_tail && sharing->model->tensors[tensor].bytes > 0;
+}
+
+static struct n8_block block_of(struct n8_sharing_plan *sharing, const struct n8_group *group) {
+    struct n8_block block = {
+        .bytes = n8_round_up(n8_add(group->pixels * group->stride, N8_SLACK), N8_ALIGN),
+        .born = group->born,
+        .dies = group->dies,
+    };
+    if (group->tail != N8_NOBODY) {
+        const struct n8_group *tail = tail_of(sharing, group);
+        block.tail = block.bytes - tail_begin(group, tail);
+        block.tail_born = tail->born;
     }
-    p->loaded = n8_load_of(p->blocks, p->block_count, model->facts.step_count, p->load);
-    p->excess = 0;
-    for (size_t s = 0; s <= model->facts.step_count; s++) {
-        p->excess += p->load[s] > p->least ? p->load[s] - p->least : 0;
+    return block;
+}
+
+static void count_blocks(struct planner *p, uint32_t component, uint64_t times) {
+    struct n8_sharing_plan *sharing = &p->sharing;
+    const struct n8_component *it = &sharing->components[component];
+    for (uint32_t i = 0; i < it->tensors; i++) {
+        const uint32_t t = sharing->tensors_of[it->first_tensor + i];
+        if (has_block(sharing, t)) {
+            const struct n8_block block = block_of(sharing, &sharing->groups[t]);
+            n8_count_block(&block, times, p->changes);
+        }
+    }
+}
+
+static uint64_t above_least(const struct planner *p, size_t step) {
+    return p->load[step] > p->least ? p->load[step] - p->least : 0;
+}
+
+// Makes the changes, all of which are at steps from .. to + 1.
+static void change_load(struct planner *p, size_t from, size_t to) {
+    enum { STEPS_OF_A_LOOK = 8 }; // that take as long as one
+    const size_t steps = p->sharing.model->facts.step_count;
+    uint64_t change = 0;
+    for (size_t s = from; s <= to; s++) {
+        change += p->changes[s];
+        p->changes[s] = 0;
+        p->excess -= above_least(p, s);
+        p->load[s] += change;
+        p->excess += above_least(p, s);
+    }
+    p->changes[to + 1] = 0;
+    for (size_t chunk = from / CHUNK; chunk <= to / CHUNK; chunk++) {
+        p->most[chunk] = 0;
+        for (size_t s = chunk * CHUNK; s <= steps && s < (chunk + 1) * CHUNK; s++) {
+            p->most[chunk] = p->load[s] > p->most[chunk] ? p->load[s] : p->most[chunk];
+        }
+    }
+    p->loaded = 0;
+    for (size_t chunk = 0; chunk <= steps / CHUNK; chunk++) {
+        p->loaded = p->most[chunk] > p->loaded ? p->most[chunk] : p->loaded;
+    }
+    p->sharing.looks += (to - from + CHUNK + steps / CHUNK) / STEPS_OF_A_LOOK;
+}
+
+// Groups all tensors and sums up what that takes.
+static void group_all(struct planner *p) {
+    const size_t steps = p->sharing.model->facts.step_count;
+    for (uint32_t c = 0; c < p->sharing.component_count; c++) {
+        n8_group_component(&p->sharing, c);
+        count_blocks(p, c, 1);
+    }
+    change_load(p, 0, steps);
+}
+
+// Groups those tensors anew that a changed link may be for.
+static void try_link(struct planner *p, const struct n8_link *link) {
+    const uint32_t component = p->sharing.component[link->child];
+    const struct n8_component *it = &p->sharing.components[component];
+    count_blocks(p, component, UINT64_MAX);
+    n8_group_component(&p->sharing, component);
+    count_blocks(p, component, 1);
+    change_load(p, it->born, it->dies);
+}
+
+static void find_blocks(struct planner *p) {
+    for (uint32_t t = 0; t < p->sharing.model->facts.tensor_count; t++) {
+        if (has_block(&p->sharing, t)) {
+            p->group_of[p->block_count] = t;
+            p->blocks[p->block_count++] = block_of(&p->sharing, &p->sharing.groups[t]);
+        }
     }
 }
 
@@ -132,7 +196,6 @@ static void want(struct planner *p, size_t link, uint32_t step, bool wanted) {
 // takes more than copying does, it is not written there.
 static void drop_links(struct planner *p) {
     struct n8_sharing_plan *sharing = &p->sharing;
-    try_links(p);
     bool better = true;
     while (better && p->excess > 0) {
         better = false;
@@ -146,10 +209,10 @@ static void drop_links(struct planner *p) {
             }
             const struct cost before = cost_of(p);
             sharing->links[i].wanted = false;
-            try_links(p);
+            try_link(p, &link);
             if (!is_less(cost_of(p), before)) { // it may wait at the end of the whole
                 sharing->links[i].late = true;
-                try_links(p);
+                try_link(p, &link);
             }
             if (is_less(cost_of(p), before)) {
                 better = true;
@@ -159,7 +222,7 @@ static void drop_links(struct planner *p) {
             const bool first = i == 0 || sharing->links[i - 1].step != link.step;
             if (first) { // all of the step together
                 want(p, i, link.step, false);
-                try_links(p);
+                try_link(p, &link);
                 if (is_less(cost_of(p), before)) {
                     better = true;
                     continue;
@@ -167,7 +230,7 @@ static void drop_links(struct planner *p) {
                 want(p, i, link.step, true);
             }
             sharing->links[i].wanted = true;
-            try_links(p);
+            try_link(p, &link);
         }
     }
 }
@@ -183,34 +246,32 @@ static void add_tails(struct planner *p) {
         }
         const struct cost before = cost_of(p);
         link->late = true;
-        try_links(p);
+        try_link(p, link);
         if (!is_less(cost_of(p), before)) {
             link->late = false;
-            try_links(p);
+            try_link(p, link);
         }
-    }
-}
-
-static void write_group(const struct n8_sharing_plan *sharing, const struct n8_group *group,
-                        size_t offset, struct n8_tensor *tensors) {
-    for (uint32_t t = group->first; t != N8_NOBODY; t = sharing->members[t].next) {
-        const struct n8_member *member = &sharing->members[t];
-        struct n8_tensor *tensor = &tensors[t];
-        tensor->slice = (size_t)tensor->dims[1] * n8_value_size(tensor) != group->bytes;
-        tensor->pixel_stride = group->stride;
-        tensor->offset = offset + member->pixel * group->stride + member->byte;
     }
 }
 
 static void write_places(struct planner *p, struct n8_model *model) {
     struct n8_sharing_plan *sharing = &p->sharing;
     for (size_t b = 0; b < p->block_count; b++) {
-        const struct n8_group *group = &sharing->groups[p->group_of[b]];
-        write_group(sharing, group, p->blocks[b].offset, model->tensors);
+        struct n8_group *group = &sharing->groups[p->group_of[b]];
+        group->offset = p->blocks[b].offset;
         if (group->tail != N8_NOBODY) {
-            const struct n8_group *tail = tail_of(sharing, group);
-            write_group(sharing, tail, p->blocks[b].offset + tail_begin(group, tail),
-                        model->tensors);
+            struct n8_group *tail = tail_of(sharing, group);
+            tail->offset = group->offset + tail_begin(group, tail);
+        }
+    }
+    for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
+        struct n8_tensor *tensor = &model->tensors[t];
+        const struct n8_place place = n8_place_in_group(sharing, t);
+        const struct n8_group *group = &sharing->groups[place.group];
+        if (tensor->bytes != 0) { // neither with the caller nor constant
+            tensor->slice = (size_t)tensor->dims[1] * n8_value_size(tensor) != group->bytes;
+            tensor->pixel_stride = group->stride;
+            tensor->offset = group->offset + place.pixel * group->stride + place.byte;
         }
     }
     for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
@@ -278,8 +339,10 @@ static enum n8_status plan_places(struct planner *p, struct n8_model *model) {
     if (status != N8_OK) {
         return status;
     }
+    group_all(p);
     drop_links(p);
     add_tails(p);
+    find_blocks(p);
     status = n8_place_blocks(p->blocks, p->block_count, p->loaded, &model->memory.arena);
     if (status == N8_OK) {
         model->memory.arena_least = p->least;
@@ -299,8 +362,12 @@ enum n8_status n8_plan_arena(const struct n8_reader *reader) {
     struct planner planner = {.sharing = {.model = model}};
     planner.blocks = malloc(count * sizeof *planner.blocks);
     planner.group_of = malloc(count * sizeof *planner.group_of);
-    planner.load = malloc((model->facts.step_count + 2) * sizeof *planner.load);
-    if (planner.blocks == NULL || planner.group_of == NULL || planner.load == NULL) {
+    const size_t steps = model->facts.step_count + 2;
+    planner.load = calloc(steps, sizeof *planner.load);
+    planner.changes = calloc(steps, sizeof *planner.changes);
+    planner.most = calloc(steps / CHUNK + 1, sizeof *planner.most);
+    if (planner.blocks == NULL || planner.group_of == NULL || planner.load == NULL ||
+        planner.changes == NULL || planner.most == NULL) {
         status = N8_E_MEMORY;
     } else {
         status = n8_find_links(&planner.sharing);
@@ -312,5 +379,7 @@ enum n8_status n8_plan_arena(const struct n8_reader *reader) {
     free(planner.blocks);
     free(planner.group_of);
     free(planner.load);
+    free(planner.changes);
+    free(planner.most);
     return status;
 }

@@ -96,11 +96,11 @@ class Drawing:
     def pool(self, source, kernel, stride, kind="max"):
         """Padded, so that the size is kept but for the stride."""
         pad = (kernel - 1) // 2
-        size = (source.shape[2] + 2 * pad - kernel) // stride + 1
+        sizes = ((size + 2 * pad - kernel) // stride + 1 for size in source.shape[2:])
         return self._append(
             Pool,
             [source],
-            (*source.shape[:2], size, size),
+            (*source.shape[:2], *sizes),
             kind=kind,
             kernel=(kernel, kernel),
             strides=(stride, stride),
@@ -300,6 +300,80 @@ def head():
     return d.program(d.activate(d.join(*rows, axis=2)))
 
 
+def twice():
+    """One tensor and a part of it, both in concats that hold them more than once."""
+    d = Drawing(11, 9, 3)
+    pooled = d.pool(d.image, 1, 1)
+    active = d.activate(pooled)
+    part = d.split(active, 3, 2)
+    rows = d.join(d.image, d.image, active, pooled, axis=2)
+    return d.program(rows, d.activate(d.join(part, part, axis=2)))
+
+
+def elan():
+    """A chain of convolutions of 32 channels, all of whose results are concatenated."""
+    d = Drawing(12, 32, 16)
+    x = d.image
+    for _ in range(2):
+        pieces = [d.conv(x, 32), d.conv(x, 32)]
+        for _ in range(4):
+            pieces.append(d.conv(pieces[-1], 32, 3))
+        x = d.conv(d.join(*pieces), 32)
+    return d.program(x)
+
+
+def in_place(count):
+    """Steps that all write over what they read."""
+    d = Drawing(13, 8, 2)
+    x = d.image
+    for _ in range(count):
+        x = d.activate(x)
+    return d.program(x)
+
+
+def wide(count):
+    """A concat of very many pieces."""
+    d = Drawing(14, 8, 2)
+    return d.program(d.join(*(d.activate(d.image) for _ in range(count))))
+
+
+def moves(seed):
+    """Steps that move values, drawn at random; concats may hold a tensor twice."""
+    rng = np.random.default_rng(seed)
+    d = Drawing(seed, int(rng.integers(2, 20)), int(rng.integers(1, 5)))
+    drawn = [d.image]
+    while len(d.ops) < 24:
+        x = drawn[-min(int(rng.geometric(0.4)), len(drawn))]
+        channels, height, width = x.shape[1:]
+        match rng.integers(6):
+            case 0:
+                drawn.append(d.pool(x, 1, 1))
+            case 1:
+                drawn.append(d.activate(x))
+            case 2:
+                cut = int(rng.integers(channels)) if channels > 1 else 0
+                drawn.append(d.split(x, cut, channels - cut))
+                drawn.append(d.split(x, 0, cut or 1))
+            case 3:
+                drawn.append(d.reshape(x, (1, channels, height * width, 1)))
+            case 4 if channels % 2 == 0:
+                drawn.append(d.shuffle(x))
+            case _:
+                axis = int(rng.integers(1, 4))
+                others = [0, *(other for other in (1, 2, 3) if other != axis)]
+                fit = [
+                    each
+                    for each in drawn[-8:]
+                    if all(each.shape[i] == x.shape[i] for i in others)
+                ]
+                count = min(int(rng.integers(1, 4)), 120 // x.shape[axis])
+                pieces = [fit[i] for i in rng.integers(len(fit), size=count)]
+                if pieces:
+                    drawn.append(d.join(x, *pieces, axis=axis))
+    read = {name for op in d.ops for name in op.inputs}
+    return d.program(*(t for t in d.tensors.values() if t.name not in read))
+
+
 TOPOLOGIES = {
     **{f"chain{seed}": (lambda seed=seed: chain(seed)) for seed in range(5)},
     "vgg": vgg,
@@ -313,4 +387,6 @@ TOPOLOGIES = {
     "unet": unet,
     "shufflenet": shufflenet,
     "head": head,
+    "twice": twice,
+    "elan": elan,
 }
