@@ -14,6 +14,7 @@ enum n8_status n8_model_tensor(const struct n8_model *model, size_t index,
     const size_t entry = t->type == N8_TYPE_F32 ? sizeof(float) : 1;
     *out = (struct n8_tensor_info){
         .name = t->name,
+        .reason = t->reason,
         .type = t->type,
         .rank = t->rank,
         .scale = t->scale,

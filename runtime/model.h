@@ -16,6 +16,7 @@ enum { N8_ALIGN = 64 };
 
 struct n8_tensor {
     const char *name;
+    const char *reason; // why it is float32, or NULL
     enum n8_type type;
     int32_t rank;
     int32_t onnx_dims[N8_FORMAT_MAX_RANK];

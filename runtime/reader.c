@@ -173,14 +173,15 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
             return refuse(r, "the product of its dimensions from the fourth on is above 2^20");
         }
     }
-    if (row.reserved != 0) {
-        return refuse(r, "its reserved field is not 0");
+    if (row.reason != 0 && (row.type != N8_TYPE_F32 || name_at(r, row.reason) == NULL)) {
+        return refuse(r, "its reason is outside the names or too long, or it is not float32");
     }
     const enum n8_status status = check_quantization(r, &row);
     if (status != N8_OK) {
         return status;
     }
     t->name = strings + row.name;
+    t->reason = row.reason == 0 ? NULL : strings + row.reason;
     t->type = (enum n8_type)row.type;
     t->rank = (int32_t)row.rank;
     memcpy(t->onnx_dims, row.dims, sizeof t->onnx_dims);

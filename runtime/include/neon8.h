@@ -76,7 +76,8 @@ enum n8_sharing {
 // others are 1). real = scale * (q - zero_point) and lo <= q <= hi for
 // N8_TYPE_S8; scale 1, zero point 0, lo -128 and hi 127 otherwise.
 struct n8_tensor_info {
-    const char *name; // owned by the model
+    const char *name;   // owned by the model, as is
+    const char *reason; // why it is N8_TYPE_F32 inside the network; NULL if the file does not say
     enum n8_type type;
     int32_t rank;
     int32_t dims[8];

@@ -348,7 +348,14 @@ TENSOR = [
         "the product of its dimensions from the fourth on is above 2^20",
         *("x", {"rank": 5, "dims": (1, 1, 1, 1 << 11, 1 << 10, 1, 1, 1)}),
     ),
-    ("its reserved field is not 0", "x", {"reserved": 1}),
+    (
+        "its reason is outside the names or too long, or it is not float32",
+        *("x", {"reason": 1}),
+    ),
+    (
+        "its reason is outside the names or too long, or it is not float32",
+        *("image", {"reason": 1 << 20}),
+    ),
     ("it is float32 and has a scale, zero point or range", "image", {"scale": 2}),
     ("it is float32 and has a scale, zero point or range", "image", {"lo": -127}),
     ("its scale is outside 1e-30 .. 1e30", "x", {"scale": float("nan")}),
@@ -870,9 +877,9 @@ def test_a_name_that_is_no_text():
     file = File(program())
     at = file.bytes.index(b"image\0")
     file.bytes[at : at + 5] = b"\xff\n\x1b[2"
-    file.tensor("image").reserved = 1
+    file.tensor("image").rank = 9
     said = refusal(file.content())
-    assert said == r"net.n8: tensor '�\n\x1b[2': its reserved field is not 0"
+    assert said == r"net.n8: tensor '�\n\x1b[2': its rank is above 8"
 
 
 def reasons() -> set[str]:

@@ -8,6 +8,7 @@ part of an island that only reads it: it takes int8 and writes float32.
 """
 
 import difflib
+from collections import deque
 from dataclasses import replace
 
 from neon8.compile.operators import FOLLOWS, LOWER
@@ -96,14 +97,18 @@ def islands_of(
         for node in graph.nodes
         if maps_values(graph, node) and node.output not in forced
     }
+    int8_readers = {
+        name: sum(reader.output not in islands for reader in readers)
+        for name, readers in consumers.items()
+    }
 
     def wanted(name: str) -> bool:
         """True if nothing reads tensor `name` as int8, or the file says that it is."""
         if graph.quantized:
             return name not in table.tensors
-        readers = consumers[name]
-        floats = all(reader.output in islands for reader in readers)
-        return floats and (float_io if name in graph.outputs else bool(readers))
+        if int8_readers[name]:
+            return False
+        return float_io if name in outputs else bool(consumers[name])
 
     def exists(name: str) -> bool:
         """True if tensor `name` is made as float32."""
@@ -121,16 +126,26 @@ def islands_of(
         among = isinstance(node, Concat) and any(name in forced for name in node.inputs)
         return wanted(node.output) and (found or among)
 
-    while True:
-        lost = [
-            name
-            for name, reason in islands.items()
-            if reason is BETWEEN and not follows(makers[name])
-        ]
-        if not lost:
-            return islands
-        for name in lost:
-            del islands[name]
+    outputs = frozenset(graph.outputs)
+    doubtful = deque(name for name, reason in islands.items() if reason is BETWEEN)
+    queued = set(doubtful)
+    while doubtful:
+        name = doubtful.popleft()
+        queued.discard(name)
+        node = makers[name]
+        if follows(node):
+            continue
+        del islands[name]
+        near = [reader.output for reader in consumers[name]]
+        for source in node.inputs:
+            int8_readers[source] += 1
+            if int8_readers[source] == 1:  # so far it was wanted, by all that read it
+                near += [source, *(reader.output for reader in consumers[source])]
+        for other in near:
+            if islands.get(other) is BETWEEN and other not in queued:
+                doubtful.append(other)
+                queued.add(other)
+    return islands
 
 
 def maps_values(graph: Graph, node: Node) -> bool:

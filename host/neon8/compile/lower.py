@@ -8,11 +8,13 @@ to int8.
 """
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from neon8.compile.build import FLOAT, INT8, Build
 from neon8.compile.domains import consumers_of, islands_of, with_pairs
 from neon8.compile.operators import LOWER, LOWER_FLOAT
-from neon8.compile.program import Program
+from neon8.compile.program import Dequantize, Op, Program
 from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph
@@ -88,7 +90,10 @@ def lower(
             kind = type(node).__name__
             text = f"no {b.type_of(node)} form of {kind}"
             raise CompileError(f"layer {node.name!r}: {text}")
+        first = len(b.ops)
         append(b, node)
+        if node.output in islands:
+            give_reason(b, b.ops[first:], islands[node.output])
         for name in filter(b.has, graph.outputs):
             real = graph.tensors[name].real
             (b.int8 if b.io == INT8 and real else b.float32)(name)
@@ -107,6 +112,14 @@ def lower(
             if node.output in islands
         },
     )
+
+
+def give_reason(b: Build, ops: Sequence[Op], reason: str) -> None:
+    """Tells it to the float tensors that the steps of one layer compute."""
+    for op in ops:
+        made = b.tensors[op.output]
+        if made.dtype == FLOAT and not isinstance(op, Dequantize):
+            b.tensors[op.output] = replace(made, reason=reason)
 
 
 def check_ends(graph: Graph) -> None:

@@ -29,7 +29,7 @@ class Tensor:
 
     real = scale * (q - zero_point)  (1).  lo, hi: the range of q, [-127, 127] for the
     symmetric scheme, else [-128, 127].  A float tensor has scale 1, zero point 0, -128
-    and 127.
+    and 127.  reason: why the layer that makes it runs in float32, or "".
     """
 
     name: str
@@ -39,6 +39,7 @@ class Tensor:
     zero_point: int = 0
     lo: int = -128
     hi: int = 127
+    reason: str = ""
 
     @property
     def shape(self) -> Shape:

@@ -139,6 +139,11 @@ class _Layout:
             self.strings += encoded + b"\0"
         return self.offsets[text]
 
+    def reason(self, text: str) -> int:
+        """Offset of a reason; one with very long names in it is cut off."""
+        most = self.limits["N8_FORMAT_MAX_NAME"]
+        return self.name(text.encode()[:most].decode(errors="ignore"))
+
     def array(self, values: npt.NDArray[Any] | None, dtype: str, data_at: int) -> int:
         """Offset in the file of an array that is appended to the data; 0 for None."""
         if values is None:
@@ -166,6 +171,7 @@ class _Layout:
         row.zero_point = tensor.zero_point
         row.lo = tensor.lo
         row.hi = tensor.hi
+        row.reason = self.reason(tensor.reason) if tensor.reason else 0
         return bytes(self.ffi.buffer(row))
 
     def op(

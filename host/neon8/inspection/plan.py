@@ -15,7 +15,7 @@ WHY = {
     "conv2d": "writes float32 since what reads it does",
     "softmax": "exponentials have no grid of 256 levels in common",
 }
-"""Why an operation that takes or gives float32 does so."""
+"""Why an operation that takes or gives float32 does so, where the file does not say."""
 
 LEGEND = (
     "kernel: its symbol; copy: values are moved; none: they lie right already",
@@ -131,7 +131,7 @@ def islands(steps: Sequence[StepInfo], floats: Collection[str]) -> list[str]:
             " ".join(map(str, group)),
             where([steps[one] for one in group], steps),
             ", ".join(dict.fromkeys(steps[one].operation for one in group)),
-            "; ".join(dict.fromkeys(why(steps[one].operation) for one in group)),
+            "; ".join(dict.fromkeys(why(steps[one]) for one in group)),
         )
         for group in sorted(found.values())
     ]
@@ -151,11 +151,13 @@ def where(group: Sequence[StepInfo], steps: Sequence[StepInfo]) -> str:
     return "between int8 steps" if inside else "before the outputs"
 
 
-def why(operation: str) -> str:
-    """Why it computes in float32."""
-    if operation in MOVES:
+def why(step: StepInfo) -> str:
+    """Why it computes in float32: as the compiler said, else what its operation tells."""
+    if step.reason:
+        return step.reason
+    if step.operation in MOVES:
         return "moves what is float32 already"
-    return WHY.get(operation, f"{operation} has no int8 form")
+    return WHY.get(step.operation, f"{step.operation} has no int8 form")
 
 
 def _read_as_float(step: StepInfo, steps: Sequence[StepInfo]) -> bool:

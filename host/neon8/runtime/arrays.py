@@ -40,6 +40,7 @@ class StepInfo:
     weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs,
     checked against the weights. All are 0 for steps without weights.
     fixed: it is requantized in integers (10).
+    reason: why it computes in float32, "" where the file does not say.
     """
 
     name: str
@@ -67,6 +68,7 @@ class StepInfo:
     int16_depth: int
     spread: str
     fixed: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

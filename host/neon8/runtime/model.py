@@ -207,6 +207,7 @@ class Model(Closable):
                 acc_bound=int(info.acc_bound),
                 int16_depth=int(info.int16_depth),
                 fixed=bool(info.fixed),
+                reason=self._name(place.reason) if place.reason else "",
                 spread="" if info.spread < 0 else self._tensor(info.spread)[0],
             )
             steps.append(step)

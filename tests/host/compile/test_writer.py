@@ -204,6 +204,24 @@ def test_longest_name():
     writer.dumps(renamed("x", "n" * 1023))
 
 
+@pytest.mark.parametrize("reason", ["kept by request", "é" * 700])
+def test_why_a_tensor_is_float32(reason):
+    prog = small()
+    made = Tensor(name="f", dims=(1, 2, 2, 2), dtype="float32", reason=reason)
+    step = program.Dequantize(name="real", inputs=("z",), output="f")
+    prog = dataclasses.replace(
+        prog,
+        tensors=prog.tensors | {"f": made},
+        ops=(*prog.ops, step),
+        outputs=("f",),
+    )
+    content = writer.dumps(prog)
+    with Model.from_bytes(content) as model:
+        *others, last = model.steps
+        assert last.reason == reason.encode()[:1023].decode(errors="ignore")
+        assert not any(step.reason for step in others)
+
+
 @pytest.mark.parametrize(
     ("prog", "message"),
     [

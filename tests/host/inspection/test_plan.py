@@ -94,6 +94,14 @@ def test_islands_are_steps_that_hand_on_float32():
     assert plan.islands(steps[:2], {"image"}) == ["float islands: none"]
 
 
+def test_islands_say_what_the_file_says():
+    kept = dataclasses.replace(
+        step("table", "image", "a", "float32"), reason="kept in float32 by request"
+    )
+    said = plan.islands([kept, step("table", "a", "b", "float32")], {"image"})
+    assert said[2].endswith("kept in float32 by request; table has no int8 form")
+
+
 def test_the_table_is_that_of_the_library(tiny):
     with neon8.Model.open(tiny.n8) as model:
         steps = model.steps
