@@ -25,9 +25,13 @@ from neon8.quant.scale_table import ScaleTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:
-    """convergence: the report as a JSON value, None if none was asked for."""
+    """convergence: the report as a JSON value, None if none was asked for.
+
+    batch: how many samples the network takes at once, which count as one.
+    """
 
     observation: Observation
+    batch: int
     convergence: dict[str, Any] | None
 
 
@@ -58,7 +62,9 @@ def observe(
     if options.output is not None:
         calib_file.save(outcome.observation, options.output)
         forget(options.output)
-    return Observed(observation=outcome.observation, convergence=found)
+    return Observed(
+        observation=outcome.observation, batch=outcome.batch, convergence=found
+    )
 
 
 def calibrate(

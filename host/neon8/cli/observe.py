@@ -64,8 +64,10 @@ def run(arguments: argparse.Namespace) -> str:
     text = (
         f"{arguments.output}: {counted(len(observation.tensors), 'tensor')} and "
         f"{counted(len(observation.layers), 'layer')} seen in "
-        f"{counted(len(observation.samples), 'sample')}"
+        f"{counted(len(observation.samples) * done.batch, 'sample')}"
     )
+    if done.batch > 1:
+        text += f", {done.batch} at once"
     if done.convergence is None:
         return text
     return f"{text}\n{convergence.as_text(done.convergence)}"

@@ -34,7 +34,10 @@ data:
   folder/             JPEG and PNG images; labels.txt, if there, holds lines
                       'file class' and sets the order
   uint8 arrays are images, N H W C; other arrays are what the network takes, and their
-  numbers are cast to its type. A network with a fixed batch takes so many at once.
+  numbers are cast to its type. A network with a fixed batch takes so many samples at
+  once; --limit and --skip count single ones, before that, and what does not fill the
+  last batch is left out with a warning. A .calib file counts
+  the samples of a batch as one.
 
 preprocessing, a TOML file; value = (raw * scale - mean) / std, N C H W float32:
   size = [224, 224]           # height, width

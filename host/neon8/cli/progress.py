@@ -5,7 +5,7 @@ It does so where a bar is seen: many runs are short, and in logs there is none.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -32,16 +32,19 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
     with ExitStack() as stack:
 
         def watch(samples: Iterable[Any]) -> Iterable[Any]:
-            shown: Iterable[Any] = stack.enter_context(
+            batch = getattr(samples, "batch", 1)  # samples that come as one
+            bar = stack.enter_context(
                 tqdm(
-                    samples,
                     desc=what,
+                    total=len(samples) * batch if isinstance(samples, Sized) else None,
                     unit="sample",
                     leave=False,
                     dynamic_ncols=True,
                 )
             )
-            return shown
+            for sample in samples:
+                yield sample
+                bar.update(batch)
 
         yield watch
 

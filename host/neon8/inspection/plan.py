@@ -15,7 +15,7 @@ WHY = {
     "conv2d": "writes float32 since what reads it does",
     "softmax": "exponentials have no grid of 256 levels in common",
 }
-"""Why an operation that takes or gives float32 does so, where the file does not say."""
+"""Why an operation takes or gives float32, where the file does not say."""
 
 LEGEND = (
     "kernel: its symbol; copy: values are moved; none: they lie right already",
@@ -152,7 +152,7 @@ def where(group: Sequence[StepInfo], steps: Sequence[StepInfo]) -> str:
 
 
 def why(step: StepInfo) -> str:
-    """Why it computes in float32: as the compiler said, else what its operation tells."""
+    """Why it computes in float32: what the compiler said, else what it does tells."""
     if step.reason:
         return step.reason
     if step.operation in MOVES:

@@ -10,7 +10,7 @@ import neon8
 from calib_nets import branchy, images
 from neon8.calibrate import calib_file
 from neon8.cli.main import main
-from onnx_nets import save
+from onnx_nets import chain, save
 
 COUNT = 40
 
@@ -54,6 +54,31 @@ def test_observe_says_what_it_saw(files, capsys):
     assert error == ""
     assert out == f"{files / 'a.calib'}: 6 tensors and 4 layers seen in 40 samples\n"
     assert not (files / "a.calib.journal").exists()
+
+
+@pytest.mark.parametrize(
+    ("batch", "taken", "said"), [(4, 8, ", 4 at once"), ("N", 9, "")]
+)
+def test_every_command_counts_samples(tmp_path, capsys, batch, taken, said):
+    """Single ones, however many of them the network takes at once."""
+    steps = [("Conv", [(3, 2, 3, 3)], {}), ("GlobalAveragePool", [], {})]
+    steps.append(("Flatten", [], {}))
+    path = save(tmp_path, chain(steps, (batch, 2, 5, 5)))
+    x = np.random.default_rng(0).normal(0, 1, (14, 2, 5, 5)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x, y=np.arange(14) % 3)
+    np.save(tmp_path / "x.npy", x[:12])
+    part = ("--data", tmp_path / "x.npz", "--skip", 3, "--limit", 9)
+    out, _ = succeed(capsys, "observe", path, *part, "-o", tmp_path / "a.calib")
+    assert f"seen in {taken} samples{said}\n" in out
+    table, n8 = tmp_path / "t.json", tmp_path / "net.n8"
+    succeed(capsys, "calibrate", path, *part, "-o", table)
+    succeed(capsys, "compile", path, "--scales", table, "-o", n8)
+    for model in (path, n8):
+        out, _ = succeed(capsys, "evaluate", model, *part, "--reference", path)
+        assert out.startswith(f"{taken} samples\n")
+    rows = tmp_path / "y.npy"
+    succeed(capsys, "run", n8, "--input", tmp_path / "x.npy", "-o", rows)
+    assert np.load(rows).shape == (12, 3)
 
 
 @pytest.mark.parametrize("count", [1, 3, 41])

@@ -35,6 +35,7 @@ from neon8.calibrate.run.executors import (
     extreme_names,
     shard_ends,
 )
+from neon8.data.inputs import batch_of
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, count_samples, gather
 from neon8.errors import CalibrationError, DataError
@@ -78,11 +79,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """names: digest -> name of the samples that set an extreme."""
+    """names: digest -> name of the samples that set an extreme.
+
+    batch: how many samples the network takes at once, which count as one.
+    """
 
     observation: Observation
     names: dict[str, str]
     points: tuple[Point, ...]
+    batch: int
 
 
 def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
@@ -106,7 +111,7 @@ def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
     network = workload.open_network()
     samples, total = _open_data(workload, data, network)
     with _interruptible() as interrupted:
-        run = _Run(workload, options, network.empty, total)
+        run = _Run(workload, options, network, total)
         return run.all(network, samples, interrupted)
 
 
@@ -184,18 +189,19 @@ class _Run:
         self,
         workload: Workload,
         options: Options,
-        empty: Observation,
+        network: Network,
         total: int | None,
     ) -> None:
         self._workload, self._options, self._total = workload, options, total
         self._path = journal.journal_of(options.output)
         self._pace = Pace()
-        self._observation = empty
+        self._observation = network.empty
+        self._batch = batch_of(network.inputs)
         self._names: dict[str, str] = {}
         self._points: list[Point] = []
         shard, data = workload.shard, workload.data
         self._settings = {
-            "the model": empty.model_digest,
+            "the model": network.empty.model_digest,
             "the data": None if data is None else str(Path(data).resolve()),
             "--preprocess": workload.preprocess_digest,
             "--shape": {name: list(dims) for name, dims in workload.shapes},
@@ -248,6 +254,7 @@ class _Run:
             observation=self._observation,
             names=self._names,
             points=tuple(self._points),
+            batch=self._batch,
         )
 
     @property
@@ -255,7 +262,9 @@ class _Run:
         return sys.maxsize if self._total is None else self._total
 
     def _progress(self, done: int) -> None:
-        self._options.progress(done, self._total)
+        """Samples of a batch are counted one by one here, as nowhere else."""
+        total = None if self._total is None else self._total * self._batch
+        self._options.progress(done * self._batch, total)
 
     def _executor(
         self,
@@ -385,7 +394,7 @@ class _Run:
             )
 
     def _finish(self) -> None:
-        self._options.progress(self._at, self._at)
+        self._options.progress(self._at * self._batch, self._at * self._batch)
         self._check_left("the data")
         if self._repeated:
             text = "%d samples are the same as others; each counts once"
