@@ -99,7 +99,7 @@ def convert(
     if source is not target:
         table = source.adopt(table, context)
     if source.network is not None and _needs_network(target, context):
-        graph, whole = source.network(Path(path))
+        graph, whole = source.network(Path(path), narrow=target is not source)
         context = replace(context, model=open_onnx(path), graph=graph)
         table = replace(table, notes=())
     else:

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from neon8.formats.foreign_table import ForeignTable
 from neon8.graph.graph import Conv2d, Graph
@@ -42,6 +43,13 @@ def _unchanged(table: ForeignTable, context: Context) -> ForeignTable:
 Change = Callable[[ForeignTable, Context], ForeignTable]
 
 
+class ReadNetwork(Protocol):
+    """Format.network."""
+
+    def __call__(self, path: Path, /, *, narrow: bool) -> tuple[Graph, ScaleTable]:
+        """A network and its scales.  narrow: for a format whose weights are int8."""
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkWriter:
     """Format.write where it takes a scale for everything in a network."""
@@ -71,7 +79,7 @@ class Format:
     write: Callable[[ForeignTable], bytes] | NetworkWriter
     adopt: Change = _unchanged
     prepare: Change = _unchanged
-    network: Callable[[Path], tuple[Graph, ScaleTable]] | None = None
+    network: ReadNetwork | None = None
     symmetric: bool = False
     ranges: bool = False
     bits: tuple[int, ...] = (8, 16)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network that was quantized elsewhere: its Graph, and the table of its own scales.
 
-Weights are taken over as integers wherever the runtime can hold them: from -127 to 127,
-and -128 where (11) of numerics allows it. A channel that has others is rounded anew to
-a scale of its own, and a warning says so.
+Weights are taken over as integers of up to 8 bits and a sign, which the compiler makes
+int8. For formats that have int8 alone, and where a channel has yet others, the channel
+is rounded anew to a scale of its own, and a warning says so.
 """
 
 import logging
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from neon8.errors import GraphError
 from neon8.graph.graph import (
@@ -37,9 +38,11 @@ from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import (
     HIGHEST,
     LOWEST,
+    WIDEST,
     DoubleArray,
     FloatArray,
     quantize_weights,
+    weight_levels,
     weight_scales,
 )
 
@@ -55,8 +58,13 @@ SAME_SCALE = 2.0**-20
 """Relative: products of float32 scales, rounded by whoever made the file."""
 
 
-def load_quantized(model: ModelLike) -> tuple[Graph, ScaleTable]:
+def load_quantized(
+    model: ModelLike, *, narrow: bool = False
+) -> tuple[Graph, ScaleTable]:
     """The network in a quantized ONNX file and its scales, ready to be compiled.
+
+    narrow: for a format whose weights are int8: from -127 to 127, and one -128 in a
+    channel.
 
     The table has the scales and zero points of the file, exactly; a tensor that the
     file does not round is not in it, nor is a layer whose weights are float there.
@@ -84,7 +92,7 @@ def load_quantized(model: ModelLike) -> tuple[Graph, ScaleTable]:
         ):
             text = f"node {node.name!r}: its weights are too large for float32"
             raise GraphError(f"{file.path}: {text}")
-    return graph, _table(graph, source, rounded.tensors)
+    return graph, _table(graph, source, rounded.tensors, narrow=narrow)
 
 
 def _with_pairs(graph: Graph, apart: QuantizedFile) -> Graph:
@@ -200,7 +208,11 @@ def _output_axis(node: OnnxNode) -> int | None:
 
 
 def _table(
-    graph: Graph, source: Source, tensors: Mapping[str, Quantization]
+    graph: Graph,
+    source: Source,
+    tensors: Mapping[str, Quantization],
+    *,
+    narrow: bool,
 ) -> ScaleTable:
     """Everything that the file says, by the tensors and layers of `graph`."""
     floats = {node.name for node in source.nodes if _output_axis(node) is not None}
@@ -210,7 +222,7 @@ def _table(
             continue
         scale = tensors[node.inputs[0]].scale
         if node.weight_scales is not None:
-            layers[node.name] = _taken_over(node, node.weight_scales)
+            layers[node.name] = _taken_over(node, node.weight_scales, narrow=narrow)
         elif node.name not in floats:
             layers[node.name] = _own(node, scale)
     return ScaleTable(
@@ -255,15 +267,20 @@ def _own(node: Conv2d, input_scale: float) -> LayerScale:
     )
 
 
-def _taken_over(node: Conv2d, scales: FloatArray) -> LayerScale:
-    """The scales of the file; a channel that int8 cannot hold gets its own."""
+def _taken_over(node: Conv2d, scales: FloatArray, *, narrow: bool) -> LayerScale:
+    """The scales of the file; a channel that it cannot have gets its own."""
+    lowest, highest = (LOWEST, HIGHEST) if narrow else (-WIDEST, WIDEST)
     result = scales.copy()
     for channel, scale in enumerate(scales):
         weight = node.weight[channel].astype(np.float64)
         levels = np.rint(weight / np.float64(scale))
-        if levels.max() > HIGHEST or levels.min() < LOWEST:
+        if levels.max() > highest or levels.min() < lowest:
             result[channel] = np.abs(weight).max() / HIGHEST
-    kept = quantize_weights(node.weight, result.astype(np.float64), lowest=LOWEST)
+    kept: npt.NDArray[np.int8 | np.int16]
+    if narrow:
+        kept = quantize_weights(node.weight, result.astype(np.float64), lowest=LOWEST)
+    else:
+        kept = weight_levels(node.weight, result.astype(np.float64))
     for channel, scale in enumerate(result.astype(np.float64)):
         error = np.abs(kept[channel] * scale - node.weight[channel])
         changed = error > scale * SAME_SCALE * HIGHEST

@@ -13,6 +13,7 @@ from neon8.quant.scale_table import LayerScale
 DoubleArray = npt.NDArray[np.float64]
 FloatArray = npt.NDArray[np.float32]
 Int8Array = npt.NDArray[np.int8]
+Int16Array = npt.NDArray[np.int16]
 
 ACC_LIMIT = 2**31
 """|acc''| stays below this  (12)."""
@@ -68,6 +69,22 @@ def weight_scales(
 HIGHEST = 127
 LOWEST = -128
 """Of weights in int8; -128 only in files of other tools, and once in a channel (11)."""
+
+WIDEST = 255
+"""The largest |level| of a weight of 8 bits, uint8 less its zero point."""
+
+
+def weight_levels(weight: FloatArray, scales: DoubleArray) -> Int16Array:
+    """rne(w / scale) of weights that come as integers; none is beyond int16.
+
+    weight: (O, ...); scales: (O,). One channel at a time, see quantize_weights().
+    """
+    result = np.empty(weight.shape, np.int16)
+    ends = np.iinfo(np.int16)
+    for channel, scale in enumerate(scales):
+        levels = np.rint(weight[channel].astype(np.float64) / scale)
+        result[channel] = np.clip(levels, ends.min, ends.max)
+    return result
 
 
 def quantize_weights(

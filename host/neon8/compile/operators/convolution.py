@@ -17,6 +17,7 @@ from neon8.compile.scales import (
     slope_of,
     weight_scales,
 )
+from neon8.compile.wide_weights import split
 from neon8.errors import CompileError
 from neon8.graph.graph import (
     Activation,
@@ -177,6 +178,7 @@ def to_int8(
     phases: int = 1,
 ) -> program.Conv2d:
     """(5), with slopes (5b).  phases: see weight_scales()."""
+    source, node = held(b, node, source, phases=phases)
     bias = node.bias if node.exact_bias is None else node.exact_bias
     bias = bias.astype(np.float64)
     sums, scales = proved(b, node, source, bias, phases=phases)
@@ -210,6 +212,7 @@ def to_float(
     b: Build, node: Conv2d, source: Tensor, out: Tensor, *, phases: int = 1
 ) -> program.Conv2d:
     """(4): the bias stays in float, so the sum only loses its zero point."""
+    source, node = held(b, node, source, phases=phases)
     bias = np.zeros(node.bias.shape)
     sums, scales = proved(b, node, source, bias, phases=phases)
     return program.Conv2d(
@@ -226,6 +229,15 @@ def to_float(
         groups=node.groups,
         acc_bound=int(sums.bound.max()),
     )
+
+
+def held(
+    b: Build, node: Conv2d, source: Tensor, *, phases: int
+) -> tuple[Tensor, Conv2d]:
+    """A layer with the integers of a quantized file, so that int8 holds them."""
+    if node.weight_scales is None or not np.isfinite(node.weight).all():
+        return source, node
+    return split(b, node, source, weight_scales(b.table, node, phases=phases))
 
 
 def proved(

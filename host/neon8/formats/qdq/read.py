@@ -45,7 +45,7 @@ def load(path: str | PathLike[str]) -> ForeignTable:
     try:
         model = read_model(Path(path))
         if any(node.op_type in qlinear.ROWS for node in model.graph.node):
-            _, table = load_quantized(path)
+            _, table = load_quantized(path, narrow=True)
             return replace(from_scale_table(table, source=str(path)), format="qdq")
     except GraphError as error:
         raise TableError(str(error)) from error
