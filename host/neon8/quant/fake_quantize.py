@@ -25,7 +25,7 @@ from neon8.graph.graph import (
     Tensor,
 )
 from neon8.graph.passes.rewrite import count_uses, rebuild
-from neon8.quant.groups import shares_scale
+from neon8.quant.groups import moves_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def merge(
 def _keeps(node: Node, quantization: Quantization) -> bool:
     """True if the node's output has no other levels than its inputs."""
     activation = getattr(node, "activation", Activation())
-    if activation.slope != 1 or not (isinstance(node, Activate) or shares_scale(node)):
+    if activation.slope != 1 or not (isinstance(node, Activate) or moves_values(node)):
         return False
     values = [b for b in (activation.lo, activation.hi) if not math.isinf(b)]
     if isinstance(node, Gather):
@@ -198,7 +198,7 @@ def _moved_back(graph: Graph) -> Graph:
 def _commutes(node: Node) -> bool:
     """True if rounding before the node gives what rounding after it does."""
     activation = getattr(node, "activation", Activation())
-    return shares_scale(node) and activation.slope == 1
+    return moves_values(node) and activation.slope == 1
 
 
 def _reading(node: Node, names: dict[str, str]) -> Node:

@@ -46,7 +46,12 @@ def sources(graph: Graph) -> tuple[str, ...]:
 
 def shares_scale(node: Node) -> bool:
     """True if an output holds values of its inputs only, or what is between them."""
+    return moves_values(node) or isinstance(node, ResizeLinear)
+
+
+def moves_values(node: Node) -> bool:
+    """True if an output holds values of its inputs only."""
     if isinstance(node, Pool):
         return node.kind in ("max", "min")
-    kinds = Concat | Gather | Maximum | Minimum | Permute | Reshape | ResizeLinear
+    kinds = Concat | Gather | Maximum | Minimum | Permute | Reshape
     return isinstance(node, kinds)

@@ -5,7 +5,8 @@ import numpy as np
 
 from neon8.compile import program
 from neon8.compile.program import FloatArray, Int32Array, Tensor
-from neon8.formats.qdq.nodes import Nodes
+from neon8.formats.qdq.nodes import Array, Nodes
+from neon8.graph.operators.resize import COORDINATES, between
 
 
 def reshape(n: Nodes, op: program.Reshape) -> None:
@@ -75,15 +76,57 @@ def _real(fill: np.float32, out: Tensor) -> float:
 
 
 def resize_linear(n: Nodes, op: program.ResizeLinear) -> None:
-    """Weighted sums of two columns, then of two rows  (17)."""
+    """A Resize, or weighted sums of two columns, then of two rows  (17)."""
     source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
+    value = _shaped(n, _value(n, source), source.dims, source.shape)
     height = out.shape[2]
     rows, columns = np.split(op.indices.reshape(-1, 2), [height])
     row_weights, column_weights = np.split(op.values.reshape(-1, 2), [height])
-    value = _shaped(n, _value(n, source), source.dims, source.shape)
-    value = _between(n, value, 3, columns, column_weights)
-    value = _between(n, value, 2, rows, row_weights.reshape(-1, 2, 1))
+    wanted = rows, row_weights, columns, column_weights
+    mode = _coordinates(source, out, wanted)
+    if mode is None:
+        value = _between(n, value, 3, columns, column_weights)
+        value = _between(n, value, 2, rows, row_weights.reshape(-1, 2, 1))
+    else:
+        scales = _scales(source, out)
+        if np.array_equal(
+            np.floor(source.shape * scales.astype(np.float64)), out.shape
+        ):
+            size = ["", n.array(f"{op.output}_scales", scales)]
+        else:
+            size = [
+                "",
+                "",
+                n.array(f"{op.output}_sizes", np.array(out.shape, np.int64)),
+            ]
+        value = n.node(
+            "Resize",
+            [value, *size],
+            name=op.name,
+            mode="linear",
+            coordinate_transformation_mode=mode,
+        )
     _end(n, _shaped(n, value, out.shape, out.dims), out)
+
+
+def _scales(source: Tensor, out: Tensor) -> FloatArray:
+    """Of a Resize, (4,)."""
+    before, after = (np.array(t.shape, np.float32) for t in (source, out))
+    scales: FloatArray = after / before
+    return scales
+
+
+def _coordinates(source: Tensor, out: Tensor, wanted: tuple[Array, ...]) -> str | None:
+    """The mode of a Resize that has these places and weights; None: there is none."""
+    scales = _scales(source, out)
+    for mode in COORDINATES:
+        rows, columns = (
+            between(source.shape[axis], out.shape[axis], scales[axis], mode)
+            for axis in (2, 3)
+        )
+        if all(map(np.array_equal, (*rows, *columns), wanted)):
+            return mode
+    return None
 
 
 def _between(
@@ -117,6 +160,6 @@ def _shaped(
 def _end(n: Nodes, value: str, out: Tensor) -> None:
     """`value` becomes tensor `out` of the program."""
     if out.dtype == "float32":
-        n.node("Identity", [value], output=out.name)
+        n.named(value, out.name)
     else:
         n.finish(value, out.name)

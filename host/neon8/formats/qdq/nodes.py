@@ -42,10 +42,23 @@ class Nodes:
     ) -> str:
         """Appends a node; the name of its output, a new one unless it is given."""
         out = output or self.fresh(f"{name or inputs[0]}_{operator}")
-        label = self.fresh_node(name or out)
-        node = helper.make_node(operator, inputs, [out], label, **attributes)
-        self.nodes.append(node)
+        self.several(operator, inputs, [out], name=name, **attributes)
         return out
+
+    def several(
+        self,
+        operator: str,
+        inputs: list[str],
+        outputs: list[str],
+        *,
+        name: str,
+        **attributes: Any,
+    ) -> None:
+        """Appends a node with these outputs."""
+        label = self.fresh_node(name or outputs[0])
+        self.nodes.append(
+            helper.make_node(operator, inputs, outputs, label, **attributes)
+        )
 
     def array(self, name: str, values: Array) -> str:
         """Adds an initializer; its name."""
@@ -105,15 +118,17 @@ class Nodes:
         return self.floats[name]
 
     def finish(self, value: str, output: str) -> None:
-        """`value`, which the last node gives, becomes int8 tensor `output`."""
-        if self.nodes[-1].output[0] != value or value in self.floats.values():
-            value = self.node("Identity", [value])
-        self.rename_last(output)
+        """`value` becomes int8 tensor `output` of the program."""
+        self.named(value, output)
         self.quantize(output, output)
 
-    def rename_last(self, name: str) -> None:
-        """Gives the output of the last node another name."""
-        self.nodes[-1].output[0] = name
+    def named(self, value: str, output: str) -> None:
+        """`value` becomes the float tensor `output`."""
+        known = value in self.tensors or value in self.floats.values()
+        if not known and self.nodes and self.nodes[-1].output[0] == value:
+            self.nodes[-1].output[0] = output
+        else:
+            self.node("Identity", [value], output=output)
 
     def fresh(self, name: str) -> str:
         """`name`, lengthened until nothing has it."""

@@ -3,13 +3,15 @@
 
 It is made from what the compiler lowered, not from the float file, so a tensor has a
 Q/DQ pair exactly where our runtime rounds it: after the fused activation and the
-residual sum, and nowhere else. Opset 13: weights int8 with one scale per output channel
-and zero points 0, bias int32 with scale_in * scale_w, activations with one scale. They
+residual sum, and nowhere else. Opset 13, or the first that has all operators: weights
+int8 with one scale per output channel and zero points 0, bias int32 with scale_in *
+scale_w, or float32 where the sum is not rounded, activations with one scale. They
 are int8 where all are symmetric, which is what TensorRT takes, else uint8: only for
 this has onnxruntime integer kernels on x86 without an option.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +22,10 @@ from neon8.compile import program
 from neon8.compile.lower import lower
 from neon8.compile.program import Conv2d, FloatArray, Opaque, Program, Tensor
 from neon8.errors import CompileError, TableError
-from neon8.formats.qdq import moves
+from neon8.formats.qdq import floats, functions, moves
 from neon8.formats.qdq.nodes import Nodes
 from neon8.formats.qdq.opaque import Originals, append, originals
+from neon8.formats.qdq.windows import between_vectors, convolve, opset_of, pool
 from neon8.graph.extend import batch_sizes
 from neon8.graph.graph import Graph
 from neon8.graph.onnx_file import ModelLike
@@ -37,18 +40,26 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
 
     CompileError: the table is of another network, or lacks a tensor.
     """
-    program = lower(graph, table, opaque=True)
-    opaque = any(isinstance(op, Opaque) for op in program.ops)
+    made = lower(graph, table, opaque=True)
+    opaque = any(isinstance(op, Opaque) for op in made.ops)
+    layers: dict[str, Any] = {node.name: node for node in graph.nodes}
+    opset = OPSET
+    for op in made.ops:
+        opset = opset_of(op, opset)
+        if isinstance(op, program.Table):
+            opset = functions.opset_of(layers[op.name].function, opset)
     return from_program(
-        program,
+        made,
         {
-            op.name: _weight_scales(program, table, op)
-            for op in program.ops
-            if isinstance(op, Conv2d)
+            op.name: _weight_scales(made, table, op)
+            for op in made.ops
+            if isinstance(op, Conv2d) and op.name in table.layers
         },
+        layers,
         name=graph.name,
         batch=batch_sizes(model),
-        kept=originals(model, least=OPSET) if opaque else None,
+        opset=opset,
+        kept=originals(model, least=opset) if opaque else None,
     )
 
 
@@ -73,16 +84,18 @@ def _weight_scales(program: Program, table: ScaleTable, op: Conv2d) -> FloatArra
 def from_program(
     source: Program,
     weight_scales: Mapping[str, FloatArray],
+    layers: Mapping[str, Any],
     *,
     name: str,
     batch: Mapping[str, int | str],
+    opset: int,
     kept: Originals | None = None,
 ) -> bytes:
     """The bytes of the ONNX file.
 
-    weight_scales: layer -> (O,).  batch: input -> its first dimension.  kept: where the
-    nodes of Opaque steps are, if there are such.  CompileError
-    names a layer that opset 13 cannot express.
+    weight_scales: layer -> (O,).  layers: the nodes of the network, by name.  batch:
+    input -> its first dimension.  kept: where the nodes of Opaque steps are, if there
+    are such.  CompileError names a layer that cannot be expressed.
     """
     activations = [t for t in source.tensors.values() if t.dtype == "int8"]
     symmetric = all((t.lo, t.zero_point) == (-127, 0) for t in activations)
@@ -91,9 +104,9 @@ def from_program(
         if isinstance(op, Opaque) and kept is not None:
             append(n, op, kept)
         else:
-            _append(n, op, weight_scales)
+            _append(n, op, weight_scales, layers)
     out_batch = "N" if "N" in batch.values() else 1
-    opsets = [helper.make_opsetid("", OPSET if kept is None else kept.opset)]
+    opsets = [helper.make_opsetid("", opset if kept is None else kept.opset)]
     opsets += [] if kept is None else kept.domains
     model = helper.make_model(
         helper.make_graph(
@@ -130,48 +143,108 @@ def _output(
     return info
 
 
-def _append(n: Nodes, op: program.Op, weight_scales: Mapping[str, FloatArray]) -> None:
-    """The nodes of one step."""
+WithActivation = (
+    program.Conv2d
+    | program.Add
+    | program.Multiply
+    | program.Divide
+    | program.InstanceNorm
+    | program.Requantize
+)
+
+STEPS: dict[type[program.Op], Callable[[Nodes, Any], None]] = {
+    program.Binary: floats.binary,
+    program.Concat: moves.concat,
+    program.Constant: floats.constant,
+    program.Conv2dF32: floats.conv,
+    program.Gather: moves.gather,
+    program.Permute: moves.permute,
+    program.PoolF32: floats.pool_f32,
+    program.Reshape: moves.reshape,
+    program.ResizeLinear: moves.resize_linear,
+    program.Softmax: floats.softmax,
+    program.Unary: floats.unary,
+}
+"""Those that say all about themselves."""
+
+
+def _append(
+    n: Nodes,
+    op: program.Op,
+    weight_scales: Mapping[str, FloatArray],
+    layers: Mapping[str, Any],
+) -> None:
+    """The nodes of one step.  layers: of the network, by name."""
     match op:
         case program.Quantize():
             n.quantize(op.inputs[0], op.output)
         case program.Dequantize():
             n.dequantize(op.inputs[0], op.output)
+        case program.Conv2d() if op.name not in weight_scales:
+            _finish(n, n.real(op.inputs[0]), op)  # a PRelu alone
         case program.Conv2d():
             _conv(n, op, weight_scales[op.name])
         case program.Add():
-            value = n.node("Add", [n.real(name) for name in op.inputs], name=op.name)
-            _finish(n, value, op)
+            operator = "Sub" if op.residual_scale < 0 else "Add"
+            _binary(n, operator, op)
+        case program.Multiply():
+            _binary(n, "Mul", op)
+        case program.Divide():
+            _binary(n, "Div", op)
         case program.Requantize():
             _finish(n, n.real(op.inputs[0]), op)
         case program.Pool():
-            _pool(n, op)
-        case program.Concat():
-            moves.concat(n, op)
-        case program.Reshape():
-            moves.reshape(n, op)
-        case program.Permute():
-            moves.permute(n, op)
-        case program.Gather():
-            moves.gather(n, op)
-        case program.ResizeLinear():
-            moves.resize_linear(n, op)
-        case program.Softmax():
-            source = [op.inputs[0]]
-            kind = "LogSoftmax" if op.function == "log" else "Softmax"
-            n.node(kind, source, name=op.name, output=op.output, axis=op.axis)
+            value = pool(n, op, n.real(op.inputs[0]))
+            n.finish(_clamp(n, value, op.output, op.lo, op.hi), op.output)
+        case program.Table():
+            function = layers[op.name].function
+            value = functions.append(n, function, n.real(op.inputs[0]), op.name)
+            n.finish(value, op.output)
+        case program.Lrn():
+            size, alpha, beta, bias = op.values.tolist()
+            value = n.node(
+                "LRN",
+                [n.real(op.inputs[0])],
+                name=op.name,
+                size=int(size),
+                alpha=alpha,
+                beta=beta,
+                bias=bias,
+            )
+            n.finish(value, op.output)
+        case program.InstanceNorm():
+            _instance_norm(n, op)
+        case program.Recurrent():
+            floats.recurrent(n, op, layers[op.name])
         case _:
-            kind = type(op).__name__
-            raise CompileError(f"layer {op.name!r}: {kind} has no Q/DQ form yet")
+            STEPS[type(op)](n, op)
 
 
-def _dims(tensor: Tensor) -> tuple[int, ...]:
-    return tensor.dims
-
-
-def _finish(
-    n: Nodes, value: str, op: program.Conv2d | program.Add | program.Requantize
+def _binary(
+    n: Nodes, operator: str, op: program.Add | program.Multiply | program.Divide
 ) -> None:
+    values = [n.real(name) for name in op.inputs]
+    _finish(n, n.node(operator, values, name=op.name), op)
+
+
+def _instance_norm(n: Nodes, op: program.InstanceNorm) -> None:
+    source = n.real(op.inputs[0])
+    gamma, beta = (
+        n.array(f"{op.name}_{what}", values)
+        for what, values in zip(
+            ("scale", "shift"), np.split(op.values[:-1], 2), strict=True
+        )
+    )
+    value = n.node(
+        "InstanceNormalization",
+        [source, gamma, beta],
+        name=op.name,
+        epsilon=float(op.values[-1]),
+    )
+    _finish(n, value, op)
+
+
+def _finish(n: Nodes, value: str, op: WithActivation) -> None:
     """Leaky slope and clamp of an op, then the Q/DQ pair of its output."""
     slopes = op.slopes if isinstance(op, program.Conv2d) else np.array([op.slope])
     if slopes is not None and (slopes != 1).any():
@@ -197,40 +270,22 @@ def _clamp(n: Nodes, value: str, output: str, lo: int, hi: int) -> str:
 
 
 def _conv(n: Nodes, op: program.Conv2d, weight_scale: FloatArray) -> None:
-    """Conv, or Gemm between vectors, on int8 weights and int32 bias."""
-    source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
-    scale_in = np.float32(source.scale)
+    """Conv, or Gemm between vectors, on int8 weights; the bias is int32, or float."""
+    source = n.tensors[op.inputs[0]]
     weights = op.weights.transpose(0, 3, 1, 2)
-    bias_scale = scale_in * weight_scale
-    bias = _bias(op, source, bias_scale)
-    vectors = source.rank == out.rank == 2 and weights.shape[2:] == (1, 1)
-    if vectors and op.groups == 1:
+    if between_vectors(n, op):
         weights = weights[:, :, 0, 0]
     w = n.constant(f"{op.name}_weight", weights, weight_scale)
-    b = n.constant(f"{op.name}_bias", bias, bias_scale)
-    x = n.real(op.inputs[0])
-    if vectors and op.groups == 1:
-        value = n.node("Gemm", [x, w, b], name=op.name, transB=1)
-    else:
-        if source.rank != 4:
-            x = n.reshape(x, source.shape)
-        value = n.node(
-            "Conv",
-            [x, w, b],
-            name=op.name,
-            kernel_shape=list(weights.shape[2:]),
-            strides=list(op.strides),
-            pads=list(op.pads),
-            dilations=list(op.dilations),
-            group=op.groups,
-        )
-        if out.rank != 4:
-            value = n.reshape(value, _dims(out))
-    if out.dtype == "float32":
-        n.rename_last(op.output)
+    if op.bias_f32 is not None:
+        b = n.array(f"{op.name}_bias", op.bias_f32)
+        n.named(convolve(n, op, n.real(op.inputs[0]), (w, b)), op.output)
         return
+    scale = np.float32(source.scale) * weight_scale
+    b = n.constant(f"{op.name}_bias", _bias(op, source, scale), scale)
+    value = convolve(n, op, n.real(op.inputs[0]), (w, b))
     if len(op.inputs) > 1:
-        value = n.node("Add", [value, n.real(op.inputs[1])])
+        operator = "Sub" if op.residual_scale < 0 else "Add"
+        value = n.node(operator, [value, n.real(op.inputs[1])])
     _finish(n, value, op)
 
 
@@ -238,13 +293,8 @@ def _bias(
     op: program.Conv2d, source: Tensor, scale: FloatArray
 ) -> npt.NDArray[np.int32]:
     """rne(bias / scale), (O,): what the program has without its zero point  (5)."""
-    if op.bias_f32 is None:
-        sums = op.weights.astype(np.int64).sum(axis=(1, 2, 3))
-        whole = op.bias.astype(np.int64) + source.zero_point * sums
-    else:
-        # Far beyond int32 it does not matter how far.
-        real = np.rint(op.bias_f32.astype(np.float64) / scale)
-        whole = np.clip(real, -(2.0**40), 2.0**40).astype(np.int64)
+    sums = op.weights.astype(np.int64).sum(axis=(1, 2, 3))
+    whole = op.bias.astype(np.int64) + source.zero_point * sums
     bad = np.flatnonzero(np.abs(whole) >= 2**31)
     if bad.size:
         raise CompileError(
@@ -253,47 +303,3 @@ def _bias(
         )
     result: npt.NDArray[np.int32] = whole.astype(np.int32)
     return result
-
-
-def _pool(n: Nodes, op: program.Pool) -> None:
-    source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
-    if op.kind == "average" and op.dilations != (1, 1):
-        raise CompileError(
-            f"layer {op.name!r}: opset {OPSET} has no average pool with dilations"
-        )
-    x = n.real(op.inputs[0])
-    if source.rank != 4:
-        x = n.reshape(x, source.shape)
-    kind = op.kind.capitalize()
-    whole = op.kernel == source.shape[2:] and out.shape[2:] == (1, 1)
-    if whole and op.pads == (0, 0, 0, 0) and op.dilations == (1, 1):
-        value = n.node(f"Global{kind}Pool", [x], name=op.name)
-    else:
-        extra = (
-            {"count_include_pad": int(op.count_pad)}
-            if op.kind == "average"
-            else {"dilations": list(op.dilations)}
-        )
-        value = n.node(
-            f"{kind}Pool",
-            [x],
-            name=op.name,
-            kernel_shape=list(op.kernel),
-            strides=list(op.strides),
-            pads=list(op.pads),
-            ceil_mode=int(_ceils(op, source, out)),
-            **extra,
-        )
-    if out.rank != 4:
-        value = n.reshape(value, _dims(out))
-    n.finish(_clamp(n, value, op.output, op.lo, op.hi), op.output)
-
-
-def _ceils(op: program.Pool, source: Tensor, out: Tensor) -> bool:
-    """True if the output has a window that rounding down would leave out."""
-    for axis in (0, 1):
-        reach = op.dilations[axis] * (op.kernel[axis] - 1) + 1
-        room = source.shape[2 + axis] + op.pads[axis] + op.pads[2 + axis] - reach
-        if room // op.strides[axis] + 1 != out.shape[2 + axis]:
-            return True
-    return False

@@ -6,7 +6,8 @@ together in the pass compose_pointwise.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from neon8.graph.functions import Function, X, affine, call, gated, number
 from neon8.graph.graph import Node, Pointwise
@@ -66,9 +67,9 @@ def hard_sigmoid(node: OnnxNode) -> Function:
     return call("clip", affine(alpha, beta), parameters=(0.0, 1.0))
 
 
-def hard_swish(_node: OnnxNode) -> Function:
-    """x min(max(x / 6 + 1/2, 0), 1)."""
-    return gated(call("clip", affine(1 / 6, 0.5), parameters=(0.0, 1.0)))
+NEGATIVE = affine(-1.0, 0.0)
+HARD_SWISH = gated(call("clip", affine(1 / 6, 0.5), parameters=(0.0, 1.0)))
+"""x min(max(x / 6 + 1/2, 0), 1)."""
 
 
 def elu(node: OnnxNode) -> Function:
@@ -115,15 +116,16 @@ def swish(node: OnnxNode) -> Function:
 def gelu(source: Source, node: OnnxNode) -> Node:
     """x / 2 (1 + erf(x / sqrt 2)), or its approximation by tanh."""
     kind = text(node, "approximate", "none")
-    if kind == "tanh":
-        cube = call("power", X, parameters=(3.0,))
-        inner = call("add", X, affine(0.044715, 0.0, cube))
-        bell = call("tanh", affine(math.sqrt(2 / math.pi), 0.0, inner))
-    elif kind == "none":
-        bell = call("erf", affine(math.sqrt(0.5), 0.0))
-    else:
+    if kind not in GELU:
         raise failure(source, node, f"approximate {kind!r} is unknown")
-    return make_pointwise(source, node, gated(affine(0.5, 0.5, bell)))
+    return make_pointwise(source, node, gated(affine(0.5, 0.5, GELU[kind])))
+
+
+CUBE = affine(0.044715, 0.0, call("power", X, parameters=(3.0,)))
+GELU = {
+    "none": call("erf", affine(math.sqrt(0.5), 0.0)),
+    "tanh": call("tanh", affine(math.sqrt(2 / math.pi), 0.0, call("add", X, CUBE))),
+}
 
 
 def power(source: Source, node: OnnxNode) -> Node:
@@ -145,10 +147,10 @@ OPERATORS: dict[str, Convert] = {
     "Floor": _plain("floor"),
     "Gelu": gelu,
     "HardSigmoid": _of(hard_sigmoid),
-    "HardSwish": _of(hard_swish),
+    "HardSwish": _of(lambda _node: HARD_SWISH),
     "Log": _plain("log"),
     "Mish": _of(mish),
-    "Neg": _of(lambda _node: affine(-1.0, 0.0)),
+    "Neg": _of(lambda _node: NEGATIVE),
     "Pow": power,
     "Reciprocal": _of(lambda _node: call("divide", number(1.0), X)),
     "Round": _plain("round"),
@@ -161,3 +163,31 @@ OPERATORS: dict[str, Convert] = {
     "Tanh": _plain("tanh"),
     "ThresholdedRelu": _of(thresholded_relu),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """An operator of ONNX, since `opset`, and what it computes."""
+
+    operator: str
+    opset: int
+    function: Function
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+FORMS = (
+    Form(operator="Neg", opset=6, function=NEGATIVE),
+    Form(operator="HardSwish", opset=14, function=HARD_SWISH),
+    *(
+        Form(
+            operator="Gelu",
+            opset=20,
+            function=gated(affine(0.5, 0.5, bell)),
+            attributes={"approximate": kind},
+        )
+        for kind, bell in GELU.items()
+    ),
+)
+"""For which several operators could not stand: a product and a sum are a convolution
+where they are read, and constants that are no float32 would be others.
+"""

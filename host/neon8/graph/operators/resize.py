@@ -165,6 +165,24 @@ def _resized(
     )
 
 
+COORDINATES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+"""What exporters write."""
+
+
+def between(
+    size: int, out: int, scale: np.float32, mode: str
+) -> tuple[IndexArray, FloatArray]:
+    """The two values that each of the output is between, and their weights.
+
+    mode: of COORDINATES.  Both results: (out, 2).
+    """
+    axis = Axis(size=size, out=out, scale=scale)
+    at = _coordinates(axis, mode)
+    if at is None:
+        raise ValueError(mode)
+    return _between(axis, at)
+
+
 def _coordinates(axis: Axis, mode: str) -> FloatArray | None:
     """Where each value of the output is in the input, (out,); None for another mode."""
     x: FloatArray = np.arange(axis.out, dtype=np.float32)
