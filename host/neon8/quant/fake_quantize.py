@@ -182,6 +182,7 @@ def _moved_back(graph: Graph) -> Graph:
         elif (
             isinstance(node, Activate)
             and isinstance(source, FakeQuantize)
+            and source.inputs[0] in made  # an input becomes int8 first
             and uses[source.output] == 1
             and _keeps(node, source.quantization)
         ):

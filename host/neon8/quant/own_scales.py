@@ -174,7 +174,11 @@ def _with_weight_scales(
     if onnx_node.operator == "ConvTranspose":  # every group has these
         scales = np.tile(scales, integer(onnx_node, "group", 1))
     scales = np.broadcast_to(scales, (len(node.weight),)).astype(np.float32)
-    return replace(node, weight_scales=scales)
+    weight = node.weight
+    if weights is not None and weights.half:  # rounded to float16; they are multiples
+        each = scales.reshape(-1, 1, 1, 1)
+        weight = (np.rint(weight / each) * each).astype(np.float32)
+    return replace(node, weight=weight, weight_scales=scales)
 
 
 def _with_exact_bias(

@@ -8,6 +8,7 @@ integer kernels of its own.
 import logging
 
 import numpy as np
+import onnx
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType
 
@@ -16,10 +17,10 @@ from neon8.compile.compiler import compile_model
 from neon8.errors import CompileError
 from neon8.quant.own_scales import load_quantized
 from onnx_nets import save
-from quantized_nets import Net, differences, noise, program, steps
+from quantized_nets import ZERO, Net, differences, noise, of_type, program, steps
 from table_nets import mixed, residual
 
-I8, U8 = np.int8, np.uint8
+I8, U8, F = np.int8, np.uint8, np.float32
 MORE_THAN_A_STEP = 1e-3
 """At most one output of a thousand may be further away than one step."""
 
@@ -311,6 +312,93 @@ def test_what_int8_cannot_hold_is_said_and_rounded_anew(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "neon8"):
         load_quantized(one_layer(tmp_path, weights, 0.01), narrow=True)
     assert "2 of 3 were rounded anew, the worst by 1 steps" in caplog.messages[-1]
+
+
+def test_seven_bits_of_activations(tmp_path):
+    """PyTorch's quint8 of 0 .. 127: a Clip between the two nodes of a pair."""
+    n = Net(1, 3, 8, 8)
+
+    def seven_bits(source, scale, point):
+        constants = [n.array(F(scale), "s"), n.array(U8(point), "z")]
+        q = n.add("QuantizeLinear", source, *constants)
+        q = n.add("Clip", q, n.array(U8(0)), n.array(U8(127)))
+        return n.add("DequantizeLinear", q, *constants)
+
+    c = n.conv(seven_bits("x", 0.03, 60), n.weights(4, 3, 3, 3), 0.01)
+    c = seven_bits(n.add("Relu", c), 0.02, 0)
+    c = n.conv(seven_bits(c, 0.02, 0), n.weights(2, 4, 1, 1), 0.01)
+    n.add("Identity", seven_bits(c, 0.1, 60), output="y")
+    path = save(tmp_path, n.model("y"))
+    assert steps(path) == ["quantize", "requantize", *["conv2d"] * 2, "dequantize"]
+    check(path)
+
+
+def test_a_scale_that_several_nodes_share(tmp_path):
+    """Exporters write a constant once, and copies of it."""
+    n = Net(1, 3, 8, 8)
+    scale = n.add("Identity", n.array(F(0.02)))
+    other = n.add("Cast", n.array(np.float16(0.37)), to=onnx.TensorProto.FLOAT)
+    q = n.add("QuantizeLinear", "x", scale, n.array(ZERO))
+    x = n.add("DequantizeLinear", q, scale, n.array(ZERO))
+    c = n.conv(x, n.weights(4, 3, 3, 3), 0.01)
+    q = n.add("QuantizeLinear", c, other, n.array(ZERO))
+    n.add("DequantizeLinear", q, other, n.array(ZERO), output="y")
+    path = save(tmp_path, n.model("y"))
+    assert steps(path) == ["quantize", "conv2d", "dequantize"]
+    check(path)
+
+
+def half_network(opset=19):
+    """As TensorRT's tools write them: float16 within, and weights not yet integers."""
+    n = Net(1, 3, 8, 8, opset=opset)
+
+    def pair(source, scale, output=""):
+        constants = [n.array(np.float16(scale)), n.array(ZERO)]
+        q = n.add("QuantizeLinear", source, *constants)
+        return n.add("DequantizeLinear", q, *constants, output=output)
+
+    def conv(source, levels):
+        """Weights and bias in float16; the scales of the weights, too."""
+        count = len(levels)
+        scales = np.linspace(0.01, 0.011, count).astype(np.float16)
+        constants = [n.array(scales), n.array(np.zeros(count, I8))]
+        weights = (levels * scales.reshape(-1, 1, 1, 1)).astype(np.float16)
+        q = n.add("QuantizeLinear", n.array(weights), *constants, axis=0)
+        w = n.add("DequantizeLinear", q, *constants, axis=0)
+        return n.add("Conv", source, w, n.array(scales * 3))
+
+    x = n.add("Cast", "x", to=onnx.TensorProto.FLOAT16)
+    first, second = n.weights(4, 3, 3, 3), n.weights(2, 4, 1, 1)
+    c = n.add("Relu", conv(pair(x, 0.0261), first))
+    c = pair(conv(pair(c, 0.0372), second), 0.1234)
+    n.add("Cast", c, output="y", to=onnx.TensorProto.FLOAT)
+    return n, (first, second)
+
+
+def test_scales_in_float16(tmp_path):
+    """The integers are exact; onnxruntime's products are rounded to float16."""
+    n, weights = half_network()
+    path = save(tmp_path, n.model("y"))
+    assert steps(path) == ["quantize", "conv2d", "conv2d", "dequantize"]
+    made = [op.weights for op in program(path).ops if op.operation == "CONV2D"]
+    for ours, theirs in zip(made, weights, strict=True):
+        assert np.array_equal(ours.transpose(0, 3, 1, 2), theirs)
+    found = differences(path, noise((1, 3, 8, 8)), fused=False)
+    assert found.max() <= 1
+    assert np.mean(found > 0) <= 0.05
+
+
+def test_inputs_and_outputs_of_integers_and_float16(tmp_path):
+    n = Net(1, 3, 8, 8, opset=19)
+    scale, zero = n.array(np.float16(0.02)), n.array(ZERO)
+    x = n.add("DequantizeLinear", "x", scale, zero)
+    n.add("QuantizeLinear", n.add("Relu", x), scale, zero, output="y")
+    model = of_type(n.model("y"), "x", onnx.TensorProto.INT8)
+    model = of_type(model, "y", onnx.TensorProto.INT8)
+    graph, table = load_quantized(save(tmp_path, model))
+    assert set(table.tensors) == {"x", "y"}
+    assert table.tensors["y"].scale == np.float16(0.02)
+    assert graph.outputs == ("y",)
 
 
 def test_integers_of_a_bias_are_taken_as_they_are(tmp_path):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each operator of a network as a Q/DQ file, and compiled again from that file."""
 
-import dataclasses
-
 import numpy as np
 import onnx
 import pytest
@@ -16,6 +14,7 @@ from quantized_nets import Net, ort
 from table_nets import case
 
 F = np.float32
+CORNERS, OTHER_MODE = "align_corners", "asymmetric"
 C6 = np.linspace(0.3, 1.4, 6).astype(F)
 
 
@@ -31,7 +30,8 @@ def gru(n, a, operator="GRU", gates=3, **attributes):
           direction="bidirectional", **attributes)  # fmt: skip
     n.nodes[-1].output.append("last")
     both = n.add("Transpose", "last", perm=[1, 0, 2])
-    return n.add("Gemm", n.add("Flatten", both), n.array(n.rng.normal(0, 1, (10, 4))))
+    head = n.array(n.rng.normal(0, 1, (10, 4)))
+    return n.add("Gemm", n.add("Flatten", both), head)
 
 
 def resized(n, a, *inputs, **attributes):
@@ -67,32 +67,32 @@ OPERATORS = {
     "Div": lambda n, a, b: n.add(
         "Div", a, n.add("Add", n.add("Sigmoid", b), n.array(F(0.5)))
     ),
-    "LRN": lambda n, a, b: n.add("LRN", a, size=3, alpha=0.2, beta=0.6, bias=1.5),
-    "InstanceNormalization": lambda n, a, b: norm(n, a),
-    "PRelu": lambda n, a, b: n.add(
+    "LRN": lambda n, a, _b: n.add("LRN", a, size=3, alpha=0.2, beta=0.6, bias=1.5),
+    "InstanceNormalization": lambda n, a, _b: norm(n, a),
+    "PRelu": lambda n, a, _b: n.add(
         "PRelu", n.add("MaxPool", a, kernel_shape=[2, 2]), n.array(C6.reshape(6, 1, 1))
     ),
-    "HardSwish": lambda n, a, b: n.add("HardSwish", a),
-    "HardSigmoid": lambda n, a, b: n.add("HardSigmoid", a, alpha=0.3, beta=0.4),
-    "Gelu": lambda n, a, b: n.add("Gelu", a),
-    "Gelu by tanh": lambda n, a, b: n.add("Gelu", a, approximate="tanh"),
-    "Exp of Neg": lambda n, a, b: n.add("Exp", n.add("Neg", a)),
-    "SiLU": lambda n, a, b: n.add("Mul", a, n.add("Sigmoid", a)),
-    "Softsign": lambda n, a, b: n.add("Softsign", a),
-    "functions": lambda n, a, b: functions(n, a),
-    "dilated AveragePool": lambda n, a, b: n.add(
+    "HardSwish": lambda n, a, _b: n.add("HardSwish", a),
+    "HardSigmoid": lambda n, a, _b: n.add("HardSigmoid", a, alpha=0.3, beta=0.4),
+    "Gelu": lambda n, a, _b: n.add("Gelu", a),
+    "Gelu by tanh": lambda n, a, _b: n.add("Gelu", a, approximate="tanh"),
+    "Exp of Neg": lambda n, a, _b: n.add("Exp", n.add("Neg", a)),
+    "SiLU": lambda n, a, _b: n.add("Mul", a, n.add("Sigmoid", a)),
+    "Softsign": lambda n, a, _b: n.add("Softsign", a),
+    "functions": lambda n, a, _b: functions(n, a),
+    "dilated AveragePool": lambda n, a, _b: n.add(
         "AveragePool", a, kernel_shape=[2, 2], dilations=[2, 1]
     ),
-    "Resize": lambda n, a, b: resized(n, a, n.array(F([1, 1, 2, 2]))),
-    "Resize to corners": lambda n, a, b: resized(
-        n, a, "", n.array([1, 6, 11, 8]), coordinate_transformation_mode="align_corners"
+    "Resize": lambda n, a, _b: resized(n, a, n.array(F([1, 1, 2, 2]))),
+    "Resize to corners": lambda n, a, _b: resized(
+        n, a, "", n.array([1, 6, 11, 8]), coordinate_transformation_mode=CORNERS
     ),
-    "Resize like no exporter": lambda n, a, b: resized(
-        n, a, n.array(F([1, 1, 1.3, 2.2])), coordinate_transformation_mode="asymmetric"
+    "Resize like no exporter": lambda n, a, _b: resized(
+        n, a, n.array(F([1, 1, 1.3, 2.2])), coordinate_transformation_mode=OTHER_MODE
     ),
-    "float32": lambda n, a, b: in_float(n, a),
-    "GRU": lambda n, a, b: gru(n, a, linear_before_reset=1),
-    "LSTM": lambda n, a, b: gru(n, a, "LSTM", 4),
+    "float32": lambda n, a, _b: in_float(n, a),
+    "GRU": lambda n, a, _b: gru(n, a, linear_before_reset=1),
+    "LSTM": lambda n, a, _b: gru(n, a, "LSTM", 4),
 }
 OTHER = {"Resize like no exporter"}
 """Weighted sums in float32, as a Q/DQ file has them, are not the step that they were."""
@@ -126,17 +126,13 @@ def test_it_computes_the_same(tmp_path, name):
     made = made_case(tmp_path, name)
     data = qdq.dumps(made.table, made.graph, made.path)
     path = save(tmp_path, onnx.load_model_from_string(data), "qdq.onnx")
-    before, after = lower(made.graph, made.table), lower(*load_quantized(path))
-    values = {"y": np.abs(oracle.run(before, made.samples[0])["y"]).max()}
-    entry = made.table.tensors.get("y")
-    step = entry.scale if "y" in grids(path) else values["y"] / 50
+    graph, table = load_quantized(path)
+    before, after = lower(made.graph, made.table), lower(graph, table)
+    largest = np.abs(oracle.run(before, made.samples[0])["y"]).max()
+    step = table.tensors["y"].scale if "y" in table.tensors else largest / 50
     for sample in made.samples:
         want, again = (oracle.run(each, sample)["y"] for each in (before, after))
         if name not in OTHER:
             assert np.array_equal(want.view(np.uint32), again.view(np.uint32))
         found = ort(path, sample, fused=False)["y"]
         assert np.abs(found - want).max() <= 1.001 * step
-
-
-def grids(path):
-    return load_quantized(path)[1].tensors

@@ -183,6 +183,14 @@ def test_scales_that_are_none(tmp_path, change, words):
     assert "(operator QuantizeLinear)" in text
 
 
+def test_weights_of_int16(tmp_path):
+    n = Net(1, 3, 8, 8, opset=21)
+    w = n.integers(np.full((2, 3, 1, 1), 300, np.int16), 0.01)
+    n.pair(n.add("Conv", n.pair("x", 0.02), w), 5.0, output="y")
+    text = refusal(tmp_path, n.model("y"))
+    assert "its constant is int16; neon8 has weights of 8 bits; quantize them" in text
+
+
 def test_int16(tmp_path):
     n = layer(21)
     n.arrays["z2"] = np.int16(3)

@@ -10,19 +10,25 @@ real numbers just as well, so the network that is left computes the same, but fo
 rounding.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from neon8.errors import GraphError
 from neon8.graph.graph import Quantization
-from neon8.graph.onnx_file import LARGE, OnnxFile, initializer, one_line
+from neon8.graph.onnx_file import LARGE, OnnxFile, initializer
 from neon8.graph.quantized import integers, qlinear
-from neon8.graph.quantized.integers import Array, Levels, UnusableError
+from neon8.graph.quantized.constants import (
+    FLOAT,
+    FLOAT16,
+    Constants,
+    input_of,
+    integer_of,
+)
+from neon8.graph.quantized.integers import OFFSETS, Array, Levels, UnusableError
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 PAIRS = ("QuantizeLinear", "DequantizeLinear")
@@ -31,16 +37,6 @@ MOVES = (
     *("Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze"),
 )
 """What gives back integers that it was given."""
-MOVED_CONSTANTS = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-CONSTANT_TYPES = {
-    "value_float": np.float32,
-    "value_floats": np.float32,
-    "value_int": np.int64,
-    "value_ints": np.int64,
-}
-EIGHT_BITS = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
-
-FLOAT = onnx.TensorProto.FLOAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,43 +74,44 @@ def take_apart(file: OnnxFile) -> QuantizedFile:
         apart.take(node)
     for value in model.graph.output:
         if value.name in apart.kinds:
-            value.type.tensor_type.elem_type = FLOAT
-        elif value.name in apart.integers:
+            value.type.tensor_type.elem_type = apart.real_type(value.name)
+        elif value.name in apart.known.integers:
             text = f"{file.path}: output {value.name!r} is a constant"
             raise GraphError(text)
     del model.graph.node[:]
     model.graph.node.extend(apart.nodes)
+    for name, bound in apart.bounds.items():
+        model.graph.initializer.append(initializer(name, bound))
     weights = dict(file.weights)
-    for name, levels in apart.constants.items():
+    for name, levels in apart.known.levels.items():
         values = levels.values
         model.graph.initializer.append(initializer(name, values))
-        if values.nbytes >= LARGE:
+        if values.dtype == np.float32 and values.nbytes >= LARGE:
             weights[name] = values
     return QuantizedFile(
         file=replace(file, model=model.SerializeToString(), weights=weights),
         rounded=apart.rounded,
         made_up=frozenset(apart.made_up),
-        constants=apart.constants,
+        constants=apart.known.levels,
     )
 
 
 class _Apart:
     """What is known after the nodes so far; all by name.
 
-    integers: constants that QuantizeLinear made, or that were moved.  kinds: each int8
-    or uint8 tensor to its type and quantization.  nodes: those of the float network.
+    known: the constants.  kinds: each int8 or uint8 tensor to its type and
+    quantization.  halves: those whose real values are float16.  bounds: constants of
+    Clip nodes.  nodes: those of the float network.
     """
 
     def __init__(self, file: OnnxFile, graph: onnx.GraphProto) -> None:
         self.path = file.path
         self.graph = graph
-        self.weights = file.weights
-        self.protos = dict(_constant_protos(graph))
-        self.arrays: dict[str, Array] = {}
-        self.integers: dict[str, Array] = {}
+        self.known = Constants(file, graph)
         self.kinds: dict[str, tuple[str, Quantization]] = {}
+        self.halves: set[str] = set()
         self.rounded: dict[str, Quantization] = {}
-        self.constants: dict[str, Levels] = {}
+        self.bounds: dict[str, Array] = {}
         self.made_up: set[str] = set()
         self.nodes: list[onnx.NodeProto] = []
         self.taken = {value.name for value in (*graph.input, *graph.initializer)}
@@ -132,7 +129,7 @@ class _Apart:
         for value in self.graph.input:
             number = value.type.tensor_type.elem_type
             kind = onnx.TensorProto.DataType.Name(number).lower() if number else ""
-            if value.name not in self.protos and kind in integers.OFFSETS:
+            if value.name not in self.known.protos and kind in integers.OFFSETS:
                 whole[value.name] = value, kind
         origins = {name: name for name in whole}
         for node in self.graph.node:
@@ -140,19 +137,18 @@ class _Apart:
             if origin is not None and node.op_type in MOVES:
                 origins.update(dict.fromkeys(node.output, origin))
             for at, scale, point in qlinear.operands(node):
-                found = whole.pop(origins.get(_input(node, at), ""), None)
+                found = whole.pop(origins.get(input_of(node, at), ""), None)
                 if found is None:
                     continue
                 value, kind = found
                 try:
-                    given = integers.quantization(
-                        self.array(_input(node, scale)),
-                        self.optional(_input(node, point)),
-                        kind,
-                    )
+                    scales = self.known.array(input_of(node, scale))
+                    points = self.known.optional(input_of(node, point))
+                    given = integers.quantization(scales, points, kind)
                 except UnusableError as error:
                     self.refuse(node, str(error))
-                value.type.tensor_type.elem_type = FLOAT
+                self.note_half(value.name, scales)
+                value.type.tensor_type.elem_type = self.real_type(value.name)
                 self.kinds[value.name] = kind, given
                 self.rounded[value.name] = given
         for name, (_, kind) in whole.items():
@@ -175,10 +171,14 @@ class _Apart:
             self.dequantize(node)
         elif own and node.op_type in qlinear.ROWS:
             self.operator(node)
-        elif own and self.moved_constant(node):
+        elif own and self.known.moved(node):
             pass
+        elif own and self.known.copied(node):
+            self.nodes.append(node)
         elif own and node.op_type in MOVES and node.input[0] in self.kinds:
             self.move(node)
+        elif own and node.op_type == "Clip" and node.input[0] in self.kinds:
+            self.clip(node)
         else:
             for name in node.input:
                 if name in self.kinds:
@@ -190,20 +190,24 @@ class _Apart:
 
     def quantize(self, node: onnx.NodeProto) -> None:
         """QuantizeLinear of a constant, or of an activation."""
-        scale, point = self.array(node.input[1]), self.optional(_input(node, 2))
+        scale, point = (
+            self.known.array(node.input[1]),
+            self.known.optional(input_of(node, 2)),
+        )
         if point is None:
-            number = _integer(node, "output_dtype", 0) or onnx.TensorProto.UINT8
+            number = integer_of(node, "output_dtype", 0) or onnx.TensorProto.UINT8
             dtype = helper.tensor_dtype_to_np_dtype(number)
             point = np.zeros(scale.shape, dtype)
-        values = self.constant(node.input[0])
+        values = self.known.constant(node.input[0])
         if values is not None:
-            axis, block = _integer(node, "axis", 1), _integer(node, "block_size", 0)
-            self.integers[node.output[0]] = integers.quantized(
+            axis, block = integer_of(node, "axis", 1), integer_of(node, "block_size", 0)
+            self.known.integers[node.output[0]] = integers.quantized(
                 values, scale, point, axis=axis, block=block
             )
             return
         kind = str(point.dtype)
         given = integers.quantization(scale, point, kind)
+        self.note_half(node.output[0], scale)
         self.round(node.input[0], node.output[0], kind, given, node.name)
 
     def round(
@@ -216,11 +220,14 @@ class _Apart:
 
     def dequantize(self, node: onnx.NodeProto) -> None:
         """DequantizeLinear of a constant, or of an activation."""
-        scale, point = self.array(node.input[1]), self.optional(_input(node, 2))
-        values = self.constant(node.input[0])
+        scale, point = (
+            self.known.array(node.input[1]),
+            self.known.optional(input_of(node, 2)),
+        )
+        values = self.known.constant(node.input[0])
         if values is not None:
-            axis, block = _integer(node, "axis", 1), _integer(node, "block_size", 0)
-            self.constants[node.output[0]] = integers.dequantized(
+            axis, block = integer_of(node, "axis", 1), integer_of(node, "block_size", 0)
+            self.known.levels[node.output[0]] = integers.dequantized(
                 values, scale, point, axis=axis, block=block
             )
             return
@@ -254,98 +261,84 @@ class _Apart:
             raise UnusableError("joins integers of different scales")
         for output in filter(None, node.output[: _integers_of(node)]):
             self.kinds[output] = made
+            if node.input[0] in self.halves:
+                self.halves.add(output)
         self.nodes.append(node)
 
-    def moved_constant(self, node: onnx.NodeProto) -> bool:
-        """True if the node moved a constant that is quantized."""
-        if node.op_type not in MOVED_CONSTANTS or not node.input:
-            return False
-        name, output = node.input[0], node.output[0]
-        if name in self.constants:
-            self.constants[output] = self.moved(node, self.constants[name])
-            return True
-        stored = name in self.protos and self.protos[name].data_type in EIGHT_BITS
-        if stored or name in self.integers:
-            values = self.array(name)
-            one = np.ones((1,) * values.ndim, np.float32)
-            self.integers[output] = self.moved(node, Levels(values, one)).levels
-            return True
-        return False
+    def clip(self, node: onnx.NodeProto) -> None:
+        """Integers between two of them: real values between what these stand for."""
+        kind, given = self.kinds[node.input[0]]
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        for at in range(1, len(node.input)):
+            bound = self.known.optional(node.input[at])
+            if bound is None:
+                continue
+            if bound.size != 1:
+                raise UnusableError("has several bounds")
+            level = int(bound.reshape(-1)[0]) - OFFSETS[kind] - given.zero_point
+            real = np.float32(level * given.scale)
+            name = self.fresh(f"{node.input[at]}_real")
+            half = node.input[0] in self.halves
+            self.bounds[name] = np.array(real, np.float16 if half else np.float32)
+            copy.input[at] = name
+        self.nodes.append(copy)
+        self.kinds[node.output[0]] = kind, given
+        if node.input[0] in self.halves:
+            self.halves.add(node.output[0])
 
-    def moved(self, node: onnx.NodeProto, constant: Levels) -> Levels:
-        """What a node in MOVED_CONSTANTS makes of a constant."""
-        shape = constant.levels.shape
-        given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-        numbers = self.optional(_input(node, 1))
-        name = "shape" if node.op_type == "Reshape" else "axes"
-        wanted = given.get(name) if numbers is None else numbers.reshape(-1)
-        sizes = None if wanted is None else tuple(int(n) for n in wanted)
-        try:
-            match node.op_type, sizes:
-                case "Identity", _:
-                    return constant
-                case "Transpose", _:
-                    order = given.get("perm", range(len(shape))[::-1])
-                    return constant.transposed(tuple(order))
-                case "Reshape", tuple():
-                    same = not given.get("allowzero", 0)
-                    return constant.reshaped(
-                        tuple(
-                            shape[at] if same and size == 0 else size
-                            for at, size in enumerate(sizes)
-                        )
-                    )
-                case "Squeeze", _:
-                    return constant.reshaped(constant.levels.squeeze(sizes).shape)
-                case "Unsqueeze", tuple():
-                    longer = np.expand_dims(constant.levels, sizes)
-                    return constant.reshaped(longer.shape)
-        except (ValueError, IndexError) as error:  # numpy's
-            text = f"cannot move {list(shape)} so: {one_line(error)}"
-            raise UnusableError(text) from error
-        raise UnusableError(f"it does not say the {name}")
+    def note_half(self, name: str, scale: Array) -> None:
+        """`name` stands for float16 values if its scale is one."""
+        if scale.dtype == np.float16:
+            self.halves.add(name)
+
+    def real_type(self, name: str) -> int:
+        """The ONNX type of the real values that integers `name` stand for."""
+        return FLOAT16 if name in self.halves else FLOAT
 
     def operator(self, node: onnx.NodeProto) -> None:
         """QLinearConv and its likes: DequantizeLinear, the operator, QuantizeLinear."""
         row = qlinear.ROWS[node.op_type]
-        if _integer(node, "channels_last", 0):
+        if integer_of(node, "channels_last", 0):
             raise UnusableError("channels_last is not supported")
         inputs: list[str] = []
         scales: list[Array] = []
         kind = "uint8"
         for at, scale_at, point_at in qlinear.operands(node):
-            scale = self.array(_input(node, scale_at))
-            point = self.optional(_input(node, point_at))
+            scale = self.known.array(input_of(node, scale_at))
+            point = self.known.optional(input_of(node, point_at))
             scales.append(scale)
-            if self.constant(_input(node, at)) is None:
-                kind, _ = self.check(_input(node, at), scale, point)
+            if self.known.constant(input_of(node, at)) is None:
+                kind, _ = self.check(input_of(node, at), scale, point)
                 inputs.append(node.input[at])
             else:
                 inputs.append(self.real(node.input[at], scale, point, row.axis(node)))
-        if row.bias is not None and _input(node, row.bias):
+        if row.bias is not None and input_of(node, row.bias):
             scale = integers.scale_values(scales[0]).reshape(-1)[:1]
             scale = scale * integers.scale_values(scales[1]).reshape(-1)
             inputs.append(self.real(node.input[row.bias], scale, None, -1))
         output, (scale_at, point_at) = node.output[0], row.output
         attributes = [a for a in node.attribute if a.name in row.attributes]
-        rounds = bool(_input(node, scale_at))
+        rounds = bool(input_of(node, scale_at))
         real = self.fresh(f"{output}_real") if rounds else output
         made = helper.make_node(row.float, inputs, [real], node.name)
         made.attribute.extend(attributes)
         self.nodes.append(made)
         if rounds:
-            point = self.optional(_input(node, point_at))
+            point = self.known.optional(input_of(node, point_at))
             kind = kind if point is None else str(point.dtype)
-            given = integers.quantization(self.array(node.input[scale_at]), point, kind)
+            given = integers.quantization(
+                self.known.array(node.input[scale_at]), point, kind
+            )
             self.round(real, output, kind, given, "")
 
     def real(self, name: str, scale: Array, point: Array | None, axis: int) -> str:
         """The name of constant `name` in real numbers."""
-        values = self.array(name)
+        values = self.known.array(name)
         shape = (scale.size,) if scale.size > 1 else ()
         point = None if point is None else point.reshape(shape)
         made = self.fresh(f"{name}_real")
-        self.constants[made] = integers.dequantized(
+        self.known.levels[made] = integers.dequantized(
             values, scale.reshape(shape), point, axis=axis
         )
         return made
@@ -358,61 +351,7 @@ class _Apart:
         self.made_up.add(name)
         return name
 
-    def array(self, name: str) -> Array:
-        """A constant.  UnusableError: it is none."""
-        value = self.constant(name)
-        if value is None:
-            raise UnusableError(
-                f"{name!r} is computed at run time; it must be a constant"
-            )
-        return value
-
-    def optional(self, name: str) -> Array | None:
-        """As array(); None for one that is left out."""
-        return self.array(name) if name else None
-
-    def constant(self, name: str) -> Array | None:
-        """The values of an initializer or a constant node, None of all else."""
-        if name in self.weights:
-            values: Array = self.weights[name]
-            return values
-        if name in self.integers:
-            return self.integers[name]
-        if name in self.constants:
-            return self.constants[name].values
-        if name not in self.arrays and name in self.protos:
-            try:
-                self.arrays[name] = np.asarray(numpy_helper.to_array(self.protos[name]))
-            except Exception as error:  # the checker does not look at everything
-                raise UnusableError(
-                    f"{name!r} cannot be read: {one_line(error)}"
-                ) from error
-        return self.arrays.get(name)
-
-
-def _constant_protos(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
-    """Initializers and constant nodes, by name."""
-    for item in graph.initializer:
-        yield item.name, item
-    for node in graph.node:
-        if node.op_type == "Constant" and len(node.attribute) == 1:
-            value = helper.get_attribute_value(node.attribute[0])
-            if isinstance(value, onnx.TensorProto):
-                yield node.output[0], value
-            elif node.attribute[0].name in CONSTANT_TYPES:
-                kind = CONSTANT_TYPES[node.attribute[0].name]
-                yield node.output[0], numpy_helper.from_array(np.array(value, kind))
-
 
 def _integers_of(node: onnx.NodeProto) -> int:
     """How many outputs of a node in MOVES are integers that it was given."""
     return 1 if node.op_type == "MaxPool" else len(node.output)
-
-
-def _input(node: onnx.NodeProto, index: int) -> str:
-    """The name of an input, "" for one that is left out."""
-    return node.input[index] if index < len(node.input) else ""
-
-
-def _integer(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((int(a.i) for a in node.attribute if a.name == name), default)

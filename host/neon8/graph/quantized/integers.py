@@ -24,17 +24,19 @@ class Levels:
     """A constant as integers: value = float32(levels * scale).
 
     levels: without their zero point, so uint8 ones may be in -255 .. 255.  scale: of as
-    many axes, each of the same length or 1.
+    many axes, each of the same length or 1.  half: the values are float16 in the file.
     """
 
     levels: Array
     scale: FloatArray
+    half: bool = False
 
     @property
-    def values(self) -> FloatArray:
-        """In float32, as DequantizeLinear computes them."""
-        result: FloatArray = self.levels.astype(np.float32) * self.scale
-        return result
+    def values(self) -> Array:
+        """As DequantizeLinear computes them."""
+        result = self.levels.astype(np.float32) * self.scale
+        with np.errstate(over="ignore"):
+            return result.astype(np.float16) if self.half else result
 
     def along(self, axis: int) -> FloatArray | None:
         """The scales along one axis, None if others have more than one as well."""
@@ -48,24 +50,26 @@ class Levels:
 
     def transposed(self, order: tuple[int, ...]) -> "Levels":
         """With its axes in another order."""
-        return Levels(self.levels.transpose(order), self.scale.transpose(order))
+        scale = self.scale.transpose(order)
+        return Levels(self.levels.transpose(order), scale, self.half)
 
     def reshaped(self, shape: tuple[int, ...]) -> "Levels":
         """With other dimensions."""
         if self.scale.size == 1:
             levels = self.levels.reshape(shape)
-            return Levels(levels, self.scale.reshape((1,) * levels.ndim))
+            return Levels(levels, self.scale.reshape((1,) * levels.ndim), self.half)
         whole = np.broadcast_to(self.scale, self.levels.shape)
-        return Levels(self.levels.reshape(shape), whole.reshape(shape))
+        return Levels(self.levels.reshape(shape), whole.reshape(shape), self.half)
 
 
 def scale_values(scale: Array) -> FloatArray:
-    """The scales of a node.  UnusableError: they are none."""
-    if scale.dtype != np.float32:
-        raise UnusableError(f"its scale is {scale.dtype}; neon8 reads float32 scales")
+    """The scales of a node in float32.  UnusableError: they are none."""
+    if scale.dtype not in (np.float32, np.float16):
+        text = f"its scale is {scale.dtype}; neon8 reads float32 and float16 scales"
+        raise UnusableError(text)
     if scale.size == 0 or not (np.isfinite(scale).all() and (scale > 0).all()):
         raise UnusableError("a scale is not a positive number")
-    return scale
+    return scale.astype(np.float32)
 
 
 def quantization(scale: Array, zero_point: Array | None, kind: str) -> Quantization:
@@ -74,12 +78,13 @@ def quantization(scale: Array, zero_point: Array | None, kind: str) -> Quantizat
         raise UnusableError(
             f"quantizes to {kind}; neon8 has int8 and uint8 activations"
         )
-    if scale_values(scale).size != 1:
-        raise UnusableError(f"has {scale.size} scales; an activation has one in neon8")
+    scales = scale_values(scale)
+    if scales.size != 1:
+        raise UnusableError(f"has {scales.size} scales; an activation has one in neon8")
     if zero_point is not None and zero_point.size != 1:
         raise UnusableError(f"has {zero_point.size} zero points for one scale")
     point = 0 if zero_point is None else int(zero_point.reshape(-1)[0])
-    return Quantization(float(scale.reshape(-1)[0]), point - OFFSETS[kind])
+    return Quantization(float(scales.reshape(-1)[0]), point - OFFSETS[kind])
 
 
 def dequantized(
@@ -88,6 +93,9 @@ def dequantized(
     """A constant as Levels.  UnusableError: its scales do not fit its shape."""
     if not np.issubdtype(values.dtype, np.integer) and "int" not in str(values.dtype):
         raise UnusableError(f"its constant is {values.dtype}, which are no integers")
+    if values.dtype in (np.int16, np.uint16):
+        text = f"its constant is {values.dtype}; neon8 has weights of 8 bits"
+        raise UnusableError(f"{text}; quantize them to int8")
     spread = _spread(scale_values(scale), values.shape, axis, block)
     levels = values.astype(np.int64)
     if zero_point is not None:
@@ -100,15 +108,16 @@ def dequantized(
     limit = 2**31 - 1
     if levels.size and max(-int(levels.min()), int(levels.max())) > limit:
         raise UnusableError("its constant less the zero point does not fit 32 bits")
-    return Levels(levels.astype(np.int32), spread)
+    return Levels(levels.astype(np.int32), spread, scale.dtype == np.float16)
 
 
 def quantized(
     values: Array, scale: Array, zero_point: Array, *, axis: int, block: int = 0
 ) -> Array:
     """QuantizeLinear of a constant.  UnusableError: the scales do not fit its shape."""
-    if values.dtype != np.float32 or not np.isfinite(values).all():
-        raise UnusableError("its constant is not float32, or not finite")
+    if values.dtype not in (np.float32, np.float16) or not np.isfinite(values).all():
+        raise UnusableError("its constant has no finite real values")
+    values = values.astype(np.float32)
     spread = _spread(scale_values(scale), values.shape, axis, block)
     points = _spread(zero_point.astype(np.float64), values.shape, axis, block)
     bounds = _bounds(zero_point)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The constants of a quantized ONNX file: integers, what they stand for, and scales."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from neon8.graph.onnx_file import OnnxFile, one_line
+from neon8.graph.quantized.integers import Array, Levels, UnusableError
+
+MOVED_CONSTANTS = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+CONSTANT_TYPES = {
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_int": np.int64,
+    "value_ints": np.int64,
+}
+EIGHT_BITS = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
+
+
+FLOAT = onnx.TensorProto.FLOAT
+FLOAT16 = onnx.TensorProto.FLOAT16
+
+
+class Constants:
+    """What is known after the nodes so far; all by name.
+
+    integers: what QuantizeLinear made of constants, or what was moved.  levels: those
+    that DequantizeLinear made real numbers of.
+    """
+
+    def __init__(self, file: OnnxFile, graph: onnx.GraphProto) -> None:
+        self.weights = file.weights
+        self.protos = dict(_protos(graph))
+        self.arrays: dict[str, Array] = {}
+        self.integers: dict[str, Array] = {}
+        self.levels: dict[str, Levels] = {}
+
+    def array(self, name: str) -> Array:
+        """A constant.  UnusableError: it is none."""
+        value = self.constant(name)
+        if value is None:
+            raise UnusableError(
+                f"{name!r} is computed at run time; it must be a constant"
+            )
+        return value
+
+    def optional(self, name: str) -> Array | None:
+        """As array(); None for one that is left out."""
+        return self.array(name) if name else None
+
+    def constant(self, name: str) -> Array | None:
+        """The values of an initializer or a constant node, None of all else."""
+        if name in self.weights:
+            values: Array = self.weights[name]
+            return values
+        if name in self.integers:
+            return self.integers[name]
+        if name in self.levels:
+            return self.levels[name].values
+        if name not in self.arrays and name in self.protos:
+            try:
+                self.arrays[name] = np.asarray(numpy_helper.to_array(self.protos[name]))
+            except Exception as error:  # the checker does not look at everything
+                raise UnusableError(
+                    f"{name!r} cannot be read: {one_line(error)}"
+                ) from error
+        return self.arrays.get(name)
+
+    def copied(self, node: onnx.NodeProto) -> bool:
+        """True if the node copied a constant, perhaps to another type.
+
+        Exporters write a scale that several nodes have once, and copies of it.
+        """
+        if node.op_type not in ("Identity", "Cast") or len(node.input) != 1:
+            return False
+        values = self.constant(node.input[0])
+        if values is None:
+            return False
+        if node.op_type == "Cast":
+            number = integer_of(node, "to", FLOAT)
+            if number not in (FLOAT, FLOAT16):
+                return False
+            with np.errstate(over="ignore"):
+                values = values.astype(helper.tensor_dtype_to_np_dtype(number))
+        self.arrays[node.output[0]] = values
+        return True
+
+    def moved(self, node: onnx.NodeProto) -> bool:
+        """True if the node moved a constant that is quantized."""
+        if node.op_type not in MOVED_CONSTANTS or not node.input:
+            return False
+        name, output = node.input[0], node.output[0]
+        if name in self.levels:
+            self.levels[output] = self._moved(node, self.levels[name])
+            return True
+        stored = name in self.protos and self.protos[name].data_type in EIGHT_BITS
+        if stored or name in self.integers:
+            values = self.array(name)
+            one = np.ones((1,) * values.ndim, np.float32)
+            self.integers[output] = self._moved(node, Levels(values, one)).levels
+            return True
+        return False
+
+    def _moved(self, node: onnx.NodeProto, constant: Levels) -> Levels:
+        """What a node in MOVED_CONSTANTS makes of a constant."""
+        shape = constant.levels.shape
+        given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        numbers = self.optional(input_of(node, 1))
+        name = "shape" if node.op_type == "Reshape" else "axes"
+        wanted = given.get(name) if numbers is None else numbers.reshape(-1)
+        sizes = None if wanted is None else tuple(int(n) for n in wanted)
+        try:
+            match node.op_type, sizes:
+                case "Identity", _:
+                    return constant
+                case "Transpose", _:
+                    order = given.get("perm", range(len(shape))[::-1])
+                    return constant.transposed(tuple(order))
+                case "Reshape", tuple():
+                    same = not given.get("allowzero", 0)
+                    return constant.reshaped(
+                        tuple(
+                            shape[at] if same and size == 0 else size
+                            for at, size in enumerate(sizes)
+                        )
+                    )
+                case "Squeeze", _:
+                    return constant.reshaped(constant.levels.squeeze(sizes).shape)
+                case "Unsqueeze", tuple():
+                    longer = np.expand_dims(constant.levels, sizes)
+                    return constant.reshaped(longer.shape)
+        except (ValueError, IndexError) as error:  # numpy's
+            text = f"cannot move {list(shape)} so: {one_line(error)}"
+            raise UnusableError(text) from error
+        raise UnusableError(f"it does not say the {name}")
+
+
+def _protos(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """Initializers and constant nodes, by name."""
+    for item in graph.initializer:
+        yield item.name, item
+    for node in graph.node:
+        if node.op_type == "Constant" and len(node.attribute) == 1:
+            value = helper.get_attribute_value(node.attribute[0])
+            if isinstance(value, onnx.TensorProto):
+                yield node.output[0], value
+            elif node.attribute[0].name in CONSTANT_TYPES:
+                kind = CONSTANT_TYPES[node.attribute[0].name]
+                yield node.output[0], numpy_helper.from_array(np.array(value, kind))
+
+
+def input_of(node: onnx.NodeProto, index: int) -> str:
+    """The name of an input, "" for one that is left out."""
+    return node.input[index] if index < len(node.input) else ""
+
+
+def integer_of(node: onnx.NodeProto, name: str, default: int) -> int:
+    """An attribute."""
+    return next((int(a.i) for a in node.attribute if a.name == name), default)
