@@ -97,6 +97,7 @@ def merge(
                 uses[kept] = uses[node.output]
                 tensors[kept] = node.quantization
                 continue
+            tensors[node.output] = node.quantization
         made[node.output] = node
     graph = rebuild(graph, made.values())
     return Rounded(graph, on_scale(graph.nodes, tensors))

@@ -168,6 +168,18 @@ def test_two_scales_of_one_tensor(tmp_path):
     check(path)
 
 
+def test_two_scales_of_a_tensor_that_others_read(tmp_path):
+    """The first of the two is no node that the second could go into."""
+    n = Net(1, 3, 8, 8)
+    c = n.pair(n.conv(n.pair("x", 0.02), n.weights(4, 3, 1, 1), 0.01), 0.0209)
+    cut = n.add("Slice", c, *(n.array([v]) for v in (0, 2, 1)))
+    other = n.pair(n.conv(c, n.weights(2, 4, 1, 1), 0.01), 0.09)
+    joined = n.add("Concat", n.pair(cut, 0.01899), other, axis=1)
+    n.pair(joined, 0.0262, output="y")
+    path = save(tmp_path, n.model("y"))
+    check(path)
+
+
 def test_a_range_narrower_than_what_relu_leaves(tmp_path):
     n = Net(1, 3, 8, 8)
     c = n.conv(n.pair("x", 0.02), n.weights(4, 3, 3, 3), 0.01)

@@ -14,7 +14,7 @@ from quantized_nets import Net, ort
 from table_nets import case
 
 F = np.float32
-CORNERS, OTHER_MODE = "align_corners", "asymmetric"
+CORNERS, ORIGIN = "align_corners", "asymmetric"
 C6 = np.linspace(0.3, 1.4, 6).astype(F)
 
 
@@ -88,14 +88,14 @@ OPERATORS = {
         n, a, "", n.array([1, 6, 11, 8]), coordinate_transformation_mode=CORNERS
     ),
     "Resize like no exporter": lambda n, a, _b: resized(
-        n, a, n.array(F([1, 1, 1.3, 2.2])), coordinate_transformation_mode=OTHER_MODE
+        n, a, n.array(F([1, 1, 1.3, 2.2])), coordinate_transformation_mode=ORIGIN
     ),
     "float32": lambda n, a, _b: in_float(n, a),
     "GRU": lambda n, a, _b: gru(n, a, linear_before_reset=1),
     "LSTM": lambda n, a, _b: gru(n, a, "LSTM", 4),
 }
 OTHER = {"Resize like no exporter"}
-"""Weighted sums in float32, as a Q/DQ file has them, are not the step that they were."""
+"""Weighted sums in float32, as the file has them, are not the step that they were."""
 
 
 def made_case(folder, name):
