@@ -99,10 +99,38 @@ def test_int16_is_not_ours(tmp_path):
 def test_a_scale_that_is_computed(tmp_path):
     nodes, arrays = pair("x", 0.5, I8(0))
     arrays["s0"] = arrays.pop("x_s")
-    first = node("Identity", "s0", "x_s")
+    first = node("Abs", "s0", "x_s")
     model = net([first, *nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
     with pytest.raises(TableError, match="'x_s' is computed at run time"):
         qdq.load(save(tmp_path, model))
+
+
+def test_an_input_that_is_moved(tmp_path):
+    """Behind the pair: the layer reads what the network in the file calls so."""
+    nodes, arrays = pair("x", 0.5, I8(3))
+    more, others = pair("w", 0.25, I8(0))
+    turned = node("Transpose", "x_d", "t", perm=[0, 3, 1, 2])
+    layer = node("Conv", "t w_d", "y", "c")
+    constants = {"w": np.ones((2, 3, 1, 1), np.float32), **arrays, **others}
+    model = net([*nodes, turned, *more, layer], {"x": (1, 4, 4, 3)}, "y", constants)
+    table = qdq.load(save(tmp_path, model))
+    step = QuantParams(scale=0.5, zero_point=3, scheme="asymmetric")
+    assert table.tensors[table.reads["c"]] == step
+
+
+def test_what_exporters_write_between(tmp_path):
+    """A copy of a scale, a scale in float16, a Clip of seven bits."""
+    nodes, arrays = pair("x", 0.5, U8(0))
+    arrays["s0"] = arrays.pop("x_s").astype(np.float16)
+    arrays |= {"lo": U8(0), "hi": U8(127)}
+    nodes[1].input[0] = "clipped"
+    nodes.insert(1, node("Clip", "x_q lo hi", "clipped"))
+    first = node("Identity", "s0", "x_s")
+    last = node("Relu", "x_d", "y")
+    model = net([first, *nodes, last], {"x": (1, 3)}, "y", arrays, opset=19)
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.FLOAT16
+    found = qdq.load(save(tmp_path, model)).tensors
+    assert found == {"x": QuantParams(scale=0.5, zero_point=-128, scheme="unsigned")}
 
 
 def test_a_float_network_has_no_scales(tmp_path):

@@ -36,6 +36,7 @@ LOWER: dict[type[Node], Lower] = {
 
 LOWER_FLOAT: dict[type[Node], Lower] = {
     **floats.LOWER,
+    **normalization.LOWER_FLOAT,
     **recurrent.LOWER,
     **movement.LOWER,
     **resize.LOWER,

@@ -31,6 +31,10 @@ OFFSETS = {"int8": 0, "uint8": 128}
 """What is to be taken from a zero point to make it int8."""
 
 
+COPIES = ("Identity", "Cast")
+"""Of constants: the scale of a float16 network may be stored in float32."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grid:
     """Scales and int8 zero points of one Q or DQ node, (C,) or (1,), and its axis."""
@@ -47,9 +51,25 @@ def load(path: str | PathLike[str]) -> ForeignTable:
         if any(node.op_type in qlinear.ROWS for node in model.graph.node):
             _, table = load_quantized(path, narrow=True)
             return replace(from_scale_table(table, source=str(path)), format="qdq")
+        found = _Reader(str(path), model).table()
+        if found.weights.keys() <= found.reads.keys():
+            return found
+        _, table = load_quantized(path, narrow=True)
     except GraphError as error:
         raise TableError(str(error)) from error
-    return _Reader(str(path), model).table()
+    return _with_inputs(found, from_scale_table(table, source=str(path)))
+
+
+def _with_inputs(found: ForeignTable, known: ForeignTable) -> ForeignTable:
+    """`found`, and what its layers read where something is moved before that.
+
+    known: the same of the network in the file.
+    """
+    reads = {name: known.reads[name] for name in found.weights if name in known.reads}
+    more = {name: known.tensors[name] for name in reads.values()}
+    return replace(
+        found, reads={**reads, **found.reads}, tensors={**more, **found.tensors}
+    )
 
 
 class _Reader:
@@ -66,6 +86,10 @@ class _Reader:
                 item = onnx.TensorProto()
                 item.CopyFrom(node.attribute[0].t)
                 self.constants[node.output[0]] = item
+            elif node.op_type in COPIES and node.input[0] in self.constants:
+                self.constants[node.output[0]] = self.constants[node.input[0]]
+            elif node.op_type == "Clip" and self.quantizes(node.input[0]):
+                self.makers[node.output[0]] = self.makers[node.input[0]]
             else:
                 self.makers.update(dict.fromkeys(node.output, node))
 
@@ -114,6 +138,10 @@ class _Reader:
             reads=reads,
             groups=groups,
         )
+
+    def quantizes(self, name: str) -> bool:
+        """True of what QuantizeLinear makes of an activation."""
+        return self.made_by(name, "QuantizeLinear") is not None
 
     def nodes(self, *operators: str) -> Iterable[onnx.NodeProto]:
         """In order of execution."""
@@ -231,6 +259,8 @@ class _Reader:
         """Scales and zero points, which must be constants of 8 bits."""
         where = self.where(node)
         scales = self.values(where, node.input[1])
+        half = scales.dtype == np.float16
+        scales = scales.astype(np.float32) if half else scales
         if str(scales.dtype) != "float32" or scales.ndim > 1 or scales.size == 0:
             raise TableError(f"{where}: expected one float32 scale, or one per channel")
         points = self.zero_points(node)
