@@ -17,7 +17,7 @@ from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.program import Dequantize, Op, Program
 from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
-from neon8.graph.graph import Graph
+from neon8.graph.graph import FakeQuantize, Graph
 from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
 
@@ -81,6 +81,8 @@ def lower(
     )
     for name in graph.inputs:
         b.declare(name, b.io if graph.tensors[name].real else FLOAT)
+        if graph.quantized and name in table.tensors:
+            round_input(b, name)
     for node in graph.nodes:
         if b.has(node.output) or node.output in b.inside:  # a convolution took it in
             continue
@@ -120,6 +122,17 @@ def give_reason(b: Build, ops: Sequence[Op], reason: str) -> None:
         made = b.tensors[op.output]
         if made.dtype == FLOAT and not isinstance(op, Dequantize):
             b.tensors[op.output] = replace(made, reason=reason)
+
+
+def round_input(b: Build, name: str) -> None:
+    """An input that its file rounds is rounded for those that read it as float32, too.
+
+    So it is before a pair rounds it again. Any other reader takes it as int8.
+    """
+    readers = b.consumers[name]
+    if any(isinstance(n, FakeQuantize) or b.type_of(n) == FLOAT for n in readers):
+        b.int8(name)
+        b.forms.pop((name, FLOAT), None)  # what it was before
 
 
 def check_ends(graph: Graph) -> None:

@@ -180,6 +180,24 @@ def test_two_scales_of_a_tensor_that_others_read(tmp_path):
     check(path)
 
 
+def test_an_input_is_rounded_for_a_float_node_too(tmp_path):
+    n = Net(1, 6)
+    soft = n.add("Softmax", n.pair("x", 0.3), axis=1)
+    n.pair(soft, 1 / 256, U8(0), output="y")
+    path = save(tmp_path, n.model("y"))
+    kinds = steps(path)
+    assert kinds == ["quantize", "dequantize", "softmax", "quantize", "dequantize"]
+    check(path, (1, 6))
+
+
+def test_an_input_is_rounded_before_it_is_rounded_again(tmp_path):
+    n = Net(1, 6)
+    n.pair(n.pair("x", 0.3), 0.5, output="y")
+    path = save(tmp_path, n.model("y"))
+    assert steps(path) == ["quantize", "requantize", "dequantize"]
+    check(path, (1, 6))
+
+
 def test_a_range_narrower_than_what_relu_leaves(tmp_path):
     n = Net(1, 3, 8, 8)
     c = n.conv(n.pair("x", 0.02), n.weights(4, 3, 3, 3), 0.01)
