@@ -68,7 +68,10 @@ def test_what_onnxruntime_quantizes(
 
 @pytest.mark.parametrize("layout", [QuantFormat.QDQ, QuantFormat.QOperator])
 def test_a_network_with_every_operator(tmp_path, layout):
-    """In QDQ form its softmax makes several steps of one in fused average pools."""
+    """In QDQ form fused average pools are a step off, of which a softmax makes three.
+
+    docs/formats.md says who is right.
+    """
     shape = (1, 3, 9, 9)
     path = quantized_nets.quantized_by_ort(
         tmp_path,
