@@ -132,6 +132,9 @@ def test_the_file_has_the_types_that_it_should(trained, tmp_path):
             continue
         found += 1
         for operand, dtype in zip(node.input[1:], ("int8", "int32"), strict=True):
+            if operand == "head_bias" and operand in arrays:  # its sums are not rounded
+                assert arrays[operand].dtype == np.float32
+                continue
             pair = made[operand]
             assert pair.op_type == "DequantizeLinear"
             values, scale = (arrays[name] for name in pair.input[:2])
