@@ -67,6 +67,10 @@ OPERATORS = {
     "Div": lambda n, a, b: n.add(
         "Div", a, n.add("Add", n.add("Sigmoid", b), n.array(F(0.5)))
     ),
+    "Max": lambda n, a, b: n.add("Max", a, b),
+    "Sum": lambda n, a, b: n.add("Sum", a, b, n.add("Relu", a)),
+    "Mean": lambda n, a, b: n.add("Mean", a, b, n.add("Relu", a)),
+    "ReduceMin": lambda n, a, _b: n.add("ReduceMin", a, n.array([2, 3])),
     "LRN": lambda n, a, _b: n.add("LRN", a, size=3, alpha=0.2, beta=0.6, bias=1.5),
     "InstanceNormalization": lambda n, a, _b: norm(n, a),
     "PRelu": lambda n, a, _b: n.add(
@@ -94,8 +98,8 @@ OPERATORS = {
     "GRU": lambda n, a, _b: gru(n, a, linear_before_reset=1),
     "LSTM": lambda n, a, _b: gru(n, a, "LSTM", 4),
 }
-OTHER = {"Resize like no exporter"}
-"""Weighted sums in float32, as the file has them, are not the step that they were."""
+OTHER = {"Resize like no exporter", "Mean"}
+"""Weighted sums in float32 are not the step that was, a third is not what divides."""
 
 
 def made_case(folder, name):

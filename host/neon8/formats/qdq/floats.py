@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps in float32 as ONNX nodes."""
 
+from typing import Any
+
 import numpy as np
 
 from neon8.compile import program
 from neon8.compile.program import FUNCTIONS
+from neon8.errors import CompileError
 from neon8.formats.qdq import functions
 from neon8.formats.qdq.nodes import Nodes
 from neon8.formats.qdq.windows import convolve, pool
@@ -14,8 +17,12 @@ from neon8.graph.graph import Recurrent
 
 
 def constant(n: Nodes, op: program.Constant) -> None:
-    """An initializer."""
-    n.arrays[op.output] = op.values.reshape(n.tensors[op.output].dims)
+    """An initializer; of int8 one that DequantizeLinear reads."""
+    out = n.tensors[op.output]
+    if op.levels is not None:
+        n.int8_constant(op.output, op.levels.reshape(out.dims))
+    elif op.values is not None:
+        n.arrays[op.output] = op.values.reshape(out.dims)
 
 
 def unary(n: Nodes, op: program.Unary) -> None:
@@ -73,6 +80,9 @@ def recurrent(n: Nodes, op: program.Recurrent, node: Recurrent) -> None:
     Whoever reads it makes of these the same integers. The step's output goes on with
     the last states.
     """
+    if node.functions:
+        text = "activations of its own have no Q/DQ form; keep to those of ONNX"
+        raise CompileError(f"layer {op.name!r}: {text}")
     steps, directions, batch, hidden = n.tensors[op.output].dims
     steps = n.tensors[op.inputs[0]].dims[0]
     arrays = {
@@ -82,17 +92,26 @@ def recurrent(n: Nodes, op: program.Recurrent, node: Recurrent) -> None:
     }
     names = [n.array(f"{op.name}_{what}", array) for what, array in arrays.items()]
     states = list(op.inputs[1:])
+    inputs = [op.inputs[0], *names, *(["", *states] if states else [])]
+    if node.peepholes is not None:
+        inputs += [""] * (7 - len(inputs))
+        values = node.peepholes.reshape(directions, -1)
+        inputs.append(n.array(f"{op.name}_peepholes", values))
     made = [n.fresh(f"{op.name}_{what}") for what in ("all", "state", "cell")]
     made = made[: 3 if op.kind == "lstm" else 2]
-    more = {"linear_before_reset": int(op.linear_before_reset)}
+    more: dict[str, Any] = {}
+    if op.kind == "gru":
+        more["linear_before_reset"] = int(op.linear_before_reset)
+    if np.isfinite(node.clip):
+        more["clip"] = float(node.clip)
     n.several(
         op.kind.upper(),
-        [op.inputs[0], *names, *(["", *states] if states else [])],
+        inputs,
         made,
         name=op.name,
         hidden_size=hidden,
         direction=node.direction,
-        **(more if op.kind == "gru" else {}),
+        **more,
     )
     value = made[0]
     if n.tensors[op.output].dims[0] > steps:

@@ -107,6 +107,19 @@ class Nodes:
         inputs = [quantized, scale, zero]
         self.node("DequantizeLinear", inputs, output=self.floats[output])
 
+    def int8_constant(self, output: str, levels: Array) -> None:
+        """int8 tensor `output` of the program, which is the same in every run."""
+        tensor = self.tensors[output]
+        kind = np.uint8 if self.offset else np.int8
+        values: dict[str, Array] = {
+            "quantized": (levels.astype(np.int16) + self.offset).astype(kind),
+            "scale": np.array(tensor.scale, np.float32),
+            "zero_point": np.array(tensor.zero_point + self.offset, kind),
+        }
+        inputs = [self.array(f"{output}_{what}", a) for what, a in values.items()]
+        self.floats[output] = self.fresh(f"{output}_dequantized")
+        self.node("DequantizeLinear", inputs, output=self.floats[output])
+
     def dequantize(self, name: str, output: str) -> None:
         """A second DequantizeLinear, for float tensor `output` of the program."""
         first = self.floats[name]

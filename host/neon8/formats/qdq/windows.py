@@ -60,7 +60,9 @@ def pool(n: Nodes, op: AnyPool, x: str) -> str:
     source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
     if source.rank != 4:
         x = n.reshape(x, source.shape)
-    kind = op.kind.capitalize()
+    if op.kind == "min":  # ONNX has no such pool
+        x = n.node("Neg", [x])
+    kind = "Average" if op.kind == "average" else "Max"
     whole = op.kernel == source.shape[2:] and out.shape[2:] == (1, 1)
     if whole and op.pads == (0, 0, 0, 0) and op.dilations == (1, 1):
         value = n.node(f"Global{kind}Pool", [x], name=op.name)
@@ -68,7 +70,7 @@ def pool(n: Nodes, op: AnyPool, x: str) -> str:
         extra: dict[str, int | list[int]] = {}
         if op.kind == "average":
             extra["count_include_pad"] = int(op.count_pad)
-        if op.kind == "max" or op.dilations != (1, 1):
+        if op.kind != "average" or op.dilations != (1, 1):
             extra["dilations"] = list(op.dilations)
         value = n.node(
             f"{kind}Pool",
@@ -80,6 +82,8 @@ def pool(n: Nodes, op: AnyPool, x: str) -> str:
             ceil_mode=int(_ceils(op, source, out)),
             **extra,  # type: ignore[arg-type]
         )
+    if op.kind == "min":
+        value = n.node("Neg", [value])
     return value if out.rank == 4 else n.reshape(value, out.dims)
 
 

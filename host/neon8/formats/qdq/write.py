@@ -27,8 +27,10 @@ from neon8.formats.qdq.nodes import Nodes
 from neon8.formats.qdq.opaque import Originals, append, originals
 from neon8.formats.qdq.windows import between_vectors, convolve, opset_of, pool
 from neon8.graph.extend import batch_sizes
-from neon8.graph.graph import Graph
+from neon8.graph.functions import Function
+from neon8.graph.graph import Graph, Node, Pointwise
 from neon8.graph.onnx_file import ModelLike
+from neon8.graph.operators.pointwise import NEGATIVE
 from neon8.quant.scale_table import ScaleTable
 
 OPSET = 13
@@ -47,7 +49,7 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
     for op in made.ops:
         opset = opset_of(op, opset)
         if isinstance(op, program.Table):
-            opset = functions.opset_of(layers[op.name].function, opset)
+            opset = functions.opset_of(_function(layers[op.name]), opset)
     return from_program(
         made,
         {
@@ -150,6 +152,7 @@ WithActivation = (
     | program.Divide
     | program.InstanceNorm
     | program.Requantize
+    | program.Sum
 )
 
 STEPS: dict[type[program.Op], Callable[[Nodes, Any], None]] = {
@@ -191,13 +194,19 @@ def _append(
             _binary(n, "Mul", op)
         case program.Divide():
             _binary(n, "Div", op)
+        case program.Maximum():
+            _binary(n, "Max", op)
+        case program.Minimum():
+            _binary(n, "Min", op)
+        case program.Sum():
+            _binary(n, "Mean" if layers[op.name].mean else "Sum", op)
         case program.Requantize():
             _finish(n, n.real(op.inputs[0]), op)
         case program.Pool():
             value = pool(n, op, n.real(op.inputs[0]))
             n.finish(_clamp(n, value, op.output, op.lo, op.hi), op.output)
         case program.Table():
-            function = layers[op.name].function
+            function = _function(layers[op.name])
             value = functions.append(n, function, n.real(op.inputs[0]), op.name)
             n.finish(value, op.output)
         case program.Lrn():
@@ -220,11 +229,20 @@ def _append(
             STEPS[type(op)](n, op)
 
 
+def _function(node: Node) -> Function:
+    """What a table of `node` computes; around a pool of the least, the negative."""
+    return node.function if isinstance(node, Pointwise) else NEGATIVE
+
+
 def _binary(
-    n: Nodes, operator: str, op: program.Add | program.Multiply | program.Divide
+    n: Nodes, operator: str, op: WithActivation | program.Maximum | program.Minimum
 ) -> None:
     values = [n.real(name) for name in op.inputs]
-    _finish(n, n.node(operator, values, name=op.name), op)
+    value = n.node(operator, values, name=op.name)
+    if isinstance(op, program.Maximum | program.Minimum):
+        n.finish(value, op.output)
+    else:
+        _finish(n, value, op)
 
 
 def _instance_norm(n: Nodes, op: program.InstanceNorm) -> None:
