@@ -88,9 +88,6 @@ def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
                 raise GraphError(f"{path}: {text} {dim.dim_value}")
     if not inputs:
         raise GraphError(f"{path}: the network has no inputs")
-    # Before IR 4 an initializer had to be an input, too; shape inference still holds
-    # old files to that, and constants that are folded here are not.
-    model.ir_version = max(model.ir_version, 4)
     inputs = [onnx.ValueInfoProto.FromString(v.SerializeToString()) for v in inputs]
     del model.graph.input[:]
     model.graph.input.extend(inputs)

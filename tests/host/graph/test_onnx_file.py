@@ -249,8 +249,8 @@ def test_names_are_checked(tmp_path, change):
         open_onnx(path)
 
 
-def test_weights_of_old_files_must_be_inputs(tmp_path):
+def test_weights_of_old_files_that_are_no_inputs(tmp_path):
+    """Invalid before IR 4, but onnxruntime's quantizer adds such ones to old files."""
     made = model()
     made.ir_version = 3
-    with pytest.raises(GraphError, match="w in initializer but not in graph input"):
-        open_onnx(save(tmp_path, made))
+    assert_same(tmp_path, made)
