@@ -187,8 +187,9 @@ def _decode(path: Path, data: bytes) -> onnx.ModelProto:
         raise GraphError(f"{path}: is not an ONNX file, or truncated") from error
     if not model.graph.node or not model.graph.output:
         raise GraphError(f"{path}: is not an ONNX file: it has no nodes or no outputs")
-    # Before IR 4 an initializer had to be an input, too. onnxruntime does not insist, and its
-    # quantizer adds such ones to old files; the checker and shape inference would refuse them.
+    # Before IR 4 an initializer had to be an input, too. onnxruntime does not insist,
+    # and its quantizer adds such ones to old files; the checker and shape inference
+    # would refuse them.
     model.ir_version = max(model.ir_version, 4)
     return model
 
