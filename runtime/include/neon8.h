@@ -121,7 +121,7 @@ struct n8_model_facts {
 };
 
 // Memory in bytes. An opened model takes tables + packed; each of its sessions takes arena +
-// scratch for each of its threads, and less than 1 KB beside. arena_least is the largest sum of
+// scratch for each of its threads, and less than 2 KB beside. arena_least is the largest sum of
 // buffers that are needed at the same time: no placement needs less.
 struct n8_memory {
     uint64_t tables; // names, tensors and steps

@@ -33,8 +33,8 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     struct rng *rng = &context->rng;
     const struct n8_tile *tile = &context->kernel->geometry.tile;
     const int pattern = (int)rng_below(rng, DATA_PATTERNS);
-    const bool wide =
-        !ends_with(context->kernel->slot, "_s8_s8") && !ends_with(context->kernel->slot, "_add");
+    const bool adds = ends_with(context->kernel->slot, "_add");
+    const bool wide = !ends_with(context->kernel->slot, "_s8_s8") && !adds;
     const size_t element = wide ? 4 : 1;
     const size_t out_stride = (size.channels + rng_below(rng, 9)) * element;
     const size_t out_size = (size.pixels - 1) * out_stride + size.channels * element;
@@ -74,7 +74,9 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     data_multipliers(rng, pattern, multiplier, padded);
     for (size_t i = 0; i < padded; i++)
         bias_f32[i] = rng_float(rng, -1000.0f, 1000.0f);
-    const size_t residual_stride = size.channels + rng_below(rng, 9);
+    // In place of the residual the output lies like it, and has its slack behind it.
+    const bool in_place = adds && rng_below(rng, 2) == 0;
+    const size_t residual_stride = in_place ? out_stride : size.channels + rng_below(rng, 9);
     const size_t residual_size = (size.pixels - 1) * residual_stride + size.channels + N8_SLACK;
     int8_t *residual = guard_place(rng, REGION_RESIDUAL, residual_size);
     rng_bytes(rng, residual, residual_size);
@@ -82,7 +84,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     data_multipliers(rng, pattern, &residual_scale, 1);
     const struct range range = data_range(rng, false);
 
-    void *out = guard_place(rng, REGION_OUT, out_size);
+    void *out = guard_place(rng, REGION_OUT, out_size + (in_place ? N8_SLACK : 0));
     struct n8_igemm_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
     *args = (struct n8_igemm_args){
         .out = out,
@@ -107,6 +109,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .hi = range.hi,
     };
     struct test_case test = {.out = out, .out_size = out_size};
+    test.operands[0].field = in_place ? &args->residual : NULL;
     test.call = (struct call){.signature = SIGNATURE_IGEMM, .x = {(uintptr_t)args}};
     snprintf(test.text, sizeof test.text,
              "pixels=%zu channels=%zu taps=%zu depth=%zu pattern=%d slope=%d zero_point=%d lo=%d "

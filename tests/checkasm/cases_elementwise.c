@@ -200,8 +200,8 @@ void cases_pointwise(struct context *context) {
             .hi = range.hi,
         };
         struct test_case test = {.out = (uint8_t *)out, .out_size = count};
-        test.operands[0] = &args->a;
-        test.operands[1] = &args->b;
+        test.operands[0].field = &args->a;
+        test.operands[1].field = &args->b;
         test.call = (struct call){.signature = SIGNATURE_POINTWISE, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
                  (double)scales[0], (double)scales[1], (double)args->slope);
@@ -224,6 +224,7 @@ void cases_table(struct context *context) {
             .signature = SIGNATURE_TABLE,
             .x = {(uintptr_t)out, (uintptr_t)in, count, (uintptr_t)table},
         };
+        test.operands[0].argument = &test.call.x[1];
         snprintf(test.text, sizeof test.text, "count=%zu", count);
         finish(context, &test, step == COUNTS * ROUNDS);
     }

@@ -90,16 +90,28 @@ static const char *run_kernel(struct context *context, struct test_case *test) {
     }
 }
 
-// Calls the kernel with the output as `before` and compares it with `expected`, all of `span`
-// bytes from `begin` on.
-static void check_output(struct context *context, struct test_case *test, uint8_t *begin,
-                         size_t span, const uint8_t *before, const uint8_t *expected) {
+// The output and what is compared around it: `size` bytes from `begin` on, `before` and after.
+struct view {
+    uint8_t *begin;
+    size_t size;
+    uint8_t before[SPAN], expected[SPAN];
+};
+
+static void set_expected(struct context *context, struct test_case *test, struct view *view) {
+    memcpy(view->begin, view->before, view->size);
+    test->call.fn = context->kernel->reference;
+    call_plain(&test->call);
+    memcpy(view->expected, view->begin, view->size);
+}
+
+static void check_output(struct context *context, struct test_case *test, const struct view *view) {
     static char message[96];
-    memcpy(begin, before, span);
+    const uint8_t *begin = view->begin, *expected = view->expected;
+    memcpy(view->begin, view->before, view->size);
     test->call.fn = context->kernel->run;
     const char *reason = run_kernel(context, test);
     context->cases++;
-    if (!reason && memcmp(begin, expected, span) != 0) {
+    if (!reason && memcmp(begin, expected, view->size) != 0) {
         size_t i = 0;
         while (begin[i] == expected[i])
             i++;
@@ -111,36 +123,52 @@ static void check_output(struct context *context, struct test_case *test, uint8_
         report(context, test, reason);
 }
 
+static const void *get_operand(const struct operand *operand) {
+    if (operand->field != NULL)
+        return *operand->field;
+    return operand->argument != NULL ? (const void *)(uintptr_t)*operand->argument : NULL;
+}
+
+static void set_operand(const struct operand *operand, const void *place) {
+    if (operand->field != NULL) {
+        *operand->field = place;
+    } else {
+        *operand->argument = (uintptr_t)place;
+    }
+}
+
+// The reference finds the operand apart from the output, even where the kernel does not; so it
+// need not be able to work in place, and gaps are to stay what they are in the operand.
+static void check_in_place(struct context *context, struct test_case *test, struct view *view,
+                           const struct operand *operand) {
+    const void *apart = get_operand(operand);
+    if (apart == NULL || test->out_size == 0)
+        return;
+    memcpy(view->before + (test->out - view->begin), apart, test->out_size);
+    set_expected(context, test, view);
+    set_operand(operand, test->out);
+    check_output(context, test, view);
+    set_operand(operand, apart);
+}
+
 void check_case(struct context *context, struct test_case *test) {
-    static uint8_t canary[SPAN], expected[SPAN];
+    static struct view view;
     uint8_t *begin = test->out, *end = test->out + test->out_size;
     if ((size_t)(begin - guard_begin(REGION_OUT)) >= MARGIN)
         begin -= MARGIN;
     if ((size_t)(guard_end(REGION_OUT) - end) >= MARGIN)
         end += MARGIN;
-    const size_t span = (size_t)(end - begin);
-    if (span > SPAN) {
+    view.begin = begin;
+    view.size = (size_t)(end - begin);
+    if (view.size > SPAN) {
         fprintf(stderr, "checkasm: %s: the output is too large\n", test->text);
         exit(1);
     }
-    rng_bytes(&context->rng, canary, span);
-
-    memcpy(begin, canary, span);
-    test->call.fn = context->kernel->reference;
-    call_plain(&test->call);
-    memcpy(expected, begin, span);
-    check_output(context, test, begin, span, canary, expected);
-
-    for (size_t i = 0; i < sizeof test->operands / sizeof test->operands[0]; i++) {
-        const int8_t **operand = test->operands[i];
-        const int8_t *apart = operand == NULL ? NULL : *operand;
-        if (apart == NULL)
-            continue;
-        memcpy(canary + (test->out - begin), apart, test->out_size);
-        *operand = (const int8_t *)test->out;
-        check_output(context, test, begin, span, canary, expected);
-        *operand = apart;
-    }
+    rng_bytes(&context->rng, view.before, view.size);
+    set_expected(context, test, &view);
+    check_output(context, test, &view);
+    for (size_t i = 0; i < sizeof test->operands / sizeof test->operands[0]; i++)
+        check_in_place(context, test, &view, &test->operands[i]);
 }
 
 void check_under_fire(struct context *context, struct test_case *test) {

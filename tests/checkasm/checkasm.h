@@ -62,14 +62,21 @@ struct context {
     bool quiet; // selftest: failures are wanted, not printed
 };
 
-// One call with the place of its output: `out_size` bytes, gaps included.
+// An operand that may be `out` itself: a field of the arguments, an argument, or, both NULL, none.
+// It is NULL or has out_size bytes, with gaps where the output has them.
+struct operand {
+    const int8_t **field;
+    uint64_t *argument;
+};
+
+// One call with the place of its output: `out_size` bytes, gaps included. It is made once as it is
+// and once in place of each operand.
 struct test_case {
     struct call call;
     uint8_t *out;
     size_t out_size;
     char text[200]; // the sizes, for messages
-    // Fields of the arguments that may be `out` itself, NULL or out_size bytes: tried, too.
-    const int8_t **operands[2];
+    struct operand operands[2];
 };
 
 // rng.c

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 typedef n8_quantize_fn sample;
@@ -74,6 +75,35 @@ static void shares_state(int8_t *out, const float *in, size_t count, float inver
     atomic_fetch_sub(&users, 1);
 }
 
+// Kernels of other slots, whose output may be an operand or lie between other channels.
+
+static void table_clears_first(int8_t *out, const int8_t *in, size_t count, const int8_t *table) {
+    const volatile int8_t *late = in;
+    for (size_t i = 0; i < count; i++)
+        out[i] = 0;
+    for (size_t i = 0; i < count; i++)
+        out[i] = table[late[i] + 128];
+}
+
+static void adds_after_writing(const struct n8_igemm_args *args) {
+    for (size_t p = 0; p < args->pixels; p++)
+        memset((int8_t *)args->out + (ptrdiff_t)p * args->out_stride, 0, args->channels);
+    n8_igemm_s8_s8_add_c(args);
+}
+
+static void fills_gaps(const struct n8_igemm_args *args) {
+    n8_igemm_s8_s8_add_c(args);
+    for (size_t p = 0; p + 1 < args->pixels; p++) {
+        int8_t *row = (int8_t *)args->out + (ptrdiff_t)p * args->out_stride;
+        memset(row + args->channels, 0x55, (size_t)args->out_stride - args->channels);
+    }
+}
+
+static void writes_next_channel(const struct n8_pool_args *args) {
+    n8_maxpool_s8_c(args);
+    ((volatile int8_t *)args->out)[args->channels] ^= 1;
+}
+
 #if defined(__aarch64__)
 #define SAMPLE(symbol, text, behaves) sample symbol;
 #include "samples_aarch64.inc"
@@ -101,6 +131,40 @@ static const struct {
 #endif
 };
 
+#define OTHER(slot_, text, symbol, cases_, right)                                                  \
+    {{.slot = #slot_,                                                                              \
+      .suffix = text,                                                                              \
+      .run = (any_fn *)symbol,                                                                     \
+      .reference = (any_fn *)naive_##slot_,                                                        \
+      .cases = cases_,                                                                             \
+      .geometry = {.tile = {.mr = 2, .nr = 2, .kr = 4}}},                                          \
+     right},
+static const struct {
+    struct kernel kernel; // the suffix says what it does
+    bool behaves;
+} others[] = {
+    // clang-format off
+    OTHER(table_s8, "clears its output before it reads", table_clears_first, cases_table, false)
+    OTHER(igemm_s8_s8_add, "behaves", n8_igemm_s8_s8_add_c, cases_igemm, true)
+    OTHER(igemm_s8_s8_add, "writes before it reads what it adds", adds_after_writing, cases_igemm, false)
+    OTHER(igemm_s8_s8_add, "writes between its pixels", fills_gaps, cases_igemm, false)
+    OTHER(maxpool_s8, "writes one more channel", writes_next_channel, cases_pool, false)
+    // clang-format on
+};
+#undef OTHER
+
+// True if the kernel misbehaves and is caught, or neither.
+static bool judge(const struct kernel *kernel, uint64_t seed, bool behaves, unsigned *caught) {
+    struct context context = {.kernel = kernel, .rng = {seed}, .quiet = true};
+    kernel->cases(&context);
+    *caught += context.failures > 0;
+    if ((context.failures == 0) == behaves)
+        return true;
+    printf("SELFTEST FAIL a kernel that %s was %s\n", kernel->suffix,
+           behaves ? "blamed" : "not caught");
+    return false;
+}
+
 bool selftest(uint64_t seed) {
     unsigned caught = 0;
     bool right = true;
@@ -111,15 +175,10 @@ bool selftest(uint64_t seed) {
                                       (any_fn *)naive_quantize_f32_s8,
                                       cases_quantize,
                                       {{0}, 0, 0, 0, 0, 0}};
-        struct context context = {.kernel = &kernel, .rng = {seed}, .quiet = true};
-        cases_quantize(&context);
-        if ((context.failures == 0) != samples[i].behaves) {
-            printf("SELFTEST FAIL a kernel that %s was %s\n", samples[i].name,
-                   samples[i].behaves ? "blamed" : "not caught");
-            right = false;
-        }
-        caught += context.failures > 0;
+        right &= judge(&kernel, seed, samples[i].behaves, &caught);
     }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        right &= judge(&others[i].kernel, seed, others[i].behaves, &caught);
     printf("checkasm: selftest: %u misbehaving kernels caught%s\n", caught,
            right ? "" : ", but see above");
     return right;

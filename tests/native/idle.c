@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads without work take no time of the processor: neither before the first run, nor after one,
+// nor those of a pool. What counts is processor time, so a busy machine makes no difference.
+//
+//   idle MODEL.n8
+#define _POSIX_C_SOURCE 200112L
+
+#include "neon8.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    THREADS = 4,
+    NAP = 60,    // milliseconds
+    LITTLE = 10, // milliseconds of the processor during a nap
+    SPIN = 3 * LITTLE,
+    RUNS = 20,
+    MAX_ENDS = 8,
+};
+
+static void demand(int holds, const char *what) {
+    if (!holds) {
+        fprintf(stderr, "idle: %s\n", what);
+        exit(1);
+    }
+}
+
+// Milliseconds.
+static double time_of(clockid_t clock) {
+    struct timespec now;
+    demand(clock_gettime(clock, &now) == 0, "a clock");
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+// Milliseconds of the processor that this process takes while the main thread sleeps.
+static double time_of_nap(void) {
+    const struct timespec nap = {.tv_nsec = NAP * 1000000L};
+    const double before = time_of(CLOCK_PROCESS_CPUTIME_ID);
+    demand(nanosleep(&nap, NULL) == 0, "a nap");
+    return time_of(CLOCK_PROCESS_CPUTIME_ID) - before;
+}
+
+static void *spin(void *argument) {
+    while (time_of(CLOCK_THREAD_CPUTIME_ID) < SPIN) {
+    }
+    return argument;
+}
+
+// A thread that does not sleep would be seen.
+static void check_the_clock(void) {
+    pthread_t thread;
+    const double before = time_of(CLOCK_PROCESS_CPUTIME_ID);
+    demand(pthread_create(&thread, NULL, spin, NULL) == 0, "a thread");
+    demand(pthread_join(thread, NULL) == 0, "the end of a thread");
+    demand(time_of(CLOCK_PROCESS_CPUTIME_ID) - before > LITTLE, "the clock stands still");
+}
+
+static void make_ends(const struct n8_model *model, enum n8_io which, size_t count, void **ends) {
+    demand(count <= MAX_ENDS, "the number of ends");
+    for (size_t i = 0; i < count; i++) {
+        struct n8_tensor_info info;
+        demand(n8_model_io(model, which, i, &info) == N8_OK, "an end");
+        ends[i] = calloc(1, info.size);
+        demand(ends[i] != NULL, "memory");
+    }
+}
+
+int main(int argc, char **argv) {
+    demand(argc == 2, "give the path of a model");
+    FILE *file = fopen(argv[1], "rb");
+    demand(file != NULL && fseek(file, 0, SEEK_END) == 0, argv[1]);
+    const size_t size = (size_t)ftell(file);
+    rewind(file);
+    void *bytes = malloc(size);
+    demand(bytes != NULL && fread(bytes, 1, size, file) == size, "the file's bytes");
+    fclose(file);
+    struct n8_model *model;
+    struct n8_model_facts facts;
+    demand(n8_model_open(bytes, size, NULL, &model, NULL) == N8_OK, "the model");
+    demand(n8_model_describe(model, &facts) == N8_OK, "the model's facts");
+    free(bytes);
+    void *inputs[MAX_ENDS] = {NULL}, *outputs[MAX_ENDS] = {NULL};
+    make_ends(model, N8_INPUT, facts.input_count, inputs);
+    make_ends(model, N8_OUTPUT, facts.output_count, outputs);
+    const void *given[MAX_ENDS];
+    for (size_t i = 0; i < MAX_ENDS; i++) {
+        given[i] = inputs[i];
+    }
+    check_the_clock();
+
+    struct n8_threads *pool;
+    demand(n8_threads_create(THREADS, &pool) == N8_OK, "a pool");
+    const struct n8_session_options options[] = {{.threads = THREADS}, {.pool = pool}};
+    struct n8_session *sessions[2];
+    for (size_t i = 0; i < 2; i++) {
+        demand(n8_session_create(model, &options[i], &sessions[i]) == N8_OK, "a session");
+    }
+    demand(time_of_nap() < LITTLE, "threads take time before the first run");
+    for (size_t i = 0; i < 2; i++) {
+        for (int run = 0; run < RUNS; run++) {
+            demand(n8_session_run(sessions[i], given, outputs) == N8_OK, "a run");
+        }
+        demand(time_of_nap() < LITTLE, "threads take time after a run");
+    }
+    for (size_t i = 0; i < 2; i++) {
+        n8_session_destroy(sessions[i]);
+    }
+    demand(time_of_nap() < LITTLE, "threads of a pool take time without a session");
+    n8_threads_destroy(pool);
+    n8_model_close(model);
+    for (size_t i = 0; i < MAX_ENDS; i++) {
+        free(inputs[i]);
+        free(outputs[i]);
+    }
+    printf("idle: no thread takes time without work\n");
+    return 0;
+}
