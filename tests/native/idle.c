@@ -6,12 +6,10 @@
 //   idle MODEL.n8
 #define _POSIX_C_SOURCE 200112L
 
-#include "neon8.h"
+#define TEST "idle"
+#include "model_file.h"
 
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum {
@@ -20,15 +18,7 @@ enum {
     LITTLE = 10, // milliseconds of the processor during a nap
     SPIN = 3 * LITTLE,
     RUNS = 20,
-    MAX_ENDS = 8,
 };
-
-static void demand(int holds, const char *what) {
-    if (!holds) {
-        fprintf(stderr, "idle: %s\n", what);
-        exit(1);
-    }
-}
 
 // Milliseconds.
 static double time_of(clockid_t clock) {
@@ -60,37 +50,14 @@ static void check_the_clock(void) {
     demand(time_of(CLOCK_PROCESS_CPUTIME_ID) - before > LITTLE, "the clock stands still");
 }
 
-static void make_ends(const struct n8_model *model, enum n8_io which, size_t count, void **ends) {
-    demand(count <= MAX_ENDS, "the number of ends");
-    for (size_t i = 0; i < count; i++) {
-        struct n8_tensor_info info;
-        demand(n8_model_io(model, which, i, &info) == N8_OK, "an end");
-        ends[i] = calloc(1, info.size);
-        demand(ends[i] != NULL, "memory");
-    }
-}
-
 int main(int argc, char **argv) {
     demand(argc == 2, "give the path of a model");
-    FILE *file = fopen(argv[1], "rb");
-    demand(file != NULL && fseek(file, 0, SEEK_END) == 0, argv[1]);
-    const size_t size = (size_t)ftell(file);
-    rewind(file);
-    void *bytes = malloc(size);
-    demand(bytes != NULL && fread(bytes, 1, size, file) == size, "the file's bytes");
-    fclose(file);
+    size_t size;
+    void *bytes = read_file(argv[1], &size);
     struct n8_model *model;
-    struct n8_model_facts facts;
     demand(n8_model_open(bytes, size, NULL, &model, NULL) == N8_OK, "the model");
-    demand(n8_model_describe(model, &facts) == N8_OK, "the model's facts");
     free(bytes);
-    void *inputs[MAX_ENDS] = {NULL}, *outputs[MAX_ENDS] = {NULL};
-    make_ends(model, N8_INPUT, facts.input_count, inputs);
-    make_ends(model, N8_OUTPUT, facts.output_count, outputs);
-    const void *given[MAX_ENDS];
-    for (size_t i = 0; i < MAX_ENDS; i++) {
-        given[i] = inputs[i];
-    }
+    struct ends ends = make_ends(model);
     check_the_clock();
 
     struct n8_threads *pool;
@@ -103,7 +70,7 @@ int main(int argc, char **argv) {
     demand(time_of_nap() < LITTLE, "threads take time before the first run");
     for (size_t i = 0; i < 2; i++) {
         for (int run = 0; run < RUNS; run++) {
-            demand(n8_session_run(sessions[i], given, outputs) == N8_OK, "a run");
+            run_once(sessions[i], &ends);
         }
         demand(time_of_nap() < LITTLE, "threads take time after a run");
     }
@@ -113,10 +80,7 @@ int main(int argc, char **argv) {
     demand(time_of_nap() < LITTLE, "threads of a pool take time without a session");
     n8_threads_destroy(pool);
     n8_model_close(model);
-    for (size_t i = 0; i < MAX_ENDS; i++) {
-        free(inputs[i]);
-        free(outputs[i]);
-    }
+    free_ends(&ends);
     printf("idle: no thread takes time without work\n");
     return 0;
 }

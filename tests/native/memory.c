@@ -5,19 +5,17 @@
 // below, which count.
 //
 //   memory MODEL.n8
-#include "neon8.h"
+#define TEST "memory"
+#include "model_file.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     HEADER = 16,           // bytes before each block, which hold its size
     BESIDE_MODEL = 128,    // what may come on top of the figures, in bytes
     BESIDE_SESSION = 2048, // as neon8.h says
-    MAX_ENDS = 8,
 };
 
 // Atomic for the threads, and for the compiler, which takes free for a function that changes
@@ -59,13 +57,6 @@ void __wrap_free(void *block) {
     }
 }
 
-static void demand(int holds, const char *what) {
-    if (!holds) {
-        fprintf(stderr, "memory: %s\n", what);
-        exit(1);
-    }
-}
-
 // What was taken since `before` must be `said`, and hardly more.
 static void demand_taken(size_t before, uint64_t said, uint64_t beside, const char *what) {
     const uint64_t taken = live - before;
@@ -76,44 +67,13 @@ static void demand_taken(size_t before, uint64_t said, uint64_t beside, const ch
     }
 }
 
-static void *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    demand(file != NULL, path);
-    demand(fseek(file, 0, SEEK_END) == 0, "the file's end");
-    *size = (size_t)ftell(file);
-    rewind(file);
-    void *bytes = malloc(*size);
-    demand(bytes != NULL && fread(bytes, 1, *size, file) == *size, "the file's bytes");
-    fclose(file);
-    return bytes;
-}
-
-static void make_ends(const struct n8_model *model, enum n8_io which, size_t count, void **ends) {
-    demand(count <= MAX_ENDS, "the number of ends");
-    for (size_t i = 0; i < count; i++) {
-        struct n8_tensor_info info;
-        demand(n8_model_io(model, which, i, &info) == N8_OK, "an end");
-        ends[i] = calloc(1, info.size);
-        demand(ends[i] != NULL, "memory");
-    }
-}
-
 // A run takes nothing at all, so that nothing can fail in it.
 static void check_run(const struct n8_model *model, struct n8_session *session) {
-    void *inputs[MAX_ENDS] = {NULL}, *outputs[MAX_ENDS] = {NULL};
-    const void *given[MAX_ENDS];
-    struct n8_model_facts facts;
-    demand(n8_model_describe(model, &facts) == N8_OK, "the model's facts");
-    make_ends(model, N8_INPUT, facts.input_count, inputs);
-    make_ends(model, N8_OUTPUT, facts.output_count, outputs);
-    memcpy(given, inputs, sizeof given);
+    struct ends ends = make_ends(model);
     const size_t before = calls;
-    demand(n8_session_run(session, given, outputs) == N8_OK, "a run");
+    run_once(session, &ends);
     demand(calls == before, "a run allocates");
-    for (size_t i = 0; i < MAX_ENDS; i++) {
-        free(inputs[i]);
-        free(outputs[i]);
-    }
+    free_ends(&ends);
 }
 
 static void check_session(const struct n8_model *model, const struct n8_memory *memory,

@@ -5,14 +5,13 @@
 // this also shows that no two of them touch the same memory.
 //
 //   sessions MODEL.n8
-#include "neon8.h"
+#define TEST "sessions"
+#include "model_file.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 5, ROUNDS = 12, RUNNERS = 6, MAX_ENDS = 8 };
+enum { SAMPLES = 5, ROUNDS = 12, RUNNERS = 6 };
 
 struct sample {
     void *inputs[MAX_ENDS];
@@ -22,37 +21,6 @@ struct sample {
 static const struct n8_model *model;
 static size_t input_count, output_count;
 static struct sample samples[SAMPLES];
-
-static void demand(int holds, const char *what) {
-    if (!holds) {
-        fprintf(stderr, "sessions: %s\n", what);
-        exit(1);
-    }
-}
-
-static void *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    demand(file != NULL, path);
-    demand(fseek(file, 0, SEEK_END) == 0, "the file's end");
-    *size = (size_t)ftell(file);
-    rewind(file);
-    void *bytes = malloc(*size);
-    demand(bytes != NULL && fread(bytes, 1, *size, file) == *size, "the file's bytes");
-    fclose(file);
-    return bytes;
-}
-
-static struct n8_tensor_info end_of(enum n8_io which, size_t index) {
-    struct n8_tensor_info info;
-    demand(n8_model_io(model, which, index, &info) == N8_OK, "an input or output");
-    return info;
-}
-
-static void *room(size_t size) {
-    void *memory = calloc(1, size);
-    demand(memory != NULL, "memory");
-    return memory;
-}
 
 static void fill(void *memory, const struct n8_tensor_info *info, uint32_t state) {
     float *reals = memory;
@@ -84,19 +52,19 @@ static void make_samples(void) {
     struct n8_session *session = open_session(1, NULL);
     for (size_t s = 0; s < SAMPLES; s++) {
         for (size_t i = 0; i < input_count; i++) {
-            const struct n8_tensor_info info = end_of(N8_INPUT, i);
+            const struct n8_tensor_info info = end_of(model, N8_INPUT, i);
             samples[s].inputs[i] = room(info.size);
             fill(samples[s].inputs[i], &info, (uint32_t)(s * MAX_ENDS + i));
         }
         for (size_t i = 0; i < output_count; i++) {
-            samples[s].expected[i] = room(end_of(N8_OUTPUT, i).size);
+            samples[s].expected[i] = room(end_of(model, N8_OUTPUT, i).size);
         }
         run(session, &samples[s], samples[s].expected);
     }
     n8_session_destroy(session);
     const size_t last = output_count - 1;
     demand(memcmp(samples[0].expected[last], samples[1].expected[last],
-                  end_of(N8_OUTPUT, last).size) != 0,
+                  end_of(model, N8_OUTPUT, last).size) != 0,
            "two samples have the same result");
 }
 
@@ -112,7 +80,7 @@ static void *work(void *argument) {
     const struct runner *runner = argument;
     void *outputs[MAX_ENDS] = {NULL};
     for (size_t i = 0; i < output_count; i++) {
-        outputs[i] = room(end_of(N8_OUTPUT, i).size);
+        outputs[i] = room(end_of(model, N8_OUTPUT, i).size);
     }
     for (size_t round = 0; round < ROUNDS; round++) {
         struct n8_session *session = open_session(runner->own, runner->pool);
@@ -120,7 +88,8 @@ static void *work(void *argument) {
             const struct sample *sample = &samples[(runner->first + s) % SAMPLES];
             run(session, sample, outputs);
             for (size_t i = 0; i < output_count; i++) {
-                demand(memcmp(outputs[i], sample->expected[i], end_of(N8_OUTPUT, i).size) == 0,
+                demand(memcmp(outputs[i], sample->expected[i], end_of(model, N8_OUTPUT, i).size) ==
+                           0,
                        "another result than one thread gave");
             }
         }
