@@ -37,6 +37,15 @@ static bool is_repeated(const struct n8_sharing_plan *plan, size_t link) {
     return seen == NEIGHBOURS;
 }
 
+// True if the child lies between other channels than its own: it is a piece of a concatenation, or
+// some channels of what it is a view of.
+static bool is_slice(const struct n8_sharing_plan *plan, const struct n8_link *link) {
+    const struct n8_tensor *child = &plan->model->tensors[link->child];
+    const struct n8_tensor *parent = &plan->model->tensors[link->parent];
+    return link->kind == N8_SHARES_SLICE ||
+           (link->kind == N8_SHARES_VIEW && child->dims[1] != parent->dims[1]);
+}
+
 // Whoever shares memory with a slice is one itself.
 static void find_narrow(const struct n8_sharing_plan *plan, struct span *spans) {
     enum { PASSES = 8 }; // then everything that could is taken for narrow: the bound is lower
@@ -48,7 +57,7 @@ static void find_narrow(const struct n8_sharing_plan *plan, struct span *spans) 
             struct span *child = &spans[link->child];
             struct span *parent = &spans[link->parent];
             const bool either =
-                child->narrow || parent->narrow || link->kind == N8_SHARES_SLICE || pass >= PASSES;
+                child->narrow || parent->narrow || is_slice(plan, link) || pass >= PASSES;
             if (either && !child->narrow) {
                 child->narrow = changed = true;
             }

@@ -68,7 +68,8 @@
 //
 //   out            pixel p at out + p * out_stride; `channels` are written
 //   rows           [kernel_height]: the pixel under tap x = 0 of output 0, N8_SLACK readable
-//                  after the last pixel used
+//                  after the last pixel used, unless `block` divides `channels`: then nothing
+//                  behind the channels of a pixel is read
 //   tap_stride     bytes between the pixels under neighbouring taps
 //   step           bytes between the pixels under tap 0 of neighbouring outputs
 //   weights        [ceil(channels / block)][kernel_height][kernel_width][block], zero padded,

@@ -10,6 +10,8 @@
 enum {
     OPERANDS = 2,
     PIECE = 512, // bytes of a broadcast operand that are written out at once, at least
+    PLACING = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND |
+        N8_READS_EXACTLY,
 };
 
 static bool is_broadcast(const struct n8_model *model, const struct n8_step *step, size_t index) {
@@ -228,7 +230,7 @@ const struct n8_operator n8_op_add = {
     .least_inputs = 2,
     .most_inputs = 2,
     .fields = N8_FIELD_SCALE | N8_FIELD_RESIDUAL | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .placing = PLACING,
     .check = check,
     .plan = plan_add,
     .run = run_add,
@@ -241,7 +243,7 @@ const struct n8_operator n8_op_multiply = {
     .least_inputs = 2,
     .most_inputs = 2,
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .placing = PLACING,
     .check = check,
     .plan = plan_multiply,
     .run = run_multiply,
@@ -254,7 +256,7 @@ const struct n8_operator n8_op_divide = {
     .least_inputs = 2,
     .most_inputs = 2,
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .placing = PLACING,
     .check = check,
     .plan = plan_divide,
     .run = run_divide,
@@ -266,7 +268,7 @@ const struct n8_operator n8_op_maximum = {
     .out = N8_TYPE_S8,
     .least_inputs = 2,
     .most_inputs = 2,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .placing = PLACING,
     .check = check_extreme,
     .plan = plan_maximum,
     .run = run_maximum,
@@ -278,7 +280,7 @@ const struct n8_operator n8_op_minimum = {
     .out = N8_TYPE_S8,
     .least_inputs = 2,
     .most_inputs = 2,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .placing = PLACING,
     .check = check_extreme,
     .plan = plan_minimum,
     .run = run_minimum,

@@ -126,8 +126,10 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     if (step->conv.row->depthwise != NULL && channels % N8_PIXEL != 0) {
         step->placing &= ~(uint32_t)N8_WRITES_SLICES; // the padding of the channels is written
     }
-    if (step->conv.row->depthwise == NULL && step->conv.depth == depth && row->input_count == 1) {
-        step->placing |= N8_READS_EXACTLY; // rows need no filling up
+    const bool whole = step->conv.row->depthwise != NULL ? channels % step->conv.row->block == 0
+                                                         : step->conv.depth == depth;
+    if (whole && row->input_count == 1) {
+        step->placing |= N8_READS_EXACTLY; // rows or blocks of channels need no filling up
     }
     step->scratch_size = step->conv.scratch_size;
     step->packed_size = step->conv.packed_size;

@@ -89,7 +89,8 @@ const struct n8_operator n8_op_sum = {
     .least_inputs = 2,
     .most_inputs = N8_FORMAT_MAX_COUNT,
     .fields = N8_FIELD_VALUES | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
+    .placing =
+        N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,
     .pack = pack,

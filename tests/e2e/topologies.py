@@ -322,6 +322,32 @@ def elan():
     return d.program(x)
 
 
+def ghostnet():
+    """Half of each result is a depthwise transform of the other half."""
+    d = Drawing(15, 3, 32)
+
+    def ghost(x, channels):
+        y = d.conv(x, channels)
+        return d.join(y, d.depthwise(y))
+
+    x = d.conv(d.image, 16, 3, stride=2)
+    for wide, narrow in ((24, 8), (48, 16), (48, 16)):
+        y = ghost(ghost(x, wide), narrow)
+        x = d.add(y, x) if y.shape == x.shape else y
+    return d.program(d.conv(x, 96))
+
+
+def wavenet():
+    """Two halves of a convolution, each with its own table, gate each other."""
+    d = Drawing(16, 1, 16)
+    x = d.conv(d.image, 16)
+    for _ in range(3):
+        y = d.conv(x, 32, 3)
+        halves = [d.split(y, 0, 16), d.split(y, 16, 16)]
+        x = d.add(x, d.add(*map(d.activate, halves)))
+    return d.program(d.conv(x, 8))
+
+
 def in_place(count):
     """Steps that all write over what they read."""
     d = Drawing(13, 8, 2)
@@ -389,4 +415,6 @@ TOPOLOGIES = {
     "head": head,
     "twice": twice,
     "elan": elan,
+    "ghostnet": ghostnet,
+    "wavenet": wavenet,
 }
