@@ -324,7 +324,7 @@ def elan():
 
 def ghostnet():
     """Half of each result is a depthwise transform of the other half."""
-    d = Drawing(15, 3, 32)
+    d = Drawing(15, 3, 16)
 
     def ghost(x, channels):
         y = d.conv(x, channels)
@@ -339,13 +339,85 @@ def ghostnet():
 
 def wavenet():
     """Two halves of a convolution, each with its own table, gate each other."""
-    d = Drawing(16, 1, 16)
+    d = Drawing(16, 1, 8)
     x = d.conv(d.image, 16)
     for _ in range(3):
         y = d.conv(x, 32, 3)
         halves = [d.split(y, 0, 16), d.split(y, 16, 16)]
         x = d.add(x, d.add(*map(d.activate, halves)))
     return d.program(d.conv(x, 8))
+
+
+def dpn():
+    """Half of the channels is added to, the other half grows."""
+    d = Drawing(17, 3, 8)
+    w = d.conv(d.conv(d.image, 24), 96)
+    kept, dense = d.split(w, 0, 64), d.split(w, 64, 32)
+    for _ in range(3):
+        y = d.conv(d.conv(d.conv(d.join(kept, dense), 128), 128, 3), 80)
+        more = [d.split(y, 0, 64), d.split(y, 64, 16)]
+        kept, dense = d.add(kept, more[0]), d.join(dense, more[1])
+    return d.program(d.conv(d.join(kept, dense), 64))
+
+
+def res2net():
+    """Each quarter of the channels but the last is convolved with the one before."""
+    d = Drawing(18, 3, 8)
+    x = d.conv(d.image, 64)
+    for _ in range(2):
+        y = d.conv(x, 64)
+        quarters = [d.split(y, first, 16) for first in range(0, 64, 16)]
+        pieces = [d.conv(quarters[0], 16, 3)]
+        for quarter in quarters[1:3]:
+            pieces.append(d.conv(d.add(pieces[-1], quarter), 16, 3))
+        x = d.conv(d.join(*pieces, quarters[3]), 64, plus=x)
+    return d.program(x)
+
+
+def backwards():
+    """The quarters of a tensor are convolved and concatenated from the last one on."""
+    d = Drawing(19, 3, 8)
+    y = d.conv(d.image, 64, 3)
+    quarters = [d.split(y, first, 16) for first in range(0, 64, 16)]
+    x = d.join(*(d.conv(quarter, 16, 3) for quarter in reversed(quarters)))
+    return d.program(d.conv(x, 8))
+
+
+def crossed():
+    """Halves of two tensors are concatenated across."""
+    d = Drawing(20, 3, 8)
+    x = d.conv(d.image, 32, 3)
+    y = d.conv(x, 32, 3)
+    a = d.join(d.split(x, 0, 16), d.split(y, 16, 16))
+    b = d.join(d.split(y, 0, 16), d.split(x, 16, 16))
+    return d.program(d.add(d.conv(a, 32, 3), d.conv(b, 32, 3)))
+
+
+def unetpp():
+    """A U-Net with a node in between that reads skips of two levels."""
+    d = Drawing(21, 3, 16)
+    x0 = d.conv(d.image, 16, 3)
+    x1 = d.conv(d.pool(x0, 2, 2), 32, 3)
+    x01 = d.conv(d.join(x0, d.up(x1, 16)), 16, 3)
+    x2 = d.conv(d.pool(x1, 2, 2), 64, 3)
+    x11 = d.conv(d.join(x1, d.up(x2, 32)), 32, 3)
+    x02 = d.conv(d.join(x0, x01, d.up(x11, 16)), 16, 3)
+    return d.program(d.conv(x02, 2))
+
+
+def uneven():
+    """Branches of an inception of very different widths and depths."""
+    d = Drawing(42, 3, 8)
+    x = d.conv(d.image, 32, 3)
+    for _ in range(3):
+        pieces = []
+        for width in d.rng.integers(1, 8, 4) * 8:
+            y = x
+            for _ in range(d.rng.integers(1, 4)):
+                y = d.conv(y, int(width * d.rng.integers(1, 3)), 3)
+            pieces.append(d.conv(y, int(width)))
+        x = d.join(*pieces)
+    return d.program(x)
 
 
 def in_place(count):
@@ -417,4 +489,14 @@ TOPOLOGIES = {
     "elan": elan,
     "ghostnet": ghostnet,
     "wavenet": wavenet,
+    "dpn": dpn,
 }
+
+AWKWARD = {
+    "backwards": (backwards, 1.63),
+    "crossed": (crossed, 1.34),
+    "res2net": (res2net, 1.35),
+    "uneven": (uneven, 1.19),
+    "unetpp": (unetpp, 1.14),
+}
+"""Those of docs/memory.md that take more, and how much more than the bound."""
