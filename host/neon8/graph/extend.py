@@ -23,15 +23,28 @@ def with_outputs(
     taken = {
         name for node in nodes_of(model.graph) for name in (*node.input, *node.output)
     }
+    there: set[str] = set()
     for name in names:
         if name not in present:
             present.add(name)
-            tensor = None if tensors is None else tensors.get(name)
-            if tensor is not None and tensor.origin is not None:
-                _rearrange(model.graph, tensor, taken)
+            for tensor in _ways(name, tensors or {}):
+                if tensor.name not in there:
+                    there.add(tensor.name)
+                    _rearrange(model.graph, tensor, taken)
             model.graph.output.append(onnx.ValueInfoProto(name=name))
     data: bytes = model.SerializeToString()
     return data
+
+
+def _ways(name: str, tensors: Mapping[str, Tensor]) -> list[Tensor]:
+    """The tensors with an origin from one in the file to `name`, in order."""
+    found: list[Tensor] = []
+    tensor = tensors.get(name)
+    while tensor is not None and tensor.origin is not None:
+        found.insert(0, tensor)
+        own = tensor.origin.name == tensor.name
+        tensor = None if own else tensors.get(tensor.origin.name)
+    return found
 
 
 def _rearrange(graph: onnx.GraphProto, tensor: Tensor, taken: set[str]) -> None:
@@ -51,11 +64,27 @@ def _rearrange(graph: onnx.GraphProto, tensor: Tensor, taken: set[str]) -> None:
     origin = tensor.origin
     if origin is None:
         return
+    source = origin.name
+    if source == tensor.name:
+        source = fresh(f"{source}_in_file")
+        _rename(graph, tensor.name, source)
     seen, turned = (fresh(f"{tensor.name}_{step}") for step in ("view", "turned"))
-    reshape(origin.name, origin.view, seen)
+    reshape(source, origin.view, seen)
     node = helper.make_node("Transpose", [seen], [turned], perm=list(origin.order))
     graph.node.append(node)
     reshape(turned, tensor.dims, tensor.name)
+
+
+def _rename(graph: onnx.GraphProto, old: str, new: str) -> None:
+    """Another name for a tensor that some node makes, which is no output."""
+    for node in nodes_of(graph):
+        for names in (node.input, node.output):
+            for at, name in enumerate(names):
+                if name == old:
+                    names[at] = new
+    for value in graph.value_info:
+        if value.name == old:
+            value.name = new
 
 
 def batch_sizes(model: ModelLike) -> dict[str, int | str]:

@@ -52,7 +52,11 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The values of ONNX tensor `name`, moved as Permute moves them.  label: how."""
+    """The values of tensor `name`, moved as Permute moves them.  label: how.
+
+    name: of a tensor in the ONNX file, or of another one with an origin.  It is the
+    tensor's own name if that is in the file, but the Graph has it only in this order.
+    """
 
     name: str
     label: str

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.graph.graph import MAX_RANK, Conv2d, Graph, Node, Opaque, Tensor
+from neon8.graph.layout import channels_first
 from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.graph.operators import OPERATORS
 from neon8.graph.passes import PASSES
@@ -21,7 +22,8 @@ def load(model: ModelLike, *, shapes: Shapes | None = None) -> Graph:
     run is an Opaque node, which only the compiler refuses.  GraphError, one line: not
     an ONNX file, or one that asks for absurd sizes.
     """
-    graph = convert(read(open_onnx(model, shapes=shapes)))
+    source = read(open_onnx(model, shapes=shapes))
+    graph = convert(channels_first(source, _supported))
     for apply in PASSES:
         graph = apply(graph)
     return graph
@@ -72,8 +74,18 @@ def convert(source: Source) -> Graph:
         nodes=tuple(nodes),
         inputs=source.inputs,
         outputs=source.outputs,
-        rearranged={name: t for name, t in tensors.items() if t.origin is not None},
+        rearranged=dict(source.rearranged)
+        | {name: t for name, t in tensors.items() if t.origin is not None},
     )
+
+
+def _supported(source: Source, node: OnnxNode) -> bool:
+    """True if neon8 can run it."""
+    try:
+        _known(source, node, tuple(filter(None, node.outputs)))
+    except UnsupportedError:
+        return False
+    return True
 
 
 def _known(
@@ -110,6 +122,8 @@ def _known(
 
 
 def _tensor(source: Source, name: str) -> Tensor:
+    if name in source.rearranged:
+        return source.rearranged[name]
     dims = source.shapes.get(name)
     fixed = dims is not None and len(dims) <= MAX_RANK
     return Tensor(

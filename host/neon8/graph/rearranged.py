@@ -2,8 +2,9 @@
 """Tensors that the ONNX file does not have: the values of another one, rearranged.
 
 Where a layer wants its channels on another axis than ONNX has them, a move stands
-before it and a move back behind it. The tensors between are told to onnxruntime by
-their Origin, so that they are observed like all others.
+before it and a move back behind it; what lies channels last between Transposes is
+computed channels first (graph/layout.py). The tensors between are told to onnxruntime
+by their Origin, so that they are observed like all others.
 """
 
 import math
@@ -12,6 +13,7 @@ from neon8.graph.graph import Node, Origin, Permute, Reshape, Tensor
 from neon8.graph.views import View, squeezed
 
 CHANNELS_FIRST = "channels_first"
+NCHW = "nchw"
 
 
 def rearranged(name: str, dims: View, label: str, view: View, order: View) -> Tensor:
@@ -35,6 +37,12 @@ def channels_first(name: str, dims: View) -> Tensor:
     view = (first, middle, channels)
     moved = (first, channels, *dims[1:-1])
     return rearranged(name, moved, CHANNELS_FIRST, view, (0, 2, 1))
+
+
+def nchw(name: str, dims: View) -> Tensor:
+    """Tensor `name` of (N, ..., C) as (N, C, ...), also where it is one pixel."""
+    order = (0, len(dims) - 1, *range(1, len(dims) - 1))
+    return rearranged(name, tuple(dims[axis] for axis in order), NCHW, dims, order)
 
 
 def reshaped(name: str, dims: View, label: str) -> Tensor:

@@ -4,9 +4,9 @@
 graph/operators turns a Source into the nodes of a Graph; no later stage sees ONNX.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ class Source:
     digest: see OnnxFile.
     shapes: of each tensor, as ONNX has it (rank 0 and more); one that depends on values
     known only at run time is missing.  types: of each tensor, as numpy calls it; one
-    that nothing tells is missing.
+    that nothing tells is missing.  rearranged: the tensors that the file does not have.
     """
 
     path: str
@@ -58,6 +58,7 @@ class Source:
     types: dict[str, str]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    rearranged: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 Convert = Callable[[Source, OnnxNode], Node | tuple[Node | Tensor, ...]]

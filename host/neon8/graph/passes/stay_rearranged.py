@@ -4,6 +4,9 @@
 MatMul over tokens is a convolution between a move and a move back. What stands between
 two of them, the bias and the activation, looks at single values or at single channels;
 so the move back comes after it, where it often meets the next move and both go.
+
+That is for the moves that neon8 makes. The Transposes of a file that lies channels last
+are weighed before there is a Graph, in graph/layout.py, and what it decided stays.
 """
 
 import math
@@ -70,7 +73,11 @@ def stay_rearranged(graph: Graph) -> Graph:
             node = rearranged.back(node.name, tensor)
         elif isinstance(node, Permute | Reshape):
             origin = tensors[node.inputs[0]].origin
-            if origin is not None and origin.name == node.output:
+            if (
+                origin is not None
+                and origin.name == node.output
+                and origin.label != rearranged.NCHW
+            ):
                 labels[node.output] = origin.label
         made = tensors[node.output]
         if made.origin is not None:
@@ -84,7 +91,8 @@ def stay_rearranged(graph: Graph) -> Graph:
             graph,
             nodes=tuple(nodes),
             tensors=kept,
-            rearranged={name: t for name, t in tensors.items() if t.origin is not None},
+            rearranged=graph.rearranged
+            | {name: t for name, t in tensors.items() if t.origin is not None},
         )
     )
 

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks that lie channels last are computed channels first, as far as that is less.
+
+TensorFlow has N H W C, and ONNX convolves N C H W, so its exporters put a Transpose
+before each convolution and one behind. Where those meet they cancel; but what stands
+between keeps them apart: a Pad, a sum, a Mul and an Add that were a BatchNormalization.
+Here such nodes are turned (graph/turning.py), and the Transposes around them go. It
+does not happen where it would cost more moves than it saves.
+
+It is done before the operators become nodes of a Graph, so that what is N C H W then is
+seen as in any other network: a Mul and an Add behind a convolution go into its weights.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from neon8.graph import rearranged
+from neon8.graph.graph import FLOATS, MAX_RANK, Tensor
+from neon8.graph.source import OnnxNode, Source, integers
+from neon8.graph.turning import OPERATORS, Order, Turn, Turned
+from neon8.graph.views import squeezed
+
+MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators that may turn channels: all but Transpose if that moves no value."""
+
+SWEEPS = 8
+"""So often every node is asked if it should not be turned after all."""
+
+Supported = Callable[[Source, OnnxNode], bool]
+
+
+def channels_first(source: Source, supported: Supported) -> Source:
+    """The same network, of which nodes between Transposes are N C H W.
+
+    supported: False for a node that cannot be run; it must read and make the tensors
+    of the file.
+    """
+    excluded: set[str] = set()
+    while True:
+        plan = _Plan(source, excluded)
+        plan.choose()
+        if not plan.turned:
+            return source
+        made = plan.rewritten()
+        wrong = {
+            node.name
+            for node in made.nodes
+            if node.name in plan.turned and not supported(made, node)
+        }
+        if not wrong:
+            return made
+        excluded |= wrong
+
+
+def _turn(rank: int) -> Turn:
+    """From (N, ..., C) to (N, C, ...)."""
+    return Turn((0, rank - 1, *range(1, rank - 1)))
+
+
+def _moves(source: Source, node: OnnxNode, *, back: bool) -> bool:
+    """True if the node turns the file's (N, ..., C) to (N, C, ...), or back."""
+    if node.operator not in MOVES or node.fault:
+        return False
+    read, made = (source.shapes.get(n[0]) for n in (node.inputs, node.outputs))
+    if read is None or made is None or not 3 <= len(read) <= MAX_RANK:
+        return False
+    if source.types.get(node.inputs[0]) not in FLOATS:
+        return False
+    turn = _turn(len(read))
+    order = turn.back if back else turn.order
+    if node.operator == "Transpose":
+        return integers(node, "perm") == order
+    return made == tuple(read[axis] for axis in order) and _work(read, order) == 1
+
+
+def _work(shape: Order, order: Order) -> int:
+    """How many values such a Transpose moves; 1 if it moves none, but is there."""
+    _, axes = squeezed(shape, order)
+    return 1 if axes == tuple(range(len(axes))) else math.prod(shape)
+
+
+@dataclass(slots=True)
+class _Uses:
+    """Who makes and reads a tensor of the file; indices of nodes.
+
+    turned: how many of the readers are turned.  twins: the nodes that only turn it to
+    channels first, which are not among the readers.  given: the tensor of which it is
+    the one turned to channels last, by its maker.
+    """
+
+    maker: int | None = None
+    readers: list[int] = field(default_factory=list)
+    turned: int = 0
+    twins: list[int] = field(default_factory=list)
+    given: str = ""
+    kept: bool = False
+    """An output of the network, or read inside a branch or loop."""
+
+
+class _Plan:
+    """Which nodes are turned; `turned` has them by name."""
+
+    def __init__(self, source: Source, excluded: Iterable[str]) -> None:
+        self._source = source
+        self._uses: dict[str, _Uses] = {}
+        self.turned: dict[str, Turned] = {}
+        skip = set(excluded)
+        self._able: dict[int, Turned] = {}
+        for index, node in enumerate(source.nodes):
+            found = None if node.name in skip else self._ability(node)
+            if found is not None:
+                self._able[index] = found
+            for name in node.outputs:
+                self._of(name).maker = index
+            if _moves(source, node, back=True):
+                self._of(node.outputs[0]).given = node.inputs[0]
+            if _moves(source, node, back=False):
+                self._of(node.inputs[0]).twins.append(index)
+            else:
+                for name in dict.fromkeys(node.inputs):
+                    self._of(name).readers.append(index)
+            for name in node.captures:
+                self._of(name).kept = True
+        for name in source.outputs:
+            self._of(name).kept = True
+        self._inside: set[int] = set()
+
+    def _of(self, name: str) -> _Uses:
+        return self._uses.setdefault(name, _Uses())
+
+    def _ability(self, node: OnnxNode) -> Turned | None:
+        """How the node is turned, None if it cannot be."""
+        source = self._source
+        turner = OPERATORS.get(node.operator)
+        if turner is None or node.fault or node.captures:
+            return None
+        tensors = [n for n in node.inputs if n and n not in source.constants]
+        ranks = {len(source.shapes.get(name, ())) for name in tensors}
+        if len(ranks) != 1 or not 3 <= max(ranks) <= MAX_RANK:
+            return None
+        made = [name for name in node.outputs if name]
+        if any(source.types.get(name) not in FLOATS for name in (*tensors, *made)):
+            return None
+        (rank,) = ranks
+        found = turner(source, node, _turn(rank))
+        if found is None or any(name not in source.shapes for name in made):
+            return None
+        if found.whole and any(len(source.shapes[name]) != rank for name in made):
+            return None
+        return found
+
+    def choose(self) -> None:
+        """Decide, one set of connected nodes after another."""
+        for group in self._groups():
+            self._set(group, inside=True)
+            for _ in range(SWEEPS):
+                before = len(self._inside)
+                for index in (*sorted(group), *sorted(group, reverse=True)):
+                    self._leave_if_cheaper(index)
+                if len(self._inside) == before:
+                    break
+            mine = group & self._inside
+            inner = self._touched(group)
+            moves, more = self._cost(group, inner)
+            self._set(mine, inside=False)
+            old_moves, old_more = self._cost(group, inner)
+            if moves <= old_moves and moves + more < old_moves + old_more:
+                self._set(mine, inside=True)
+        for index in sorted(self._inside):
+            self.turned[self._source.nodes[index].name] = self._able[index]
+
+    def _groups(self) -> list[set[int]]:
+        """The nodes that can be turned, those that share a tensor together."""
+        parent = {index: index for index in self._able}
+
+        def find(index: int) -> int:
+            while parent[index] != index:
+                parent[index] = parent[parent[index]]
+                index = parent[index]
+            return index
+
+        for name, uses in self._uses.items():
+            if name in self._source.constants:
+                continue
+            able = [i for i in (uses.maker, *uses.readers) if i in self._able]
+            for one in able[1:]:
+                if one is not None and able[0] is not None:
+                    parent[find(one)] = find(able[0])
+        groups: dict[int, set[int]] = {}
+        for index in self._able:
+            groups.setdefault(find(index), set()).add(index)
+        return list(groups.values())
+
+    def _touched(self, group: Iterable[int]) -> dict[str, None]:
+        """The tensors that these nodes read and make."""
+        nodes = (self._source.nodes[index] for index in group)
+        names = (name for node in nodes for name in (*node.inputs, *node.outputs))
+        constants = self._source.constants
+        return dict.fromkeys(n for n in names if n and n not in constants)
+
+    def _leave_if_cheaper(self, index: int) -> None:
+        if index not in self._inside:
+            return
+        inner = self._touched([index])
+        now = sum(self._cost([index], inner))
+        self._set({index}, inside=False)
+        if sum(self._cost([index], inner)) >= now:
+            self._set({index}, inside=True)
+
+    def _set(self, indices: set[int], *, inside: bool) -> None:
+        """Turn these nodes, or do not; they are not so yet."""
+        for index in indices:
+            for name in dict.fromkeys(self._source.nodes[index].inputs):
+                self._of(name).turned += 1 if inside else -1
+        if inside:
+            self._inside |= indices
+        else:
+            self._inside -= indices
+
+    def _cost(self, group: Iterable[int], names: Iterable[str]) -> tuple[int, int]:
+        """Values moved by Transposes of `names`, and computed apart by `group`.
+
+        Arithmetic with a constant for each channel costs nothing only behind a
+        convolution, channels first.
+        """
+        moved = 0
+        for name in names:
+            last, first = self._needs(name)
+            uses = self._of(name)
+            inside = uses.maker in self._inside and self._whole(uses.maker)
+            made = last if inside or uses.given else first
+            if made:
+                shape = self._source.shapes[name]
+                moved += _work(shape, _turn(len(shape)).order) if len(shape) > 2 else 0
+        apart = 0
+        for index in group:
+            if index not in self._inside and self._able[index].channels:
+                node = self._source.nodes[index]
+                apart += math.prod(self._source.shapes[node.outputs[0]])
+        return moved, apart
+
+    def _whole(self, index: int | None) -> bool:
+        return index is not None and self._able[index].whole
+
+    def _needs(self, name: str) -> tuple[bool, bool]:
+        """If the tensor is read as in the file, and if channels first."""
+        uses = self._of(name)
+        last = uses.kept or uses.turned < len(uses.readers)
+        return last, bool(uses.twins) or uses.turned > 0
+
+    def rewritten(self) -> Source:
+        """The network with these nodes turned."""
+        return _Rewriting(self._source, self._uses, self._able, self._inside).result()
+
+
+class _Rewriting:
+    """Makes the new Source.  inside: the nodes that are turned."""
+
+    def __init__(
+        self,
+        source: Source,
+        uses: dict[str, _Uses],
+        able: dict[int, Turned],
+        inside: set[int],
+    ) -> None:
+        self._source, self._uses = source, uses
+        self._able, self._inside = able, inside
+        self._constants = dict(source.constants)
+        self._shapes, self._types = dict(source.shapes), dict(source.types)
+        self._rearranged: dict[str, Tensor] = {}
+        self._names = {n for node in source.nodes for n in node.outputs}
+        self._names |= {*source.inputs, *source.constants, *source.types}
+        self._taken = {node.name for node in source.nodes}
+        self._first: dict[str, str] = {}  # tensor of the file -> its turned twin
+        self._dropped: set[int] = set()
+        self._nodes: list[OnnxNode] = []
+
+    def result(self) -> Source:
+        """Nodes in order of execution; what nobody reads any more is among them."""
+        for name in self._source.inputs:
+            self._made_as_in_the_file(name)
+        for index, node in enumerate(self._source.nodes):
+            if index in self._inside:
+                self._turn(index, node)
+            elif index not in self._dropped:
+                self._nodes.append(node)
+            if index not in self._inside or not self._able[index].whole:
+                for name in filter(None, node.outputs):
+                    self._made_as_in_the_file(name)
+        return replace(
+            self._source,
+            nodes=tuple(self._nodes),
+            constants=self._constants,
+            shapes=self._shapes,
+            types=self._types,
+            rearranged=self._rearranged,
+        )
+
+    def _read_inside(self, name: str) -> bool:
+        return name in self._uses and self._uses[name].turned > 0
+
+    def _made_as_in_the_file(self, name: str) -> None:
+        """A tensor stands there; turned nodes may want to read it turned."""
+        if not self._read_inside(name):
+            return
+        given = self._uses[name].given
+        if given:
+            self._first[name] = given
+            self._twins(name)
+            return
+        twin = self._twin(name)
+        self._move(name, twin, _turn(len(self._shapes[name])).order)
+        self._first[name] = twin
+        self._twins(name)
+
+    def _turn(self, index: int, node: OnnxNode) -> None:
+        """Add the node in its new order, and what gives others the old one."""
+        able = self._able[index]
+        inputs = [self._first.get(name, name) for name in able.node.inputs]
+        for place, value in able.constants.items():
+            inputs[place] = self._unique(f"{node.name}_{place}", self._names)
+            self._constants[inputs[place]] = value
+        if not able.whole:
+            self._nodes.append(replace(able.node, inputs=tuple(inputs)))
+            return
+        outputs = []
+        for name in node.outputs:
+            outputs.append(self._twin(name) if name else "")
+            self._first[name] = outputs[-1]
+        self._nodes.append(
+            replace(able.node, inputs=tuple(inputs), outputs=tuple(outputs))
+        )
+        for name, made in zip(node.outputs, outputs, strict=True):
+            if name:
+                self._twins(name)
+                if name != made and self._wanted(name):
+                    shape = self._source.shapes[name]
+                    self._move(made, name, _turn(len(shape)).back)
+
+    def _wanted(self, name: str) -> bool:
+        """True if somebody reads it as it is in the file."""
+        uses = self._uses[name]
+        return uses.kept or uses.turned < len(uses.readers)
+
+    def _twin(self, name: str) -> str:
+        """The name of the tensor when it is turned; that of the file if it is there."""
+        uses = self._uses[name]
+        if uses.twins:
+            self._dropped.add(uses.twins[0])
+            return self._source.nodes[uses.twins[0]].outputs[0]
+        made = rearranged.nchw(name, self._source.shapes[name])
+        inside = uses.maker is not None and uses.maker in self._inside
+        if inside and not self._wanted(name):
+            made = replace(made, name=name)  # by which other tools know it
+        else:
+            made = replace(made, name=self._unique(made.name, self._names))
+        self._shapes[made.name] = made.dims
+        self._types[made.name] = self._source.types[name]
+        self._rearranged[made.name] = made
+        return made.name
+
+    def _twins(self, name: str) -> None:
+        """Transposes of a tensor that is there turned have nothing to do."""
+        for index in self._uses[name].twins:
+            if index not in self._dropped:
+                self._dropped.add(index)
+                twin = self._source.nodes[index]
+                self._nodes.append(
+                    OnnxNode(
+                        name=twin.name,
+                        operator="Identity",
+                        inputs=(self._first[name],),
+                        outputs=twin.outputs,
+                        attributes={},
+                    )
+                )
+
+    def _move(self, name: str, to: str, order: Order) -> None:
+        """A Transpose more."""
+        self._nodes.append(
+            OnnxNode(
+                name=self._unique(f"Transpose_{to}", self._taken),
+                operator="Transpose",
+                inputs=(name,),
+                outputs=(to,),
+                attributes={"perm": order},
+            )
+        )
+
+    def _unique(self, name: str, taken: set[str]) -> str:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        return name
