@@ -11,6 +11,7 @@ a shape. So each result is judged before the next node sees it.
 """
 
 import math
+from collections import ChainMap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -212,13 +213,15 @@ def _feeds(known: Inference, node: onnx.NodeProto) -> dict[str, Array] | None:
         if source is not None:
             return {node.input[0]: np.broadcast_to(np.float32(0), source)}
     inputs = [item for item in node.input if item]
-    if (
-        not inputs
-        or not all(node.output)
-        or any(item not in known.constants for item in inputs)
-    ):
+    like: dict[str, Array] = {}
+    if node.op_type == "CastLike" and known.dtype(node.input[1]) not in ("", "str"):
+        kind = known.types[node.input[1]].tensor_type.elem_type
+        only_type = np.zeros((), onnx.helper.tensor_dtype_to_np_dtype(kind))
+        like = {node.input[1]: only_type}
+    values = ChainMap(like, known.constants)
+    if not inputs or not all(node.output) or any(item not in values for item in inputs):
         return None
-    feeds = {item: known.constants[item] for item in inputs}
+    feeds = {item: values[item] for item in inputs}
     sizes = [_size(known, name) for name in node.output if name]
     if None in sizes or known.faults.keys() & set(node.output):
         return None

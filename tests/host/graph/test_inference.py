@@ -213,3 +213,11 @@ def test_shape_arithmetic_of_old_opsets(tmp_path):
     for opset in (7, 9):
         model = net(nodes, {"x": IMAGE}, "y", weights, opset=opset)
         assert assert_same(tmp_path, model).tensors["y"].dims == (1, 108)
+
+
+def test_a_constant_is_cast_like_a_tensor(tmp_path):
+    """As PyTorch's exporter writes each weight, unless it is told to optimize."""
+    nodes = [node("CastLike", "half x", "w"), node("Conv", "x w", "y")]
+    half = np.ones((2, 3, 1, 1), np.float16)
+    model = net(nodes, {"x": IMAGE}, "y", {"half": half}, opset=18)
+    assert [item.name for item in assert_same(tmp_path, model).nodes] == ["Conv_y"]
