@@ -29,6 +29,7 @@ from neon8.graph.graph import (
 from neon8.quant.scale_table import ScaleTable
 
 ONLY_FLOAT = "its operator has no int8 form"
+HIDDEN = "it is a part of an operator, whose inner values nobody observes"
 KEPT = "kept in float32 by request"
 BETWEEN = "between float32 values, which it moves or maps"
 
@@ -174,6 +175,8 @@ def forced_float(
     """
     if type(node) not in LOWER:
         return ONLY_FLOAT
+    if any(graph.tensors[name].hidden for name in (*node.inputs, *node.outputs)):
+        return HIDDEN
     if isinstance(node, WithConstant) and not constant_fits(graph, node):
         return "its constant has no int8 form"
     if isinstance(node, FakeQuantize):  # it makes int8 of whatever it finds

@@ -118,7 +118,7 @@ def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
     group_of = scale_groups(graph)
     groups: dict[str, set[QuantParams | Range]] = {}
     for name, entry in table.tensors.items():
-        if name in graph.tensors:
+        if name in group_of:
             groups.setdefault(group_of[name], set()).add(entry)
     shared = {
         name: next(iter(groups[group]))
@@ -149,7 +149,7 @@ def complete(table: ForeignTable, graph: Graph) -> ScaleTable:
     for name, tensor in graph.tensors.items():
         if name in table.tensors:
             tensors[name] = _tensor_scale(table, name)
-        elif tensor.real and name not in spare:
+        elif tensor.observed and name not in spare:
             text = f"tensor {name!r} has no scale or range: it has {table.contents}"
             raise TableError(
                 f"{table.source}: {text}; --onto M.scales.json gives the others"

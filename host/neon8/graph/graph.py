@@ -72,6 +72,8 @@ class Tensor:
     run shows them.  dtype: as numpy calls it, "" where only a run shows it. A tensor
     that is not fixed, or not of FLOATS, is read and made by Opaque nodes only.
     origin: of a tensor that the ONNX file does not have, whence its values come.
+    hidden: nor are its values in the file in any order, as they are inside of one of
+    its operators. So it has no scale, and who makes or reads it does so in float32.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Tensor:
     dtype: str = "float32"
     fixed: bool = True
     origin: Origin | None = None
+    hidden: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -92,8 +95,13 @@ class Tensor:
 
     @property
     def real(self) -> bool:
-        """True if it has real values: what is observed, and may have a scale."""
+        """True if it has real values."""
         return self.dtype in FLOATS
+
+    @property
+    def observed(self) -> bool:
+        """True if it has real values that can be seen, so that it may have a scale."""
+        return self.real and not self.hidden
 
 
 def nchw(dims: tuple[int, ...]) -> Shape:

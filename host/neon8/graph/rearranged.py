@@ -8,6 +8,7 @@ by their Origin, so that they are observed like all others.
 """
 
 import math
+from dataclasses import replace
 
 from neon8.graph.graph import Node, Origin, Permute, Reshape, Tensor
 from neon8.graph.views import View, squeezed
@@ -64,10 +65,12 @@ def back(layer: str, tensor: Tensor) -> Node:
     return _move(layer, tensor.name, origin.name, view, order)
 
 
-def alike(name: str, tensor: Tensor) -> Tensor:
-    """Tensor `name`, of the dimensions of the origin of `tensor`, moved like that."""
+def alike(plain: Tensor, tensor: Tensor) -> Tensor:
+    """`plain`, of the dimensions of the origin of `tensor`, moved like that."""
     origin = _origin(tensor)
-    return rearranged(name, tensor.dims, origin.label, origin.view, origin.order)
+    view, order = origin.view, origin.order
+    made = rearranged(plain.name, tensor.dims, origin.label, view, order)
+    return replace(made, hidden=plain.hidden)
 
 
 def _origin(tensor: Tensor) -> Origin:

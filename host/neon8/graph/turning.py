@@ -164,7 +164,8 @@ OPERATORS: dict[str, TurnOperator] = {
     **dict.fromkeys(("PRelu", "Sub", "Sum"), _arithmetic),
     **dict.fromkeys(("Concat", "Split"), _along_axis),
     **dict.fromkeys(("LogSoftmax", "Softmax"), _softmax),
-    **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), _reduce),
+    **dict.fromkeys(("ReduceL2", "ReduceMax", "ReduceMean"), _reduce),
+    **dict.fromkeys(("ReduceMin", "ReduceSum"), _reduce),
     "Pad": _pad,
     "Slice": _slice,
 }

@@ -20,10 +20,9 @@ def scale_groups(graph: Graph) -> dict[str, str]:
 
     Input and output of a max pool, of a linear resize and of what only moves values are
     one group, and all inputs and the output of a Concat, a Maximum or a Minimum.
-    Tensors without real values have none.
+    Tensors that nobody observes have none.
     """
-    names = [name for name, tensor in graph.tensors.items() if tensor.real]
-    parent = {name: name for name in names}
+    parent = {name: name for name, tensor in graph.tensors.items() if tensor.real}
 
     def find(name: str) -> str:
         while parent[name] != name:
@@ -35,13 +34,13 @@ def scale_groups(graph: Graph) -> dict[str, str]:
         if shares_scale(node):
             for name in node.inputs:
                 parent[find(name)] = find(node.output)
-    return {name: find(name) for name in names}
+    return {name: find(name) for name in parent if graph.tensors[name].observed}
 
 
 def sources(graph: Graph) -> tuple[str, ...]:
     """The tensors with values of their own: not those of a node that shares_scale()."""
     made = (n for node in graph.nodes if not shares_scale(node) for n in node.outputs)
-    return tuple(n for n in (*graph.inputs, *made) if graph.tensors[n].real)
+    return tuple(n for n in (*graph.inputs, *made) if graph.tensors[n].observed)
 
 
 def shares_scale(node: Node) -> bool:

@@ -91,6 +91,33 @@ def test_squeeze_and_excite(tmp_path):
     assert Pool in kinds(graph)
 
 
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMean", "ReduceL2"])
+def test_what_is_turned_is_rearranged_again(tmp_path, operator):
+    """Over rows and channels: neither the file has what is reduced, nor its turned one.
+
+    And the bias of a layer over channels last stands beside it.
+    """
+    nodes = [
+        node("Conv", "x square", "c"),
+        last("c", "l"),
+        node("Mul", "l factor", "m"),
+        node(operator, "m", "top", axes=[1, 3], keepdims=1),
+        node("Mul", "m top", "s"),
+        node("MatMul", "s matrix", "t"),
+        node("Add", "t shift", "b"),
+        first("b", "f"),
+        node("Conv", "f w", "y"),
+    ]
+    weights = WEIGHTS | {"matrix": SQUARE[:, :, 0, 0]}
+    model = net(nodes, {"x": (1, 4, 5, 6)}, "y", weights, opset=13)
+    graph = assert_same(tmp_path, model)
+    assert graph.tensors["m"].dims == (1, 4, 5, 6)
+    assert graph.tensors["m"].origin.name == "m"
+    assert any(graph.rearranged.get(t.origin.name) for t in graph.rearranged.values())
+    data = RNG.normal(size=(2, 4, 5, 6)).astype(F)
+    assert "m" in calibrate_model(save(tmp_path, model), data).tensors
+
+
 @pytest.mark.parametrize("reader", ["Softmax", "Flatten", "MatMul"])
 def test_what_is_read_channels_last_is_moved_once(tmp_path, reader):
     """The output stays as it is, and so does what an Opaque node reads."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ReduceMean, ReduceSum, ReduceMax and ReduceMin: pools, or convolutions.
+"""ReduceMean, ReduceSum, ReduceMax and ReduceMin: pools, or convolutions; ReduceL2.
 
 Over rows and columns they are pools of the whole image; sums, and means over channels,
-are convolutions of equal weights. What is over other axes is moved before.
+are convolutions of equal weights. What is over other axes is moved before. A length is
+the root of a mean of squares, times their number; the squares are not in the file.
 """
 
 import math
@@ -12,7 +13,17 @@ from functools import partial
 import numpy as np
 
 from neon8.graph import rearranged
-from neon8.graph.graph import Conv2d, Node, Pool, Shape, Tensor, nchw
+from neon8.graph.functions import affine, call
+from neon8.graph.graph import (
+    Conv2d,
+    Multiply,
+    Node,
+    Pointwise,
+    Pool,
+    Shape,
+    Tensor,
+    nchw,
+)
 from neon8.graph.operators.convolution import make_conv
 from neon8.graph.operators.movement import reshape
 from neon8.graph.source import (
@@ -92,6 +103,35 @@ def _over_any(
     return inner, rearranged.there(node.name, inner), *_into(node, layer, left)
 
 
+def length(source: Source, node: OnnxNode) -> tuple[Node | Tensor, ...]:
+    """ReduceL2: the root of the sum of squares, over any axes."""
+    name, out = node.inputs[0], node.outputs[0]
+    dims = shape_of(source, node, name)
+    axes = _axes(source, node, dims)
+    squares = Tensor(f"{out}_squares", dims, hidden=True)
+    mean = Tensor(f"{out}_mean", shape_of(source, node, out), hidden=True)
+    square = Multiply(
+        name=f"{node.name}:{squares.name}", inputs=(name, name), output=squares.name
+    )
+    inner = replace(
+        node,
+        name=f"{node.name}:{mean.name}",
+        inputs=(squares.name,),
+        outputs=(mean.name,),
+    )
+    made = _over_any(inner, dims, axes, "mean")
+    count = math.prod(dims[axis] for axis in axes)
+    root = Pointwise(
+        name=node.name,
+        inputs=(mean.name,),
+        output=out,
+        function=call("sqrt", affine(float(count), 0.0)),
+    )
+    hidden = (replace(one, hidden=True) for one in made if isinstance(one, Tensor))
+    nodes = (one for one in made if isinstance(one, Node))
+    return squares, *hidden, mean, square, *nodes, root
+
+
 def _pool(node: OnnxNode, kind: str, kernel: tuple[int, int]) -> Pool:
     return Pool(
         name=node.name,
@@ -139,6 +179,7 @@ def _extent(dims: View, axes: View) -> Extent | None:
 
 
 OPERATORS: dict[str, Convert] = {
+    "ReduceL2": length,
     "ReduceMax": partial(reduce, kind="max"),
     "ReduceMean": partial(reduce, kind="mean"),
     "ReduceMin": partial(reduce, kind="min"),

@@ -109,7 +109,7 @@ def _inside(
         return None
     if any(source.dims != first.dims for source in sources):
         return None
-    output = rearranged.alike(node.output, first)
+    output = rearranged.alike(tensors[node.output], first)
     if tensors.get(output.name, output) != output:
         return None
     inputs = tuple(source.name for source in sources)
