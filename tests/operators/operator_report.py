@@ -37,6 +37,7 @@ NOTES = {
     "Identity": "",
     "LRN": "An odd size.",
     "MaxPool": "One or two spatial dimensions; any attributes; no indices.",
+    "ReduceL2": "Constant axes.",
     "ReduceMax": "Constant axes.",
     "ReduceMean": "Constant axes.",
     "ReduceMin": "Constant axes.",
