@@ -3,6 +3,10 @@
 
 #include <stdbool.h>
 
+// Panels of channels that have to read a row before packing it has paid: packing takes about as
+// long as what each of them saves twice.
+enum { PACKED_PANELS = 3 };
+
 // One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
 static bool is_depthwise(const struct n8_conv_facts *f) {
     return f->shape->groups == f->shape->in_channels &&
@@ -38,6 +42,10 @@ static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_c
     if (row->tile.mr == 1 && (f->shape->out_height != 1 || f->shape->out_width != 1)) {
         return "for a single pixel";
     }
+    const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
+    if (row->tile.packing == N8_PACKING_BOTH && channels < PACKED_PANELS * row->tile.nr) {
+        return "packs rows, which does not pay for so few channels";
+    }
     return NULL;
 }
 
@@ -60,6 +68,10 @@ static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_fa
 static bool is_better(const struct n8_conv_row *row, const struct n8_conv_row *best) {
     if (best == NULL || (row->igemm != NULL && (row->tile.mr == 1) != (best->tile.mr == 1))) {
         return best == NULL || row->tile.mr == 1;
+    }
+    if (row->level == best->level && (row->tile.packing == N8_PACKING_BOTH) !=
+                                         (best->tile.packing == N8_PACKING_BOTH)) {
+        return row->tile.packing == N8_PACKING_BOTH;
     }
     return row->level >= best->level;
 }

@@ -36,6 +36,7 @@ struct n8_conv {
     n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
     const int8_t *weights;
     size_t window;       // igemm: bytes from one copied window to the next
+    size_t packed_rows;  // igemm: bytes of the rows of a unit where the kernel wants them packed, or 0
     size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding
     size_t block;        // igemm: output pixels of one unit
     size_t slices;       // igemm: units that share a block's channels, the same number a group;

@@ -15,6 +15,7 @@ enum {
     ALIGN_PART = 16,     // of each group's weights and arrays
     TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
     MAX_BLOCK = 32,
+    PACKED_BYTES = 32768, // of a unit's rows, which all of its channels read
     ENOUGH_UNITS = 64, // for many threads to finish at the same time
     MAX_UNFOLDED = 8,  // channels, which are copied at once
 };
@@ -114,14 +115,20 @@ static void plan_igemm(struct n8_conv *conv) {
     conv->group_entries = n8_round_up(channels, ALIGN_PART / sizeof(int32_t));
     const size_t pixels = n8_mul((size_t)s->out_height, (size_t)s->out_width);
     const size_t fit = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
-    const size_t block = (fit > MAX_BLOCK ? MAX_BLOCK : fit) / tile->mr * tile->mr;
-    conv->block = block < tile->mr ? tile->mr : block;
+    size_t block = fit > MAX_BLOCK ? MAX_BLOCK : fit;
+    const size_t row = n8_mul(conv->taps, conv->depth);
+    if (tile->packing == N8_PACKING_BOTH && PACKED_BYTES / row < block) {
+        block = PACKED_BYTES / row;
+    }
+    conv->block = block < tile->mr ? tile->mr : block / tile->mr * tile->mr;
+    conv->packed_rows = tile->packing == N8_PACKING_BOTH ? n8_mul(conv->block, row) : 0;
     const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->block));
     plan_slices(conv, blocks);
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->block, conv->taps), sizeof(int8_t *));
     conv->rows_size = conv->unfolded ? n8_mul(conv->block, conv->window) : conv->depth;
-    conv->scratch_size = n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN), table);
+    conv->scratch_size = n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN),
+                                n8_add(n8_round_up(conv->packed_rows, N8_CONV_ALIGN), table));
     if (conv->epilogue.fixed != NULL) { // int32 sums of one unit and group
         const size_t sums = n8_mul(n8_mul(conv->block, conv->slice), sizeof(int32_t));
         conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), sums);

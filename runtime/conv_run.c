@@ -21,6 +21,8 @@ struct igemm {
     int8_t *windows;       // copied, or
     const int8_t *padding; // the row of zero points that stands for all outside the image
     const int8_t **table;
+    int8_t *packed; // the rows that the table names, where the kernel wants them so
+    size_t pointed; // the block and group that the table and the packed rows belong to
     int32_t *sums; // [count][channels], where they are requantized in integers
     size_t image, first, count;
 };
@@ -164,6 +166,38 @@ static void point_unit(const struct igemm *it, const int8_t *image) {
     }
 }
 
+// One tap of a tile of rows, `kr` bytes of each at a time.
+static inline int8_t *pack_tap(int8_t *to, const int8_t *const *rows, size_t depth, size_t mr,
+                               size_t kr) {
+    const int8_t *from[N8_MAX_MR];
+#pragma GCC unroll 8
+    for (size_t m = 0; m < mr; m++) {
+        from[m] = rows[m];
+    }
+    for (size_t k = 0; k < depth; k += kr) {
+#pragma GCC unroll 8
+        for (size_t m = 0; m < mr; m++, to += kr) {
+            memcpy(to, from[m] + k, kr);
+        }
+    }
+    return to;
+}
+
+// Packs the rows of a unit's table, and leaves in the table where they are.
+static void pack_rows(const struct igemm *it) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_tile *tile = &conv->row->tile;
+    const size_t groups = n8_round_up(it->count, tile->mr) / tile->mr * conv->taps;
+    int8_t *to = it->packed;
+    for (size_t i = 0; i < groups; i++) {
+        const int8_t *const *rows = it->table + i * tile->mr;
+        // The usual geometry as constants, for speed; nothing depends on it.
+        to = tile->mr == 8 && tile->kr == 8 ? pack_tap(to, rows, conv->depth, 8, 8)
+                                            : pack_tap(to, rows, conv->depth, tile->mr, tile->kr);
+    }
+    it->table[0] = it->packed;
+}
+
 // (10) of the sums of a unit.
 static void requantize(const struct igemm *it, int8_t *out, size_t channels, size_t entry) {
     const struct n8_conv2d_epilogue *e = &it->conv->epilogue;
@@ -173,8 +207,21 @@ static void requantize(const struct igemm *it, int8_t *out, size_t channels, siz
     }
 }
 
+// The pointers of a unit of one group, which its slices of channels share.
+static void prepare_unit(struct igemm *it, size_t block, size_t group, const int8_t *in) {
+    const size_t pointed = block * it->conv->groups + group;
+    if (it->pointed == pointed) {
+        return;
+    }
+    point_unit(it, in);
+    if (it->conv->packed_rows != 0) {
+        pack_rows(it);
+    }
+    it->pointed = pointed;
+}
+
 // Channels [channel, channel + channels) of one group. A slice begins with a panel.
-static void run_channels(const struct igemm *it, size_t group, size_t channel, size_t channels) {
+static void run_channels(struct igemm *it, size_t block, size_t group, size_t channel, size_t channels) {
     const struct n8_conv *conv = it->conv;
     const struct n8_conv_io *io = it->io;
     const struct n8_conv2d_shape *s = &conv->shape;
@@ -184,7 +231,7 @@ static void run_channels(const struct igemm *it, size_t group, size_t channel, s
     const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
     const int8_t *in = io->in + (ptrdiff_t)it->image * in_pixels * io->in_stride +
                        (ptrdiff_t)group * (s->in_channels / s->groups);
-    point_unit(it, in);
+    prepare_unit(it, block, group, in);
     const ptrdiff_t out_pixel = (ptrdiff_t)(it->image * out_pixels + it->first);
     const size_t out_channel = group * conv->group_out + channel;
     const size_t entry = group * conv->group_entries + channel;
@@ -231,10 +278,14 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
         .io = io,
         .windows = (int8_t *)scratch,
         .padding = (const int8_t *)scratch,
-        .table = (const int8_t **)(void *)(scratch + n8_round_up(conv->rows_size, N8_CONV_ALIGN)),
+        .packed = (int8_t *)scratch + n8_round_up(conv->rows_size, N8_CONV_ALIGN),
+        .pointed = SIZE_MAX,
     };
+    const size_t rows = n8_round_up(conv->rows_size, N8_CONV_ALIGN) +
+                        n8_round_up(conv->packed_rows, N8_CONV_ALIGN);
+    it.table = (const int8_t **)(void *)(scratch + rows);
     const size_t pointers = n8_round_up(conv->block, conv->row->tile.mr) * conv->taps;
-    const size_t used = n8_round_up(conv->rows_size, N8_CONV_ALIGN) + pointers * sizeof(int8_t *);
+    const size_t used = rows + pointers * sizeof(int8_t *);
     it.sums = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
     memset(scratch, conv->in_zero_point, conv->rows_size);
     for (size_t unit = begin; unit < end; unit++) {
@@ -244,14 +295,14 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
         it.count = out_pixels - it.first < conv->block ? out_pixels - it.first : conv->block;
         if (conv->slices == 1) {
             for (size_t g = 0; g < conv->groups; g++) {
-                run_channels(&it, g, 0, conv->group_out);
+                run_channels(&it, block, g, 0, conv->group_out);
             }
             continue;
         }
         const size_t slice = unit % conv->slices;
         const size_t channel = slice % slices_of_group * conv->slice;
         const size_t rest = conv->group_out - channel;
-        run_channels(&it, slice / slices_of_group, channel,
+        run_channels(&it, block, slice / slices_of_group, channel,
                      rest < conv->slice ? rest : conv->slice);
     }
 }

@@ -28,7 +28,8 @@
 //
 //   out            pixel p at out + p * out_stride; exactly `channels` are written
 //   out_stride     bytes; s32 and f32: a multiple of 4
-//   rows           [ceil(pixels / mr)][taps][mr]; the last tile repeats a valid row
+//   rows           [ceil(pixels / mr)][taps][mr]; the last tile repeats a valid row. Packed rows:
+//                  rows[0] alone, 16-byte aligned: [ceil(pixels / mr)][taps][depth / kr][mr][kr]
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
 //                  aligned; int16 holds as many products of a channel as the row says (11)
 //   pixels, channels, taps   >= 1; pixels == 1 where mr is
@@ -123,9 +124,11 @@ N8_DEPTHWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
 //   CHANNELS   [depth / kr][nr][kr]              step = kr
 //   PAIRS      [depth / step][nr / 2][4][2][kr]  step = 4 * kr, nr even: two channels at a time,
 //                                                four groups of kr deep
+//   BOTH       as CHANNELS, and the rows of a tile are packed like the channels of a panel
 enum n8_packing {
     N8_PACKING_CHANNELS,
     N8_PACKING_PAIRS,
+    N8_PACKING_BOTH,
 };
 
 // Geometry of an implicit GEMM: tiles of mr pixels x nr channels, kr bytes of each channel

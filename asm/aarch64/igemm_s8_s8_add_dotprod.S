@@ -8,7 +8,7 @@
 //
 //   void n8_igemm_s8_s8_add_dotprod(const struct n8_igemm_args *args);
 //
-// Bounds: igemm_8x8_sums_dotprod.inc for the sums, igemm_8x8_add.inc and igemm_8x8_store8.inc for
+// Bounds: igemm_8x8_sums_dotprod.inc for the sums, igemm_8x8_add.inc and igemm_8x8_round8.inc for
 //   the rest.
 // Registers, stack: igemm_8x8_begin.inc. The layout of all arrays: runtime/kernel.h.
 // conv_pack.c and conv_run.c prove what kernel.h demands.
@@ -22,6 +22,7 @@ func    n8_igemm_s8_s8_add_dotprod
 #include "igemm_8x8_sums_dotprod.inc"
 #include "igemm_8x8_scale.inc"
 #include "igemm_8x8_add.inc"
+#include "igemm_8x8_round8.inc"
 #include "igemm_8x8_store8.inc"
 #include "igemm_8x8_end.inc"
 endfunc n8_igemm_s8_s8_add_dotprod

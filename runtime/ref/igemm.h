@@ -46,10 +46,12 @@ N8_INLINE void n8_igemm_widen(int16_t w[N8_LANES][N8_IGEMM_BLOCK], const int8_t 
     }
 }
 
+// One tap of a tile, whose rows are at `rows` or, where that is not NULL, `packed`.
 static inline void n8_igemm_accumulate(int32_t sums[N8_MAX_MR][N8_LANES],
                                        const struct n8_tile *tile, const struct n8_lanes *lanes,
-                                       const int8_t *const *rows, const int8_t *weights,
-                                       size_t depth, size_t pixels) {
+                                       const int8_t *const *rows, const int8_t *packed,
+                                       const int8_t *weights, size_t depth, size_t pixels) {
+    const struct n8_tile panel = {.nr = tile->mr, .kr = tile->kr}; // of packed rows
     int16_t w[N8_LANES][N8_IGEMM_BLOCK];
     int16_t x[N8_IGEMM_BLOCK];
     if (lanes->count < N8_LANES)
@@ -64,8 +66,10 @@ static inline void n8_igemm_accumulate(int32_t sums[N8_MAX_MR][N8_LANES],
             n8_igemm_widen(w, weights, tile, lanes->at, lanes->count, k, size);
         }
         for (size_t p = 0; p < pixels; p++) {
-            const int8_t *restrict row = rows[p] + k;
-            for (size_t i = 0; i < size; i++)
+            for (size_t i = 0; packed && i < size; i++)
+                x[i] = packed[n8_panel_at(&panel, p, k + i)];
+            const int8_t *restrict row = packed ? NULL : rows[p] + k;
+            for (size_t i = 0; row && i < size; i++)
                 x[i] = row[i];
             int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
             for (size_t i = 0; i < size; i++) {
@@ -108,14 +112,17 @@ N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *sto
         for (size_t at = 0; at < tile.nr && panel + at < args->channels; at += N8_LANES) {
             const struct n8_lanes lanes = n8_igemm_lanes(args, panel, at);
             const int8_t *const *rows = args->rows;
+            const int8_t *packed = tile.packing == N8_PACKING_BOTH ? rows[0] : NULL;
             for (size_t p = 0; p < args->pixels; p += tile.mr, rows += args->taps * tile.mr) {
                 const size_t pixels = args->pixels - p < tile.mr ? args->pixels - p : tile.mr;
                 int32_t sums[N8_MAX_MR][N8_LANES];
                 for (size_t i = 0; i < pixels; i++)
                     memcpy(sums[i], lanes.bias, sizeof lanes.bias);
-                for (size_t t = 0; t < args->taps; t++)
-                    n8_igemm_accumulate(sums, &tile, &lanes, rows + t * tile.mr, weights + t * tap,
-                                        args->depth, pixels);
+                for (size_t t = 0; t < args->taps; t++) {
+                    n8_igemm_accumulate(sums, &tile, &lanes, packed ? NULL : rows + t * tile.mr,
+                                        packed, weights + t * tap, args->depth, pixels);
+                    packed = packed ? packed + args->depth * tile.mr : NULL;
+                }
                 for (size_t i = 0; i < pixels; i++)
                     store(args, &lanes, p + i, sums[i]);
             }

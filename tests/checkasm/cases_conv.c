@@ -39,12 +39,15 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const size_t out_stride = (size.channels + rng_below(rng, 9)) * element;
     const size_t out_size = (size.pixels - 1) * out_stride + size.channels * element;
     const size_t padded = round_up(size.channels, tile->nr);
-    const size_t pointers = round_up(size.pixels, tile->mr) * size.taps;
+    const bool packed = tile->packing == N8_PACKING_BOTH;
+    const size_t all_rows = round_up(size.pixels, tile->mr) * size.taps;
+    const size_t pointers = packed ? 1 : all_rows;
     const size_t weights_size = padded * size.taps * size.depth;
 
     // Distinct rows to point to, a gap between them; the last byte is the last row's.
-    const size_t distinct = 1 + rng_below(rng, 12);
-    const size_t in_stride = size.depth + rng_below(rng, 17);
+    // Packed rows are all there, at an aligned address.
+    const size_t distinct = packed ? all_rows : 1 + rng_below(rng, 12);
+    const size_t in_stride = packed ? size.depth : size.depth + rng_below(rng, 17);
     const size_t in_size = (distinct - 1) * in_stride + size.depth;
     int8_t *in = guard_place(rng, REGION_IN, in_size);
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED));
@@ -64,7 +67,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     }
     const int8_t **rows = guard_place(rng, REGION_ROWS, pointers * sizeof *rows);
     for (size_t i = 0; i < pointers; i++)
-        rows[i] = in + rng_below(rng, (uint32_t)distinct) * in_stride;
+        rows[i] = packed ? in : in + rng_below(rng, (uint32_t)distinct) * in_stride;
 
     const size_t array = round_up(padded * sizeof(int32_t), ALIGNED);
     int32_t *bias = guard_place(rng, REGION_BIAS, array);

@@ -82,10 +82,14 @@ static int32_t igemm_sum(const struct n8_igemm_args *args, size_t p, size_t n) {
     const size_t mr = args->tile->mr;
     int64_t sum = args->bias[n];
     for (size_t t = 0; t < args->taps; t++) {
-        const int8_t *row = args->rows[(p / mr * args->taps + t) * mr + p % mr];
-        for (size_t k = 0; k < args->depth; k++)
-            sum +=
-                row[k] * args->weights[naive_weight(args->tile, args->taps, args->depth, n, t, k)];
+        const size_t tap = p / mr * args->taps + t, kr = args->tile->kr;
+        for (size_t k = 0; k < args->depth; k++) {
+            const int8_t byte =
+                args->tile->packing == N8_PACKING_BOTH // [tile][tap][depth / kr][mr][kr]
+                    ? args->rows[0][((tap * args->depth / kr + k / kr) * mr + p % mr) * kr + k % kr]
+                    : args->rows[tap * mr + p % mr][k];
+            sum += byte * args->weights[naive_weight(args->tile, args->taps, args->depth, n, t, k)];
+        }
     }
     return (int32_t)sum;
 }
