@@ -33,7 +33,8 @@
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
 //                  aligned; int16 holds as many products of a channel as the row says (11)
 //   pixels, channels, taps   >= 1; pixels == 1 where mr is
-//   depth          bytes of a row, a multiple of the packing's step, all readable
+//   depth          bytes of a row, a multiple of the packing's step; a row is readable to the next
+//                  multiple of 8
 //   bias, multiplier, bias_f32, slope   [channels rounded up to nr], 16-byte aligned; the
 //                  slopes are finite, or `slope` is NULL
 //   residual       pixel p at residual + p * residual_stride, N8_SLACK readable after the last;

@@ -48,7 +48,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     // Packed rows are all there, at an aligned address.
     const size_t distinct = packed ? all_rows : 1 + rng_below(rng, 12);
     const size_t in_stride = packed ? size.depth : size.depth + rng_below(rng, 17);
-    const size_t in_size = (distinct - 1) * in_stride + size.depth;
+    const size_t in_size = (distinct - 1) * in_stride + round_up(size.depth, packed ? 1 : 8);
     int8_t *in = guard_place(rng, REGION_IN, in_size);
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED));
     data_operands(rng, pattern, in, in_size, weights, weights_size);
