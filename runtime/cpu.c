@@ -6,6 +6,8 @@
 #include <string.h>
 
 #if defined(__aarch64__)
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #endif
 
@@ -41,7 +43,10 @@ enum n8_isa n8_cpu_level(const char *wanted) {
 // The kernel answers for MIDR_EL1 where this bit of AT_HWCAP is set.
 #define HWCAP_CPUID_BIT (1UL << 11)
 
-enum n8_core n8_cpu_core(void) {
+enum { MAX_CORES = 1024 };
+
+// Of the core with this value of MIDR_EL1.
+static enum n8_core core_of(uint64_t midr) {
     static const uint16_t in_order[] = {
         0xd02, // Cortex-A34
         0xd03, // A53
@@ -50,11 +55,6 @@ enum n8_core n8_cpu_core(void) {
         0xd46, // A510
         0xd80, // A520
     };
-    if ((getauxval(AT_HWCAP) & HWCAP_CPUID_BIT) == 0) {
-        return N8_CORE_ANY;
-    }
-    uint64_t midr;
-    __asm__("mrs %0, midr_el1" : "=r"(midr));
     if (midr >> 24 != 0x41) { // the implementer: Arm's part numbers follow
         return N8_CORE_OUT_OF_ORDER;
     }
@@ -64,6 +64,36 @@ enum n8_core n8_cpu_core(void) {
         }
     }
     return N8_CORE_OUT_OF_ORDER;
+}
+
+// What Linux writes down about core `number`; 0: nothing, as where there is no such core.
+static uint64_t midr_of(int number) {
+    char text[80];
+    snprintf(text, sizeof text, "/sys/devices/system/cpu/cpu%d/regs/identification/midr_el1",
+             number);
+    FILE *file = fopen(text, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    const bool read = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    return read ? strtoull(text, NULL, 16) : 0;
+}
+
+enum n8_core n8_cpu_core(void) {
+    enum n8_core core = N8_CORE_ANY;
+    uint64_t midr;
+    for (int i = 0; i < MAX_CORES && (midr = midr_of(i)) != 0; i++) {
+        core = core_of(midr);
+        if (core == N8_CORE_OUT_OF_ORDER) {
+            return core;
+        }
+    }
+    if (core == N8_CORE_ANY && (getauxval(AT_HWCAP) & HWCAP_CPUID_BIT) != 0) {
+        __asm__("mrs %0, midr_el1" : "=r"(midr));
+        core = core_of(midr);
+    }
+    return core;
 }
 
 #else

@@ -30,7 +30,8 @@ enum n8_isa n8_cpu_best(void);
 // The level of that name in lower case; N8_ISA_AUTO if this build has none.
 enum n8_isa n8_cpu_level(const char *name);
 
-// The core that runs the caller, where the system tells.
+// In order where all cores of the system are: a fast core does most of the work. Where the system
+// tells only of the core that runs the caller, this one's kind; ANY where it tells nothing.
 enum n8_core n8_cpu_core(void);
 
 #endif // N8_CPU_H
