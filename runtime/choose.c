@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-// Panels of channels that have to read a row before packing it has paid: packing takes about as
-// long as what each of them saves twice.
+// Panels of channels that must read a tile of rows before packing them has paid: it takes about two
+// cycles for each that one of them saves.
 enum { PACKED_PANELS = 3 };
 
 // One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
@@ -64,13 +64,13 @@ static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_fa
 }
 
 // Whether `row`, which comes later, is preferred to `best`. Rows for several pixels waste most of
-// their products on a single one.
+// their products on a single one; of one level, those that read packed rows are the fastest.
 static bool is_better(const struct n8_conv_row *row, const struct n8_conv_row *best) {
     if (best == NULL || (row->igemm != NULL && (row->tile.mr == 1) != (best->tile.mr == 1))) {
         return best == NULL || row->tile.mr == 1;
     }
-    if (row->level == best->level && (row->tile.packing == N8_PACKING_BOTH) !=
-                                         (best->tile.packing == N8_PACKING_BOTH)) {
+    if (row->level == best->level &&
+        (row->tile.packing == N8_PACKING_BOTH) != (best->tile.packing == N8_PACKING_BOTH)) {
         return row->tile.packing == N8_PACKING_BOTH;
     }
     return row->level >= best->level;

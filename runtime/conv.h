@@ -4,8 +4,9 @@
 //
 // Two ways. Depthwise layers call a row kernel over channels. All others are an implicit
 // GEMM: for a block of output pixels the driver writes down where the input pixel under each
-// tap lies (or the padding row), and the kernel multiplies. Nothing is copied, but for the windows
-// of layers with so few channels that most of a kernel's step would be padding.
+// tap lies (or the padding row), and the kernel multiplies. Copied are only the windows of layers
+// with so few channels that most of a kernel's step would be padding, and the rows for kernels
+// that read packed ones.
 #ifndef N8_CONV_H
 #define N8_CONV_H
 
@@ -36,7 +37,7 @@ struct n8_conv {
     n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
     const int8_t *weights;
     size_t window;       // igemm: bytes from one copied window to the next
-    size_t packed_rows;  // igemm: bytes of the rows of a unit where the kernel wants them packed, or 0
+    size_t packed_rows;  // igemm: bytes of a unit's rows, where the kernel reads packed ones, or 0
     size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding
     size_t block;        // igemm: output pixels of one unit
     size_t slices;       // igemm: units that share a block's channels, the same number a group;

@@ -16,8 +16,8 @@ enum {
     TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
     MAX_BLOCK = 32,
     PACKED_BYTES = 32768, // of a unit's rows, which all of its channels read
-    ENOUGH_UNITS = 64, // for many threads to finish at the same time
-    MAX_UNFOLDED = 8,  // channels, which are copied at once
+    ENOUGH_UNITS = 64,    // for many threads to finish at the same time
+    MAX_UNFOLDED = 8,     // channels, which are copied at once
 };
 
 static bool shape_ok(const struct n8_conv2d_shape *s) {

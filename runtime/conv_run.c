@@ -23,7 +23,7 @@ struct igemm {
     const int8_t **table;
     int8_t *packed; // the rows that the table names, where the kernel wants them so
     size_t pointed; // the block and group that the table and the packed rows belong to
-    int32_t *sums; // [count][channels], where they are requantized in integers
+    int32_t *sums;  // [count][channels], where they are requantized in integers
     size_t image, first, count;
 };
 
@@ -121,6 +121,26 @@ static void copy_inner_window(const struct igemm *it, const int8_t *image, ptrdi
     }
 }
 
+// Whether output pixel i reads input pixel i and no other.
+static bool is_pointwise(const struct n8_conv2d_shape *s) {
+    return s->kernel_height == 1 && s->kernel_width == 1 && s->stride_height == 1 &&
+           s->stride_width == 1 && s->pad_top == 0 && s->pad_left == 0 &&
+           s->out_width == s->in_width && s->out_height <= s->in_height;
+}
+
+// The pointer table of such a layer's unit; the last tile repeats the last pixel.
+static void point_pixels(const struct igemm *it, const int8_t *image) {
+    const size_t mr = it->conv->row->tile.mr;
+    const size_t end = n8_pieces(it->count, mr) * mr;
+    const int8_t *pixel = image + (ptrdiff_t)it->first * it->io->in_stride;
+    for (size_t p = 0; p < it->count; p++, pixel += it->io->in_stride) {
+        it->table[p] = pixel;
+    }
+    for (size_t p = it->count; p < end; p++) {
+        it->table[p] = it->table[it->count - 1];
+    }
+}
+
 // Writes the pointer table of a unit; the last tile repeats the last pixel.
 static void point_unit(const struct igemm *it, const int8_t *image) {
     const struct n8_conv *conv = it->conv;
@@ -187,9 +207,9 @@ static inline int8_t *pack_tap(int8_t *to, const int8_t *const *rows, size_t dep
 static void pack_rows(const struct igemm *it) {
     const struct n8_conv *conv = it->conv;
     const struct n8_tile *tile = &conv->row->tile;
-    const size_t groups = n8_round_up(it->count, tile->mr) / tile->mr * conv->taps;
+    const size_t tiles = n8_pieces(it->count, tile->mr);
     int8_t *to = it->packed;
-    for (size_t i = 0; i < groups; i++) {
+    for (size_t i = 0; i < tiles * conv->taps; i++) {
         const int8_t *const *rows = it->table + i * tile->mr;
         // The usual geometry as constants, for speed; nothing depends on it.
         to = tile->mr == 8 && tile->kr == 8 ? pack_tap(to, rows, conv->depth, 8, 8)
@@ -213,7 +233,11 @@ static void prepare_unit(struct igemm *it, size_t block, size_t group, const int
     if (it->pointed == pointed) {
         return;
     }
-    point_unit(it, in);
+    if (is_pointwise(&it->conv->shape)) {
+        point_pixels(it, in);
+    } else {
+        point_unit(it, in);
+    }
     if (it->conv->packed_rows != 0) {
         pack_rows(it);
     }
@@ -221,7 +245,8 @@ static void prepare_unit(struct igemm *it, size_t block, size_t group, const int
 }
 
 // Channels [channel, channel + channels) of one group. A slice begins with a panel.
-static void run_channels(struct igemm *it, size_t block, size_t group, size_t channel, size_t channels) {
+static void run_channels(struct igemm *it, size_t block, size_t group, size_t channel,
+                         size_t channels) {
     const struct n8_conv *conv = it->conv;
     const struct n8_conv_io *io = it->io;
     const struct n8_conv2d_shape *s = &conv->shape;
@@ -281,8 +306,8 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
         .packed = (int8_t *)scratch + n8_round_up(conv->rows_size, N8_CONV_ALIGN),
         .pointed = SIZE_MAX,
     };
-    const size_t rows = n8_round_up(conv->rows_size, N8_CONV_ALIGN) +
-                        n8_round_up(conv->packed_rows, N8_CONV_ALIGN);
+    const size_t rows =
+        n8_round_up(conv->rows_size, N8_CONV_ALIGN) + n8_round_up(conv->packed_rows, N8_CONV_ALIGN);
     it.table = (const int8_t **)(void *)(scratch + rows);
     const size_t pointers = n8_round_up(conv->block, conv->row->tile.mr) * conv->taps;
     const size_t used = rows + pointers * sizeof(int8_t *);

@@ -102,6 +102,25 @@ void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
     }
 }
 
+// 4x2c8 on packed rows: [channels / 2][taps][depth / 8][2][8] against rows[0], that is
+// [pixels / 4][taps][depth / 8][4][8].
+void n8_igemm_s8_s8_add_standin_packed(const struct n8_igemm_args *args) {
+    enum { MR = 4, NR = 2, KR = 8 };
+    const size_t steps = args->taps * args->depth / KR;
+    for (size_t n = 0; n < args->channels; n++) {
+        for (size_t p = 0; p < args->pixels; p++) {
+            const int8_t *row = args->rows[0] + p / MR * steps * MR * KR + p % MR * KR;
+            const int8_t *w = args->weights + n / NR * steps * NR * KR + n % NR * KR;
+            int32_t sum = args->bias[n];
+            for (size_t i = 0; i < steps; i++, row += MR * KR, w += NR * KR) {
+                for (size_t b = 0; b < KR; b++)
+                    sum += row[b] * w[b];
+            }
+            finish(args, TO_S8_ADD, p, n, sum);
+        }
+    }
+}
+
 // [channels / BLOCK][height][width][BLOCK].
 static void depthwise(const struct n8_depthwise_args *args, size_t block, size_t height,
                       size_t width, ptrdiff_t step) {
