@@ -8,7 +8,15 @@
 
 // Depths are multiples of this.
 static inline size_t n8_panel_step(const struct n8_tile *tile) {
-    return tile->packing == N8_PACKING_PAIRS ? 4 * tile->kr : tile->kr;
+    switch (tile->packing) {
+    case N8_PACKING_CHANNELS_BY_2:
+        return 2 * tile->kr;
+    case N8_PACKING_PAIRS:
+        return 4 * tile->kr;
+    case N8_PACKING_CHANNELS:
+    default:
+        return tile->kr;
+    }
 }
 
 // Offset of byte k of channel n in one tap of a panel. From a multiple of kr, kr bytes are

@@ -4,15 +4,16 @@
 //
 //   void n8_igemm_s8_s32_neon(const struct n8_igemm_args *args);
 //
-// Bounds, registers, stack: igemm_s8_begin.inc. The layout of all arrays: runtime/kernel.h.
-// conv_pack.c and conv_run.c prove what kernel.h demands.
+// Bounds: igemm_8x8_sums_neon.inc. Registers, stack: igemm_8x8_begin.inc. The layout of all
+// arrays: runtime/kernel.h. conv_pack.c and conv_run.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 
-#define TILE_BYTES 16
+#define TILE_BYTES 32
 
 func    n8_igemm_s8_s32_neon
-#include "igemm_s8_begin.inc"
-#include "igemm_s8_store32.inc"
-#include "igemm_s8_end.inc"
+#include "igemm_8x8_begin.inc"
+#include "igemm_8x8_sums_neon.inc"
+#include "igemm_8x8_store32.inc"
+#include "igemm_8x8_end.inc"
 endfunc n8_igemm_s8_s32_neon

@@ -6,28 +6,19 @@
 //
 //   void n8_igemm_s8_s8_neon(const struct n8_igemm_args *args);
 //
-// Bounds: igemm_s8_begin.inc for the sums, igemm_s8_store8.inc for the rest.
-// Registers, stack: igemm_s8_begin.inc. The layout of all arrays: runtime/kernel.h.
+// Bounds: igemm_8x8_sums_neon.inc for the sums, igemm_8x8_round8.inc for the rest.
+// Registers, stack: igemm_8x8_begin.inc. The layout of all arrays: runtime/kernel.h.
 // conv_pack.c and conv_run.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 
-#define TILE_BYTES 4
-
-#define scales      v0
-#define scalesq     q0
+#define TILE_BYTES 8
 
 func    n8_igemm_s8_s8_neon
-#include "igemm_s8_begin.inc"
-        ldr     scalesq, [multiplier, offset]
-        scvtf   sum0.4s, sum0.4s
-        scvtf   sum1.4s, sum1.4s
-        scvtf   sum2.4s, sum2.4s
-        scvtf   sum3.4s, sum3.4s
-        fmul    sum0.4s, sum0.4s, scales.4s
-        fmul    sum1.4s, sum1.4s, scales.4s
-        fmul    sum2.4s, sum2.4s, scales.4s
-        fmul    sum3.4s, sum3.4s, scales.4s
-#include "igemm_s8_store8.inc"
-#include "igemm_s8_end.inc"
+#include "igemm_8x8_begin.inc"
+#include "igemm_8x8_sums_neon.inc"
+#include "igemm_8x8_scale.inc"
+#include "igemm_8x8_round8.inc"
+#include "igemm_8x8_store8.inc"
+#include "igemm_8x8_end.inc"
 endfunc n8_igemm_s8_s8_neon

@@ -127,7 +127,7 @@ void cases_igemm(struct context *context) {
     enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4 };
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
-    const size_t unit = tile->packing == N8_PACKING_PAIRS ? 4 * tile->kr : tile->kr;
+    const size_t unit = naive_step(tile);
     const bool single = tile->mr == 1; // such a kernel is called for one pixel only
     const size_t pixels = single ? 1 : 2 * tile->mr + 1, channels = 2 * tile->nr + 1;
     for (size_t step = 0; step < ROUNDS * pixels * channels * TAPS * DEPTHS; step++) {

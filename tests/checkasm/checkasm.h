@@ -138,6 +138,8 @@ void cases_lrn(struct context *context);
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);
 
+// naive.c: depths are multiples of this.
+size_t naive_step(const struct n8_tile *tile);
 // naive.c: where byte k of channel n lies in the weights of an implicit GEMM.
 size_t naive_weight(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
                     size_t k);

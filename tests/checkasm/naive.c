@@ -61,6 +61,12 @@ void naive_requantize_fixed_s32_s8(int8_t *out, const int32_t *in, size_t pixels
     }
 }
 
+size_t naive_step(const struct n8_tile *tile) {
+    static const size_t runs[] = {
+        [N8_PACKING_CHANNELS] = 1, [N8_PACKING_CHANNELS_BY_2] = 2, [N8_PACKING_PAIRS] = 4};
+    return runs[tile->packing] * tile->kr;
+}
+
 size_t naive_weight(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
                     size_t k) {
     const size_t nr = tile->nr, kr = tile->kr;
