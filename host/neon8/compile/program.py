@@ -87,6 +87,7 @@ class Conv2d(Op):
     (4).
     indices: (O, 2), M0 and n of (10), in place of the multiplier.
     acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12).
+    int16_depth: products of a channel that fit int16, whichever they are  (11).
     """
 
     weights: Int8Array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof (12): no accumulator of a convolution leaves int32, whatever the input."""
+"""Proofs for any input: no sum leaves int32 (12), so many products stay in int16 (11)."""
 
 import logging
 from collections.abc import Callable
@@ -12,12 +12,15 @@ from neon8.quant.weights import (
     HIGHEST,
     DoubleArray,
     FloatArray,
+    Int8Array,
     Sums,
     sums,
 )
 
 LOG = logging.getLogger("neon8")
 
+INT16_DEPTHS = (8, 4)  # of kernels; 2 need no proof
+INT16_REACH = 255  # sum|w| * 128 <= 32767
 MAX_ENLARGEMENT = 2.0**64
 BISECTIONS = 24
 
@@ -78,6 +81,25 @@ def prove_sums(
         )
         scales[at] = enlarged(scales[channel], factor)
     return quantized(everything, scales), scales
+
+
+def int16_depth(weights: Int8Array) -> int:
+    """How many products of a channel int16 holds, whichever they are: 8, 4 or 2  (11).
+
+    weights: (O, ...), no two of a channel above INT16_REACH together.
+    """
+    channels = weights.reshape(len(weights), -1)
+    for depth in INT16_DEPTHS:
+        if all(reach(channel, depth) <= INT16_REACH for channel in channels):
+            return depth
+    return 2
+
+
+def reach(channel: Int8Array, depth: int) -> int:
+    """The sum of the `depth` largest |w|, of fewer where there are fewer."""
+    sizes = np.abs(channel.astype(np.int16))
+    count = min(depth, len(sizes))
+    return int(np.partition(sizes, -count)[-count:].sum())
 
 
 def enlarged(scale: float, factor: float) -> DoubleArray:

@@ -114,6 +114,29 @@ def test_sum_that_does_not_fit_gets_a_larger_scale(caplog, taps, bias):
     np.testing.assert_allclose(real, 1, rtol=0.01 if not bias else 0.5)
 
 
+@pytest.mark.parametrize(
+    ("levels", "depth"),
+    [
+        ([127, -64, 32, -32], 8),  # 255 together, and there are no more
+        ([127, -64, 32, -32, 1], 4),
+        ([127, -64, 33, -32, 1], 2),
+        ([32, 32, -32, 32, 32, 32, 31, -32, 127], 4),
+        ([127, 127, 127], 2),
+        ([127, 127], 8),
+    ],
+)
+def test_products_that_fit_int16(levels, depth):
+    """(11): 255 * 128 fits and 256 * 128 does not; one channel of the two decides."""
+    weight = np.zeros((2, len(levels), 1, 1), np.float32)
+    weight[0, 0] = 1
+    weight[1, :, 0, 0] = np.array(levels) / 127
+    node = conv("y", channels=len(levels), out=2, weight=weight, bias=np.zeros(2))
+    shapes = {"x": (1, len(levels), 1, 1), "y": (1, 2, 1, 1)}
+    prog = lowered(node, shapes=shapes)
+    assert prog.ops[0].weights[1].ravel().tolist() == levels
+    assert prog.ops[0].int16_depth == depth
+
+
 def test_sum_that_no_scale_makes_fit():
     node = conv("y", bias=np.array([0, 0, 1e38, 0], np.float32))
     message = "layer 'layer_y': channel 2: the accumulator does not fit"

@@ -10,7 +10,7 @@ from neon8.compile import program
 from neon8.compile.build import FLOAT, INT8, Build, Lower, ratio
 from neon8.compile.operators.movement import gather, permute
 from neon8.compile.program import Tensor
-from neon8.compile.proof import prove_sums
+from neon8.compile.proof import int16_depth, prove_sums
 from neon8.compile.scales import (
     checked_slopes,
     clamp_of,
@@ -205,6 +205,7 @@ def to_int8(
         lo=lo,
         hi=hi,
         acc_bound=int(sums.bound.max()),
+        int16_depth=int16_depth(sums.weights),
     )
 
 
@@ -228,6 +229,7 @@ def to_float(
         dilations=node.dilations,
         groups=node.groups,
         acc_bound=int(sums.bound.max()),
+        int16_depth=int16_depth(sums.weights),
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from neon8.compile import program
 from neon8.compile.build import INT8, Build, Lower, ratio
 from neon8.compile.program import Tensor
+from neon8.compile.proof import int16_depth
 from neon8.compile.scales import checked_slopes
 from neon8.graph.functions import Function
 from neon8.graph.graph import Node, Pointwise, Prelu
@@ -43,12 +44,13 @@ def lower_prelu(b: Build, node: Prelu) -> None:
     source = b.int8(node.inputs[0])
     out = b.declare(node.output, INT8)
     channels = len(node.slopes)
+    weights = np.ones((channels, 1, 1, 1), np.int8)
     b.ops.append(
         program.Conv2d(
             name=node.name,
             inputs=(source.name,),
             output=out.name,
-            weights=np.ones((channels, 1, 1, 1), np.int8),
+            weights=weights,
             bias=np.full(channels, -source.zero_point, np.int32),
             multiplier=np.full(channels, ratio(node.name, source, out)),
             slopes=checked_slopes(node),
@@ -56,6 +58,7 @@ def lower_prelu(b: Build, node: Prelu) -> None:
             lo=out.lo,
             hi=out.hi,
             acc_bound=128 + abs(source.zero_point),
+            int16_depth=int16_depth(weights),
         )
     )
 
