@@ -124,12 +124,14 @@ N8_DEPTHWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
 // depth * nr bytes; the last brackets are contiguous. `step` divides every depth.
 //   CHANNELS       [depth / kr][nr][kr]              step = kr
 //   CHANNELS_BY_2  the same                          step = 2 * kr
+//   CHANNELS_BY_4  the same                          step = 4 * kr
 //   PAIRS          [depth / step][nr / 2][4][2][kr]  step = 4 * kr, nr even: two channels at a
 //                                                    time, four groups of kr deep
 //   BOTH           as CHANNELS, and the rows of a tile are packed like the channels of a panel
 enum n8_packing {
     N8_PACKING_CHANNELS,
     N8_PACKING_CHANNELS_BY_2,
+    N8_PACKING_CHANNELS_BY_4,
     N8_PACKING_PAIRS,
     N8_PACKING_BOTH,
 };

@@ -9,6 +9,7 @@
 // What the C kernels, the packing and N8_SLACK rely on.
 #define RUNS_CHANNELS      1 // of kr in a step
 #define RUNS_CHANNELS_BY_2 2
+#define RUNS_CHANNELS_BY_4 4
 #define RUNS_PAIRS         4
 #define N8_KERNEL(slot, suffix)
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \

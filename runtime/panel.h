@@ -11,6 +11,7 @@ static inline size_t n8_panel_step(const struct n8_tile *tile) {
     switch (tile->packing) {
     case N8_PACKING_CHANNELS_BY_2:
         return 2 * tile->kr;
+    case N8_PACKING_CHANNELS_BY_4:
     case N8_PACKING_PAIRS:
         return 4 * tile->kr;
     case N8_PACKING_CHANNELS:

@@ -12,6 +12,7 @@
 #include "kernel.h"
 
 #define TILE_BYTES 32
+#define PRODUCTS 2
 
 func    n8_igemm_s8_f32_neon
 #include "igemm_8x8_begin.inc"

@@ -13,6 +13,7 @@
 #include "kernel.h"
 
 #define TILE_BYTES 8
+#define PRODUCTS 2
 
 func    n8_igemm_s8_s8_neon
 #include "igemm_8x8_begin.inc"
