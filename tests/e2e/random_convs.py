@@ -4,6 +4,7 @@
 import numpy as np
 
 from neon8.compile.program import Conv2d, Quantize
+from neon8.compile.proof import int16_depth
 from random_net import Net, pick, window
 
 
@@ -133,6 +134,7 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False):
         lo=lo,
         hi=hi,
         acc_bound=bound(weights, bias),
+        int16_depth=int16_depth(weights),
     )
     net.add(op, out)
     if floats and rng.integers(2):

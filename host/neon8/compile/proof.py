@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs for any input: no sum leaves int32 (12), so many products stay in int16 (11)."""
+"""Proofs for any input: sums fit int32 (12), and so many products int16 (11)."""
 
 import logging
 from collections.abc import Callable
