@@ -36,10 +36,14 @@ struct n8_conv {
     size_t group_entries; // entries of one group in each of the epilogue's arrays
     n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
     const int8_t *weights;
-    size_t window;       // igemm: bytes from one copied window to the next
+    size_t window;       // igemm: bytes from one copied window to the next;
+                         // depthwise: columns of a copy of the border
     size_t packed_rows;  // igemm: bytes of a unit's rows, where the kernel reads packed ones, or 0
-    size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding
-    size_t block;        // igemm: output pixels of one unit
+    size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding;
+                         // depthwise: of a row of padding
+    size_t block;        // igemm: output pixels of one unit; depthwise: of a copy of the border
+    bool whole_rows;     // depthwise: a copy is a row of the input
+    bool small;          // depthwise: as in kernel.h
     size_t slices;       // igemm: units that share a block's channels, the same number a group;
                          // 1: a unit has all channels of all groups
     size_t slice;        // igemm: channels of one slice, at most; packed panels begin there
@@ -47,6 +51,12 @@ struct n8_conv {
     size_t packed_size;  // bytes that n8_conv_pack fills
     size_t scratch_size; // bytes of one thread
 };
+
+// Depthwise: the columns that `pixels` neighbouring outputs see, from first to last.
+size_t n8_depthwise_window(const struct n8_conv2d_shape *shape, size_t pixels);
+
+// Depthwise: outputs whose whole window lies between the left and the right edge: [*from, *to).
+void n8_depthwise_inside(const struct n8_conv2d_shape *shape, int64_t *from, int64_t *to);
 
 struct n8_conv_io {
     void *out;

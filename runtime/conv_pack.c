@@ -12,12 +12,14 @@
 #include <string.h>
 
 enum {
-    ALIGN_PART = 16,     // of each group's weights and arrays
-    TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
+    ALIGN_PART = 16,       // of each group's weights and arrays
+    TABLE_BYTES = 16384,   // the pointer table of one unit stays well inside L1
     MAX_BLOCK = 32,
-    PACKED_BYTES = 32768, // of a unit's rows, which all of its channels read
-    ENOUGH_UNITS = 64,    // for many threads to finish at the same time
-    MAX_UNFOLDED = 8,     // channels, which are copied at once
+    PACKED_BYTES = 32768,  // of a unit's rows, which all of its channels read
+    ENOUGH_UNITS = 64,     // for many threads to finish at the same time
+    MAX_UNFOLDED = 8,      // channels, which are copied at once
+    COPIES_BYTES = 131072, // of copied rows at the border, which stay in a second-level cache
+    ROW_WORTH = 32,        // columns, which are copied as fast as a pixel at the border is run
 };
 
 static bool shape_ok(const struct n8_conv2d_shape *s) {
@@ -55,20 +57,62 @@ static bool epilogue_ok(const struct n8_conv2d_epilogue *e) {
            n8_in_range(e->hi, e->lo, 127);
 }
 
+size_t n8_depthwise_window(const struct n8_conv2d_shape *s, size_t pixels) {
+    const size_t span = n8_mul((size_t)(s->kernel_width - 1), (size_t)s->dilation_width);
+    return n8_add(n8_add(n8_mul(pixels - 1, (size_t)s->stride_width), span), 1);
+}
+
+void n8_depthwise_inside(const struct n8_conv2d_shape *s, int64_t *from, int64_t *to) {
+    const int64_t span = (int64_t)(s->kernel_width - 1) * s->dilation_width;
+    const int64_t last = s->in_width - 1 - span + s->pad_left; // the last start, padding included
+    *from = (s->pad_left + s->stride_width - 1) / s->stride_width;
+    *to = last < 0 ? 0 : last / s->stride_width + 1;
+    *to = *to > s->out_width ? s->out_width : *to;
+    *to = *to < *from ? *from : *to;
+    *from = *from > s->out_width ? s->out_width : *from;
+    *to = *to > s->out_width ? s->out_width : *to;
+}
+
+// Pixels at the border see a copy of the input with its padding. Whole rows are copied, once for
+// all rows of outputs that see them, where that is less work than a copy and a call of the kernel
+// at either end of each.
+static void plan_border(struct n8_conv *conv) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    int64_t from = 0;
+    int64_t to = 0;
+    n8_depthwise_inside(s, &from, &to);
+    const int64_t right = s->out_width - to;
+    const int64_t copied = (int64_t)s->stride_height * s->in_width; // for each row of outputs
+    conv->whole_rows = from == to || copied <= ROW_WORTH * (from + right);
+    const int64_t wider = from > right ? from : right;
+    conv->block = (size_t)(conv->whole_rows ? s->out_width : wider);
+    conv->window = n8_depthwise_window(s, conv->block);
+    const size_t row = n8_mul(conv->window, n8_round_up((size_t)s->in_channels, N8_PIXEL));
+    if (conv->block == 0 || n8_mul(row, (size_t)s->kernel_height) > COPIES_BYTES) {
+        conv->whole_rows = false;
+        conv->block = 1;
+        conv->window = n8_depthwise_window(s, conv->block);
+    }
+}
+
 static void plan_depthwise(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
+    const size_t height = (size_t)s->kernel_height;
     conv->groups = 1;
     conv->group_entries = n8_mul(n8_pieces(channels, conv->row->block), conv->row->block);
     conv->group_weights = n8_mul(conv->taps, conv->group_entries);
     conv->units = n8_mul((size_t)s->batch, (size_t)s->out_height);
-    // A row of padding as wide as the input, a patch for pixels at the border, and the row
-    // pointers.
-    const size_t row = n8_add(n8_mul((size_t)s->in_width, channels), N8_SLACK);
-    const size_t patch = n8_add(n8_mul(conv->taps, channels), N8_SLACK);
-    const size_t rows = n8_mul((size_t)s->kernel_height, sizeof(int8_t *));
-    conv->scratch_size =
-        n8_add(n8_add(n8_round_up(row, N8_CONV_ALIGN), n8_round_up(patch, N8_CONV_ALIGN)), rows);
+    plan_border(conv);
+    // A row of padding, the copies, which row each of them is, and the row pointers.
+    const size_t width = conv->whole_rows ? 0 : (size_t)s->in_width;
+    const size_t padding = width > conv->window ? width : conv->window;
+    const size_t copies = n8_add(n8_mul(n8_mul(height, conv->window), channels), N8_SLACK);
+    const size_t rows = n8_mul(height, sizeof(int64_t) + sizeof(int8_t *));
+    conv->rows_size = n8_add(n8_mul(padding, channels), N8_SLACK);
+    conv->scratch_size = n8_add(
+        n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN), n8_round_up(copies, N8_CONV_ALIGN)),
+        rows);
 }
 
 // Where there are few pixels, as in a fully connected layer, threads share the channels, too.
@@ -188,6 +232,25 @@ static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, in
     }
 }
 
+// Whether all values of a depthwise layer, whose epilogue is packed, are what kernel.h calls small.
+static bool has_small_values(const struct n8_conv *conv, const int8_t *weights) {
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    if (e->slope != NULL) {
+        return false;
+    }
+    for (size_t c = 0; c < (size_t)conv->shape.in_channels; c++) {
+        int64_t bound = e->bias[c] < 0 ? -(int64_t)e->bias[c] : e->bias[c];
+        for (size_t t = 0; t < conv->taps; t++) {
+            const int32_t w = weights[c * conv->taps + t];
+            bound += 128 * (w < 0 ? -w : w);
+        }
+        if (bound >= 1 << 22 || (double)bound * (double)e->multiplier[c] >= 32766.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // [O][taps][I] to [O / nr][taps] and the order of the packing.
 static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
     const struct n8_tile *tile = &conv->row->tile;
@@ -240,4 +303,5 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, void *memory) {
     if (e->slope != NULL) {
         e->slope = pack_array(conv, e->slope, next + 3 * array, sizeof *e->slope);
     }
+    conv->small = conv->row->depthwise != NULL && has_small_values(conv, weights);
 }

@@ -337,53 +337,80 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
 struct depthwise {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
-    int8_t *padding; // a row of zero points, as wide as the input
-    int8_t *patch;   // [kernel_height][kernel_width][channels]
+    int8_t *padding; // a row of zero points
+    int8_t *copies;  // [kernel_height][window][channels]
+    int64_t *held;   // [kernel_height]: whole rows: the row of the batch that is there, or -1
     const int8_t **rows;
     struct n8_depthwise_args args;
 };
 
-// Output pixels whose whole window lies between the left and the right edge: [*from, *to).
-static void inner_columns(const struct n8_conv2d_shape *s, int64_t *from, int64_t *to) {
-    const int64_t span = (int64_t)(s->kernel_width - 1) * s->dilation_width;
-    const int64_t last = s->in_width - 1 - span + s->pad_left; // the last start, padding included
-    *from = (s->pad_left + s->stride_width - 1) / s->stride_width;
-    *to = last < 0 ? 0 : last / s->stride_width + 1;
-    *to = *to > s->out_width ? s->out_width : *to;
-    *to = *to < *from ? *from : *to;
-    *from = *from > s->out_width ? s->out_width : *from;
-    *to = *to > s->out_width ? s->out_width : *to;
-}
-
-// A pixel at the border: its window is copied, with padding, and run on its own.
-static void run_patch(struct depthwise *d, const int8_t *image, int8_t *out, int64_t oy,
-                      int64_t ox) {
+// Copies row `y` of the image, of which columns [x, x + window) are seen, into `to`.
+static void copy_padded(const struct depthwise *d, const int8_t *image, int64_t y, int64_t x,
+                        size_t window, int8_t *to) {
     const struct n8_conv2d_shape *s = &d->conv->shape;
     const size_t channels = d->args.channels;
-    int8_t *to = d->patch;
-    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
-        const int64_t y = tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
-        d->rows[ky] = to;
-        for (int32_t kx = 0; kx < s->kernel_width; kx++, to += channels) {
-            const int64_t x = tap_at(ox, s->stride_width, kx, s->dilation_width, s->pad_left);
-            if (y >= 0 && y < s->in_height && x >= 0 && x < s->in_width) {
-                memcpy(to, image + (ptrdiff_t)(y * s->in_width + x) * d->io->in_stride, channels);
-            } else {
-                memset(to, d->conv->in_zero_point, channels);
-            }
+    const int64_t end = x + (int64_t)window;
+    const int64_t from = x < 0 ? 0 : x;
+    const int64_t stop = end > s->in_width ? s->in_width : end;
+    if (from >= stop) {
+        memset(to, d->conv->in_zero_point, window * channels);
+        return;
+    }
+    const int8_t *in = image + (ptrdiff_t)(y * s->in_width + from) * d->io->in_stride;
+    const size_t left = (size_t)(from - x) * channels;
+    const size_t inside = (size_t)(stop - from);
+    memset(to, d->conv->in_zero_point, left);
+    to += left;
+    if (d->io->in_stride == (ptrdiff_t)channels) {
+        memcpy(to, in, inside * channels);
+    } else {
+        for (size_t i = 0; i < inside; i++) {
+            memcpy(to + i * channels, in + (ptrdiff_t)i * d->io->in_stride, channels);
         }
     }
-    const ptrdiff_t ratio = s->stride_width / s->dilation_width; // as the chosen kernel expects
-    d->args.tap_stride = (ptrdiff_t)channels;
-    d->args.step = ratio * (ptrdiff_t)channels;
-    d->args.pixels = 1;
-    d->args.out = out + ox * d->io->out_stride;
-    d->conv->row->depthwise(&d->args);
+    memset(to + inside * channels, d->conv->in_zero_point, (size_t)(end - stop) * channels);
 }
 
-static void run_inner(struct depthwise *d, const int8_t *image, int8_t *out, int64_t oy,
-                      int64_t from, int64_t to) {
+// Outputs [from, to) of a row whose windows may leave the image: what they see is copied, with
+// padding. Where a copy is a whole row, it also serves the next rows of outputs.
+static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, int64_t to) {
+    const struct n8_conv *conv = d->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
+    const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + oy;
+    const size_t channels = d->args.channels;
+    d->args.tap_stride = s->dilation_width * (ptrdiff_t)channels;
+    d->args.step = s->stride_width * (ptrdiff_t)channels;
+    for (int64_t ox = from; ox < to; ox += (int64_t)conv->block) {
+        const int64_t rest = to - ox;
+        d->args.pixels = rest < (int64_t)conv->block ? (size_t)rest : conv->block;
+        const size_t window = n8_depthwise_window(s, d->args.pixels);
+        const int64_t x = tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
+        for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+            const int64_t y = tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
+            if (y < 0 || y >= s->in_height) {
+                d->rows[ky] = d->padding;
+                continue;
+            }
+            const int64_t row = (int64_t)n * s->in_height + y;
+            const int64_t slot = s->dilation_height == 1 ? y % s->kernel_height : ky;
+            int8_t *copy = d->copies + (size_t)slot * conv->window * channels;
+            d->rows[ky] = copy;
+            if (!conv->whole_rows || d->held[slot] != row) {
+                copy_padded(d, image, y, x, window, copy);
+                d->held[slot] = row;
+            }
+        }
+        d->args.out = (int8_t *)d->io->out + (out_row * s->out_width + ox) * d->io->out_stride;
+        conv->row->depthwise(&d->args);
+    }
+}
+
+// Outputs [from, to) of a row whose windows leave the image above or below at most.
+static void run_inner(struct depthwise *d, size_t n, int64_t oy, int64_t from, int64_t to) {
     const struct n8_conv2d_shape *s = &d->conv->shape;
+    const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
+    const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + oy;
     const int64_t x = tap_at(from, s->stride_width, 0, s->dilation_width, s->pad_left);
     for (int32_t ky = 0; ky < s->kernel_height; ky++) {
         const int64_t y = tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
@@ -394,7 +421,7 @@ static void run_inner(struct depthwise *d, const int8_t *image, int8_t *out, int
     d->args.tap_stride = d->io->in_stride * s->dilation_width;
     d->args.step = d->io->in_stride * s->stride_width;
     d->args.pixels = (size_t)(to - from);
-    d->args.out = out + from * d->io->out_stride;
+    d->args.out = (int8_t *)d->io->out + (out_row * s->out_width + from) * d->io->out_stride;
     d->conv->row->depthwise(&d->args);
 }
 
@@ -403,11 +430,12 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
-    const size_t row_size = (size_t)s->in_width * channels;
+    const size_t height = (size_t)s->kernel_height;
+    const size_t copies = height * conv->window * channels + N8_SLACK;
     struct depthwise d = {.conv = conv, .io = io, .padding = (int8_t *)scratch};
-    d.patch = d.padding + n8_round_up(row_size + N8_SLACK, N8_CONV_ALIGN);
-    d.rows = (const int8_t **)(void *)(d.patch + n8_round_up(conv->taps * channels + N8_SLACK,
-                                                             N8_CONV_ALIGN));
+    d.copies = d.padding + n8_round_up(conv->rows_size, N8_CONV_ALIGN);
+    d.held = (int64_t *)(void *)(d.copies + n8_round_up(copies, N8_CONV_ALIGN));
+    d.rows = (const int8_t **)(void *)(d.held + height);
     d.args = (struct n8_depthwise_args){
         .out_stride = io->out_stride,
         .rows = d.rows,
@@ -417,39 +445,37 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         .multiplier = e->multiplier,
         .slope = e->slope,
         .block = conv->row->block,
+        .small = conv->small,
         .zero_point = e->zero_point,
         .lo = e->lo,
         .hi = e->hi,
         .kernel_height = s->kernel_height,
         .kernel_width = s->kernel_width,
     };
-    memset(d.padding, conv->in_zero_point, row_size);
+    memset(d.padding, conv->in_zero_point, conv->rows_size);
+    for (size_t ky = 0; ky < height; ky++) {
+        d.held[ky] = -1;
+    }
 
     int64_t from = 0;
     int64_t to = 0;
-    inner_columns(s, &from, &to);
-    // The padding row has the stride of a dense tensor; a sparse one is run patch by patch
-    // wherever its window leaves the image.
+    n8_depthwise_inside(s, &from, &to);
+    // The row of padding has the stride of a dense tensor.
     const bool dense = io->in_stride == (ptrdiff_t)channels;
     for (size_t unit = begin; unit < end; unit++) {
         const int64_t oy = (int64_t)(unit % (size_t)s->out_height);
-        const ptrdiff_t n = (ptrdiff_t)(unit / (size_t)s->out_height);
-        const int8_t *image = io->in + n * s->in_height * s->in_width * io->in_stride;
-        int8_t *out = (int8_t *)io->out + (ptrdiff_t)unit * s->out_width * io->out_stride;
+        const size_t n = unit / (size_t)s->out_height;
         const int64_t top = tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
         const int64_t bottom =
             tap_at(oy, s->stride_height, s->kernel_height - 1, s->dilation_height, s->pad_top);
         const bool inner = to > from && (dense || (top >= 0 && bottom < s->in_height));
-        const int64_t left_end = inner ? from : s->out_width;
-        for (int64_t ox = 0; ox < left_end; ox++) {
-            run_patch(&d, image, out, oy, ox);
+        if (conv->whole_rows || !inner) {
+            run_border(&d, n, oy, 0, s->out_width);
+            continue;
         }
-        if (inner) {
-            run_inner(&d, image, out, oy, from, to);
-            for (int64_t ox = to; ox < s->out_width; ox++) {
-                run_patch(&d, image, out, oy, ox);
-            }
-        }
+        run_border(&d, n, oy, 0, from);
+        run_inner(&d, n, oy, from, to);
+        run_border(&d, n, oy, to, s->out_width);
     }
 }
 

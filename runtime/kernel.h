@@ -81,6 +81,8 @@
 //   bias, multiplier, slope   [channels rounded up to block], 16-byte aligned; the slopes are
 //                  finite, or `slope` is NULL
 //   block          of the kernel's row, a multiple of 8; for the C kernels, which serve any
+//   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32767; else
+//   0
 #define N8_DEPTHWISE_ARGS(WORD, INT32)                                                             \
     WORD(DW_OUT, int8_t *, out)                                                                    \
     WORD(DW_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \
@@ -94,6 +96,7 @@
     WORD(DW_MULTIPLIER, const float *, multiplier)                                                 \
     WORD(DW_SLOPE, const float *, slope)                                                           \
     WORD(DW_BLOCK, size_t, block)                                                                  \
+    INT32(DW_SMALL, int32_t, small)                                                                \
     INT32(DW_ZERO_POINT, int32_t, zero_point)                                                      \
     INT32(DW_LO, int32_t, lo)                                                                      \
     INT32(DW_HI, int32_t, hi)                                                                      \

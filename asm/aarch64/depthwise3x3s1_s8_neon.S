@@ -142,15 +142,12 @@ func    n8_depthwise3x3s1_s8_neon
         smull   t1.8h, low3.8b, w22.8b
         smull   t2.8h, low4.8b, w22.8b
         smull   t3.8h, low5.8b, w22.8b
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
-        saddw   sum1l.4s, sum1l.4s, t1.4h
-        saddw2  sum1h.4s, sum1h.4s, t1.8h
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
-#include "depthwise3x3_s8_store4.inc"
+#include "depthwise_s8_last4.inc"
+#include "depthwise_s8_round4.inc"
+        st1     {t0.d}[0], [out], out_stride
+        st1     {t0.d}[1], [out], out_stride
+        st1     {t2.d}[0], [out], out_stride
+        st1     {t2.d}[1], [out], out_stride
         subs    pixels, pixels, #4
         b.hs    .Lgroup
 

@@ -194,6 +194,10 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     data_bias(rng, pattern, bias, padded, (int64_t)(size.height * size.width) * 128 * 128);
     data_multipliers(rng, pattern, multiplier, padded);
     const struct range range = data_range(rng, false);
+    const float *slope = place_slopes(rng, padded);
+    const bool small = slope == NULL && rng_below(rng, 3) != 0;
+    for (size_t c = 0; small && c < padded; c++)
+        data_small(rng, pattern, &bias[c], &multiplier[c], (int32_t)(taps * 128 * 128));
 
     int8_t *out = guard_place(rng, REGION_OUT, out_size);
     struct n8_depthwise_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
@@ -208,8 +212,9 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
         .channels = channels,
         .bias = bias,
         .multiplier = multiplier,
-        .slope = place_slopes(rng, padded),
+        .slope = slope,
         .block = context->kernel->geometry.block,
+        .small = small,
         .zero_point = range.zero_point,
         .lo = range.lo,
         .hi = range.hi,
@@ -219,9 +224,10 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
     test.call = (struct call){.signature = SIGNATURE_DEPTHWISE, .x = {(uintptr_t)args}};
     snprintf(test.text, sizeof test.text,
-             "pixels=%zu channels=%zu kernel=%zux%zu stride=%zu dilation=%zu pattern=%d slope=%d",
+             "pixels=%zu channels=%zu kernel=%zux%zu stride=%zu dilation=%zu pattern=%d slope=%d "
+             "small=%d",
              size.pixels, channels, size.height, size.width, size.stride, size.dilation, pattern,
-             args->slope != NULL);
+             args->slope != NULL, args->small);
     return test;
 }
 

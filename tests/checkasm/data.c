@@ -107,6 +107,22 @@ void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_
     }
 }
 
+// Up to the limits of small values in kernel.h: |sum| < 2^22 and |v| < 32767, where the products of
+// a channel reach `reach`.
+void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t reach) {
+    const int32_t limit = (1 << 22) - 1 - reach;
+    const int32_t range = pattern == DATA_TIES ? 400 : limit;
+    *bias = rng_below(rng, 4) == 0 ? (rng_below(rng, 2) ? limit : -limit)
+                                   : rng_range(rng, -range, range);
+    const float most = 32766.0f / (float)(reach + (*bias < 0 ? -*bias : *bias));
+    if (pattern == DATA_TIES)
+        *multiplier = ldexpf(1.0f, ilogbf(most));
+    else if (rng_below(rng, 8) == 0)
+        *multiplier = 1e-30f;
+    else
+        *multiplier = rng_below(rng, 2) ? most : rng_float(rng, 0.0f, most);
+}
+
 // A sixth is rounded up, and so a product that rounds to x.5 is more than that before: a fused
 // multiply-add, which skips that rounding (6), misses the tie.
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count) {

@@ -133,12 +133,15 @@ static bool draw_layer(struct layer *layer) {
     static const int32_t kernels[] = {1, 1, 3, 5, 5};
     struct n8_conv2d_shape *s = &layer->shape;
     const bool depthwise = below(3) == 0;
-    s->groups = depthwise ? 1 + (int32_t)below(40) : 1 + (int32_t)below(3);
+    // Depthwise layers take other ways where rows are long, and where copies of them are large.
+    const uint32_t most_columns = depthwise && below(8) == 0 ? 100 : 12;
+    const uint32_t most_groups = most_columns > 12 && below(4) == 0 ? 500 : 40;
+    s->groups = depthwise ? 1 + (int32_t)below(most_groups) : 1 + (int32_t)below(3);
     s->in_channels = depthwise ? s->groups : s->groups * (1 + (int32_t)below(40));
     s->out_channels = depthwise ? s->groups : s->groups * (1 + (int32_t)below(30));
     s->batch = 1 + (int32_t)below(2);
     s->in_height = below(4) == 0 ? 1 : 1 + (int32_t)below(12);
-    s->in_width = s->in_height == 1 ? 1 : 1 + (int32_t)below(12);
+    s->in_width = s->in_height == 1 ? 1 : 1 + (int32_t)below(most_columns);
     s->kernel_height = kernels[below(5)];
     s->kernel_width = below(4) == 0 ? kernels[below(5)] : s->kernel_height;
     s->stride_height = s->stride_width = 1 + (int32_t)below(2);
@@ -231,7 +234,7 @@ static bool same_bytes(const struct layer *layer, const struct n8_conv_row **row
     const struct n8_conv2d_shape *s = &layer->shape;
     const size_t pixels_in = (size_t)(s->batch * s->in_height * s->in_width);
     const size_t pixels_out = (size_t)(s->batch * s->out_height * s->out_width);
-    const size_t in_stride = ((size_t)s->in_channels + 7) / 8 * 8;
+    const size_t in_stride = ((size_t)s->in_channels + 7) / 8 * 8 + 8 * below(2);
     const size_t padded = ((size_t)s->out_channels + 7) / 8 * 8;
     const size_t out_stride =
         layer->epilogue.type == N8_TYPE_S8 ? padded : (size_t)s->out_channels * 4;
