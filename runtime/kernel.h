@@ -103,6 +103,48 @@
     INT32(DW_KERNEL_HEIGHT, int32_t, kernel_height)                                                \
     INT32(DW_KERNEL_WIDTH, int32_t, kernel_width)
 
+// `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
+// B = b - b_zero_point:
+//   add_s8          v = fadd(fmul((float) A, a_scale), fmul((float) B, b_scale))               (6)
+//   requantize_s8   v = fmul((float) A, a_scale)
+//   multiply_s8     v = fmul((float)(A * B), a_scale)                                         (16)
+//   divide_s8       v = fmul(fdiv((float) A, (float) B), a_scale)                             (16)
+// and then v = v < 0 ? fmul(v, slope) : v; out = clamp(rne(v) + zero_point, lo, hi), NaN as 0.
+//
+//   out            exactly `count` bytes are written; may be `a` or `b` itself
+//   b              NULL for requantize_s8
+#define N8_POINTWISE_ARGS(WORD, INT32)                                                             \
+    WORD(PW_OUT, int8_t *, out)                                                                    \
+    WORD(PW_A, const int8_t *, a)                                                                  \
+    WORD(PW_B, const int8_t *, b)                                                                  \
+    WORD(PW_COUNT, size_t, count)                                                                  \
+    INT32(PW_A_SCALE, float, a_scale)                                                              \
+    INT32(PW_B_SCALE, float, b_scale)                                                              \
+    INT32(PW_SLOPE, float, slope)                                                                  \
+    INT32(PW_A_ZERO_POINT, int32_t, a_zero_point)                                                  \
+    INT32(PW_B_ZERO_POINT, int32_t, b_zero_point)                                                  \
+    INT32(PW_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(PW_LO, int32_t, lo)                                                                      \
+    INT32(PW_HI, int32_t, hi)
+
+// One output pixel of a pool. Max: the largest of `taps` bytes, clamped to lo .. hi; average:
+// v = fmul((float)(sum - taps * in_zero_point), multiplier), then as (5).
+//
+//   out            exactly `channels` bytes are written
+//   rows           [taps]: a pixel each, N8_SLACK readable after the last
+//   taps           >= 1, and so few that 255 * taps is below 2^31
+//   multiplier     average: scale_in / (scale_out * count), (9)
+#define N8_POOL_ARGS(WORD, INT32)                                                                  \
+    WORD(PL_OUT, int8_t *, out)                                                                    \
+    WORD(PL_ROWS, const int8_t *const *, rows)                                                     \
+    WORD(PL_TAPS, size_t, taps)                                                                    \
+    WORD(PL_CHANNELS, size_t, channels)                                                            \
+    INT32(PL_MULTIPLIER, float, multiplier)                                                        \
+    INT32(PL_IN_ZERO_POINT, int32_t, in_zero_point)                                                \
+    INT32(PL_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(PL_LO, int32_t, lo)                                                                      \
+    INT32(PL_HI, int32_t, hi)
+
 #ifdef __ASSEMBLER__
 // clang-format off
 
@@ -116,6 +158,10 @@
 N8_IGEMM_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
 N8_DEPTHWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
+N8_POINTWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
+N8_POOL_ARGS(N8_SET_WORD, N8_SET_INT32)
 
 // clang-format on
 #else
@@ -156,6 +202,12 @@ struct n8_igemm_args {
 struct n8_depthwise_args {
     N8_DEPTHWISE_ARGS(N8_FIELD, N8_FIELD)
 };
+struct n8_pointwise_args {
+    N8_POINTWISE_ARGS(N8_FIELD, N8_FIELD)
+};
+struct n8_pool_args {
+    N8_POOL_ARGS(N8_FIELD, N8_FIELD)
+};
 #undef N8_FIELD
 
 // The same sums as in assembly: an enumerator is one more than the one before it.
@@ -164,6 +216,8 @@ struct n8_depthwise_args {
 #define N8_SUM_INT32(offset, type, member) N8_SUM(offset, 4)
 enum n8_igemm_offset { N8_IGEMM_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_depthwise_offset { N8_DEPTHWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_pointwise_offset { N8_POINTWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_pool_offset { N8_POOL_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 #undef N8_SUM_INT32
 #undef N8_SUM_WORD
 #undef N8_SUM
@@ -178,10 +232,18 @@ N8_IGEMM_ARGS(N8_PIN, N8_PIN)
 #define N8_PINNED n8_depthwise_args
 N8_DEPTHWISE_ARGS(N8_PIN, N8_PIN)
 #undef N8_PINNED
+#define N8_PINNED n8_pointwise_args
+N8_POINTWISE_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
+#define N8_PINNED n8_pool_args
+N8_POOL_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
 #undef N8_PIN
 
 typedef void n8_igemm_fn(const struct n8_igemm_args *args);
 typedef void n8_depthwise_fn(const struct n8_depthwise_args *args);
+typedef void n8_pointwise_fn(const struct n8_pointwise_args *args);
+typedef void n8_pool_fn(const struct n8_pool_args *args);
 
 // (2) with inverse = float32(1 / scale). -128 <= lo <= zero_point <= hi <= 127.
 typedef void n8_quantize_fn(int8_t *out, const float *in, size_t count, float inverse,
@@ -200,36 +262,6 @@ typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels,
 typedef void n8_requantize_fixed_fn(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
                                     const int32_t *fixed, int32_t zero_point, int32_t lo,
                                     int32_t hi);
-
-// `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
-// B = b - b_zero_point:
-//   add_s8          v = fadd(fmul((float) A, a_scale), fmul((float) B, b_scale))               (6)
-//   requantize_s8   v = fmul((float) A, a_scale)
-//   multiply_s8     v = fmul((float)(A * B), a_scale)                                         (16)
-//   divide_s8       v = fmul(fdiv((float) A, (float) B), a_scale)                             (16)
-// and then v = v < 0 ? fmul(v, slope) : v; out = clamp(rne(v) + zero_point, lo, hi), NaN as 0.
-struct n8_pointwise_args {
-    int8_t *out; // exactly `count` bytes are written; may be `a` or `b` itself
-    const int8_t *a;
-    const int8_t *b; // NULL for requantize_s8
-    size_t count;
-    float a_scale, b_scale, slope;
-    int32_t a_zero_point, b_zero_point, zero_point, lo, hi;
-};
-typedef void n8_pointwise_fn(const struct n8_pointwise_args *args);
-
-// One output pixel of a pool, of which exactly `channels` bytes are written: `taps` pixels of
-// `channels` bytes each. Max: the largest, clamped
-// to lo .. hi; average: v = fmul((float)(sum - taps * in_zero_point), multiplier), then as (5).
-struct n8_pool_args {
-    int8_t *out;
-    const int8_t *const *rows; // [taps]
-    size_t taps;               // >= 1
-    size_t channels;
-    float multiplier; // average: scale_in / (scale_out * count), (9)
-    int32_t in_zero_point, zero_point, lo, hi;
-};
-typedef void n8_pool_fn(const struct n8_pool_args *args);
 
 // One output pixel of a linear resize, (17): `channels` int8 or float values of four pixels, above
 // left and right, then below. For float, everything from `scale` on means nothing.
