@@ -251,18 +251,44 @@ static bool has_small_values(const struct n8_conv *conv, const int8_t *weights) 
     return true;
 }
 
+// Pieces of `kr` bytes, `step` bytes from one to the next; the last may be shorter. `kr` is a
+// constant wherever this is called, so that a piece is a load and a store.
+static inline __attribute__((always_inline)) void
+scatter(int8_t *to, size_t step, const int8_t *from, size_t count, size_t kr) {
+    for (; count >= kr; count -= kr, from += kr, to += step) {
+        memcpy(to, from, kr);
+    }
+    memcpy(to, from, count);
+}
+
+// The `count` bytes of channel n in one tap of a panel.
+static void pack_tap(const struct n8_tile *tile, int8_t *to, size_t n, const int8_t *from,
+                     size_t count) {
+    const size_t step = tile->kr * tile->nr;
+    const size_t kr = tile->packing == N8_PACKING_PAIRS ? 0 : tile->kr; // all others look alike
+    if (kr == 2) {
+        scatter(to + n * 2, step, from, count, 2);
+    } else if (kr == 4) {
+        scatter(to + n * 4, step, from, count, 4);
+    } else if (kr == 8) {
+        scatter(to + n * 8, step, from, count, 8);
+    } else if (kr == 16) {
+        scatter(to + n * 16, step, from, count, 16);
+    } else {
+        for (size_t k = 0; k < count; k += tile->kr) {
+            const size_t rest = count - k;
+            memcpy(to + n8_panel_at(tile, n, k), from + k, rest < tile->kr ? rest : tile->kr);
+        }
+    }
+}
+
 // [O][taps][I] to [O / nr][taps] and the order of the packing.
 static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
     const struct n8_tile *tile = &conv->row->tile;
     for (size_t n = 0; n < conv->group_out; n++) {
         for (size_t t = 0; t < conv->taps; t++) {
-            const int8_t *from = weights + (n * conv->taps + t) * conv->group_in;
-            int8_t *to = out + (n / tile->nr * conv->taps + t) * conv->depth * tile->nr;
-            for (size_t k = 0; k < conv->group_in; k += tile->kr) {
-                const size_t rest = conv->group_in - k;
-                memcpy(to + n8_panel_at(tile, n % tile->nr, k), from + k,
-                       rest < tile->kr ? rest : tile->kr);
-            }
+            pack_tap(tile, out + (n / tile->nr * conv->taps + t) * conv->depth * tile->nr,
+                     n % tile->nr, weights + (n * conv->taps + t) * conv->group_in, conv->group_in);
         }
     }
 }

@@ -20,10 +20,50 @@ static float load_f32(const float *array, size_t index) {
     return value;
 }
 
+// What a channel's weights are, as a whole.
+struct weights {
+    uint64_t sum; // of magnitudes
+    int32_t lo, hi;
+};
+
+// `count`, which is a constant wherever this is called, fits vectors of bytes and sums of 16 bits.
+static inline __attribute__((always_inline)) void take(struct weights *all, const int8_t *weights,
+                                                       size_t count) {
+    uint16_t sum = 0;
+    int8_t lo = 127;
+    int8_t hi = -128;
+    for (size_t i = 0; i < count; i++) {
+        const int8_t w = weights[i];
+        lo = w < lo ? w : lo;
+        hi = w > hi ? w : hi;
+        sum = (uint16_t)(sum + (uint8_t)(w < 0 ? -w : w));
+    }
+    all->sum += sum;
+    all->lo = lo < all->lo ? lo : all->lo;
+    all->hi = hi > all->hi ? hi : all->hi;
+}
+
+static struct weights take_channel(const int8_t *weights, size_t count) {
+    enum { MANY = 64, FEW = 8 };
+    struct weights all = {.lo = 127, .hi = -128};
+    for (; count >= MANY; count -= MANY, weights += MANY) {
+        take(&all, weights, MANY);
+    }
+    for (; count >= FEW; count -= FEW, weights += FEW) {
+        take(&all, weights, FEW);
+    }
+    for (; count > 0; count--, weights++) {
+        take(&all, weights, 1);
+    }
+    return all;
+}
+
 // (11): true if any `depth` products of a channel fit int16, in whatever order a kernel adds
-// them: the largest do. Two always fit if none of its weights, of which `lo` is the least, is -128.
-static bool fits_int16(const int8_t *weights, size_t count, uint32_t depth, int32_t lo) {
-    if (depth <= 2 && lo > -128) {
+// them: the largest do. Two always fit if none of its weights is -128, and any `depth` if that
+// many of the largest would.
+static bool fits_int16(const int8_t *weights, size_t count, uint32_t depth, struct weights all) {
+    const uint64_t most = (uint64_t)(all.hi > -all.lo ? all.hi : -all.lo);
+    if ((depth <= 2 && all.lo > -128) || depth * most * 128 <= INT16_MAX) {
         return true;
     }
     size_t counts[129] = {0}; // of weights of each magnitude
@@ -43,25 +83,17 @@ static bool fits_int16(const int8_t *weights, size_t count, uint32_t depth, int3
 static enum n8_status prove_channel(const int8_t *weights, size_t count, int32_t bias,
                                     uint32_t int16_depth, struct n8_conv_proof *proof,
                                     struct n8_model_error *error) {
-    uint64_t sum = 0;
-    int32_t lo = 127;
-    int32_t hi = -128;
-    for (size_t i = 0; i < count; i++) {
-        const int32_t w = weights[i];
-        lo = w < lo ? w : lo;
-        hi = w > hi ? w : hi;
-        sum += (uint64_t)(w < 0 ? -w : w);
-    }
-    if (!fits_int16(weights, count, int16_depth, lo)) {
+    const struct weights all = take_channel(weights, count);
+    if (!fits_int16(weights, count, int16_depth, all)) {
         return n8_refuse(error, N8_E_FORMAT, "its weights do not prove its int16 depth");
     }
     const uint64_t offset = bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias;
-    const uint64_t bound = sum * 128 + offset;
+    const uint64_t bound = all.sum * 128 + offset;
     if (bound >= UINT64_C(0x80000000)) {
         return n8_refuse(error, N8_E_OVERFLOW, "an accumulator can exceed 32 bits");
     }
-    proof->weights_lo = lo < proof->weights_lo ? lo : proof->weights_lo;
-    proof->weights_hi = hi > proof->weights_hi ? hi : proof->weights_hi;
+    proof->weights_lo = all.lo < proof->weights_lo ? all.lo : proof->weights_lo;
+    proof->weights_hi = all.hi > proof->weights_hi ? all.hi : proof->weights_hi;
     proof->acc_bound = bound > proof->acc_bound ? bound : proof->acc_bound;
     return N8_OK;
 }
