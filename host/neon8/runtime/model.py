@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model and Session: a .n8 file, opened and run by the C library."""
 
+import math
 import os
 import threading
 import weakref
@@ -29,6 +30,9 @@ MAGIC = b"\x89N8\r\n\x1a\n\0"
 
 SHARING = ("own", "place", "view", "slice", "tail", "caller")
 """enum n8_sharing as words."""
+
+SMALL = 2**14
+"""Bytes of an input or output that a run copies."""
 
 MAX_BYTES = 2**63 - 1
 """As max_bytes: whatever the machine has."""
@@ -296,6 +300,11 @@ def tensor_of(lib: Library, info: Any) -> TensorInfo:
     )
 
 
+def size_of(info: TensorInfo) -> int:
+    """The bytes of an array."""
+    return math.prod(info.shape) * np.dtype(info.dtype).itemsize
+
+
 def memory_of(memory: Any) -> Memory:
     """A struct n8_memory as a value."""
     return Memory(
@@ -336,31 +345,71 @@ class Session(Closable):
         self._library = lib
         self._handle = handle
         self._lock = threading.Lock()
+        self._call = lib.lib.n8_session_run
+        # Getting the pointer of an array takes longer than copying some KB, so small ones
+        # are copied to and from the session's own, whose pointers C has for good.
+        self._given = lib.ffi.new("const void *[]", len(model.inputs))
+        self._inputs = []
+        for index, (name, info) in enumerate(model.inputs.items()):
+            own = None
+            if size_of(info) <= SMALL:
+                self._given[index] = memory = lib.ffi.new("char[]", size_of(info))
+                own = lib.ffi.buffer(memory)
+            self._inputs.append((index, name, info.shape, np.dtype(info.dtype), own))
+        self._taken = lib.ffi.new("void *[]", len(model.outputs))
+        self._outputs = []
+        for index, (name, info) in enumerate(model.outputs.items()):
+            array = None
+            if size_of(info) <= SMALL:
+                array = np.empty(info.shape, info.dtype)
+                self._taken[index] = lib.ffi.from_buffer(array)
+            self._outputs.append((index, name, info.shape, np.dtype(info.dtype), array))
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once.  inputs, result: name -> array, as the model describes them.
 
         DataError: an input has another name, shape or type. The GIL is released.
         """
-        model, lib, ffi = self._model, self._library, self._library.ffi
-        arrays = checked(inputs, model.inputs, source=model.source)
-        results = {
-            name: np.empty(info.shape, info.dtype)
-            for name, info in model.outputs.items()
-        }
-        # These hold the arrays' buffers while C uses them.
-        given = [ffi.from_buffer(array) for array in arrays]
-        taken = [ffi.from_buffer(array) for array in results.values()]
+        results: dict[str, Array] = {}
+        kept = []  # what C uses of the caller's
         with self._lock:
             if self._handle is None:
-                raise ModelError(f"{model.source}: the session has been closed")
-            status = lib.lib.n8_session_run(
-                self._handle,
-                ffi.new("const void *[]", given),
-                ffi.new("void *[]", taken),
-            )
-        check(lib, status, model.source)
+                raise ModelError(f"{self._model.source}: the session has been closed")
+            if type(inputs) is not dict or len(inputs) != len(self._inputs):
+                inputs = self._checked(inputs)
+            for index, name, shape, dtype, own in self._inputs:
+                array = inputs.get(name)
+                if (
+                    type(array) is not np.ndarray
+                    or array.dtype is not dtype
+                    or array.shape != shape
+                    or (own is None and not array.flags.carray)
+                ):
+                    inputs = self._checked(inputs)
+                    array = inputs[name]
+                if own is not None:
+                    own[:] = array.tobytes()
+                else:
+                    self._given[index] = buffer = self._library.ffi.from_buffer(array)
+                    kept.append(buffer)
+            for index, name, shape, dtype, own in self._outputs:
+                if own is None:
+                    array = results[name] = np.empty(shape, dtype)
+                    self._taken[index] = buffer = self._library.ffi.from_buffer(array)
+                    kept.append(buffer)
+            status = self._call(self._handle, self._given, self._taken)
+            for _, name, _, _, own in self._outputs:
+                if own is not None:
+                    results[name] = own.copy()
+        if status:
+            check(self._library, status, self._model.source)
         return results
+
+    def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """The inputs as C reads them.  DataError: they cannot be."""
+        model = self._model
+        arrays = checked(inputs, model.inputs, source=model.source)
+        return dict(zip(model.inputs, arrays, strict=True))
 
     def close(self) -> None:
         """Free the memory; closing twice is allowed."""
