@@ -2,9 +2,9 @@
 #include "session.h"
 
 #include "memory.h"
-#include "move.h"
 #include "ops.h"
 #include "size.h"
+#include "transpose.h"
 
 #include <string.h>
 
@@ -121,10 +121,10 @@ static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
         const struct piece piece = piece_of(tensor, unit);
         uint8_t *to = job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
         const uint8_t *from = job->in + (piece.image * channels * area + piece.first) * size;
-        for (size_t c = 0; c < channels; c++) {
-            n8_move_values(to + c * size, tensor->pixel_stride, from + c * area * size, size,
-                           piece.count, size);
-        }
+        // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
+        const size_t room = tensor->slice ? channels * size : tensor->pixel_stride;
+        n8_transpose(to, tensor->pixel_stride, room, from, area * size, channels, piece.count,
+                     size);
     }
 }
 
@@ -144,10 +144,8 @@ static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
             memcpy(to, from, channels * size);
             continue;
         }
-        for (size_t c = 0; c < channels; c++) {
-            n8_move_values(to + c * area * size, size, from + c * size, tensor->pixel_stride,
-                           piece.count, size);
-        }
+        n8_transpose(to, area * size, piece.count * size, from, tensor->pixel_stride, piece.count,
+                     channels, size);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "turn.h"
 
 #include "move.h"
+#include "transpose.h"
 
 #include <stdlib.h>
 
@@ -196,6 +197,11 @@ void n8_turn_run(const struct n8_turn *turn, uint8_t *to, size_t to_stride, cons
     const size_t from_y = bytes_of(y->in, from_stride, size);
     for (size_t unit = begin; unit < end; unit++) {
         const struct tile tile = tile_of(turn, to_stride, from_stride, size, unit);
+        if (to_x == size && from_y == size) {
+            n8_transpose(to + tile.to, to_y, tile.count[0] * size, from + tile.from, from_x,
+                         tile.count[0], tile.count[1], size);
+            continue;
+        }
         for (size_t i = 0; i < tile.count[1]; i++) {
             n8_move_values(to + tile.to + i * to_y, to_x, from + tile.from + i * from_y, from_x,
                            tile.count[0], size);

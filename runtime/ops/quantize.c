@@ -4,6 +4,7 @@
 #include "ops.h"
 
 #include "size.h"
+#include "transpose.h"
 
 #include <string.h>
 
@@ -12,7 +13,10 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
                                n8_output(reader->model, step));
 }
 
-enum { PIECE = 1024 }; // pixels of a plane that stay in L1
+enum {
+    PIECE = 1024, // pixels of a plane that stay in L1
+    PLANES = 8,   // that are quantized before they are laid out
+};
 
 // An input of the network is quantized in pieces of its planes.
 static size_t pieces_of(const struct n8_tensor *in) {
@@ -37,23 +41,27 @@ static void quantize_input(const struct n8_session *session, const struct n8_ste
     const bool aligned = (uintptr_t)base % _Alignof(float) == 0;
     const size_t area = in->pixels / (size_t)in->dims[0];
     const size_t channels = (size_t)in->dims[1];
+    // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
+    const size_t room = out->slice ? channels : out->pixel_stride;
     float real[PIECE];
-    int8_t piece[PIECE];
+    int8_t pieces[PLANES][PIECE];
     for (size_t unit = begin; unit < end; unit++) {
         const size_t n = unit / pieces_of(in);
         const size_t first = unit % pieces_of(in) * PIECE;
         const size_t count = area - first < PIECE ? area - first : PIECE;
-        int8_t *to = (int8_t *)n8_out_pixel(session, step, n * area + first);
+        uint8_t *to = n8_out_pixel(session, step, n * area + first);
         for (size_t c = 0; c < channels; c++) {
             const uint8_t *from = base + ((n * channels + c) * area + first) * sizeof(float);
             if (!aligned) {
                 memcpy(real, from, count * sizeof(float));
             }
             session->model->kernels.quantize_f32_s8(
-                piece, aligned ? (const float *)(const void *)from : real, count, 1.0f / out->scale,
-                out->zero_point, out->lo, out->hi);
-            for (size_t i = 0; i < count; i++) {
-                to[i * out->pixel_stride + c] = piece[i];
+                pieces[c % PLANES], aligned ? (const float *)(const void *)from : real, count,
+                1.0f / out->scale, out->zero_point, out->lo, out->hi);
+            if (c % PLANES == PLANES - 1 || c == channels - 1) {
+                const size_t group = c / PLANES * PLANES;
+                n8_transpose(to + group, out->pixel_stride, room - group, (uint8_t *)pieces[0],
+                             PIECE, c + 1 - group, count, 1);
             }
         }
     }
