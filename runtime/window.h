@@ -82,6 +82,11 @@ static inline struct n8_window n8_window_at(const struct n8_file_op *row, int ax
     const int64_t dilation = row->dilation[axis];
     const int64_t kernel = row->kernel[axis];
     struct n8_window w = {.start = out * row->stride[axis] - row->pad[axis]};
+    if (w.start >= 0 && w.start + (kernel - 1) * dilation < in) { // all inside: no divisions
+        w.to = kernel;
+        w.count = kernel;
+        return w;
+    }
     w.from = w.start < 0 ? (-w.start + dilation - 1) / dilation : 0;
     w.to = w.start < in ? (in - 1 - w.start) / dilation + 1 : 0;
     w.to = w.to > kernel ? kernel : w.to;

@@ -63,16 +63,26 @@ static enum n8_status plan_average(struct n8_reader *reader, struct n8_step *ste
 static size_t point_taps(const struct n8_file_op *row, const struct n8_tensor *in,
                          const int8_t *image, const struct n8_window *wy,
                          const struct n8_window *wx, const int8_t **rows) {
+    const ptrdiff_t stride = (ptrdiff_t)in->pixel_stride;
+    const ptrdiff_t across = row->dilation[1] * stride;
+    const ptrdiff_t down = (ptrdiff_t)row->dilation[0] * in->dims[3] * stride;
+    const int64_t y = wy->start + wy->from * row->dilation[0];
+    const int64_t x = wx->start + wx->from * row->dilation[1];
+    const int8_t *line = image + (ptrdiff_t)(y * in->dims[3] + x) * stride;
     size_t taps = 0;
-    for (int64_t ky = wy->from; ky < wy->to; ky++) {
-        const int64_t y = wy->start + ky * row->dilation[0];
-        for (int64_t kx = wx->from; kx < wx->to; kx++) {
-            const int64_t x = wx->start + kx * row->dilation[1];
-            rows[taps++] = image + (ptrdiff_t)(y * in->dims[3] + x) * (ptrdiff_t)in->pixel_stride;
+    for (int64_t ky = wy->from; ky < wy->to; ky++, line += down) {
+        const int8_t *tap = line;
+        for (int64_t kx = wx->from; kx < wx->to; kx++, tap += across) {
+            rows[taps++] = tap;
         }
     }
     return taps;
 }
+
+// Where a unit lies in the output.
+struct place {
+    size_t image, y, x, piece;
+};
 
 static void run_windows(const struct n8_session *session, const struct n8_step *step, size_t begin,
                         size_t end, void *scratch, n8_pool_fn *kernel) {
@@ -91,21 +101,36 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
         .lo = row->lo,
         .hi = row->hi,
     };
+    size_t pixel = begin / pieces;
+    struct place at = {pixel / width / height, pixel / width % height, pixel % width,
+                       begin % pieces};
+    struct n8_window wy = n8_window_at(row, 0, (int64_t)at.y, in->dims[2]);
+    int64_t count = 0; // of the taps that the multiplier is for
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t pixel = unit / pieces;
-        const size_t channel = unit % pieces * few;
-        const struct n8_window wy =
-            n8_window_at(row, 0, (int64_t)(pixel / width % height), in->dims[2]);
-        const struct n8_window wx = n8_window_at(row, 1, (int64_t)(pixel % width), in->dims[3]);
-        const size_t image = pixel / width / height * (size_t)in->dims[2] * (size_t)in->dims[3];
+        const size_t channel = at.piece * few;
+        const struct n8_window wx = n8_window_at(row, 1, (int64_t)at.x, in->dims[3]);
+        const size_t image = at.image * (size_t)in->dims[2] * (size_t)in->dims[3];
         args.taps =
             point_taps(row, in, (const int8_t *)n8_in_pixel(session, step, 0, image) + channel, &wy,
                        &wx, scratch);
         args.channels = channels - channel < few ? channels - channel : few;
-        const double count = (double)(wy.count * wx.count);
-        args.multiplier = (float)((double)in->scale / ((double)out->scale * count));
+        if (count != wy.count * wx.count) {
+            count = wy.count * wx.count;
+            args.multiplier = (float)((double)in->scale / ((double)out->scale * (double)count));
+        }
         args.out = (int8_t *)n8_out_pixel(session, step, pixel) + channel;
         kernel(&args);
+        if (++at.piece < pieces) {
+            continue;
+        }
+        at.piece = 0;
+        pixel++;
+        if (++at.x == width) {
+            at.x = 0;
+            at.y = at.y + 1 == height ? 0 : at.y + 1;
+            at.image += at.y == 0;
+            wy = n8_window_at(row, 0, (int64_t)at.y, in->dims[2]);
+        }
     }
 }
 
