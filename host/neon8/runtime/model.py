@@ -346,8 +346,8 @@ class Session(Closable):
         self._handle = handle
         self._lock = threading.Lock()
         self._call = lib.lib.n8_session_run
-        # Getting the pointer of an array takes longer than copying some KB, so small ones
-        # are copied to and from the session's own, whose pointers C has for good.
+        # Getting the pointer of an array takes longer than copying some KB, so small
+        # ones are copied to and from the session's own, whose pointers C has for good.
         self._given = lib.ffi.new("const void *[]", len(model.inputs))
         self._inputs = []
         for index, (name, info) in enumerate(model.inputs.items()):
@@ -357,13 +357,15 @@ class Session(Closable):
                 own = lib.ffi.buffer(memory)
             self._inputs.append((index, name, info.shape, np.dtype(info.dtype), own))
         self._taken = lib.ffi.new("void *[]", len(model.outputs))
-        self._outputs = []
+        self._small: list[tuple[str, Array]] = []
+        self._large: list[tuple[int, str, TensorInfo]] = []
         for index, (name, info) in enumerate(model.outputs.items()):
-            array = None
             if size_of(info) <= SMALL:
                 array = np.empty(info.shape, info.dtype)
                 self._taken[index] = lib.ffi.from_buffer(array)
-            self._outputs.append((index, name, info.shape, np.dtype(info.dtype), array))
+                self._small.append((name, array))
+            else:
+                self._large.append((index, name, info))
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once.  inputs, result: name -> array, as the model describes them.
@@ -371,8 +373,9 @@ class Session(Closable):
         DataError: an input has another name, shape or type. The GIL is released.
         """
         results: dict[str, Array] = {}
-        kept = []  # what C uses of the caller's
-        with self._lock:
+        kept = []  # what C uses of arrays that are not the session's
+        self._lock.acquire()
+        try:  # faster than `with`
             if self._handle is None:
                 raise ModelError(f"{self._model.source}: the session has been closed")
             if type(inputs) is not dict or len(inputs) != len(self._inputs):
@@ -392,15 +395,15 @@ class Session(Closable):
                 else:
                     self._given[index] = buffer = self._library.ffi.from_buffer(array)
                     kept.append(buffer)
-            for index, name, shape, dtype, own in self._outputs:
-                if own is None:
-                    array = results[name] = np.empty(shape, dtype)
-                    self._taken[index] = buffer = self._library.ffi.from_buffer(array)
-                    kept.append(buffer)
+            for index, name, info in self._large:
+                array = results[name] = np.empty(info.shape, info.dtype)
+                self._taken[index] = buffer = self._library.ffi.from_buffer(array)
+                kept.append(buffer)
             status = self._call(self._handle, self._given, self._taken)
-            for _, name, _, _, own in self._outputs:
-                if own is not None:
-                    results[name] = own.copy()
+            for name, array in self._small:
+                results[name] = array.copy()
+        finally:
+            self._lock.release()
         if status:
             check(self._library, status, self._model.source)
         return results
