@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-    ALIGN_PART = 16,       // of each group's weights and arrays
-    TABLE_BYTES = 16384,   // the pointer table of one unit stays well inside L1
+    ALIGN_PART = 16,     // of each group's weights and arrays
+    TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
     MAX_BLOCK = 32,
     PACKED_BYTES = 32768,  // of a unit's rows, which all of its channels read
     ENOUGH_UNITS = 64,     // for many threads to finish at the same time

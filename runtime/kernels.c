@@ -11,6 +11,7 @@
 #define RUNS_CHANNELS_BY_2 2
 #define RUNS_CHANNELS_BY_4 4
 #define RUNS_PAIRS         4
+#define RUNS_BOTH          1
 #define N8_KERNEL(slot, suffix)
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
     _Static_assert((mr) >= 1 && (mr) <= N8_MAX_MR && (nr) >= 1 && (nr) <= N8_MAX_NR, #slot);       \

@@ -15,6 +15,7 @@ static inline size_t n8_panel_step(const struct n8_tile *tile) {
     case N8_PACKING_PAIRS:
         return 4 * tile->kr;
     case N8_PACKING_CHANNELS:
+    case N8_PACKING_BOTH:
     default:
         return tile->kr;
     }

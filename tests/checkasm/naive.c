@@ -65,7 +65,8 @@ size_t naive_step(const struct n8_tile *tile) {
     static const size_t runs[] = {[N8_PACKING_CHANNELS] = 1,
                                   [N8_PACKING_CHANNELS_BY_2] = 2,
                                   [N8_PACKING_CHANNELS_BY_4] = 4,
-                                  [N8_PACKING_PAIRS] = 4};
+                                  [N8_PACKING_PAIRS] = 4,
+                                  [N8_PACKING_BOTH] = 1};
     return runs[tile->packing] * tile->kr;
 }
 
