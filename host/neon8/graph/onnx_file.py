@@ -57,6 +57,9 @@ class OnnxFile:
 ModelLike = str | PathLike[str] | OnnxFile
 """What open_onnx() takes."""
 
+IR_OF_CONSTANTS = 4
+"""The first ONNX IR version in which an initializer need not be an input."""
+
 Shapes = Mapping[str, tuple[int, ...]]
 """Input -> the dimensions that the user gives it."""
 
@@ -187,11 +190,25 @@ def _decode(path: Path, data: bytes) -> onnx.ModelProto:
         raise GraphError(f"{path}: is not an ONNX file, or truncated") from error
     if not model.graph.node or not model.graph.output:
         raise GraphError(f"{path}: is not an ONNX file: it has no nodes or no outputs")
-    # Before IR 4 an initializer had to be an input, too. onnxruntime does not insist,
-    # and its quantizer adds such ones to old files; the checker and shape inference
-    # would refuse them.
-    model.ir_version = max(model.ir_version, 4)
+    if model.ir_version < IR_OF_CONSTANTS:
+        _modernize(model)
     return model
+
+
+def _modernize(model: onnx.ModelProto) -> None:
+    """Make the initializers of a file before IR 4 what they are since: no inputs.
+
+    They had to be inputs, too, and since then those that are inputs are no constants.
+    onnxruntime does not insist, and its quantizer adds some that are none to old files,
+    which the checker and shape inference would refuse.
+    """
+    model.ir_version = IR_OF_CONSTANTS
+    inputs = [
+        onnx.ValueInfoProto.FromString(v.SerializeToString())
+        for v in network_inputs(model.graph)
+    ]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
 
 
 def _load_external_data(path: Path, model: onnx.ModelProto) -> list[onnx.TensorProto]:

@@ -135,6 +135,9 @@ def test_weights_that_are_inputs_too(tmp_path, version):
     made.ir_version = version
     assert_same(tmp_path, made)
     assert batch_sizes(tmp_path / "net.onnx")["x"] == 1
+    kept = onnx.ModelProto.FromString(open_onnx(tmp_path / "net.onnx").model)
+    inputs = [value.name for value in kept.graph.input]
+    assert (inputs == ["x"]) == (version == 3), "as constants, onnxruntime folds them"
 
 
 def test_large_constants_are_folded(tmp_path):
