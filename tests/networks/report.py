@@ -44,7 +44,7 @@ normalisations have the statistics of their inputs, images are synthetic,
 {CALIBRATION} calibrate and {TEST} others judge. Nothing was trained to stand noise,
 so depth costs more than in a trained network, where the output is read pixel by pixel
 above all: mobilenet_v1 has 11 dB before its global pooling, which averages the noise
-away, and ssd_mobilenet has the same layers without one; each alone has about 40 dB.
+away, and ssd_mobilenet has the same layers without one.
 Read it as "nothing is broken" and to compare versions of neon8, not as the accuracy to
 expect.
 
