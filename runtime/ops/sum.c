@@ -2,6 +2,7 @@
 //
 // The sum of several tensors of one shape, rounded once, (6).
 #include "ops.h"
+#include "ref/epilogue.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,22 +37,13 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     return N8_OK;
 }
 
-// clamp(rne(leaky(v)) + zero_point, lo, hi), NaN as 0; both bounds are integers, and so may be
-// applied before.
-static int8_t rounded(float v, const struct n8_file_op *row, int32_t zero_point) {
-    const float lo = (float)(row->lo - zero_point), hi = (float)(row->hi - zero_point);
-    v = v < 0.0f ? v * row->slope : v;
-    v = v == v ? v : 0.0f;
-    v = v > lo ? v : lo;
-    v = v < hi ? v : hi;
-    return (int8_t)((int32_t)rintf(v) + zero_point);
-}
-
 // Values [at, at + count) of the pixels from `pixel` on. All are read before one is written,
 // since the output may lie where an input does.
 static void add_up(const struct n8_session *session, const struct n8_step *step, size_t pixel,
                    size_t at, size_t count, float *sums) {
-    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_file_op *row = &step->row;
+    const struct n8_bounds limits =
+        n8_bounds_of(n8_output(session->model, step)->zero_point, row->lo, row->hi);
     const float *scales = (const float *)step->packed;
     for (size_t i = 0; i < step->row.input_count; i++) {
         const int8_t *in = (const int8_t *)n8_in_pixel(session, step, i, pixel) + at;
@@ -63,7 +55,7 @@ static void add_up(const struct n8_session *session, const struct n8_step *step,
     }
     int8_t *to = (int8_t *)n8_out_pixel(session, step, pixel) + at;
     for (size_t j = 0; j < count; j++) {
-        to[j] = rounded(sums[j], &step->row, out->zero_point);
+        to[j] = n8_round_s8(n8_leaky(sums[j], row->slope), limits);
     }
 }
 

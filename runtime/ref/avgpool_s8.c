@@ -4,7 +4,7 @@
 #define BLOCK 64
 
 void n8_avgpool_s8_c(const struct n8_pool_args *args) {
-    const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
+    const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     const float multiplier = args->multiplier;
     const int32_t offset = -(int32_t)args->taps * args->in_zero_point;
     for (size_t c = 0; c < args->channels; c += BLOCK) {

@@ -3,7 +3,7 @@
 
 void n8_blend_s8_c(const struct n8_blend_args *args) {
     const struct n8_blend_args p = *args;
-    const struct n8_limits limits = n8_limits_of(p.zero_point, p.lo, p.hi);
+    const struct n8_bounds limits = n8_bounds_of(p.zero_point, p.lo, p.hi);
     const int8_t *restrict a = p.in[0], *restrict b = p.in[1];
     const int8_t *restrict c = p.in[2], *restrict d = p.in[3];
     const int32_t zero = p.in_zero_point;

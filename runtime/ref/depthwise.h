@@ -12,7 +12,7 @@
 
 N8_INLINE void n8_depthwise_blocks(const struct n8_depthwise_args *args, size_t height,
                                    size_t width, size_t block) {
-    const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
+    const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     const size_t taps = height * width;
     for (size_t c = 0; c < args->channels; c += N8_DEPTHWISE_LANES) {
         const int8_t *weights = args->weights + c / block * block * taps + c % block;

@@ -6,7 +6,7 @@
 // A piece at a time, since `out` may be an operand.
 void n8_divide_s8_c(const struct n8_pointwise_args *args) {
     enum { PIECE = 256 };
-    const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
+    const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     const float scale = args->a_scale, slope = args->slope;
     const int32_t a_zero_point = args->a_zero_point, b_zero_point = args->b_zero_point;
     int8_t piece[PIECE];

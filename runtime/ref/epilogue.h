@@ -11,18 +11,18 @@
 
 // The limits of (2)(5)(6) in floats, moved by the zero point: these are integers, so
 // clamp(rne(v) + zp, lo, hi) == rne(clamp(v, lo - zp, hi - zp)) + zp for every v.
-struct n8_limits {
+struct n8_bounds {
     float lo, hi;
     int32_t zero_point;
 };
 
-N8_INLINE struct n8_limits n8_limits_of(int32_t zero_point, int32_t lo, int32_t hi) {
-    return (struct n8_limits){(float)(lo - zero_point), (float)(hi - zero_point), zero_point};
+N8_INLINE struct n8_bounds n8_bounds_of(int32_t zero_point, int32_t lo, int32_t hi) {
+    return (struct n8_bounds){(float)(lo - zero_point), (float)(hi - zero_point), zero_point};
 }
 
 // clamp(rne(v) + zero_point, lo, hi), NaN as 0. Adding 1.5 * 2^23 leaves no bit for a
 // fraction and the addition itself rounds half to even.
-N8_INLINE int8_t n8_round_s8(float v, struct n8_limits limits) {
+N8_INLINE int8_t n8_round_s8(float v, struct n8_bounds limits) {
     const float magic = 12582912.0f;
     v = v == v ? v : 0.0f;
     v = v > limits.lo ? v : limits.lo;

@@ -133,7 +133,7 @@ N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *sto
 // Stores one pixel's values as int8 (5)(5b).
 N8_INLINE void n8_igemm_store_s8(const struct n8_igemm_args *args, const struct n8_lanes *lanes,
                                  size_t p, float v[N8_LANES]) {
-    const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
+    const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     int8_t q[N8_LANES];
     if (args->slope) {
         for (size_t j = 0; j < N8_LANES; j++)

@@ -29,7 +29,7 @@ static void finish(const struct n8_igemm_args *args, enum epilogue kind, size_t 
     }
     if (args->slope)
         v = n8_leaky(v, args->slope[n]);
-    out[n] = (char)n8_round_s8(v, n8_limits_of(args->zero_point, args->lo, args->hi));
+    out[n] = (char)n8_round_s8(v, n8_bounds_of(args->zero_point, args->lo, args->hi));
 }
 
 // [channels / NR][taps][depth / KR][NR][KR] against [pixels / MR][taps][MR].
@@ -125,7 +125,7 @@ void n8_igemm_s8_s8_add_standin_packed(const struct n8_igemm_args *args) {
 // [channels / BLOCK][height][width][BLOCK].
 static void depthwise(const struct n8_depthwise_args *args, size_t block, size_t height,
                       size_t width, ptrdiff_t step) {
-    const struct n8_limits limits = n8_limits_of(args->zero_point, args->lo, args->hi);
+    const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     for (size_t c = 0; c < args->channels; c++) {
         const int8_t *w = args->weights + c / block * block * height * width + c % block;
         for (size_t p = 0; p < args->pixels; p++) {
