@@ -54,7 +54,7 @@ static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_fa
     if (row->level > f->level) {
         return "of a level beyond the one allowed";
     }
-    if (row->products > f->int16_depth) {
+    if (row->products > f->certificate->int16_depth) {
         return "sums more products in int16 than were proved to fit";
     }
     if (row->core != N8_CORE_ANY && row->core != f->core) {

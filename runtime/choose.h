@@ -4,14 +4,14 @@
 #ifndef N8_CHOOSE_H
 #define N8_CHOOSE_H
 
-#include "kernels.h"
+#include "conv.h"
 
 // All that the choice may depend on.
 struct n8_conv_facts {
     const struct n8_conv2d_shape *shape;
     const struct n8_conv2d_epilogue *epilogue; // its pointers are only compared with NULL
-    uint32_t int16_depth;                      // products that int16 was proved to hold (11), >= 2
-    enum n8_isa level;                         // none above this
+    const struct n8_conv_certificate *certificate;
+    enum n8_isa level; // none above this
     enum n8_core core;
 };
 

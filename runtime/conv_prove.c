@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+// What a kernel may round by adding 1.5 * 2^23, and narrow to int16 without saturating.
+enum { SMALL_SUM = 1 << 22, SMALL_RESULT = 32766 };
+
 // The arrays of a model file are as aligned as the caller's buffer: not at all.
 static int32_t load_i32(const int32_t *array, size_t index) {
     int32_t value;
@@ -80,21 +83,26 @@ static bool fits_int16(const int8_t *weights, size_t count, uint32_t depth, stru
     return sum * 128 <= INT16_MAX;
 }
 
+// (12)
+static uint64_t bound_of(struct weights all, int32_t bias) {
+    return all.sum * 128 + (bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias);
+}
+
 static enum n8_status prove_channel(const int8_t *weights, size_t count, int32_t bias,
-                                    uint32_t int16_depth, struct n8_conv_proof *proof,
+                                    const struct n8_conv_certificate *certificate,
+                                    struct n8_conv_proof *proof, uint64_t *bound,
                                     struct n8_model_error *error) {
     const struct weights all = take_channel(weights, count);
-    if (!fits_int16(weights, count, int16_depth, all)) {
+    if (!fits_int16(weights, count, certificate->int16_depth, all)) {
         return n8_refuse(error, N8_E_FORMAT, "its weights do not prove its int16 depth");
     }
-    const uint64_t offset = bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias;
-    const uint64_t bound = all.sum * 128 + offset;
-    if (bound >= UINT64_C(0x80000000)) {
+    *bound = bound_of(all, bias);
+    if (*bound >= UINT64_C(0x80000000)) {
         return n8_refuse(error, N8_E_OVERFLOW, "an accumulator can exceed 32 bits");
     }
     proof->weights_lo = all.lo < proof->weights_lo ? all.lo : proof->weights_lo;
     proof->weights_hi = all.hi > proof->weights_hi ? all.hi : proof->weights_hi;
-    proof->acc_bound = bound > proof->acc_bound ? bound : proof->acc_bound;
+    proof->acc_bound = *bound > proof->acc_bound ? *bound : proof->acc_bound;
     return N8_OK;
 }
 
@@ -104,22 +112,29 @@ static bool fixed_ok(int32_t m0, int32_t n) {
 }
 
 enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
-                             uint32_t int16_depth, struct n8_conv_proof *out,
-                             struct n8_model_error *error) {
+                             const struct n8_conv_certificate *certificate,
+                             struct n8_conv_proof *out, struct n8_model_error *error) {
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = (size_t)conv->shape.out_channels;
     const size_t count = conv->taps * conv->group_in;
-    *out = (struct n8_conv_proof){.weights_lo = 127, .weights_hi = -128};
+    *out = (struct n8_conv_proof){
+        .weights_lo = 127,
+        .weights_hi = -128,
+        .small = e->multiplier != NULL && e->slope == NULL,
+    };
     for (size_t n = 0; n < channels; n++) {
         const int32_t bias = e->bias == NULL ? 0 : load_i32(e->bias, n);
+        uint64_t bound = 0;
         const enum n8_status status =
-            prove_channel(weights + n * count, count, bias, int16_depth, out, error);
+            prove_channel(weights + n * count, count, bias, certificate, out, &bound, error);
         if (status != N8_OK) {
             return status;
         }
         if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }
+        out->small = out->small && bound < SMALL_SUM &&
+                     (double)bound * (double)load_f32(e->multiplier, n) < SMALL_RESULT;
         if (e->fixed != NULL &&
             !fixed_ok(load_i32(e->fixed, 2 * n), load_i32(e->fixed, 2 * n + 1))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier of (10) is out of range");

@@ -111,14 +111,15 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
     if (status != N8_OK) {
         return status;
     }
+    const struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
     struct n8_conv plan;
-    status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, 2, &kernels);
+    status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, &certificate, &kernels);
     if (status != N8_OK) {
         return N8_E_ARGUMENT; // there is no file here that could be malformed
     }
     struct n8_conv_proof proof;
     struct n8_model_error error;
-    status = n8_conv_prove(&plan, weights, 2, &proof, &error);
+    status = n8_conv_prove(&plan, weights, &certificate, &proof, &error);
     if (status != N8_OK) {
         return status == N8_E_FORMAT ? N8_E_ARGUMENT : status;
     }
@@ -130,7 +131,7 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
     }
     conv->conv = plan;
     conv->scratch = (uint8_t *)conv + head + plan.packed_size;
-    n8_conv_pack(&conv->conv, weights, (uint8_t *)conv + head);
+    n8_conv_pack(&conv->conv, weights, &proof, (uint8_t *)conv + head);
     *out = conv;
     return N8_OK;
 }

@@ -62,6 +62,11 @@ static enum n8_status read_arrays(struct n8_reader *reader, const struct array *
     return N8_OK;
 }
 
+static struct n8_conv_certificate certificate_of(const struct n8_file_op *row) {
+    return (struct n8_conv_certificate){.int16_depth = row->int16_depth,
+                                        .acc_bound = row->acc_bound};
+}
+
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
@@ -115,7 +120,8 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .lo = row->lo,
         .hi = row->hi,
     };
-    status = n8_conv_plan(&step->conv, &shape, in->zero_point, &epilogue, row->int16_depth,
+    const struct n8_conv_certificate certificate = certificate_of(row);
+    status = n8_conv_plan(&step->conv, &shape, in->zero_point, &epilogue, &certificate,
                           &reader->model->kernels);
     if (status != N8_OK) {
         return status;
@@ -138,8 +144,9 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const enum n8_status status = n8_conv_prove(&step->conv, step->conv.weights,
-                                                step->row.int16_depth, &step->proof, reader->error);
+    const struct n8_conv_certificate certificate = certificate_of(&step->row);
+    const enum n8_status status =
+        n8_conv_prove(&step->conv, step->conv.weights, &certificate, &step->proof, reader->error);
     if (status != N8_OK) {
         return status;
     }
@@ -147,7 +154,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "its accumulator bound is not that of its weights");
     }
-    n8_conv_pack(&step->conv, step->conv.weights, memory);
+    n8_conv_pack(&step->conv, step->conv.weights, &step->proof, memory);
     return N8_OK;
 }
 

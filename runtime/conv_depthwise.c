@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise layers: a kernel runs over all channels of a row of outputs.
+#include "conv_way.h"
+
+#include "size.h"
+
+#include <string.h>
+
+enum {
+    COPIES_BYTES = 131072, // of copied rows at the border, which stay in a second-level cache
+    ROW_WORTH = 32,        // columns, which are copied as fast as a pixel at the border is run
+};
+
+// The columns that `pixels` neighbouring outputs see, from first to last.
+static size_t window_of(const struct n8_conv2d_shape *s, size_t pixels) {
+    const size_t span = n8_mul((size_t)(s->kernel_width - 1), (size_t)s->dilation_width);
+    return n8_add(n8_add(n8_mul(pixels - 1, (size_t)s->stride_width), span), 1);
+}
+
+// Outputs whose whole window lies between the left and the right edge: [*from, *to).
+static void find_inside(const struct n8_conv2d_shape *s, int64_t *from, int64_t *to) {
+    const int64_t span = (int64_t)(s->kernel_width - 1) * s->dilation_width;
+    const int64_t last = s->in_width - 1 - span + s->pad_left; // the last start, padding included
+    *from = (s->pad_left + s->stride_width - 1) / s->stride_width;
+    *to = last < 0 ? 0 : last / s->stride_width + 1;
+    *to = *to > s->out_width ? s->out_width : *to;
+    *to = *to < *from ? *from : *to;
+    *from = *from > s->out_width ? s->out_width : *from;
+    *to = *to > s->out_width ? s->out_width : *to;
+}
+
+// Pixels at the border see a copy of the input with its padding. Whole rows are copied, once for
+// all rows of outputs that see them, where that is less work than a copy and a call of the kernel
+// at either end of each.
+static void plan_border(struct n8_conv *conv) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    int64_t from = 0;
+    int64_t to = 0;
+    find_inside(s, &from, &to);
+    const int64_t right = s->out_width - to;
+    const int64_t copied = (int64_t)s->stride_height * s->in_width; // for each row of outputs
+    conv->whole_rows = from == to || copied <= ROW_WORTH * (from + right);
+    const int64_t wider = from > right ? from : right;
+    conv->block = (size_t)(conv->whole_rows ? s->out_width : wider);
+    conv->window = window_of(s, conv->block);
+    const size_t row = n8_mul(conv->window, n8_round_up((size_t)s->in_channels, N8_PIXEL));
+    if (conv->block == 0 || n8_mul(row, (size_t)s->kernel_height) > COPIES_BYTES) {
+        conv->whole_rows = false;
+        conv->block = 1;
+        conv->window = window_of(s, conv->block);
+    }
+}
+
+static void plan_depthwise(struct n8_conv *conv) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
+    const size_t height = (size_t)s->kernel_height;
+    conv->groups = 1;
+    conv->group_entries = n8_mul(n8_pieces(channels, conv->row->block), conv->row->block);
+    conv->group_weights = n8_mul(conv->taps, conv->group_entries);
+    conv->units = n8_mul((size_t)s->batch, (size_t)s->out_height);
+    plan_border(conv);
+    // A row of padding, the copies, which row each of them is, and the row pointers.
+    const size_t width = conv->whole_rows ? 0 : (size_t)s->in_width;
+    const size_t padding = width > conv->window ? width : conv->window;
+    const size_t copies = n8_add(n8_mul(n8_mul(height, conv->window), channels), N8_SLACK);
+    const size_t rows = n8_mul(height, sizeof(int64_t) + sizeof(int8_t *));
+    conv->rows_size = n8_add(n8_mul(padding, channels), N8_SLACK);
+    conv->scratch_size = n8_add(
+        n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN), n8_round_up(copies, N8_CONV_ALIGN)),
+        rows);
+}
+
+// [C][taps] to [C / block][taps][block].
+static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+    int8_t *out = memory;
+    const size_t channels = (size_t)conv->shape.in_channels;
+    const size_t block = conv->row->block;
+    for (size_t c = 0; c < channels; c++) {
+        int8_t *to = out + c / block * conv->taps * block + c % block;
+        for (size_t t = 0; t < conv->taps; t++) {
+            to[t * block] = weights[c * conv->taps + t];
+        }
+    }
+}
+
+struct depthwise {
+    const struct n8_conv *conv;
+    const struct n8_conv_io *io;
+    int8_t *padding; // a row of zero points
+    int8_t *copies;  // [kernel_height][window][channels]
+    int64_t *held;   // [kernel_height]: whole rows: the row of the batch that is there, or -1
+    const int8_t **rows;
+    struct n8_depthwise_args args;
+};
+
+// Copies row `y` of the image, of which columns [x, x + window) are seen, into `to`.
+static void copy_padded(const struct depthwise *d, const int8_t *image, int64_t y, int64_t x,
+                        size_t window, int8_t *to) {
+    const struct n8_conv2d_shape *s = &d->conv->shape;
+    const size_t channels = d->args.channels;
+    const int64_t end = x + (int64_t)window;
+    const int64_t from = x < 0 ? 0 : x;
+    const int64_t stop = end > s->in_width ? s->in_width : end;
+    if (from >= stop) {
+        memset(to, d->conv->in_zero_point, window * channels);
+        return;
+    }
+    const int8_t *in = image + (ptrdiff_t)(y * s->in_width + from) * d->io->in_stride;
+    const size_t left = (size_t)(from - x) * channels;
+    const size_t inside = (size_t)(stop - from);
+    memset(to, d->conv->in_zero_point, left);
+    to += left;
+    if (d->io->in_stride == (ptrdiff_t)channels) {
+        memcpy(to, in, inside * channels);
+    } else {
+        for (size_t i = 0; i < inside; i++) {
+            memcpy(to + i * channels, in + (ptrdiff_t)i * d->io->in_stride, channels);
+        }
+    }
+    memset(to + inside * channels, d->conv->in_zero_point, (size_t)(end - stop) * channels);
+}
+
+// Outputs [from, to) of a row whose windows may leave the image: what they see is copied, with
+// padding. Where a copy is a whole row, it also serves the next rows of outputs.
+static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, int64_t to) {
+    const struct n8_conv *conv = d->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
+    const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + oy;
+    const size_t channels = d->args.channels;
+    d->args.tap_stride = s->dilation_width * (ptrdiff_t)channels;
+    d->args.step = s->stride_width * (ptrdiff_t)channels;
+    for (int64_t ox = from; ox < to; ox += (int64_t)conv->block) {
+        const int64_t rest = to - ox;
+        d->args.pixels = rest < (int64_t)conv->block ? (size_t)rest : conv->block;
+        const size_t window = window_of(s, d->args.pixels);
+        const int64_t x = n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
+        for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+            const int64_t y = n8_tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
+            if (y < 0 || y >= s->in_height) {
+                d->rows[ky] = d->padding;
+                continue;
+            }
+            const int64_t row = (int64_t)n * s->in_height + y;
+            const int64_t slot = s->dilation_height == 1 ? y % s->kernel_height : ky;
+            int8_t *copy = d->copies + (size_t)slot * conv->window * channels;
+            d->rows[ky] = copy;
+            if (!conv->whole_rows || d->held[slot] != row) {
+                copy_padded(d, image, y, x, window, copy);
+                d->held[slot] = row;
+            }
+        }
+        d->args.out = (int8_t *)d->io->out + (out_row * s->out_width + ox) * d->io->out_stride;
+        conv->row->depthwise(&d->args);
+    }
+}
+
+// Outputs [from, to) of a row whose windows leave the image above or below at most.
+static void run_inner(struct depthwise *d, size_t n, int64_t oy, int64_t from, int64_t to) {
+    const struct n8_conv2d_shape *s = &d->conv->shape;
+    const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
+    const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + oy;
+    const int64_t x = n8_tap_at(from, s->stride_width, 0, s->dilation_width, s->pad_left);
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int64_t y = n8_tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
+        d->rows[ky] = y >= 0 && y < s->in_height
+                          ? image + (ptrdiff_t)(y * s->in_width + x) * d->io->in_stride
+                          : d->padding;
+    }
+    d->args.tap_stride = d->io->in_stride * s->dilation_width;
+    d->args.step = d->io->in_stride * s->stride_width;
+    d->args.pixels = (size_t)(to - from);
+    d->args.out = (int8_t *)d->io->out + (out_row * s->out_width + from) * d->io->out_stride;
+    d->conv->row->depthwise(&d->args);
+}
+
+static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                          size_t end, void *scratch) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
+    const size_t height = (size_t)s->kernel_height;
+    const size_t copies = height * conv->window * channels + N8_SLACK;
+    struct depthwise d = {.conv = conv, .io = io, .padding = scratch};
+    d.copies = d.padding + n8_round_up(conv->rows_size, N8_CONV_ALIGN);
+    d.held = (int64_t *)(void *)(d.copies + n8_round_up(copies, N8_CONV_ALIGN));
+    d.rows = (const int8_t **)(void *)(d.held + height);
+    d.args = (struct n8_depthwise_args){
+        .out_stride = io->out_stride,
+        .rows = d.rows,
+        .weights = conv->weights,
+        .channels = channels,
+        .bias = e->bias,
+        .multiplier = e->multiplier,
+        .slope = e->slope,
+        .block = conv->row->block,
+        .small = conv->small,
+        .zero_point = e->zero_point,
+        .lo = e->lo,
+        .hi = e->hi,
+        .kernel_height = s->kernel_height,
+        .kernel_width = s->kernel_width,
+    };
+    memset(d.padding, conv->in_zero_point, conv->rows_size);
+    for (size_t ky = 0; ky < height; ky++) {
+        d.held[ky] = -1;
+    }
+
+    int64_t from = 0;
+    int64_t to = 0;
+    find_inside(s, &from, &to);
+    // The row of padding has the stride of a dense tensor.
+    const bool dense = io->in_stride == (ptrdiff_t)channels;
+    for (size_t unit = begin; unit < end; unit++) {
+        const int64_t oy = (int64_t)(unit % (size_t)s->out_height);
+        const size_t n = unit / (size_t)s->out_height;
+        const int64_t top = n8_tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
+        const int64_t bottom =
+            n8_tap_at(oy, s->stride_height, s->kernel_height - 1, s->dilation_height, s->pad_top);
+        const bool inner = to > from && (dense || (top >= 0 && bottom < s->in_height));
+        if (conv->whole_rows || !inner) {
+            run_border(&d, n, oy, 0, s->out_width);
+            continue;
+        }
+        run_border(&d, n, oy, 0, from);
+        run_inner(&d, n, oy, from, to);
+        run_border(&d, n, oy, to, s->out_width);
+    }
+}
+
+const struct n8_conv_way n8_conv_depthwise = {plan_depthwise, pack_depthwise, run_depthwise};
