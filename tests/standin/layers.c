@@ -92,7 +92,8 @@ static void check_choice(void) {
         };
         const struct n8_conv2d_epilogue epilogue = {
             .type = cases[i].type, .multiplier = &one, .residual_scale = cases[i].residual};
-        const struct n8_conv_facts facts = {&shape, &epilogue, cases[i].int16_depth, cases[i].level,
+        const struct n8_conv_certificate certificate = {cases[i].int16_depth, INT32_MAX};
+        const struct n8_conv_facts facts = {&shape, &epilogue, &certificate, cases[i].level,
                                             cases[i].core};
         const char *reason = NULL;
         const struct n8_conv_row *row = n8_choose_conv(&facts, &reason);
@@ -103,7 +104,8 @@ static void check_choice(void) {
     // Below every level there is nothing to choose from.
     const struct n8_conv2d_shape shape = {.groups = 1, .in_channels = 8, .out_channels = 8};
     const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S8};
-    const struct n8_conv_facts facts = {&shape, &epilogue, 2, N8_ISA_AUTO, N8_CORE_ANY};
+    const struct n8_conv_certificate certificate = {2, INT32_MAX};
+    const struct n8_conv_facts facts = {&shape, &epilogue, &certificate, N8_ISA_AUTO, N8_CORE_ANY};
     const char *reason = NULL;
     if (n8_choose_conv(&facts, &reason) != NULL ||
         strcmp(reason, "of a level beyond the one allowed") != 0)
@@ -212,17 +214,17 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     if (n8_kernels_select(level, &kernels) != N8_OK)
         return NULL;
     kernels.core = layer->core;
-    if (n8_conv_plan(&conv, &layer->shape, layer->in_zero_point, &layer->epilogue,
-                     layer->int16_depth, &kernels) != N8_OK)
+    const struct n8_conv_certificate certificate = {layer->int16_depth, INT32_MAX};
+    if (n8_conv_plan(&conv, &layer->shape, layer->in_zero_point, &layer->epilogue, &certificate,
+                     &kernels) != N8_OK)
         return NULL;
     void *packed = allocate(conv.packed_size);
     void *scratch = allocate(conv.scratch_size);
     struct n8_conv_proof proof;
     struct n8_model_error error;
-    const bool done =
-        n8_conv_prove(&conv, layer->weights, layer->int16_depth, &proof, &error) == N8_OK;
+    const bool done = n8_conv_prove(&conv, layer->weights, &certificate, &proof, &error) == N8_OK;
     if (done) {
-        n8_conv_pack(&conv, layer->weights, packed);
+        n8_conv_pack(&conv, layer->weights, &proof, packed);
         n8_conv_run(&conv, &io, 0, conv.units, scratch);
     }
     free(packed);
