@@ -87,6 +87,9 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
                              const struct n8_conv_certificate *certificate,
                              struct n8_conv_proof *out, struct n8_model_error *error);
 
+// What the weights prove, of a layer whose plan was accepted with a certificate that claims less.
+struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int8_t *weights);
+
 // Packs checked arrays into `memory`, packed_size zeroed bytes, aligned to 64.
 void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_conv_proof *proof,
                   void *memory);

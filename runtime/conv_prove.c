@@ -148,3 +148,20 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
     }
     return N8_OK;
 }
+
+struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int8_t *weights) {
+    enum { MOST_DEPTH = 8 }; // of kernels
+    const int32_t *biases = conv->epilogue.bias;
+    const size_t count = conv->taps * conv->group_in;
+    struct n8_conv_certificate certificate = {.int16_depth = MOST_DEPTH};
+    for (size_t n = 0; n < (size_t)conv->shape.out_channels; n++) {
+        const struct weights all = take_channel(weights + n * count, count);
+        const uint64_t bound = bound_of(all, biases == NULL ? 0 : load_i32(biases, n));
+        certificate.acc_bound = bound > certificate.acc_bound ? bound : certificate.acc_bound;
+        while (certificate.int16_depth > 2 &&
+               !fits_int16(weights + n * count, count, certificate.int16_depth, all)) {
+            certificate.int16_depth /= 2;
+        }
+    }
+    return certificate;
+}

@@ -111,9 +111,14 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
     if (status != N8_OK) {
         return status;
     }
-    const struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
+    // Checked with a certificate that holds for any weights, and planned with what these prove.
+    struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
     struct n8_conv plan;
     status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, &certificate, &kernels);
+    if (status == N8_OK) {
+        certificate = n8_conv_certify(&plan, weights);
+        status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, &certificate, &kernels);
+    }
     if (status != N8_OK) {
         return N8_E_ARGUMENT; // there is no file here that could be malformed
     }
