@@ -16,7 +16,7 @@
 //         +-+-+    output 3
 //
 // Bounds, registers, stack: depthwise3x3_s8_begin.inc. The layout of all arrays:
-// runtime/kernel.h. conv_pack.c and conv_run.c prove what kernel.h demands.
+// runtime/kernel.h. conv.c, conv_prove.c and conv_depthwise.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 

@@ -7,7 +7,7 @@
 //
 // Bounds: product and sum are rounded one after the other; igemm_8x8_sums_i8mm_packed.inc.
 // Registers, stack: igemm_8x8_begin.inc. The layout of all arrays: runtime/kernel.h.
-// conv_pack.c and conv_run.c prove what kernel.h demands.
+// conv.c, conv_prove.c and conv_igemm.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 

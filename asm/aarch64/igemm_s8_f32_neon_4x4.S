@@ -7,7 +7,7 @@
 //
 // Bounds: scvtf rounds to nearest even (7); product and sum are rounded one after the other.
 // Registers, stack: igemm_4x4_begin.inc. The layout of all arrays: runtime/kernel.h.
-// conv_pack.c and conv_run.c prove what kernel.h demands.
+// conv.c, conv_prove.c and conv_igemm.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 

@@ -5,7 +5,7 @@
 //   void n8_igemm_s8_s32_dotprod(const struct n8_igemm_args *args);
 //
 // Bounds: igemm_8x8_sums_dotprod.inc. Registers, stack: igemm_8x8_begin.inc. The layout of all
-// arrays: runtime/kernel.h. conv_pack.c and conv_run.c prove what kernel.h demands.
+// arrays: runtime/kernel.h. conv.c, conv_prove.c and conv_igemm.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 

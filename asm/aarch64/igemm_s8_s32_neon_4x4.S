@@ -5,7 +5,7 @@
 //   void n8_igemm_s8_s32_neon_4x4(const struct n8_igemm_args *args);
 //
 // Bounds, registers, stack: igemm_4x4_begin.inc. The layout of all arrays: runtime/kernel.h.
-// conv_pack.c and conv_run.c prove what kernel.h demands.
+// conv.c, conv_prove.c and conv_igemm.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 

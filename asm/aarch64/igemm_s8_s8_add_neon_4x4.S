@@ -11,7 +11,7 @@
 // Bounds: |residual - zero point| <= 255 fits int16; igemm_4x4_begin.inc for the sums,
 //   igemm_4x4_store8.inc for the rest.
 // Registers, stack: igemm_4x4_begin.inc. The layout of all arrays: runtime/kernel.h.
-// conv_pack.c and conv_run.c prove what kernel.h demands.
+// conv.c, conv_prove.c and conv_igemm.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 

@@ -10,7 +10,7 @@
 //
 // Bounds: igemm_1x16_sums_neon.inc for the sums, igemm_1x16_store8.inc for the rest.
 // Registers, stack: igemm_1x16_begin.inc. The layout of all arrays: runtime/kernel.h.
-// conv_pack.c and conv_run.c prove what kernel.h demands.
+// conv.c, conv_prove.c and conv_igemm.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 

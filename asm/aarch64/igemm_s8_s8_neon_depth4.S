@@ -8,7 +8,7 @@
 //
 // Bounds: igemm_8x8_sums_neon.inc for the sums, igemm_8x8_round8.inc for the rest.
 // Registers, stack: igemm_8x8_begin.inc. The layout of all arrays: runtime/kernel.h.
-// conv_pack.c and conv_run.c prove what kernel.h demands.
+// conv.c, conv_prove.c and conv_igemm.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 
