@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static uint64_t midr_of(int number) {
     return read ? strtoull(text, NULL, 16) : 0;
 }
 
-enum n8_core n8_cpu_core(void) {
+static enum n8_core find_core(void) {
     enum n8_core core = N8_CORE_ANY;
     uint64_t midr;
     for (int i = 0; i < MAX_CORES && (midr = midr_of(i)) != 0; i++) {
@@ -94,6 +95,16 @@ enum n8_core n8_cpu_core(void) {
         core = core_of(midr);
     }
     return core;
+}
+
+enum n8_core n8_cpu_core(void) {
+    static _Atomic int known; // 1 + the answer: a file of each core is read for it
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer == 0) {
+        answer = 1 + (int)find_core();
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return (enum n8_core)(answer - 1);
 }
 
 #else
