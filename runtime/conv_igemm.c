@@ -147,20 +147,22 @@ struct igemm {
     size_t image, first, count;
 };
 
-// Writes the pointers of one output pixel, whose window begins at row y0 and column x0, one for
-// each tap, mr entries apart.
+// Writes the pointers of one output pixel, whose window begins at row y0 and column x0 and `at`
+// bytes from the image's beginning, one for each tap, mr entries apart.
 static void point_pixel(const struct igemm *it, const int8_t *image, int64_t y0, int64_t x0,
-                        const int8_t **table) {
+                        ptrdiff_t at, const int8_t **table) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t mr = it->conv->row->tile.mr;
-    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
-        const int64_t y = y0 + (int64_t)ky * s->dilation_height;
-        const bool row_inside = y >= 0 && y < s->in_height;
-        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr) {
-            const int64_t x = x0 + (int64_t)kx * s->dilation_width;
-            *table = row_inside && x >= 0 && x < s->in_width
-                         ? image + (ptrdiff_t)(y * s->in_width + x) * it->io->in_stride
-                         : it->padding;
+    const ptrdiff_t across = s->dilation_width * it->io->in_stride;
+    const ptrdiff_t down = (ptrdiff_t)s->dilation_height * s->in_width * it->io->in_stride;
+    int64_t y = y0;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, y += s->dilation_height, at += down) {
+        const int64_t width = y >= 0 && y < s->in_height ? s->in_width : 0;
+        int64_t x = x0;
+        ptrdiff_t tap = at;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, x += s->dilation_width, tap += across) {
+            *table = x >= 0 && x < width ? image + tap : it->padding;
+            table += mr;
         }
     }
 }
@@ -301,7 +303,7 @@ static void point_unit(const struct igemm *it, const int8_t *image) {
             continue;
         }
         for (size_t m = 0; m < mr; m++) {
-            point_pixel(it, image, y[m], x[m], table + m);
+            point_pixel(it, image, y[m], x[m], at[m], table + m);
         }
     }
 }
