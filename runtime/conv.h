@@ -62,6 +62,7 @@ struct n8_conv_io {
 struct n8_conv_certificate {
     uint32_t int16_depth; // (11): products that int16 holds, at least 2
     uint64_t acc_bound;   // (12): no sum is larger
+    uint32_t winograd;    // (23): N8_OP_WINOGRAD_WHOLE, N8_OP_WINOGRAD_HALF or 0
 };
 
 // Checks everything but the arrays, chooses the kernel and computes the sizes. `epilogue`'s

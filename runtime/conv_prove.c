@@ -3,6 +3,7 @@
 // The arrays of a convolution, value by value: what their file says of them is not believed.
 #include "conv.h"
 
+#include "include/neon8_format.h"
 #include "model.h"
 
 #include <string.h>
@@ -83,6 +84,52 @@ static bool fits_int16(const int8_t *weights, size_t count, uint32_t depth, stru
     return sum * 128 <= INT16_MAX;
 }
 
+// What the taps g0 g1 g2 of rows of a kernel are, as a whole.
+struct triples {
+    int16_t most; // |g0 + g2| + |g1|
+    int8_t odd;   // its lowest bit: whether a sum of the three is
+};
+
+// `count` as of `take`.
+static inline __attribute__((always_inline)) void take_triples(struct triples *all,
+                                                               const int8_t *g0, const int8_t *g1,
+                                                               const int8_t *g2, size_t count) {
+    int16_t most = all->most;
+    int8_t odd = all->odd;
+    for (size_t i = 0; i < count; i++) {
+        const int16_t outer = (int16_t)(g0[i] + g2[i]);
+        const int16_t inner = g1[i];
+        const int16_t reach =
+            (int16_t)((outer < 0 ? -outer : outer) + (inner < 0 ? -inner : inner));
+        most = reach > most ? reach : most;
+        odd = (int8_t)(odd | (g0[i] ^ g1[i] ^ g2[i]));
+    }
+    all->most = most;
+    all->odd = odd;
+}
+
+// Of one output channel.
+static void take_rows(struct triples *all, const int8_t *weights,
+                      const struct n8_conv2d_shape *shape) {
+    enum { MANY = 16, TAPS = 3 };
+    const size_t channels = (size_t)(shape->in_channels / shape->groups);
+    for (int32_t y = 0; y < shape->kernel_height; y++, weights += TAPS * channels) {
+        const int8_t *g0 = weights, *g1 = weights + channels, *g2 = weights + 2 * channels;
+        size_t left = channels;
+        for (; left >= MANY; left -= MANY, g0 += MANY, g1 += MANY, g2 += MANY) {
+            take_triples(all, g0, g1, g2, MANY);
+        }
+        for (; left > 0; left--, g0++, g1++, g2++) {
+            take_triples(all, g0, g1, g2, 1);
+        }
+    }
+}
+
+// (23): whether weights prove this form.
+static bool fits_winograd(struct triples all, uint32_t form) {
+    return form == N8_OP_WINOGRAD_WHOLE ? all.most <= 127 : all.most <= 254 && (all.odd & 1) == 0;
+}
+
 // (12)
 static uint64_t bound_of(struct weights all, int32_t bias) {
     return all.sum * 128 + (bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias);
@@ -122,9 +169,13 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         .weights_hi = -128,
         .small = e->multiplier != NULL && e->slope == NULL,
     };
+    struct triples triples = {0};
     for (size_t n = 0; n < channels; n++) {
         const int32_t bias = e->bias == NULL ? 0 : load_i32(e->bias, n);
         uint64_t bound = 0;
+        if (certificate->winograd != 0) {
+            take_rows(&triples, weights + n * count, &conv->shape);
+        }
         const enum n8_status status =
             prove_channel(weights + n * count, count, bias, certificate, out, &bound, error);
         if (status != N8_OK) {
@@ -146,6 +197,9 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
             return n8_refuse(error, N8_E_FORMAT, "a slope is outside +-2^30");
         }
     }
+    if (certificate->winograd != 0 && !fits_winograd(triples, certificate->winograd)) {
+        return n8_refuse(error, N8_E_FORMAT, "its weights do not prove its form of (23)");
+    }
     return N8_OK;
 }
 
@@ -154,6 +208,9 @@ struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int
     const int32_t *biases = conv->epilogue.bias;
     const size_t count = conv->taps * conv->group_in;
     struct n8_conv_certificate certificate = {.int16_depth = MOST_DEPTH};
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const bool neighbours = s->kernel_width == 3 && s->stride_width == 1 && s->dilation_width == 1;
+    struct triples triples = {0};
     for (size_t n = 0; n < (size_t)conv->shape.out_channels; n++) {
         const struct weights all = take_channel(weights + n * count, count);
         const uint64_t bound = bound_of(all, biases == NULL ? 0 : load_i32(biases, n));
@@ -162,6 +219,11 @@ struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int
                !fits_int16(weights + n * count, count, certificate.int16_depth, all)) {
             certificate.int16_depth /= 2;
         }
+        if (neighbours) {
+            take_rows(&triples, weights + n * count, s);
+        }
     }
+    const uint32_t form = triples.most <= 127 ? N8_OP_WINOGRAD_WHOLE : N8_OP_WINOGRAD_HALF;
+    certificate.winograd = neighbours && fits_winograd(triples, form) ? form : 0;
     return certificate;
 }

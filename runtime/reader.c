@@ -256,6 +256,9 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
     if (fields & N8_FIELD_RECURRENT) {
         plain.flags = row->flags & (N8_OP_REVERSE | N8_OP_LINEAR_BEFORE_RESET);
     }
+    if (fields & N8_FIELD_WEIGHTS) {
+        plain.flags = row->flags & (N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF);
+    }
     if (fields & N8_FIELD_WINDOW) {
         memcpy(plain.kernel, row->kernel, sizeof plain.kernel);
         memcpy(plain.stride, row->stride, sizeof plain.stride);

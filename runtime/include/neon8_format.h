@@ -98,6 +98,8 @@ enum n8_op_flags {
     N8_OP_COUNT_PAD = 1,           // average pool: padding counts as taps
     N8_OP_REVERSE = 2,             // gru, lstm, rnn of one direction: from the last step on
     N8_OP_LINEAR_BEFORE_RESET = 4, // gru: the reset gate scales R h + b, not h
+    N8_OP_WINOGRAD_WHOLE = 8,      // conv2d: proof (23) for int8 Winograd on whole weights
+    N8_OP_WINOGRAD_HALF = 16,      // ... or on halved ones; never both
 };
 
 struct n8_file_header {

@@ -35,6 +35,12 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     if (row->int16_depth < 2) {
         return n8_refuse(reader->error, N8_E_FORMAT, "its int16 depth is below 2");
     }
+    const uint32_t winograd = N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF;
+    const bool neighbours = row->kernel[1] == 3 && row->stride[1] == 1 && row->dilation[1] == 1;
+    if (row->flags == winograd || (row->flags != 0 && !neighbours)) {
+        return n8_refuse(reader->error, N8_E_FORMAT,
+                         "it claims both forms of (23), or one of a window that has none");
+    }
     return row->input_count == 2
                ? n8_check_same_shape(reader, n8_input(reader->model, step, 1), out)
                : N8_OK;
@@ -63,8 +69,8 @@ static enum n8_status read_arrays(struct n8_reader *reader, const struct array *
 }
 
 static struct n8_conv_certificate certificate_of(const struct n8_file_op *row) {
-    return (struct n8_conv_certificate){.int16_depth = row->int16_depth,
-                                        .acc_bound = row->acc_bound};
+    return (struct n8_conv_certificate){
+        .int16_depth = row->int16_depth, .acc_bound = row->acc_bound, .winograd = row->flags};
 }
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {

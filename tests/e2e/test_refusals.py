@@ -482,6 +482,17 @@ STEP = [
         *("last", step("last", residual_scale=0)),
     ),
     ("its int16 depth is below 2", "conv", step("conv", int16_depth=1)),
+    *(
+        (
+            "it claims both forms of (23), or one of a window that has none",
+            *("conv", step("conv", flags=flags, **window)),
+        )
+        for flags, window in (
+            (24, {}),
+            (8, {"dilation": (1, 2), "pad": (1, 2), "pad_end": (1, 2)}),
+            (16, {"dilation": (1, 2), "pad": (1, 2), "pad_end": (1, 2)}),
+        )
+    ),
     (
         "its output has another batch or channels",
         *("max", tensor("max", dims=(1, 5, 3, 3, 1, 1, 1, 1))),
@@ -562,6 +573,7 @@ STEP = [
         "its weights do not prove its int16 depth",
         *("conv", step("conv", int16_depth=8)),
     ),
+    ("its weights do not prove its form of (23)", "conv", step("conv", flags=16)),
     ("an accumulator can exceed 32 bits", "last", put("int32_t *", "bias", 2**31 - 1)),
     (
         "its accumulator bound is not that of its weights",
@@ -843,7 +855,7 @@ def test_fields_that_are_not_used(name, field):
 
 
 @pytest.mark.parametrize("name", USED)
-@pytest.mark.parametrize("flag", [8, 9, 1 << 31])
+@pytest.mark.parametrize("flag", [9, 17, 32, 1 << 31])
 def test_flags_that_are_not_known(name, flag):
     said = refusal(damaged(step(name, flags=flag)))
     assert said == f"net.n8: layer {name!r}: {MEANT}"
@@ -856,6 +868,41 @@ def test_an_int16_depth_that_the_weights_prove(depth):
         (conv,) = (step for step in model.steps if step.name == "conv")
     assert conv.int16_depth == depth
     assert conv.weights == (-36, 39)
+
+
+WHOLE_FORM, HALF_FORM = 8, 16
+
+
+@pytest.mark.parametrize("at", [(0, 0, 0), (3, 2, 1), (1, 1, 0)])
+@pytest.mark.parametrize(
+    ("form", "taps", "proved"),
+    [
+        (WHOLE_FORM, (100, 27, 0), True),
+        (WHOLE_FORM, (-64, -31, -32), True),
+        (WHOLE_FORM, (127, -127, -127), True),
+        (WHOLE_FORM, (100, -28, 0), False),
+        (WHOLE_FORM, (-64, 31, -33), False),
+        (HALF_FORM, (127, 100, 27), True),
+        (HALF_FORM, (-127, 127, -126), False),
+        (HALF_FORM, (-127, 0, -127), True),
+        (HALF_FORM, (127, -102, 27), False),
+        (HALF_FORM, (1, 0, 0), False),
+    ],
+)
+def test_weights_at_the_bounds_of_23(form, taps, proved, at):
+    """Three taps of a row, there of output channel, row and input channel; else 0."""
+    weights = np.zeros((4, 3, 3, 2), np.int8)
+    weights[at[0], at[1], :, at[2]] = taps
+    file = File(program())
+    put("int8_t *", "weights", 0, at=range(weights.size))(file)
+    for index in np.flatnonzero(weights):
+        put("int8_t *", "weights", int(weights.flat[index]), at=(index,))(file)
+    step("last", flags=form, acc_bound=sum(map(abs, taps)) * 128 + 7)(file)
+    if proved:
+        Model.from_bytes(file.content()).close()
+    else:
+        reason = "its weights do not prove its form of (23)"
+        assert refusal(file.content()) == f"net.n8: layer 'last': {reason}"
 
 
 def test_a_weight_of_minus_128_that_is_alone():

@@ -92,7 +92,8 @@ static void check_choice(void) {
         };
         const struct n8_conv2d_epilogue epilogue = {
             .type = cases[i].type, .multiplier = &one, .residual_scale = cases[i].residual};
-        const struct n8_conv_certificate certificate = {cases[i].int16_depth, INT32_MAX};
+        const struct n8_conv_certificate certificate = {.int16_depth = cases[i].int16_depth,
+                                                        .acc_bound = INT32_MAX};
         const struct n8_conv_facts facts = {&shape, &epilogue, &certificate, cases[i].level,
                                             cases[i].core};
         const char *reason = NULL;
@@ -214,7 +215,8 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     if (n8_kernels_select(level, &kernels) != N8_OK)
         return NULL;
     kernels.core = layer->core;
-    const struct n8_conv_certificate certificate = {layer->int16_depth, INT32_MAX};
+    const struct n8_conv_certificate certificate = {.int16_depth = layer->int16_depth,
+                                                    .acc_bound = INT32_MAX};
     if (n8_conv_plan(&conv, &layer->shape, layer->in_zero_point, &layer->epilogue, &certificate,
                      &kernels) != N8_OK)
         return NULL;
