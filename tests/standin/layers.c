@@ -105,7 +105,7 @@ static void check_choice(void) {
     // Below every level there is nothing to choose from.
     const struct n8_conv2d_shape shape = {.groups = 1, .in_channels = 8, .out_channels = 8};
     const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S8};
-    const struct n8_conv_certificate certificate = {2, INT32_MAX};
+    const struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
     const struct n8_conv_facts facts = {&shape, &epilogue, &certificate, N8_ISA_AUTO, N8_CORE_ANY};
     const char *reason = NULL;
     if (n8_choose_conv(&facts, &reason) != NULL ||
