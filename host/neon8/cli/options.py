@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from neon8.calibrate.run.run import Options
     from neon8.data.preprocess import Preprocess
 
+MAX_SQNR_LOSS = {"--accumulator-aware": 0.1}
+"""Defaults, in dB, by the option whose cost they limit."""
+MOST_DECIBELS = 200
+
 CPUS = ("cortex-a53", "neoverse-n1", "max")
 
 DATA = """\
@@ -354,6 +358,31 @@ def override(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def max_sqnr_loss(parser: argparse.ArgumentParser, owner: str, *, of: str) -> None:
+    """How much of the signal to noise ratio an option may cost.
+
+    owner: the option.  of: what of a layer the ratio is measured on.
+    """
+    parser.add_argument(
+        "--max-sqnr-loss",
+        type=_decibels,
+        metavar="DB",
+        help=f"with {owner}: what it may cost a layer, in dB of the signal to noise "
+        f"ratio of its {of} (default: {MAX_SQNR_LOSS[owner]})",
+    )
+
+
+def max_sqnr_loss_of(arguments: argparse.Namespace, owner: str) -> float:
+    """The limit, in dB.  UsageError: it is given, and its option `owner` is not."""
+    given: float | None = arguments.max_sqnr_loss
+    if given is None:
+        return MAX_SQNR_LOSS[owner]
+    if not getattr(arguments, owner.strip("-").replace("-", "_")):
+        text = f"--max-sqnr-loss {given:g} is the limit of {owner}: add that"
+        raise UsageError(text)
+    return given
+
+
 def method(text: str) -> str:
     """A method with or without its settings, for argparse."""
     try:
@@ -388,6 +417,17 @@ def _percent(text: str) -> float:
         message = f"{text!r} is not a percentage above 0 and up to 100"
         raise argparse.ArgumentTypeError(message)
     return percent
+
+
+def _decibels(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= MOST_DECIBELS:
+        message = f"{text!r} is not a number of dB above 0 and up to {MOST_DECIBELS}"
+        raise argparse.ArgumentTypeError(message)
+    return value
 
 
 def _engine(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from neon8.compile.int16_fit import Fit
 from neon8.compile.program import Dequantize, Op, Quantize, Requantize, Tensor
 from neon8.compile.scales import quantized
 from neon8.errors import CompileError
@@ -27,6 +28,8 @@ class Build:
     inside: graph tensors that exist in the middle of a step only.
     islands: the nodes that run in float32, by output, see domains.py.
     fixed: convolutions requantize in integers  (10).
+    max_sqnr_loss: weight scales may grow at this cost, see int16_fit.py, or None.
+    fits: what that would take or took, of each layer that needs it.
     """
 
     graph: Graph
@@ -35,6 +38,8 @@ class Build:
     consumers: dict[str, list[Node]]
     islands: dict[str, str]
     fixed: bool = False
+    max_sqnr_loss: float | None = None
+    fits: list[Fit] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     forms: dict[tuple[str, str], str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neon8.compile import lower, writer
+from neon8.compile.int16_fit import Fit
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
@@ -18,10 +19,15 @@ from neon8.quant.scale_table import ScaleTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """file: the bytes of the .n8 file.  islands: layers in float32, each with why."""
+    """file: the bytes of the .n8 file.  islands: layers in float32, each with why.
+
+    fits: the layers with weights that int16 did not hold four products of, and what
+    came of that; empty unless accumulator_aware.
+    """
 
     file: bytes
     islands: dict[str, str]
+    fits: tuple[Fit, ...] = ()
 
 
 def compile_model(
@@ -32,6 +38,8 @@ def compile_model(
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
     requantize: str = "float",
+    accumulator_aware: bool = False,
+    max_sqnr_loss: float = 0.1,
 ) -> bytes:
     """The .n8 file of a network with these scales.
 
@@ -39,7 +47,9 @@ def compile_model(
     "float" for float32 inputs and outputs, "int8" for quantized ones.  shapes: of
     inputs whose dimensions an ONNX file leaves open.  keep_float: names of layers and
     ONNX operators, such as "Conv", that run in float32.  requantize: "float", or
-    "fixed" for the integers of docs/numerics.md (10).  GraphError, TableError.
+    "fixed" for the integers of docs/numerics.md (10).  accumulator_aware: enlarge
+    weight scales by what int16 needs to hold four products (11), in layers of which the
+    weights lose less than max_sqnr_loss dB.  GraphError, TableError.
     CompileError: the table does not fit the network, or a bound cannot be proved.  A
     weight scale that had to be enlarged is logged to "neon8".
     """
@@ -50,6 +60,8 @@ def compile_model(
         shapes=shapes,
         keep_float=keep_float,
         requantize=requantize,
+        accumulator_aware=accumulator_aware,
+        max_sqnr_loss=max_sqnr_loss,
     ).file
 
 
@@ -61,6 +73,8 @@ def compile_network(
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
     requantize: str = "float",
+    accumulator_aware: bool = False,
+    max_sqnr_loss: float = 0.1,
 ) -> Compiled:
     """As compile_model(), and which layers run in float32."""
     graph, scales = _network(model, table, shapes)
@@ -71,8 +85,11 @@ def compile_network(
             io=io,
             keep_float=frozenset(keep_float),
             requantize=requantize,
+            max_sqnr_loss=max_sqnr_loss if accumulator_aware else None,
         )
-        return Compiled(file=writer.dumps(program), islands=program.islands)
+        return Compiled(
+            file=writer.dumps(program), islands=program.islands, fits=program.fits
+        )
     except CompileError as error:
         where = graph.name if model is graph else str(model)
         where += "" if table is scales or table is None else f" with {table}"

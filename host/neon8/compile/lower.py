@@ -34,6 +34,7 @@ def lower(
     partial: bool = False,
     requantize: str = "float",
     opaque: bool = False,
+    max_sqnr_loss: float | None = None,
 ) -> Program:
     """The int8 program of `graph` with the scales of `table`.
 
@@ -44,6 +45,7 @@ def lower(
     requantize: "float", (5), or "fixed", (10): convolutions take in no sum, and there
     are no leaky activations.
     opaque: Opaque nodes become steps, for whoever can write those.
+    max_sqnr_loss: see int16_fit.py; None leaves the weight scales as they are.
     CompileError: the table does not fit, docs/numerics.md cannot be kept; or else a
     line for each Opaque node.
     """
@@ -78,6 +80,7 @@ def lower(
         consumers=consumers,
         islands=islands,
         fixed=fixed,
+        max_sqnr_loss=max_sqnr_loss,
     )
     for name in graph.inputs:
         b.declare(name, b.io if graph.tensors[name].real else FLOAT)
@@ -113,6 +116,7 @@ def lower(
             for node in graph.nodes
             if node.output in islands
         },
+        fits=tuple(b.fits),
     )
 
 

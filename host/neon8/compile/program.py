@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from neon8.compile.int16_fit import Fit
 from neon8.graph.graph import Shape, nchw
 
 Int8Array = npt.NDArray[np.int8]
@@ -404,6 +405,7 @@ class Program:
     """ops are in order of execution; tensors in a fixed, deterministic order.
 
     islands: the layers that run in float32, by name, each with the reason.
+    fits: the layers whose weight scales grew or might have, see int16_fit.py.
     """
 
     source_digest: str
@@ -412,3 +414,4 @@ class Program:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     islands: dict[str, str] = field(default_factory=dict)
+    fits: tuple[Fit, ...] = ()

@@ -120,6 +120,25 @@ def test_an_edited_scale_changes_the_model(tiny, tmp_path, capsys):
     assert scale == np.float32(data["tensors"]["image"]["scale"])
 
 
+def test_accumulator_aware_weights_are_told(tiny, tmp_path, capsys):
+    n8 = tmp_path / "m.n8"
+    words = ("compile", tiny.onnx, "--scales", tiny.table, "-o", n8)
+    out = succeed(capsys, *words, "--accumulator-aware")
+    assert n8.read_bytes() == tiny.n8.read_bytes()  # it costs more than 0.1 dB
+    assert "accumulator-aware: 0 layers with larger weight scales" in out
+    limit = ("--max-sqnr-loss", 30)
+    lines = succeed(capsys, *words, "--accumulator-aware", *limit).splitlines()
+    first = next(i for i, line in enumerate(lines) if "accumulator-aware" in line)
+    rows = [line.split() for line in lines[first + 2 : -1]]
+    assert rows
+    assert {row[-1] for row in rows} == {"yes"}
+    assert f"{len(rows)} layer" in lines[first]
+    with neon8.Model.open(n8) as model:
+        steps = {step.name: step for step in model.steps if step.macs}
+    assert {step.int16_depth for step in steps.values()} <= {4, 8}
+    assert {row[0] for row in rows} <= set(steps)
+
+
 @pytest.mark.parametrize("target", ["native", "aarch64"])
 def test_run_gives_the_same_bytes_everywhere(tiny, tmp_path, capsys, target):
     x = np.load(tiny.data)["x"][:3]

@@ -36,6 +36,8 @@ USAGE = [
     (["run", "m.n8", "--input", "x", "--cpu", "z80"], "z80"),
     (["convert", "t.json", "--to", "stone", "-o", "t"], "stone"),
     (["inspect", "a", "b"], "b"),
+    (["compile", "m.onnx", "-o", "m", "--max-sqnr-loss", "0"], "'0' is not a number"),
+    (["compile", "m.onnx", "-o", "m", "--max-sqnr-loss", "nan"], "'nan' is not"),
     (["observe", "--until-stable", "m.onnx", "--data", "d", "-o", "t"], "'m.onnx' is"),
 ]
 
@@ -45,6 +47,13 @@ def test_bad_usage_gives_one_line(capsys, words, says):
     line = refuse(capsys, *words)
     assert says in line
     assert "--help" in line
+
+
+def test_a_limit_of_nothing(tiny, tmp_path, capsys):
+    words = compile_(tiny, tmp_path, tiny.table)
+    line = refuse(capsys, *words, "--max-sqnr-loss", "2")
+    assert "is the limit of --accumulator-aware: add that" in line
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_names_from_a_file_cannot_move_the_cursor(tiny, tmp_path, capsys):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.compile import program
+from neon8.compile import int16_fit, program
 from neon8.compile.build import FLOAT, INT8, Build, Lower, ratio
 from neon8.compile.operators.movement import gather, permute
 from neon8.compile.program import Tensor
@@ -248,11 +248,16 @@ def proved(
     """The integers of `node` and the weight scales that they belong to."""
     if not np.isfinite(node.weight).all() or not np.isfinite(node.bias).all():
         raise CompileError(f"layer {node.name!r}: a weight or bias is not finite")
+    scales = weight_scales(b.table, node, phases=phases)
+    if b.max_sqnr_loss is not None and node.weight_scales is None:
+        limit = b.max_sqnr_loss
+        scales, fit = int16_fit.fit(node.name, node.weight, scales, limit=limit)
+        b.fits += [] if fit is None else [fit]
     return prove_sums(
         node.name,
         node.weight,
         bias,
-        weight_scales(b.table, node, phases=phases),
+        scales,
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
         lowest=-HIGHEST if node.weight_scales is None else LOWEST,
