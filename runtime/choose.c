@@ -42,6 +42,25 @@ static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_c
     if (row->tile.mr == 1 && (f->shape->out_height != 1 || f->shape->out_width != 1)) {
         return "for a single pixel";
     }
+    return NULL;
+}
+
+// NULL, or why a row does not serve such layers at all.
+static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    if (row->level > f->level) {
+        return "of a level beyond the one allowed";
+    }
+    if (row->core != N8_CORE_ANY && row->core != f->core) {
+        return "ordered for another core";
+    }
+    return row->depthwise != NULL ? refuse_depthwise(row, f) : refuse_igemm(row, f);
+}
+
+// NULL, or what of the certificate or the size such a layer lacks for a row that could serve it.
+static const char *lack(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    if (row->products > f->certificate->int16_depth) {
+        return "sums more products in int16 than were proved to fit";
+    }
     const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
     if (row->tile.packing == N8_PACKING_BOTH && channels < PACKED_PANELS * row->tile.nr) {
         return "packs rows, which does not pay for so few channels";
@@ -49,18 +68,21 @@ static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_c
     return NULL;
 }
 
-// What every kind of kernel needs.
-static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
-    if (row->level > f->level) {
-        return "of a level beyond the one allowed";
+// What decided for a row, first what only some layers have.
+static const char *merit(const struct n8_conv_row *row) {
+    if (row->products > 2) {
+        return "sums as many products in int16 as were proved to fit";
     }
-    if (row->products > f->certificate->int16_depth) {
-        return "sums more products in int16 than were proved to fit";
+    if (row->depthwise != NULL) {
+        return row->height == 0 ? "depthwise, of any size" : "depthwise, of this size and stride";
     }
-    if (row->core != N8_CORE_ANY && row->core != f->core) {
-        return "ordered for another core";
+    if (row->tile.mr == 1) {
+        return "for a single pixel";
     }
-    return row->depthwise != NULL ? refuse_depthwise(row, f) : refuse_igemm(row, f);
+    if (row->tile.packing == N8_PACKING_BOTH) {
+        return "packs rows, which pays for so many channels";
+    }
+    return row->core == N8_CORE_ANY ? "the highest level with a kernel" : "ordered for this core";
 }
 
 // Whether `row`, which comes later, is preferred to `best`. Rows for several pixels waste most of
@@ -76,10 +98,12 @@ static bool is_better(const struct n8_conv_row *row, const struct n8_conv_row *b
     return row->level >= best->level;
 }
 
-const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts, const char **reason) {
+const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts,
+                                         struct n8_conv_reasons *reasons) {
     const bool depthwise = is_depthwise(facts);
     const enum n8_conv_slot slot = igemm_slot(facts->epilogue);
-    const struct n8_conv_row *best = NULL;
+    const struct n8_conv_row *best = NULL;   // that serves the layer
+    const struct n8_conv_row *passed = NULL; // that lacks something
     const char *refusal = "no kernel of this kind";
     for (size_t i = 0; i < n8_conv_row_count; i++) {
         const struct n8_conv_row *row = &n8_conv_rows[i];
@@ -89,10 +113,18 @@ const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts, cons
         const char *why = refuse(row, facts);
         if (why != NULL) {
             refusal = why;
+        } else if (lack(row, facts) != NULL) {
+            passed = is_better(row, passed) ? row : passed;
         } else if (is_better(row, best)) {
             best = row;
         }
     }
-    *reason = best == NULL ? refusal : "the last one of the highest level that serves the layer";
+    *reasons = (struct n8_conv_reasons){.chosen = best == NULL ? refusal : merit(best)};
+    const bool faster = passed != NULL && best != NULL &&
+                        (passed < best ? !is_better(best, passed) : is_better(passed, best));
+    if (faster) {
+        reasons->passed = passed->name;
+        reasons->lack = lack(passed, facts);
+    }
     return best;
 }

@@ -15,8 +15,8 @@ struct n8_conv_facts {
     enum n8_core core;
 };
 
-// The row, or NULL where no kernel can serve the layer; *reason says why it was chosen, or why
-// the last candidate was not.
-const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts, const char **reason);
+// The row, or NULL where no kernel can serve the layer.
+const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts,
+                                         struct n8_conv_reasons *reasons);
 
 #endif // N8_CHOOSE_H

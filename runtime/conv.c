@@ -60,7 +60,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
         .core = kernels->core,
     };
     memset(conv, 0, sizeof *conv);
-    conv->row = n8_choose_conv(&facts, &conv->reason);
+    conv->row = n8_choose_conv(&facts, &conv->reasons);
     if (conv->row == NULL) {
         return N8_E_UNSUPPORTED;
     }

@@ -15,6 +15,13 @@ enum {
     N8_PIXEL = 8,       // the channels of an int8 pixel are padded to a multiple of this
 };
 
+// What decided on a kernel, in words.
+struct n8_conv_reasons {
+    const char *chosen; // why this one or, where there is none, why not the last candidate
+    const char *passed; // one that would be preferred to it, or NULL
+    const char *lack;   // why it was not taken
+};
+
 struct n8_conv {
     struct n8_conv2d_shape shape;
     struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
@@ -22,11 +29,11 @@ struct n8_conv {
     const struct n8_conv_row *row; // the kernel, with the geometry of everything below
     const struct n8_conv_way *way;
     const char *kernel_name;
-    const char *reason; // why this kernel or, where there is none, why not the last candidate
-    bool unfolded;      // igemm: few channels; each window is copied and is a single tap
-    size_t taps;        // kernel_height * kernel_width, or 1
-    size_t groups;      // packed one by one; a depthwise kernel takes all as one
-    size_t group_in;    // channels of one group, times the taps of an unfolded window
+    struct n8_conv_reasons reasons;
+    bool unfolded;   // igemm: few channels; each window is copied and is a single tap
+    size_t taps;     // kernel_height * kernel_width, or 1
+    size_t groups;   // packed one by one; a depthwise kernel takes all as one
+    size_t group_in; // channels of one group, times the taps of an unfolded window
     size_t group_out;
     size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step
     size_t group_weights; // packed bytes of one group

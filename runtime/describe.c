@@ -65,6 +65,9 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .spread = step->spread.wanted ? (int64_t)step->spread.tensor : -1,
         .int16_depth = weights ? step->row.int16_depth : 0,
         .fixed = weights && step->row.indices != 0,
+        .chosen = step->conv.reasons.chosen,
+        .passed = step->conv.reasons.passed,
+        .lack = step->conv.reasons.lack,
     };
     memcpy(out->kernel_size, step->row.kernel, sizeof out->kernel_size);
     memcpy(out->stride, step->row.stride, sizeof out->stride);

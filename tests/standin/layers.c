@@ -38,6 +38,15 @@ static void *allocate(size_t size) {
 
 // The choice ---------------------------------------------------------------------------
 
+// The kernel that the layers below lack something for, where they get `chosen`; or NULL.
+static const char *passed_for(const char *chosen) {
+    if (strcmp(chosen, "n8_igemm_s8_s8_standin") == 0)
+        return "n8_igemm_s8_s8_standin_proved";
+    if (strcmp(chosen, "n8_igemm_s8_s8_add_standin") == 0)
+        return "n8_igemm_s8_s8_add_standin_packed";
+    return NULL;
+}
+
 static void check_choice(void) {
     static const float one = 1.0f;
     static const struct {
@@ -96,10 +105,14 @@ static void check_choice(void) {
                                                         .acc_bound = INT32_MAX};
         const struct n8_conv_facts facts = {&shape, &epilogue, &certificate, cases[i].level,
                                             cases[i].core};
-        const char *reason = NULL;
-        const struct n8_conv_row *row = n8_choose_conv(&facts, &reason);
-        if (row == NULL || reason == NULL || strcmp(row->name, cases[i].name) != 0)
-            fail(cases[i].name, row == NULL ? reason : row->name);
+        struct n8_conv_reasons reasons;
+        const struct n8_conv_row *row = n8_choose_conv(&facts, &reasons);
+        if (row == NULL || reasons.chosen == NULL || strcmp(row->name, cases[i].name) != 0)
+            fail(cases[i].name, row == NULL ? reasons.chosen : row->name);
+        const char *passed = passed_for(cases[i].name);
+        if (passed == NULL ? reasons.passed != NULL || reasons.lack != NULL
+                           : reasons.passed == NULL || strcmp(reasons.passed, passed) != 0)
+            fail(cases[i].name, reasons.lack == NULL ? "nothing was passed" : reasons.lack);
     }
 
     // Below every level there is nothing to choose from.
@@ -107,10 +120,10 @@ static void check_choice(void) {
     const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S8};
     const struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
     const struct n8_conv_facts facts = {&shape, &epilogue, &certificate, N8_ISA_AUTO, N8_CORE_ANY};
-    const char *reason = NULL;
-    if (n8_choose_conv(&facts, &reason) != NULL ||
-        strcmp(reason, "of a level beyond the one allowed") != 0)
-        fail("no level", reason);
+    struct n8_conv_reasons reasons;
+    if (n8_choose_conv(&facts, &reasons) != NULL ||
+        strcmp(reasons.chosen, "of a level beyond the one allowed") != 0)
+        fail("no level", reasons.chosen);
 }
 
 // Single layers ------------------------------------------------------------------------

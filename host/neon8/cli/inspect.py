@@ -11,8 +11,9 @@ HELP = """\
 examples:
   neon8 inspect net.onnx                  what would run in int8, what in float, and
                                           every node that is not supported, with why
-  neon8 inspect net.n8                    inputs, outputs, steps, kernels, proofs
-  neon8 inspect net.n8 --target aarch64   with the kernels that ARM would choose
+  neon8 inspect net.n8                    inputs, outputs, steps, proofs, kernels
+  neon8 inspect net.n8 --target aarch64   with the kernels that ARM chooses, and why
+  neon8 inspect net.n8 --target aarch64 --cpu cortex-a53 --isa neon
   neon8 inspect net.scales.json           scales, ranges, guards that fired
   neon8 inspect net.calib                 samples, and what was seen in each tensor
   neon8 inspect build/aarch64/libneon8.so machine, exports, kernels, alignment

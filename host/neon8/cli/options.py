@@ -231,7 +231,7 @@ def target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--isa",
         metavar="LEVEL",
-        help="use no kernels above this level, 'c' or 'neon' "
+        help="use no kernels above this level: c, neon, dotprod or i8mm "
         "(default: the processor's best)",
     )
     parser.add_argument(

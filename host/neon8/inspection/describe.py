@@ -103,6 +103,7 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> str:
             "steps",
             *plan.table(steps),
             "",
+            *plan.choices(steps),
             *plan.islands(steps, floats),
         )
     )

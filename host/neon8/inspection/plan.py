@@ -24,6 +24,12 @@ LEGEND = (
     "memory: where the output begins in the arena, and what it shares the place with",
 )
 
+CHOICES = (
+    "proved: products that may be summed in int16; no |accumulator| reaches the power",
+    "not: a kernel of the same level that is preferred where nothing speaks against it",
+    "other levels and cores: --isa LEVEL, --target aarch64, --cpu CORE",
+)
+
 
 def table(steps: Sequence[StepInfo]) -> list[str]:
     """One line for each step, and what the columns mean."""
@@ -61,6 +67,42 @@ def table(steps: Sequence[StepInfo]) -> list[str]:
         "memory",
     )
     return [*text.columns(rows, header=header), "", *LEGEND]
+
+
+def choices(steps: Sequence[StepInfo]) -> list[str]:
+    """One line for each convolution: what is proved of it, and what chose its kernel.
+
+    Nothing where there are none.
+    """
+    rows = [
+        (
+            str(number),
+            step.name,
+            certificate(step),
+            step.kernel,
+            step.chosen,
+            step.passed or "-",
+            step.lack or "-",
+        )
+        for number, step in enumerate(steps)
+        if step.int16_depth
+    ]
+    if not rows:
+        return []
+    header = ("", "layer", "proved", "kernel", "why", "not", "why not")
+    return [
+        "kernels of convolutions",
+        *text.columns(rows, header=header),
+        "",
+        *CHOICES,
+        "",
+    ]
+
+
+def certificate(step: StepInfo) -> str:
+    """'int16 depth 4, sums below 2^19': (11) and (12), which the choice looks at."""
+    bits = int(step.acc_bound).bit_length()
+    return f"int16 depth {step.int16_depth}, sums below 2^{bits}"
 
 
 def scheme(step: StepInfo) -> str:

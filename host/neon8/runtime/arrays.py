@@ -41,6 +41,8 @@ class StepInfo:
     checked against the weights. All are 0 for steps without weights.
     fixed: it is requantized in integers (10).
     reason: why it computes in float32, "" where the file does not say.
+    chosen: what decided for the kernel of a convolution; passed, lack: a kernel that
+    would be preferred to it, and what the layer lacks for that; "" where there is none.
     """
 
     name: str
@@ -69,6 +71,9 @@ class StepInfo:
     spread: str
     fixed: bool = False
     reason: str = ""
+    chosen: str = ""
+    passed: str = ""
+    lack: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -211,7 +211,10 @@ class Model(Closable):
                 acc_bound=int(info.acc_bound),
                 int16_depth=int(info.int16_depth),
                 fixed=bool(info.fixed),
-                reason=self._name(place.reason) if place.reason else "",
+                reason=self._name(place.reason),
+                chosen=self._name(info.chosen),
+                passed=self._name(info.passed),
+                lack=self._name(info.lack),
                 spread="" if info.spread < 0 else self._tensor(info.spread)[0],
             )
             steps.append(step)
@@ -253,8 +256,9 @@ class Model(Closable):
         self._handle = None
 
     def _name(self, pointer: Any) -> str:
+        """A name or a reason; "" for NULL."""
         try:
-            text: str = self._library.ffi.string(pointer).decode()
+            text: str = self._library.ffi.string(pointer).decode() if pointer else ""
         except UnicodeDecodeError as error:
             raise ModelError(f"{self.source}: a name in it is not UTF-8") from error
         return text

@@ -55,7 +55,31 @@ def test_a_model_shows_the_kernels_of_another_machine(tiny):
     said = describe(tiny.n8, target="aarch64", cpu="cortex-a53")
     assert re.search(r"^kernels for +aarch64, cortex-a53$", said, re.MULTILINE)
     assert "_neon" in said
+    (row,) = chosen_for(said, "sums more products in int16 than were proved to fit")
+    assert "int16 depth 2, sums below 2^" in row
+    words = row.split()
+    assert words.index("n8_igemm_s8_s8_neon") < words.index(
+        "n8_igemm_s8_s8_neon_depth4"
+    )
     assert "_neon" not in describe(tiny.n8, target="aarch64", isa="c")
+
+
+def test_a_proof_decides_for_a_kernel(tiny, tmp_path):
+    aware = neon8.compile_model(
+        tiny.onnx, tiny.table, accumulator_aware=True, max_sqnr_loss=100
+    )
+    neon8.save_model(aware, tmp_path / "net.n8")
+    said = describe(tmp_path / "net.n8", target="aarch64", cpu="cortex-a53")
+    assert "sums more products" not in said
+    (row,) = chosen_for(said, "sums as many products in int16 as were proved to fit")
+    assert "int16 depth 4, sums below 2^" in row
+    assert "n8_igemm_s8_s8_neon_depth4" in row.split()
+
+
+def chosen_for(said, why):
+    """The rows of the kernels that were chosen, or not, for this reason."""
+    rows = said[said.index("kernels of convolutions") :].splitlines()
+    return [row for row in rows if why in row]
 
 
 def test_the_proofs_are_those_of_the_weights(tiny):
@@ -66,7 +90,7 @@ def test_the_proofs_are_those_of_the_weights(tiny):
     for op in program.ops:
         if not hasattr(op, "weights"):
             continue
-        (line,) = (line for line in said if op.name in line.split() and "n8_" in line)
+        (line,) = (line for line in said if op.name in line.split() and " at " in line)
         sums = np.abs(op.weights.astype(np.int64)).reshape(len(op.weights), -1).sum(1)
         bound = (sums * 128 + np.abs(op.bias.astype(np.int64))).max()
         weights = f"{op.weights.min()} .. {op.weights.max()}"

@@ -113,3 +113,22 @@ def test_the_table_is_that_of_the_library(tiny):
         assert each.kernel in words
         assert f"at {each.offset}" in line
     assert lines == plan.table(steps)
+
+
+def test_the_certificate_in_words():
+    one = dataclasses.replace(PLAIN, int16_depth=4, acc_bound=2**22 - 1)
+    assert plan.certificate(one) == "int16 depth 4, sums below 2^22"
+    one = dataclasses.replace(PLAIN, int16_depth=2, acc_bound=2**22)
+    assert plan.certificate(one) == "int16 depth 2, sums below 2^23"
+
+
+def test_why_a_kernel_serves_and_a_faster_one_does_not():
+    """In the order of the steps, convolutions only."""
+    conv = dataclasses.replace(PLAIN, int16_depth=2, chosen="it is", name="c")
+    other = dataclasses.replace(conv, passed="n8_other", lack="it lacks that")
+    lines = plan.choices([PLAIN, conv, PLAIN, other])
+    rows = [line for line in lines if "n8_requantize_s8_c" in line]
+    assert [row.split()[0] for row in rows] == ["1", "3"]
+    assert rows[0].rstrip().endswith("it is  -         -")
+    assert rows[1].rstrip().endswith("it is  n8_other  it lacks that")
+    assert plan.choices([PLAIN]) == []
