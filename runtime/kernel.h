@@ -301,6 +301,16 @@ struct n8_affine_args {
 };
 typedef void n8_affine_fn(const struct n8_affine_args *args);
 
+// Between planes and pixels of 8 bytes; 1 <= channels <= 8, and pixels are 8 bytes apart at least:
+//   interleave_s8     out[p * out_stride + c] = c < channels ? in[c * in_stride + p] : 0, c < 8
+//   deinterleave_s8   out[c * out_stride + p] = in[p * in_stride + c], c < channels; 8 bytes of
+//                     each pixel are readable
+typedef void n8_planes_fn(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                          size_t channels, size_t pixels);
+// out[c * out_stride + 4 * r] = in[r * in_stride + 4 * c], words that are aligned to nothing.
+typedef void n8_transpose_fn(void *out, size_t out_stride, const void *in, size_t in_stride,
+                             size_t rows, size_t columns);
+
 // (14) over `count` contiguous floats, count >= 1.
 typedef void n8_softmax_fn(float *out, const float *in, size_t count);
 
@@ -324,7 +334,10 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(avgpool_s8, n8_pool_fn)                                                                      \
     X(blend_s8, n8_blend_fn)                                                                       \
     X(blend_f32, n8_blend_fn)                                                                      \
-    X(softmax_f32, n8_softmax_fn)
+    X(softmax_f32, n8_softmax_fn)                                                                  \
+    X(interleave_s8, n8_planes_fn)                                                                 \
+    X(deinterleave_s8, n8_planes_fn)                                                               \
+    X(transpose_f32, n8_transpose_fn)
 #define N8_CONV_SLOTS(X)                                                                           \
     X(igemm_s8_s32, n8_igemm_fn)                                                                   \
     X(igemm_s8_f32, n8_igemm_fn)                                                                   \

@@ -191,7 +191,7 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     t->zero_point = row.zero_point;
     t->lo = row.lo;
     t->hi = row.hi;
-    t->input = -1;
+    t->input = t->output = -1;
     t->pixels = n8_mul(n8_mul((size_t)t->dims[0], (size_t)t->dims[2]), (size_t)t->dims[3]);
     t->pixel_stride = t->type == N8_TYPE_S8 ? n8_round_up((size_t)row.dims[1], 8)
                                             : (size_t)row.dims[1] * sizeof(float);
@@ -220,7 +220,9 @@ static enum n8_status read_links(const struct n8_reader *r) {
         in->caller = in->type == N8_TYPE_F32; // unless a step reads it from the arena
     }
     for (size_t i = 0; i < h->output_count; i++) {
-        model->tensors[model->outputs[i]].caller = false;
+        struct n8_tensor *out = &model->tensors[model->outputs[i]];
+        out->caller = out->type == N8_TYPE_F32 && out->input < 0 && out->output < 0;
+        out->output = (int32_t)i;
     }
     return N8_OK;
 }
@@ -348,10 +350,13 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
             return refuse(r, "an input is not of the type that it takes");
         }
         // A float input stays in the caller's buffer, in N C H W order, if all that reads it are
-        // quantize steps, which look for it there.
-        if (step->row.kind != N8_OP_QUANTIZE) {
+        // quantize steps, which look for it there; an output that is read does not.
+        if (step->row.kind != N8_OP_QUANTIZE || in->input < 0) {
             r->model->tensors[step->inputs[i]].caller = false;
         }
+    }
+    if (step->row.kind != N8_OP_DEQUANTIZE) {
+        r->model->tensors[step->row.output].caller = false;
     }
     if (op->out != 0 && n8_output(r->model, step)->type != op->out) {
         return refuse(r, "its output is not of the type that it makes");

@@ -123,8 +123,12 @@ static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
         const uint8_t *from = job->in + (piece.image * channels * area + piece.first) * size;
         // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
         const size_t room = tensor->slice ? channels * size : tensor->pixel_stride;
-        n8_transpose(to, tensor->pixel_stride, room, from, area * size, channels, piece.count,
-                     size);
+        if (area == 1) {
+            memcpy(to, from, channels * size);
+            continue;
+        }
+        n8_interleave(&job->session->model->kernels, to, tensor->pixel_stride, room, from,
+                      area * size, channels, piece.count, size);
     }
 }
 
@@ -144,8 +148,8 @@ static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
             memcpy(to, from, channels * size);
             continue;
         }
-        n8_transpose(to, area * size, piece.count * size, from, tensor->pixel_stride, piece.count,
-                     channels, size);
+        n8_deinterleave(&job->session->model->kernels, to, area * size, from, tensor->pixel_stride,
+                        channels, piece.count, size);
     }
 }
 
@@ -153,6 +157,7 @@ static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
 static void copy(const struct n8_session *session, uint32_t number, const void *in, void *out) {
     const struct n8_tensor *tensor = &session->model->tensors[number];
     struct job job = {
+        .session = session,
         .tensor = tensor,
         .arena = n8_buffer(session, number),
         .in = in,
@@ -182,6 +187,7 @@ enum n8_status n8_session_run(struct n8_session *session, const void *const *inp
         }
     }
     session->inputs = inputs;
+    session->outputs = outputs;
     for (size_t i = 0; i < model->facts.input_count; i++) {
         const struct n8_tensor *tensor = &model->tensors[model->inputs[i]];
         if (!tensor->caller) {
@@ -192,7 +198,9 @@ enum n8_status n8_session_run(struct n8_session *session, const void *const *inp
         run_step(session, &model->steps[s]);
     }
     for (size_t i = 0; i < model->facts.output_count; i++) {
-        copy(session, model->outputs[i], NULL, outputs[i]);
+        if (!model->tensors[model->outputs[i]].caller) {
+            copy(session, model->outputs[i], NULL, outputs[i]);
+        }
     }
     return N8_OK;
 }

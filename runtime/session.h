@@ -15,9 +15,10 @@ struct n8_session {
     uint8_t *scratch; // threads x scratch_stride
     size_t scratch_stride;
     const void *const *inputs; // of the current run
+    void *const *outputs;
 };
 
-// Where a tensor lives; not for float inputs of the graph.
+// Where a tensor lives; not for one that stays with the caller.
 static inline uint8_t *n8_buffer(const struct n8_session *session, uint32_t tensor) {
     const struct n8_tensor *t = &session->model->tensors[tensor];
     return t->fixed != NULL ? t->fixed : session->arena + t->offset;

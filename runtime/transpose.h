@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The two orders of the values of an image: planes, a row for each channel, and pixels, a row for
+// each of them. Rows are `size` bytes a value, 1 or 4, without room between; strides are bytes from
+// row to row. What is read and what is written do not overlap.
 #ifndef N8_TRANSPOSE_H
 #define N8_TRANSPOSE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "kernels.h"
 
-// Value r of row c of `to` is value c of row r of `from`. Values are `size` bytes, 1 or 4, next to
-// each other in their row; strides are bytes from row to row. Of each row of `to`, `room` bytes may
-// be written, as many as it has values at least; nothing but the values is read. The two do not
-// overlap.
-void n8_transpose(uint8_t *to, size_t to_stride, size_t room, const uint8_t *from,
-                  size_t from_stride, size_t rows, size_t columns, size_t size);
+// From planes to pixels. Of each pixel, `room` bytes may be written, as many as its values take at
+// least; nothing but the values is read.
+void n8_interleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_stride, size_t room,
+                   const uint8_t *from, size_t from_stride, size_t channels, size_t pixels,
+                   size_t size);
+
+// From pixels to planes. Up to 7 bytes behind the values of a pixel are read, and nothing but the
+// values is written.
+void n8_deinterleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_stride,
+                     const uint8_t *from, size_t from_stride, size_t channels, size_t pixels,
+                     size_t size);
 
 #endif // N8_TRANSPOSE_H

@@ -188,8 +188,9 @@ static struct tile tile_of(const struct n8_turn *turn, size_t to_stride, size_t 
     return tile;
 }
 
-void n8_turn_run(const struct n8_turn *turn, uint8_t *to, size_t to_stride, const uint8_t *from,
-                 size_t from_stride, size_t size, size_t begin, size_t end) {
+void n8_turn_run(const struct n8_turn *turn, const struct n8_kernels *kernels, uint8_t *to,
+                 size_t to_stride, const uint8_t *from, size_t from_stride, size_t size,
+                 size_t begin, size_t end) {
     const struct n8_turn_loop *x = &turn->loops[0], *y = &turn->loops[1];
     const size_t to_x = bytes_of(x->out, to_stride, size);
     const size_t to_y = bytes_of(y->out, to_stride, size);
@@ -198,8 +199,8 @@ void n8_turn_run(const struct n8_turn *turn, uint8_t *to, size_t to_stride, cons
     for (size_t unit = begin; unit < end; unit++) {
         const struct tile tile = tile_of(turn, to_stride, from_stride, size, unit);
         if (to_x == size && from_y == size) {
-            n8_transpose(to + tile.to, to_y, tile.count[0] * size, from + tile.from, from_x,
-                         tile.count[0], tile.count[1], size);
+            n8_interleave(kernels, to + tile.to, to_y, tile.count[0] * size, from + tile.from,
+                          from_x, tile.count[0], tile.count[1], size);
             continue;
         }
         for (size_t i = 0; i < tile.count[1]; i++) {

@@ -68,7 +68,7 @@ enum n8_sharing {
     N8_SHARES_VIEW = 2,    // it is its operand, or a part of that, under another shape
     N8_SHARES_SLICE = 3,   // it is written into its part of a concatenation
     N8_SHARES_TAIL = 4,    // it lies at the end of a concatenation, and is moved to its part of it
-    N8_SHARES_CALLER = 5,  // it stays with the caller, as a float32 input of the network may
+    N8_SHARES_CALLER = 5,  // it stays with the caller, as a float32 input or output may
 };
 
 // A value that flows through a model. A buffer of an input or output holds `size` bytes,

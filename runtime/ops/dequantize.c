@@ -3,27 +3,105 @@
 // int8 to float32, (1).
 #include "ops.h"
 
+#include "size.h"
+#include "transpose.h"
+
+#include <string.h>
+
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
                                n8_output(reader->model, step));
 }
 
+enum {
+    PIECE = 1024, // pixels of a plane that stay in L1
+    PLANES = 8,   // that are laid out before they become floats
+};
+
+// An output of the network is made in pieces of its planes.
+static size_t pieces_of(const struct n8_tensor *out) {
+    return n8_pieces(out->pixels / (size_t)out->dims[0], PIECE);
+}
+
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
     step->kernel_name = reader->model->kernels.dequantize_s8_f32_name;
-    step->units = n8_output(reader->model, step)->pixels;
+    step->units = out->output >= 0 ? (size_t)out->dims[0] * pieces_of(out) : out->pixels;
     return N8_OK;
 }
 
-// A unit is a pixel.
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
-    (void)scratch;
+// Plane or pixel of the caller, whose buffer may be aligned to anything, by way of `real` if it is
+// not.
+static void dequantize_row(const struct n8_kernels *kernels, const struct n8_tensor *in,
+                           uint8_t *to, const int8_t *from, float *real, size_t count) {
+    const bool aligned = (uintptr_t)to % _Alignof(float) == 0;
+    kernels->dequantize_s8_f32(aligned ? (float *)(void *)to : real, from, count, in->scale,
+                               in->zero_point);
+    if (!aligned) {
+        memcpy(to, real, count * sizeof(float));
+    }
+}
+
+// Pixels [first, first + count) of image n, for the caller: laid out in planes first, which become
+// floats where they are wanted.
+static void dequantize_piece(const struct n8_session *session, const struct n8_step *step, size_t n,
+                             size_t first, size_t count) {
+    const struct n8_kernels *kernels = &session->model->kernels;
+    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const size_t area = out->pixels / (size_t)out->dims[0];
+    const size_t channels = (size_t)out->dims[1];
+    const uint8_t *from = n8_in_pixel(session, step, 0, n * area + first);
+    uint8_t *to = session->outputs[out->output];
+    to += (n * channels * area + first) * sizeof(float);
+    float real[PIECE];
+    int8_t pieces[PLANES][PIECE];
+    if (area == 1) { // its channels are neighbours
+        for (size_t c = 0; c < channels; c += PIECE) {
+            dequantize_row(kernels, in, to + c * sizeof(float), (const int8_t *)from + c, real,
+                           channels - c < PIECE ? channels - c : PIECE);
+        }
+        return;
+    }
+    for (size_t c = 0; c < channels; c++) {
+        if (c % PLANES == 0) {
+            n8_deinterleave(kernels, (uint8_t *)pieces[0], PIECE, from + c, in->pixel_stride,
+                            channels - c < PLANES ? channels - c : PLANES, count, 1);
+        }
+        dequantize_row(kernels, in, to + c * area * sizeof(float), pieces[c % PLANES], real, count);
+    }
+}
+
+static void dequantize_pixels(const struct n8_session *session, const struct n8_step *step,
+                              size_t begin, size_t end) {
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
         session->model->kernels.dequantize_s8_f32((float *)(void *)n8_out_pixel(session, step, p),
                                                   (const int8_t *)n8_in_pixel(session, step, 0, p),
                                                   stretch.count, in->scale, in->zero_point);
+    }
+}
+
+// A unit is a piece of an output of the network, with all its channels, else a pixel.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
+    const struct n8_tensor *out = n8_output(session->model, step);
+    if (out->output < 0) {
+        dequantize_pixels(session, step, begin, end);
+        return;
+    }
+    const size_t area = out->pixels / (size_t)out->dims[0];
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t n = unit / pieces_of(out);
+        const size_t first = unit % pieces_of(out) * PIECE;
+        const size_t count = area - first < PIECE ? area - first : PIECE;
+        if (out->caller) {
+            dequantize_piece(session, step, n, first, count);
+        } else { // a step reads it, too
+            dequantize_pixels(session, step, n * area + first, n * area + first + count);
+        }
     }
 }
 

@@ -73,8 +73,9 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
-    n8_turn_run(step->packed, n8_out_buffer(session, step), out->pixel_stride,
-                n8_in_buffer(session, step, 0), in->pixel_stride, n8_value_size(in), begin, end);
+    n8_turn_run(step->packed, &session->model->kernels, n8_out_buffer(session, step),
+                out->pixel_stride, n8_in_buffer(session, step, 0), in->pixel_stride,
+                n8_value_size(in), begin, end);
 }
 
 const struct n8_operator n8_op_permute = {

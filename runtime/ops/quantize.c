@@ -30,15 +30,26 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
+// Plane or pixel of the caller, whose buffer may be aligned to anything, by way of `real` if it is
+// not.
+static void quantize_row(const struct n8_kernels *kernels, const struct n8_tensor *out, int8_t *to,
+                         const uint8_t *from, float *real, size_t count) {
+    const bool aligned = (uintptr_t)from % _Alignof(float) == 0;
+    if (!aligned) {
+        memcpy(real, from, count * sizeof(float));
+    }
+    kernels->quantize_f32_s8(to, aligned ? (const float *)(const void *)from : real, count,
+                             1.0f / out->scale, out->zero_point, out->lo, out->hi);
+}
+
 // An input of the network, N C H W: quantized channel by channel, and laid out as N H W C on
-// the way. A unit is a piece, with all its channels. The caller's buffer may be aligned to
-// anything.
+// the way. A unit is a piece, with all its channels.
 static void quantize_input(const struct n8_session *session, const struct n8_step *step,
                            size_t begin, size_t end) {
+    const struct n8_kernels *kernels = &session->model->kernels;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const uint8_t *base = session->inputs[in->input];
-    const bool aligned = (uintptr_t)base % _Alignof(float) == 0;
     const size_t area = in->pixels / (size_t)in->dims[0];
     const size_t channels = (size_t)in->dims[1];
     // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
@@ -50,18 +61,21 @@ static void quantize_input(const struct n8_session *session, const struct n8_ste
         const size_t first = unit % pieces_of(in) * PIECE;
         const size_t count = area - first < PIECE ? area - first : PIECE;
         uint8_t *to = n8_out_pixel(session, step, n * area + first);
-        for (size_t c = 0; c < channels; c++) {
-            const uint8_t *from = base + ((n * channels + c) * area + first) * sizeof(float);
-            if (!aligned) {
-                memcpy(real, from, count * sizeof(float));
+        const uint8_t *from = base + (n * channels * area + first) * sizeof(float);
+        if (area == 1) { // its channels are neighbours
+            for (size_t c = 0; c < channels; c += PIECE) {
+                quantize_row(kernels, out, (int8_t *)to + c, from + c * sizeof(float), real,
+                             channels - c < PIECE ? channels - c : PIECE);
             }
-            session->model->kernels.quantize_f32_s8(
-                pieces[c % PLANES], aligned ? (const float *)(const void *)from : real, count,
-                1.0f / out->scale, out->zero_point, out->lo, out->hi);
+            continue;
+        }
+        for (size_t c = 0; c < channels; c++) {
+            quantize_row(kernels, out, pieces[c % PLANES], from + c * area * sizeof(float), real,
+                         count);
             if (c % PLANES == PLANES - 1 || c == channels - 1) {
                 const size_t group = c / PLANES * PLANES;
-                n8_transpose(to + group, out->pixel_stride, room - group, (uint8_t *)pieces[0],
-                             PIECE, c + 1 - group, count, 1);
+                n8_interleave(kernels, to + group, out->pixel_stride, room - group,
+                              (uint8_t *)pieces[0], PIECE, c + 1 - group, count, 1);
             }
         }
     }

@@ -68,6 +68,14 @@ void call_plain(const struct call *call) {
     case SIGNATURE_LRN:
         ((n8_lrn_fn *)call->fn)(pointer(x[0]));
         break;
+    case SIGNATURE_PLANES:
+        ((n8_planes_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
+                                   (size_t)x[4], (size_t)x[5]);
+        break;
+    case SIGNATURE_TRANSPOSE:
+        ((n8_transpose_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
+                                      (size_t)x[4], (size_t)x[5]);
+        break;
     }
 }
 

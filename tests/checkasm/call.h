@@ -36,6 +36,8 @@ enum signature {
     SIGNATURE_TABLE,
     SIGNATURE_AFFINE,
     SIGNATURE_LRN,
+    SIGNATURE_PLANES,
+    SIGNATURE_TRANSPOSE,
 };
 
 typedef void any_fn(void);

@@ -135,6 +135,8 @@ void cases_softmax(struct context *context);
 void cases_table(struct context *context);
 void cases_affine(struct context *context);
 void cases_lrn(struct context *context);
+void cases_planes(struct context *context);
+void cases_transpose(struct context *context);
 
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);

@@ -21,6 +21,8 @@
 #define CASES_n8_table_fn            cases_table
 #define CASES_n8_affine_fn           cases_affine
 #define CASES_n8_lrn_fn              cases_lrn
+#define CASES_n8_planes_fn           cases_planes
+#define CASES_n8_transpose_fn        cases_transpose
 
 // What a slot needs to be checked; `naive` is the reference of its C row.
 struct slot {

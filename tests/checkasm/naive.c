@@ -29,6 +29,27 @@ void naive_dequantize_s8_f32(float *out, const int8_t *in, size_t count, float s
         out[i] = scale * (float)((int32_t)in[i] - zero_point);
 }
 
+void naive_interleave_s8(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                         size_t channels, size_t pixels) {
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t c = 0; c < 8; c++)
+            out[p * out_stride + c] = c < channels ? in[c * in_stride + p] : 0;
+}
+
+void naive_deinterleave_s8(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                           size_t channels, size_t pixels) {
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t c = 0; c < channels; c++)
+            out[c * out_stride + p] = in[p * in_stride + c];
+}
+
+void naive_transpose_f32(void *out, size_t out_stride, const void *in, size_t in_stride,
+                         size_t rows, size_t columns) {
+    for (size_t i = 0; i < rows * columns; i++)
+        memcpy((char *)out + i % columns * out_stride + 4 * (i / columns),
+               (const char *)in + i / columns * in_stride + 4 * (i % columns), 4);
+}
+
 void naive_dequantize_s32_f32(float *out, const int32_t *in, size_t pixels, size_t channels,
                               const float *scale, const float *bias) {
     for (size_t i = 0; i < pixels * channels; i++) {

@@ -47,8 +47,12 @@ class Simulation:
     def __init__(self, program, model) -> None:
         """Nothing has run yet."""
         self.program = program
-        # What is constant is not in the arena.
-        self.steps = {s.output: s for s in model.steps if s.operation != "constant"}
+        # What is constant, or the caller's, is not in the arena.
+        self.steps = {
+            s.output: s
+            for s in model.steps
+            if s.operation != "constant" and s.sharing != "caller"
+        }
         self.arena = np.full(model.memory.arena, -1, np.int64)
         self.fresh = 0
         self.ids = {}

@@ -122,6 +122,7 @@ def memory(step: StepInfo) -> str:
         "view": f"{place}, view of {step.shared}",
         "slice": f"{place}, slice of {step.shared}",
         "tail": f"{place}, end of {step.shared}",
+        "caller": "the caller's",
     }.get(step.sharing, place)
 
 
