@@ -2,10 +2,11 @@
 #
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-asan native-tsan aarch64 sysroot demo test bench lint clean
+.PHONY: help setup native native-asan native-tsan aarch64 sysroot demo test bench bench-kernels
+.PHONY: lint clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: tools by apt, Python packages into .venv
 	@cross/setup.sh
@@ -29,6 +30,13 @@ test: ## set up and run every test there is
 bench: native ## measure calibration; SQUEEZENET=file.onnx JPEGS=folder for that network, too
 	@.venv/bin/python tests/bench/bench.py \
 		$(if $(SQUEEZENET),--squeezenet $(SQUEEZENET)) $(if $(JPEGS),--jpegs $(JPEGS))
+
+# Without LAYERS and CORES, the whole table, which is then written into the page.
+bench-kernels: native aarch64 ## count and model the ARM kernels; LAYERS=net,fc2048-1000 CORES=a53,n2 for some
+	@cross/setup.sh llvm-mca-19:llvm-19
+	@PYTHONPATH=tests/networks .venv/bin/python tests/bench/kernels/bench_kernels.py \
+		$(if $(LAYERS),--layers $(LAYERS)) $(if $(CORES),--cores $(CORES)) \
+		$(if $(LAYERS)$(CORES),,--write docs/performance.md)
 
 lint: setup ## judge the sources only
 	@tests/lint.sh

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what this checkout needs and this machine lacks: tools through apt, as root or
-# with sudo, and Python packages into .venv. Does nothing, and needs no network, when all
-# is there.
+# setup.sh [COMMAND:PACKAGE...]: installs what this checkout needs and this machine lacks,
+# and the given commands: tools through apt, as root or with sudo, and Python packages into
+# .venv. Does nothing, and needs no network, when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,9 +13,9 @@ compiles() {
         "$1" -x c -include stdio.h -o /dev/null - 2>/dev/null
 }
 
-# Prints the Debian packages that are missing.
+# missing [COMMAND:PACKAGE...]: prints the Debian packages that are missing.
 missing() {
-    for pair in make:make cmake:cmake ninja:ninja-build qemu-aarch64:qemu-user; do
+    for pair in make:make cmake:cmake ninja:ninja-build qemu-aarch64:qemu-user "$@"; do
         command -v "${pair%%:*}" >/dev/null || echo "${pair#*:}"
     done
     compiles gcc || echo gcc libc6-dev
@@ -29,7 +29,7 @@ by_hand() {
     exit 1
 }
 
-packages=$(missing | tr '\n' ' ')
+packages=$(missing "$@" | tr '\n' ' ')
 if [ -n "$packages" ]; then
     sudo=
     command -v apt-get >/dev/null || by_hand "there is no apt-get" "$packages"
@@ -48,7 +48,7 @@ if [ -n "$packages" ]; then
         by_hand "apt-get failed" "$packages"
     }
     rm -f "$log"
-    packages=$(missing | tr '\n' ' ')
+    packages=$(missing "$@" | tr '\n' ' ')
     [ -z "$packages" ] || by_hand "still missing" "$packages"
 fi
 

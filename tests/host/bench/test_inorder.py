@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of the A53 and A55: loops short enough to be counted by hand."""
+
+import pytest
+
+import inorder
+from assembly import Step
+from inorder import A53, A55
+
+SMULL = "smull v0.8h, v1.8b, v2.8b"
+ADDS = ("add x0, x0, #1", "add x1, x1, #1")
+
+
+def loop(*texts: str) -> list[Step]:
+    """Instructions in a row, the last one's successor the first."""
+    *most, last = texts
+    return [*map(Step, most), Step(last, taken=True)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "a53", "a55"),
+    [
+        # Two a cycle, unless one needs the other or both the same unit.
+        (ADDS, 1, 1),
+        (("add x0, x0, #1", "add x0, x0, #2"), 2, 2),
+        ((*ADDS, "add x2, x2, #1"), 2, 2),
+        ((SMULL, "add x0, x0, #1"), 1, 1),
+        ((SMULL, "smull v3.8h, v1.8b, v2.8b"), 2, 2),
+        (("add v0.8b, v1.8b, v2.8b", "add v3.8b, v1.8b, v2.8b"), 1, 1),
+        (("mul x0, x1, x2", "mul x3, x1, x2"), 2, 2),
+        # A load of 64 bits goes beside a multiplication; of 128 it issues alone.
+        ((SMULL, "ldr d3, [x0]"), 1, 1),
+        ((SMULL, "ldr q3, [x0]"), 2, 2),
+        (("ldr d3, [x0]", "ldr d4, [x0, #8]"), 2, 2),
+        (("ldp d3, d4, [x0]",), 2, 2),
+        (("ldp q3, q4, [x0]",), 4, 4),
+        (("ld1 { v3.16b, v4.16b }, [x0]",), 4, 4),
+        ((SMULL, "ld1r { v3.4s }, [x0]"), 1, 1),
+        # Stores have a unit of their own on the A55, and one of 128 bits.
+        (("ldr d3, [x0]", "str d4, [x1]"), 2, 1),
+        (("str q4, [x1]",), 2, 1),
+        (("stp x4, x5, [x1]", "add x0, x0, #1"), 1, 1),
+        # Latencies: a chain from one pass to the next.
+        (("smlal v0.8h, v1.8b, v2.8b",), 4, 4),
+        (("sdot v0.4s, v1.16b, v2.4b[1]",), 4, 4),
+        (("add v0.16b, v0.16b, v1.16b",), 3, 2),
+        (("sqxtn2 v0.16b, v1.8h",), 3, 3),
+        (("fmla v0.4s, v1.4s, v2.4s",), 5, 4),
+        (("scvtf v0.4s, v0.4s",), 4, 4),
+        (("mul x0, x0, x1",), 3, 3),
+        (("ldr x0, [x0]",), 3, 3),
+        (("ld1 { v0.s }[1], [x0]",), 4, 4),
+        (("umov w0, v1.b[0]", "dup v1.8b, w0"), 8, 6),
+        (("tbl v0.8b, { v1.16b, v2.16b }, v3.8b",), 2, 2),
+        (("fdiv v0.4s, v1.4s, v2.4s",), 10, 10),
+        (("udiv x0, x1, x2",), 8, 8),
+        # An address that is written back is there in the next cycle.
+        (("ldr d0, [x0], #8",), 1, 1),
+        (("ldr d0, [x0, #8]!",), 1, 1),
+        # Flags are a result like others.
+        (("subs x0, x0, #1", "b.ne 0x400000"), 2, 2),
+        (("cbnz x0, 0x400000", "add x1, x1, #1"), 1, 1),
+        (("nop", "nop"), 1, 1),
+    ],
+)
+def test_cycles_of_a_pass(texts, a53, a55):
+    assert inorder.cycles(loop(*texts), A53) == a53
+    assert inorder.cycles(loop(*texts), A55) == a55
+
+
+def test_nothing_issues_after_a_taken_branch():
+    straight = [Step(text) for text in ("b 0x400008", *ADDS[:1], "b 0x400000", ADDS[1])]
+    assert inorder.cycles(straight, A55) == 2
+    bent = [step._replace(taken=step.text.startswith("b ")) for step in straight]
+    assert inorder.cycles(bent, A55) == 2
+    assert inorder.cycles([*bent, Step("nop")], A55) == 3
+
+
+def test_issue_is_in_order():
+    """What waits holds up what stands behind it, needed or not."""
+    waits = ("ldr x0, [x0]", "add x1, x0, #1", "add x2, x2, #1", "add x3, x3, #1")
+    assert inorder.cycles(loop(*waits), A55) == 5
+
+
+def test_multiplications_hide_their_latency_behind_one_another():
+    sums = [f"smlal v{i}.8h, v30.8b, v31.8b" for i in range(8)]
+    assert inorder.cycles(loop(*sums), A53) == 8
+    assert inorder.cycles(loop(*sums[:3]), A53) == 4
+
+
+def test_long_loops_cost_what_short_ones_do():
+    assert inorder.cycles(loop(*[SMULL, "ldr d3, [x0]"] * 150), A55) == 150
+
+
+@pytest.mark.parametrize(
+    ("text", "reads", "writes", "base"),
+    [
+        ("madd x0, x1, x2, x3", {"x1", "x2", "x3"}, {"x0"}, set()),
+        ("smlal2 v0.4s, v1.8h, v2.h[3]", {"v0", "v1", "v2"}, {"v0"}, set()),
+        ("mov v0.s[1], w3", {"v0", "x3"}, {"v0"}, set()),
+        ("mov v0.16b, v3.16b", {"v3"}, {"v0"}, set()),
+        ("str w1, [sp, #-0x10]!", {"x1", "sp"}, set(), {"sp"}),
+        ("ldp x1, x2, [x0], #16", {"x0"}, {"x1", "x2"}, {"x0"}),
+        ("ld1 { v0.b }[3], [x0], x1", {"v0", "x0", "x1"}, {"v0"}, {"x0"}),
+        ("ldr q0, [x0, x1, lsl #4]", {"x0", "x1"}, {"v0"}, set()),
+        ("ldr x0, 0x400100", set(), {"x0"}, set()),
+        ("prfm pldl1keep, [x0, #0x40]", {"x0"}, set(), set()),
+        ("cmp x0, #4", {"x0"}, {"flags"}, set()),
+        ("ccmp x0, x1, #0, ne", {"x0", "x1", "flags"}, {"flags"}, set()),
+        ("csel x0, x1, x2, lt", {"x1", "x2", "flags"}, {"x0"}, set()),
+        ("mov w0, wzr", set(), {"x0"}, set()),
+    ],
+)
+def test_registers_of_an_instruction(text, reads, writes, base):
+    what = inorder.use(text, A55)
+    assert set(what.reads) == reads
+    assert set(what.writes) == writes
+    assert set(what.base) == base

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/performance.md and their place in it."""
+
+from pathlib import Path
+
+import pytest
+
+import page
+from bench_kernels import names
+from cases import ROWS
+from cores import CORES
+from neon8.version import __version__
+from page import BEGIN, END, Figure
+from tools import BenchError, Tools
+
+ROOT = Path(__file__).resolve().parents[3]
+TOOLS = Tools(
+    compiler="",
+    emulator="",
+    llvm_mca="",
+    llvm_objdump="",
+    versions={"qemu-aarch64": "7.2.22", "LLVM": "19.1.7"},
+)
+FIGURES = [
+    Figure(
+        layer=layer,
+        core=core,
+        macs=26_361_344,
+        instructions=instructions,
+        cycles=cycles,
+        kernel=f"n8_igemm_{core}",
+    )
+    for layer, core, instructions, cycles in (
+        ("net", "n2", 3_052_000, 1e6),
+        ("net", "a53", 8_920_499, 6.44e6),
+        ("fc2048-1000", "a53", 500_000, 6e6),
+        ("fc2048-1000", "n2", 241_000, 7e6),
+    )
+]
+TEXT = f"""\
+neon8 {__version__}; qemu-aarch64 7.2.22, LLVM 19.1.7.
+
+Multiply-accumulates (MACs) per modelled cycle, one thread:
+
+| layer | MMACs | Cortex-A53, neon | Neoverse N2, i8mm |
+| :-- | --: | --: | --: |
+| FC 2048→1000 | 26.4 | 4.39 | 3.77 |
+| the small net | 26.4 | 4.09 | 26.36 |
+
+Executed instructions in thousands, and MACs per instruction:
+
+| layer | MMACs | Cortex-A53, neon | Neoverse N2, i8mm |
+| :-- | --: | --: | --: |
+| FC 2048→1000 | 26.4 | 500 (52.72) | 241 (109.38) |
+| the small net | 26.4 | 8920 (2.96) | 3052 (8.64) |
+
+The function that executes most of them:
+
+| layer | MMACs | Cortex-A53, neon | Neoverse N2, i8mm |
+| :-- | --: | --: | --: |
+| FC 2048→1000 | 26.4 | `igemm_a53` | `igemm_n2` |
+| the small net | 26.4 | `igemm_a53` | `igemm_n2` |"""
+
+
+def test_tables_in_the_order_of_layers_and_cores():
+    assert page.text(FIGURES, TOOLS) == TEXT
+
+
+def test_written_between_the_marks(tmp_path):
+    file = tmp_path / "page.md"
+    file.write_text(f"# Title\n\n{BEGIN}\n\nold\n\n{END}\n\nafter\n")
+    for _ in range(2):
+        page.write(file, "new →")
+        assert file.read_text() == f"# Title\n\n{BEGIN}\n\nnew →\n\n{END}\n\nafter\n"
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}\n{BEGIN}"])
+def test_a_page_without_marks_stays_as_it_is(tmp_path, text):
+    file = tmp_path / "page.md"
+    file.write_text(text)
+    with pytest.raises(BenchError, match=r"page\.md: has no <!-- from here on"):
+        page.write(file, "new")
+    assert file.read_text() == text
+
+
+def test_the_page_has_every_layer_and_core():
+    text = (ROOT / "docs" / "performance.md").read_text()
+    written = text.partition(BEGIN)[2].partition(END)[0]
+    for row in ROWS.values():
+        assert written.count(f"| {row.name} |") == 3
+    for core in CORES.values():
+        assert written.count(f" {core.title} |") == 3
+
+
+def test_names_come_in_the_order_of_the_table():
+    assert names(CORES)("n2,a53") == ["a53", "n2"]
+    with pytest.raises(Exception, match="'a54' is not one of a53, a55, a76, n2"):
+        names(CORES)("a54")
