@@ -84,7 +84,8 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
 struct n8_conv_proof {
     uint64_t acc_bound;             // (12): the largest sum |w| * 128 + |bias|
     int32_t weights_lo, weights_hi; // the smallest and the largest weight
-    bool small; // sums stay below 2^22 and, multiplied, below 2^15 by two; there is no slope
+    bool small; // sums stay below 2^22 and results below 32639, whatever the input and the
+                // residual; there is no slope
 };
 
 // Checks the arrays of a planned convolution, which may be aligned to nothing. N8_E_FORMAT: a

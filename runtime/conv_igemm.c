@@ -407,6 +407,7 @@ static void run_channels(struct igemm *it, size_t block, size_t group, size_t ch
         .zero_point = e->zero_point,
         .lo = e->lo,
         .hi = e->hi,
+        .small = conv->small,
     };
     conv->row->igemm(&args);
     if (fixed) {

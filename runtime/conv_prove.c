@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-// What a kernel may round by adding 1.5 * 2^23, and narrow to int16 without saturating.
-enum { SMALL_SUM = 1 << 22, SMALL_RESULT = 32766 };
+// What a kernel may round by adding 1.5 * 2^23, and narrow to int16 without saturating, with a zero
+// point; 1 less for the rounding of (6).
+enum { SMALL_SUM = 1 << 22, SMALL_RESULT = 32638 };
 
 // The arrays of a model file are as aligned as the caller's buffer: not at all.
 static int32_t load_i32(const int32_t *array, size_t index) {
@@ -164,6 +165,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = (size_t)conv->shape.out_channels;
     const size_t count = conv->taps * conv->group_in;
+    const double residual = 255.0 * (double)e->residual_scale; // at most
     *out = (struct n8_conv_proof){
         .weights_lo = 127,
         .weights_hi = -128,
@@ -185,7 +187,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
             return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }
         out->small = out->small && bound < SMALL_SUM &&
-                     (double)bound * (double)load_f32(e->multiplier, n) < SMALL_RESULT;
+                     (double)bound * (double)load_f32(e->multiplier, n) + residual < SMALL_RESULT;
         if (e->fixed != NULL &&
             !fixed_ok(load_i32(e->fixed, 2 * n), load_i32(e->fixed, 2 * n + 1))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier of (10) is out of range");

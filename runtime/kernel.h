@@ -41,6 +41,8 @@
 //                  or `out` itself: what a tile adds is read before the tile is written
 //   tile           for the C kernels, which serve any geometry; assembly knows its own
 //   zero_point, lo, hi   -128 <= lo <= hi <= 127, and -128 <= zero_point <= 127
+//   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32639; else
+//                  0
 #define N8_IGEMM_ARGS(WORD, INT32)                                                                 \
     WORD(IG_OUT, void *, out)                                                                      \
     WORD(IG_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \
@@ -61,7 +63,8 @@
     INT32(IG_RESIDUAL_ZERO_POINT, int32_t, residual_zero_point)                                    \
     INT32(IG_ZERO_POINT, int32_t, zero_point)                                                      \
     INT32(IG_LO, int32_t, lo)                                                                      \
-    INT32(IG_HI, int32_t, hi)
+    INT32(IG_HI, int32_t, hi)                                                                      \
+    INT32(IG_SMALL, int32_t, small)
 
 // One row of a depthwise convolution:
 //   acc''[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c],
@@ -81,8 +84,8 @@
 //   bias, multiplier, slope   [channels rounded up to block], 16-byte aligned; the slopes are
 //                  finite, or `slope` is NULL
 //   block          of the kernel's row, a multiple of 8; for the C kernels, which serve any
-//   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32767; else
-//   0
+//   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32639; else
+//                  0
 #define N8_DEPTHWISE_ARGS(WORD, INT32)                                                             \
     WORD(DW_OUT, int8_t *, out)                                                                    \
     WORD(DW_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \

@@ -5,6 +5,7 @@
 #include "checkasm.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNED = 16 }; // where kernel.h says so
@@ -25,9 +26,29 @@ static float *place_slopes(struct rng *rng, size_t count) {
     return rng_below(rng, 2) ? slope : NULL;
 }
 
+// Of small values; returns what a residual then adds at most.
+static float draw_residual_scale(struct rng *rng, int pattern, float *scale) {
+    const float most = 32000.0f / 255.0f;
+    *scale = pattern == DATA_TIES     ? 0.5f
+             : rng_below(rng, 2) == 0 ? most
+                                      : rng_float(rng, 0.0f, most);
+    return *scale * 255.0f;
+}
+
 struct igemm_size {
     size_t pixels, channels, taps, depth;
 };
+
+// The largest sum of products of a channel, whatever the input.
+static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
+                           const int8_t *weights, size_t n) {
+    int32_t reach = 0;
+    for (size_t t = 0; t < size.taps; t++) {
+        for (size_t k = 0; k < size.depth; k++)
+            reach += 128 * abs(weights[naive_weight(tile, size.taps, size.depth, n, t, k)]);
+    }
+    return reach;
+}
 
 static struct test_case igemm_case(struct context *context, struct igemm_size size) {
     struct rng *rng = &context->rng;
@@ -86,6 +107,13 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     float residual_scale;
     data_multipliers(rng, pattern, &residual_scale, 1);
     const struct range range = data_range(rng, false);
+    const float *slope = place_slopes(rng, padded);
+    const bool small =
+        slope == NULL && size.taps * size.depth * 128 * 128 < 1 << 22 && rng_below(rng, 4) != 0;
+    const float added = small && adds ? draw_residual_scale(rng, pattern, &residual_scale) : 0.0f;
+    for (size_t n = 0; small && n < padded; n++)
+        data_small(rng, pattern, &bias[n], &multiplier[n], igemm_reach(tile, size, weights, n),
+                   added);
 
     void *out = guard_place(rng, REGION_OUT, out_size + (in_place ? N8_SLACK : 0));
     struct n8_igemm_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
@@ -101,7 +129,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .bias = bias,
         .multiplier = multiplier,
         .bias_f32 = bias_f32,
-        .slope = place_slopes(rng, padded),
+        .slope = slope,
         .residual = residual,
         .residual_stride = (ptrdiff_t)residual_stride,
         .tile = tile,
@@ -110,15 +138,16 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .zero_point = range.zero_point,
         .lo = range.lo,
         .hi = range.hi,
+        .small = small,
     };
     struct test_case test = {.out = out, .out_size = out_size};
     test.operands[0].field = in_place ? &args->residual : NULL;
     test.call = (struct call){.signature = SIGNATURE_IGEMM, .x = {(uintptr_t)args}};
     snprintf(test.text, sizeof test.text,
              "pixels=%zu channels=%zu taps=%zu depth=%zu pattern=%d slope=%d zero_point=%d lo=%d "
-             "hi=%d",
+             "hi=%d small=%d",
              size.pixels, size.channels, size.taps, size.depth, pattern, args->slope != NULL,
-             range.zero_point, range.lo, range.hi);
+             range.zero_point, range.lo, range.hi, args->small);
     return test;
 }
 
@@ -197,7 +226,7 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     const float *slope = place_slopes(rng, padded);
     const bool small = slope == NULL && rng_below(rng, 3) != 0;
     for (size_t c = 0; small && c < padded; c++)
-        data_small(rng, pattern, &bias[c], &multiplier[c], (int32_t)(taps * 128 * 128));
+        data_small(rng, pattern, &bias[c], &multiplier[c], (int32_t)(taps * 128 * 128), 0.0f);
 
     int8_t *out = guard_place(rng, REGION_OUT, out_size);
     struct n8_depthwise_args *args = guard_place(rng, REGION_ARGS, sizeof *args);

@@ -106,7 +106,8 @@ void data_operands(struct rng *rng, int pattern, int8_t *in, size_t in_size, int
 void data_limit(int8_t *weights, size_t size, int32_t products);
 void data_lowest(struct rng *rng, int8_t *weight, int32_t products);
 void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_t reach);
-void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t reach);
+void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t reach,
+                float others);
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
 void data_floats(struct rng *rng, float *out, size_t count, float unit);
 float data_slope(struct rng *rng);

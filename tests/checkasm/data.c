@@ -107,16 +107,18 @@ void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_
     }
 }
 
-// Up to the limits of small values in kernel.h: |sum| < 2^22 and |v| < 32767, where the products of
-// a channel reach `reach`.
-void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t reach) {
+// Up to the limits of small values in kernel.h: |sum| < 2^22 and |v| < 32639 less `others`, where
+// the products of a channel reach `reach`.
+void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t reach,
+                float others) {
     const int32_t limit = (1 << 22) - 1 - reach;
     const int32_t range = pattern == DATA_TIES ? 400 : limit;
     *bias = rng_below(rng, 4) == 0 ? (rng_below(rng, 2) ? limit : -limit)
                                    : rng_range(rng, -range, range);
-    const float most = 32766.0f / (float)(reach + (*bias < 0 ? -*bias : *bias));
+    const float most = (32638.0f - others) / (float)(reach + (*bias < 0 ? -*bias : *bias));
     if (pattern == DATA_TIES)
-        *multiplier = ldexpf(1.0f, ilogbf(most));
+        *multiplier =
+            most >= 0.5f ? (rng_below(rng, 2) ? 0.5f : 1.0f / 6.0f) : ldexpf(1.0f, ilogbf(most));
     else if (rng_below(rng, 8) == 0)
         *multiplier = 1e-30f;
     else

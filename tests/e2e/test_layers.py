@@ -174,6 +174,38 @@ def test_conv2d(isa, seed):
         assert bits(layer.run(nhwc[0])) == bits(to_nhwc(acc).astype(np.int32))
 
 
+@pytest.mark.parametrize("residual_scale", [0.0, 0.5, 100.0])
+@pytest.mark.parametrize("multiplier", [2.0**-16, 0.25 / 2**9, 32638 / 2**22, 2.0**-7])
+@pytest.mark.parametrize("beyond", [-1, 0, 1, 2])
+def test_conv2d_at_the_limits_of_small_values(beyond, multiplier, residual_scale):
+    """Sums of up to 2^22 - 1 and results of up to 32638 are rounded in another way."""
+    depth, channels, zero_point = 24, 17, 3 - (beyond % 2)
+    weights = np.full((channels, 1, 1, depth), 127, np.int8)
+    weights[::2] = -127
+    room = 2**22 + beyond - depth * 127 * 128
+    bias = np.where(weights[:, 0, 0, 0] > 0, -room, room).astype(np.int32)
+    x = np.random.default_rng(beyond + 1).integers(-128, 128, (1, 3, 6, depth), np.int8)
+    x[0, 0] = -128
+    residual = x[..., :channels] if residual_scale else None
+    epilogue = layers.Epilogue(
+        bias=bias,
+        multiplier=np.full(channels, multiplier, np.float32),
+        residual_scale=residual_scale,
+        residual_zero_point=-128,
+        zero_point=zero_point,
+    )
+    acc = x.astype(np.int64) @ weights[:, 0, 0].T.astype(np.int64) + bias
+    assert np.abs(acc).max() == 2**22 + beyond
+    values = oracle.as_float(acc) * np.float32(multiplier)
+    if residual_scale:
+        centred = (x[..., :channels].astype(np.int32) + 128).astype(np.float32)
+        values = values + centred * np.float32(residual_scale)
+    expected = np.clip(np.rint(values) + zero_point, -128, 127).astype(np.int8)
+    for isa in ("c", None):
+        layer = layers.Conv2d(weights, x.shape, epilogue, isa=isa)
+        assert bits(layer.run(x, residual)) == bits(expected)
+
+
 ONES = np.ones((4, 1, 1, 4), np.int8)
 UNIT = np.ones(4, np.float32)
 
