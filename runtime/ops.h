@@ -47,6 +47,14 @@ enum n8_placing {
     N8_READS_EXACTLY = 16,
 };
 
+// An operator may look for an end of the network where the caller has it instead of in the arena:
+// in session->inputs, for an input, and in session->outputs, for an output that is `caller`. If a
+// step does not, its `plan` says so in the tensor.
+enum n8_ends {
+    N8_END_INPUT = 1,
+    N8_END_OUTPUT = 2,
+};
+
 struct n8_operator {
     const char *name; // as in n8_step_info
     // Of all inputs and of the output. in == 0: any, the same as the output's; out == 0: `check`
@@ -55,6 +63,7 @@ struct n8_operator {
     uint32_t least_inputs, most_inputs;
     uint32_t fields;  // enum n8_fields
     uint32_t placing; // enum n8_placing; `plan` may take away from it in step->placing
+    uint32_t ends;    // enum n8_ends
 
     // Whether shapes, scales and fields fit together; counts, types, the limits of each field
     // and unused fields were checked before. May be NULL.

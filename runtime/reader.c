@@ -217,12 +217,16 @@ static enum n8_status read_links(const struct n8_reader *r) {
             return refuse(r, "an input of the network is listed twice");
         }
         in->input = (int32_t)i;
-        in->caller = in->type == N8_TYPE_F32; // unless a step reads it from the arena
+        in->caller = true; // unless a step reads it from the arena
     }
     for (size_t i = 0; i < h->output_count; i++) {
         struct n8_tensor *out = &model->tensors[model->outputs[i]];
-        out->caller = out->type == N8_TYPE_F32 && out->input < 0 && out->output < 0;
+        out->caller = out->input < 0 && out->output < 0; // unless a step makes it in the arena
         out->output = (int32_t)i;
+    }
+    for (size_t i = h->input_count + h->output_count; i < h->link_count; i++) {
+        struct n8_tensor *read = &model->tensors[model->links[i]];
+        read->caller = read->caller && read->output < 0;
     }
     return N8_OK;
 }
@@ -349,13 +353,11 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
         if (in->type != wanted) {
             return refuse(r, "an input is not of the type that it takes");
         }
-        // A float input stays in the caller's buffer, in N C H W order, if all that reads it are
-        // quantize steps, which look for it there; an output that is read does not.
-        if (step->row.kind != N8_OP_QUANTIZE || in->input < 0) {
+        if ((op->ends & N8_END_INPUT) == 0) {
             r->model->tensors[step->inputs[i]].caller = false;
         }
     }
-    if (step->row.kind != N8_OP_DEQUANTIZE) {
+    if ((op->ends & N8_END_OUTPUT) == 0) {
         r->model->tensors[step->row.output].caller = false;
     }
     if (op->out != 0 && n8_output(r->model, step)->type != op->out) {

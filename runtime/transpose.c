@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transpose.h"
 
+#include "size.h"
+
 #include <string.h>
 
 enum {
@@ -74,6 +76,79 @@ void n8_deinterleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_st
             kernels->deinterleave_s8((int8_t *)to + c * to_stride + p, to_stride,
                                      (const int8_t *)pixel + c, from_stride,
                                      least(channels - c, GROUP), count);
+        }
+    }
+}
+
+enum { WORD = sizeof(uint64_t) };
+
+// In words, of which the last one begins where that before has not ended.
+static void move_words(uint8_t *to, const uint8_t *from, size_t bytes) {
+    for (size_t i = 0; i + WORD < bytes; i += WORD) {
+        memcpy(to + i, from + i, WORD);
+    }
+    memcpy(to + bytes - WORD, from + bytes - WORD, WORD);
+}
+
+// A word for each pixel, whatever of it belongs to the pixel: what it takes from behind is what it
+// is given next, or room.
+static inline __attribute__((always_inline)) void move_a_word_each(uint8_t *to, size_t to_stride,
+                                                                   const uint8_t *from,
+                                                                   size_t from_stride,
+                                                                   size_t pixels) {
+#pragma GCC unroll 8
+    for (size_t p = 0; p < pixels; p++) {
+        memcpy(to, from, WORD);
+        to += to_stride;
+        from += from_stride;
+    }
+}
+
+static void move_words_each(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
+                            size_t pixels) {
+    enum { RGB = 3 };
+    // The usual distances as constants, for speed; nothing depends on it.
+    if (to_stride == WORD && from_stride == RGB) {
+        move_a_word_each(to, WORD, from, RGB, pixels);
+    } else if (to_stride == RGB && from_stride == WORD) {
+        move_a_word_each(to, RGB, from, WORD, pixels);
+    } else {
+        move_a_word_each(to, to_stride, from, from_stride, pixels);
+    }
+}
+
+void n8_move_pixels(const struct n8_kernels *kernels, uint8_t *to, size_t to_stride, size_t room,
+                    const uint8_t *from, size_t from_stride, size_t bytes, size_t pixels) {
+    if (to_stride == bytes && from_stride == bytes) {
+        memcpy(to, from, pixels * bytes);
+        return;
+    }
+    if (bytes == 1 && from_stride == 1 && room >= GROUP) {
+        kernels->interleave_s8((int8_t *)to, to_stride, (const int8_t *)from, pixels, 1, pixels);
+        return;
+    }
+    if (bytes == 1 && to_stride == 1 && from_stride >= GROUP) {
+        kernels->deinterleave_s8((int8_t *)to, pixels, (const int8_t *)from, from_stride, 1,
+                                 pixels);
+        return;
+    }
+    if (bytes >= WORD) {
+        for (size_t p = 0; p < pixels; p++) {
+            move_words(to + p * to_stride, from + p * from_stride, bytes);
+        }
+        return;
+    }
+    size_t done = 0;
+    if (room >= WORD || to_stride == bytes) {
+        // The last pixels, whose words would end behind the last value, have to wait.
+        const size_t stride = to_stride < from_stride ? to_stride : from_stride;
+        const size_t last = n8_pieces(WORD - bytes, stride);
+        done = pixels > last ? pixels - last : 0;
+        move_words_each(to, to_stride, from, from_stride, done);
+    }
+    for (size_t p = done; p < pixels; p++) {
+        for (size_t i = 0; i < bytes; i++) {
+            to[p * to_stride + i] = from[p * from_stride + i];
         }
     }
 }

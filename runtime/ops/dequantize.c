@@ -26,7 +26,7 @@ static size_t pieces_of(const struct n8_tensor *out) {
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     step->kernel_name = reader->model->kernels.dequantize_s8_f32_name;
-    step->units = out->output >= 0 ? (size_t)out->dims[0] * pieces_of(out) : out->pixels;
+    step->units = out->caller ? (size_t)out->dims[0] * pieces_of(out) : out->pixels;
     return N8_OK;
 }
 
@@ -74,34 +74,44 @@ static void dequantize_piece(const struct n8_session *session, const struct n8_s
 
 static void dequantize_pixels(const struct n8_session *session, const struct n8_step *step,
                               size_t begin, size_t end) {
+    const struct n8_kernels *kernels = &session->model->kernels;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
-    const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
-    for (size_t p = begin; p < end; p += stretch.pixels) {
-        session->model->kernels.dequantize_s8_f32((float *)(void *)n8_out_pixel(session, step, p),
-                                                  (const int8_t *)n8_in_pixel(session, step, 0, p),
-                                                  stretch.count, in->scale, in->zero_point);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const size_t channels = (size_t)out->dims[1];
+    if (out->slice || channels > PIECE / 2 || in->pixel_stride == channels) {
+        const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+        for (size_t p = begin; p < end; p += stretch.pixels) {
+            kernels->dequantize_s8_f32((float *)(void *)n8_out_pixel(session, step, p),
+                                       (const int8_t *)n8_in_pixel(session, step, 0, p),
+                                       stretch.count, in->scale, in->zero_point);
+        }
+        return;
+    }
+    // Few channels: without what pads the pixels, many of them are one row.
+    int8_t dense[PIECE];
+    for (size_t p = begin; p < end; p += PIECE / channels) {
+        const size_t pixels = end - p < PIECE / channels ? end - p : PIECE / channels;
+        n8_move_pixels(kernels, (uint8_t *)dense, channels, channels,
+                       n8_in_pixel(session, step, 0, p), in->pixel_stride, channels, pixels);
+        kernels->dequantize_s8_f32((float *)(void *)n8_out_pixel(session, step, p), dense,
+                                   pixels * channels, in->scale, in->zero_point);
     }
 }
 
-// A unit is a piece of an output of the network, with all its channels, else a pixel.
+// A unit is a piece of an output that stays with the caller, with all its channels, else a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
     (void)scratch;
     const struct n8_tensor *out = n8_output(session->model, step);
-    if (out->output < 0) {
+    if (!out->caller) {
         dequantize_pixels(session, step, begin, end);
         return;
     }
     const size_t area = out->pixels / (size_t)out->dims[0];
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t n = unit / pieces_of(out);
         const size_t first = unit % pieces_of(out) * PIECE;
-        const size_t count = area - first < PIECE ? area - first : PIECE;
-        if (out->caller) {
-            dequantize_piece(session, step, n, first, count);
-        } else { // a step reads it, too
-            dequantize_pixels(session, step, n * area + first, n * area + first + count);
-        }
+        dequantize_piece(session, step, unit / pieces_of(out), first,
+                         area - first < PIECE ? area - first : PIECE);
     }
 }
 
@@ -112,6 +122,7 @@ const struct n8_operator n8_op_dequantize = {
     .least_inputs = 1,
     .most_inputs = 1,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
+    .ends = N8_END_OUTPUT,
     .check = check,
     .plan = plan,
     .run = run,

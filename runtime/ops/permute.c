@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moves values: in N C H W order they are an array of 8 axes, and these are turned.
+//
+// Where the caller has an input or wants an output N H W C, the network N C H W, the pixels lie
+// in the caller's buffer as they do in the arena, and no value is turned.
 #include "ops.h"
+#include "transpose.h"
 #include "turn.h"
 
 #include <string.h>
@@ -32,38 +36,98 @@ static bool axes_ok(const struct axes *axes, size_t count) {
 }
 
 static enum n8_status plan_turn(struct n8_reader *reader, const struct n8_step *step,
+                                const struct n8_tensor *in, const struct n8_tensor *out,
                                 struct n8_turn *turn) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
     struct axes axes;
     memcpy(&axes, step->arrays[0], sizeof axes);
     if (!axes_ok(&axes, n8_value_count(in))) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "its axes do not have the values of its input, or no order");
     }
-    if (!n8_turn_plan(turn, in, n8_output(reader->model, step), axes.view, axes.order)) {
+    if (!n8_turn_plan(turn, in, out, axes.view, axes.order)) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "its axes do not fit to the dimensions of its input and output");
     }
     return N8_OK;
 }
 
+// What the caller has: one value after the other.
+static struct n8_tensor flat(const struct n8_tensor *tensor) {
+    return (struct n8_tensor){
+        .dims = {1, (int32_t)n8_value_count(tensor), 1, 1},
+        .pixels = 1,
+    };
+}
+
+// True if the values stay in their order, those of a pixel before those of the next.
+static bool keeps_pixels(const struct n8_turn *turn, size_t channels) {
+    bool keeps = true;
+    for (size_t i = 0; i < turn->count; i++) {
+        const struct n8_turn_loop *loop = &turn->loops[i];
+        const size_t in = loop->in.count * (loop->in.pixels ? channels : 1);
+        const size_t out = loop->out.count * (loop->out.pixels ? channels : 1);
+        keeps = keeps && (loop->size == 1 || in == out);
+    }
+    return keeps;
+}
+
+// At an end of the network: which of the two tensors the caller has as the pixels of the other.
+static enum n8_status plan_end(struct n8_reader *reader, const struct n8_step *step,
+                               struct n8_tensor *in, struct n8_tensor *out) {
+    struct n8_turn turn;
+    enum n8_status status = N8_OK;
+    if (in->input >= 0 && !in->last) {
+        const struct n8_tensor given = flat(in);
+        status = plan_turn(reader, step, &given, out, &turn);
+        if (status == N8_OK && keeps_pixels(&turn, (size_t)out->dims[1])) {
+            out->input = in->input;
+            out->last = true;
+            out->caller = out->output < 0; // unless a step reads it from the arena
+            return N8_OK;
+        }
+    }
+    in->caller = false;
+    if (status == N8_OK && out->caller) {
+        const struct n8_tensor taken = flat(out);
+        status = plan_turn(reader, step, in, &taken, &turn);
+        out->caller = status == N8_OK && keeps_pixels(&turn, (size_t)in->dims[1]);
+    }
+    return status;
+}
+
+// A unit is a tile or, at an end, a pixel.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    struct n8_tensor *in = &reader->model->tensors[step->inputs[0]];
+    struct n8_tensor *out = &reader->model->tensors[step->row.output];
     struct n8_turn turn;
     enum n8_status status =
         n8_read_array(reader, step->row.indices, 1, sizeof(struct axes), &step->arrays[0]);
     if (status == N8_OK) {
-        status = plan_turn(reader, step, &turn);
+        status = plan_turn(reader, step, in, out, &turn);
     }
     if (status == N8_OK) {
+        status = plan_end(reader, step, in, out);
+    }
+    if (status == N8_OK) {
+        const bool turned = !out->last && !out->caller;
         step->kernel_name = "copy";
-        step->units = turn.units;
-        step->packed_size = sizeof turn;
+        step->units = turned ? turn.units : out->last ? out->pixels : in->pixels;
+        step->packed_size = turned ? sizeof turn : 0;
     }
     return status;
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const enum n8_status status = plan_turn(reader, step, memory);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    if (out->last && out->caller) {
+        step->units = 0;
+        step->kernel_name = "none";
+    }
+    if (step->packed_size == 0) {
+        return N8_OK;
+    }
+    const enum n8_status status =
+        plan_turn(reader, step, n8_input(reader->model, step, 0), out, memory);
     step->packed = memory;
     return status;
 }
@@ -73,9 +137,22 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
-    n8_turn_run(step->packed, &session->model->kernels, n8_out_buffer(session, step),
-                out->pixel_stride, n8_in_buffer(session, step, 0), in->pixel_stride,
-                n8_value_size(in), begin, end);
+    if (out->last) {
+        const size_t pixel = (size_t)out->dims[1] * n8_value_size(out);
+        const uint8_t *from = session->inputs[out->input];
+        n8_move_pixels(&session->model->kernels, n8_out_pixel(session, step, begin),
+                       out->pixel_stride, out->slice ? pixel : out->pixel_stride,
+                       from + begin * pixel, pixel, pixel, end - begin);
+    } else if (out->caller) {
+        const size_t pixel = (size_t)in->dims[1] * n8_value_size(in);
+        uint8_t *to = session->outputs[out->output];
+        n8_move_pixels(&session->model->kernels, to + begin * pixel, pixel, pixel,
+                       n8_in_pixel(session, step, 0, begin), in->pixel_stride, pixel, end - begin);
+    } else {
+        n8_turn_run(step->packed, &session->model->kernels, n8_out_buffer(session, step),
+                    out->pixel_stride, n8_in_buffer(session, step, 0), in->pixel_stride,
+                    n8_value_size(in), begin, end);
+    }
 }
 
 const struct n8_operator n8_op_permute = {
@@ -84,6 +161,7 @@ const struct n8_operator n8_op_permute = {
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
+    .ends = N8_END_INPUT | N8_END_OUTPUT,
     .check = check,
     .plan = plan,
     .pack = pack,

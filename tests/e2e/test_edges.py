@@ -7,13 +7,14 @@ import pytest
 from neon8.compile import oracle, writer
 from neon8.compile.program import (
     Dequantize,
+    Permute,
     Program,
     Quantize,
     Requantize,
     Softmax,
     Tensor,
 )
-from neon8.runtime import Model
+from neon8.runtime import Model, library
 from random_program import differing_bytes, random_inputs
 
 SHAPES = (
@@ -70,6 +71,94 @@ def halved(dims):
     )
 
 
+def turned(name, source, output, sizes, order):
+    """A Permute of four axes."""
+    indices = np.array([[*sizes, 1, 1, 1, 1], [*order, 4, 5, 6, 7]], np.int32)
+    return Permute(name=name, inputs=(source,), output=output, indices=indices)
+
+
+def from_pixels(name, source, output, dims):
+    """N H W C to the N C H W of dims."""
+    n, c, h, w = dims
+    return turned(name, source, output, (n, h, w, c), (0, 3, 1, 2))
+
+
+def to_pixels(name, source, output, dims):
+    return turned(name, source, output, dims, (0, 2, 3, 1))
+
+
+def last(dims):
+    n, c, h, w = dims
+    return n, h, w, c
+
+
+def pixels_rounded(dims):
+    """As `rounded`, and the caller has N H W C."""
+    return program(
+        [
+            real("x", last(dims)),
+            real("first", dims),
+            level("q", dims),
+            real("r", dims),
+            real("y", last(dims)),
+        ],
+        [
+            from_pixels("first", "x", "first", dims),
+            Quantize(name="q", inputs=("first",), output="q"),
+            Dequantize(name="r", inputs=("q",), output="r"),
+            to_pixels("y", "r", "y", dims),
+        ],
+        ("y",),
+    )
+
+
+def pixels_halved(dims):
+    """As `halved`, and the caller has N H W C."""
+    return program(
+        [
+            level("x", last(dims)),
+            level("first", dims),
+            level("half", dims),
+            level("y", last(dims)),
+        ],
+        [
+            from_pixels("first", "x", "first", dims),
+            Requantize(
+                name="half", inputs=("first",), output="half", scale=np.float32(0.5)
+            ),
+            to_pixels("y", "half", "y", dims),
+        ],
+        ("y",),
+    )
+
+
+def pixels_everywhere(dims):
+    """Whatever else may be done with ends that are N H W C."""
+    n, c, h, w = dims
+    return program(
+        [
+            real("x", last(dims)),
+            real("first", dims),
+            level("q", dims),
+            real("s", dims),
+            real("again", (n, w, c, h)),
+            real("y", last(dims)),
+            real("z", last(dims)),
+            real("whole", (n, w, c, h)),
+        ],
+        [
+            from_pixels("first", "x", "first", dims),  # is an output
+            Quantize(name="q", inputs=("first",), output="q"),
+            Softmax(name="s", inputs=("first",), output="s", axis=1),
+            turned("again", "first", "again", dims, (0, 3, 1, 2)),
+            to_pixels("y", "s", "y", dims),  # is read
+            Softmax(name="z", inputs=("y",), output="z", axis=3),
+            turned("whole", "x", "whole", last(dims), (0, 2, 3, 1)),  # is no image
+        ],
+        ("first", "q", "s", "again", "y", "z", "whole"),
+    )
+
+
 def read_again(dims):
     """The float output is an input of the last step, too."""
     first = rounded(dims)
@@ -81,7 +170,17 @@ def read_again(dims):
 
 
 @pytest.mark.parametrize("dims", SHAPES)
-@pytest.mark.parametrize("make", [rounded, halved, read_again])
+@pytest.mark.parametrize(
+    "make",
+    [
+        rounded,
+        halved,
+        read_again,
+        pixels_rounded,
+        pixels_halved,
+        pixels_everywhere,
+    ],
+)
 def test_every_shape_is_turned(make, dims):
     made = make(dims)
     inputs = random_inputs(made, sum(dims))
@@ -100,3 +199,35 @@ def test_float_ends_stay_with_the_caller():
         assert model.memory.arena < 40 * 30 * (8 + 1)
     with Model.from_bytes(writer.dumps(read_again(dims))) as model:
         assert [step.sharing for step in model.steps][1] == "own"
+
+
+def test_pixels_stay_with_the_caller():
+    """Nothing is turned; of the inputs, int8 gets its padding, and floats are read."""
+    dims = (1, 3, 40, 30)
+    with Model.from_bytes(writer.dumps(pixels_rounded(dims))) as model:
+        sharing = [step.sharing for step in model.steps]
+        assert sharing == ["caller", "own", "own", "caller"]
+        assert [step.kernel for step in model.steps][::3] == ["none", "copy"]
+        assert model.memory.arena < 40 * 30 * (8 + 12 + 1)
+    with Model.from_bytes(writer.dumps(pixels_halved(dims))) as model:
+        assert [step.sharing for step in model.steps] == ["own", "place", "caller"]
+        assert model.memory.arena < 40 * 30 * (8 + 1)
+
+
+def test_buffers_of_pixels_are_aligned_to_anything():
+    lib = library.load()
+    for dims in SHAPES:
+        made = pixels_rounded(dims)
+        inputs = random_inputs(made, 1)
+        expected = oracle.run(made, inputs)["y"]
+        given = bytearray(b"\0" + inputs["x"].tobytes())
+        taken = bytearray(1 + expected.nbytes)
+        with Model.from_bytes(writer.dumps(made)) as model:
+            session = model.session()
+            status = lib.lib.n8_session_run(
+                session._handle,
+                lib.ffi.new("const void *[]", [lib.ffi.from_buffer(given) + 1]),
+                lib.ffi.new("void *[]", [lib.ffi.from_buffer(taken) + 1]),
+            )
+        assert status == lib.lib.N8_OK
+        assert taken[1:] == expected.tobytes()

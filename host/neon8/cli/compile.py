@@ -16,7 +16,7 @@ SUMMARY = "turn a network and its scales into an .n8 file"
 HELP = """\
 examples:
   neon8 compile net.onnx --scales net.scales.json -o net.n8
-  neon8 compile net.onnx --scales net.scales.json --io int8 -o net.n8
+  neon8 compile net.onnx --scales net.scales.json --io int8 --io-layout nhwc -o net.n8
   neon8 compile net.onnx --scales net.scales.json --keep-float conv1 \\
                 --keep-float Gemm -o net.n8
   neon8 compile quantized.onnx -o net.n8
@@ -28,6 +28,10 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
 --io float  the network takes and gives float32 as the ONNX network does (default)
 --io int8   it takes and gives int8; real = scale * (q - zero_point), and
             `neon8 inspect net.n8` prints both numbers
+
+--io-layout nchw  inputs and outputs lie as in the ONNX network (default)
+--io-layout nhwc  those of four dimensions lie N H W C, as cameras have them, and are
+            taken and given as they are: nothing is transposed
 
 --keep-float NAME  a layer by its name in the ONNX file, or all layers of an operator
             such as Conv, run in float32; what comes out is told
@@ -64,6 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("float", "int8"),
         default="float",
         help="type of the inputs and outputs (default: float)",
+    )
+    parser.add_argument(
+        "--io-layout",
+        choices=("nchw", "nhwc"),
+        default="nchw",
+        help="of the inputs and outputs of four dimensions (default: nchw)",
     )
     parser.add_argument(
         "--keep-float",
@@ -103,6 +113,7 @@ def run(arguments: argparse.Namespace) -> str:
         arguments.model,
         arguments.scales,
         io=arguments.io,
+        layout=arguments.io_layout,
         shapes=options.shapes_of(arguments),
         keep_float=arguments.keep_float,
         requantize=arguments.requantize,

@@ -30,6 +30,8 @@ class Build:
     fixed: convolutions requantize in integers  (10).
     max_sqnr_loss: weight scales may grow at this cost, see int16_fit.py, or None.
     fits: what that would take or took, of each layer that needs it.
+    last: inputs and outputs that the outside has N H W C; so no form of them here has
+    their names.
     """
 
     graph: Graph
@@ -40,6 +42,7 @@ class Build:
     fixed: bool = False
     max_sqnr_loss: float | None = None
     fits: list[Fit] = field(default_factory=list)
+    last: frozenset[str] = frozenset()
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     forms: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -57,6 +60,7 @@ class Build:
         """
         outside = name in self.graph.inputs or name in self.graph.outputs
         taken = name in self.tensors or (outside and dtype != self.io)
+        taken = taken or name in self.last
         unique = self.fresh(f"{name}_{dtype}") if taken else name
         if dtype == INT8:
             tensor = replace(quantized(self.graph, self.table, name), name=unique)

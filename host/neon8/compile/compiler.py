@@ -35,6 +35,7 @@ def compile_model(
     table: str | Path | ScaleTable | None = None,
     *,
     io: str = "float",
+    layout: str = "nchw",
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
     requantize: str = "float",
@@ -44,8 +45,9 @@ def compile_model(
     """The .n8 file of a network with these scales.
 
     table: None for an ONNX file that was quantized elsewhere and has its own.  io:
-    "float" for float32 inputs and outputs, "int8" for quantized ones.  shapes: of
-    inputs whose dimensions an ONNX file leaves open.  keep_float: names of layers and
+    "float" for float32 inputs and outputs, "int8" for quantized ones.  layout: "nchw"
+    or "nhwc", of those of four dimensions.  shapes: of inputs whose dimensions an ONNX
+    file leaves open.  keep_float: names of layers and
     ONNX operators, such as "Conv", that run in float32.  requantize: "float", or
     "fixed" for the integers of docs/numerics.md (10).  accumulator_aware: enlarge
     weight scales by what int16 needs to hold four products (11), in layers of which the
@@ -57,6 +59,7 @@ def compile_model(
         model,
         table,
         io=io,
+        layout=layout,
         shapes=shapes,
         keep_float=keep_float,
         requantize=requantize,
@@ -70,6 +73,7 @@ def compile_network(
     table: str | Path | ScaleTable | None = None,
     *,
     io: str = "float",
+    layout: str = "nchw",
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
     requantize: str = "float",
@@ -83,6 +87,7 @@ def compile_network(
             graph,
             scales,
             io=io,
+            layout=layout,
             keep_float=frozenset(keep_float),
             requantize=requantize,
             max_sqnr_loss=max_sqnr_loss if accumulator_aware else None,

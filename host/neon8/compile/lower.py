@@ -14,6 +14,7 @@ from dataclasses import replace
 from neon8.compile.build import FLOAT, INT8, Build
 from neon8.compile.domains import consumers_of, islands_of, with_pairs
 from neon8.compile.operators import LOWER, LOWER_FLOAT
+from neon8.compile.operators.movement import permute
 from neon8.compile.program import Dequantize, Op, Program
 from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
@@ -23,6 +24,7 @@ from neon8.quant.scale_table import ScaleTable
 
 REQUANTIZE = ("float", "fixed")
 IO_TYPES = {"float": FLOAT, "int8": INT8}
+LAYOUTS = ("nchw", "nhwc")
 
 
 def lower(
@@ -30,6 +32,7 @@ def lower(
     table: ScaleTable,
     *,
     io: str = "float",
+    layout: str = "nchw",
     keep_float: frozenset[str] = frozenset(),
     partial: bool = False,
     requantize: str = "float",
@@ -39,6 +42,8 @@ def lower(
     """The int8 program of `graph` with the scales of `table`.
 
     io: "float" for float32 inputs and outputs, "int8" for quantized ones.
+    layout: "nchw", inputs and outputs lie as in the graph; "nhwc", those of four
+    dimensions lie N H W C.
     keep_float: names of layers and ONNX operators that run in float32.
     partial: layers without scales in the table run in float32, too; always so in a
     network that was quantized elsewhere.
@@ -51,6 +56,8 @@ def lower(
     """
     if io not in IO_TYPES:
         raise CompileError(f"io {io!r} is not one of {', '.join(IO_TYPES)}")
+    if layout not in LAYOUTS:
+        raise CompileError(f"layout {layout!r} is not one of {', '.join(LAYOUTS)}")
     if requantize not in REQUANTIZE:
         text = f"requantize {requantize!r} is not one of {', '.join(REQUANTIZE)}"
         raise CompileError(text)
@@ -81,9 +88,10 @@ def lower(
         islands=islands,
         fixed=fixed,
         max_sqnr_loss=max_sqnr_loss,
+        last=ends_last(graph) if layout == "nhwc" else frozenset(),
     )
     for name in graph.inputs:
-        b.declare(name, b.io if graph.tensors[name].real else FLOAT)
+        enter(b, name, b.io if graph.tensors[name].real else FLOAT)
         if graph.quantized and name in table.tensors:
             round_input(b, name)
     for node in graph.nodes:
@@ -105,6 +113,8 @@ def lower(
     for name in graph.outputs:
         if not b.has(name):
             raise CompileError(f"nothing computes output {name!r}")
+        if name in b.last:
+            leave(b, name)
     return Program(
         source_digest=graph.digest,
         tensors=b.tensors,
@@ -118,6 +128,38 @@ def lower(
         },
         fits=tuple(b.fits),
     )
+
+
+IMAGE_RANK = 4
+TO_FIRST = (0, 3, 1, 2)
+TO_LAST = (0, 2, 3, 1)
+
+
+def ends_last(graph: Graph) -> frozenset[str]:
+    """The inputs and outputs that are, or could be, images."""
+    ends = (*graph.inputs, *graph.outputs)
+    return frozenset(n for n in ends if graph.tensors[n].rank == IMAGE_RANK)
+
+
+def enter(b: Build, name: str, dtype: str) -> None:
+    """Declares an input, and makes it channels first if it comes channels last."""
+    first = b.declare(name, dtype)
+    if name in b.last:
+        given = b.add(replace(first, name=name, dims=turned(first.dims, TO_LAST)))
+        permute(b, name, given, first, (given.dims, TO_FIRST))
+
+
+def leave(b: Build, name: str) -> None:
+    """Gives an output channels last."""
+    real = b.graph.tensors[name].real
+    first = b.int8(name) if b.io == INT8 and real else b.float32(name)
+    taken = b.add(replace(first, name=name, dims=turned(first.dims, TO_LAST)))
+    permute(b, name, first, taken, (first.dims, TO_LAST))
+
+
+def turned(dims: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions of a Transpose."""
+    return tuple(dims[axis] for axis in order)
 
 
 def give_reason(b: Build, ops: Sequence[Op], reason: str) -> None:

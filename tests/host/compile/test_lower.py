@@ -32,6 +32,20 @@ def test_int8_ends():
     assert (prog.tensors["y"].scale, prog.tensors["y"].zero_point) == (0.25, 7)
 
 
+def test_ends_that_lie_channels_last():
+    prog = lowered(conv("h"), conv("y", "h"), io="float", layout="nhwc")
+    assert kinds(prog) == ["Permute", "Quantize", "Conv2d", "Conv2d", "Permute"]
+    assert (prog.inputs, prog.outputs) == (("x",), ("y",))
+    plain = lowered(conv("h"), conv("y", "h"), io="float")
+    for name in ("x", "y"):
+        n, c, h, w = plain.tensors[name].dims
+        assert prog.tensors[name].dims == (n, h, w, c)
+    prog = lowered(conv("y"), outputs=("y",), layout="nhwc")
+    assert kinds(prog) == ["Permute", "Conv2d", "Permute"]
+    with pytest.raises(CompileError, match="layout 'chwn' is not one of nchw, nhwc"):
+        lowered(conv("y"), layout="chwn")
+
+
 @pytest.mark.parametrize(
     ("node", "expected"),
     [

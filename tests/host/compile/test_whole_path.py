@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import neon8
 from neon8.calibrate.run.reference import Reference
@@ -52,6 +53,47 @@ def test_what_imports_runs(tmp_path_factory, model):
             assert (
                 differing_bytes(session.run(inputs), oracle.run(program, inputs)) == {}
             )
+
+
+def channels_last(arrays):
+    """Those of four dimensions as N H W C, the others as they are."""
+    return {
+        name: np.ascontiguousarray(each.transpose(0, 2, 3, 1))
+        if each.ndim == 4
+        else each
+        for name, each in arrays.items()
+    }
+
+
+@settings(max_examples=20)
+@given(model=networks(), io=st.sampled_from(["float", "int8"]))
+def test_layouts_of_the_ends(tmp_path_factory, model, io):
+    """The same values, whichever order they come and go in."""
+    path = save(tmp_path_factory.mktemp("path"), model)
+    data, table = calibrated(path, samples=1)
+    try:
+        files = [
+            neon8.compile_model(path, table, io=io, layout=layout)
+            for layout in ("nchw", "nhwc")
+        ]
+    except CompileError:
+        return
+    with Model.from_bytes(files[0]) as first, Model.from_bytes(files[1]) as last:
+        (inputs,) = data
+        if io == "int8":
+            tensors = lower(load(path), table, io=io).tensors
+            inputs = {
+                name: each
+                if first.inputs[name].dtype == "float32"
+                else oracle.quantize(each, tensors[name])
+                for name, each in inputs.items()
+            }
+        expected = channels_last(first.session().run(inputs))
+        inputs = channels_last(inputs)
+        assert {name: each.shape for name, each in last.inputs.items()} == {
+            name: each.shape for name, each in inputs.items()
+        }
+        assert differing_bytes(last.session().run(inputs), expected) == {}
 
 
 CONV = ("Conv", [(4, 3, 3, 3), (4,)], {})

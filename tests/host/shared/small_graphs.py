@@ -85,6 +85,7 @@ def kinds(prog):
     return [type(op).__name__ for op in prog.ops]
 
 
-def lowered(*nodes, io="int8", scales=None, without=(), **options):
+def lowered(*nodes, io="int8", layout="nchw", scales=None, without=(), **options):
     graph = graph_of(*nodes, **options)
-    return lower(graph, table_of(graph, without=without, **(scales or {})), io=io)
+    table = table_of(graph, without=without, **(scales or {}))
+    return lower(graph, table, io=io, layout=layout)
