@@ -46,11 +46,14 @@ def calibrate_model(
     output: str | Path | None = None,
     report: str | Path | None = None,
     until_stable: float | None = None,
+    fast: bool = False,
+    max_sqnr_loss: float = 6.0,
     progress: Progress = no_progress,
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
 
-    method, scheme, bits, overrides: see solve_observation().  The rest is as for
+    method, scheme, bits, overrides: see solve_observation().  fast: with what int8
+    Winograd needs, where a layer loses less than max_sqnr_loss dB.  The rest is as for
     observe_model(), except that `output` is the scale table.  GraphError, DataError,
     CalibrationError, TableError, SetupError.
     """
@@ -74,6 +77,7 @@ def calibrate_model(
         scheme=scheme,
         bits=bits,
         overrides=_overrides(overrides),
+        fast=max_sqnr_loss if fast else None,
         options=options,
     ).table
 

@@ -7,20 +7,24 @@ arguments on to these.
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from neon8.calibrate import calib_file
+from neon8.calibrate.fast import fast as with_winograd
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.run import convergence
 from neon8.calibrate.run.run import Options, Outcome, forget, observe_data
-from neon8.calibrate.solve import solve
+from neon8.calibrate.solve import solve_quietly
 from neon8.calibrate.thresholds import choose as thresholds
 from neon8.data.samples import Data
+from neon8.errors import CalibrationError
 from neon8.files import write_atomic
-from neon8.quant import table_json
-from neon8.quant.scale_table import ScaleTable
+from neon8.graph.importer import load
+from neon8.quant import reasons, table_json
+from neon8.quant.scale_table import BITS, ScaleTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,21 +79,35 @@ def calibrate(
     scheme: str = "auto",
     bits: int = 8,
     overrides: Overrides | None = None,
+    fast: float | None = None,
     options: Options = _DEFAULT,
 ) -> Calibrated:
     """observe() and then solve(); the file options.output is the scale table.
 
-    TableError: an override fits no tensor, or contradicts.
+    fast: with what int8 Winograd needs, where a layer loses less than so many dB; see
+    fast.py.  TableError: an override fits no tensor, or contradicts.
     """
     thresholds.check(method, scheme, bits)
+    if fast is not None and bits != BITS[0]:
+        raise CalibrationError(f"fast needs activations of {BITS[0]} bits, not {bits}")
     outcome = observe_data(model, data, options)
-    table = solve(
+    rules = partial(
+        solve_quietly,
         outcome.observation,
         method=method,
-        scheme=scheme,
         bits=bits,
         overrides=overrides,
     )
+    table = rules(scheme=scheme)
+    if fast is not None:
+        table = with_winograd(
+            outcome.observation,
+            load(model, shapes=options.shapes),
+            table,
+            rules(scheme="symmetric"),
+            limit=fast,
+        )
+    reasons.log(table)
     found = _report(outcome, options)
     if options.output is not None:
         table_json.save(table, options.output)

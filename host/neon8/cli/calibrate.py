@@ -5,6 +5,8 @@ import argparse
 
 from neon8.cli import options
 
+FAST = "--fast"
+
 SUMMARY = "choose the scales of a network from samples"
 
 HELP = f"""\
@@ -12,6 +14,12 @@ examples:
   neon8 calibrate net.onnx --data train.npz -o net.scales.json
   neon8 calibrate net.onnx --data photos/ --preprocess imagenet.toml --limit 200 \\
       --method kl -o net.scales.json
+
+--fast  3x3 convolutions of stride 1 may run by int8 Winograd on processors with dot
+        products: their inputs get 127 steps, if they are never negative and have more,
+        and their weights are rounded so that each row of three has an even sum, where
+        no layer that reads the tensor loses as much as --max-sqnr-loss. The table says
+        of each layer how its weights are rounded and what it cost
 
 The table is JSON, made to be read and edited: change a scale and compile again.
 
@@ -27,6 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.shapes(parser)
     options.observing(parser)
     options.solving(parser)
+    parser.add_argument(
+        FAST, action="store_true", help="scales for int8 Winograd, see above"
+    )
+    options.max_sqnr_loss(parser, FAST, of="output")
     options.output(parser, "M.scales.json")
     options.quiet(parser)
 
@@ -36,9 +48,10 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.calibrate import overrides
     from neon8.calibrate.calibrate import calibrate
     from neon8.calibrate.run import convergence
-    from neon8.inspection.guards import described
+    from neon8.inspection.guards import described, priced
 
     path = arguments.override
+    limit = options.max_sqnr_loss_of(arguments, FAST)
     options.check_output(arguments.output, path)
     with options.run_options(arguments) as settings:
         done = calibrate(
@@ -48,9 +61,12 @@ def run(arguments: argparse.Namespace) -> str:
             scheme=arguments.scheme,
             bits=arguments.bits,
             overrides=None if path is None else overrides.load(path),
+            fast=limit if arguments.fast else None,
             options=settings,
         )
     text = f"{arguments.output}: {described(done.table)}"
+    if arguments.fast:
+        text += "\n" + "\n".join(priced(done.table))
     if done.convergence is None:
         return text
     return f"{text}\n{convergence.as_text(done.convergence)}"

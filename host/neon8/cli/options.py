@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from neon8.calibrate.run.run import Options
     from neon8.data.preprocess import Preprocess
 
-MAX_SQNR_LOSS = {"--accumulator-aware": 0.1}
+MAX_SQNR_LOSS = {"--accumulator-aware": 0.1, "--fast": 6.0}
 """Defaults, in dB, by the option whose cost they limit."""
 MOST_DECIBELS = 200
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.compile.proof import INT16_REACH, enlarged, least_factor
+from neon8.compile.proof import INT16_REACH
+from neon8.quant.enlarge import enlarged, least_factor
 from neon8.quant.weights import HIGHEST, DoubleArray, FloatArray, quantize_weights
 
 LOG = logging.getLogger("neon8")

@@ -2,18 +2,19 @@
 """Proofs for any input: sums fit int32 (12), and so many products int16 (11)."""
 
 import logging
-from collections.abc import Callable
 
 import numpy as np
 
 from neon8.errors import CompileError
+from neon8.quant.enlarge import enlarged, least_factor
 from neon8.quant.weights import (
     ACC_LIMIT,
-    HIGHEST,
     DoubleArray,
     FloatArray,
     Int8Array,
+    Quantize,
     Sums,
+    quantize_weights,
     sums,
 )
 
@@ -21,8 +22,6 @@ LOG = logging.getLogger("neon8")
 
 INT16_DEPTHS = (8, 4)  # of kernels; 2 need no proof
 INT16_REACH = 255  # sum|w| * 128 <= 32767
-MAX_ENLARGEMENT = 2.0**64
-BISECTIONS = 24
 
 
 def prove_sums(
@@ -33,11 +32,11 @@ def prove_sums(
     *,
     scale_in: float,
     zero_point_in: int,
-    lowest: int = -HIGHEST,
+    quantize: Quantize = quantize_weights,
 ) -> tuple[Sums, DoubleArray]:
     """The sums of a layer and the weight scales (O,) with which they fit int32.
 
-    lowest: of the weights, see quantize_weights().
+    quantize: what rounds the weights.
 
     A channel that does not fit gets a larger weight scale, and a warning says so.
     CompileError: no scale helps.
@@ -50,7 +49,7 @@ def prove_sums(
             channel_scales,
             scale_in=scale_in,
             zero_point_in=zero_point_in,
-            lowest=lowest,
+            quantize=quantize,
         )
 
     everything = slice(None)
@@ -100,29 +99,3 @@ def reach(channel: Int8Array, depth: int) -> int:
     sizes = np.abs(channel.astype(np.int16))
     count = min(depth, len(sizes))
     return int(np.partition(sizes, -count)[-count:].sum())
-
-
-def enlarged(scale: float, factor: float) -> DoubleArray:
-    """scale * factor, a float32 value again, as an array (1,)."""
-    with np.errstate(over="ignore"):  # infinity is refused with the multiplier
-        return np.array([scale * factor]).astype(np.float32).astype(np.float64)
-
-
-def least_factor(fits: Callable[[float], bool]) -> float | None:
-    """The least factor > 1 that fits, to one part in 2**24; None if there is none.
-
-    A larger factor shrinks every weight and the bias, so there is one turning point.
-    """
-    high = 2.0
-    while not fits(high):
-        high *= 2
-        if high > MAX_ENLARGEMENT:
-            return None
-    low = high / 2
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        if fits(middle):
-            high = middle
-        else:
-            low = middle
-    return high

@@ -146,6 +146,8 @@ def _table(path: Path, table: ScaleTable) -> str:
             str(len(entry.weight_scales)),
             text.number(min(entry.weight_scales)),
             text.number(max(entry.weight_scales)),
+            entry.rounding,
+            text.decimals(entry.sqnr_loss),
             " ".join(entry.reasons),
         )
         for name, entry in table.layers.items()
@@ -180,7 +182,16 @@ def _table(path: Path, table: ScaleTable) -> str:
             "layers",
             *text.columns(
                 layers,
-                header=("name", "input", "scales", "smallest", "largest", "guards"),
+                header=(
+                    "name",
+                    "input",
+                    "scales",
+                    "smallest",
+                    "largest",
+                    "rounding",
+                    "loss, dB",
+                    "guards",
+                ),
             ),
             *legend(table),
         )

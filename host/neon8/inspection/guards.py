@@ -3,7 +3,7 @@
 
 from neon8.quant.reasons import MEANINGS, meaning
 from neon8.quant.scale_table import ScaleTable
-from neon8.text import counted
+from neon8.text import columns, counted, decimals
 
 
 def described(table: ScaleTable) -> str:
@@ -36,3 +36,17 @@ def legend(table: ScaleTable) -> list[str]:
     codes += [code for entry in table.layers.values() for code in entry.reasons]
     fired = {meaning(code) for code in codes}
     return [f"{code}: {text}" for code, text in MEANINGS.items() if text in fired]
+
+
+def priced(table: ScaleTable) -> list[str]:
+    """What scales for int8 Winograd changed and cost, one layer to a line."""
+    rows = [
+        (name, layer.rounding, layer.input, decimals(layer.sqnr_loss))
+        for name, layer in table.layers.items()
+        if layer.sqnr_loss is not None
+    ]
+    count = sum(layer.rounding == "lattice" for layer in table.layers.values())
+    done = f"fast: {counted(count, 'layer')} on the lattice of int8 Winograd"
+    if not rows:
+        return [done]
+    return [done, *columns(rows, header=("layer", "weights", "input", "loss, dB"))]

@@ -25,6 +25,7 @@ MEANINGS = {
     "output of a layer",
     "override": "set by the user",
     "imported": "taken from another tool's table",
+    "fast": "127 steps for int8 Winograd; see what the layers that read it lose",
     "bias": "the weight scale was enlarged so that the bias fits int32",
 }
 """Codes of tensors and layers; few:samples is of a whole table. `dead`, `floor` and

@@ -8,6 +8,8 @@ SCHEMES = ("symmetric", "unsigned", "asymmetric")
 TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
 """The rules by which the schemes of tensors are chosen."""
 BITS = (8, 16)
+ROUNDINGS = ("nearest", "lattice")
+"""How weights become integers; for lattice see neon8.quant.lattice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +39,16 @@ class LayerScale:
 
     input: the activation that it reads; its scale is tensors[input].
     groups: of the convolution.  reasons: codes of the guards that fired, as above.
+    rounding: one of ROUNDINGS.  sqnr_loss: in dB of the layer's output, what that and
+    the range of the input cost where they were chosen for speed.
     """
 
     input: str
     weight_scales: tuple[float, ...]
     groups: int = 1
     reasons: tuple[str, ...] = ()
+    rounding: str = field(default="nearest", repr=False)
+    sqnr_loss: float | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from neon8.quant.checks import decode, float32, integer, read_bytes, string
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.scale_table import (
     BITS,
+    ROUNDINGS,
     SCHEMES,
     TABLE_SCHEMES,
     LayerScale,
@@ -90,6 +91,10 @@ def _tensor(tensor: TensorScale) -> str:
 
 def _layer(layer: LayerScale) -> str:
     more = "" if layer.groups == 1 else f', "groups": {layer.groups}'
+    if layer.rounding != ROUNDINGS[0]:
+        more += f', "rounding": {_text(layer.rounding)}'
+    if layer.sqnr_loss is not None:
+        more += f', "sqnr_loss": {_number(layer.sqnr_loss)}'
     return (
         f'{{"input": {_text(layer.input)}, "weight_scales": '
         f"{_numbers(layer.weight_scales)}{more}{_reasons(layer.reasons)}}}"
@@ -186,7 +191,11 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
 
 def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> LayerScale:
     data = _object(
-        where, data, "input", "weight_scales", optional=("groups", "reasons")
+        where,
+        data,
+        "input",
+        "weight_scales",
+        optional=("groups", "rounding", "sqnr_loss", "reasons"),
     )
     name = string(f"{where}: input", data["input"])
     if name not in tensors:
@@ -198,9 +207,17 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
     if len(scales) > 1 and len(scales) % groups:
         text = f"groups: {groups} do not divide {len(scales)} weight scales"
         raise TableError(f"{where}: {text}")
+    rounding = data.get("rounding", ROUNDINGS[0])
+    if rounding not in ROUNDINGS:
+        text = f"rounding: {rounding!r} is not one of {', '.join(ROUNDINGS)}"
+        raise TableError(f"{where}: {text}")
     return LayerScale(
         input=name,
         groups=groups,
+        rounding=rounding,
+        sqnr_loss=float32(f"{where}: sqnr_loss", data["sqnr_loss"])
+        if "sqnr_loss" in data
+        else None,
         weight_scales=tuple(
             checked_scale(f"{where}: weight_scales[{index}]", value)
             for index, value in enumerate(scales)

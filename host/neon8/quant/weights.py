@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of a convolution: their scales, their integers (1), (3), (5), bound (12)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +107,10 @@ def quantize_weights(
     return result
 
 
+Quantize = Callable[[FloatArray, DoubleArray], Int8Array]
+"""Weights (O, ...) and their scales (O,) to integers, as quantize_weights()."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sums:
     """A convolution up to its int32 sums.
@@ -127,14 +132,14 @@ def sums(
     *,
     scale_in: float,
     zero_point_in: int,
-    lowest: int = -HIGHEST,
+    quantize: Quantize = quantize_weights,
 ) -> Sums:
     """The integers of (5): B = rne(bias / (scale_in * scale_w)) - zp_in * sum(w).
 
     weight: (O, ...) real values; bias: (O,) real values, zeros where the float bias is
-    added later (4); scales: (O,) of the weights; lowest: see quantize_weights().
+    added later (4); scales: (O,) of the weights; quantize: what rounds them.
     """
-    weights = quantize_weights(weight, scales, lowest=lowest)
+    weights = quantize(weight, scales)
     axes = tuple(range(1, weights.ndim))
     total = weights.sum(axis=axes, dtype=np.int64)
     offset = np.rint(bias / (scale_in * scales)) - zero_point_in * total

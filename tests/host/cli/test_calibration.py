@@ -205,6 +205,38 @@ def test_the_report(files, tmp_path, capsys):
     assert tuple(last) == whole.tensors["x"].threshold
 
 
+def test_fast_says_which_layers_and_at_what_price(tmp_path, capsys):
+    steps = [
+        ("Conv", [(4, 3, 3, 3)], {}),
+        ("Relu", [], {}),
+        ("Conv", [(4, 4, 3, 3)], {}),
+    ]
+    save(tmp_path, chain(steps, (1, 3, 8, 8)))
+    np.savez(tmp_path / "x.npz", x=images(COUNT))
+    plain, _ = succeed(capsys, *line(tmp_path, "p.json", command="calibrate"))
+    assert "fast:" not in plain
+    words = line(tmp_path, "f.json", "--fast", command="calibrate")
+    out, error = succeed(capsys, *words, "--max-sqnr-loss", "50")
+    assert error == ""
+    assert "\nfast: 1 layer on the lattice of int8 Winograd\n" in out
+    row = out.splitlines()[-1].split()
+    (layer,) = (
+        layer
+        for layer in neon8.load_table(tmp_path / "f.json").layers.values()
+        if layer.rounding == "lattice"
+    )
+    assert row[1:] == ["lattice", layer.input, f"{layer.sqnr_loss:.2f}"]
+    shown, _ = succeed(capsys, "inspect", tmp_path / "f.json")
+    assert ["lattice", f"{layer.sqnr_loss:.2f}"] in [
+        line.split()[-2:] for line in shown.splitlines()
+    ]
+    words = line(tmp_path, "n.json", "--fast", command="calibrate")
+    out, _ = succeed(capsys, *words, "--max-sqnr-loss", "0.001")
+    assert out.endswith("\nfast: 0 layers on the lattice of int8 Winograd\n")
+    same = (tmp_path / "n.json").read_bytes() == (tmp_path / "p.json").read_bytes()
+    assert same
+
+
 def test_until_stable_stops_by_itself(tmp_path, capsys):
     """On samples that all have the same distribution."""
     rng = np.random.default_rng(0)

@@ -53,6 +53,9 @@ def test_a_limit_of_nothing(tiny, tmp_path, capsys):
     words = compile_(tiny, tmp_path, tiny.table)
     line = refuse(capsys, *words, "--max-sqnr-loss", "2")
     assert "is the limit of --accumulator-aware: add that" in line
+    words = ("calibrate", tiny.onnx, "--data", tiny.data, "-o", tmp_path / "t.json")
+    line = refuse(capsys, *words, "--max-sqnr-loss", "2")
+    assert "is the limit of --fast: add that" in line
     assert list(tmp_path.iterdir()) == []
 
 

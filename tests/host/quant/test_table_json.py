@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neon8.errors import TableError
 from neon8.quant import table_json as json_format
-from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.quant.scale_table import ROUNDINGS, LayerScale, ScaleTable, TensorScale
 
 TENSOR = TensorScale(
     scale=float(np.float32(0.1)),
@@ -72,6 +72,8 @@ def tables(draw):
         input=st.sampled_from(list(tensors)) if tensors else st.nothing(),
         weight_scales=st.lists(scales, min_size=1, max_size=3).map(tuple),
         reasons=reasons,
+        rounding=st.sampled_from(ROUNDINGS),
+        sqnr_loss=st.none() | f32(),
     )
     return ScaleTable(
         model_name=draw(names),
@@ -178,6 +180,12 @@ BAD_TEXTS = {
     ),
     "groups": (TEXT.replace("0.25]", '0.25], "groups": 3'), "3 do not divide 2 weight"),
     "no groups": (TEXT.replace("0.25]", '0.25], "groups": 0'), "groups: 0 is not a"),
+    "rounding": (
+        TEXT.replace("0.25]", '0.25], "rounding": "up"'),
+        "rounding: 'up' is not one of nearest, lattice",
+    ),
+    "rounding type": (TEXT.replace("0.25]", '0.25], "rounding": []'), "rounding: []"),
+    "loss": (TEXT.replace("0.25]", '0.25], "sqnr_loss": "a"'), "sqnr_loss: 'a'"),
     "samples": (TEXT.replace('"samples": 100', '"samples": -1'), "samples: -1"),
     "samples type": (TEXT.replace('"samples": 100', '"samples": 1.5'), "samples: 1.5"),
     "tensors": (TEXT.replace('"a": {', '"c": 3, "a": {'), "tensor 'c': expected"),

@@ -42,7 +42,7 @@ class Patches:
 
 def empty(node: Conv2d) -> Patches:
     """The state before the first sample; the channels are evenly chosen."""
-    channels, known = _channels(node), chosen_groups(node)
+    channels, known = chosen_channels(node), chosen_groups(node)
     groups = np.searchsorted(known, channels // (len(node.weight) // node.groups))
     weights = node.weight[channels].reshape(len(channels), -1)
     return Patches(
@@ -85,11 +85,11 @@ def outputs(patches: Patches, rows: Float64Array | None = None) -> Float64Array:
 
 def chosen_groups(node: Conv2d) -> list[int]:
     """The groups that the chosen output channels read, in order."""
-    groups = _channels(node) // (len(node.weight) // node.groups)
+    groups = chosen_channels(node) // (len(node.weight) // node.groups)
     return sorted(set(groups.tolist()))
 
 
-def _channels(node: Conv2d) -> Int64Array:
+def chosen_channels(node: Conv2d) -> Int64Array:
     """The chosen output channels."""
     out = len(node.weight)
     return np.arange(min(out, CHANNELS)) * out // min(out, CHANNELS)

@@ -3,6 +3,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -30,8 +31,16 @@ from neon8.graph.graph import (
     Subtract,
 )
 from neon8.graph.subpixel import Subpixel, subpixel
+from neon8.quant.lattice import TAPS, on_lattice
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.weights import HIGHEST, LOWEST, DoubleArray, Sums, multiplier_ok
+from neon8.quant.weights import (
+    HIGHEST,
+    LOWEST,
+    DoubleArray,
+    Sums,
+    multiplier_ok,
+    quantize_weights,
+)
 
 MOST_SHIFT = 31
 """(10): n is in -31 .. 31."""
@@ -249,10 +258,16 @@ def proved(
     if not np.isfinite(node.weight).all() or not np.isfinite(node.bias).all():
         raise CompileError(f"layer {node.name!r}: a weight or bias is not finite")
     scales = weight_scales(b.table, node, phases=phases)
-    if b.max_sqnr_loss is not None and node.weight_scales is None:
+    lattice = b.table.layers[node.name].rounding == "lattice"
+    if lattice and (node.weight_scales is not None or node.weight.shape[-1] != TAPS):
+        text = "its weights cannot be rounded to the lattice; correct the table"
+        raise CompileError(f"layer {node.name!r}: {text}")
+    if b.max_sqnr_loss is not None and node.weight_scales is None and not lattice:
         limit = b.max_sqnr_loss
         scales, fit = int16_fit.fit(node.name, node.weight, scales, limit=limit)
         b.fits += [] if fit is None else [fit]
+    lowest = -HIGHEST if node.weight_scales is None else LOWEST
+    nearest = partial(quantize_weights, lowest=lowest)
     return prove_sums(
         node.name,
         node.weight,
@@ -260,7 +275,7 @@ def proved(
         scales,
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
-        lowest=-HIGHEST if node.weight_scales is None else LOWEST,
+        quantize=on_lattice if lattice else nearest,
     )
 
 

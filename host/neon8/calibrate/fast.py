@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scales with which 3x3 convolutions can be computed by int8 Winograd (23), at a price.
+
+It needs two things of a layer: codes of the input that span at most 127, and weights on
+the lattice of quant/lattice.py. A tensor that is never negative has such codes under
+the symmetric scheme, 0 .. 127. Each is done only where no layer loses more of its
+output's signal to noise ratio than the user allows: on the rows of its input that
+calibration kept, with the weights and the input rounded and all else exact.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neon8.calibrate.observation import Observation
+from neon8.calibrate.statistics.patches import Patches, chosen_channels, outputs
+from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.signs import never_negative
+from neon8.quant.grid import Grid
+from neon8.quant.lattice import lattice_scales, on_lattice
+from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.quant.weights import quantize_weights
+
+FAST = "fast"
+"""Reason code of a tensor that has a smaller range for this."""
+
+WINDOW = (3, 3)
+DECIMALS = 2
+"""Of dB: beyond them the order of additions would show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Network:
+    """layers: the convolutions by name.  patches: rows of their inputs."""
+
+    layers: Mapping[str, Conv2d]
+    patches: Mapping[str, Patches]
+
+
+def fast(
+    observation: Observation,
+    graph: Graph,
+    table: ScaleTable,
+    symmetric: ScaleTable,
+    *,
+    limit: float,
+) -> ScaleTable:
+    """`table` with what int8 Winograd needs, where every layer loses less than `limit`.
+
+    symmetric: as `table`, but with the symmetric scheme. Each layer of which anything
+    changed has its sqnr_loss.
+    """
+    layers = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
+    patches = {name: facts.patches for name, facts in observation.layers.items()}
+    network = _Network(layers=layers, patches=patches)
+    nonnegative = never_negative(graph)
+    groups: dict[str, list[str]] = {}  # of tensors that share a scale
+    for name, group in observation.scale_groups.items():
+        groups.setdefault(group, []).append(name)
+    result = table
+    for members in groups.values():
+        known = [name for name in members if name in table.tensors]
+        if known and nonnegative.issuperset(known):
+            result = _with_group(network, result, symmetric, known, limit=limit)
+    return result
+
+
+def _with_group(
+    network: _Network,
+    table: ScaleTable,
+    symmetric: ScaleTable,
+    tensors: list[str],
+    *,
+    limit: float,
+) -> ScaleTable:
+    """With the tensors of one group and the layers that read them changed, or not."""
+    readers = [name for name, e in table.layers.items() if e.input in tensors]
+    chosen = {name: symmetric.tensors[name] for name in tensors}
+    wanted = [n for n in readers if n in network.layers and _fits(network.layers[n])]
+    if not wanted or not all(spans_127(entry) for entry in chosen.values()):
+        return table
+    changed = table.tensors[tensors[0]] != chosen[tensors[0]]
+    if changed:
+        chosen = {n: replace(e, reasons=(FAST, *e.reasons)) for n, e in chosen.items()}
+    trial = replace(
+        table,
+        tensors=table.tensors | chosen,
+        layers=table.layers | {name: symmetric.layers[name] for name in readers},
+    )
+    before = {name: _sqnr(network, table, name) for name in readers}
+    losses = {name: _loss(network, trial, name, before[name]) for name in readers}
+    if changed and max(losses.values()) >= limit:
+        return table
+    found = trial.layers | {
+        name: replace(trial.layers[name], sqnr_loss=losses[name])
+        for name in readers
+        if changed
+    }
+    some = False
+    for name in wanted:
+        entry = on_lattice_scales(network.layers[name], trial.layers[name])
+        lattice = replace(trial, layers=trial.layers | {name: entry})
+        loss = _loss(network, lattice, name, before[name])
+        if loss < limit:
+            found[name] = replace(entry, sqnr_loss=loss)
+            some = True
+    return replace(trial, layers=found) if some else table
+
+
+def spans_127(entry: TensorScale) -> bool:
+    """True if codes of a tensor that is never negative are 0 .. 127."""
+    return entry.scheme == "symmetric" and entry.bits == Grid("symmetric").bits
+
+
+def on_lattice_scales(node: Conv2d, entry: LayerScale) -> LayerScale:
+    """The layer rounded to the lattice, with scales that keep its rows in reach."""
+    scales = np.array(entry.weight_scales)
+    enlarged = lattice_scales(node.weight, scales)
+    return replace(entry, weight_scales=tuple(enlarged.tolist()), rounding="lattice")
+
+
+def _fits(node: Conv2d) -> bool:
+    """Whether int8 Winograd serves the layer."""
+    plain = node.strides == node.dilations == (1, 1) and not node.transposed
+    depthwise = node.groups > 1 and node.weight.shape[1] == 1
+    window = node.weight.shape[2:] == WINDOW
+    return plain and window and not depthwise and bool(np.isfinite(node.weight).all())
+
+
+def _loss(network: _Network, table: ScaleTable, name: str, before: float) -> float:
+    """dB that the layer loses; infinite where that cannot be told."""
+    after = _sqnr(network, table, name)
+    known = math.isfinite(before) and math.isfinite(after)
+    return float(np.float32(round(before - after, DECIMALS))) if known else math.inf
+
+
+def _sqnr(network: _Network, table: ScaleTable, name: str) -> float:
+    """Of the layer's output with this table, in dB; not finite where there is none."""
+    node, entry = network.layers[name], table.layers[name]
+    patches, source = network.patches[name], table.tensors[entry.input]
+    channels = chosen_channels(node)
+    weight, scales = node.weight[channels], np.array(entry.weight_scales)[channels]
+    rounds = on_lattice if entry.rounding == "lattice" else quantize_weights
+    levels = rounds(weight, scales).reshape(len(channels), -1)
+    quantized = replace(patches, weights=(levels * scales[:, None]).astype(np.float32))
+    grid = Grid(source.scheme, source.bits)
+    rows = grid.rounded(patches.rows, source.scale, source.zero_point)
+    exact = outputs(patches)
+    signal = float(np.square(exact).sum())
+    noise = float(np.square(outputs(quantized, rows) - exact).sum())
+    if signal == 0 or noise == 0:
+        return math.nan
+    return 10 * math.log10(signal / noise)
