@@ -64,6 +64,9 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .acc_bound = step->proof.acc_bound,
         .spread = step->spread.wanted ? (int64_t)step->spread.tensor : -1,
         .int16_depth = weights ? step->row.int16_depth : 0,
+        .winograd = (step->row.flags & N8_OP_WINOGRAD_WHOLE) != 0  ? 1
+                    : (step->row.flags & N8_OP_WINOGRAD_HALF) != 0 ? 2
+                                                                   : 0,
         .fixed = weights && step->row.indices != 0,
         .chosen = step->conv.reasons.chosen,
         .passed = step->conv.reasons.passed,

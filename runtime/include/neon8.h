@@ -106,11 +106,12 @@ struct n8_step_info {
     int32_t weights_lo, weights_hi; // conv2d: the smallest and the largest weight
     uint64_t acc_bound;             // conv2d: (12), computed from the weights
     uint32_t int16_depth;           // conv2d: (11), checked against the weights
-    int64_t spread;                 // tensor that is moved into a concatenation before, or -1
-    uint32_t fixed;                 // conv2d: 1 if it is requantized in integers (10)
-    const char *chosen;             // conv2d: what decided for its kernel; NULL of other steps
-    const char *passed;             // conv2d: a kernel that would be preferred to it, or NULL
-    const char *lack;               // what the layer lacks for that one
+    uint32_t winograd;  // conv2d: the form of (23) that the weights prove: 1 whole, 2 half; or 0
+    int64_t spread;     // tensor that is moved into a concatenation before, or -1
+    uint32_t fixed;     // conv2d: 1 if it is requantized in integers (10)
+    const char *chosen; // conv2d: what decided for its kernel; NULL of other steps
+    const char *passed; // conv2d: a kernel that would be preferred to it, or NULL
+    const char *lack;   // what the layer lacks for that one
 };
 
 // What is known of a model file as a whole.

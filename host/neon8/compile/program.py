@@ -89,6 +89,7 @@ class Conv2d(Op):
     indices: (O, 2), M0 and n of (10), in place of the multiplier.
     acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12).
     int16_depth: products of a channel that fit int16, whichever they are  (11).
+    winograd: "whole" or "half", the form of (23) that its weights serve, or "".
     """
 
     weights: Int8Array
@@ -106,6 +107,7 @@ class Conv2d(Op):
     hi: int = 127
     acc_bound: int = 0
     int16_depth: int = 2
+    winograd: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs for any input: sums fit int32 (12), and so many products int16 (11)."""
+"""Proofs for any input: sums fit int32 (12), so many products int16 (11); (23)."""
 
 import logging
 
@@ -7,6 +7,7 @@ import numpy as np
 
 from neon8.errors import CompileError
 from neon8.quant.enlarge import enlarged, least_factor
+from neon8.quant.lattice import HALF_REACH, TAPS, WHOLE_REACH, reaches
 from neon8.quant.weights import (
     ACC_LIMIT,
     DoubleArray,
@@ -92,6 +93,20 @@ def int16_depth(weights: Int8Array) -> int:
         if all(reach(channel, depth) <= INT16_REACH for channel in channels):
             return depth
     return 2
+
+
+def winograd_form(weights: Int8Array, *, stride: int, dilation: int) -> str:
+    """Which form of (23) the weights serve: "whole", else "half", else "".
+
+    weights: (O, I / groups, kh, kw).  stride, dilation: along the row.
+    """
+    if weights.shape[-1] != TAPS or stride != 1 or dilation != 1:
+        return ""
+    most = int(reaches(weights).max())
+    if most <= WHOLE_REACH:
+        return "whole"
+    even = (np.bitwise_xor.reduce(weights, axis=-1) & 1 == 0).all()
+    return "half" if most <= HALF_REACH and even else ""
 
 
 def reach(channel: Int8Array, depth: int) -> int:

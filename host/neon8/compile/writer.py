@@ -211,6 +211,10 @@ class _Layout:
                 row.dilation = value
             case "count_pad" | "reverse" | "linear_before_reset":
                 row.flags |= self.flags[f"N8_OP_{name.upper()}"] if value else 0
+            case "winograd":
+                row.flags |= (
+                    self.flags[f"N8_OP_WINOGRAD_{value.upper()}"] if value else 0
+                )
             case "function":
                 row.function = self.functions[f"N8_FUNCTION_{value.upper()}"]
             case "levels":

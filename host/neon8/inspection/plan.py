@@ -25,7 +25,8 @@ LEGEND = (
 )
 
 CHOICES = (
-    "proved: products that may be summed in int16; no |accumulator| reaches the power",
+    "proved: products that may be summed in int16; no |accumulator| reaches the power;",
+    "  F(2,3): weights for int8 Winograd, which also needs codes that span at most 127",
     "not: a kernel of the same level that is preferred where nothing speaks against it",
     "other levels and cores: --isa LEVEL, --target aarch64, --cpu CORE",
 )
@@ -100,9 +101,10 @@ def choices(steps: Sequence[StepInfo]) -> list[str]:
 
 
 def certificate(step: StepInfo) -> str:
-    """'int16 depth 4, sums below 2^19': (11) and (12), which the choice looks at."""
+    """'int16 depth 4, sums below 2^19, F(2,3) half': of (11), (12) and (23)."""
     bits = int(step.acc_bound).bit_length()
-    return f"int16 depth {step.int16_depth}, sums below 2^{bits}"
+    proved = f"int16 depth {step.int16_depth}, sums below 2^{bits}"
+    return f"{proved}, F(2,3) {step.winograd}" if step.winograd else proved
 
 
 def scheme(step: StepInfo) -> str:

@@ -39,6 +39,7 @@ class StepInfo:
     window, stride: height and width, (1, 1) where there is none.
     weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs,
     checked against the weights. All are 0 for steps without weights.
+    winograd: "whole" or "half", the form of (23) that the weights prove, or "".
     fixed: it is requantized in integers (10).
     reason: why it computes in float32, "" where the file does not say.
     chosen: what decided for the kernel of a convolution; passed, lack: a kernel that
@@ -70,6 +71,7 @@ class StepInfo:
     int16_depth: int
     spread: str
     fixed: bool = False
+    winograd: str = ""
     reason: str = ""
     chosen: str = ""
     passed: str = ""

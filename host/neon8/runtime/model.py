@@ -31,6 +31,9 @@ MAGIC = b"\x89N8\r\n\x1a\n\0"
 SHARING = ("own", "place", "view", "slice", "tail", "caller")
 """enum n8_sharing as words."""
 
+WINOGRAD = ("", "whole", "half")
+"""The forms of (23) as words."""
+
 SMALL = 2**14
 """Bytes of an input or output that a run copies."""
 
@@ -211,6 +214,7 @@ class Model(Closable):
                 acc_bound=int(info.acc_bound),
                 int16_depth=int(info.int16_depth),
                 fixed=bool(info.fixed),
+                winograd=WINOGRAD[info.winograd],
                 reason=self._name(place.reason),
                 chosen=self._name(info.chosen),
                 passed=self._name(info.passed),

@@ -151,6 +151,10 @@ def test_the_file_follows_the_table(path, tmp_path):
     rows = step.weights.transpose(0, 3, 1, 2)
     assert (rows.astype(int).sum(axis=-1) % 2 == 0).all()
     assert reaches(rows).max() <= HALF_REACH
+    assert step.winograd == "half"
+    with neon8.Model.from_bytes(data) as model:
+        forms = {each.name: each.winograd for each in model.steps}
+    assert {name: form for name, form in forms.items() if form} == {"b": "half"}
     # ... and its input has 128 codes at most.
     (maker,) = (op for op in program.ops if op.output == step.inputs[0])
     assert (maker.lo, maker.hi) == (0, 127)

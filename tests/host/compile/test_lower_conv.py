@@ -9,6 +9,7 @@ import pytest
 
 from neon8.compile import program
 from neon8.compile.lower import lower
+from neon8.compile.proof import winograd_form
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Add
 from neon8.quant.scale_table import LayerScale
@@ -135,6 +136,52 @@ def test_products_that_fit_int16(levels, depth):
     prog = lowered(node, shapes=shapes)
     assert prog.ops[0].weights[1].ravel().tolist() == levels
     assert prog.ops[0].int16_depth == depth
+
+
+@pytest.mark.parametrize(
+    ("rows", "form"),
+    [
+        ([[42, 43, 42], [0, 0, 0]], "whole"),
+        ([[-127, 0, 0], [127, -127, -127]], "whole"),
+        ([[127, 0, 1], [0, 0, 0]], "half"),
+        ([[127, 127, 0], [-100, 54, -100]], "half"),
+        ([[127, 127, 1], [0, 0, 0]], ""),  # odd
+        ([[127, 127, 2], [0, 0, 0]], ""),  # 256
+        ([[127, 0, 1], [127, 0, 2]], ""),  # one row decides
+    ],
+)
+def test_forms_of_winograd_by_hand(rows, form):
+    """(23), of a kernel that is 3 wide and may have any height."""
+    weights = np.array(rows, np.int8).reshape(2, 1, 1, 3)
+    assert winograd_form(weights, stride=1, dilation=1) == form
+    assert winograd_form(weights.reshape(1, 2, 1, 3), stride=1, dilation=1) == form
+    assert winograd_form(weights.reshape(1, 1, 2, 3), stride=1, dilation=1) == form
+    assert winograd_form(weights, stride=2, dilation=1) == ""
+    assert winograd_form(weights, stride=1, dilation=2) == ""
+    assert winograd_form(weights.reshape(2, 1, 3, 1), stride=1, dilation=1) == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "form"),
+    [
+        ({"kernel": 3}, "whole"),
+        ({"kernel": 3, "strides": (2, 1)}, "whole"),
+        ({"kernel": 3, "strides": (1, 2)}, ""),
+        ({"kernel": 3, "dilations": (1, 2)}, ""),
+        ({"kernel": 1}, ""),
+        ({"kernel": 5}, ""),
+    ],
+)
+@pytest.mark.parametrize("io", ["int8", "float"])
+def test_weights_of_six_bits_are_whole(options, form, io):
+    """As ncnn's tables have them: 31 steps."""
+    graph = graph_of(conv("y", **options))
+    (op,) = (
+        op
+        for op in lower(graph, table_of(graph, weight_scale=1 / 31), io=io).ops
+        if isinstance(op, program.Conv2d)
+    )
+    assert op.winograd == form
 
 
 def test_sum_that_no_scale_makes_fit():

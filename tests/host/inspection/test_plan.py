@@ -118,8 +118,8 @@ def test_the_table_is_that_of_the_library(tiny):
 def test_the_certificate_in_words():
     one = dataclasses.replace(PLAIN, int16_depth=4, acc_bound=2**22 - 1)
     assert plan.certificate(one) == "int16 depth 4, sums below 2^22"
-    one = dataclasses.replace(PLAIN, int16_depth=2, acc_bound=2**22)
-    assert plan.certificate(one) == "int16 depth 2, sums below 2^23"
+    one = dataclasses.replace(PLAIN, int16_depth=2, acc_bound=2**22, winograd="half")
+    assert plan.certificate(one) == "int16 depth 2, sums below 2^23, F(2,3) half"
 
 
 def test_why_a_kernel_serves_and_a_faster_one_does_not():

@@ -11,7 +11,7 @@ from neon8.compile import int16_fit, program
 from neon8.compile.build import FLOAT, INT8, Build, Lower, ratio
 from neon8.compile.operators.movement import gather, permute
 from neon8.compile.program import Tensor
-from neon8.compile.proof import int16_depth, prove_sums
+from neon8.compile.proof import int16_depth, prove_sums, winograd_form
 from neon8.compile.scales import (
     checked_slopes,
     clamp_of,
@@ -215,6 +215,7 @@ def to_int8(
         hi=hi,
         acc_bound=int(sums.bound.max()),
         int16_depth=int16_depth(sums.weights),
+        winograd=form_of(node, sums),
     )
 
 
@@ -239,7 +240,14 @@ def to_float(
         groups=node.groups,
         acc_bound=int(sums.bound.max()),
         int16_depth=int16_depth(sums.weights),
+        winograd=form_of(node, sums),
     )
+
+
+def form_of(node: Conv2d, sums: Sums) -> str:
+    """Of (23), which the weights prove."""
+    stride, dilation = node.strides[1], node.dilations[1]
+    return winograd_form(sums.weights, stride=stride, dilation=dilation)
 
 
 def held(
