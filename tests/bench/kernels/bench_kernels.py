@@ -17,12 +17,14 @@ from assembly import Program, disassemble
 from cases import ROWS, Case, make
 from cores import CORES
 from neon8.errors import Neon8Error
-from page import Figure
+from page import Figure, Loop
 from tools import BenchError, Tools
 
 OUT = emulation.ROOT / "build" / "bench" / "kernels"
 COVERED = 0.995
 """Of the instructions: loops beyond cost what the others do on average."""
+SHOWN = 5
+"""Loops of a layer in figures.json."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +45,19 @@ class Bench:
         if result.read_bytes() != case.expected:
             raise BenchError(f"{case.key} on {core}: other bytes than on this machine")
         functions = self.code.functions(flow.runs(edges))
+        cycles, loops = self.judge(edges, core)
         return Figure(
             layer=case.key,
             core=core,
             macs=case.macs,
             instructions=flow.instructions(edges),
-            cycles=self.judge(edges, core),
+            cycles=cycles,
             kernel=max(functions, key=lambda name: (functions[name], name)),
+            loops=loops,
         )
 
-    def judge(self, edges: flow.Edges, core: str) -> float:
-        """Modelled cycles of all that was counted."""
+    def judge(self, edges: flow.Edges, core: str) -> tuple[float, tuple[Loop, ...]]:
+        """Modelled cycles of all that was counted, and the dearest loops."""
         total = flow.instructions(edges)
         chosen, covered = [], 0
         for cycle in flow.cycles(edges):
@@ -61,12 +65,20 @@ class Bench:
                 break
             chosen.append(cycle)
             covered += cycle.instructions
-        loops = [self.code.steps(cycle.blocks) for cycle in chosen]
-        costs = cores.cycles(self.tools.llvm_mca, loops, core)
-        spent = sum(
-            cycle.count * cost for cycle, cost in zip(chosen, costs, strict=True)
-        )
-        return spent * total / covered
+        steps = [self.code.steps(cycle.blocks) for cycle in chosen]
+        costs = cores.cycles(self.tools.llvm_mca, steps, core)
+        loops = [
+            Loop(
+                function=self.code.function[max(cycle.blocks).address],
+                passes=cycle.count,
+                instructions=cycle.instructions // cycle.count,
+                cycles=cost,
+            )
+            for cycle, cost in zip(chosen, costs, strict=True)
+        ]
+        spent = sum(loop.passes * loop.cycles for loop in loops)
+        dearest = sorted(loops, key=lambda loop: -loop.passes * loop.cycles)
+        return spent * total / covered, tuple(dearest[:SHOWN])
 
 
 def build() -> Bench:
@@ -86,7 +98,7 @@ def build() -> Bench:
 
 
 def measure_all(layers: list[str], columns: list[str]) -> str:
-    """The page's tables; the figures are in build/bench/kernels, too."""
+    """The page's tables; build/bench/kernels/figures.json has the figures, too."""
     bench = build()
     figures = []
     for layer in layers:

@@ -16,10 +16,23 @@ END = "<!-- up to here -->"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """Where a layer spends its cycles; function: one of those that it goes through.
+
+    instructions, cycles: of a pass.
+    """
+
+    function: str
+    passes: int
+    instructions: int
+    cycles: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A layer of ROWS on a core of CORES.
 
-    kernel: the function with most of its instructions.
+    kernel: the function with most of its instructions.  loops: the dearest ones.
     """
 
     layer: str
@@ -28,6 +41,7 @@ class Figure:
     instructions: int
     cycles: float
     kernel: str
+    loops: tuple[Loop, ...] = ()
 
 
 def text(figures: Sequence[Figure], tools: Tools) -> str:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What qemu counts, and on which core a program believes to run."""
 
+import re
+
 import pytest
 
 import emulation
 import flow
 import tools
 from cases import ROWS, make
-from cores import CORES
+from cores import CORES, IN_ORDER
 from tools import BenchError
 
 COMPILER = ("aarch64-linux-gnu-gcc", "-static", "-no-pie")
@@ -66,6 +68,15 @@ def test_the_system_has_one_processor_of_that_kind(counter, built, core):
     if (file == NULL || fscanf(file, "%lx", &midr) != 1) return 1;
     if (midr != {CORES[core].midr}) return 1;"""
     assert counter.count(CORES[core], built(body))
+
+
+def test_the_runtime_takes_each_core_for_what_it_is():
+    """In order or not, by its part number in MIDR_EL1."""
+    source = (emulation.ROOT / "runtime" / "cpu.c").read_text()
+    in_order = {int(part, 16) for part in re.findall(r"0x(d[0-9a-f]{2}), //", source)}
+    assert len(in_order) == 6
+    found = {key for key, core in CORES.items() if core.midr >> 4 & 0xFFF in in_order}
+    assert found == set(IN_ORDER)
 
 
 def test_a_program_that_never_gets_to_the_end(counter, built):

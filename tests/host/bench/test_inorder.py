@@ -27,10 +27,13 @@ def loop(*texts: str) -> list[Step]:
         ((SMULL, "add x0, x0, #1"), 1, 1),
         ((SMULL, "smull v3.8h, v1.8b, v2.8b"), 2, 2),
         (("add v0.8b, v1.8b, v2.8b", "add v3.8b, v1.8b, v2.8b"), 1, 1),
+        (("add v0.8b, v1.8b, v2.8b", SMULL), 2, 2),
         (("mul x0, x1, x2", "mul x3, x1, x2"), 2, 2),
         # A load of 64 bits goes beside a multiplication; of 128 it issues alone.
         ((SMULL, "ldr d3, [x0]"), 1, 1),
         ((SMULL, "ldr q3, [x0]"), 2, 2),
+        (("ldr q3, [x9]", *ADDS, "add x2, x2, #1"), 3, 3),
+        (("ldr d3, [x9]", *ADDS, "add x2, x2, #1"), 2, 2),
         (("ldr d3, [x0]", "ldr d4, [x0, #8]"), 2, 2),
         (("ldp d3, d4, [x0]",), 2, 2),
         (("ldp q3, q4, [x0]",), 4, 4),
@@ -57,6 +60,7 @@ def loop(*texts: str) -> list[Step]:
         # An address that is written back is there in the next cycle.
         (("ldr d0, [x0], #8",), 1, 1),
         (("ldr d0, [x0, #8]!",), 1, 1),
+        (("ldr d0, [x0], #8", "add x1, x0, #1"), 2, 2),
         # Flags are a result like others.
         (("subs x0, x0, #1", "b.ne 0x400000"), 2, 2),
         (("cbnz x0, 0x400000", "add x1, x1, #1"), 1, 1),
@@ -90,6 +94,24 @@ def test_multiplications_hide_their_latency_behind_one_another():
 
 def test_long_loops_cost_what_short_ones_do():
     assert inorder.cycles(loop(*[SMULL, "ldr d3, [x0]"] * 150), A55) == 150
+
+
+@pytest.mark.parametrize(
+    ("text", "busy", "latency"),
+    [
+        ("ldr x0, [x1]", 1, 3),
+        ("ldp w0, w2, [x1]", 1, 3),
+        ("ldp x0, x2, [x1]", 2, 4),
+        ("ldr d0, [x1]", 1, 4),
+        ("ldr q0, [x1]", 2, 5),
+        ("ld4 { v0.16b, v1.16b, v2.16b, v3.16b }, [x1]", 8, 12),
+        ("tbl v0.16b, { v1.16b }, v2.16b", 1, 2),
+        ("tbl v0.16b, { v1.16b, v2.16b, v3.16b, v4.16b }, v5.16b", 4, 5),
+    ],
+)
+def test_more_bits_take_longer(text, busy, latency):
+    what = inorder.use(text, A55)
+    assert (what.busy, what.latency) == (busy, latency)
 
 
 @pytest.mark.parametrize(
