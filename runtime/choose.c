@@ -35,6 +35,10 @@ static const char *refuse_depthwise(const struct n8_conv_row *row, const struct 
     if (row->ratio != 0 && (int64_t)row->ratio * s->dilation_width != s->stride_width) {
         return "for another stride";
     }
+    if (row->outputs == 2 &&
+        (s->out_height == 1 || (int64_t)row->ratio * s->dilation_height != s->stride_height)) {
+        return "for two rows of outputs";
+    }
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise layers: a kernel runs over all channels of a row of outputs.
+// Depthwise layers: a kernel runs over all channels of a row of outputs, or of two.
 #include "conv_way.h"
 
 #include "size.h"
@@ -16,6 +16,17 @@ enum {
 static size_t window_of(const struct n8_conv2d_shape *s, size_t pixels) {
     const size_t span = n8_mul((size_t)(s->kernel_width - 1), (size_t)s->dilation_width);
     return n8_add(n8_add(n8_mul(pixels - 1, (size_t)s->stride_width), span), 1);
+}
+
+// The rows that a unit of outputs sees.
+static size_t rows_seen(const struct n8_conv *conv) {
+    const size_t beyond = (size_t)(conv->row->outputs - 1) * (size_t)conv->row->ratio;
+    return n8_add((size_t)conv->shape.kernel_height, beyond);
+}
+
+// Units of one image.
+static size_t units_of(const struct n8_conv *conv) {
+    return n8_pieces((size_t)conv->shape.out_height, (size_t)conv->row->outputs);
 }
 
 // Outputs whose whole window lies between the left and the right edge: [*from, *to).
@@ -45,7 +56,7 @@ static void plan_border(struct n8_conv *conv) {
     conv->block = (size_t)(conv->whole_rows ? s->out_width : wider);
     conv->window = window_of(s, conv->block);
     const size_t row = n8_mul(conv->window, n8_round_up((size_t)s->in_channels, N8_PIXEL));
-    if (conv->block == 0 || n8_mul(row, (size_t)s->kernel_height) > COPIES_BYTES) {
+    if (conv->block == 0 || n8_mul(row, rows_seen(conv)) > COPIES_BYTES) {
         conv->whole_rows = false;
         conv->block = 1;
         conv->window = window_of(s, conv->block);
@@ -55,11 +66,11 @@ static void plan_border(struct n8_conv *conv) {
 static void plan_depthwise(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
-    const size_t height = (size_t)s->kernel_height;
+    const size_t height = rows_seen(conv);
     conv->groups = 1;
     conv->group_entries = n8_mul(n8_pieces(channels, conv->row->block), conv->row->block);
     conv->group_weights = n8_mul(conv->taps, conv->group_entries);
-    conv->units = n8_mul((size_t)s->batch, (size_t)s->out_height);
+    conv->units = n8_mul((size_t)s->batch, units_of(conv));
     plan_border(conv);
     // A row of padding, the copies, which row each of them is, and the row pointers.
     const size_t width = conv->whole_rows ? 0 : (size_t)s->in_width;
@@ -88,10 +99,11 @@ static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, vo
 struct depthwise {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
-    int8_t *padding; // a row of zero points
-    int8_t *copies;  // [kernel_height][window][channels]
-    int64_t *held;   // [kernel_height]: whole rows: the row of the batch that is there, or -1
-    const int8_t **rows;
+    int8_t *padding;     // a row of zero points
+    int8_t *copies;      // [seen][window][channels]
+    int64_t *held;       // [seen]: whole rows: the row of the batch that is there, or -1
+    const int8_t **rows; // [seen]
+    int32_t seen;        // rows by a unit
     struct n8_depthwise_args args;
 };
 
@@ -122,8 +134,8 @@ static void copy_padded(const struct depthwise *d, const int8_t *image, int64_t 
     memset(to + inside * channels, d->conv->in_zero_point, (size_t)(end - stop) * channels);
 }
 
-// Outputs [from, to) of a row whose windows may leave the image: what they see is copied, with
-// padding. Where a copy is a whole row, it also serves the next rows of outputs.
+// Outputs [from, to) of a unit whose windows may leave the image: what they see is copied, with
+// padding. Where a copy is a whole row, it also serves the next unit.
 static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, int64_t to) {
     const struct n8_conv *conv = d->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
@@ -137,14 +149,14 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
         d->args.pixels = rest < (int64_t)conv->block ? (size_t)rest : conv->block;
         const size_t window = window_of(s, d->args.pixels);
         const int64_t x = n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
-        for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        for (int32_t ky = 0; ky < d->seen; ky++) {
             const int64_t y = n8_tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
             if (y < 0 || y >= s->in_height) {
                 d->rows[ky] = d->padding;
                 continue;
             }
             const int64_t row = (int64_t)n * s->in_height + y;
-            const int64_t slot = s->dilation_height == 1 ? y % s->kernel_height : ky;
+            const int64_t slot = s->dilation_height == 1 ? y % d->seen : ky;
             int8_t *copy = d->copies + (size_t)slot * conv->window * channels;
             d->rows[ky] = copy;
             if (!conv->whole_rows || d->held[slot] != row) {
@@ -157,13 +169,13 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
     }
 }
 
-// Outputs [from, to) of a row whose windows leave the image above or below at most.
+// Outputs [from, to) of a unit whose windows leave the image above or below at most.
 static void run_inner(struct depthwise *d, size_t n, int64_t oy, int64_t from, int64_t to) {
     const struct n8_conv2d_shape *s = &d->conv->shape;
     const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
     const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + oy;
     const int64_t x = n8_tap_at(from, s->stride_width, 0, s->dilation_width, s->pad_left);
-    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+    for (int32_t ky = 0; ky < d->seen; ky++) {
         const int64_t y = n8_tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
         d->rows[ky] = y >= 0 && y < s->in_height
                           ? image + (ptrdiff_t)(y * s->in_width + x) * d->io->in_stride
@@ -181,9 +193,9 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
-    const size_t height = (size_t)s->kernel_height;
+    const size_t height = rows_seen(conv);
     const size_t copies = height * conv->window * channels + N8_SLACK;
-    struct depthwise d = {.conv = conv, .io = io, .padding = scratch};
+    struct depthwise d = {.conv = conv, .io = io, .padding = scratch, .seen = (int32_t)height};
     d.copies = d.padding + n8_round_up(conv->rows_size, N8_CONV_ALIGN);
     d.held = (int64_t *)(void *)(d.copies + n8_round_up(copies, N8_CONV_ALIGN));
     d.rows = (const int8_t **)(void *)(d.held + height);
@@ -202,6 +214,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         .hi = e->hi,
         .kernel_height = s->kernel_height,
         .kernel_width = s->kernel_width,
+        .outputs = conv->row->outputs,
     };
     memset(d.padding, conv->in_zero_point, conv->rows_size);
     for (size_t ky = 0; ky < height; ky++) {
@@ -213,12 +226,16 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
     find_inside(s, &from, &to);
     // The row of padding has the stride of a dense tensor.
     const bool dense = io->in_stride == (ptrdiff_t)channels;
+    const size_t units = units_of(conv);
     for (size_t unit = begin; unit < end; unit++) {
-        const int64_t oy = (int64_t)(unit % (size_t)s->out_height);
-        const size_t n = unit / (size_t)s->out_height;
+        const int64_t oy = (int64_t)(unit % units) * conv->row->outputs;
+        const size_t n = unit / units;
         const int64_t top = n8_tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
         const int64_t bottom =
-            n8_tap_at(oy, s->stride_height, s->kernel_height - 1, s->dilation_height, s->pad_top);
+            n8_tap_at(oy, s->stride_height, d.seen - 1, s->dilation_height, s->pad_top);
+        // Of the last unit, a row may lie below the image.
+        const bool whole = oy + conv->row->outputs <= s->out_height;
+        d.args.out_row_stride = whole ? s->out_width * io->out_stride : 0;
         const bool inner = to > from && (dense || (top >= 0 && bottom < s->in_height));
         if (conv->whole_rows || !inner) {
             run_border(&d, n, oy, 0, s->out_width);

@@ -66,15 +66,18 @@
     INT32(IG_HI, int32_t, hi)                                                                      \
     INT32(IG_SMALL, int32_t, small)
 
-// One row of a depthwise convolution:
-//   acc''[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c],
+// One row of a depthwise convolution, or two:
+//   acc''[r][p][c] = bias[c] + sum over y, x of
+//                    rows[r * ratio + y][p * step + x * tap_stride + c] * w[y][x][c],
 // then requantized as in igemm_s8_s8. A kernel for one size ignores kernel_height and
-// kernel_width; one for a ratio relies on step == ratio * tap_stride.
+// kernel_width; one for a ratio relies on step == ratio * tap_stride. Only those have two rows.
 //
-//   out            pixel p at out + p * out_stride; `channels` are written
-//   rows           [kernel_height]: the pixel under tap x = 0 of output 0, N8_SLACK readable
-//                  after the last pixel used, unless `block` divides `channels`: then nothing
-//                  behind the channels of a pixel is read
+//   out            pixel p of row r at out + r * out_row_stride + p * out_stride; `channels` are
+//                  written
+//   out_row_stride 0: what row 0 has there stays
+//   rows           [kernel_height + (outputs - 1) * ratio]: the pixel under tap x = 0 of output 0,
+//                  N8_SLACK readable after the last pixel used, unless `block` divides `channels`:
+//                  then nothing behind the channels of a pixel is read
 //   tap_stride     bytes between the pixels under neighbouring taps
 //   step           bytes between the pixels under tap 0 of neighbouring outputs
 //   weights        [ceil(channels / block)][kernel_height][kernel_width][block], zero padded,
@@ -86,9 +89,11 @@
 //   block          of the kernel's row, a multiple of 8; for the C kernels, which serve any
 //   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32639; else
 //                  0
+//   outputs        rows of them; of the kernel's row, for the C kernels, which serve any
 #define N8_DEPTHWISE_ARGS(WORD, INT32)                                                             \
     WORD(DW_OUT, int8_t *, out)                                                                    \
     WORD(DW_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \
+    WORD(DW_OUT_ROW_STRIDE, ptrdiff_t, out_row_stride)                                             \
     WORD(DW_ROWS, const int8_t *const *, rows)                                                     \
     WORD(DW_TAP_STRIDE, ptrdiff_t, tap_stride)                                                     \
     WORD(DW_STEP, ptrdiff_t, step)                                                                 \
@@ -104,7 +109,8 @@
     INT32(DW_LO, int32_t, lo)                                                                      \
     INT32(DW_HI, int32_t, hi)                                                                      \
     INT32(DW_KERNEL_HEIGHT, int32_t, kernel_height)                                                \
-    INT32(DW_KERNEL_WIDTH, int32_t, kernel_width)
+    INT32(DW_KERNEL_WIDTH, int32_t, kernel_width)                                                  \
+    INT32(DW_OUTPUTS, int32_t, outputs)
 
 // `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
 // B = b - b_zero_point:

@@ -18,8 +18,9 @@
     _Static_assert((kr) >= 1 && ((kr) & ((kr) - 1)) == 0 && RUNS_##packing * (kr) <= N8_MAX_STEP,  \
                    #slot);                                                                         \
     _Static_assert(N8_PACKING_##packing != N8_PACKING_PAIRS || (nr) % 2 == 0, #slot);
-#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, products, core)            \
-    _Static_assert((block) % 8 == 0 && (block) >= 8 && (block) <= N8_SLACK, #slot);
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)   \
+    _Static_assert((block) % 8 == 0 && (block) >= 8 && (block) <= N8_SLACK, #slot);                \
+    _Static_assert((outputs) == 1 || ((outputs) == 2 && (height) > 0 && (ratio) > 0), #slot);
 #include "kernels.inc"
 _Static_assert((int)N8_MAX_STEP <= N8_SLACK && (int)N8_MAX_NR <= N8_SLACK, "read past a tensor");
 
@@ -33,7 +34,8 @@ const struct n8_conv_row n8_conv_rows[] = {
      .core = N8_CORE_##core_,                                                                      \
      .igemm = n8_##slot_##_##level_##variant,                                                      \
      .tile = {.mr = mr_, .nr = nr_, .kr = kr_, .packing = N8_PACKING_##packing_}},
-#define N8_DEPTHWISE(slot_, level_, variant, block_, height_, width_, ratio_, products_, core_)    \
+#define N8_DEPTHWISE(slot_, level_, variant, block_, height_, width_, ratio_, outputs_, products_, \
+                     core_)                                                                        \
     {.name = "n8_" #slot_ "_" #level_ #variant,                                                    \
      .slot = N8_SLOT_##slot_,                                                                      \
      .level = (enum n8_isa)N8_LEVEL_##level_,                                                      \
@@ -43,7 +45,8 @@ const struct n8_conv_row n8_conv_rows[] = {
      .block = block_,                                                                              \
      .height = height_,                                                                            \
      .width = width_,                                                                              \
-     .ratio = ratio_},
+     .ratio = ratio_,                                                                              \
+     .outputs = outputs_},
 #include "kernels.inc"
 };
 
@@ -69,7 +72,7 @@ enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
     }
     out->core = n8_cpu_core();
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)
-#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, products, core)
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)
 #define N8_KERNEL(slot, level)                                                                     \
     if (N8_LEVEL_##level <= (int)out->isa) {                                                       \
         out->slot = n8_##slot##_##level;                                                           \

@@ -37,6 +37,7 @@ struct n8_conv_row {
     struct n8_tile tile;          // igemm
     size_t block;                 // depthwise, with the size that it serves, or 0
     int32_t height, width, ratio; // of stride and dilation
+    int32_t outputs;              // depthwise: rows of them at once
 };
 
 extern const struct n8_conv_row n8_conv_rows[];

@@ -113,7 +113,7 @@ func    n8_depthwise_s8_neon
         mov     sum3l.16b, biasl.16b
         mov     sum3h.16b, biash.16b
         mov     left, width
-        tbnz    pairs, #0, .Lodd
+        tbnz    pairs, #0, .Lfirst_alone
         movi    t0.16b, #0
         movi    t1.16b, #0
         movi    t2.16b, #0
@@ -122,7 +122,7 @@ func    n8_depthwise_s8_neon
         add     left, left, #1
         lsr     pairs, pairs, #1
         b       .Lpair
-.Lodd:
+.Lfirst_alone:
         ldr     a0d, [in0]
         ldr     wad, [weight], #8
         ldr     a1d, [in0, step1]
@@ -216,4 +216,5 @@ func    n8_depthwise_s8_neon
         mov     left, width
         add     in0, in0, column
         b       .Lsecond
+#include "depthwise_s8_round4_else.inc"
 endfunc n8_depthwise_s8_neon

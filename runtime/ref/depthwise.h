@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row of a depthwise convolution (5), for weights in blocks of any number of channels.
+// Rows of a depthwise convolution (5), for weights in blocks of any number of channels.
 // With constant kernel sizes the loops over the taps unroll, so the 3x3 kernels are calls of
 // this.
 #ifndef N8_REF_DEPTHWISE_H
@@ -10,8 +10,8 @@
 
 #define N8_DEPTHWISE_LANES 8
 
-N8_INLINE void n8_depthwise_blocks(const struct n8_depthwise_args *args, size_t height,
-                                   size_t width, size_t block) {
+N8_INLINE void n8_depthwise_blocks(const struct n8_depthwise_args *args, const int8_t *const *rows,
+                                   int8_t *row_out, size_t height, size_t width, size_t block) {
     const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     const size_t taps = height * width;
     for (size_t c = 0; c < args->channels; c += N8_DEPTHWISE_LANES) {
@@ -24,7 +24,7 @@ N8_INLINE void n8_depthwise_blocks(const struct n8_depthwise_args *args, size_t 
             for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                 sum[i] = bias[i];
             for (size_t y = 0; y < height; y++) {
-                const int8_t *in = args->rows[y] + (ptrdiff_t)p * args->step + c;
+                const int8_t *in = rows[y] + (ptrdiff_t)p * args->step + c;
                 const int8_t *w = weights + y * width * block;
                 for (size_t x = 0; x < width; x++) {
                     // a product fits 16 bits: at most 128 * 128
@@ -41,19 +41,24 @@ N8_INLINE void n8_depthwise_blocks(const struct n8_depthwise_args *args, size_t 
                 for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                     v[i] = n8_leaky(v[i], slope[i]);
             }
-            int8_t *restrict out = args->out + (ptrdiff_t)p * args->out_stride + c;
+            int8_t *restrict out = row_out + (ptrdiff_t)p * args->out_stride + c;
             for (size_t i = 0; i < N8_DEPTHWISE_LANES; i++)
                 out[i] = n8_round_s8(v[i], limits);
         }
     }
 }
 
-N8_INLINE void n8_depthwise(const struct n8_depthwise_args *args, size_t height, size_t width) {
-    // The block of the C rows as a constant, for speed; nothing depends on it.
-    if (args->block == N8_DEPTHWISE_LANES)
-        n8_depthwise_blocks(args, height, width, N8_DEPTHWISE_LANES);
-    else
-        n8_depthwise_blocks(args, height, width, args->block);
+N8_INLINE void n8_depthwise(const struct n8_depthwise_args *args, size_t height, size_t width,
+                            int32_t ratio) {
+    for (int32_t r = args->outputs - 1; r >= 0; r--) {
+        const int8_t *const *rows = args->rows + r * ratio;
+        int8_t *out = args->out + r * args->out_row_stride;
+        // The block of the C rows as a constant, for speed; nothing depends on it.
+        if (args->block == N8_DEPTHWISE_LANES)
+            n8_depthwise_blocks(args, rows, out, height, width, N8_DEPTHWISE_LANES);
+        else
+            n8_depthwise_blocks(args, rows, out, height, width, args->block);
+    }
 }
 
 #endif // N8_REF_DEPTHWISE_H

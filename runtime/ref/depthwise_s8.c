@@ -2,5 +2,5 @@
 #include "depthwise.h"
 
 void n8_depthwise_s8_c(const struct n8_depthwise_args *args) {
-    n8_depthwise(args, (size_t)args->kernel_height, (size_t)args->kernel_width);
+    n8_depthwise(args, (size_t)args->kernel_height, (size_t)args->kernel_width, 1);
 }

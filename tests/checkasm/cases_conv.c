@@ -196,12 +196,18 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     const int pattern = (int)rng_below(rng, DATA_PATTERNS);
     const size_t pixel = size.channels + 8 * rng_below(rng, 3); // bytes from pixel to pixel
     const size_t out_stride = size.channels + rng_below(rng, 17);
-    const size_t out_size = (size.pixels - 1) * out_stride + size.channels;
+    const int32_t outputs = context->kernel->geometry.outputs,
+                  ratio = context->kernel->geometry.ratio;
+    const size_t out_row = (size.pixels - 1) * out_stride + size.channels;
+    // Other rows go where the first one does, too.
+    const size_t out_row_stride = rng_below(rng, 4) == 0 ? 0 : out_row + rng_below(rng, 17);
+    const size_t out_size = (size_t)(outputs - 1) * out_row_stride + out_row;
     const size_t width = (size.pixels - 1) * size.stride + (size.width - 1) * size.dilation;
     const size_t row_size = width * pixel + size.channels;
     const size_t padded = round_up(size.channels, context->kernel->geometry.block);
     const size_t slack = padded == size.channels ? 0 : N8_SLACK;
-    const size_t in_size = size.height * row_size + slack;
+    const size_t rows_in = size.height + (size_t)((outputs - 1) * ratio);
+    const size_t in_size = rows_in * row_size + slack;
     const size_t weights_size = padded * size.height * size.width;
     int8_t *in = guard_place(rng, REGION_IN, in_size);
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, weights_size);
@@ -213,9 +219,9 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
         data_lowest(rng, &weights[(c / block * taps + t) * block + c % block],
                     context->kernel->geometry.products);
     }
-    const int8_t **rows = guard_place(rng, REGION_ROWS, size.height * sizeof *rows);
-    for (size_t y = 0; y < size.height; y++)
-        rows[y] = in + rng_below(rng, (uint32_t)size.height) * row_size;
+    const int8_t **rows = guard_place(rng, REGION_ROWS, rows_in * sizeof *rows);
+    for (size_t y = 0; y < rows_in; y++)
+        rows[y] = in + rng_below(rng, (uint32_t)rows_in) * row_size;
 
     const size_t channels = size.channels;
     int32_t *bias = guard_place(rng, REGION_BIAS, padded * sizeof *bias);
@@ -233,6 +239,7 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     *args = (struct n8_depthwise_args){
         .out = out,
         .out_stride = (ptrdiff_t)out_stride,
+        .out_row_stride = (ptrdiff_t)out_row_stride,
         .rows = rows,
         .tap_stride = (ptrdiff_t)(size.dilation * pixel),
         .step = (ptrdiff_t)(size.stride * pixel),
@@ -249,14 +256,15 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
         .hi = range.hi,
         .kernel_height = (int32_t)size.height,
         .kernel_width = (int32_t)size.width,
+        .outputs = outputs,
     };
     struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
     test.call = (struct call){.signature = SIGNATURE_DEPTHWISE, .x = {(uintptr_t)args}};
     snprintf(test.text, sizeof test.text,
              "pixels=%zu channels=%zu kernel=%zux%zu stride=%zu dilation=%zu pattern=%d slope=%d "
-             "small=%d",
+             "small=%d rows=%d apart=%zu",
              size.pixels, channels, size.height, size.width, size.stride, size.dilation, pattern,
-             args->slope != NULL, args->small);
+             args->slope != NULL, args->small, outputs, out_row_stride);
     return test;
 }
 

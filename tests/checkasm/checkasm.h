@@ -23,6 +23,7 @@ struct geometry {
     int32_t height, width; // of the kernel that it serves, or 0
     int32_t ratio;
     int32_t products; // in an int16 lane (11)
+    int32_t outputs;  // depthwise: rows of them at once
 };
 
 // One row of kernels.inc.

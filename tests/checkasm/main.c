@@ -61,9 +61,9 @@ static const struct row rows[] = {
      {__VA_ARGS__}},
 #define N8_KERNEL(slot, level) ROW(slot, level, , .block = 0)
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
-    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, products)
-#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, products, core)            \
-    ROW(slot, level, variant, {0}, block, height, width, ratio, products)
+    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, products, 0)
+#define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)   \
+    ROW(slot, level, variant, {0}, block, height, width, ratio, products, outputs)
 #include "kernels.inc"
 #undef ROW
 };

@@ -168,7 +168,8 @@ void naive_igemm_s8_s8_add(const struct n8_igemm_args *args) {
     igemm(args, TO_S8_ADD);
 }
 
-static void depthwise(const struct n8_depthwise_args *args, int32_t height, int32_t width) {
+static void depthwise_row(const struct n8_depthwise_args *args, int32_t height, int32_t width,
+                          const int8_t *const *rows, int8_t *out) {
     for (size_t p = 0; p < args->pixels; p++) {
         for (size_t c = 0; c < args->channels; c++) {
             int64_t sum = args->bias[c];
@@ -178,27 +179,35 @@ static void depthwise(const struct n8_depthwise_args *args, int32_t height, int3
                     const size_t tap = row * (size_t)width + (size_t)x;
                     const int8_t w = args->weights[tap * args->block + c % args->block];
                     const ptrdiff_t at = (ptrdiff_t)p * args->step + x * args->tap_stride;
-                    sum += w * args->rows[y][at + (ptrdiff_t)c];
+                    sum += w * rows[y][at + (ptrdiff_t)c];
                 }
             }
             const float v = (float)(int32_t)sum * args->multiplier[c];
-            args->out[(ptrdiff_t)p * args->out_stride + (ptrdiff_t)c] =
+            out[(ptrdiff_t)p * args->out_stride + (ptrdiff_t)c] =
                 round_s8(leaky(v, args->slope ? args->slope + c : NULL), args->zero_point, args->lo,
                          args->hi);
         }
     }
 }
 
+static void depthwise(const struct n8_depthwise_args *args, int32_t height, int32_t width,
+                      int32_t ratio) {
+    for (int32_t r = args->outputs - 1; r >= 0; r--) {
+        depthwise_row(args, height, width, args->rows + r * ratio,
+                      args->out + r * args->out_row_stride);
+    }
+}
+
 void naive_depthwise_s8(const struct n8_depthwise_args *args) {
-    depthwise(args, args->kernel_height, args->kernel_width);
+    depthwise(args, args->kernel_height, args->kernel_width, 1);
 }
 
 void naive_depthwise3x3s1_s8(const struct n8_depthwise_args *args) {
-    depthwise(args, 3, 3);
+    depthwise(args, 3, 3, 1);
 }
 
 void naive_depthwise3x3s2_s8(const struct n8_depthwise_args *args) {
-    depthwise(args, 3, 3);
+    depthwise(args, 3, 3, 2);
 }
 
 void naive_requantize_s8(const struct n8_pointwise_args *args) {

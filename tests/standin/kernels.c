@@ -122,32 +122,34 @@ void n8_igemm_s8_s8_add_standin_packed(const struct n8_igemm_args *args) {
     }
 }
 
-// [channels / BLOCK][height][width][BLOCK].
+// [channels / BLOCK][height][width][BLOCK]; row `r` of outputs, for stride == dilation.
 static void depthwise(const struct n8_depthwise_args *args, size_t block, size_t height,
-                      size_t width, ptrdiff_t step) {
+                      size_t width, ptrdiff_t step, ptrdiff_t r) {
     const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     for (size_t c = 0; c < args->channels; c++) {
         const int8_t *w = args->weights + c / block * block * height * width + c % block;
         for (size_t p = 0; p < args->pixels; p++) {
             int32_t sum = args->bias[c];
             for (size_t y = 0; y < height; y++) {
-                const int8_t *in = args->rows[y] + (ptrdiff_t)p * step + c;
+                const int8_t *in = args->rows[(size_t)r + y] + (ptrdiff_t)p * step + c;
                 for (size_t x = 0; x < width; x++)
                     sum += in[(ptrdiff_t)x * args->tap_stride] * w[(y * width + x) * block];
             }
             float v = (float)sum * args->multiplier[c];
             if (args->slope)
                 v = n8_leaky(v, args->slope[c]);
-            args->out[(ptrdiff_t)p * args->out_stride + (ptrdiff_t)c] = n8_round_s8(v, limits);
+            args->out[r * args->out_row_stride + (ptrdiff_t)p * args->out_stride + (ptrdiff_t)c] =
+                n8_round_s8(v, limits);
         }
     }
 }
 
 void n8_depthwise_s8_standin(const struct n8_depthwise_args *args) {
-    depthwise(args, 24, (size_t)args->kernel_height, (size_t)args->kernel_width, args->step);
+    depthwise(args, 24, (size_t)args->kernel_height, (size_t)args->kernel_width, args->step, 0);
 }
 
-// For stride == dilation: it does not look at args->step.
+// Two rows, for stride == dilation: it does not look at args->step.
 void n8_depthwise_s8_standin_5x5(const struct n8_depthwise_args *args) {
-    depthwise(args, 16, 5, 5, args->tap_stride);
+    for (ptrdiff_t r = 1; r >= 0; r--)
+        depthwise(args, 16, 5, 5, args->tap_stride, r);
 }

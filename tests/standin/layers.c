@@ -75,6 +75,8 @@ static void check_choice(void) {
         {N8_TYPE_S8, 3, 2, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin"},
         {N8_TYPE_S8, 5, 1, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin_5x5"},
         {N8_TYPE_S8, 5, 2, 2, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin_5x5"},
+        // Two rows of outputs at once.
+        {N8_TYPE_S8, 5, 1, 1, 1, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin"},
         {N8_TYPE_S8, 5, 2, 1, 9, 8, 0, 2, 90, 0, "n8_depthwise_s8_standin"},
         {N8_TYPE_S8, 3, 1, 1, 9, 8, 0, 2, N8_ISA_C, 0, "n8_depthwise3x3s1_s8_c"},
         {N8_TYPE_S8, 3, 2, 1, 9, 8, 0, 2, N8_ISA_C, 0, "n8_depthwise3x3s2_s8_c"},
