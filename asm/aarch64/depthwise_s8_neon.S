@@ -56,6 +56,11 @@
 #define b2              v7
 #define b3              v8
 #define wb              v9
+#define scalesl         v13
+#define scalesh         v14
+#define magic           v15
+#define offset          v16
+#define qlo             v17
 #define biasl           v30
 #define biash           v31
 #define a0d             d0
@@ -174,7 +179,23 @@ func    n8_depthwise_s8_neon
         b.ne    .Lpair
 
 .Lsum:
-#include "depthwise_s8_last4.inc"
+        // The last products are added while the constants are loaded.
+        // Low bytes of the int32 limits are the int8 limits.
+        add     temp1, sp, #112
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        ld1r    {magic.4s}, [temp1]
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
+        add     temp0, sp, #116
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        ld1r    {offset.4s}, [temp0]
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        add     temp1, args, #N8_OFF_DW_LO
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        ld1r    {qlo.16b}, [temp1]
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
 #include "depthwise_s8_round4.inc"
         st1     {t0.d}[0], [out], out_stride
         cmp     pixels, #2
