@@ -29,8 +29,16 @@ static size_t units_of(const struct n8_conv *conv) {
     return n8_pieces((size_t)conv->shape.out_height, (size_t)conv->row->outputs);
 }
 
-// Outputs whose whole window lies between the left and the right edge: [*from, *to).
-static void find_inside(const struct n8_conv2d_shape *s, int64_t *from, int64_t *to) {
+// How far the last window reaches beyond the last column, or less than 1.
+static int64_t beyond_right(const struct n8_conv2d_shape *s) {
+    const int64_t span = (int64_t)(s->kernel_width - 1) * s->dilation_width;
+    return (int64_t)(s->out_width - 1) * s->stride_width + span - s->pad_left - (s->in_width - 1);
+}
+
+// Outputs whose whole window lies between the left and the right edge, but for padding that the
+// kernel knows: [*from, *to).
+static void find_inside(const struct n8_conv *conv, int64_t *from, int64_t *to) {
+    const struct n8_conv2d_shape *s = &conv->shape;
     const int64_t span = (int64_t)(s->kernel_width - 1) * s->dilation_width;
     const int64_t last = s->in_width - 1 - span + s->pad_left; // the last start, padding included
     *from = (s->pad_left + s->stride_width - 1) / s->stride_width;
@@ -39,6 +47,12 @@ static void find_inside(const struct n8_conv2d_shape *s, int64_t *from, int64_t 
     *to = *to < *from ? *from : *to;
     *from = *from > s->out_width ? s->out_width : *from;
     *to = *to > s->out_width ? s->out_width : *to;
+    if (conv->row->outputs == 2 && s->pad_left <= s->dilation_width) {
+        *from = 0;
+    }
+    if (conv->row->outputs == 2 && conv->row->ratio == 1 && beyond_right(s) <= s->dilation_width) {
+        *to = s->out_width;
+    }
 }
 
 // Pixels at the border see a copy of the input with its padding. Whole rows are copied, once for
@@ -48,15 +62,16 @@ static void plan_border(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     int64_t from = 0;
     int64_t to = 0;
-    find_inside(s, &from, &to);
+    find_inside(conv, &from, &to);
     const int64_t right = s->out_width - to;
     const int64_t copied = (int64_t)s->stride_height * s->in_width; // for each row of outputs
     conv->whole_rows = from == to || copied <= ROW_WORTH * (from + right);
     const int64_t wider = from > right ? from : right;
-    conv->block = (size_t)(conv->whole_rows ? s->out_width : wider);
+    // Without a border, copies are for rows of padding beside an input that is not dense.
+    conv->block = (size_t)(conv->whole_rows || wider == 0 ? s->out_width : wider);
     conv->window = window_of(s, conv->block);
     const size_t row = n8_mul(conv->window, n8_round_up((size_t)s->in_channels, N8_PIXEL));
-    if (conv->block == 0 || n8_mul(row, rows_seen(conv)) > COPIES_BYTES) {
+    if (n8_mul(row, rows_seen(conv)) > COPIES_BYTES) {
         conv->whole_rows = false;
         conv->block = 1;
         conv->window = window_of(s, conv->block);
@@ -144,6 +159,8 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
     const size_t channels = d->args.channels;
     d->args.tap_stride = s->dilation_width * (ptrdiff_t)channels;
     d->args.step = s->stride_width * (ptrdiff_t)channels;
+    d->args.left = 0;
+    d->args.right = 0;
     for (int64_t ox = from; ox < to; ox += (int64_t)conv->block) {
         const int64_t rest = to - ox;
         d->args.pixels = rest < (int64_t)conv->block ? (size_t)rest : conv->block;
@@ -174,7 +191,10 @@ static void run_inner(struct depthwise *d, size_t n, int64_t oy, int64_t from, i
     const struct n8_conv2d_shape *s = &d->conv->shape;
     const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
     const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + oy;
-    const int64_t x = n8_tap_at(from, s->stride_width, 0, s->dilation_width, s->pad_left);
+    d->args.left = from == 0 && s->pad_left > 0;
+    d->args.right = to == s->out_width && beyond_right(s) > 0;
+    const int64_t x =
+        n8_tap_at(from, s->stride_width, d->args.left, s->dilation_width, s->pad_left);
     for (int32_t ky = 0; ky < d->seen; ky++) {
         const int64_t y = n8_tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
         d->rows[ky] = y >= 0 && y < s->in_height
@@ -215,6 +235,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         .kernel_height = s->kernel_height,
         .kernel_width = s->kernel_width,
         .outputs = conv->row->outputs,
+        .in_zero_point = conv->in_zero_point,
     };
     memset(d.padding, conv->in_zero_point, conv->rows_size);
     for (size_t ky = 0; ky < height; ky++) {
@@ -223,7 +244,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
 
     int64_t from = 0;
     int64_t to = 0;
-    find_inside(s, &from, &to);
+    find_inside(conv, &from, &to);
     // The row of padding has the stride of a dense tensor.
     const bool dense = io->in_stride == (ptrdiff_t)channels;
     const size_t units = units_of(conv);

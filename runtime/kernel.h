@@ -90,6 +90,11 @@
 //   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32639; else
 //                  0
 //   outputs        rows of them; of the kernel's row, for the C kernels, which serve any
+//   left           1: tap 0 of output 0 is padding, rows[y] the pixel under tap 1; else 0. Kernels
+//                  for one row of outputs rely on 0
+//   right          1: the last tap of the last output is padding; else 0. Kernels for one row or
+//                  for another ratio than 1 rely on 0
+//   in_zero_point  what padding is, -128 .. 127
 #define N8_DEPTHWISE_ARGS(WORD, INT32)                                                             \
     WORD(DW_OUT, int8_t *, out)                                                                    \
     WORD(DW_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \
@@ -110,7 +115,10 @@
     INT32(DW_HI, int32_t, hi)                                                                      \
     INT32(DW_KERNEL_HEIGHT, int32_t, kernel_height)                                                \
     INT32(DW_KERNEL_WIDTH, int32_t, kernel_width)                                                  \
-    INT32(DW_OUTPUTS, int32_t, outputs)
+    INT32(DW_OUTPUTS, int32_t, outputs)                                                            \
+    INT32(DW_LEFT, int32_t, left)                                                                  \
+    INT32(DW_RIGHT, int32_t, right)                                                                \
+    INT32(DW_IN_ZERO_POINT, int32_t, in_zero_point)
 
 // `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
 // B = b - b_zero_point:

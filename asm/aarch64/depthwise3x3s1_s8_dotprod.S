@@ -17,11 +17,16 @@
 //   weights of a column    w w w 0: v0 v1, v2 v3, v4 v5    0 w w w: v6 v7, v8 v9, v10 v11
 //   columns                of channels 0-3 and 4-7: v12 v13 and v14 v15, coming in: v18-v21
 //
-// Stack: depthwise_s8_save.inc and depthwise3x3_s8_dotprod_begin.inc.
+// Stack: depthwise_s8_save.inc and depthwise3x3_s8_dotprod_begin.inc. The layout of all arrays:
+// runtime/kernel.h. conv.c, conv_prove.c and conv_depthwise.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 
 #define magic           v16
+
+#define edge            x8              // outputs of the row that are left where one sees padding
+#define edgew           w8
+#define last            x9              // the last column that is not padding
 
 func    n8_depthwise3x3s1_s8_dotprod
 #include "depthwise3x3_s8_dotprod_begin.inc"
@@ -51,6 +56,13 @@ func    n8_depthwise3x3s1_s8_dotprod
         zip2    \ah\().8h, v18.8h, v20.8h
 .endm
 
+// A column of padding, in `a` and `ah`.
+.macro  padded  a, ah
+        add     temp0, args, #N8_OFF_DW_IN_ZERO_POINT
+        ld1r    {\a\().16b}, [temp0]
+        mov     \ah\().16b, \a\().16b
+.endm
+
         movi    v21.16b, #0
         arrange 0, v0, v1, v6, v7
         arrange 1, v2, v3, v8, v9
@@ -58,13 +70,21 @@ func    n8_depthwise3x3s1_s8_dotprod
         add     weights, weights, #72
 #include "depthwise3x3_s8_dotprod_block.inc"
         ldr     q16, [sp, #176]
-        add     column1, channel, tap_stride
-        column  channel, v12, v13
+        ldr     edgew, [args, #N8_OFF_DW_RIGHT]
+        sub     temp0, left, edge
+        madd    last, temp0, tap_stride, tap_stride
+        add     last, last, column0
+        cbnz    flag, .Lleft
+        column  column0, v12, v13
+.Lprimed:
+        add     column1, column0, tap_stride
         column  column1, v14, v15
         add     column0, column1, tap_stride
+        cmp     column0, last
+        csel    column0, column0, last, lo
         add     column1, column0, tap_stride
-        cmp     left, #1
-        csel    column1, column0, column1, eq
+        cmp     column1, last
+        csel    column1, column1, last, lo
 
         // The columns of the group before are multiplied while new ones are loaded.
 .Lgroup:
@@ -76,7 +96,6 @@ func    n8_depthwise3x3s1_s8_dotprod
         sdot    sum2l.4s, v12.16b, v6.16b
         ldr     d21, [row3, column0]
         sdot    sum2h.4s, v13.16b, v7.16b
-        add     column0, column1, tap_stride
         sdot    sum1l.4s, v14.16b, v0.16b
         sdot    sum1h.4s, v15.16b, v1.16b
         zip1    v18.16b, v18.16b, v19.16b
@@ -87,16 +106,22 @@ func    n8_depthwise3x3s1_s8_dotprod
         sdot    sum3h.4s, v15.16b, v7.16b
         zip1    v12.8h, v18.8h, v20.8h
         zip2    v13.8h, v18.8h, v20.8h
+        cmp     left, edge
+        b.eq    .Lright_first
+.Lfirst:
         ldr     d18, [row2, column1]
         sdot    sum0l.4s, v14.16b, v2.16b
         ldr     d20, [row3, column1]
         sdot    sum0h.4s, v15.16b, v3.16b
-        cmp     left, #3
+        add     column0, column1, tap_stride
         sdot    sum2l.4s, v14.16b, v8.16b
-        add     column1, column0, tap_stride
+        cmp     column0, last
+        csel    column0, column0, last, lo
         sdot    sum2h.4s, v15.16b, v9.16b
-        csel    column1, column0, column1, eq
+        add     column1, column0, tap_stride
         sdot    sum1l.4s, v12.16b, v2.16b
+        cmp     column1, last
+        csel    column1, column1, last, lo
         sdot    sum1h.4s, v13.16b, v3.16b
         zip1    v19.16b, v19.16b, v21.16b
         zip1    v18.16b, v18.16b, v20.16b
@@ -104,6 +129,9 @@ func    n8_depthwise3x3s1_s8_dotprod
         sdot    sum0h.4s, v13.16b, v5.16b
         zip1    v14.8h, v19.8h, v18.8h
         zip2    v15.8h, v19.8h, v18.8h
+        cmp     left, edge, lsl #1
+        b.eq    .Lright_second
+.Lsecond:
         ldr     q21, [sp, #160]
         sdot    sum2l.4s, v12.16b, v10.16b
         sdot    sum2h.4s, v13.16b, v11.16b
@@ -114,4 +142,15 @@ func    n8_depthwise3x3s1_s8_dotprod
         sdot    sum3l.4s, v14.16b, v10.16b
         sdot    sum3h.4s, v15.16b, v11.16b
 #include "depthwise3x3_s8_dotprod_end.inc"
+
+        // Columns of padding.
+.Lleft:
+        padded  v12, v13
+        b       .Lprimed
+.Lright_first:
+        padded  v12, v13
+        b       .Lfirst
+.Lright_second:
+        padded  v14, v15
+        b       .Lsecond
 endfunc n8_depthwise3x3s1_s8_dotprod

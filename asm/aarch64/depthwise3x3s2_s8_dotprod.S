@@ -26,19 +26,23 @@
 //              channels 0-3 and 4-7
 //   inputs     T v12 v13, B v14 v15, pair of M v16; others come and go
 //
-// Stack: depthwise_s8_save.inc and depthwise3x3_s8_dotprod_begin.inc.
+// Stack: depthwise_s8_save.inc and depthwise3x3_s8_dotprod_begin.inc. The layout of all arrays:
+// runtime/kernel.h. conv.c, conv_prove.c and conv_depthwise.c prove what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 
 #define magic           v19
+
+#define column2         x8
+#define column3         x9
 
 func    n8_depthwise3x3s2_s8_dotprod
 #include "depthwise3x3_s8_dotprod_begin.inc"
 
 // The first column, alone, as the second of a pair of rows `a` and `b`.
 .macro  first   a, b, to, toh
-        ldr     d18, [\a, channel]
-        ldr     d19, [\b, channel]
+        ldr     d18, [\a, column0]
+        ldr     d19, [\b, column0]
         zip1    v18.16b, v21.16b, v18.16b
         zip1    v19.16b, v21.16b, v19.16b
         zip1    \to\().8h, v18.8h, v19.8h
@@ -70,11 +74,13 @@ func    n8_depthwise3x3s2_s8_dotprod
         zip2    v11.8h, v16.8h, v19.8h
 #include "depthwise3x3_s8_dotprod_block.inc"
         ldr     row4, [temp0, #32]
+        cbnz    flag, .Lleft
         first   row0, row1, v12, v13
         first   row3, row4, v14, v15
-        ldr     d16, [row2, channel]
+        ldr     d16, [row2, column0]
         zip1    v16.16b, v21.16b, v16.16b
-        add     column0, channel, tap_stride
+.Lprimed:
+        add     column0, column0, tap_stride
         add     column1, column0, tap_stride
         add     column2, column1, tap_stride
         add     column3, column2, tap_stride
@@ -160,4 +166,15 @@ func    n8_depthwise3x3s2_s8_dotprod
         csel    column2, column1, column2, eq
         csel    column3, column1, column3, eq
 #include "depthwise3x3_s8_dotprod_end.inc"
+
+        // The first column is padding.
+.Lleft:
+        add     temp0, args, #N8_OFF_DW_IN_ZERO_POINT
+        ld1r    {v16.16b}, [temp0]
+        zip1    v16.16b, v21.16b, v16.16b
+        mov     v12.16b, v16.16b
+        mov     v13.16b, v16.16b
+        mov     v14.16b, v16.16b
+        mov     v15.16b, v16.16b
+        b       .Lprimed
 endfunc n8_depthwise3x3s2_s8_dotprod

@@ -148,10 +148,8 @@ func    n8_depthwise3x3s2_s8_neon
         smlal   t3.8h, low7.8b, w21.8b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         ld1     {scalesl.4s, scalesh.4s}, [multiplier]
-        add     temp0, sp, #112
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        ld1r    {magic.4s}, [temp0]
         add     temp1, sp, #116
         saddw2  sum1h.4s, sum1h.4s, t1.8h
         // Low bytes of the int32 limits are the int8 limits.

@@ -2,5 +2,5 @@
 #include "depthwise.h"
 
 void n8_depthwise3x3s2_s8_c(const struct n8_depthwise_args *args) {
-    n8_depthwise(args, 3, 3, 2);
+    n8_depthwise3x3(args, 2);
 }

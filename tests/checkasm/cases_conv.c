@@ -202,7 +202,10 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
     // Other rows go where the first one does, too.
     const size_t out_row_stride = rng_below(rng, 4) == 0 ? 0 : out_row + rng_below(rng, 17);
     const size_t out_size = (size_t)(outputs - 1) * out_row_stride + out_row;
-    const size_t width = (size.pixels - 1) * size.stride + (size.width - 1) * size.dilation;
+    const bool left = outputs == 2 && rng_below(rng, 2) == 0;
+    const bool right = outputs == 2 && ratio == 1 && rng_below(rng, 2) == 0;
+    const size_t inside = size.width - 1 - left - right; // taps of one output, but for the first
+    const size_t width = (size.pixels - 1) * size.stride + inside * size.dilation;
     const size_t row_size = width * pixel + size.channels;
     const size_t padded = round_up(size.channels, context->kernel->geometry.block);
     const size_t slack = padded == size.channels ? 0 : N8_SLACK;
@@ -257,14 +260,17 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
         .kernel_height = (int32_t)size.height,
         .kernel_width = (int32_t)size.width,
         .outputs = outputs,
+        .left = left,
+        .right = right,
+        .in_zero_point = rng_range(rng, -128, 127),
     };
     struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
     test.call = (struct call){.signature = SIGNATURE_DEPTHWISE, .x = {(uintptr_t)args}};
     snprintf(test.text, sizeof test.text,
              "pixels=%zu channels=%zu kernel=%zux%zu stride=%zu dilation=%zu pattern=%d slope=%d "
-             "small=%d rows=%d apart=%zu",
+             "small=%d rows=%d apart=%zu left=%d right=%d",
              size.pixels, channels, size.height, size.width, size.stride, size.dilation, pattern,
-             args->slope != NULL, args->small, outputs, out_row_stride);
+             args->slope != NULL, args->small, outputs, out_row_stride, left, right);
     return test;
 }
 

@@ -178,8 +178,11 @@ static void depthwise_row(const struct n8_depthwise_args *args, int32_t height, 
                     const size_t row = c / args->block * (size_t)height + (size_t)y;
                     const size_t tap = row * (size_t)width + (size_t)x;
                     const int8_t w = args->weights[tap * args->block + c % args->block];
-                    const ptrdiff_t at = (ptrdiff_t)p * args->step + x * args->tap_stride;
-                    sum += w * rows[y][at + (ptrdiff_t)c];
+                    const ptrdiff_t at =
+                        (ptrdiff_t)p * args->step + (x - args->left) * args->tap_stride;
+                    const bool left = args->left && p == 0 && x == 0;
+                    const bool right = args->right && p == args->pixels - 1 && x == width - 1;
+                    sum += w * (left || right ? args->in_zero_point : rows[y][at + (ptrdiff_t)c]);
                 }
             }
             const float v = (float)(int32_t)sum * args->multiplier[c];

@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "ref/epilogue.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum epilogue { TO_S32, TO_F32, TO_S8, TO_S8_ADD };
@@ -132,8 +133,12 @@ static void depthwise(const struct n8_depthwise_args *args, size_t block, size_t
             int32_t sum = args->bias[c];
             for (size_t y = 0; y < height; y++) {
                 const int8_t *in = args->rows[(size_t)r + y] + (ptrdiff_t)p * step + c;
-                for (size_t x = 0; x < width; x++)
-                    sum += in[(ptrdiff_t)x * args->tap_stride] * w[(y * width + x) * block];
+                for (size_t x = 0; x < width; x++) {
+                    const bool padding = (args->left && p == 0 && x == 0) ||
+                                         (args->right && p + 1 == args->pixels && x + 1 == width);
+                    const ptrdiff_t at = ((ptrdiff_t)x - args->left) * args->tap_stride;
+                    sum += (padding ? args->in_zero_point : in[at]) * w[(y * width + x) * block];
+                }
             }
             float v = (float)sum * args->multiplier[c];
             if (args->slope)
