@@ -55,6 +55,19 @@ static void find_inside(const struct n8_conv *conv, int64_t *from, int64_t *to) 
     }
 }
 
+// A border of fewer outputs than a kernel computes at once is no less work than that many.
+static void widen_border(const struct n8_conv *conv, int64_t *from, int64_t *to) {
+    const int64_t width = conv->shape.out_width;
+    const int64_t once = conv->row->outputs == 2 ? 2 : 4;
+    if (*from > 0 && *from < once) {
+        *from = once < width ? once : width;
+    }
+    if (*to < width && width - *to < once) {
+        *to = width - once;
+    }
+    *to = *to < *from ? *from : *to;
+}
+
 // Pixels at the border see a copy of the input with its padding. Whole rows are copied, once for
 // all rows of outputs that see them, where that is less work than a copy and a call of the kernel
 // at either end of each.
@@ -66,7 +79,8 @@ static void plan_border(struct n8_conv *conv) {
     const int64_t right = s->out_width - to;
     const int64_t copied = (int64_t)s->stride_height * s->in_width; // for each row of outputs
     conv->whole_rows = from == to || copied <= ROW_WORTH * (from + right);
-    const int64_t wider = from > right ? from : right;
+    widen_border(conv, &from, &to);
+    const int64_t wider = from > s->out_width - to ? from : s->out_width - to;
     // Without a border, copies are for rows of padding beside an input that is not dense.
     conv->block = (size_t)(conv->whole_rows || wider == 0 ? s->out_width : wider);
     conv->window = window_of(s, conv->block);
@@ -245,6 +259,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
     int64_t from = 0;
     int64_t to = 0;
     find_inside(conv, &from, &to);
+    widen_border(conv, &from, &to);
     // The row of padding has the stride of a dense tensor.
     const bool dense = io->in_stride == (ptrdiff_t)channels;
     const size_t units = units_of(conv);
