@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "choose.h"
 
+#include "conv_way.h"
+#include "include/neon8_format.h"
+#include "panel.h"
+
 #include <stdbool.h>
 
 // Panels of channels that must read a tile of rows before packing them has paid: it takes about two
 // cycles for each that one of them saves.
 enum { PACKED_PANELS = 3 };
+
+// The whole form of (23) adds up to twice what (12) bounds before it halves it.
+enum { MOST_WHOLE = 1 << 30 };
+
+// Rows of outputs in which two pixels at once are worth it.
+enum { LEAST_COLUMNS = 4 };
 
 // One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
 static bool is_depthwise(const struct n8_conv_facts *f) {
@@ -42,7 +52,19 @@ static const char *refuse_depthwise(const struct n8_conv_row *row, const struct 
     return NULL;
 }
 
+// The same for (23).
+static const char *refuse_winograd(const struct n8_conv2d_shape *s) {
+    return s->kernel_width != 3 || s->kernel_height > 3 || s->stride_width != 1 ||
+                   s->stride_height != 1 || s->dilation_width != 1 || s->dilation_height != 1 ||
+                   s->groups != 1 || s->in_channels <= N8_PIXEL
+               ? "for kernels of 3 columns that see each pixel of many channels"
+               : NULL;
+}
+
 static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    if (n8_is_winograd(&row->tile)) {
+        return refuse_winograd(f->shape);
+    }
     if (row->tile.mr == 1 && (f->shape->out_height != 1 || f->shape->out_width != 1)) {
         return "for a single pixel";
     }
@@ -60,6 +82,31 @@ static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_fa
     return row->depthwise != NULL ? refuse_depthwise(row, f) : refuse_igemm(row, f);
 }
 
+// What a layer lacks for (23). Its tiles take 4 products of rows where those of other kernels take
+// 6, and what is multiplied is made first, which takes about half as long as a panel of channels
+// does; but rows of outputs that end inside a tile, or between two of a pair, leave a part of it
+// empty.
+static const char *lack_winograd(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    const struct n8_conv2d_shape *s = f->shape;
+    const struct n8_conv_certificate *c = f->certificate;
+    const int64_t mr = (int64_t)row->tile.mr, nr = (int64_t)row->tile.nr;
+    const int64_t in_rows = (s->out_width + mr - 1) / mr * s->out_height;
+    const int64_t least = ((int64_t)s->out_width * s->out_height + mr - 1) / mr;
+    const int64_t tiles = n8_winograd_runs_on(&row->tile, s) ? least : in_rows;
+    const int64_t panels = (s->out_channels + nr - 1) / nr;
+    if (s->out_width < LEAST_COLUMNS || (2 * panels + 1) * tiles >= 3 * panels * least) {
+        return "computes two pixels at once, which does not pay for rows of this length";
+    }
+    if (f->in_hi - f->in_lo > INT8_MAX) {
+        return "computes two pixels at once from inputs of 128 values, where these have more";
+    }
+    if (c->winograd == 0 || (c->winograd == N8_OP_WINOGRAD_WHOLE && c->acc_bound >= MOST_WHOLE)) {
+        return "computes two pixels at once from sums of weights, where these were not proved to "
+               "fit";
+    }
+    return NULL;
+}
+
 // NULL, or what of the certificate or the size such a layer lacks for a row that could serve it.
 static const char *lack(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
     if (row->products > f->certificate->int16_depth) {
@@ -69,7 +116,7 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
     if (row->tile.packing == N8_PACKING_BOTH && channels < PACKED_PANELS * row->tile.nr) {
         return "packs rows, which does not pay for so few channels";
     }
-    return NULL;
+    return n8_is_winograd(&row->tile) ? lack_winograd(row, f) : NULL;
 }
 
 // What decided for a row, first what only some layers have.
@@ -83,21 +130,28 @@ static const char *merit(const struct n8_conv_row *row) {
     if (row->tile.mr == 1) {
         return "for a single pixel";
     }
+    if (n8_is_winograd(&row->tile)) {
+        return "computes two pixels at once, for which weights and input were proved to fit";
+    }
     if (row->tile.packing == N8_PACKING_BOTH) {
         return "packs rows, which pays for so many channels";
     }
     return row->core == N8_CORE_ANY ? "the highest level with a kernel" : "ordered for this core";
 }
 
+// Of rows of one level: those with fewer products, then those that read packed rows.
+static int rank_of(const struct n8_conv_row *row) {
+    return n8_is_winograd(&row->tile) ? 2 : row->tile.packing == N8_PACKING_BOTH;
+}
+
 // Whether `row`, which comes later, is preferred to `best`. Rows for several pixels waste most of
-// their products on a single one; of one level, those that read packed rows are the fastest.
+// their products on a single one.
 static bool is_better(const struct n8_conv_row *row, const struct n8_conv_row *best) {
     if (best == NULL || (row->igemm != NULL && (row->tile.mr == 1) != (best->tile.mr == 1))) {
         return best == NULL || row->tile.mr == 1;
     }
-    if (row->level == best->level &&
-        (row->tile.packing == N8_PACKING_BOTH) != (best->tile.packing == N8_PACKING_BOTH)) {
-        return row->tile.packing == N8_PACKING_BOTH;
+    if (row->level == best->level && rank_of(row) != rank_of(best)) {
+        return rank_of(row) > rank_of(best);
     }
     return row->level >= best->level;
 }

@@ -11,7 +11,8 @@ struct n8_conv_facts {
     const struct n8_conv2d_shape *shape;
     const struct n8_conv2d_epilogue *epilogue; // its pointers are only compared with NULL
     const struct n8_conv_certificate *certificate;
-    enum n8_isa level; // none above this
+    int32_t in_lo, in_hi; // codes of the input, the zero point of the padding among them
+    enum n8_isa level;    // none above this
     enum n8_core core;
 };
 

@@ -6,6 +6,7 @@
 
 #include "choose.h"
 #include "include/neon8_format.h"
+#include "panel.h"
 #include "size.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ static bool shape_ok(const struct n8_conv2d_shape *s) {
             return false;
         }
     }
-    return n8_in_range(s->pad_top, 0, N8_FORMAT_MAX_DIM) &&
+    return n8_in_range(s->in_lo, INT8_MIN, s->in_hi) && s->in_hi <= INT8_MAX &&
+           n8_in_range(s->pad_top, 0, N8_FORMAT_MAX_DIM) &&
            n8_in_range(s->pad_left, 0, N8_FORMAT_MAX_DIM) && s->in_channels % s->groups == 0 &&
            s->out_channels % s->groups == 0;
 }
@@ -52,10 +54,14 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     if (!shape_ok(shape) || !epilogue_ok(epilogue) || !n8_in_range(in_zero_point, -128, 127)) {
         return N8_E_FORMAT;
     }
+    const bool any = shape->in_lo == 0 && shape->in_hi == 0;
+    const int32_t lo = any ? INT8_MIN : shape->in_lo, hi = any ? INT8_MAX : shape->in_hi;
     const struct n8_conv_facts facts = {
         .shape = shape,
         .epilogue = epilogue,
         .certificate = certificate,
+        .in_lo = in_zero_point < lo ? in_zero_point : lo,
+        .in_hi = in_zero_point > hi ? in_zero_point : hi,
         .level = kernels->isa,
         .core = kernels->core,
     };
@@ -68,11 +74,17 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->shape = *shape;
     conv->epilogue = *epilogue;
     conv->in_zero_point = in_zero_point;
+    conv->in_lo = facts.in_lo;
+    conv->in_hi = facts.in_hi;
+    conv->form = certificate->winograd;
     conv->requantize_fixed = kernels->requantize_fixed_s32_s8;
+    conv->winograd = kernels->winograd_s8;
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
     conv->group_in = (size_t)(shape->in_channels / shape->groups);
     conv->group_out = (size_t)(shape->out_channels / shape->groups);
-    conv->way = conv->row->depthwise != NULL ? &n8_conv_depthwise : &n8_conv_igemm;
+    conv->way = conv->row->depthwise != NULL       ? &n8_conv_depthwise
+                : n8_is_winograd(&conv->row->tile) ? &n8_conv_winograd8
+                                                   : &n8_conv_igemm;
     conv->way->plan(conv);
     const size_t weights = n8_round_up(n8_mul(conv->group_weights, conv->groups), N8_CONV_ALIGN);
     const size_t entries = n8_mul(conv->group_entries, conv->groups);

@@ -26,6 +26,7 @@ struct n8_conv {
     struct n8_conv2d_shape shape;
     struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
     int32_t in_zero_point;
+    int32_t in_lo, in_hi;          // codes of the input, in_zero_point among them
     const struct n8_conv_row *row; // the kernel, with the geometry of everything below
     const struct n8_conv_way *way;
     const char *kernel_name;
@@ -39,18 +40,21 @@ struct n8_conv {
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
     n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
+    n8_winograd_fn *winograd;                 // makes the rows of (23)
+    uint32_t form;                            // of (23), as in the certificate
     const int8_t *weights;
     size_t window;       // igemm: bytes from one copied window to the next;
-                         // depthwise: columns of a copy of the border
+                         // depthwise: columns of a copy of the border; winograd8: tiles of a row
     size_t packed_rows;  // igemm: bytes of a unit's rows, where the kernel reads packed ones, or 0
     size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding;
-                         // depthwise: of a row of padding
-    size_t block;        // igemm: output pixels of one unit; depthwise: of a copy of the border
+                         // depthwise: of a row of padding; winograd8: of a row of tiles
+    size_t block;        // igemm: output pixels of one unit; depthwise: of a copy of the border;
+                         // winograd8: output rows of one unit
     bool whole_rows;     // depthwise: a copy is a row of the input
     bool small;          // as n8_conv_proof has it
-    size_t slices;       // igemm: units that share a block's channels, the same number a group;
-                         // 1: a unit has all channels of all groups
-    size_t slice;        // igemm: channels of one slice, at most; packed panels begin there
+    size_t slices;       // igemm, winograd8: units that share a block's channels, the same number a
+                         // group; 1: a unit has all channels of all groups
+    size_t slice;        // the same: channels of one slice, at most; packed panels begin there
     size_t units;        // of work; each may run on another thread
     size_t packed_size;  // bytes that n8_conv_pack fills
     size_t scratch_size; // bytes of one thread

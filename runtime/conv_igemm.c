@@ -19,8 +19,7 @@ enum {
     MAX_UNFOLDED = 8,     // channels, which are copied at once
 };
 
-// Where there are few pixels, as in a fully connected layer, threads share the channels, too.
-static void plan_slices(struct n8_conv *conv, size_t blocks) {
+void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
     const struct n8_tile *tile = &conv->row->tile;
     conv->slices = 1;
     conv->slice = conv->group_out;
@@ -28,11 +27,12 @@ static void plan_slices(struct n8_conv *conv, size_t blocks) {
         return;
     }
     // A slice begins where its panel of weights and its entries of the arrays are aligned.
-    size_t least = tile->nr;
-    while (least % (N8_ALIGN_PART / sizeof(int32_t)) != 0 ||
-           n8_mul(n8_mul(conv->taps, conv->depth), least) % N8_ALIGN_PART != 0) {
-        least += tile->nr;
+    size_t panels = 1;
+    while (n8_mul(panels, tile->nr) % (N8_ALIGN_PART / sizeof(int32_t)) != 0 ||
+           n8_mul(panels, panel) % N8_ALIGN_PART != 0) {
+        panels++;
     }
+    const size_t least = n8_mul(panels, tile->nr);
     const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
     conv->slice = n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), least), least);
     conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
@@ -71,7 +71,7 @@ static void plan_igemm(struct n8_conv *conv) {
     conv->block = block < tile->mr ? tile->mr : block / tile->mr * tile->mr;
     conv->packed_rows = tile->packing == N8_PACKING_BOTH ? n8_mul(conv->block, row) : 0;
     const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->block));
-    plan_slices(conv, blocks);
+    n8_plan_slices(conv, blocks, n8_mul(row, tile->nr));
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->block, conv->taps), sizeof(int8_t *));
     conv->rows_size = conv->unfolded ? n8_mul(conv->block, conv->window) : conv->depth;
@@ -366,40 +366,27 @@ static void prepare_unit(struct igemm *it, size_t block, size_t group, const int
     it->pointed = pointed;
 }
 
-// Channels [channel, channel + channels) of one group. A slice begins with a panel.
-static void run_channels(struct igemm *it, size_t block, size_t group, size_t channel,
-                         size_t channels) {
-    const struct n8_conv *conv = it->conv;
-    const struct n8_conv_io *io = it->io;
-    const struct n8_conv2d_shape *s = &conv->shape;
+struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io,
+                                      size_t first, size_t count, size_t group, size_t channel,
+                                      size_t channels) {
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t out_size = e->type == N8_TYPE_S8 ? 1 : 4;
-    const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
-    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
-    const int8_t *in = io->in + (ptrdiff_t)it->image * in_pixels * io->in_stride +
-                       (ptrdiff_t)group * (s->in_channels / s->groups);
-    prepare_unit(it, block, group, in);
-    const ptrdiff_t out_pixel = (ptrdiff_t)(it->image * out_pixels + it->first);
     const size_t out_channel = group * conv->group_out + channel;
     const size_t entry = group * conv->group_entries + channel;
-    uint8_t *out = (uint8_t *)io->out + out_pixel * io->out_stride + out_channel * out_size;
-    const bool fixed = e->fixed != NULL;
-    const struct n8_igemm_args args = {
-        .out = fixed ? (void *)it->sums : out,
-        .out_stride = fixed ? (ptrdiff_t)(channels * sizeof *it->sums) : io->out_stride,
-        .rows = it->table,
-        .weights = conv->weights + group * conv->group_weights + channel * conv->taps * conv->depth,
-        .pixels = it->count,
+    const ptrdiff_t pixel = (ptrdiff_t)first;
+    return (struct n8_igemm_args){
+        .out = (uint8_t *)io->out + pixel * io->out_stride + out_channel * out_size,
+        .out_stride = io->out_stride,
+        .pixels = count,
         .channels = channels,
         .taps = conv->taps,
         .depth = conv->depth,
         .bias = e->bias + entry,
-        .multiplier = fixed ? NULL : e->multiplier + entry,
-        .bias_f32 = fixed ? NULL : e->bias_f32 + entry,
+        .multiplier = e->fixed != NULL ? NULL : e->multiplier + entry,
+        .bias_f32 = e->fixed != NULL ? NULL : e->bias_f32 + entry,
         .slope = e->slope == NULL ? NULL : e->slope + entry,
-        .residual = io->residual == NULL
-                        ? NULL
-                        : io->residual + out_pixel * io->residual_stride + out_channel,
+        .residual =
+            io->residual == NULL ? NULL : io->residual + pixel * io->residual_stride + out_channel,
         .residual_stride = io->residual_stride,
         .tile = &conv->row->tile,
         .residual_scale = e->residual_scale,
@@ -409,9 +396,31 @@ static void run_channels(struct igemm *it, size_t block, size_t group, size_t ch
         .hi = e->hi,
         .small = conv->small,
     };
+}
+
+// Channels [channel, channel + channels) of one group. A slice begins with a panel.
+static void run_channels(struct igemm *it, size_t block, size_t group, size_t channel,
+                         size_t channels) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_conv_io *io = it->io;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
+    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
+    const int8_t *in = io->in + (ptrdiff_t)it->image * in_pixels * io->in_stride +
+                       (ptrdiff_t)group * (s->in_channels / s->groups);
+    prepare_unit(it, block, group, in);
+    struct n8_igemm_args args = n8_igemm_args_of(conv, io, it->image * out_pixels + it->first,
+                                                 it->count, group, channel, channels);
+    args.rows = it->table;
+    args.weights = conv->weights + group * conv->group_weights + channel * conv->taps * conv->depth;
+    int8_t *out = args.out;
+    if (conv->epilogue.fixed != NULL) {
+        args.out = it->sums;
+        args.out_stride = (ptrdiff_t)(channels * sizeof *it->sums);
+    }
     conv->row->igemm(&args);
-    if (fixed) {
-        requantize(it, (int8_t *)out, channels, entry);
+    if (conv->epilogue.fixed != NULL) {
+        requantize(it, out, channels, group * conv->group_entries + channel);
     }
 }
 

@@ -159,12 +159,18 @@ static bool fixed_ok(int32_t m0, int32_t n) {
     return m0 == 0 ? n == 0 : m0 >= (1 << 30) && n8_in_range(n, -31, 31);
 }
 
+// Weights of an output channel.
+static size_t weights_of(const struct n8_conv2d_shape *s) {
+    return (size_t)s->kernel_height * (size_t)s->kernel_width *
+           (size_t)(s->in_channels / s->groups);
+}
+
 enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
                              const struct n8_conv_certificate *certificate,
                              struct n8_conv_proof *out, struct n8_model_error *error) {
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = (size_t)conv->shape.out_channels;
-    const size_t count = conv->taps * conv->group_in;
+    const size_t count = weights_of(&conv->shape);
     const double residual = 255.0 * (double)e->residual_scale; // at most
     *out = (struct n8_conv_proof){
         .weights_lo = 127,
@@ -208,7 +214,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
 struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int8_t *weights) {
     enum { MOST_DEPTH = 8 }; // of kernels
     const int32_t *biases = conv->epilogue.bias;
-    const size_t count = conv->taps * conv->group_in;
+    const size_t count = weights_of(&conv->shape);
     struct n8_conv_certificate certificate = {.int16_depth = MOST_DEPTH};
     const struct n8_conv2d_shape *s = &conv->shape;
     const bool neighbours = s->kernel_width == 3 && s->stride_width == 1 && s->dilation_width == 1;

@@ -20,6 +20,23 @@ struct n8_conv_way {
 
 extern const struct n8_conv_way n8_conv_igemm;
 extern const struct n8_conv_way n8_conv_depthwise;
+extern const struct n8_conv_way n8_conv_winograd8;
+
+// Where there are fewer units than many threads want, as in a fully connected layer, threads share
+// the channels, too: sets `slices` and `slice` of a plan whose panels are of `panel` bytes.
+void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel);
+
+// The arguments of a GEMM kernel for the `count` output pixels from pixel `first` of all images on
+// and channels [channel, channel + channels) of one group, but for its rows and weights.
+struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io,
+                                      size_t first, size_t count, size_t group, size_t channel,
+                                      size_t channels);
+
+// Whether the tiles of a kernel of (23) may run on from one row of outputs into the next.
+static inline bool n8_winograd_runs_on(const struct n8_tile *tile,
+                                       const struct n8_conv2d_shape *shape) {
+    return shape->out_width % (tile->packing == N8_PACKING_WINOGRAD_PAIRS ? 4 : 2) == 0;
+}
 
 // Where one tap of a window falls.
 static inline int64_t n8_tap_at(int64_t out, int32_t stride, int32_t tap, int32_t dilation,

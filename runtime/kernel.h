@@ -26,10 +26,18 @@
 //   igemm_s8_s8_add   the same with v = fadd(fmul((float) acc'', multiplier[n]),
 //                     fmul((float)(residual[p][n] - residual_zero_point), residual_scale))   (6)
 //
+// Kernels with the packings WINOGRAD compute (23) of a row of tiles, each two pixels of acc''. With
+// t of taps = 2 * (rows of the convolution's kernel) and two sides s of each tap,
+//   m[s] = (s ? 0 : bias[n]) + sum over t < taps / 2 and k of rows[t][s][tile][k] * w[n][t][s][k],
+//   m = {m[0] + m[1], m[0] - m[1]}, both >> 1 where `whole`, m[s] += the same sum over the other t,
+// acc''[2 * tile + s] = m[s], all modulo 2^32 but for the sum that is shifted, which has all bits.
+//
 //   out            pixel p at out + p * out_stride; exactly `channels` are written
 //   out_stride     bytes; s32 and f32: a multiple of 4
 //   rows           [ceil(pixels / mr)][taps][mr]; the last tile repeats a valid row. Packed rows:
-//                  rows[0] alone, 16-byte aligned: [ceil(pixels / mr)][taps][depth / kr][mr][kr]
+//                  rows[0] alone, 16-byte aligned: [ceil(pixels / mr)][taps][depth / kr][mr][kr].
+//                  WINOGRAD: [taps][2], the first tile each; as many tiles as ceil(pixels / mr) *
+//                  mr / 2 follow each other, [tile][depth] or [tile / 2][depth / kr][tile % 2][kr]
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
 //                  aligned; int16 holds as many products of a channel as the row says (11)
 //   pixels, channels, taps   >= 1; pixels == 1 where mr is
@@ -37,12 +45,14 @@
 //                  multiple of 8
 //   bias, multiplier, bias_f32, slope   [channels rounded up to nr], 16-byte aligned; the
 //                  slopes are finite, or `slope` is NULL
-//   residual       pixel p at residual + p * residual_stride, N8_SLACK readable after the last;
-//                  or `out` itself: what a tile adds is read before the tile is written
+//   residual       NULL but for igemm_s8_s8_add: pixel p at residual + p * residual_stride,
+//                  N8_SLACK readable after the last; or `out` itself: what a tile adds is read
+//                  before the tile is written
 //   tile           for the C kernels, which serve any geometry; assembly knows its own
 //   zero_point, lo, hi   -128 <= lo <= hi <= 127, and -128 <= zero_point <= 127
 //   small          1: `slope` is NULL, and whatever the input, |acc''| < 2^22 and |v| < 32639; else
 //                  0
+//   whole          WINOGRAD: 1 in the whole form of (23), 0 in the half form
 #define N8_IGEMM_ARGS(WORD, INT32)                                                                 \
     WORD(IG_OUT, void *, out)                                                                      \
     WORD(IG_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \
@@ -64,7 +74,8 @@
     INT32(IG_ZERO_POINT, int32_t, zero_point)                                                      \
     INT32(IG_LO, int32_t, lo)                                                                      \
     INT32(IG_HI, int32_t, hi)                                                                      \
-    INT32(IG_SMALL, int32_t, small)
+    INT32(IG_SMALL, int32_t, small)                                                                \
+    INT32(IG_WHOLE, int32_t, whole)
 
 // One row of a depthwise convolution, or two:
 //   acc''[r][p][c] = bias[c] + sum over y, x of
@@ -119,6 +130,24 @@
     INT32(DW_LEFT, int32_t, left)                                                                  \
     INT32(DW_RIGHT, int32_t, right)                                                                \
     INT32(DW_IN_ZERO_POINT, int32_t, in_zero_point)
+
+// What (23) multiplies, of one row of the input: V1, V2, V0, V3 of tiles i of the four columns
+// 2 i .. 2 i + 3, modulo 2^8.
+//
+//   out            four planes, each [tiles][depth] or, with `pairs`, [tiles / 2][depth / 8][2][8]
+//   plane          bytes from one to the next
+//   columns        [2 * tiles + 2]: `depth` bytes each
+//   depth          a multiple of 8
+//   offset         off of (23)
+//   pairs          1: `tiles` is even, and two lie together; or 0
+#define N8_WINOGRAD_ARGS(WORD, INT32)                                                              \
+    WORD(WG_OUT, int8_t *, out)                                                                    \
+    WORD(WG_PLANE, size_t, plane)                                                                  \
+    WORD(WG_COLUMNS, const int8_t *const *, columns)                                               \
+    WORD(WG_TILES, size_t, tiles)                                                                  \
+    WORD(WG_DEPTH, size_t, depth)                                                                  \
+    INT32(WG_OFFSET, int32_t, offset)                                                              \
+    INT32(WG_PAIRS, int32_t, pairs)
 
 // `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
 // B = b - b_zero_point:
@@ -176,6 +205,8 @@ N8_IGEMM_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
 N8_DEPTHWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
+N8_WINOGRAD_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
 N8_POINTWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
 N8_POOL_ARGS(N8_SET_WORD, N8_SET_INT32)
@@ -194,12 +225,17 @@ N8_POOL_ARGS(N8_SET_WORD, N8_SET_INT32)
 //   PAIRS          [depth / step][nr / 2][4][2][kr]  step = 4 * kr, nr even: two channels at a
 //                                                    time, four groups of kr deep
 //   BOTH           as CHANNELS, and the rows of a tile are packed like the channels of a panel
+//   WINOGRAD       [depth / kr][2][nr][kr]           step = 2 * kr = 8, mr even: both sides of (23)
+//   WINOGRAD_PAIRS the same, and the rows of two     step = kr = 8, mr / 2 even
+//                  tiles are packed together
 enum n8_packing {
     N8_PACKING_CHANNELS,
     N8_PACKING_CHANNELS_BY_2,
     N8_PACKING_CHANNELS_BY_4,
     N8_PACKING_PAIRS,
     N8_PACKING_BOTH,
+    N8_PACKING_WINOGRAD,
+    N8_PACKING_WINOGRAD_PAIRS,
 };
 
 // Geometry of an implicit GEMM: tiles of mr pixels x nr channels, kr bytes of each channel
@@ -219,6 +255,9 @@ struct n8_igemm_args {
 struct n8_depthwise_args {
     N8_DEPTHWISE_ARGS(N8_FIELD, N8_FIELD)
 };
+struct n8_winograd_args {
+    N8_WINOGRAD_ARGS(N8_FIELD, N8_FIELD)
+};
 struct n8_pointwise_args {
     N8_POINTWISE_ARGS(N8_FIELD, N8_FIELD)
 };
@@ -233,6 +272,7 @@ struct n8_pool_args {
 #define N8_SUM_INT32(offset, type, member) N8_SUM(offset, 4)
 enum n8_igemm_offset { N8_IGEMM_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_depthwise_offset { N8_DEPTHWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_winograd_offset { N8_WINOGRAD_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_pointwise_offset { N8_POINTWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_pool_offset { N8_POOL_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 #undef N8_SUM_INT32
@@ -249,6 +289,9 @@ N8_IGEMM_ARGS(N8_PIN, N8_PIN)
 #define N8_PINNED n8_depthwise_args
 N8_DEPTHWISE_ARGS(N8_PIN, N8_PIN)
 #undef N8_PINNED
+#define N8_PINNED n8_winograd_args
+N8_WINOGRAD_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
 #define N8_PINNED n8_pointwise_args
 N8_POINTWISE_ARGS(N8_PIN, N8_PIN)
 #undef N8_PINNED
@@ -259,6 +302,7 @@ N8_POOL_ARGS(N8_PIN, N8_PIN)
 
 typedef void n8_igemm_fn(const struct n8_igemm_args *args);
 typedef void n8_depthwise_fn(const struct n8_depthwise_args *args);
+typedef void n8_winograd_fn(const struct n8_winograd_args *args);
 typedef void n8_pointwise_fn(const struct n8_pointwise_args *args);
 typedef void n8_pool_fn(const struct n8_pool_args *args);
 
@@ -349,6 +393,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(lrn_s8, n8_lrn_fn)                                                                           \
     X(maxpool_s8, n8_pool_fn)                                                                      \
     X(avgpool_s8, n8_pool_fn)                                                                      \
+    X(winograd_s8, n8_winograd_fn)                                                                 \
     X(blend_s8, n8_blend_fn)                                                                       \
     X(blend_f32, n8_blend_fn)                                                                      \
     X(softmax_f32, n8_softmax_fn)                                                                  \

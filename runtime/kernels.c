@@ -7,17 +7,23 @@
 #include <string.h>
 
 // What the C kernels, the packing and N8_SLACK rely on.
-#define RUNS_CHANNELS      1 // of kr in a step
-#define RUNS_CHANNELS_BY_2 2
-#define RUNS_CHANNELS_BY_4 4
-#define RUNS_PAIRS         4
-#define RUNS_BOTH          1
+#define RUNS_CHANNELS       1 // of kr in a step
+#define RUNS_CHANNELS_BY_2  2
+#define RUNS_CHANNELS_BY_4  4
+#define RUNS_PAIRS          4
+#define RUNS_BOTH           1
+#define RUNS_WINOGRAD       2
+#define RUNS_WINOGRAD_PAIRS 1
 #define N8_KERNEL(slot, suffix)
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
     _Static_assert((mr) >= 1 && (mr) <= N8_MAX_MR && (nr) >= 1 && (nr) <= N8_MAX_NR, #slot);       \
     _Static_assert((kr) >= 1 && ((kr) & ((kr) - 1)) == 0 && RUNS_##packing * (kr) <= N8_MAX_STEP,  \
                    #slot);                                                                         \
-    _Static_assert(N8_PACKING_##packing != N8_PACKING_PAIRS || (nr) % 2 == 0, #slot);
+    _Static_assert(N8_PACKING_##packing != N8_PACKING_PAIRS || (nr) % 2 == 0, #slot);              \
+    _Static_assert(N8_PACKING_##packing != N8_PACKING_WINOGRAD || ((mr) % 2 == 0 && (kr) == 4),    \
+                   #slot);                                                                         \
+    _Static_assert(                                                                                \
+        N8_PACKING_##packing != N8_PACKING_WINOGRAD_PAIRS || ((mr) % 4 == 0 && (kr) == 8), #slot);
 #define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)   \
     _Static_assert((block) % 8 == 0 && (block) >= 8 && (block) <= N8_SLACK, #slot);                \
     _Static_assert((outputs) == 1 || ((outputs) == 2 && (height) > 0 && (ratio) > 0), #slot);

@@ -6,19 +6,32 @@
 
 #include "kernel.h"
 
+#include <stdbool.h>
+
 // Depths are multiples of this.
 static inline size_t n8_panel_step(const struct n8_tile *tile) {
     switch (tile->packing) {
     case N8_PACKING_CHANNELS_BY_2:
+    case N8_PACKING_WINOGRAD:
         return 2 * tile->kr;
     case N8_PACKING_CHANNELS_BY_4:
     case N8_PACKING_PAIRS:
         return 4 * tile->kr;
     case N8_PACKING_CHANNELS:
     case N8_PACKING_BOTH:
+    case N8_PACKING_WINOGRAD_PAIRS:
     default:
         return tile->kr;
     }
+}
+
+static inline bool n8_is_winograd(const struct n8_tile *tile) {
+    return tile->packing == N8_PACKING_WINOGRAD || tile->packing == N8_PACKING_WINOGRAD_PAIRS;
+}
+
+// The panels of both sides of (23) as one, of twice as many channels.
+static inline struct n8_tile n8_both_sides(const struct n8_tile *tile) {
+    return (struct n8_tile){.nr = 2 * tile->nr, .kr = tile->kr};
 }
 
 // Offset of byte k of channel n in one tap of a panel. From a multiple of kr, kr bytes are

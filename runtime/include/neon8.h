@@ -246,7 +246,10 @@ N8_API enum n8_status n8_requantize_s32_s8(int8_t *out, const int32_t *in, size_
                                            size_t channels, const float *multiplier,
                                            int32_t zero_point, int32_t lo, int32_t hi);
 
-// Geometry of a convolution; a fully connected layer is one with a 1x1 kernel on 1x1 pixels.
+// Geometry of a convolution and what is known of its input; a fully connected layer is one with a
+// 1x1 kernel on 1x1 pixels. Every value of the input lies in in_lo .. in_hi; both 0: in -128 ..
+// 127. Where it does not, results are wrong. Kernels for inputs of 128 values, as after ReLU, are
+// faster.
 struct n8_conv2d_shape {
     int32_t batch;
     int32_t in_height, in_width, in_channels;
@@ -256,6 +259,7 @@ struct n8_conv2d_shape {
     int32_t dilation_height, dilation_width;
     int32_t pad_top, pad_left; // the pad at the far ends follows from the output size
     int32_t groups;
+    int32_t in_lo, in_hi;
 };
 
 // What happens to the int32 sums. `type` selects: N8_TYPE_S32 stores acc'' = acc + bias (3);

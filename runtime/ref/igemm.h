@@ -104,9 +104,15 @@ static inline struct n8_lanes n8_igemm_lanes(const struct n8_igemm_args *args, s
     return lanes;
 }
 
+// The sums of pixels first .. first + pixels, the next even number of them, by (23).
+void n8_igemm_winograd_sums(const struct n8_igemm_args *args, const struct n8_lanes *lanes,
+                            const int8_t *weights, size_t first, size_t pixels,
+                            int32_t sums[N8_MAX_MR][N8_LANES]);
+
 N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *store) {
     const struct n8_tile tile = *args->tile;
-    const size_t tap = args->depth * tile.nr;
+    const bool winograd = n8_is_winograd(&tile);
+    const size_t tap = args->depth * (winograd ? 2 * tile.nr : tile.nr);
     const int8_t *weights = args->weights;
     for (size_t panel = 0; panel < args->channels; panel += tile.nr, weights += args->taps * tap) {
         for (size_t at = 0; at < tile.nr && panel + at < args->channels; at += N8_LANES) {
@@ -118,7 +124,9 @@ N8_INLINE void n8_igemm(const struct n8_igemm_args *args, n8_igemm_store_fn *sto
                 int32_t sums[N8_MAX_MR][N8_LANES];
                 for (size_t i = 0; i < pixels; i++)
                     memcpy(sums[i], lanes.bias, sizeof lanes.bias);
-                for (size_t t = 0; t < args->taps; t++) {
+                if (winograd)
+                    n8_igemm_winograd_sums(args, &lanes, weights, p, pixels, sums);
+                for (size_t t = 0; t < args->taps && !winograd; t++) {
                     n8_igemm_accumulate(sums, &tile, &lanes, packed ? NULL : rows + t * tile.mr,
                                         packed, weights + t * tap, args->depth, pixels);
                     packed = packed ? packed + args->depth * tile.mr : NULL;

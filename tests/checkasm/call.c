@@ -47,6 +47,9 @@ void call_plain(const struct call *call) {
     case SIGNATURE_DEPTHWISE:
         ((n8_depthwise_fn *)call->fn)(pointer(x[0]));
         break;
+    case SIGNATURE_WINOGRAD:
+        ((n8_winograd_fn *)call->fn)(pointer(x[0]));
+        break;
     case SIGNATURE_POINTWISE:
         ((n8_pointwise_fn *)call->fn)(pointer(x[0]));
         break;

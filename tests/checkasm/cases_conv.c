@@ -35,6 +35,10 @@ static float draw_residual_scale(struct rng *rng, int pattern, float *scale) {
     return *scale * 255.0f;
 }
 
+static bool is_winograd(const struct n8_tile *tile) {
+    return tile->packing == N8_PACKING_WINOGRAD || tile->packing == N8_PACKING_WINOGRAD_PAIRS;
+}
+
 struct igemm_size {
     size_t pixels, channels, taps, depth;
 };
@@ -42,10 +46,14 @@ struct igemm_size {
 // The largest sum of products of a channel, whatever the input.
 static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
                            const int8_t *weights, size_t n) {
+    const size_t sides = is_winograd(tile) ? 2 : 1;
+    const struct n8_tile wide = {tile->mr, sides * tile->nr, tile->kr, tile->packing};
     int32_t reach = 0;
-    for (size_t t = 0; t < size.taps; t++) {
+    for (size_t i = 0; i < size.taps * sides; i++) {
+        const size_t panel = n / tile->nr * sides + i % sides;
+        const size_t at = panel * tile->nr + n % tile->nr;
         for (size_t k = 0; k < size.depth; k++)
-            reach += 128 * abs(weights[naive_weight(tile, size.taps, size.depth, n, t, k)]);
+            reach += 128 * abs(weights[naive_weight(&wide, size.taps, size.depth, at, i / sides, k)]);
     }
     return reach;
 }
@@ -62,25 +70,30 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const size_t padded = round_up(size.channels, tile->nr);
     const bool packed = tile->packing == N8_PACKING_BOTH;
     const size_t all_rows = round_up(size.pixels, tile->mr) * size.taps;
-    const size_t pointers = packed ? 1 : all_rows;
-    const size_t weights_size = padded * size.taps * size.depth;
+    // Of (23) a tap has two sides; its tiles follow each other.
+    const bool winograd = is_winograd(tile);
+    const size_t tiles = winograd ? round_up(size.pixels, tile->mr) / 2 : 1;
+    const size_t sides = winograd ? 2 : 1;
+    const size_t pointers = packed ? 1 : winograd ? size.taps * sides : all_rows;
+    const size_t weights_size = padded * size.taps * size.depth * sides;
 
     // Distinct rows to point to, a gap between them; the last byte is the last row's.
     // Packed rows are all there, at an aligned address.
     const size_t distinct = packed ? all_rows : 1 + rng_below(rng, 12);
-    const size_t in_stride = packed ? size.depth : size.depth + rng_below(rng, 17);
-    const size_t in_size = (distinct - 1) * in_stride + round_up(size.depth, packed ? 1 : 8);
+    const size_t row = tiles * size.depth;
+    const size_t in_stride = packed ? row : row + rng_below(rng, 17);
+    const size_t in_size = (distinct - 1) * in_stride + round_up(row, packed ? 1 : 8);
     int8_t *in = guard_place(rng, REGION_IN, in_size);
     int8_t *weights = guard_place(rng, REGION_WEIGHTS, round_up(weights_size, ALIGNED));
     data_operands(rng, pattern, in, in_size, weights, weights_size);
     data_limit(weights, weights_size, context->kernel->geometry.products);
-    for (size_t n = 0; n < padded; n++) {
+    for (size_t n = 0; n < padded && !winograd; n++) {
         const size_t t = rng_below(rng, (uint32_t)size.taps);
         const size_t k = rng_below(rng, (uint32_t)size.depth);
         data_lowest(rng, &weights[naive_weight(tile, size.taps, size.depth, n, t, k)],
                     context->kernel->geometry.products);
     }
-    for (size_t n = size.channels; n < padded; n++) {
+    for (size_t n = size.channels; n < padded && !winograd; n++) {
         for (size_t t = 0; t < size.taps; t++) {
             for (size_t k = 0; k < size.depth; k++)
                 weights[naive_weight(tile, size.taps, size.depth, n, t, k)] = 0;
@@ -94,7 +107,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     int32_t *bias = guard_place(rng, REGION_BIAS, array);
     float *multiplier = guard_place(rng, REGION_MULTIPLIER, array);
     float *bias_f32 = guard_place(rng, REGION_BIAS_F32, array);
-    data_bias(rng, pattern, bias, padded, (int64_t)(size.taps * size.depth) * 128 * 128);
+    data_bias(rng, pattern, bias, padded, (int64_t)(size.taps * size.depth * sides) * 128 * 128);
     data_multipliers(rng, pattern, multiplier, padded);
     for (size_t i = 0; i < padded; i++)
         bias_f32[i] = rng_float(rng, -1000.0f, 1000.0f);
@@ -109,7 +122,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     const struct range range = data_range(rng, false);
     const float *slope = place_slopes(rng, padded);
     const bool small =
-        slope == NULL && size.taps * size.depth * 128 * 128 < 1 << 22 && rng_below(rng, 4) != 0;
+        slope == NULL && size.taps * size.depth * sides * 128 * 128 < 1 << 22 && rng_below(rng, 4) != 0;
     const float added = small && adds ? draw_residual_scale(rng, pattern, &residual_scale) : 0.0f;
     for (size_t n = 0; small && n < padded; n++)
         data_small(rng, pattern, &bias[n], &multiplier[n], igemm_reach(tile, size, weights, n),
@@ -130,7 +143,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .multiplier = multiplier,
         .bias_f32 = bias_f32,
         .slope = slope,
-        .residual = residual,
+        .residual = adds ? residual : NULL,
         .residual_stride = (ptrdiff_t)residual_stride,
         .tile = tile,
         .residual_scale = residual_scale,
@@ -139,15 +152,17 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .lo = range.lo,
         .hi = range.hi,
         .small = small,
+        .whole = winograd && rng_below(rng, 2) == 0,
     };
     struct test_case test = {.out = out, .out_size = out_size};
     test.operands[0].field = in_place ? &args->residual : NULL;
     test.call = (struct call){.signature = SIGNATURE_IGEMM, .x = {(uintptr_t)args}};
     snprintf(test.text, sizeof test.text,
              "pixels=%zu channels=%zu taps=%zu depth=%zu pattern=%d slope=%d zero_point=%d lo=%d "
-             "hi=%d small=%d",
+             "hi=%d small=%d whole=%d",
              size.pixels, size.channels, size.taps, size.depth, pattern, args->slope != NULL,
-             range.zero_point, range.lo, range.hi, args->small);
+             range.zero_point, range.lo, range.hi, args->small,
+             args->whole);
     return test;
 }
 
@@ -157,13 +172,14 @@ void cases_igemm(struct context *context) {
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
     const size_t unit = naive_step(tile);
+    const bool winograd = is_winograd(tile);
     const bool single = tile->mr == 1; // such a kernel is called for one pixel only
     const size_t pixels = single ? 1 : 2 * tile->mr + 1, channels = 2 * tile->nr + 1;
     for (size_t step = 0; step < ROUNDS * pixels * channels * TAPS * DEPTHS; step++) {
         const struct igemm_size size = {
             .pixels = 1 + step % pixels,
             .channels = 1 + step / pixels % channels,
-            .taps = taps[step / (pixels * channels) % TAPS],
+            .taps = taps[step / (pixels * channels) % TAPS] * (winograd ? 2 : 1),
             .depth = unit * (1 + step / (pixels * channels * TAPS) % DEPTHS),
         };
         struct test_case test = igemm_case(context, size);
@@ -176,11 +192,12 @@ void cases_igemm(struct context *context) {
     for (size_t i = 0; i < ROUNDS * (sizeof long_sums / sizeof long_sums[0]); i++) {
         struct igemm_size size = long_sums[i / ROUNDS];
         size.depth = round_up(size.depth, unit);
+        size.taps = winograd ? 2 * size.taps : size.taps;
         size.pixels = single ? 1 : size.pixels;
         struct test_case test = igemm_case(context, size);
         check_case(context, &test);
     }
-    const struct igemm_size large = {single ? 1 : 37, 42, 9, round_up(80, unit)};
+    const struct igemm_size large = {single ? 1 : 37, 42, winograd ? 6 : 9, round_up(80, unit)};
     struct test_case test = igemm_case(context, large);
     check_case(context, &test);
     check_under_fire(context, &test);
@@ -272,6 +289,48 @@ static struct test_case depthwise_case(struct context *context, struct depthwise
              size.pixels, channels, size.height, size.width, size.stride, size.dilation, pattern,
              args->slope != NULL, args->small, outputs, out_row_stride, left, right);
     return test;
+}
+
+static struct test_case winograd_case(struct context *context, size_t tiles, size_t depth) {
+    struct rng *rng = &context->rng;
+    const size_t columns = 2 * tiles + 2, distinct = 1 + rng_below(rng, 12);
+    const size_t stride = depth + rng_below(rng, 17);
+    int8_t *in = guard_place(rng, REGION_IN, (distinct - 1) * stride + depth);
+    rng_bytes(rng, in, (distinct - 1) * stride + depth);
+    const int8_t **table = guard_place(rng, REGION_ROWS, columns * sizeof *table);
+    for (size_t i = 0; i < columns; i++)
+        table[i] = in + rng_below(rng, (uint32_t)distinct) * stride;
+    const size_t plane = tiles * depth + 8 * rng_below(rng, 5);
+    const size_t out_size = 3 * plane + tiles * depth;
+    int8_t *out = guard_place(rng, REGION_OUT, out_size);
+    struct n8_winograd_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+    *args = (struct n8_winograd_args){
+        .out = out,
+        .columns = table,
+        .tiles = tiles,
+        .depth = depth,
+        .plane = plane,
+        .offset = 2 * rng_range(rng, -128, 0) + 127,
+        .pairs = tiles % 2 == 0 && rng_below(rng, 2) == 0,
+    };
+    struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
+    test.call = (struct call){.signature = SIGNATURE_WINOGRAD, .x = {(uintptr_t)args}};
+    snprintf(test.text, sizeof test.text, "tiles=%zu depth=%zu plane=%zu offset=%d pairs=%d", tiles,
+             depth, plane, args->offset, args->pairs);
+    return test;
+}
+
+void cases_winograd(struct context *context) {
+    enum { ROUNDS = 8, TILES = 9, DEPTHS = 9 };
+    for (size_t step = 0; step < ROUNDS * TILES * DEPTHS; step++) {
+        struct test_case test =
+            winograd_case(context, 1 + step % TILES, 8 * (1 + step / TILES % DEPTHS));
+        check_case(context, &test);
+    }
+    struct test_case test = winograd_case(context, 28, 144);
+    check_case(context, &test);
+    check_under_fire(context, &test);
+    check_in_threads(context, &test);
 }
 
 static size_t or_any(struct rng *rng, int32_t fixed, uint32_t largest) {

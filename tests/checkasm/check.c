@@ -188,6 +188,7 @@ union any_args {
     void *out;
     struct n8_igemm_args igemm;
     struct n8_depthwise_args depthwise;
+    struct n8_winograd_args winograd;
     struct n8_pointwise_args pointwise;
     struct n8_pool_args pool;
     struct n8_blend_args blend;
@@ -201,6 +202,8 @@ static size_t args_size(enum signature signature) {
         return sizeof(struct n8_igemm_args);
     case SIGNATURE_DEPTHWISE:
         return sizeof(struct n8_depthwise_args);
+    case SIGNATURE_WINOGRAD:
+        return sizeof(struct n8_winograd_args);
     case SIGNATURE_POINTWISE:
         return sizeof(struct n8_pointwise_args);
     case SIGNATURE_POOL:

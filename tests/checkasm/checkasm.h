@@ -130,6 +130,7 @@ void cases_requantize_acc(struct context *context);
 void cases_requantize_fixed(struct context *context);
 void cases_igemm(struct context *context);
 void cases_depthwise(struct context *context);
+void cases_winograd(struct context *context);
 void cases_pointwise(struct context *context);
 void cases_pool(struct context *context);
 void cases_blend(struct context *context);

@@ -14,6 +14,7 @@
 #define CASES_n8_requantize_fixed_fn cases_requantize_fixed
 #define CASES_n8_igemm_fn            cases_igemm
 #define CASES_n8_depthwise_fn        cases_depthwise
+#define CASES_n8_winograd_fn         cases_winograd
 #define CASES_n8_pointwise_fn        cases_pointwise
 #define CASES_n8_pool_fn             cases_pool
 #define CASES_n8_blend_fn            cases_blend

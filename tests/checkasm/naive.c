@@ -83,11 +83,10 @@ void naive_requantize_fixed_s32_s8(int8_t *out, const int32_t *in, size_t pixels
 }
 
 size_t naive_step(const struct n8_tile *tile) {
-    static const size_t runs[] = {[N8_PACKING_CHANNELS] = 1,
-                                  [N8_PACKING_CHANNELS_BY_2] = 2,
-                                  [N8_PACKING_CHANNELS_BY_4] = 4,
-                                  [N8_PACKING_PAIRS] = 4,
-                                  [N8_PACKING_BOTH] = 1};
+    static const size_t runs[] = {[N8_PACKING_CHANNELS] = 1,      [N8_PACKING_CHANNELS_BY_2] = 2,
+                                  [N8_PACKING_CHANNELS_BY_4] = 4, [N8_PACKING_PAIRS] = 4,
+                                  [N8_PACKING_BOTH] = 1,          [N8_PACKING_WINOGRAD] = 2,
+                                  [N8_PACKING_WINOGRAD_PAIRS] = 1};
     return runs[tile->packing] * tile->kr;
 }
 
@@ -106,6 +105,25 @@ size_t naive_weight(const struct n8_tile *tile, size_t taps, size_t depth, size_
         run = run * nr + channel;
     }
     return run * kr + k % kr;
+}
+
+// With products of its own for each of the four: d0 - d2 and so on.
+void naive_winograd_s8(const struct n8_winograd_args *args) {
+    static const int32_t factors[4][4] = {
+        {0, 1, 1, 0}, {0, -1, 1, 0}, {1, 0, -1, 0}, {0, -1, 0, 1}};
+    for (size_t tile = 0; tile < args->tiles; tile++) {
+        for (size_t k = 0; k < args->depth; k++) {
+            // [tile / 2][k / 8][tile % 2][k % 8]
+            const size_t pair = (tile / 2 * (args->depth / 8) + k / 8) * 2 + tile % 2;
+            const size_t at = args->pairs ? pair * 8 + k % 8 : tile * args->depth + k;
+            for (size_t i = 0; i < 4; i++) {
+                int32_t sum = i == 0 ? -args->offset : 0;
+                for (size_t x = 0; x < 4; x++)
+                    sum += factors[i][x] * args->columns[2 * tile + x][k];
+                args->out[i * args->plane + at] = (int8_t)(sum & 0xff);
+            }
+        }
+    }
 }
 
 static int32_t igemm_sum(const struct n8_igemm_args *args, size_t p, size_t n) {

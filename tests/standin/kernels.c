@@ -123,6 +123,43 @@ void n8_igemm_s8_s8_add_standin_packed(const struct n8_igemm_args *args) {
     }
 }
 
+// [channels / NR][taps][depth / KR][2][NR][KR] against [taps][2], each [tile][depth] or, in pairs,
+// [tile / 2][depth / 8][2][8].
+static void winograd(const struct n8_igemm_args *args, size_t nr, size_t kr, bool pairs,
+                     enum epilogue kind) {
+    const size_t depth = args->depth;
+    for (size_t n = 0; n < args->channels; n++) {
+        for (size_t p = 0; p < args->pixels; p++) {
+            const size_t tile = p / 2;
+            int64_t m[2] = {args->bias[n], 0};
+            for (size_t t = 0; t < args->taps; t++) {
+                if (2 * t == args->taps) {
+                    const int64_t sum = m[0] + m[1], difference = m[0] - m[1];
+                    m[0] = args->whole ? sum >> 1 : sum;
+                    m[1] = args->whole ? difference >> 1 : difference;
+                }
+                const int8_t *tap = args->weights + (n / nr * args->taps + t) * depth * 2 * nr;
+                for (size_t i = 0; i < 2 * depth; i++) {
+                    const size_t s = i % 2, k = i / 2;
+                    const size_t pair = (tile / 2 * (depth / 8) + k / 8) * 2 + tile % 2;
+                    const int8_t *row = args->rows[2 * t + s];
+                    m[s] += row[pairs ? pair * 8 + k % 8 : tile * depth + k] *
+                            tap[((k / kr * 2 + s) * nr + n % nr) * kr + k % kr];
+                }
+            }
+            finish(args, kind, p, n, (int32_t)m[p % 2]);
+        }
+    }
+}
+
+void n8_igemm_s8_s8_standin_winograd(const struct n8_igemm_args *args) {
+    winograd(args, 10, 4, false, TO_S8);
+}
+
+void n8_igemm_s8_s8_add_standin_winograd(const struct n8_igemm_args *args) {
+    winograd(args, 12, 8, true, TO_S8_ADD);
+}
+
 // [channels / BLOCK][height][width][BLOCK]; row `r` of outputs, for stride == dilation.
 static void depthwise(const struct n8_depthwise_args *args, size_t block, size_t height,
                       size_t width, ptrdiff_t step, ptrdiff_t r) {

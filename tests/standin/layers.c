@@ -105,8 +105,13 @@ static void check_choice(void) {
             .type = cases[i].type, .multiplier = &one, .residual_scale = cases[i].residual};
         const struct n8_conv_certificate certificate = {.int16_depth = cases[i].int16_depth,
                                                         .acc_bound = INT32_MAX};
-        const struct n8_conv_facts facts = {&shape, &epilogue, &certificate, cases[i].level,
-                                            cases[i].core};
+        const struct n8_conv_facts facts = {.shape = &shape,
+                                            .epilogue = &epilogue,
+                                            .certificate = &certificate,
+                                            .in_lo = -128,
+                                            .in_hi = 127,
+                                            .level = cases[i].level,
+                                            .core = cases[i].core};
         struct n8_conv_reasons reasons;
         const struct n8_conv_row *row = n8_choose_conv(&facts, &reasons);
         if (row == NULL || reasons.chosen == NULL || strcmp(row->name, cases[i].name) != 0)
@@ -121,7 +126,8 @@ static void check_choice(void) {
     const struct n8_conv2d_shape shape = {.groups = 1, .in_channels = 8, .out_channels = 8};
     const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S8};
     const struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
-    const struct n8_conv_facts facts = {&shape, &epilogue, &certificate, N8_ISA_AUTO, N8_CORE_ANY};
+    const struct n8_conv_facts facts = {
+        .shape = &shape, .epilogue = &epilogue, .certificate = &certificate};
     struct n8_conv_reasons reasons;
     if (n8_choose_conv(&facts, &reasons) != NULL ||
         strcmp(reasons.chosen, "of a level beyond the one allowed") != 0)
@@ -135,6 +141,7 @@ struct layer {
     struct n8_conv2d_epilogue epilogue;
     int32_t in_zero_point;
     uint32_t int16_depth;
+    uint32_t winograd;
     enum n8_core core;
     int8_t *weights;
     int32_t *bias;
@@ -164,6 +171,13 @@ static bool draw_layer(struct layer *layer) {
     s->kernel_width = below(4) == 0 ? kernels[below(5)] : s->kernel_height;
     s->stride_height = s->stride_width = 1 + (int32_t)below(2);
     s->dilation_height = s->dilation_width = 1 + (int32_t)below(2);
+    if (!depthwise && below(5) == 0) { // what (23) serves
+        s->in_channels = s->in_channels / s->groups + N8_PIXEL;
+        s->groups = 1;
+        s->kernel_width = 3;
+        s->kernel_height = 1 + (int32_t)below(3);
+        s->stride_height = s->stride_width = s->dilation_height = s->dilation_width = 1;
+    }
     s->pad_top = (int32_t)below((uint32_t)s->kernel_height);
     s->pad_left = (int32_t)below((uint32_t)s->kernel_width);
     s->out_height =
@@ -171,6 +185,34 @@ static bool draw_layer(struct layer *layer) {
     s->out_width =
         out_size(s->in_width, s->kernel_width, s->stride_width, s->dilation_width, s->pad_left);
     return s->out_height > 0 && s->out_width > 0;
+}
+
+// Makes some layers fit (23), often at its bounds: their input has 128 values, and of three
+// neighbouring weights the inner one is changed until they fit.
+static void draw_winograd(struct layer *layer, size_t rows) {
+    static const uint32_t forms[] = {0, N8_OP_WINOGRAD_WHOLE, N8_OP_WINOGRAD_HALF};
+    struct n8_conv2d_shape *s = &layer->shape;
+    if (s->kernel_width != 3 || s->stride_width != 1 || s->dilation_width != 1)
+        return;
+    layer->winograd = forms[below(3)];
+    if (layer->winograd == 0)
+        return;
+    s->in_lo = (int32_t)below(129) - 128;
+    s->in_hi = s->in_lo + 127;
+    layer->in_zero_point = s->in_lo + (int32_t)below(128);
+    const int32_t most = layer->winograd == N8_OP_WINOGRAD_WHOLE ? 127 : 254;
+    const size_t depth = (size_t)(s->in_channels / s->groups);
+    for (size_t i = 0; i < rows * depth; i++) {
+        int8_t *g = layer->weights + i / depth * 3 * depth + i % depth;
+        const int32_t outer = abs(g[0] + g[2 * depth]);
+        if (outer > most)
+            g[0] = (int8_t)-g[0];
+        const int32_t room = most - abs(g[0] + g[2 * depth]);
+        if (abs(g[depth]) > room)
+            g[depth] = (int8_t)(g[depth] < 0 ? -room : room);
+        if (layer->winograd == N8_OP_WINOGRAD_HALF && ((g[0] + g[depth] + g[2 * depth]) & 1) != 0)
+            g[depth] = (int8_t)(g[depth] + (g[depth] < 0 ? 1 : -1));
+    }
 }
 
 static void draw_arrays(struct layer *layer) {
@@ -188,6 +230,8 @@ static void draw_arrays(struct layer *layer) {
         const int32_t w = (int32_t)below(4 * (uint32_t)largest) - 2 * largest;
         layer->weights[i] = (int8_t)(w < -largest ? -largest : w > largest ? largest : w);
     }
+    layer->in_zero_point = (int32_t)below(256) - 128;
+    draw_winograd(layer, channels * (size_t)s->kernel_height);
     layer->bias = allocate(channels * sizeof(int32_t));
     layer->multiplier = allocate(channels * sizeof(float));
     layer->bias_f32 = allocate(channels * sizeof(float));
@@ -199,7 +243,6 @@ static void draw_arrays(struct layer *layer) {
         layer->slope[i] = (float)below(100) * 0.01f;
     }
     const enum n8_type type = types[below(4)];
-    layer->in_zero_point = (int32_t)below(256) - 128;
     layer->epilogue = (struct n8_conv2d_epilogue){
         .type = type,
         .bias = layer->bias,
@@ -230,8 +273,8 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     if (n8_kernels_select(level, &kernels) != N8_OK)
         return NULL;
     kernels.core = layer->core;
-    const struct n8_conv_certificate certificate = {.int16_depth = layer->int16_depth,
-                                                    .acc_bound = INT32_MAX};
+    const struct n8_conv_certificate certificate = {
+        .int16_depth = layer->int16_depth, .acc_bound = 1 << 29, .winograd = layer->winograd};
     if (n8_conv_plan(&conv, &layer->shape, layer->in_zero_point, &layer->epilogue, &certificate,
                      &kernels) != N8_OK)
         return NULL;
@@ -263,8 +306,9 @@ static bool same_bytes(const struct layer *layer, const struct n8_conv_row **row
     int8_t *residual = allocate(residual_size);
     void *expected = allocate(pixels_out * out_stride);
     void *out = allocate(pixels_out * out_stride);
+    const int32_t lo = layer->winograd != 0 ? s->in_lo : -128;
     for (size_t i = 0; i < in_size; i++)
-        in[i] = (int8_t)below(256);
+        in[i] = (int8_t)(lo + (int32_t)below(layer->winograd != 0 ? 128 : 256));
     for (size_t i = 0; i < residual_size; i++)
         residual[i] = (int8_t)below(256);
     struct n8_conv_io io = {

@@ -143,6 +143,7 @@ class Conv2d:
         epilogue: Epilogue,
         *,
         in_zero_point: int = 0,
+        in_range: tuple[int, int] | None = None,
         strides: tuple[int, int] = (1, 1),
         pads: tuple[int, int, int, int] = (0, 0, 0, 0),
         dilations: tuple[int, int] = (1, 1),
@@ -151,7 +152,8 @@ class Conv2d:
     ) -> None:
         """Pack weights (O, kh, kw, I / groups) for inputs of in_shape, N H W C.
 
-        pads: top, left, bottom, right.
+        pads: top, left, bottom, right.  in_range: the smallest and the largest value
+        of every input, where they are known: at most 128 of them allow faster kernels.
         """
         lib = library.load()
         batch, height, width, channels = in_shape
@@ -187,6 +189,7 @@ class Conv2d:
             "pad_top": pads[0],
             "pad_left": pads[1],
             "groups": groups,
+            **dict(zip(("in_lo", "in_hi"), in_range or (-128, 127), strict=True)),
         }
         arrays = {
             "bias": per_channel(epilogue.bias, out_channels, np.int32),
@@ -217,6 +220,7 @@ class Conv2d:
         self._handle = lib.ffi.gc(out[0], lib.lib.n8_conv2d_destroy)
         self._type = epilogue.type
         self.in_shape = in_shape
+        self.in_range = in_range
         self.out_shape = (batch, *size, out_channels)
 
     def run(
@@ -226,6 +230,10 @@ class Conv2d:
         lib = self._library
         if x.shape != self.in_shape:
             raise DataError(f"conv2d: input {x.shape}, expected {self.in_shape}")
+        if self.in_range is not None and x.size:
+            lo, hi = int(x.min()), int(x.max())
+            if lo < self.in_range[0] or hi > self.in_range[1]:
+                raise DataError(f"conv2d: input {lo} .. {hi}, not in {self.in_range}")
         if residual is not None and residual.shape != self.out_shape:
             raise DataError(f"conv2d: residual {residual.shape}, not {self.out_shape}")
         source, in_stride = padded_pixels(x)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions by int8 Winograd along rows (23), against plain sums of products.
+
+Where the processor has no kernels for it, other kernels compute the same layers.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neon8.compile import oracle
+from neon8.compile.program import Tensor
+from neon8.errors import DataError
+from neon8.runtime import layers
+
+WHOLE, HALF = 127, 254
+"""The most that |g0 + g2| + |g1| may be."""
+
+
+def fitting_weights(rng, shape, most):
+    """int8 weights, (O, kh, 3, I), many at the bounds of (23)."""
+    g = np.clip(rng.integers(-300, 301, shape), -127, 127)
+    outer = g[:, :, 0] + g[:, :, 2]
+    g[:, :, 0] = np.where(np.abs(outer) > most, -g[:, :, 0], g[:, :, 0])
+    room = np.maximum(most - np.abs(g[:, :, 0] + g[:, :, 2]), 0)
+    g[:, :, 1] = np.clip(g[:, :, 1], -room, room)
+    if most == HALF:
+        odd = g.sum(axis=2) % 2
+        g[:, :, 1] -= np.where(g[:, :, 1] > 0, odd, -odd)
+    return g.astype(np.int8)
+
+
+def plain_sums(x, weights, pads, zero_point):
+    """int64 sums of x, N H W C, by weights, O kh kw I, stride 1."""
+    top, left, bottom, right = pads
+    padded = np.pad(
+        x.astype(np.int64),
+        ((0, 0), (top, bottom), (left, right), (0, 0)),
+        constant_values=zero_point,
+    )
+    _, height, width, _ = weights.shape
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width), (1, 2))
+    return np.einsum("nyxcij,oijc->nyxo", windows, weights.astype(np.int64))
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    most=st.sampled_from([WHOLE, HALF]),
+    width=st.integers(2, 15),
+    extreme=st.booleans(),
+)
+def test_fitting_layers(seed, most, width, extreme):
+    rng = np.random.default_rng(seed)
+    height, batch, kernel = rng.integers(1, (9, 3, 4)).tolist()
+    depth, channels = rng.integers((9, 1), (34, 27)).tolist()
+    weights = fitting_weights(rng, (channels, kernel, 3, depth), most)
+    pads = (*rng.integers(0, (kernel, 3, kernel, 3)).tolist(),)
+    if height + pads[0] + pads[2] < kernel or width + pads[1] + pads[3] < 3:
+        return
+    lo = int(rng.integers(-128, 1))
+    zero_point = int(rng.integers(lo, lo + 128))
+    x = rng.integers(lo, lo + 128, (batch, height, width, depth))
+    if extreme:
+        x = np.where(rng.random(x.shape) < 0.5, lo, lo + 127)
+    sums = plain_sums(x, weights, pads, zero_point)
+    bias = rng.integers(-5000, 5000, channels).astype(np.int32)
+    multiplier = (2.0 ** rng.uniform(-14, -6, channels)).astype(np.float32)
+    slope = rng.uniform(-1, 1, channels).astype(np.float32) if seed % 2 else None
+    residual = rng.integers(-128, 128, sums.shape).astype(np.int8) if seed % 3 else None
+    epilogue = layers.Epilogue(
+        bias=bias,
+        multiplier=multiplier,
+        slope=slope,
+        residual_scale=0 if residual is None else 0.37,
+        residual_zero_point=-3,
+        zero_point=5,
+        lo=-100,
+        hi=110,
+    )
+    layer = layers.Conv2d(
+        weights,
+        x.shape,
+        epilogue,
+        in_zero_point=zero_point,
+        in_range=(lo, lo + 127),
+        pads=pads,
+    )
+    v = oracle.as_float(sums + bias) * multiplier
+    if residual is not None:
+        real = oracle.as_float(residual.astype(np.int64) + 3)
+        v = v + real * np.float32(0.37)
+    if slope is not None:
+        v = np.where(v < 0, v * slope, v)
+    out = Tensor(name="out", dims=(1,), zero_point=5)
+    expected = oracle.rounded(v, out, -100, 110)
+    assert np.array_equal(layer.run(x.astype(np.int8), residual), expected)
+
+
+ONES = np.ones((4, 3, 3, 16), np.int8)
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (-129, 0), (0, 128)])
+def test_a_range_that_is_none(bounds):
+    epilogue = layers.Epilogue(type="int32")
+    with pytest.raises(DataError, match="invalid argument"):
+        layers.Conv2d(ONES, (1, 4, 4, 16), epilogue, in_range=bounds)
+
+
+def test_inputs_outside_the_range():
+    epilogue = layers.Epilogue(type="int32")
+    layer = layers.Conv2d(ONES, (1, 4, 4, 16), epilogue, in_range=(-5, 7))
+    x = np.full((1, 4, 4, 16), -5, np.int8)
+    assert layer.run(x).tolist() == [[[[-5 * 9 * 16] * 4] * 2] * 2]
+    x[0, 1, 2, 3] = 8
+    with pytest.raises(DataError, match=r"input -5 .. 8, not in \(-5, 7\)"):
+        layer.run(x)
