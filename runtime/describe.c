@@ -21,6 +21,8 @@ enum n8_status n8_model_tensor(const struct n8_model *model, size_t index,
         .zero_point = t->zero_point,
         .lo = t->lo,
         .hi = t->hi,
+        .code_lo = t->code_lo,
+        .code_hi = t->code_hi,
         .size = n8_value_count(t) * entry, // N C H W, no padding
         .sharing = t->sharing,
         .shared = t->shared,

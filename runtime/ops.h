@@ -64,6 +64,7 @@ struct n8_operator {
     uint32_t fields;  // enum n8_fields
     uint32_t placing; // enum n8_placing; `plan` may take away from it in step->placing
     uint32_t ends;    // enum n8_ends
+    bool moves; // every value of an int8 output is one of an input or `fill`, before the clamp
 
     // Whether shapes, scales and fields fit together; counts, types, the limits of each field
     // and unused fields were checked before. May be NULL.
@@ -126,6 +127,9 @@ static inline bool n8_is_spread(const struct n8_model *model, const struct n8_st
 // each read and write this many bytes.
 size_t n8_grain_of(uint64_t bytes);
 size_t n8_grain(const struct n8_model *model, const struct n8_step *step);
+
+// codes.c: code_lo and code_hi of the output of a planned step, whose inputs have theirs.
+void n8_find_codes(struct n8_reader *reader, const struct n8_step *step);
 
 // What several operators check.
 enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,

@@ -191,6 +191,8 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     t->zero_point = row.zero_point;
     t->lo = row.lo;
     t->hi = row.hi;
+    t->code_lo = row.lo;
+    t->code_hi = row.hi;
     t->input = t->output = -1;
     t->pixels = n8_mul(n8_mul((size_t)t->dims[0], (size_t)t->dims[2]), (size_t)t->dims[3]);
     t->pixel_stride = t->type == N8_TYPE_S8 ? n8_round_up((size_t)row.dims[1], 8)
@@ -217,7 +219,8 @@ static enum n8_status read_links(const struct n8_reader *r) {
             return refuse(r, "an input of the network is listed twice");
         }
         in->input = (int32_t)i;
-        in->caller = true; // unless a step reads it from the arena
+        in->code_lo = INT8_MIN; // the caller's bytes are taken as they are
+        in->caller = true;      // unless a step reads it from the arena
     }
     for (size_t i = 0; i < h->output_count; i++) {
         struct n8_tensor *out = &model->tensors[model->outputs[i]];
@@ -410,6 +413,7 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     }
     if (status == N8_OK) {
         step->grain = n8_grain(r->model, step);
+        n8_find_codes(r, step);
     }
     return status;
 }

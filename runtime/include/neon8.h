@@ -83,6 +83,7 @@ struct n8_tensor_info {
     int32_t dims[8];
     float scale;
     int32_t zero_point, lo, hi;
+    int32_t code_lo, code_hi; // N8_TYPE_S8: no q is outside, as follows from the steps before
     size_t size;
     enum n8_sharing sharing;
     uint32_t shared; // number of the tensor that it shares with, or its own

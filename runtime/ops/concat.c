@@ -106,6 +106,7 @@ const struct n8_operator n8_op_concat = {
     .least_inputs = 1,
     .most_inputs = N8_FORMAT_MAX_COUNT,
     .fields = N8_FIELD_AXIS,
+    .moves = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,

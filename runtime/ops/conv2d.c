@@ -94,6 +94,8 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .pad_top = row->pad[0],
         .pad_left = row->pad[1],
         .groups = row->groups,
+        .in_lo = in->code_lo,
+        .in_hi = in->code_hi,
     };
     const size_t channels = (size_t)out->dims[1];
     const size_t depth = (size_t)(in->dims[1] / row->groups);

@@ -246,6 +246,7 @@ const struct n8_operator n8_op_gather = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES | N8_FIELD_FILL,
+    .moves = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

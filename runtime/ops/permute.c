@@ -160,6 +160,7 @@ const struct n8_operator n8_op_permute = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES,
+    .moves = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .ends = N8_END_INPUT | N8_END_OUTPUT,
     .check = check,

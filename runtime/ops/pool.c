@@ -151,6 +151,7 @@ const struct n8_operator n8_op_max_pool = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_WINDOW | N8_FIELD_CLAMP,
+    .moves = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_max,
     .plan = plan_max,

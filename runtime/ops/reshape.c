@@ -86,6 +86,7 @@ const struct n8_operator n8_op_reshape = {
     .name = "reshape",
     .least_inputs = 1,
     .most_inputs = 1,
+    .moves = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

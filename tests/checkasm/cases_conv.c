@@ -53,7 +53,8 @@ static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
         const size_t panel = n / tile->nr * sides + i % sides;
         const size_t at = panel * tile->nr + n % tile->nr;
         for (size_t k = 0; k < size.depth; k++)
-            reach += 128 * abs(weights[naive_weight(&wide, size.taps, size.depth, at, i / sides, k)]);
+            reach +=
+                128 * abs(weights[naive_weight(&wide, size.taps, size.depth, at, i / sides, k)]);
     }
     return reach;
 }
@@ -121,8 +122,8 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     data_multipliers(rng, pattern, &residual_scale, 1);
     const struct range range = data_range(rng, false);
     const float *slope = place_slopes(rng, padded);
-    const bool small =
-        slope == NULL && size.taps * size.depth * sides * 128 * 128 < 1 << 22 && rng_below(rng, 4) != 0;
+    const bool small = slope == NULL && size.taps * size.depth * sides * 128 * 128 < 1 << 22 &&
+                       rng_below(rng, 4) != 0;
     const float added = small && adds ? draw_residual_scale(rng, pattern, &residual_scale) : 0.0f;
     for (size_t n = 0; small && n < padded; n++)
         data_small(rng, pattern, &bias[n], &multiplier[n], igemm_reach(tile, size, weights, n),
@@ -161,8 +162,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
              "pixels=%zu channels=%zu taps=%zu depth=%zu pattern=%d slope=%d zero_point=%d lo=%d "
              "hi=%d small=%d whole=%d",
              size.pixels, size.channels, size.taps, size.depth, pattern, args->slope != NULL,
-             range.zero_point, range.lo, range.hi, args->small,
-             args->whole);
+             range.zero_point, range.lo, range.hi, args->small, args->whole);
     return test;
 }
 

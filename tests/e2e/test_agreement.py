@@ -1,37 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Oracle == library, byte for byte, on random networks."""
 
-import contextlib
 import dataclasses
-import functools
 from collections import Counter
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import levels
 from neon8.compile import oracle, writer
 from neon8.compile.program import Conv2d, Pool
-from neon8.errors import SetupError
 from neon8.runtime import Model, library
 from random_convs import bound
 from random_program import differing_bytes, random_inputs, random_program
 
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-@functools.cache
-def levels() -> list[str]:
-    """The instruction-set levels that this processor has."""
-    names = library.load().ffi.typeof("enum n8_isa").relements
-    known = [name.removeprefix("N8_ISA_").lower() for name in names]
-    content = writer.dumps(random_program(0))
-    found = []
-    for isa in known:
-        if isa != "auto":
-            with contextlib.suppress(SetupError), Model.from_bytes(content, isa=isa):
-                found.append(isa)
-    return found
 
 
 def run_library(program, inputs, *, isa, threads=1):

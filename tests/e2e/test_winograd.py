@@ -4,15 +4,21 @@
 Where the processor has no kernels for it, other kernels compute the same layers.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import levels
 from neon8.compile import oracle
-from neon8.compile.program import Tensor
+from neon8.compile.program import Conv2d, Pool, Program, Quantize, Requantize, Tensor
 from neon8.errors import DataError
-from neon8.runtime import layers
+from neon8.runtime import Model, layers
+from opened_file import File
+from random_convs import bound
+from random_program import differing_bytes
 
 WHOLE, HALF = 127, 254
 """The most that |g0 + g2| + |g1| may be."""
@@ -116,3 +122,95 @@ def test_inputs_outside_the_range():
     x[0, 1, 2, 3] = 8
     with pytest.raises(DataError, match=r"input -5 .. 8, not in \(-5, 7\)"):
         layer.run(x)
+
+
+TENSORS = {
+    "image": Tensor(name="image", dims=(1, 16, 9, 12), dtype="float32"),
+    **{
+        name: Tensor(name=name, dims=(1, 16, 9, 12), scale=np.float32(0.1))
+        for name in ("x", "positive", "larger", "first", "both")
+    },
+}
+CODES = {"larger": (0, 120), "x": (-128, 127)}
+
+
+def network(rng, source, most):
+    """x clamped from below; its largest neighbours; two 3x3 layers of `source`."""
+    weights = [fitting_weights(rng, (16, 3, 3, 16), most) for _ in range(2)]
+    ops = [
+        Quantize(name="x", inputs=("image",), output="x"),
+        Requantize(
+            name="positive",
+            inputs=("x",),
+            output="positive",
+            scale=np.float32(1.3),
+            lo=0,
+            hi=120,
+        ),
+        Pool(
+            name="larger",
+            inputs=("positive",),
+            output="larger",
+            kind="max",
+            kernel=(2, 2),
+            strides=(1, 1),
+            dilations=(1, 1),
+            pads=(1, 1, 0, 0),
+        ),
+        *(
+            Conv2d(
+                name=name,
+                inputs=inputs,
+                output=name,
+                weights=array,
+                bias=rng.integers(-999, 999, 16).astype(np.int32),
+                multiplier=np.full(16, 2e-4, np.float32),
+                residual_scale=np.float32(0.5 if len(inputs) == 2 else 0),
+                pads=(1, 1, 1, 1),
+            )
+            for array, name, inputs in zip(
+                weights,
+                ("first", "both"),
+                ((source,), (source, "first")),
+                strict=True,
+            )
+        ),
+    ]
+    ops = [
+        dataclasses.replace(op, acc_bound=bound(op.weights, op.bias))
+        if isinstance(op, Conv2d)
+        else op
+        for op in ops
+    ]
+    return Program(
+        tensors=TENSORS,
+        ops=tuple(ops),
+        inputs=("image",),
+        outputs=("first", "both"),
+        source_digest="00" * 32,
+    )
+
+
+@pytest.mark.parametrize("isa", ["c", "neon", "dotprod", "i8mm"])
+@pytest.mark.parametrize("claimed", [True, False])
+@pytest.mark.parametrize("source", ["x", "larger"])
+@pytest.mark.parametrize("most", [WHOLE, HALF])
+def test_a_file_that_claims_it(most, source, claimed, isa):
+    """Its kernels serve layers that claim fitting weights and have such inputs."""
+    if isa not in levels():
+        return
+    rng = np.random.default_rng(7)
+    program = network(rng, source, most)
+    file = File(program)
+    for name in ("first", "both"):
+        if claimed:
+            file.step(name).flags = 8 if most == WHOLE else 16
+    image = rng.normal(0, 9, (1, 16, 9, 12)).astype(np.float32)
+    expected = oracle.run(program, {"image": image})
+    with Model.from_bytes(file.content(), isa=isa) as model:
+        steps = {step.output: step for step in model.steps}
+        assert steps[source].codes == CODES[source]
+        fits = claimed and source == "larger" and isa in {"dotprod", "i8mm"}
+        for name in ("first", "both"):
+            assert ("winograd" in steps[name].kernel) == fits
+        assert differing_bytes(model.session().run({"image": image}), expected) == {}

@@ -32,7 +32,8 @@ class StepInfo:
     """One step of the plan.  kernel: the chosen symbol; macs: of one run.
 
     inputs, output: tensor names; shape, dtype, scale, zero_point, lo, hi: of the
-    output; packed: bytes of the weights and other arrays.
+    output; codes: the smallest and the largest value that an int8 output can have, as
+    follows from the steps before; packed: bytes of the weights and other arrays.
     sharing, shared: what the output's memory is to it, and the tensor that it shares
     with; offset, pitch: its first byte in the arena, and bytes from pixel to pixel.
     spread: the tensor that is moved into its part of a concatenation before, or "".
@@ -58,6 +59,7 @@ class StepInfo:
     zero_point: int
     lo: int
     hi: int
+    codes: tuple[int, int]
     packed: int
     sharing: str
     shared: str

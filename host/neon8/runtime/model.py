@@ -202,6 +202,7 @@ class Model(Closable):
                 zero_point=described.zero_point,
                 lo=described.lo,
                 hi=described.hi,
+                codes=(place.code_lo, place.code_hi),
                 packed=int(info.packed),
                 sharing=SHARING[place.sharing],
                 shared=self._tensor(place.shared)[0],

@@ -22,6 +22,7 @@ PLAIN = StepInfo(
     zero_point=0,
     lo=-127,
     hi=127,
+    codes=(-127, 127),
     packed=0,
     sharing="own",
     shared="y",
