@@ -5,6 +5,9 @@
 #ifndef N8_ASM_H
 #define N8_ASM_H
 
+// Debuggers find how to unwind in a section that takes no memory; nothing else unwinds.
+        .cfi_sections .debug_frame
+
 // Opens a global function that is hidden from users of the library. The hint is `bti c`,
 // which assemblers accept by that name only above the baseline.
 .macro  func    name
