@@ -32,7 +32,7 @@
         fcvtns  \sum\().4s, \sum\().4s
 .endm
 
-func    n8_depthwise_s8_round4
+func    n8_depthwise_round4
         fmov    slopes.4s, #1.0
         cbz     slope, 1f
         ld1     {slopes.4s}, [slope]
@@ -79,4 +79,4 @@ func    n8_depthwise_s8_round4
         smin    v18.16b, v18.16b, v21.16b
         smin    v20.16b, v20.16b, v21.16b
         ret
-endfunc n8_depthwise_s8_round4
+endfunc n8_depthwise_round4
