@@ -241,7 +241,7 @@ enum n8_packing {
 // Geometry of an implicit GEMM: tiles of mr pixels x nr channels, kr bytes of each channel
 // contiguous; kr is a power of two.
 struct n8_tile {
-    size_t mr, nr, kr;
+    uint8_t mr, nr, kr;
     enum n8_packing packing;
 };
 

@@ -27,17 +27,17 @@ enum n8_conv_slot {
 
 // A row N8_GEMM or N8_DEPTHWISE of kernels.inc.
 struct n8_conv_row {
-    const char *name; // the symbol
-    enum n8_conv_slot slot;
-    enum n8_isa level;
-    uint32_t products; // summed in an int16 lane
-    enum n8_core core;
+    const char *name;   // the symbol
     n8_igemm_fn *igemm; // one of the two is NULL
     n8_depthwise_fn *depthwise;
+    enum n8_conv_slot slot;
+    enum n8_isa level;
+    enum n8_core core;
     struct n8_tile tile;          // igemm
-    size_t block;                 // depthwise, with the size that it serves, or 0
-    int32_t height, width, ratio; // of stride and dilation
-    int32_t outputs;              // depthwise: rows of them at once
+    uint8_t products;             // summed in an int16 lane
+    uint8_t block;                // depthwise, with the size that it serves, or 0
+    uint8_t height, width, ratio; // of stride and dilation
+    uint8_t outputs;              // depthwise: rows of them at once
 };
 
 extern const struct n8_conv_row n8_conv_rows[];

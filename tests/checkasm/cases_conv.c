@@ -47,7 +47,7 @@ struct igemm_size {
 static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
                            const int8_t *weights, size_t n) {
     const size_t sides = is_winograd(tile) ? 2 : 1;
-    const struct n8_tile wide = {tile->mr, sides * tile->nr, tile->kr, tile->packing};
+    const struct n8_tile wide = {tile->mr, (uint8_t)(sides * tile->nr), tile->kr, tile->packing};
     int32_t reach = 0;
     for (size_t i = 0; i < size.taps * sides; i++) {
         const size_t panel = n / tile->nr * sides + i % sides;
@@ -174,7 +174,8 @@ void cases_igemm(struct context *context) {
     const size_t unit = naive_step(tile);
     const bool winograd = is_winograd(tile);
     const bool single = tile->mr == 1; // such a kernel is called for one pixel only
-    const size_t pixels = single ? 1 : 2 * tile->mr + 1, channels = 2 * tile->nr + 1;
+    const size_t mr = tile->mr, nr = tile->nr;
+    const size_t pixels = single ? 1 : 2 * mr + 1, channels = 2 * nr + 1;
     for (size_t step = 0; step < ROUNDS * pixels * channels * TAPS * DEPTHS; step++) {
         const struct igemm_size size = {
             .pixels = 1 + step % pixels,
