@@ -140,8 +140,8 @@ static enum n8_status check_quantization(const struct n8_reader *r,
     if (!n8_scale_ok(row->scale)) {
         return refuse(r, "its scale is outside 1e-30 .. 1e30");
     }
-    if ((row->lo != -128 && row->lo != -127) || row->hi != 127) {
-        return refuse(r, "its range is neither -127 .. 127 nor -128 .. 127");
+    if (!n8_in_range(row->hi, -128, 127) || !n8_in_range(row->lo, -128, row->hi)) {
+        return refuse(r, "its range is empty or beyond int8");
     }
     if (!n8_in_range(row->zero_point, row->lo, row->hi)) {
         return refuse(r, "its zero point is outside its range");

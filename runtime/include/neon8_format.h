@@ -131,7 +131,7 @@ struct n8_file_tensor {
     int32_t dims[8];
     float scale; // (1); 1 for F32
     int32_t zero_point;
-    int32_t lo, hi;  // range of q: [-127, 127] or [-128, 127]
+    int32_t lo, hi;  // range of q, within [-128, 127]
     uint32_t reason; // why it is F32: offset in strings; 0 if nothing is said
 };
 

@@ -41,7 +41,7 @@ static enum n8_status check_extreme(struct n8_reader *reader, const struct n8_st
     for (size_t i = 0; status == N8_OK && i < OPERANDS; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
         status = n8_check_same_scale(reader, in, out);
-        if (status == N8_OK && in->lo < out->lo) {
+        if (status == N8_OK && (in->lo < out->lo || in->hi > out->hi)) {
             status = n8_refuse(reader->error, N8_E_FORMAT, "an input exceeds its output's range");
         }
     }

@@ -38,7 +38,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     }
     const int8_t *levels = step->arrays[0];
     for (size_t i = 0; size == 1 && i < out->pixels * channels; i++) {
-        if (levels[i] < out->lo) {
+        if (!n8_in_range(levels[i], out->lo, out->hi)) {
             return n8_refuse(reader->error, N8_E_FORMAT, "a value is outside its range");
         }
     }

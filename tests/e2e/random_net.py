@@ -37,7 +37,7 @@ class Net:
                 hi=like.hi,
             )
         else:
-            zero_point, lo = self.scheme()
+            zero_point, lo, hi = self.scheme()
             scale = np.float32(2.0 ** self.rng.uniform(-8, 3))
             tensor = Tensor(
                 name=name,
@@ -45,20 +45,23 @@ class Net:
                 scale=scale,
                 zero_point=zero_point,
                 lo=lo,
+                hi=hi,
             )
         self.tensors[name] = tensor
         return tensor
 
     def scheme(self):
-        """Zero point and lowest level: symmetric, unsigned or asymmetric."""
-        kind = self.rng.integers(4)
+        """Zero point and range: symmetric, unsigned or asymmetric, or of seven bits."""
+        kind = self.rng.integers(5)
         if kind == 0:
-            return 0, -127
+            return 0, -127, 127
         if kind == 1:
-            return -128, -128
+            return -128, -128, 127
         if kind == 2:
-            return int(self.rng.choice([-128, -1, 0, 1, 127])), -128
-        return int(self.rng.integers(-128, 128)), -128
+            return int(self.rng.choice([-128, -1, 0, 1, 127])), -128, 127
+        if kind == 3:
+            return int(self.rng.integers(-64, 64)), -64, 63
+        return int(self.rng.integers(-128, 128)), -128, 127
 
     def add(self, op, out):
         """Appends an op; its result may be read by the next ones."""
@@ -73,7 +76,8 @@ class Net:
             return out.lo, out.hi
         if kind == 2:
             return max(out.lo, out.zero_point), out.hi
-        lo, hi = sorted(int(level) for level in self.rng.integers(out.lo, 128, 2))
+        ends = self.rng.integers(out.lo, out.hi + 1, 2)
+        lo, hi = sorted(int(level) for level in ends)
         return lo, hi
 
     def slope(self):

@@ -148,7 +148,7 @@ def grow_extreme(net: Net) -> None:
     """The larger or smaller of a tensor and a constant on its grid, broadcast."""
     a = pick(net)
     b = net.tensor([1 if net.rng.integers(2) else size for size in a.shape], like=a)
-    levels = net.rng.integers(b.lo, 128, int(np.prod(b.shape)), np.int8)
+    levels = net.rng.integers(b.lo, b.hi + 1, int(np.prod(b.shape)), np.int8)
     name = f"constant{len(net.ops)}"
     net.add(Constant(name=name, inputs=(), output=b.name, levels=levels), b)
     out = net.tensor(a.shape, like=a)
@@ -161,7 +161,7 @@ def grow_table(net: Net) -> None:
     """Any table at all."""
     source = pick(net)
     out = net.tensor(source.shape)
-    table = net.rng.integers(out.lo, 128, 256, np.int8)
+    table = net.rng.integers(out.lo, out.hi + 1, 256, np.int8)
     name = f"table{len(net.ops)}"
     op = Table(name=name, inputs=(source.name,), output=out.name, table=table)
     net.add(op, out)
@@ -377,7 +377,7 @@ def grow_gather(net: Net) -> None:
             taken = np.pad(taken, net.rng.integers(0, 3, 2), constant_values=-1)
         lists.append(taken.astype(np.int32))
     shape = [len(taken) for taken in lists]
-    fill = np.float32(net.rng.integers(source.lo, 128))
+    fill = np.float32(net.rng.integers(source.lo, source.hi + 1))
     move(net, source, shape, Gather, indices=np.concatenate(lists), fill=fill)
 
 

@@ -189,7 +189,9 @@ def test_buffers_of_a_run_are_aligned_to_anything(offset):
         with Model.from_bytes(writer.dumps(program)) as model:
             session = model.session()
             given = [moved(inputs[name], offset) for name in program.inputs]
-            taken = [moved(expected[name] * 0, offset) for name in program.outputs]
+            taken = [
+                moved(np.zeros_like(expected[name]), offset) for name in program.outputs
+            ]
             status = lib.lib.n8_session_run(
                 session._handle,
                 ffi.new("const void *[]", [ffi.from_buffer(each) for each in given]),

@@ -158,7 +158,7 @@ def program() -> Program:
             name="levels",
             inputs=(),
             output="levels",
-            levels=np.arange(-128, -104, dtype=np.int8),
+            levels=np.arange(-128, 128, 11, dtype=np.int8),
         ),
         Minimum(name="smaller", inputs=("larger", "levels"), output="smaller"),
         Sum(
@@ -359,7 +359,9 @@ TENSOR = [
     ("it is float32 and has a scale, zero point or range", "image", {"scale": 2}),
     ("it is float32 and has a scale, zero point or range", "image", {"lo": -127}),
     ("its scale is outside 1e-30 .. 1e30", "x", {"scale": float("nan")}),
-    ("its range is neither -127 .. 127 nor -128 .. 127", "x", {"hi": 126}),
+    ("its range is empty or beyond int8", "x", {"hi": 128}),
+    ("its range is empty or beyond int8", "x", {"lo": -129}),
+    ("its range is empty or beyond int8", "x", {"lo": 1, "hi": 0}),
     ("its zero point is outside its range", "x", {"lo": -127, "zero_point": -128}),
     ("it is larger than 2 GB", "x", {"dims": (1, 1, 1 << 20, 1 << 20, 1, 1, 1, 1)}),
 ]
@@ -435,6 +437,7 @@ STEP = [
         "an input exceeds its output's range",
         *("larger", tensor("larger", lo=-127)),
     ),
+    ("an input exceeds its output's range", "larger", tensor("larger", hi=126)),
     (
         "its inputs and output differ in scale or zero point",
         *("smaller", tensor("smaller", zero_point=1)),
@@ -442,6 +445,7 @@ STEP = [
     ("its array is of another type", "levels", step("levels", values=64)),
     ("its array is of another type", "constant", step("constant", weights=64)),
     ("a value is outside its range", "levels", tensor("levels", lo=-127)),
+    ("a value is outside its range", "levels", tensor("levels", hi=124)),
     (
         "its inputs and output differ in shape",
         *("total", link("total", 1, "max")),

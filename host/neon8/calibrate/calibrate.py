@@ -13,6 +13,7 @@ from typing import Any
 
 from neon8.calibrate import calib_file
 from neon8.calibrate.fast import fast as with_winograd
+from neon8.calibrate.fast import narrower
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.run import convergence
@@ -88,25 +89,23 @@ def calibrate(
     fast.py.  TableError: an override fits no tensor, or contradicts.
     """
     thresholds.check(method, scheme, bits)
-    if fast is not None and bits != BITS[0]:
-        raise CalibrationError(f"fast needs activations of {BITS[0]} bits, not {bits}")
+    if fast is not None and bits == max(BITS):
+        raise CalibrationError(f"fast needs activations of 7 or 8 bits, not {bits}")
     outcome = observe_data(model, data, options)
     rules = partial(
         solve_quietly,
         outcome.observation,
         method=method,
+        scheme=scheme,
         bits=bits,
         overrides=overrides,
     )
-    table = rules(scheme=scheme)
+    table = rules()
     if fast is not None:
-        table = with_winograd(
-            outcome.observation,
-            load(model, shapes=options.shapes),
-            table,
-            rules(scheme="symmetric"),
-            limit=fast,
-        )
+        graph = load(model, shapes=options.shapes)
+        groups = outcome.observation.scale_groups
+        narrow = rules(narrow=narrower(graph, groups, scheme=scheme))
+        table = with_winograd(outcome.observation, graph, table, narrow, limit=fast)
     reasons.log(table)
     found = _report(outcome, options)
     if options.output is not None:

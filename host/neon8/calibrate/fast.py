@@ -3,9 +3,10 @@
 
 It needs two things of a layer: codes of the input that span at most 127, and weights on
 the lattice of quant/lattice.py. A tensor that is never negative has such codes under
-the symmetric scheme, 0 .. 127. Each is done only where no layer loses more of its
-output's signal to noise ratio than the user allows: on the rows of its input that
-calibration kept, with the weights and the input rounded and all else exact.
+the symmetric scheme, 0 .. 127, others with 7 bits. Each is done only where no layer
+loses more of its output's signal to noise ratio than the user allows: on the rows of
+its input that calibration kept, with the weights and the input rounded and all else
+exact.
 """
 
 import math
@@ -17,10 +18,10 @@ import numpy as np
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.statistics.patches import Patches, chosen_channels, outputs
 from neon8.graph.graph import Conv2d, Graph
-from neon8.graph.signs import never_negative
 from neon8.quant.grid import Grid
+from neon8.quant.groups import never_negative
 from neon8.quant.lattice import lattice_scales, on_lattice
-from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.quant.scale_table import LayerScale, ScaleTable
 from neon8.quant.weights import quantize_weights
 
 FAST = "fast"
@@ -39,55 +40,72 @@ class _Network:
     patches: Mapping[str, Patches]
 
 
+def narrower(
+    graph: Graph, groups: Mapping[str, str], *, scheme: str
+) -> dict[str, Grid]:
+    """Of the groups that such layers read: a grid whose codes span at most 127.
+
+    groups: every tensor -> its scale group. Tensors that come from outside the network
+    are left out.  scheme: that of the table.
+    """
+    others = Grid("symmetric" if scheme == "symmetric" else "asymmetric", 7)
+    nonnegative = never_negative(graph)
+    members: dict[str, set[str]] = {}
+    for name, group in groups.items():
+        members.setdefault(group, set()).add(name)
+    layers = (n for n in graph.nodes if isinstance(n, Conv2d) and _fits(n))
+    read = {groups[node.inputs[0]] for node in layers}
+    return {
+        group: Grid("symmetric") if names <= nonnegative else others
+        for group, names in members.items()
+        if group in read and names.isdisjoint(graph.inputs)
+    }
+
+
 def fast(
     observation: Observation,
     graph: Graph,
     table: ScaleTable,
-    symmetric: ScaleTable,
+    narrow: ScaleTable,
     *,
     limit: float,
 ) -> ScaleTable:
     """`table` with what int8 Winograd needs, where every layer loses less than `limit`.
 
-    symmetric: as `table`, but with the symmetric scheme. Each layer of which anything
-    changed has its sqnr_loss.
+    narrow: as `table`, but with the grids of narrower(), where the user has not set
+    others. Each layer of which anything changed has its sqnr_loss.
     """
     layers = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
     patches = {name: facts.patches for name, facts in observation.layers.items()}
     network = _Network(layers=layers, patches=patches)
-    nonnegative = never_negative(graph)
-    groups: dict[str, list[str]] = {}  # of tensors that share a scale
-    for name, group in observation.scale_groups.items():
-        groups.setdefault(group, []).append(name)
     result = table
-    for members in groups.values():
-        known = [name for name in members if name in table.tensors]
-        if known and nonnegative.issuperset(known):
-            result = _with_group(network, result, symmetric, known, limit=limit)
+    groups = observation.scale_groups
+    for group, grid in narrower(graph, groups, scheme=table.scheme).items():
+        tensors = [n for n in table.tensors if groups[n] == group]
+        found = narrow.tensors[tensors[0]]
+        if (found.scheme, found.bits) == (grid.scheme, grid.bits):
+            result = _with_group(network, result, narrow, tensors, limit=limit)
     return result
 
 
 def _with_group(
     network: _Network,
     table: ScaleTable,
-    symmetric: ScaleTable,
+    narrow: ScaleTable,
     tensors: list[str],
     *,
     limit: float,
 ) -> ScaleTable:
     """With the tensors of one group and the layers that read them changed, or not."""
     readers = [name for name, e in table.layers.items() if e.input in tensors]
-    chosen = {name: symmetric.tensors[name] for name in tensors}
-    wanted = [n for n in readers if n in network.layers and _fits(network.layers[n])]
-    if not wanted or not all(spans_127(entry) for entry in chosen.values()):
-        return table
+    chosen = {name: narrow.tensors[name] for name in tensors}
     changed = table.tensors[tensors[0]] != chosen[tensors[0]]
     if changed:
         chosen = {n: replace(e, reasons=(FAST, *e.reasons)) for n, e in chosen.items()}
     trial = replace(
         table,
         tensors=table.tensors | chosen,
-        layers=table.layers | {name: symmetric.layers[name] for name in readers},
+        layers=table.layers | {name: narrow.layers[name] for name in readers},
     )
     before = {name: _sqnr(network, table, name) for name in readers}
     losses = {name: _loss(network, trial, name, before[name]) for name in readers}
@@ -99,7 +117,7 @@ def _with_group(
         if changed
     }
     some = False
-    for name in wanted:
+    for name in filter(lambda name: _fits(network.layers[name]), readers):
         entry = on_lattice_scales(network.layers[name], trial.layers[name])
         lattice = replace(trial, layers=trial.layers | {name: entry})
         loss = _loss(network, lattice, name, before[name])
@@ -107,11 +125,6 @@ def _with_group(
             found[name] = replace(entry, sqnr_loss=loss)
             some = True
     return replace(trial, layers=found) if some else table
-
-
-def spans_127(entry: TensorScale) -> bool:
-    """True if codes of a tensor that is never negative are 0 .. 127."""
-    return entry.scheme == "symmetric" and entry.bits == Grid("symmetric").bits
 
 
 def on_lattice_scales(node: Conv2d, entry: LayerScale) -> LayerScale:

@@ -23,6 +23,8 @@ from neon8.quant.grid import Grid
 from neon8.quant.scale_table import SCHEMES, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
 
+NOTHING: Mapping[str, Grid] = {}
+
 LEAST_REACH = 1e-6
 """What a user's range must cover of the largest value seen; less is a slip."""
 
@@ -55,8 +57,12 @@ def solve_quietly(
     scheme: str,
     bits: int = 8,
     overrides: Overrides | None = None,
+    narrow: Mapping[str, Grid] = NOTHING,
 ) -> ScaleTable:
-    """solve() without the warnings."""
+    """solve() without the warnings.
+
+    narrow: the scheme and bits of groups that the user has not set.
+    """
     thresholds.check(method, scheme, bits)
     if not observation.samples:
         raise CalibrationError(
@@ -73,13 +79,14 @@ def solve_quietly(
 
     def scale_of(group: str) -> TensorScale:
         entry = own.get(group)
+        grid = narrow.get(group) if entry is None else None
         try:
             return _solve(
                 reduce(merge, histograms[group]),
                 entry,
                 method=method,
-                scheme=scheme,
-                bits=bits,
+                scheme=scheme if grid is None else grid.scheme,
+                bits=bits if grid is None else grid.bits,
                 layers=layers[group],
             )
         except CalibrationError as error:

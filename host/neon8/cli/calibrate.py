@@ -16,10 +16,10 @@ examples:
       --method kl -o net.scales.json
 
 --fast  3x3 convolutions of stride 1 may run by int8 Winograd on processors with dot
-        products: their inputs get 127 steps, if they are never negative and have more,
-        and their weights are rounded so that each row of three has an even sum, where
-        no layer that reads the tensor loses as much as --max-sqnr-loss. The table says
-        of each layer how its weights are rounded and what it cost
+        products: their inputs get 127 steps, and their weights are rounded so that each
+        row of three has an even sum, where no layer that reads the tensor loses as much
+        as --max-sqnr-loss. The table says of each layer how its weights are rounded and
+        what it cost
 
 The table is JSON, made to be read and edited: change a scale and compile again.
 

@@ -342,8 +342,8 @@ def solving(parser: argparse.ArgumentParser) -> None:
         "--bits",
         type=int,
         choices=BITS,
-        default=BITS[0],
-        help=f"bits of an activation (default: {BITS[0]})",
+        default=8,
+        help="bits of an activation; compile takes 7 and 8 (default: 8)",
     )
     override(parser)
 

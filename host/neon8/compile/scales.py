@@ -8,14 +8,14 @@ import numpy as np
 from neon8.compile.program import Tensor
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Conv2d, FloatArray, Graph, Prelu
+from neon8.quant.grid import Grid
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.scale_table import ScaleTable, TensorScale
+from neon8.quant.scale_table import SCHEMES, ScaleTable, TensorScale
 from neon8.quant.weights import DoubleArray
 
 SCALE_MAX = 1e30
 MAX_SLOPE = 2.0**30
-RANGES = {"symmetric": (-127, 127), "unsigned": (-128, 127), "asymmetric": (-128, 127)}
-ZERO_POINTS = {"symmetric": 0, "unsigned": -128}
+MOST_BITS = 8
 
 
 def check_digest(graph: Graph, table: ScaleTable) -> None:
@@ -115,21 +115,23 @@ def usable_scale(value: float, what: str) -> np.float32:
 
 def check_scheme(entry: TensorScale, name: str) -> tuple[int, int]:
     """The range of q that the scheme gives, once the zero point fits to it."""
-    if entry.bits != 8:
+    if entry.bits > MOST_BITS:
         raise CompileError(
             f"tensor {name!r}: has {entry.bits} bits in the table; this compiler makes "
             "int8 only; solve with --bits 8"
         )
-    bounds = RANGES.get(entry.scheme)
-    if bounds is None:
+    if entry.scheme not in SCHEMES:
         raise CompileError(
             f"tensor {name!r}: scheme {entry.scheme!r} is not one of "
-            f"{', '.join(RANGES)}"
+            f"{', '.join(SCHEMES)}"
         )
-    expected = ZERO_POINTS.get(entry.scheme, entry.zero_point)
-    if entry.zero_point != expected or not -128 <= entry.zero_point <= 127:
+    grid = Grid(entry.scheme, entry.bits)
+    known = {"symmetric": 0, "unsigned": grid.lowest}
+    expected = known.get(entry.scheme, entry.zero_point)
+    inside = grid.lowest <= entry.zero_point <= grid.highest
+    if entry.zero_point != expected or not inside:
         raise CompileError(
             f"tensor {name!r}: zero point {entry.zero_point} does not fit scheme "
             f"{entry.scheme!r}; correct the table"
         )
-    return bounds
+    return grid.lowest, grid.highest

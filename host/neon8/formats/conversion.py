@@ -4,6 +4,7 @@
 What differs between formats is in their descriptors; nothing here asks for a name.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -16,7 +17,7 @@ from neon8.formats.foreign_table import (
     count_zero_points_lost,
     from_scale_table,
     renamed,
-    tensors_of_16_bits,
+    tensors_of_other_bits,
     to_params,
 )
 from neon8.formats.format import Context, Format, NetworkWriter
@@ -104,10 +105,12 @@ def convert(
         table = replace(table, notes=())
     else:
         table, whole = _on_network(table, whole, context)
-    wide = tensors_of_16_bits(table)
-    if wide and 16 not in target.bits:
-        text = f"{to} holds 8 bits only, tensor {wide[0]!r} has 16"
-        raise TableError(f"{path}: {text}; solve with --bits 8")
+    for name, bits in tensors_of_other_bits(table).items():
+        if bits not in target.bits:
+            held = " or ".join(map(str, target.bits))
+            text = f"{to} holds {held} bits only, tensor {name!r} has {bits}"
+            way = "with --bits 8" if bits > max(target.bits) else "without --fast"
+            raise TableError(f"{path}: {text}; solve {way}")
     if isinstance(target.write, NetworkWriter):
         table, whole = _completed(table, whole, context, to)
         data = target.write.write(whole, context)
@@ -235,10 +238,11 @@ def _with_losses(table: ForeignTable, target: Format) -> ForeignTable:
         text = f"{target.name} has no zero point: {counted(lost, 'tensor')} with one"
         text += " lost up to half of the levels; calibrate with --scheme symmetric"
         table = table.with_note(text)
-    wide = len(tensors_of_16_bits(table))
-    if target.ranges and wide:
-        text = f"{target.name} has ranges, not bits: {counted(wide, 'tensor')} of 16"
-        table = table.with_note(f"{text} bits will have those that the reader is told")
+    others = Counter(tensors_of_other_bits(table).values())
+    for bits, count in others.items() if target.ranges else ():
+        text = f"{target.name} has ranges, not bits: {counted(count, 'tensor')} of"
+        text += f" {bits} bits will have those that the reader is told"
+        table = table.with_note(text)
     if not target.weights and table.weights:
         text = f"the weight scales are left out, {target.name} takes them from the"
         table = table.with_note(f"{text} weights")

@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 class QuantParams:
     """real = scale * (q - zero_point)  (1).  Scale 0: nothing but zeros was seen.
 
-    bits: of q, 8 or 16.
+    bits: of q, 7, 8 or 16.
     """
 
     scale: float
@@ -126,13 +126,13 @@ def params_from(scale: float, zero_point: int, *, bits: int = 8) -> QuantParams:
     return QuantParams(scale=scale, zero_point=zero_point, scheme=scheme, bits=bits)
 
 
-def tensors_of_16_bits(table: ForeignTable) -> list[str]:
-    """The names of the tensors that have 16 bits."""
-    return [
-        name
+def tensors_of_other_bits(table: ForeignTable) -> dict[str, int]:
+    """The tensors that have another number of bits than 8."""
+    return {
+        name: entry.bits
         for name, entry in table.tensors.items()
         if isinstance(entry, QuantParams) and entry.bits != 8
-    ]
+    }
 
 
 def weight_scales_of(layer: LayerScale) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from neon8.formats.foreign_table import ForeignTable
 from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.onnx_file import OnnxFile
 from neon8.quant.checks import read_bytes
-from neon8.quant.scale_table import ScaleTable
+from neon8.quant.scale_table import BITS, ScaleTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Format:
     network: ReadNetwork | None = None
     symmetric: bool = False
     ranges: bool = False
-    bits: tuple[int, ...] = (8, 16)
+    bits: tuple[int, ...] = BITS
     weights: bool = False
     read_options: tuple[str, ...] = ()
     write_options: tuple[str, ...] = ()

@@ -226,5 +226,6 @@ FORMAT = Format(
     read=from_bytes(loads),
     prepare=prepare,
     write=dumps,
+    bits=(8, 16),
     weights=True,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grids of numerics (1): schemes of a tensor, 8 or 16 bits, and what they cover."""
+"""The grids of numerics (1): schemes of a tensor, its bits, and what they cover."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,19 @@ Float64Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """scheme: "symmetric", "unsigned" or "asymmetric"; bits: 8 or 16."""
+    """scheme: "symmetric", "unsigned" or "asymmetric"; bits: 7, 8 or 16."""
 
     scheme: str
     bits: int = 8
 
     @property
     def lowest(self) -> int:
-        """The least q: -127 or -128, -32767 or -32768."""
+        """The least q: of 8 bits -127 or -128."""
         return -self.highest - (self.scheme != "symmetric")
 
     @property
     def highest(self) -> int:
-        """The largest q: 127 or 32767."""
+        """The largest q: of 8 bits 127."""
         return int(2 ** (self.bits - 1) - 1)
 
     @property

@@ -2,6 +2,7 @@
 """Which tensors share scale and zero point because no value leaves their range."""
 
 from neon8.graph.graph import (
+    Activation,
     Concat,
     Gather,
     Graph,
@@ -54,3 +55,22 @@ def moves_values(node: Node) -> bool:
         return node.kind in ("max", "min")
     kinds = Concat | Gather | Maximum | Minimum | Permute | Reshape
     return isinstance(node, kinds)
+
+
+def never_negative(graph: Graph) -> frozenset[str]:
+    """The tensors that an activation such as ReLU keeps from below 0, by name.
+
+    What only moves such values, or takes the largest, makes such tensors, too.
+    """
+    found: set[str] = set()
+    for node in graph.nodes:
+        activation = getattr(node, "activation", Activation())
+        clamped = isinstance(activation, Activation) and activation.lo >= 0
+        moved = shares_scale(node) and found.issuperset(node.inputs)
+        if isinstance(node, Gather):
+            moved = moved and node.fill >= 0
+        elif isinstance(node, Maximum):
+            moved = not found.isdisjoint(node.inputs)
+        if clamped or moved:
+            found.add(node.output)
+    return frozenset(found)

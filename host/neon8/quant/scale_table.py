@@ -7,7 +7,8 @@ SCHEMES = ("symmetric", "unsigned", "asymmetric")
 """The schemes of a tensor."""
 TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
 """The rules by which the schemes of tensors are chosen."""
-BITS = (8, 16)
+BITS = (7, 8, 16)
+"""Of activations.  Codes of 7 span 127, as int8 Winograd wants."""
 ROUNDINGS = ("nearest", "lattice")
 """How weights become integers; for lattice see neon8.quant.lattice."""
 
@@ -18,7 +19,7 @@ class TensorScale:
 
     threshold: (lo, hi), the real range that the scale covers; min, max: what was seen,
     None where the scale comes from a tool that does not say.  All real numbers are
-    float32 values.  bits: of q, 8 or 16.  method: where it is not the table's.
+    float32 values.  bits: of q, see BITS.  method: where it is not the table's.
     reasons: codes of the guards that fired, see neon8.quant.reasons.
     """
 

@@ -158,7 +158,7 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
         raise TableError(f"{where}: {text}")
     bits = data.get("bits", 8)
     if bits not in BITS or isinstance(bits, bool | float):
-        raise TableError(f"{where}: bits: {bits!r} is neither 8 nor 16")
+        raise TableError(f"{where}: bits: {bits!r} is not one of 7, 8, 16")
     least = -(2 ** (bits - 1))
     zero_point = integer(f"{where}: zero_point", data["zero_point"], least, -least - 1)
     lo, hi = {"symmetric": (0, 0), "unsigned": (least, least)}.get(

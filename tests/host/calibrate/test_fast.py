@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """calibrate(fast=): which inputs and weights change, at what price, and what not."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pytest
 import neon8
 from neon8.calibrate.fast import fast
 from neon8.errors import CalibrationError, CompileError
-from neon8.graph.signs import never_negative
+from neon8.quant.groups import never_negative
 from neon8.quant.lattice import HALF_REACH, on_lattice, reaches
 from onnx_nets import net, node, save
 
@@ -54,22 +55,23 @@ def calibrated(path, limit=None, **options):
     return neon8.calibrate_model(path, iter(SAMPLES[:, np.newaxis]), **options)
 
 
-def test_a_layer_behind_a_relu_gets_both(path):
+def test_a_layer_gets_a_range_and_a_lattice(path):
     plain, table = calibrated(path), calibrated(path, ANY_LOSS)
+    grids = {n: (t.scheme, t.bits, t.reasons[:1]) for n, t in table.tensors.items()}
     assert plain.tensors["t1"].scheme == "unsigned"
-    assert table.tensors["t1"].scheme == "symmetric"
-    assert table.tensors["t1"].reasons[:1] == ("fast",)
+    assert grids["t1"] == ("symmetric", 8, ("fast",))
+    assert grids["t2"] == ("asymmetric", 7, ("fast",))  # it has both signs
+    assert -64 <= table.tensors["t2"].zero_point <= 63
     found = {name: layer.rounding for name, layer in table.layers.items()}
-    # The inputs of a and d have both signs.
-    assert found == {"a": "nearest", "b": "lattice", "c": "nearest", "d": "nearest"}
-    # c reads the same tensor, and so loses as well.
+    # What a reads comes from outside.
+    assert found == {"a": "nearest", "b": "lattice", "c": "nearest", "d": "lattice"}
+    # c reads the same tensor as b, and so loses as well.
     prices = {name: layer.sqnr_loss for name, layer in table.layers.items()}
-    assert [name for name, loss in prices.items() if loss is not None] == ["b", "c"]
-    assert prices["b"] > 1
-    assert prices["c"] > 1
-    others = [name for name in plain.tensors if name != "t1"]
+    assert prices.pop("a") is None
+    assert min(prices.values()) > 1
+    others = [name for name in plain.tensors if name not in ("t1", "t2")]
     assert all(table.tensors[name] == plain.tensors[name] for name in others)
-    assert all(table.layers[name] == plain.layers[name] for name in ("a", "d"))
+    assert table.layers["a"] == plain.layers["a"]
 
 
 def test_the_price_is_what_the_output_loses(path):
@@ -106,23 +108,27 @@ def test_the_price_is_what_the_output_loses(path):
 def test_nothing_changes_where_it_costs_too_much(path):
     plain, table = calibrated(path), calibrated(path, ANY_LOSS)
     assert calibrated(path, 0.01) == plain
-    dearest = max(table.layers[name].sqnr_loss for name in "bc")
-    assert calibrated(path, dearest) == plain  # less than the limit, not as much
+    dearest = max(table.layers[name].sqnr_loss for name in "bcd")
+    half = calibrated(path, dearest)  # less than the limit, not as much
+    changed = [name for name in "abcd" if half.layers[name] != plain.layers[name]]
+    assert changed == (["d"] if dearest != table.layers["d"].sqnr_loss else ["b", "c"])
     assert calibrated(path, dearest + 0.01) == table
 
 
 def test_symmetric_tensors_stay_as_they_are(path):
     plain = calibrated(path, scheme="symmetric")
     table = calibrated(path, ANY_LOSS, scheme="symmetric")
-    assert table.tensors == plain.tensors
+    assert table.tensors["t1"] == plain.tensors["t1"]
+    assert (table.tensors["t2"].scheme, table.tensors["t2"].bits) == ("symmetric", 7)
     changed = [
         name for name in plain.layers if table.layers[name] != plain.layers[name]
     ]
-    assert changed == ["b"]
+    assert changed == ["b", "d"]
 
 
 def test_the_users_own_range_wins(path):
-    own = neon8.calibrate.overrides.loads('{"tensors": {"t1": {"scheme": "unsigned"}}}')
+    own = {"t1": {"scheme": "unsigned"}, "t2": {"scale": 0.05, "zero_point": 100}}
+    own = neon8.calibrate.overrides.loads(json.dumps({"tensors": own}))
     plain = calibrated(path, overrides=own)
     assert calibrated(path, ANY_LOSS, overrides=own) == plain
 
@@ -154,10 +160,11 @@ def test_the_file_follows_the_table(path, tmp_path):
     assert step.winograd == "half"
     with neon8.Model.from_bytes(data) as model:
         forms = {each.name: each.winograd for each in model.steps}
-    assert {name: form for name, form in forms.items() if form} == {"b": "half"}
+    assert {n: form for n, form in forms.items() if form} == {"b": "half", "d": "half"}
     # ... and its input has 128 codes at most.
-    (maker,) = (op for op in program.ops if op.output == step.inputs[0])
-    assert (maker.lo, maker.hi) == (0, 127)
+    makers = {op.output: (op.lo, op.hi) for op in program.ops if hasattr(op, "lo")}
+    assert makers[step.inputs[0]] == (0, 127)
+    assert makers["t2"] == (-64, 63)
 
 
 def test_the_file_gives_what_the_definition_says(path):
@@ -190,7 +197,7 @@ def test_sixteen_bits_are_refused_before_anything_runs(path):
         raise AssertionError
         yield
 
-    with pytest.raises(CalibrationError, match="fast needs activations of 8 bits"):
+    with pytest.raises(CalibrationError, match="fast needs activations of 7 or 8 bits"):
         neon8.calibrate_model(path, never(), bits=16, fast=True)
 
 

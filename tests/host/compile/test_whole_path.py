@@ -20,7 +20,7 @@ from random_program import differing_bytes
 F = np.float32
 
 
-def calibrated(path, *, samples=4):
+def calibrated(path, *, samples=4, bits=8):
     """Inputs, and the table that they give; a constant tensor is no reason to warn."""
     shapes = {
         tensor.name: tensor.dims
@@ -32,21 +32,23 @@ def calibrated(path, *, samples=4):
         {name: rng.normal(0, 1, shape).astype(F) for name, shape in shapes.items()}
         for _ in range(samples)
     ]
-    return data, neon8.calibrate_model(path, data, method="minmax")
+    return data, neon8.calibrate_model(path, data, method="minmax", bits=bits)
 
 
 @settings(max_examples=60)
-@given(model=networks())
-def test_what_imports_runs(tmp_path_factory, model):
+@given(model=networks(), bits=st.sampled_from([8, 8, 7]))
+def test_what_imports_runs(tmp_path_factory, model, bits):
     """The runtime takes every file that compile writes, and computes as the oracle."""
     path = save(tmp_path_factory.mktemp("path"), model)
-    data, table = calibrated(path)
+    data, table = calibrated(path, bits=bits)
     try:
         blob = neon8.compile_model(path, table)
     except CompileError as error:  # a softmax of the input, a range beyond float32 ...
         assert "layer" in str(error) or "tensor" in str(error)  # noqa: PT017
         return
     program = lower(load(path), table)
+    levels = [t.hi - t.lo for t in program.tensors.values() if t.dtype == "int8"]
+    assert max(levels, default=0) < 2**bits
     with Model.from_bytes(blob) as loaded:
         session = loaded.session()
         for inputs in data:

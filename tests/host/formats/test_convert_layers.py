@@ -161,6 +161,19 @@ def test_16_bits_where_a_format_has_8(made, wide, to):
             convert(wide, to, **options)
 
 
+def test_7_bits_where_a_format_has_8(made, tmp_path):
+    tensor = replace(made.table.tensors["r0"], bits=7, zero_point=0, scheme="symmetric")
+    path = tmp_path / "narrow.json"
+    tensors = made.table.tensors | {"r0": tensor}
+    neon8.save_table(replace(made.table, tensors=tensors), path)
+    for to, held in (("ncnn", "8"), ("qdq", "8"), ("ort-overrides", "8 or 16")):
+        text = f"{to} holds {held} bits only, tensor 'r0' has 7; solve without --fast"
+        with pytest.raises(TableError, match=text):
+            convert(path, to, model=made.path)
+    assert "1 tensor of 7 bits" in convert(path, "ort").notes[0]
+    assert convert(path, "neon8").data == path.read_bytes()
+
+
 def test_16_bits_stay(made, wide, tmp_path):
     """In our own format, through overrides, and where another table has nothing."""
     data = wide.read_bytes()
