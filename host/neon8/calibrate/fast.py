@@ -17,6 +17,7 @@ import numpy as np
 
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.statistics.patches import Patches, chosen_channels, outputs
+from neon8.calibrate.thresholds.choose import scheme_of
 from neon8.graph.graph import Conv2d, Graph
 from neon8.quant.grid import Grid
 from neon8.quant.groups import never_negative
@@ -48,7 +49,7 @@ def narrower(
     groups: every tensor -> its scale group. Tensors that come from outside the network
     are left out.  scheme: that of the table.
     """
-    others = Grid("symmetric" if scheme == "symmetric" else "asymmetric", 7)
+    others = Grid(scheme_of(scheme, negative=True), 7)
     nonnegative = never_negative(graph)
     members: dict[str, set[str]] = {}
     for name, group in groups.items():
@@ -137,9 +138,8 @@ def on_lattice_scales(node: Conv2d, entry: LayerScale) -> LayerScale:
 def _fits(node: Conv2d) -> bool:
     """Whether int8 Winograd serves the layer."""
     plain = node.strides == node.dilations == (1, 1) and not node.transposed
-    depthwise = node.groups > 1 and node.weight.shape[1] == 1
-    window = node.weight.shape[2:] == WINDOW
-    return plain and window and not depthwise and bool(np.isfinite(node.weight).all())
+    window = node.weight.shape[2:] == WINDOW and node.groups == 1
+    return plain and window and bool(np.isfinite(node.weight).all())
 
 
 def _loss(network: _Network, table: ScaleTable, name: str, before: float) -> float:

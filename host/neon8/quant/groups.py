@@ -60,17 +60,13 @@ def moves_values(node: Node) -> bool:
 def never_negative(graph: Graph) -> frozenset[str]:
     """The tensors that an activation such as ReLU keeps from below 0, by name.
 
-    What only moves such values, or takes the largest, makes such tensors, too.
+    What only moves such values makes such tensors, too.
     """
     found: set[str] = set()
     for node in graph.nodes:
         activation = getattr(node, "activation", Activation())
         clamped = isinstance(activation, Activation) and activation.lo >= 0
-        moved = shares_scale(node) and found.issuperset(node.inputs)
-        if isinstance(node, Gather):
-            moved = moved and node.fill >= 0
-        elif isinstance(node, Maximum):
-            moved = not found.isdisjoint(node.inputs)
-        if clamped or moved:
+        moved = moves_values(node) and found.issuperset(node.inputs)
+        if clamped or (moved and not (isinstance(node, Gather) and node.fill < 0)):
             found.add(node.output)
     return frozenset(found)

@@ -115,6 +115,12 @@ def test_nothing_changes_where_it_costs_too_much(path):
     assert calibrated(path, dearest + 0.01) == table
 
 
+@pytest.mark.parametrize("scheme", ["unsigned", "symmetric_with_uint8"])
+def test_the_scheme_for_both_signs_stays(path, scheme):
+    table = calibrated(path, ANY_LOSS, scheme=scheme)
+    assert (table.tensors["t2"].scheme, table.tensors["t2"].bits) == ("symmetric", 7)
+
+
 def test_symmetric_tensors_stay_as_they_are(path):
     plain = calibrated(path, scheme="symmetric")
     table = calibrated(path, ANY_LOSS, scheme="symmetric")
@@ -227,5 +233,6 @@ def test_what_is_never_negative(tmp_path):
     constants["low"] = np.float32(0)
     model = net(nodes, {"x": (1, 4, 6, 6)}, outputs, constants)
     found = never_negative(neon8.load_graph(save(tmp_path, model)))
-    assert {"pool", "both", "most", "zeros", "turned", "clipped", "r"} <= found
-    assert not found & {"mean", "mixed", "least", "negative", "leaky", "x", "c"}
+    assert {"pool", "both", "zeros", "turned", "clipped", "r"} <= found
+    others = {"mean", "mixed", "most", "least", "negative", "leaky", "x", "c"}
+    assert not found & others
