@@ -46,8 +46,8 @@ def narrower(
 ) -> dict[str, Grid]:
     """Of the groups that such layers read: a grid whose codes span at most 127.
 
-    groups: every tensor -> its scale group. Tensors that come from outside the network
-    are left out.  scheme: that of the table.
+    groups: every tensor that is observed -> its scale group. What comes from outside
+    the network is left out.  scheme: that of the table.
     """
     others = Grid(scheme_of(scheme, negative=True), 7)
     nonnegative = never_negative(graph)
@@ -55,7 +55,7 @@ def narrower(
     for name, group in groups.items():
         members.setdefault(group, set()).add(name)
     layers = (n for n in graph.nodes if isinstance(n, Conv2d) and _fits(n))
-    read = {groups[node.inputs[0]] for node in layers}
+    read = {groups.get(node.inputs[0]) for node in layers}
     return {
         group: Grid("symmetric") if names <= nonnegative else others
         for group, names in members.items()
@@ -153,6 +153,8 @@ def _sqnr(network: _Network, table: ScaleTable, name: str) -> float:
     """Of the layer's output with this table, in dB; not finite where there is none."""
     node, entry = network.layers[name], table.layers[name]
     patches, source = network.patches[name], table.tensors[entry.input]
+    if not (np.isfinite(node.weight).all() and np.isfinite(patches.rows).all()):
+        return math.nan
     channels = chosen_channels(node)
     weight, scales = node.weight[channels], np.array(entry.weight_scales)[channels]
     rounds = on_lattice if entry.rounding == "lattice" else quantize_weights
@@ -163,6 +165,4 @@ def _sqnr(network: _Network, table: ScaleTable, name: str) -> float:
     exact = outputs(patches)
     signal = float(np.square(exact).sum())
     noise = float(np.square(outputs(quantized, rows) - exact).sum())
-    if signal == 0 or noise == 0:
-        return math.nan
-    return 10 * math.log10(signal / noise)
+    return 10 * math.log10(signal / noise) if signal > 0 and noise > 0 else math.nan

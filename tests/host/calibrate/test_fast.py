@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import neon8
-from neon8.calibrate.fast import fast
+from neon8.calibrate.fast import fast, narrower
 from neon8.errors import CalibrationError, CompileError
 from neon8.quant.groups import never_negative
 from neon8.quant.lattice import HALF_REACH, on_lattice, reaches
@@ -146,6 +146,24 @@ def test_what_cannot_be_judged_stays(path):
     table = neon8.solve_observation(observation)
     graph = neon8.load_graph(path)
     assert fast(observation, graph, table, table, limit=ANY_LOSS) == table
+
+
+def test_rows_that_are_not_finite_say_nothing(path):
+    observation = neon8.observe_model(path, iter(SAMPLES[:, np.newaxis]))
+    table = neon8.solve_observation(observation, scheme="symmetric")
+    graph = neon8.load_graph(path)
+    assert fast(observation, graph, table, table, limit=ANY_LOSS) != table
+    spoilt = {
+        name: replace(facts, patches=replace(facts.patches, rows=rows))
+        for name, facts in observation.layers.items()
+        for rows in [np.full_like(facts.patches.rows, np.nan)]
+    }
+    observation = replace(observation, layers=spoilt)
+    assert fast(observation, graph, table, table, limit=ANY_LOSS) == table
+
+
+def test_only_what_is_observed_can_have_a_range(path):
+    assert narrower(neon8.load_graph(path), {}, scheme="auto") == {}
 
 
 def test_the_file_follows_the_table(path, tmp_path):
