@@ -220,7 +220,8 @@ static enum n8_status read_links(const struct n8_reader *r) {
         }
         in->input = (int32_t)i;
         in->code_lo = INT8_MIN; // the caller's bytes are taken as they are
-        in->caller = true;      // unless a step reads it from the arena
+        in->code_hi = INT8_MAX;
+        in->caller = true; // unless a step reads it from the arena
     }
     for (size_t i = 0; i < h->output_count; i++) {
         struct n8_tensor *out = &model->tensors[model->outputs[i]];

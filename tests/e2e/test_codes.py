@@ -112,3 +112,16 @@ def test_ranges_are_as_narrow_as_the_steps_tell():
         "larger": (-40, 50),
         "cut": (-127, 127),
     }
+
+
+def test_a_caller_may_give_any_byte():
+    """Whatever range its tensor names."""
+    narrow = {"dims": (1, 8, 4, 4), "scale": HALF, "lo": 0, "hi": 100}
+    program = Program(
+        tensors={name: Tensor(name=name, **narrow) for name in ("x", "y")},
+        ops=(Concat(name="y", inputs=("x",), output="y", axis=1),),
+        inputs=("x",),
+        outputs=("y",),
+        source_digest="00" * 32,
+    )
+    assert codes_of(program) == {"y": (-128, 127)}
