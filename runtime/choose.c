@@ -19,8 +19,7 @@ enum { LEAST_COLUMNS = 4 };
 
 // One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
 static bool is_depthwise(const struct n8_conv_facts *f) {
-    return f->shape->groups == f->shape->in_channels &&
-           f->shape->groups == f->shape->out_channels && f->epilogue->type == N8_TYPE_S8 &&
+    return f->shape->groups == f->shape->in_channels && f->epilogue->type == N8_TYPE_S8 &&
            f->epilogue->residual_scale == 0.0f && f->epilogue->fixed == NULL;
 }
 

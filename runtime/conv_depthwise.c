@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise layers: a kernel runs over all channels of a row of outputs, or of two.
+// Depthwise layers: a kernel runs over all channels of a row of outputs, or of two. Where a channel
+// of the input has several of the output, the kernel sees a copy with each as often.
 #include "conv_way.h"
 
 #include "size.h"
@@ -16,6 +17,11 @@ enum {
 static size_t window_of(const struct n8_conv2d_shape *s, size_t pixels) {
     const size_t span = n8_mul((size_t)(s->kernel_width - 1), (size_t)s->dilation_width);
     return n8_add(n8_add(n8_mul(pixels - 1, (size_t)s->stride_width), span), 1);
+}
+
+// Of the output, and of the input that a kernel sees.
+static size_t channels_of(const struct n8_conv *conv) {
+    return n8_round_up((size_t)conv->shape.out_channels, N8_PIXEL);
 }
 
 // The rows that a unit of outputs sees.
@@ -39,6 +45,10 @@ static int64_t beyond_right(const struct n8_conv2d_shape *s) {
 // kernel knows: [*from, *to).
 static void find_inside(const struct n8_conv *conv, int64_t *from, int64_t *to) {
     const struct n8_conv2d_shape *s = &conv->shape;
+    if (conv->group_out > 1) { // the kernel sees copies only
+        *from = *to = 0;
+        return;
+    }
     const int64_t span = (int64_t)(s->kernel_width - 1) * s->dilation_width;
     const int64_t last = s->in_width - 1 - span + s->pad_left; // the last start, padding included
     *from = (s->pad_left + s->stride_width - 1) / s->stride_width;
@@ -84,17 +94,17 @@ static void plan_border(struct n8_conv *conv) {
     // Without a border, copies are for rows of padding beside an input that is not dense.
     conv->block = (size_t)(conv->whole_rows || wider == 0 ? s->out_width : wider);
     conv->window = window_of(s, conv->block);
-    const size_t row = n8_mul(conv->window, n8_round_up((size_t)s->in_channels, N8_PIXEL));
-    if (n8_mul(row, rows_seen(conv)) > COPIES_BYTES) {
+    const size_t column = n8_mul(rows_seen(conv), channels_of(conv));
+    while (conv->block > 1 && n8_mul(conv->window, column) > COPIES_BYTES) {
         conv->whole_rows = false;
-        conv->block = 1;
+        conv->block = (conv->block + 1) / 2;
         conv->window = window_of(s, conv->block);
     }
 }
 
 static void plan_depthwise(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
-    const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
+    const size_t channels = channels_of(conv);
     const size_t height = rows_seen(conv);
     conv->groups = 1;
     conv->group_entries = n8_mul(n8_pieces(channels, conv->row->block), conv->row->block);
@@ -115,7 +125,7 @@ static void plan_depthwise(struct n8_conv *conv) {
 // [C][taps] to [C / block][taps][block].
 static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     int8_t *out = memory;
-    const size_t channels = (size_t)conv->shape.in_channels;
+    const size_t channels = (size_t)conv->shape.out_channels;
     const size_t block = conv->row->block;
     for (size_t c = 0; c < channels; c++) {
         int8_t *to = out + c / block * conv->taps * block + c % block;
@@ -136,6 +146,44 @@ struct depthwise {
     struct n8_depthwise_args args;
 };
 
+// `count` bytes, each `times`: 2 is what networks have.
+static void repeat(const int8_t *in, size_t count, size_t times, int8_t *to) {
+    size_t c = 0;
+    for (; times == 2 && c + 4 <= count; c += 4) {
+        uint32_t four;
+        memcpy(&four, in + c, sizeof four);
+        uint64_t wide = four;
+        wide = (wide | wide << 16) & UINT64_C(0x0000ffff0000ffff);
+        wide = (wide | wide << 8) & UINT64_C(0x00ff00ff00ff00ff);
+        wide |= wide << 8;
+        memcpy(to + 2 * c, &wide, sizeof wide);
+    }
+    for (; c < count; c++) {
+        for (size_t t = 0; t < times; t++) {
+            to[c * times + t] = in[c];
+        }
+    }
+}
+
+// Copies `pixels` of the input to what the kernel sees, with its padding of channels.
+static void copy_pixels(const struct depthwise *d, const int8_t *in, size_t pixels, int8_t *to) {
+    const size_t channels = d->args.channels;
+    const size_t count = (size_t)d->conv->shape.in_channels;
+    const size_t times = d->conv->group_out;
+    if (times == 1 && d->io->in_stride == (ptrdiff_t)channels) {
+        memcpy(to, in, pixels * channels);
+        return;
+    }
+    for (size_t i = 0; i < pixels; i++, in += d->io->in_stride, to += channels) {
+        if (times == 1) {
+            memcpy(to, in, channels);
+            continue;
+        }
+        repeat(in, count, times, to);
+        memset(to + count * times, 0, channels - count * times);
+    }
+}
+
 // Copies row `y` of the image, of which columns [x, x + window) are seen, into `to`.
 static void copy_padded(const struct depthwise *d, const int8_t *image, int64_t y, int64_t x,
                         size_t window, int8_t *to) {
@@ -153,13 +201,7 @@ static void copy_padded(const struct depthwise *d, const int8_t *image, int64_t 
     const size_t inside = (size_t)(stop - from);
     memset(to, d->conv->in_zero_point, left);
     to += left;
-    if (d->io->in_stride == (ptrdiff_t)channels) {
-        memcpy(to, in, inside * channels);
-    } else {
-        for (size_t i = 0; i < inside; i++) {
-            memcpy(to + i * channels, in + (ptrdiff_t)i * d->io->in_stride, channels);
-        }
-    }
+    copy_pixels(d, in, inside, to);
     memset(to + inside * channels, d->conv->in_zero_point, (size_t)(end - stop) * channels);
 }
 
@@ -226,7 +268,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
                           size_t end, void *scratch) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t channels = n8_round_up((size_t)s->in_channels, N8_PIXEL);
+    const size_t channels = channels_of(conv);
     const size_t height = rows_seen(conv);
     const size_t copies = height * conv->window * channels + N8_SLACK;
     struct depthwise d = {.conv = conv, .io = io, .padding = scratch, .seen = (int32_t)height};

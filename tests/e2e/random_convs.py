@@ -80,9 +80,11 @@ def grow_conv(net: Net) -> None:
 
 
 def grow_depthwise(net: Net) -> None:
-    """Depthwise convolution, often 3x3 with stride 1 or 2."""
+    """Depthwise convolution, often 3x3 with stride 1 or 2, some with a multiplier."""
     source = pick(net)
-    append_conv(net, source, source.shape[1], source.shape[1], depthwise=True)
+    channels = source.shape[1]
+    times = int(net.rng.choice([1, 1, 1, 2, 3]))
+    append_conv(net, source, channels, channels * times, depthwise=True)
 
 
 def append_conv(net, source, groups, out_channels, *, depthwise=False):

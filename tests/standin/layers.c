@@ -163,7 +163,8 @@ static bool draw_layer(struct layer *layer) {
     const uint32_t most_groups = most_columns > 12 && below(4) == 0 ? 500 : 40;
     s->groups = depthwise ? 1 + (int32_t)below(most_groups) : 1 + (int32_t)below(3);
     s->in_channels = depthwise ? s->groups : s->groups * (1 + (int32_t)below(40));
-    s->out_channels = depthwise ? s->groups : s->groups * (1 + (int32_t)below(30));
+    const int32_t most = depthwise && below(2) == 0 ? 1 : depthwise ? 4 : 30;
+    s->out_channels = s->groups * (1 + (int32_t)below((uint32_t)most));
     s->batch = 1 + (int32_t)below(2);
     s->in_height = below(4) == 0 ? 1 : 1 + (int32_t)below(12);
     s->in_width = s->in_height == 1 ? 1 : 1 + (int32_t)below(most_columns);
