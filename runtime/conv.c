@@ -82,6 +82,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
     conv->group_in = (size_t)(shape->in_channels / shape->groups);
     conv->group_out = (size_t)(shape->out_channels / shape->groups);
+    conv->bundle = 1;
     conv->way = conv->row->depthwise != NULL       ? &n8_conv_depthwise
                 : n8_is_winograd(&conv->row->tile) ? &n8_conv_winograd8
                                                    : &n8_conv_igemm;

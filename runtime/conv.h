@@ -34,6 +34,7 @@ struct n8_conv {
     bool unfolded;   // igemm: few channels; each window is copied and is a single tap
     size_t taps;     // kernel_height * kernel_width, or 1
     size_t groups;   // packed one by one; a depthwise kernel takes all as one
+    size_t bundle;   // igemm: groups of the layer that are packed as one
     size_t group_in; // channels of one group, times the taps of an unfolded window
     size_t group_out;
     size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step

@@ -38,6 +38,25 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
     conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
 }
 
+// Groups of so few channels that several fit a step and a panel are packed as one, with zeros for
+// the channels of others: that takes no product more, as the rest would be padding.
+static void plan_bundle(struct n8_conv *conv) {
+    const size_t groups = (size_t)conv->shape.groups;
+    size_t bundle = MAX_UNFOLDED / conv->group_in;
+    while (bundle > 1 && (groups % bundle != 0 || bundle * conv->group_out > conv->row->tile.nr)) {
+        bundle--;
+    }
+    conv->bundle = bundle > 1 ? bundle : 1;
+    conv->groups = groups / conv->bundle;
+    conv->group_in *= conv->bundle;
+    conv->group_out *= conv->bundle;
+}
+
+// The channels of an input pixel that a packed group reads.
+static size_t channels_read(const struct n8_conv *conv) {
+    return (size_t)(conv->shape.in_channels / conv->shape.groups) * conv->bundle;
+}
+
 // Where the channels of a pixel fill no step of a kernel, or hardly one, copying a window is less
 // work than padding each of its taps.
 static void plan_unfolding(struct n8_conv *conv) {
@@ -54,9 +73,9 @@ static void plan_unfolding(struct n8_conv *conv) {
 static void plan_igemm(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_tile *tile = &conv->row->tile;
+    plan_bundle(conv);
     const size_t channels = n8_mul(n8_pieces(conv->group_out, tile->nr), tile->nr);
     plan_unfolding(conv);
-    conv->groups = (size_t)s->groups;
     conv->depth = n8_round_up(conv->group_in, n8_panel_step(tile));
     conv->group_weights =
         n8_round_up(n8_mul(n8_mul(conv->taps, conv->depth), channels), N8_ALIGN_PART);
@@ -126,10 +145,29 @@ static void pack_group(const struct n8_conv *conv, const int8_t *weights, int8_t
     }
 }
 
+// The same of a bundle: each channel has weights for the channels of its own group.
+static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
+    const struct n8_tile *tile = &conv->row->tile;
+    const size_t read = channels_read(conv);
+    const size_t own = read / conv->bundle;
+    const size_t each = conv->group_out / conv->bundle;
+    for (size_t n = 0; n < conv->group_out; n++) {
+        int8_t *panel = out + n / tile->nr * conv->taps * conv->depth * tile->nr;
+        // Where an unfolded window is the only tap, it has the pixels one after the other.
+        for (size_t at = n / each * own; at < conv->taps * conv->group_in; at += read) {
+            int8_t *tap = panel + at / conv->group_in * conv->depth * tile->nr;
+            for (size_t i = 0; i < own; i++) {
+                tap[n8_panel_at(tile, n % tile->nr, at % conv->group_in + i)] = *weights++;
+            }
+        }
+    }
+}
+
 static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     for (size_t g = 0; g < conv->groups; g++) {
-        pack_group(conv, weights + g * conv->group_out * conv->taps * conv->group_in,
-                   (int8_t *)memory + g * conv->group_weights);
+        const size_t size = conv->group_out * conv->taps * conv->group_in / conv->bundle;
+        (conv->bundle > 1 ? pack_bundle : pack_group)(conv, weights + g * size,
+                                                      (int8_t *)memory + g * conv->group_weights);
     }
 }
 
@@ -208,7 +246,7 @@ static inline int8_t *copy_row(int8_t *to, const int8_t *from, int32_t taps, ptr
 static void copy_window(const struct igemm *it, const int8_t *image, int64_t y0, int64_t x0,
                         int8_t *to) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
-    const size_t channels = (size_t)(s->in_channels / s->groups);
+    const size_t channels = channels_read(it->conv);
     for (int32_t ky = 0; ky < s->kernel_height; ky++) {
         const int64_t y = y0 + (int64_t)ky * s->dilation_height;
         for (int32_t kx = 0; kx < s->kernel_width; kx++, to += channels) {
@@ -227,7 +265,7 @@ static void copy_window(const struct igemm *it, const int8_t *image, int64_t y0,
 static void copy_inner_window(const struct igemm *it, const int8_t *image, ptrdiff_t at,
                               int8_t *to) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
-    const size_t channels = (size_t)(s->in_channels / s->groups);
+    const size_t channels = channels_read(it->conv);
     const ptrdiff_t across = s->dilation_width * it->io->in_stride;
     const ptrdiff_t down = (ptrdiff_t)s->dilation_height * s->in_width * it->io->in_stride;
     const int8_t *from = image + at;
@@ -407,7 +445,7 @@ static void run_channels(struct igemm *it, size_t block, size_t group, size_t ch
     const ptrdiff_t in_pixels = (ptrdiff_t)s->in_height * s->in_width;
     const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
     const int8_t *in = io->in + (ptrdiff_t)it->image * in_pixels * io->in_stride +
-                       (ptrdiff_t)group * (s->in_channels / s->groups);
+                       (ptrdiff_t)(group * channels_read(conv));
     prepare_unit(it, block, group, in);
     struct n8_igemm_args args = n8_igemm_args_of(conv, io, it->image * out_pixels + it->first,
                                                  it->count, group, channel, channels);
