@@ -204,3 +204,18 @@ enum n8_status n8_session_run(struct n8_session *session, const void *const *inp
     }
     return N8_OK;
 }
+
+enum n8_status n8_session_bind(struct n8_session *session, const void *const *inputs,
+                               void *const *outputs) {
+    if (session == NULL || inputs == NULL || outputs == NULL) {
+        return N8_E_ARGUMENT;
+    }
+    session->bound_inputs = inputs;
+    session->bound_outputs = outputs;
+    return N8_OK;
+}
+
+enum n8_status n8_session_run_bound(struct n8_session *session) {
+    return session == NULL ? N8_E_ARGUMENT
+                           : n8_session_run(session, session->bound_inputs, session->bound_outputs);
+}

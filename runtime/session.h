@@ -16,6 +16,8 @@ struct n8_session {
     size_t scratch_stride;
     const void *const *inputs; // of the current run
     void *const *outputs;
+    const void *const *bound_inputs; // NULL, or what runs use that name none
+    void *const *bound_outputs;
 };
 
 // Where a tensor lives; not for one that stays with the caller.

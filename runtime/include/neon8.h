@@ -224,6 +224,13 @@ N8_API void n8_session_destroy(struct n8_session *session);
 N8_API enum n8_status n8_session_run(struct n8_session *session, const void *const *inputs,
                                      void *const *outputs);
 
+// n8_session_run in two calls: which arrays of pointers runs shall use, both of which stay where
+// they are, and a run with the pointers that are in them then. For callers to whom each argument is
+// dear. N8_E_ARGUMENT, too, if nothing was bound.
+N8_API enum n8_status n8_session_bind(struct n8_session *session, const void *const *inputs,
+                                      void *const *outputs);
+N8_API enum n8_status n8_session_run_bound(struct n8_session *session);
+
 // Single layers -----------------------------------------------------------------------
 //
 // The steps of a network one by one, with the kernels that the models use. Activations

@@ -264,6 +264,34 @@ def test_a_session_with_threads_survives_fork():
     pool.close()
 
 
+def test_bound_runs_use_the_pointers_of_the_moment():
+    lib = library.load()
+    ffi, call = lib.ffi, lib.lib
+    program = random_program(3)
+    first, second = (random_inputs(program, seed) for seed in (1, 2))
+    with Model.from_bytes(writer.dumps(program)) as model:
+        out = ffi.new("struct n8_session **")
+        assert call.n8_session_create(model._handle, ffi.NULL, out) == call.N8_OK
+        session = ffi.gc(out[0], call.n8_session_destroy)
+        assert call.n8_session_run_bound(session) == call.N8_E_ARGUMENT
+        assert call.n8_session_run_bound(ffi.NULL) == call.N8_E_ARGUMENT
+        given = ffi.new("const void *[]", len(program.inputs))
+        expected = oracle.run(program, first)
+        arrays = {name: each * 0 for name, each in expected.items()}
+        pointers = [ffi.from_buffer(arrays[name]) for name in program.outputs]
+        taken = ffi.new("void *[]", pointers)
+        for ends in ((ffi.NULL, taken), (given, ffi.NULL)):
+            assert call.n8_session_bind(session, *ends) == call.N8_E_ARGUMENT
+        assert call.n8_session_bind(session, given, taken) == call.N8_OK
+        assert call.n8_session_run_bound(session) == call.N8_E_ARGUMENT  # NULL inside
+        for inputs in (first, second):
+            kept = [ffi.from_buffer(inputs[name]) for name in program.inputs]
+            given[0 : len(kept)] = kept
+            assert call.n8_session_run_bound(session) == call.N8_OK
+            assert differing_bytes(arrays, oracle.run(program, inputs)) == {}
+        ffi.release(session)
+
+
 def test_misaligned_arrays_of_layers_are_refused():
     lib = library.load()
     ffi, room = lib.ffi, np.zeros(64, np.float32)

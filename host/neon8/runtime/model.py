@@ -3,13 +3,14 @@
 
 import math
 import os
-import threading
+import queue
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+from numpy import ndarray
 
 from neon8.errors import ModelError, Neon8Error, SetupError
 from neon8.runtime import library
@@ -353,68 +354,98 @@ class Session(Closable):
         self._model = model
         self._library = lib
         self._handle = handle
-        self._lock = threading.Lock()
-        self._call = lib.lib.n8_session_run
+        # What a run takes and gives back, as a lock that costs less.
+        self._turn: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._turn.put(None)
+        self._given = lib.ffi.new("const void *[]", len(model.inputs))
+        self._taken = lib.ffi.new("void *[]", len(model.outputs))
+        check(lib, lib.lib.n8_session_bind(handle, self._given, self._taken), "session")
         # Getting the pointer of an array takes longer than copying some KB, so small
         # ones are copied to and from the session's own, whose pointers C has for good.
-        self._given = lib.ffi.new("const void *[]", len(model.inputs))
-        self._inputs = []
+        small_inputs = []
+        large_inputs = []
         for index, (name, info) in enumerate(model.inputs.items()):
-            own = None
+            kind = (name, info.shape, np.dtype(info.dtype))
             if size_of(info) <= SMALL:
                 self._given[index] = memory = lib.ffi.new("char[]", size_of(info))
-                own = lib.ffi.buffer(memory)
-            self._inputs.append((index, name, info.shape, np.dtype(info.dtype), own))
-        self._taken = lib.ffi.new("void *[]", len(model.outputs))
-        self._small: list[tuple[str, Array]] = []
-        self._large: list[tuple[int, str, TensorInfo]] = []
+                small_inputs.append((*kind, lib.ffi.buffer(memory)))
+            else:
+                large_inputs.append((*kind, index))
+        small_outputs = []
+        large_outputs = []
         for index, (name, info) in enumerate(model.outputs.items()):
             if size_of(info) <= SMALL:
                 array = np.empty(info.shape, info.dtype)
                 self._taken[index] = lib.ffi.from_buffer(array)
-                self._small.append((name, array))
+                small_outputs.append((name, array.copy))
             else:
-                self._large.append((index, name, info))
+                large_outputs.append((name, info.shape, np.dtype(info.dtype), index))
+        self._small = (lib.lib.n8_session_run_bound, small_inputs, small_outputs)
+        self._large = (large_inputs, large_outputs)
+        self._count = len(model.inputs)
+        self._has_large = bool(large_inputs or large_outputs)
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once.  inputs, result: name -> array, as the model describes them.
 
         DataError: an input has another name, shape or type. The GIL is released.
         """
-        results: dict[str, Array] = {}
-        kept = []  # what C uses of arrays that are not the session's
-        self._lock.acquire()
-        try:  # faster than `with`
-            if self._handle is None:
+        turn = self._turn
+        turn.get()
+        try:
+            handle = self._handle
+            if handle is None:
                 raise ModelError(f"{self._model.source}: the session has been closed")
-            if type(inputs) is not dict or len(inputs) != len(self._inputs):
+            if type(inputs) is not dict or len(inputs) != self._count:
                 inputs = self._checked(inputs)
-            for index, name, shape, dtype, own in self._inputs:
+            call, arguments, copies = self._small
+            for name, shape, dtype, own in arguments:
                 array = inputs.get(name)
                 if (
-                    type(array) is not np.ndarray
+                    type(array) is not ndarray
                     or array.dtype is not dtype
                     or array.shape != shape
-                    or (own is None and not array.flags.carray)
                 ):
                     inputs = self._checked(inputs)
                     array = inputs[name]
-                if own is not None:
-                    own[:] = array.tobytes()
-                else:
-                    self._given[index] = buffer = self._library.ffi.from_buffer(array)
-                    kept.append(buffer)
-            for index, name, info in self._large:
-                array = results[name] = np.empty(info.shape, info.dtype)
-                self._taken[index] = buffer = self._library.ffi.from_buffer(array)
-                kept.append(buffer)
-            status = self._call(self._handle, self._given, self._taken)
-            for name, array in self._small:
-                results[name] = array.copy()
+                own[:] = array.tobytes()
+            if self._has_large:
+                return self._run_large(handle, inputs)
+            status = call(handle)
+            if status:
+                check(self._library, status, self._model.source)
+            results = {}
+            for name, copy in copies:
+                results[name] = copy()
+            return results
         finally:
-            self._lock.release()
-        if status:
-            check(self._library, status, self._model.source)
+            turn.put(None)
+
+    def _run_large(self, handle: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run it with arrays that C reads or writes where they are."""
+        results: dict[str, Array] = {}
+        kept = []
+        call, _, copies = self._small
+        arguments, made = self._large
+        for name, shape, dtype, index in arguments:
+            array = inputs.get(name)
+            if (
+                type(array) is not ndarray
+                or array.dtype is not dtype
+                or array.shape != shape
+                or not array.flags.carray
+            ):
+                inputs = self._checked(inputs)
+                array = inputs[name]
+            self._given[index] = buffer = self._library.ffi.from_buffer(array)
+            kept.append(buffer)
+        for name, shape, dtype, index in made:
+            array = results[name] = np.empty(shape, dtype)
+            self._taken[index] = buffer = self._library.ffi.from_buffer(array)
+            kept.append(buffer)
+        check(self._library, call(handle), self._model.source)
+        for name, copy in copies:
+            results[name] = copy()
         return results
 
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -425,7 +456,8 @@ class Session(Closable):
 
     def close(self) -> None:
         """Free the memory; closing twice is allowed."""
-        with self._lock:
-            if self._handle is not None:
-                self._library.ffi.release(self._handle)
-                self._handle = None
+        self._turn.get()
+        if self._handle is not None:
+            self._library.ffi.release(self._handle)
+            self._handle = None
+        self._turn.put(None)
