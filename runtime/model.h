@@ -90,7 +90,7 @@ static inline size_t n8_value_count(const struct n8_tensor *tensor) {
 // The bytes between the pixels of a tensor that lies in a buffer of its own.
 static inline size_t n8_own_stride(const struct n8_tensor *tensor) {
     const size_t channels = (size_t)tensor->dims[1];
-    return tensor->type == N8_TYPE_S8 ? n8_round_up(channels, N8_PIXEL) : channels * sizeof(float);
+    return tensor->type != N8_TYPE_F32 ? n8_round_up(channels, N8_PIXEL) : channels * sizeof(float);
 }
 
 static inline const struct n8_tensor *n8_input(const struct n8_model *model,

@@ -132,10 +132,10 @@ enum n8_status n8_read_array(struct n8_reader *r, uint64_t offset, size_t count,
 
 static enum n8_status check_quantization(const struct n8_reader *r,
                                          const struct n8_file_tensor *row) {
-    if (row->type == N8_TYPE_F32) {
+    if (row->type != N8_TYPE_S8) {
         const bool plain =
             row->scale == 1.0f && row->zero_point == 0 && row->lo == -128 && row->hi == 127;
-        return plain ? N8_OK : refuse(r, "it is float32 and has a scale, zero point or range");
+        return plain ? N8_OK : refuse(r, "it is not int8 and has a scale, zero point or range");
     }
     if (!n8_scale_ok(row->scale)) {
         return refuse(r, "its scale is outside 1e-30 .. 1e30");
@@ -157,8 +157,8 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     if (r->error->name == NULL) {
         return refuse(r, "a tensor's name is outside the names, or too long");
     }
-    if (row.type != N8_TYPE_S8 && row.type != N8_TYPE_F32) {
-        return refuse(r, "it is neither int8 nor float32");
+    if (row.type != N8_TYPE_S8 && row.type != N8_TYPE_F32 && row.type != N8_TYPE_U8) {
+        return refuse(r, "it is neither int8 nor float32 nor uint8");
     }
     if (row.rank > N8_FORMAT_MAX_RANK) {
         return refuse(r, "its rank is above 8");
@@ -195,8 +195,8 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     t->code_hi = row.hi;
     t->input = t->output = -1;
     t->pixels = n8_mul(n8_mul((size_t)t->dims[0], (size_t)t->dims[2]), (size_t)t->dims[3]);
-    t->pixel_stride = t->type == N8_TYPE_S8 ? n8_round_up((size_t)row.dims[1], 8)
-                                            : (size_t)row.dims[1] * sizeof(float);
+    t->pixel_stride = t->type != N8_TYPE_F32 ? n8_round_up((size_t)row.dims[1], 8)
+                                             : (size_t)row.dims[1] * sizeof(float);
     const size_t used = n8_mul(t->pixels, t->pixel_stride);
     t->bytes = n8_round_up(n8_add(used, N8_SLACK), N8_ALIGN);
     return t->bytes <= MAX_TENSOR_BYTES ? N8_OK : refuse(r, "it is larger than 2 GB");
@@ -231,6 +231,13 @@ static enum n8_status read_links(const struct n8_reader *r) {
     for (size_t i = h->input_count + h->output_count; i < h->link_count; i++) {
         struct n8_tensor *read = &model->tensors[model->links[i]];
         read->caller = read->caller && read->output < 0;
+    }
+    for (size_t i = 0; i < h->tensor_count; i++) {
+        const struct n8_tensor *t = &model->tensors[i];
+        if (t->type == N8_TYPE_U8 && (t->input < 0 || t->output >= 0)) {
+            n8_blame_tensor(r, i);
+            return refuse(r, "it is uint8, which only inputs of the network are");
+        }
     }
     return N8_OK;
 }

@@ -39,6 +39,7 @@ enum n8_type {
     N8_TYPE_S8 = 1,
     N8_TYPE_F32 = 2,
     N8_TYPE_S32 = 3,
+    N8_TYPE_U8 = 4, // the bytes of an image, which an input may have
 };
 
 // Instruction set levels, in the order in which a later one is preferred.

@@ -57,6 +57,7 @@ enum n8_op {
     N8_OP_GRU = 36,              // f32 [, f32 state] -> f32, (21)
     N8_OP_LSTM = 37,             // f32 [, f32 state, f32 cell] -> f32, (21)
     N8_OP_RNN = 38,              // f32 [, f32 state] -> f32, (21)
+    N8_OP_IMAGE = 39,            // u8, an input that is N H W C -> s8, (8)
 };
 
 // What the arithmetic of (22) is made of. Those of two values serve binary steps, and all but the
@@ -124,12 +125,12 @@ struct n8_file_header {
 
 struct n8_file_tensor {
     uint32_t name; // offset in strings
-    uint32_t type; // enum n8_type: S8 or F32
+    uint32_t type; // enum n8_type: S8 or F32, or U8
     uint32_t rank; // 0 .. N8_FORMAT_MAX_RANK
     // As in the ONNX network; after `rank` they are 1. The first three are N C H, the product of
     // the others is W.
     int32_t dims[8];
-    float scale; // (1); 1 for F32
+    float scale; // (1); 1 for F32 and U8
     int32_t zero_point;
     int32_t lo, hi;  // range of q, within [-128, 127]
     uint32_t reason; // why it is F32: offset in strings; 0 if nothing is said
@@ -163,7 +164,8 @@ struct n8_file_op {
     uint64_t multiplier;  // conv2d: float [O], M of (5) or S of (4); 0 with indices
     uint64_t bias_f32;    // conv2d to F32: float [O]; 0 otherwise
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
-    uint64_t table;       // table: int8[256], the results for -128 .. 127
+    uint64_t table;       // table: int8[256], the results for -128 .. 127;
+                          // image: int8[C][256], those for 0 .. 255
     uint64_t indices;     // permute: int32[16]; gather: int32[N + C + H + W] of the output;
                           // resize_linear: int32[H + W][2];
                           // conv2d: int32[O][2], M0 and n of (10), in place of multiplier

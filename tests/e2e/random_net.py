@@ -25,7 +25,7 @@ class Net:
         shape = tuple(int(size) for size in shape)
         rank = max([1] + [axis + 1 for axis in range(4) if shape[axis] > 1])
         dims = shape[: int(self.rng.integers(rank, 5))]
-        if dtype == "float32":
+        if dtype != "int8":
             tensor = Tensor(name=name, dims=dims, dtype=dtype)
         elif like is not None:
             tensor = Tensor(

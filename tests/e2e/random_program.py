@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from neon8.compile.program import Dequantize, Program, Quantize
+from neon8.compile.program import Dequantize, Image, Program, Quantize
 from random_net import Net
 from random_steps import GROW
 
@@ -35,11 +35,19 @@ def random_program(seed: int) -> Program:
         elif kind == 3:  # wide: more than one piece of an image
             channels, height, width = rng.integers((1, 20, 20), (4, 42, 42))
         shape = (batch, channels, height, width)
-        if rng.integers(2):
+        given = rng.integers(6)
+        if given < 3:
             source = net.tensor(shape, dtype="float32")
             inputs.append(source.name)
             out = net.tensor(shape)
             net.add(Quantize(name="in", inputs=(source.name,), output=out.name), out)
+        elif given == 3:
+            source = net.tensor((batch, height, width, channels), dtype="uint8")
+            inputs.append(source.name)
+            out = net.tensor(shape)
+            table = rng.integers(out.lo, 128, (channels, 256), np.int8)
+            op = Image(name="in", inputs=(source.name,), output=out.name, table=table)
+            net.add(op, out)
         else:
             source = net.tensor(shape)
             inputs.append(source.name)
@@ -74,6 +82,9 @@ def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
     for name in program.inputs:
         tensor = program.tensors[name]
         shape = tensor.dims
+        if tensor.dtype == "uint8":
+            arrays[name] = rng.integers(0, 256, shape, np.uint8)
+            continue
         if tensor.dtype == "int8":
             values = rng.integers(-128, 128, shape, np.int8)
             if rng.integers(3) == 0:

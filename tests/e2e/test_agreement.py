@@ -37,7 +37,7 @@ def test_library_equals_oracle(seed, threads):
 def test_comparison_notices_one_level():
     """A bias that is off by what moves the result by one level is found."""
     noticed = 0
-    for seed in range(40):
+    for seed in range(60):
         program = random_program(seed)
         ops = list(program.ops)
         for at, op in enumerate(ops):

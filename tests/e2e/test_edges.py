@@ -7,6 +7,7 @@ import pytest
 from neon8.compile import oracle, writer
 from neon8.compile.program import (
     Dequantize,
+    Image,
     Permute,
     Program,
     Quantize,
@@ -14,6 +15,7 @@ from neon8.compile.program import (
     Softmax,
     Tensor,
 )
+from neon8.errors import DataError
 from neon8.runtime import Model, library
 from random_program import differing_bytes, random_inputs
 
@@ -231,3 +233,23 @@ def test_buffers_of_pixels_are_aligned_to_anything():
             )
         assert status == lib.lib.N8_OK
         assert taken[1:] == expected.tobytes()
+
+
+@pytest.mark.parametrize("dims", SHAPES)
+def test_every_byte_of_an_image_is_looked_up(dims):
+    rng = np.random.default_rng(sum(dims))
+    tables = rng.integers(-128, 128, (dims[1], 256), np.int8)
+    made = program(
+        [Tensor(name="x", dims=last(dims), dtype="uint8"), level("y", dims)],
+        [Image(name="y", inputs=("x",), output="y", table=tables)],
+        ("y",),
+    )
+    inputs = {"x": rng.integers(0, 256, last(dims), np.uint8)}
+    expected = oracle.run(made, inputs)
+    with Model.from_bytes(writer.dumps(made)) as model:
+        assert model.inputs["x"].dtype == "uint8"
+        for threads in (1, 2):
+            result = model.session(threads).run(inputs)
+            assert differing_bytes(result, expected) == {}
+        with pytest.raises(DataError, match="has type float32, expected uint8"):
+            model.session().run({"x": inputs["x"].astype(np.float32)})

@@ -116,7 +116,9 @@ def unshared_arena(model, program) -> int:
     def size(name):
         tensor = program.tensors[name]
         batch, channels, height, width = tensor.shape
-        if tensor.dtype == "float32":
+        if tensor.dtype == "uint8":
+            pixel = 0
+        elif tensor.dtype == "float32":
             pixel = 0 if name in program.inputs else 4 * channels
         else:
             pixel = channels + -channels % 8

@@ -21,6 +21,7 @@ from neon8.compile.program import (
     Dequantize,
     Divide,
     Gather,
+    Image,
     InstanceNorm,
     Lrn,
     Maximum,
@@ -48,6 +49,8 @@ SHAPES = {
     **float_program.SHAPES,
     "image": (1, 4, 6, 6),
     "other": (1, 4, 6, 6),
+    "photo": (1, 6, 5, 4),
+    "seen": (1, 4, 6, 5),
     **dict.fromkeys(("x", "conv", "sum", "rescaled"), (1, 4, 6, 6)),
     "real": (1, 4, 6, 6),
     **dict.fromkeys(("max", "mean"), (1, 4, 3, 3)),
@@ -63,6 +66,10 @@ SHAPES = {
     "float between": (1, 4, 1, 1),
 }
 FLOATS = {"image", "real", "logits", "p", "float between", *float_program.SHAPES}
+DTYPES = {
+    **{name: {"dtype": "float32"} for name in FLOATS},
+    "photo": {"dtype": "uint8"},
+}
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
 
 
@@ -91,7 +98,7 @@ def program() -> Program:
         name: Tensor(
             name=name,
             dims=shape,
-            **({"dtype": "float32"} if name in FLOATS else {"scale": np.float32(0.1)}),
+            **(DTYPES[name] if name in DTYPES else {"scale": np.float32(0.1)}),
         )
         for name, shape in SHAPES.items()
     }
@@ -136,6 +143,12 @@ def program() -> Program:
             inputs=("sum",),
             output="mapped",
             table=np.arange(-128, 128, dtype=np.int8),
+        ),
+        Image(
+            name="seen",
+            inputs=("photo",),
+            output="seen",
+            table=np.arange(-512, 512).astype(np.int8).reshape(4, 256),
         ),
         Multiply(
             name="product", inputs=("mapped", "other"), output="product", scale=half
@@ -194,7 +207,7 @@ def program() -> Program:
         source_digest="5a" * 32,
         tensors=tensors,
         ops=ops,
-        inputs=("image", "other"),
+        inputs=("image", "other", "photo"),
         outputs=(
             *("p", "turned", "taken", "between", "float between"),
             *("total", "whole", *float_program.OUTPUTS, "last"),
@@ -334,7 +347,11 @@ FILE = [
 
 
 TENSOR = [
-    ("it is neither int8 nor float32", "x", {"type": 3}),
+    ("it is neither int8 nor float32 nor uint8", "x", {"type": 3}),
+    (
+        "it is uint8, which only inputs of the network are",
+        *("logits", {"type": 4}),
+    ),
     ("its rank is above 8", "x", {"rank": 9}),
     (
         "a dimension is outside 1 .. 2^20, or not 1 after its rank",
@@ -356,8 +373,8 @@ TENSOR = [
         "its reason is outside the names or too long, or it is not float32",
         *("image", {"reason": 1 << 20}),
     ),
-    ("it is float32 and has a scale, zero point or range", "image", {"scale": 2}),
-    ("it is float32 and has a scale, zero point or range", "image", {"lo": -127}),
+    ("it is not int8 and has a scale, zero point or range", "image", {"scale": 2}),
+    ("it is not int8 and has a scale, zero point or range", "photo", {"lo": -127}),
     ("its scale is outside 1e-30 .. 1e30", "x", {"scale": float("nan")}),
     ("its range is empty or beyond int8", "x", {"hi": 128}),
     ("its range is empty or beyond int8", "x", {"lo": -129}),
@@ -410,6 +427,14 @@ STEP = [
     (
         "an entry of its table is outside the range of its output",
         *("mapped", tensor("mapped", lo=-127)),
+    ),
+    (
+        "its input is not N H W C where its output is N C H W",
+        *("seen", tensor("photo", dims=(1, 5, 6, 4, 1, 1, 1, 1))),
+    ),
+    (
+        "an entry of its tables is outside the range of its output",
+        *("seen", tensor("seen", lo=-127)),
     ),
     *(
         (
@@ -753,7 +778,7 @@ USED = {
     "both": {"axis"},
     "turned": {"indices"},
     "taken": {"indices", "fill"},
-    "mapped": {"table"},
+    **dict.fromkeys(("mapped", "seen"), frozenset({"table"})),
     **dict.fromkeys(("product", "ratio"), CLAMP | {"scale", "slope"}),
     "local": {"values"},
     "norm": CLAMP | {"slope", "values"},

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from neon8.compile.int16_fit import Fit
+    from neon8.data.preprocess import Preprocess
 
 SUMMARY = "turn a network and its scales into an .n8 file"
 
@@ -32,6 +33,10 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
 --io-layout nchw  inputs and outputs lie as in the ONNX network (default)
 --io-layout nhwc  those of four dimensions lie N H W C, as cameras have them, and are
             taken and given as they are: nothing is transposed
+
+--io-image P.toml  the input is a uint8 image, N H W C, as a camera has it. Scale, mean
+            and std of the preprocessing become tables of bytes in the file, with the
+            result that the float input has; size and color are up to who gives it
 
 --keep-float NAME  a layer by its name in the ONNX file, or all layers of an operator
             such as Conv, run in float32; what comes out is told
@@ -76,6 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the inputs and outputs of four dimensions (default: nchw)",
     )
     parser.add_argument(
+        "--io-image",
+        type=options.existing,
+        metavar="P.toml",
+        help="the input is a uint8 image that is preprocessed so",
+    )
+    parser.add_argument(
         "--keep-float",
         action="append",
         default=[],
@@ -107,13 +118,15 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.runtime import Model
     from neon8.runtime.model import MAX_BYTES
 
-    options.check_output(arguments.output, arguments.model, arguments.scales)
+    ends = (arguments.model, arguments.scales, arguments.io_image)
+    options.check_output(arguments.output, *ends)
     aware = arguments.accumulator_aware
     compiled = compile_network(
         arguments.model,
         arguments.scales,
         io=arguments.io,
         layout=arguments.io_layout,
+        image=image_of(arguments),
         shapes=options.shapes_of(arguments),
         keep_float=arguments.keep_float,
         requantize=arguments.requantize,
@@ -144,6 +157,15 @@ def run(arguments: argparse.Namespace) -> str:
         f"{widest.acc_bound} ({100 * widest.acc_bound / 2**31:.2g} % of 2^31) in layer "
         f"{text.printable(widest.name)!r}"
     )
+
+
+def image_of(arguments: argparse.Namespace) -> "Preprocess | None":
+    """The settings in the file of --io-image.  DataError."""
+    if arguments.io_image is None:
+        return None
+    from neon8.data.preprocess import Preprocess
+
+    return Preprocess.load(arguments.io_image)
 
 
 def in_float(islands: dict[str, str]) -> str:

@@ -30,8 +30,8 @@ class Build:
     fixed: convolutions requantize in integers  (10).
     max_sqnr_loss: weight scales may grow at this cost, see int16_fit.py, or None.
     fits: what that would take or took, of each layer that needs it.
-    last: inputs and outputs that the outside has N H W C; so no form of them here has
-    their names.
+    last: inputs and outputs that the outside has N H W C, and images: inputs that it
+    has as bytes; so no form of them here has their names.
     """
 
     graph: Graph
@@ -43,6 +43,7 @@ class Build:
     max_sqnr_loss: float | None = None
     fits: list[Fit] = field(default_factory=list)
     last: frozenset[str] = frozenset()
+    images: frozenset[str] = frozenset()
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
     forms: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -60,7 +61,7 @@ class Build:
         """
         outside = name in self.graph.inputs or name in self.graph.outputs
         taken = name in self.tensors or (outside and dtype != self.io)
-        taken = taken or name in self.last
+        taken = taken or name in self.last or name in self.images
         unique = self.fresh(f"{name}_{dtype}") if taken else name
         if dtype == INT8:
             tensor = replace(quantized(self.graph, self.table, name), name=unique)

@@ -4,9 +4,11 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from neon8.compile import lower, writer
 from neon8.compile.int16_fit import Fit
+from neon8.compile.program import FloatArray
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph
 from neon8.graph.importer import load
@@ -15,6 +17,9 @@ from neon8.graph.quantized import is_quantized
 from neon8.quant import table_json
 from neon8.quant.own_scales import load_quantized
 from neon8.quant.scale_table import ScaleTable
+
+if TYPE_CHECKING:  # loads Pillow, which few need
+    from neon8.data.preprocess import Preprocess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +41,7 @@ def compile_model(
     *,
     io: str = "float",
     layout: str = "nchw",
+    image: "Preprocess | None" = None,
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
     requantize: str = "float",
@@ -46,9 +52,10 @@ def compile_model(
 
     table: None for an ONNX file that was quantized elsewhere and has its own.  io:
     "float" for float32 inputs and outputs, "int8" for quantized ones.  layout: "nchw"
-    or "nhwc", of those of four dimensions.  shapes: of inputs whose dimensions an ONNX
-    file leaves open.  keep_float: names of layers and
-    ONNX operators, such as "Conv", that run in float32.  requantize: "float", or
+    or "nhwc", of those of four dimensions.  image: the input is uint8, N H W C, and
+    scale, mean and std are in the file; its size and color are not.  shapes: of inputs
+    whose dimensions an ONNX file leaves open.  keep_float: names of layers and ONNX
+    operators, such as "Conv", that run in float32.  requantize: "float", or
     "fixed" for the integers of docs/numerics.md (10).  accumulator_aware: enlarge
     weight scales by what int16 needs to hold four products (11), in layers of which the
     weights lose less than max_sqnr_loss dB.  GraphError, TableError.
@@ -60,6 +67,7 @@ def compile_model(
         table,
         io=io,
         layout=layout,
+        image=image,
         shapes=shapes,
         keep_float=keep_float,
         requantize=requantize,
@@ -74,6 +82,7 @@ def compile_network(
     *,
     io: str = "float",
     layout: str = "nchw",
+    image: "Preprocess | None" = None,
     shapes: Shapes | None = None,
     keep_float: Collection[str] = (),
     requantize: str = "float",
@@ -88,6 +97,7 @@ def compile_network(
             scales,
             io=io,
             layout=layout,
+            images=_images(graph, image),
             keep_float=frozenset(keep_float),
             requantize=requantize,
             max_sqnr_loss=max_sqnr_loss if accumulator_aware else None,
@@ -99,6 +109,16 @@ def compile_network(
         where = graph.name if model is graph else str(model)
         where += "" if table is scales or table is None else f" with {table}"
         raise CompileError(f"{where}: {error.text}", error.details) from error
+
+
+def _images(graph: Graph, image: "Preprocess | None") -> dict[str, FloatArray]:
+    """What lower() wants to know of an image."""
+    if image is None:
+        return {}
+    if len(graph.inputs) != 1:
+        text = f"an image is for one input, and there are {len(graph.inputs)}"
+        raise CompileError(text)
+    return {graph.inputs[0]: image.table()}
 
 
 def _network(

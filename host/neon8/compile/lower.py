@@ -8,19 +8,21 @@ to int8.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from neon8.compile.build import FLOAT, INT8, Build
 from neon8.compile.domains import consumers_of, islands_of, with_pairs
 from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.operators.movement import permute
-from neon8.compile.program import Dequantize, Op, Program
+from neon8.compile.oracle import quantize
+from neon8.compile.program import Dequantize, FloatArray, Image, Op, Program, Tensor
 from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
 from neon8.graph.graph import FakeQuantize, Graph
 from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
+from neon8.text import counted
 
 REQUANTIZE = ("float", "fixed")
 IO_TYPES = {"float": FLOAT, "int8": INT8}
@@ -33,6 +35,7 @@ def lower(
     *,
     io: str = "float",
     layout: str = "nchw",
+    images: Mapping[str, FloatArray] | None = None,
     keep_float: frozenset[str] = frozenset(),
     partial: bool = False,
     requantize: str = "float",
@@ -44,6 +47,8 @@ def lower(
     io: "float" for float32 inputs and outputs, "int8" for quantized ones.
     layout: "nchw", inputs and outputs lie as in the graph; "nhwc", those of four
     dimensions lie N H W C.
+    images: inputs that are uint8, N H W C; of each channel, what the network takes for
+    every byte, (C, 256).
     keep_float: names of layers and ONNX operators that run in float32.
     partial: layers without scales in the table run in float32, too; always so in a
     network that was quantized elsewhere.
@@ -89,8 +94,12 @@ def lower(
         fixed=fixed,
         max_sqnr_loss=max_sqnr_loss,
         last=ends_last(graph) if layout == "nhwc" else frozenset(),
+        images=frozenset(images or ()),
     )
     for name in graph.inputs:
+        if name in b.images:
+            enter_image(b, name, (images or {})[name])
+            continue
         enter(b, name, b.io if graph.tensors[name].real else FLOAT)
         if graph.quantized and name in table.tensors:
             round_input(b, name)
@@ -110,6 +119,10 @@ def lower(
         for name in filter(b.has, graph.outputs):
             real = graph.tensors[name].real
             (b.int8 if b.io == INT8 and real else b.float32)(name)
+    for name in b.images:
+        if (name, FLOAT) in b.forms:
+            text = "is an image, but a layer reads it as float32; see --keep-float"
+            raise CompileError(f"input {name!r} {text}")
     for name in graph.outputs:
         if not b.has(name):
             raise CompileError(f"nothing computes output {name!r}")
@@ -147,6 +160,18 @@ def enter(b: Build, name: str, dtype: str) -> None:
     if name in b.last:
         given = b.add(replace(first, name=name, dims=turned(first.dims, TO_LAST)))
         permute(b, name, given, first, (given.dims, TO_FIRST))
+
+
+def enter_image(b: Build, name: str, table: FloatArray) -> None:
+    """Declares an input of bytes, each of which is quantized here and now."""
+    dims = b.graph.tensors[name].dims
+    if len(dims) != IMAGE_RANK or dims[1] != len(table):
+        channels = counted(len(table), "channel")
+        raise CompileError(f"input {name!r} is {list(dims)}, no image of {channels}")
+    out = b.declare(name, INT8)
+    given = b.add(Tensor(name=name, dims=turned(dims, TO_LAST), dtype="uint8"))
+    levels = quantize(table, out)
+    b.ops.append(Image(name=name, inputs=(given.name,), output=out.name, table=levels))
 
 
 def leave(b: Build, name: str) -> None:

@@ -21,6 +21,7 @@ from neon8.compile.program import (
     Dequantize,
     Divide,
     Gather,
+    Image,
     InstanceNorm,
     Lrn,
     Maximum,
@@ -399,6 +400,14 @@ def resize_linear(
     return v if real else rounded(v * op.scale, out, out.lo, out.hi)
 
 
+def image(op: Image, pixels: Array) -> Int8Array:
+    """N H W C to N C H W by a table for each channel."""
+    planes = pixels.transpose(0, 3, 1, 2)
+    channels = np.arange(len(op.table)).reshape(1, -1, 1, 1)
+    result: Int8Array = op.table[channels, planes]
+    return result
+
+
 STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]] = {
     Add: add,
     Concat: lambda op, _out, _sources, operands: np.concatenate(operands, op.axis),
@@ -408,6 +417,7 @@ STEPS: dict[type[Op], Callable[[Any, Tensor, list[Tensor], list[Array]], Array]]
     ),
     Divide: divide,
     Gather: gather,
+    Image: lambda op, _out, _sources, operands: image(op, operands[0]),
     InstanceNorm: instance_norm,
     Lrn: lrn,
     Maximum: lambda _op, _out, _sources, operands: np.maximum(*operands),

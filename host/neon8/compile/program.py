@@ -26,10 +26,10 @@ WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """dims: as in ONNX; dtype "int8" or "float32".
+    """dims: as in ONNX; dtype "int8" or "float32", or "uint8" for an image's bytes.
 
     real = scale * (q - zero_point)  (1).  lo, hi: the range of q, [-127, 127] for the
-    symmetric scheme, else [-128, 127].  A float tensor has scale 1, zero point 0, -128
+    symmetric scheme, else [-128, 127].  Other tensors have scale 1, zero point 0, -128
     and 127.  reason: why the layer that makes it runs in float32, or "".
     """
 
@@ -171,6 +171,13 @@ class Sum(Op):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Op):
     """table[q + 128]  (8).  table: (256,) int8."""
+
+    table: Int8Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image(Op):
+    """table[c, byte]  (8) of an input that is uint8, N H W C.  table: (C, 256)."""
 
     table: Int8Array
 

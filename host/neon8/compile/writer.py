@@ -32,6 +32,8 @@ ARRAYS = {
     "values": "<f4",
 }
 
+TYPES = {"int8": "N8_TYPE_S8", "float32": "N8_TYPE_F32", "uint8": "N8_TYPE_U8"}
+
 WEIGHT_AXES = 4
 """Of those of a convolution: O, kh, kw, I / groups."""
 
@@ -164,7 +166,7 @@ class _Layout:
             )
         row = self.ffi.new("struct n8_file_tensor *")
         row.name = self.name(tensor.name)
-        row.type = self.types["N8_TYPE_S8" if tensor.dtype == "int8" else "N8_TYPE_F32"]
+        row.type = self.types[TYPES[tensor.dtype]]
         row.rank = rank
         row.dims = (*tensor.dims, *(1,) * (most - rank))
         row.scale = float(tensor.scale)

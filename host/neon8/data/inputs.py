@@ -157,6 +157,8 @@ def to_input(
     if raw.ndim == 4 and raw.shape[0] == 1:
         raw = raw[0]
     pixels = preprocess.pixels(raw, wanted.image_size)
+    if wanted.dtype == "uint8":  # its arithmetic is in the network
+        return _cast(_arranged(pixels, wanted), wanted), None
     value: Array = preprocess.values(pixels)
     if wanted.channels_last:
         value = value.transpose(1, 2, 0)

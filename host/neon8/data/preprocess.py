@@ -105,6 +105,10 @@ class Preprocess:
             return _looked_up(pixels.astype(np.uint8, copy=False), _table(self))
         return np.ascontiguousarray(_values(self, pixels).transpose(2, 0, 1))
 
+    def table(self) -> FloatArray:
+        """(C, 256): what values() makes of every byte, in each channel."""
+        return _table(self)
+
     def pixels(self, raw: Array, size: tuple[int, int]) -> Array:
         """As apply(), up to the arithmetic: (h, w, C), of the type of raw."""
         size = self.size or size

@@ -14,8 +14,10 @@ Array = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorInfo:
-    """An input or output.  shape: as in the ONNX network; dtype: "float32" or "int8".
+    """An input or output.
 
+    shape: as in the ONNX network, unless it was compiled to lie N H W C; dtype:
+    "float32" or "int8", or "uint8" of an image that the model preprocesses.
     real = scale * (q - zero_point), lo <= q <= hi, for int8; the defaults otherwise.
     """
 

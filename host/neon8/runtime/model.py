@@ -302,7 +302,9 @@ def tensor_of(lib: Library, info: Any) -> TensorInfo:
     """A struct n8_tensor_info as a value."""
     return TensorInfo(
         shape=tuple(info.dims[0 : info.rank]),
-        dtype="int8" if info.type == lib.lib.N8_TYPE_S8 else "float32",
+        dtype={lib.lib.N8_TYPE_S8: "int8", lib.lib.N8_TYPE_U8: "uint8"}.get(
+            info.type, "float32"
+        ),
         scale=float(info.scale),
         zero_point=int(info.zero_point),
         lo=int(info.lo),

@@ -157,6 +157,27 @@ def test_compile_for_channels_last(tiny, tmp_path, capsys):
     assert f"image  float32  {n}x{h}x{w}x{c}" in succeed(capsys, "inspect", n8)
 
 
+def test_compile_for_images(tiny, tmp_path, capsys):
+    settings, n8 = tmp_path / "p.toml", tmp_path / "m.n8"
+    settings.write_text("mean = [128]\nstd = [64]\n")
+    succeed(
+        capsys,
+        *("compile", tiny.onnx, "--scales", tiny.table, "-o", n8),
+        *("--io-image", settings),
+    )
+    with neon8.Model.open(n8) as model:
+        _, h, w, c = model.inputs["image"].shape
+        pixels = np.random.default_rng(2).integers(0, 256, (1, h, w, c), np.uint8)
+        got = model.session().run({"image": pixels})["scores"]
+    real = ((pixels - np.float32(128)) / np.float32(64)).transpose(0, 3, 1, 2)
+    with neon8.Model.open(tiny.n8) as model:
+        wanted = model.session().run({"image": np.ascontiguousarray(real)})["scores"]
+    assert (got == wanted).all()
+    assert f"image  uint8  1x{h}x{w}x{c}" in " ".join(
+        succeed(capsys, "inspect", n8).split("\n")
+    ).replace("   ", "  ")
+
+
 @pytest.mark.parametrize("target", ["native", "aarch64"])
 def test_run_gives_the_same_bytes_everywhere(tiny, tmp_path, capsys, target):
     x = np.load(tiny.data)["x"][:3]

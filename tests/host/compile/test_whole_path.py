@@ -10,6 +10,8 @@ import neon8
 from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
 from neon8.compile.lower import lower
+from neon8.data.inputs import Input, to_input
+from neon8.data.preprocess import Preprocess
 from neon8.errors import CompileError
 from neon8.graph.importer import load
 from neon8.runtime import Model
@@ -146,3 +148,44 @@ def test_a_dilated_dense_layer(tmp_path, dilations):
         got = loaded.session().run(data[0])["y"]
     want = Reference(path, ["y"]).run(data[0])["y"]
     assert np.abs(got - want).max() < 0.05 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("io", ["float", "int8"])
+@pytest.mark.parametrize("color", ["rgb", "bgr", "gray"])
+def test_images_are_preprocessed_by_tables(tmp_path, color, io):
+    """Bytes N H W C give what the preprocessed floats give."""
+    channels = 1 if color == "gray" else 3
+    mean, std = (7.0, 110.0, 90.5)[:channels], (50.0, 60.0, 70.25)[:channels]
+    preprocess = Preprocess(color=color, mean=mean, std=std, scale=0.5)
+    steps = [("Conv", [(4, channels, 3, 3), (4,)], {"strides": [2, 2]})]
+    path = save(tmp_path, chain(steps, (1, channels, 9, 11)))
+    _, table = calibrated(path)
+    pixels = np.random.default_rng(1).integers(0, 256, (1, 9, 11, channels), np.uint8)
+    real = preprocess.values(pixels[0])[None]
+    blob = neon8.compile_model(path, table, io=io, image=preprocess)
+    with Model.from_bytes(blob) as loaded:
+        info = loaded.inputs["x"]
+        assert (info.dtype, info.shape) == ("uint8", pixels.shape)
+        got = loaded.session().run({"x": pixels})
+    plain = lower(load(path), table, io=io)
+    if io == "int8":
+        real = oracle.quantize(real, plain.tensors["x"])
+    assert differing_bytes(got, oracle.run(plain, {"x": real})) == {}
+    wanted = Input(shape=info.shape, dtype=info.dtype)
+    if color != "gray":  # gray is two-dimensional there
+        value, _ = to_input(pixels[0], wanted, Preprocess(color="rgb"))
+        assert (value == pixels[0]).all()
+
+
+def test_images_that_no_table_fits(tmp_path):
+    path = save(tmp_path, chain([("Conv", [(4, 5, 3, 3), (4,)], {})], (1, 5, 9, 9)))
+    _, table = calibrated(path)
+    gray = Preprocess(color="gray")
+    with pytest.raises(CompileError, match="no image of 3 channels"):
+        neon8.compile_model(path, table, image=Preprocess())
+    path = save(tmp_path, chain([("Conv", [(4, 1, 3, 3), (4,)], {})], (1, 1, 9, 9)))
+    _, table = calibrated(path)
+    with pytest.raises(
+        CompileError, match="is an image, but a layer reads it as float"
+    ):
+        neon8.compile_model(path, table, image=gray, keep_float=["Conv"])

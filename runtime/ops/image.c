@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bytes of an image, N H W C as the caller has them, to int8: a table for each channel, (8).
+#include "ops.h"
+
+#include <string.h>
+
+enum { ENTRIES = 256, CHANNELS = 3 };
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const int32_t last[4] = {out->dims[0], out->dims[2], out->dims[3], out->dims[1]};
+    if (memcmp(in->dims, last, sizeof last) != 0) {
+        return n8_refuse(reader->error, N8_E_FORMAT,
+                         "its input is not N H W C where its output is N C H W");
+    }
+    return N8_OK;
+}
+
+static size_t entries_of(const struct n8_tensor *out) {
+    return (size_t)out->dims[1] * ENTRIES;
+}
+
+// A unit is a pixel.
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    step->kernel_name = "table";
+    step->units = out->pixels;
+    step->packed_size = entries_of(out);
+    return n8_read_array(reader, step->row.table, entries_of(out), sizeof(int8_t),
+                         &step->arrays[0]);
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const int8_t *table = step->arrays[0];
+    for (size_t i = 0; i < entries_of(out); i++) {
+        if (!n8_in_range(table[i], out->lo, out->hi)) {
+            return n8_refuse(reader->error, N8_E_FORMAT,
+                             "an entry of its tables is outside the range of its output");
+        }
+    }
+    memcpy(memory, table, entries_of(out));
+    step->packed = memory;
+    return N8_OK;
+}
+
+static inline __attribute__((always_inline)) void look_up(int8_t *to, size_t stride,
+                                                          const uint8_t *from, size_t channels,
+                                                          size_t pixels, const int8_t *table) {
+    for (size_t p = 0; p < pixels; p++, to += stride, from += channels) {
+        for (size_t c = 0; c < channels; c++) {
+            to[c] = table[c * ENTRIES + from[c]];
+        }
+    }
+}
+
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    (void)scratch;
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const size_t channels = (size_t)out->dims[1];
+    const uint8_t *from = session->inputs[n8_input(session->model, step, 0)->input];
+    int8_t *to = (int8_t *)n8_out_pixel(session, step, begin);
+    from += begin * channels;
+    if (channels == CHANNELS) { // a constant, for speed
+        look_up(to, out->pixel_stride, from, CHANNELS, end - begin, step->packed);
+    } else {
+        look_up(to, out->pixel_stride, from, channels, end - begin, step->packed);
+    }
+}
+
+const struct n8_operator n8_op_image = {
+    .name = "image",
+    .in = N8_TYPE_U8,
+    .out = N8_TYPE_S8,
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .fields = N8_FIELD_TABLE,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
+    .ends = N8_END_INPUT,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};
