@@ -231,15 +231,18 @@ static inline void copy_tap(int8_t *to, const int8_t *from, size_t count) {
     }
 }
 
-// A row of a window inside the image. The bytes that a tap writes beyond its channels are those
-// of the next one.
-static inline int8_t *copy_row(int8_t *to, const int8_t *from, int32_t taps, ptrdiff_t across,
-                               size_t channels) {
-#pragma GCC unroll 4
-    for (int32_t kx = 0; kx < taps; kx++, from += across, to += channels) {
-        copy_tap(to, from, channels);
+// Rows of a window inside the image, `down` bytes apart. The bytes that a tap writes beyond its
+// channels are those of the next one.
+static inline __attribute__((always_inline)) void
+copy_rows(int8_t *restrict to, const int8_t *restrict from, int32_t rows, ptrdiff_t down,
+          int32_t taps, ptrdiff_t across, size_t channels) {
+    for (int32_t ky = 0; ky < rows; ky++, from += down) {
+        const int8_t *tap = from;
+#pragma GCC unroll 8
+        for (int32_t kx = 0; kx < taps; kx++, tap += across, to += channels) {
+            copy_tap(to, tap, channels);
+        }
     }
-    return to;
 }
 
 // A tap after the other of the window that begins at row y0 and column x0.
@@ -268,16 +271,23 @@ static void copy_inner_window(const struct igemm *it, const int8_t *image, ptrdi
     const size_t channels = channels_read(it->conv);
     const ptrdiff_t across = s->dilation_width * it->io->in_stride;
     const ptrdiff_t down = (ptrdiff_t)s->dilation_height * s->in_width * it->io->in_stride;
+    const int32_t rows = s->kernel_height, taps = s->kernel_width;
     const int8_t *from = image + at;
-    for (int32_t ky = 0; ky < s->kernel_height; ky++, from += down) {
-        // The usual distances as constants, for speed; nothing depends on it.
-        if (across == N8_PIXEL && channels == 3) {
-            to = copy_row(to, from, s->kernel_width, N8_PIXEL, 3);
-        } else if (across == N8_PIXEL && channels == 1) {
-            to = copy_row(to, from, s->kernel_width, N8_PIXEL, 1);
-        } else {
-            to = copy_row(to, from, s->kernel_width, across, channels);
-        }
+    // The usual distances and sizes as constants, for speed; nothing depends on it.
+    if (across != N8_PIXEL || (channels != 1 && channels != 3)) {
+        copy_rows(to, from, rows, down, taps, across, channels);
+    } else if (channels == 1 && taps == 3) {
+        copy_rows(to, from, rows, down, 3, N8_PIXEL, 1);
+    } else if (channels == 1) {
+        copy_rows(to, from, rows, down, taps, N8_PIXEL, 1);
+    } else if (taps == 3) {
+        copy_rows(to, from, rows, down, 3, N8_PIXEL, 3);
+    } else if (taps == 5) {
+        copy_rows(to, from, rows, down, 5, N8_PIXEL, 3);
+    } else if (taps == 7) {
+        copy_rows(to, from, rows, down, 7, N8_PIXEL, 3);
+    } else {
+        copy_rows(to, from, rows, down, taps, N8_PIXEL, 3);
     }
 }
 
