@@ -46,10 +46,12 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     return N8_OK;
 }
 
-static inline __attribute__((always_inline)) void look_up(int8_t *to, size_t stride,
-                                                          const uint8_t *from, size_t channels,
-                                                          size_t pixels, const int8_t *table) {
+static inline __attribute__((always_inline)) void look_up(int8_t *restrict to, size_t stride,
+                                                          const uint8_t *restrict from,
+                                                          size_t channels, size_t pixels,
+                                                          const int8_t *restrict table) {
     for (size_t p = 0; p < pixels; p++, to += stride, from += channels) {
+#pragma GCC unroll 4
         for (size_t c = 0; c < channels; c++) {
             to[c] = table[c * ENTRIES + from[c]];
         }
@@ -66,6 +68,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     from += begin * channels;
     if (channels == CHANNELS) { // a constant, for speed
         look_up(to, out->pixel_stride, from, CHANNELS, end - begin, step->packed);
+    } else if (channels == 1) {
+        look_up(to, out->pixel_stride, from, 1, end - begin, step->packed);
     } else {
         look_up(to, out->pixel_stride, from, channels, end - begin, step->packed);
     }
