@@ -51,15 +51,13 @@ static void find_inside(const struct n8_conv *conv, int64_t *from, int64_t *to) 
     }
     const int64_t span = (int64_t)(s->kernel_width - 1) * s->dilation_width;
     const int64_t last = s->in_width - 1 - span + s->pad_left; // the last start, padding included
-    *from = (s->pad_left + s->stride_width - 1) / s->stride_width;
+    const bool knows_left = conv->row->outputs == 2 && s->pad_left <= s->dilation_width;
+    *from = knows_left ? 0 : (s->pad_left + s->stride_width - 1) / s->stride_width;
     *to = last < 0 ? 0 : last / s->stride_width + 1;
     *to = *to > s->out_width ? s->out_width : *to;
     *to = *to < *from ? *from : *to;
     *from = *from > s->out_width ? s->out_width : *from;
     *to = *to > s->out_width ? s->out_width : *to;
-    if (conv->row->outputs == 2 && s->pad_left <= s->dilation_width) {
-        *from = 0;
-    }
     if (conv->row->outputs == 2 && conv->row->ratio == 1 && beyond_right(s) <= s->dilation_width) {
         *to = s->out_width;
     }

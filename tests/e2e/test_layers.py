@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levels import levels
 from neon8.compile import oracle
 from neon8.compile.program import Conv2d, Tensor
 from neon8.errors import DataError, SetupError
@@ -172,6 +173,31 @@ def test_conv2d(isa, seed):
         acc += op.bias[:, None, None]
         layer = layer_of(program, op, operands, kind="int32", isa=isa)
         assert bits(layer.run(nhwc[0])) == bits(to_nhwc(acc).astype(np.int32))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("height", [1, 2, 7, 8])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
+def test_small_depthwise_layers(stride, height, width):
+    """Windows that leave the image at both sides at once."""
+    rng = np.random.default_rng(width)
+    weights = rng.integers(-127, 128, (16, 3, 3, 1), np.int8)
+    x = rng.integers(-128, 128, (2, height, width, 16), np.int8)
+    epilogue = layers.Epilogue(
+        bias=rng.integers(-4000, 4000, 16, np.int32),
+        multiplier=np.full(16, 0.004, np.float32),
+    )
+    for pad in (0, 1, 2):
+        if min(height, width) + 2 * pad < 3:
+            continue
+        options = {"strides": (stride, stride), "pads": (pad,) * 4, "groups": 16}
+        results = [
+            layers.Conv2d(
+                weights, x.shape, epilogue, in_zero_point=71, isa=isa, **options
+            ).run(x)
+            for isa in ("c", *levels())
+        ]
+        assert len({result.tobytes() for result in results}) == 1, pad
 
 
 @pytest.mark.parametrize("residual_scale", [0.0, 0.5, 100.0])
