@@ -94,14 +94,13 @@ static const char *lack_winograd(const struct n8_conv_row *row, const struct n8_
     const int64_t tiles = n8_winograd_runs_on(&row->tile, s) ? least : in_rows;
     const int64_t panels = (s->out_channels + nr - 1) / nr;
     if (s->out_width < LEAST_COLUMNS || (2 * panels + 1) * tiles >= 3 * panels * least) {
-        return "computes two pixels at once, which does not pay for rows of this length";
+        return "computes two pixels at once, for longer rows";
     }
     if (f->in_hi - f->in_lo > INT8_MAX) {
-        return "computes two pixels at once from inputs of 128 values, where these have more";
+        return "computes two pixels at once, from inputs of 128 values";
     }
     if (c->winograd == 0 || (c->winograd == N8_OP_WINOGRAD_WHOLE && c->acc_bound >= MOST_WHOLE)) {
-        return "computes two pixels at once from sums of weights, where these were not proved to "
-               "fit";
+        return "computes two pixels at once, from weights that prove it";
     }
     return NULL;
 }
@@ -130,7 +129,7 @@ static const char *merit(const struct n8_conv_row *row) {
         return "for a single pixel";
     }
     if (n8_is_winograd(&row->tile)) {
-        return "computes two pixels at once, for which weights and input were proved to fit";
+        return "computes two pixels at once, as weights and input allow";
     }
     if (row->tile.packing == N8_PACKING_BOTH) {
         return "packs rows, which pays for so many channels";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tiles of 8 x 8 need where values are not small (kernel.h): parts of the kernels, which
-// igemm_8x8_scale.inc and igemm_8x8_round8.inc call with the registers of igemm_8x8_begin.inc.
+// Parts of the kernels with tiles of 8 x 8, which call them with the registers of
+// igemm_8x8_begin.inc: what they need where values are not small (kernel.h), and between the two
+// halves of (23).
 #include "asm.h"
 #include "kernel.h"
 
@@ -67,3 +68,48 @@ func    n8_igemm_8x8_round
         sqxtn2  v30.8h, v31.4s
         ret
 endfunc n8_igemm_8x8_round
+
+// Between the two halves of the taps of (23): the sums a of the first side and b of the second of
+// each tile become a + b and a - b, in the whole form halved. Changes v12-v14 and x7.
+//
+// Where values are small, sums begin with the bits of 1.5 * 2^23 (igemm_8x8_begin.inc), here those of
+// the first side; v14 is these or 0. Both get them from it, and the half of them in the whole form,
+// to which the other half is added.
+// Bounds: shadd and shsub have a bit more than their operands, which must fit int32 themselves, and
+//   do: those bits come with sums below 2^23. All else wraps modulo 2^32, and so does what is added
+//   later, until the result fits (12).
+.macro  butterfly a0, b0, a1, b1
+        add     v12.4s, v\a0\().4s, v\b0\().4s
+        add     v13.4s, v\a1\().4s, v\b1\().4s
+        sub     v\b0\().4s, v\a0\().4s, v\b0\().4s
+        sub     v\b1\().4s, v\a1\().4s, v\b1\().4s
+        mov     v\a0\().16b, v12.16b
+        mov     v\a1\().16b, v13.16b
+.endm
+
+.macro  butterfly_halved a0, b0, a1, b1
+        shadd   v12.4s, v\a0\().4s, v\b0\().4s
+        shadd   v13.4s, v\a1\().4s, v\b1\().4s
+        shsub   v\b0\().4s, v\a0\().4s, v\b0\().4s
+        shsub   v\b1\().4s, v\a1\().4s, v\b1\().4s
+        add     v\a0\().4s, v12.4s, v14.4s
+        add     v\a1\().4s, v13.4s, v14.4s
+        add     v\b0\().4s, v\b0\().4s, v14.4s
+        add     v\b1\().4s, v\b1\().4s, v14.4s
+.endm
+
+func    n8_igemm_8x8_halves
+        ldr     w7, [args, #N8_OFF_IG_WHOLE]
+        cbz     w7, 1f
+        sshr    v14.4s, v14.4s, #1
+        butterfly_halved 16, 18, 17, 19
+        butterfly_halved 20, 22, 21, 23
+        butterfly_halved 24, 26, 25, 27
+        butterfly_halved 28, 30, 29, 31
+        b       2f
+1:      butterfly 16, 18, 17, 19
+        butterfly 20, 22, 21, 23
+        butterfly 24, 26, 25, 27
+        butterfly 28, 30, 29, 31
+2:      ret
+endfunc n8_igemm_8x8_halves
