@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parts of the kernels with tiles of 8 x 8, which call them with the registers of
-// igemm_8x8_begin.inc: what they need where values are not small (kernel.h), and between the two
-// halves of (23).
+// igemm_8x8_begin.inc: what they need where values are not small (kernel.h), between the two halves
+// of (23), and at the edge.
 #include "asm.h"
 #include "kernel.h"
 
-#define args    x0
-#define array   x4
-#define offset  x23
+#define args            x0
+#define pixel           x1
+#define next            x2
+#define array           x4
+#define left            x12
+#define channels        x16
+#define pixels          x19
+#define out_stride      x22
+#define offset          x23
 
 // Sums of a tile to floats: fmul((float) acc'', multiplier[n]). scvtf rounds to nearest even (7).
 // Changes v0, v1 and x4.
@@ -113,3 +119,34 @@ func    n8_igemm_8x8_halves
         butterfly 28, 30, 29, 31
 2:      ret
 endfunc n8_igemm_8x8_halves
+
+// Stores a tile that ends before 8 pixels or channels, whose bytes lie as igemm_8x8_store8.inc says,
+// from `pixel` on: one pixel after the other moves down to the low half of v16.
+// Changes v0, v16, v20, v24, v28, x1, x2 and x12.
+func    n8_igemm_8x8_edge
+        mov     left, #8
+        cmp     pixels, left
+        csel    left, pixels, left, lo
+1:      cmp     channels, #8
+        b.lo    2f
+        str     d16, [pixel]
+        b       5f
+2:      mov     next, pixel
+        mov     v0.8b, v16.8b
+        tbz     channels, #2, 3f
+        st1     {v0.s}[0], [next], #4
+        ext     v0.8b, v0.8b, v0.8b, #4
+3:      tbz     channels, #1, 4f
+        st1     {v0.h}[0], [next], #2
+        ext     v0.8b, v0.8b, v0.8b, #2
+4:      tbz     channels, #0, 5f
+        st1     {v0.b}[0], [next]
+5:      ext     v16.16b, v16.16b, v20.16b, #8
+        ext     v20.16b, v20.16b, v24.16b, #8
+        ext     v24.16b, v24.16b, v28.16b, #8
+        ext     v28.16b, v28.16b, v28.16b, #8
+        add     pixel, pixel, out_stride
+        subs    left, left, #1
+        b.ne    1b
+        ret
+endfunc n8_igemm_8x8_edge
