@@ -4,6 +4,7 @@
 #include "conv_way.h"
 #include "include/neon8_format.h"
 #include "panel.h"
+#include "size.h"
 
 #include <stdbool.h>
 
@@ -17,10 +18,26 @@ enum { MOST_WHOLE = 1 << 30 };
 // Rows of outputs in which two pixels at once are worth it.
 enum { LEAST_COLUMNS = 4 };
 
+// What Winograd in int16 costs a tile of 4x4 outputs of a 3x3 convolution beside its products, in
+// those that it sums meanwhile, and how fast it is compared with implicit GEMM for each product.
+enum {
+    TILE_PRODUCTS = 36, // of each pair of channels
+    TILE_INPUT = 100,   // of each channel of the input
+    TILE_OUTPUT = 365,  // and of the output, in whole panels
+    GEMM_FACTOR = 5,
+    WINOGRAD_FACTOR = 4,
+    MOST_CHANNELS = 4096, // for which weights, four times as large, are worth their memory
+};
+
 // One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
 static bool is_depthwise(const struct n8_conv_facts *f) {
     return f->shape->groups == f->shape->in_channels && f->epilogue->type == N8_TYPE_S8 &&
            f->epilogue->residual_scale == 0.0f && f->epilogue->fixed == NULL;
+}
+
+// What Winograd's epilogue can do.
+static bool is_requantized(const struct n8_conv2d_epilogue *e) {
+    return e->type == N8_TYPE_S8 && e->fixed == NULL;
 }
 
 static enum n8_conv_slot igemm_slot(const struct n8_conv2d_epilogue *e) {
@@ -70,6 +87,31 @@ static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_c
     return NULL;
 }
 
+// Whether a layer that Winograd serves takes fewer cycles by it. As floats, which do not overflow;
+// nothing depends on the last bit.
+static bool winograd16_pays(const struct n8_conv_row *row, const struct n8_conv2d_shape *s) {
+    const int32_t in = s->in_channels / s->groups, out = s->out_channels / s->groups;
+    const size_t depth = n8_round_up((size_t)in, N8_PIXEL);
+    const size_t wide = n8_pieces((size_t)out, row->tile.nr) * row->tile.nr;
+    const size_t tile = TILE_PRODUCTS * depth * wide + TILE_INPUT * depth + TILE_OUTPUT * wide;
+    const float tiles =
+        (float)(n8_pieces((size_t)s->out_height, 4) * n8_pieces((size_t)s->out_width, 4));
+    const float pixels = (float)((int64_t)s->out_height * s->out_width);
+    return tiles * (float)(tile * GEMM_FACTOR) < pixels * (float)(9 * WINOGRAD_FACTOR * in * out);
+}
+
+static const char *refuse_winograd16(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
+    const struct n8_conv2d_shape *s = f->shape;
+    if (s->kernel_height != 3 || s->kernel_width != 3 || s->stride_height != 1 ||
+        s->stride_width != 1 || s->dilation_height != 1 || s->dilation_width != 1) {
+        return "for 3x3 windows of stride 1";
+    }
+    if (s->in_channels > MOST_CHANNELS || s->out_channels > MOST_CHANNELS) {
+        return "for fewer channels";
+    }
+    return winograd16_pays(row, s) ? NULL : "does not pay for so few channels or pixels";
+}
+
 // NULL, or why a row does not serve such layers at all.
 static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
     if (row->level > f->level) {
@@ -78,7 +120,9 @@ static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_fa
     if (row->core != N8_CORE_ANY && row->core != f->core) {
         return "ordered for another core";
     }
-    return row->depthwise != NULL ? refuse_depthwise(row, f) : refuse_igemm(row, f);
+    return row->depthwise != NULL    ? refuse_depthwise(row, f)
+           : row->winograd16 != NULL ? refuse_winograd16(row, f)
+                                     : refuse_igemm(row, f);
 }
 
 // What a layer lacks for (23). Its tiles take 4 products of rows where those of other kernels take
@@ -110,6 +154,9 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
     if (row->products > f->certificate->int16_depth) {
         return "sums more products in int16 than were proved to fit";
     }
+    if (row->winograd16 != NULL && f->certificate->acc_bound >= N8_WINOGRAD_REACH) {
+        return "its sums were not proved to stay below 2^25";
+    }
     const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
     if (row->tile.packing == N8_PACKING_BOTH && channels < PACKED_PANELS * row->tile.nr) {
         return "packs rows, which does not pay for so few channels";
@@ -125,6 +172,9 @@ static const char *merit(const struct n8_conv_row *row) {
     if (row->depthwise != NULL) {
         return row->height == 0 ? "depthwise, of any size" : "depthwise, of this size and stride";
     }
+    if (row->winograd16 != NULL) {
+        return "a quarter of the products";
+    }
     if (row->tile.mr == 1) {
         return "for a single pixel";
     }
@@ -139,7 +189,9 @@ static const char *merit(const struct n8_conv_row *row) {
 
 // Of rows of one level: those with fewer products, then those that read packed rows.
 static int rank_of(const struct n8_conv_row *row) {
-    return n8_is_winograd(&row->tile) ? 2 : row->tile.packing == N8_PACKING_BOTH;
+    return row->winograd16 != NULL || n8_is_winograd(&row->tile)
+               ? 2
+               : row->tile.packing == N8_PACKING_BOTH;
 }
 
 // Whether `row`, which comes later, is preferred to `best`. Rows for several pixels waste most of
@@ -163,7 +215,8 @@ const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts,
     const char *refusal = "no kernel of this kind";
     for (size_t i = 0; i < n8_conv_row_count; i++) {
         const struct n8_conv_row *row = &n8_conv_rows[i];
-        if (depthwise ? row->depthwise == NULL : row->slot != slot) {
+        const bool winograd = row->winograd16 != NULL && is_requantized(facts->epilogue);
+        if (depthwise ? row->depthwise == NULL : row->slot != slot && !winograd) {
             continue;
         }
         const char *why = refuse(row, facts);

@@ -84,6 +84,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->group_out = (size_t)(shape->out_channels / shape->groups);
     conv->bundle = 1;
     conv->way = conv->row->depthwise != NULL       ? &n8_conv_depthwise
+                : conv->row->winograd16 != NULL    ? &n8_conv_winograd16
                 : n8_is_winograd(&conv->row->tile) ? &n8_conv_winograd8
                                                    : &n8_conv_igemm;
     conv->way->plan(conv);

@@ -11,8 +11,9 @@
 #include "limits.h"
 
 enum {
-    N8_CONV_ALIGN = 64, // of packed weights, arrays and parts of scratch memory
-    N8_PIXEL = 8,       // the channels of an int8 pixel are padded to a multiple of this
+    N8_WINOGRAD_REACH = 1 << 25, // (13): beyond all its sums
+    N8_CONV_ALIGN = 64,          // of packed weights, arrays and parts of scratch memory
+    N8_PIXEL = 8,                // the channels of an int8 pixel are padded to a multiple of this
 };
 
 // What decided on a kernel, in words.
@@ -37,7 +38,8 @@ struct n8_conv {
     size_t bundle;   // igemm: groups of the layer that are packed as one
     size_t group_in; // channels of one group, times the taps of an unfolded window
     size_t group_out;
-    size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step
+    size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step;
+                          // winograd: group_in rounded up to a multiple of 8
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
     n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
@@ -50,12 +52,12 @@ struct n8_conv {
     size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding;
                          // depthwise: of a row of padding; winograd8: of a row of tiles
     size_t block;        // igemm: output pixels of one unit; depthwise: of a copy of the border;
-                         // winograd8: output rows of one unit
+                         // winograd8: output rows of one unit; winograd16: its tiles
     bool whole_rows;     // depthwise: a copy is a row of the input
     bool small;          // as n8_conv_proof has it
-    size_t slices;       // igemm, winograd8: units that share a block's channels, the same number a
-                         // group; 1: a unit has all channels of all groups
-    size_t slice;        // the same: channels of one slice, at most; packed panels begin there
+    size_t slices;       // units that share a block's channels, the same number a group;
+                         // igemm, 1: a unit has all channels of all groups
+    size_t slice;        // channels of one slice, at most; packed panels begin there
     size_t units;        // of work; each may run on another thread
     size_t packed_size;  // bytes that n8_conv_pack fills
     size_t scratch_size; // bytes of one thread

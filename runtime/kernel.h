@@ -149,6 +149,62 @@
     INT32(WG_OFFSET, int32_t, offset)                                                              \
     INT32(WG_PAIRS, int32_t, pairs)
 
+// Exact Winograd (13) in three kernels, for tiles of 4x4 outputs of a 3x3 convolution of stride 1.
+// A tile has 36 planes: i, j = 0 .. 5 number the points 1, -1, infinity, 0, 2, -2 of both
+// directions; plane (i, j) is the 4 * i + j th where j < 4, else the 24 + 2 * i + j - 4 th.
+//
+// winograd_gemm_s32: sums[plane][tile][n] = sum over k of in[plane][tile][k] *
+// weights[plane][k][n], modulo 2^32, for n < width.
+//
+//   sums           plane p at sums + p * sums_plane bytes: [tiles][width]; 16-byte aligned
+//   in             plane p at in + p * in_plane bytes: [tiles][depth]; 16-byte aligned
+//   weights        [planes][depth][width]; 16-byte aligned
+//   depth          a multiple of 8
+//   tiles, planes  >= 1
+//   width          for the C kernels; assembly knows its own
+#define N8_WINOGRAD_GEMM_ARGS(WORD, INT32)                                                         \
+    WORD(WS_SUMS, int32_t *, sums)                                                                 \
+    WORD(WS_IN, const int16_t *, in)                                                               \
+    WORD(WS_WEIGHTS, const int16_t *, weights)                                                     \
+    WORD(WS_DEPTH, size_t, depth)                                                                  \
+    WORD(WS_TILES, size_t, tiles)                                                                  \
+    WORD(WS_PLANES, size_t, planes)                                                                \
+    WORD(WS_SUMS_PLANE, size_t, sums_plane)                                                        \
+    WORD(WS_IN_PLANE, size_t, in_plane)                                                            \
+    WORD(WS_WIDTH, size_t, width)
+
+// winograd_output_s8: from the sums of tiles to acc'' of 16 outputs each (13), and from there as
+// igemm_s8_s8 or, where `residual` is not NULL, as igemm_s8_s8_add.
+//
+//   places         [tiles][16]: the pixels of each tile, row by row, in bytes from `out`; exactly
+//                  `channels` of each are written. What is behind the edge of the image goes where
+//                  it does no harm
+//   residual_places   the same from `residual`, N8_SLACK readable after the last. `residual` may be
+//                  `out`, with the places of that
+//   sums           plane p at sums + p * plane bytes, a tile at `tile` bytes from the one before;
+//                  16-byte aligned. Each output adds up to 576 * acc modulo 2^32, |acc''| < 2^25
+//   channels       1 .. tile / 4
+//   bias, multiplier, slope   [channels rounded up to 4], 16-byte aligned; the slopes are finite,
+//                  or `slope` is NULL
+#define N8_WINOGRAD_OUTPUT_ARGS(WORD, INT32)                                                       \
+    WORD(WO_OUT, int8_t *, out)                                                                    \
+    WORD(WO_PLACES, const ptrdiff_t *, places)                                                     \
+    WORD(WO_RESIDUAL, const int8_t *, residual)                                                    \
+    WORD(WO_RESIDUAL_PLACES, const ptrdiff_t *, residual_places)                                   \
+    WORD(WO_SUMS, const int32_t *, sums)                                                           \
+    WORD(WO_PLANE, size_t, plane)                                                                  \
+    WORD(WO_TILE, size_t, tile)                                                                    \
+    WORD(WO_TILES, size_t, tiles)                                                                  \
+    WORD(WO_CHANNELS, size_t, channels)                                                            \
+    WORD(WO_BIAS, const int32_t *, bias)                                                           \
+    WORD(WO_MULTIPLIER, const float *, multiplier)                                                 \
+    WORD(WO_SLOPE, const float *, slope)                                                           \
+    INT32(WO_RESIDUAL_SCALE, float, residual_scale)                                                \
+    INT32(WO_RESIDUAL_ZERO_POINT, int32_t, residual_zero_point)                                    \
+    INT32(WO_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(WO_LO, int32_t, lo)                                                                      \
+    INT32(WO_HI, int32_t, hi)
+
 // `count` values, one after another; `out` may be an operand. With A = a - a_zero_point and
 // B = b - b_zero_point:
 //   add_s8          v = fadd(fmul((float) A, a_scale), fmul((float) B, b_scale))               (6)
@@ -207,6 +263,10 @@ N8_DEPTHWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
 N8_WINOGRAD_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
+N8_WINOGRAD_GEMM_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
+N8_WINOGRAD_OUTPUT_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
 N8_POINTWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
 N8_POOL_ARGS(N8_SET_WORD, N8_SET_INT32)
@@ -258,6 +318,12 @@ struct n8_depthwise_args {
 struct n8_winograd_args {
     N8_WINOGRAD_ARGS(N8_FIELD, N8_FIELD)
 };
+struct n8_winograd_gemm_args {
+    N8_WINOGRAD_GEMM_ARGS(N8_FIELD, N8_FIELD)
+};
+struct n8_winograd_output_args {
+    N8_WINOGRAD_OUTPUT_ARGS(N8_FIELD, N8_FIELD)
+};
 struct n8_pointwise_args {
     N8_POINTWISE_ARGS(N8_FIELD, N8_FIELD)
 };
@@ -273,6 +339,8 @@ struct n8_pool_args {
 enum n8_igemm_offset { N8_IGEMM_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_depthwise_offset { N8_DEPTHWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_winograd_offset { N8_WINOGRAD_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_winograd_gemm_offset { N8_WINOGRAD_GEMM_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_winograd_output_offset { N8_WINOGRAD_OUTPUT_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_pointwise_offset { N8_POINTWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_pool_offset { N8_POOL_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 #undef N8_SUM_INT32
@@ -292,6 +360,12 @@ N8_DEPTHWISE_ARGS(N8_PIN, N8_PIN)
 #define N8_PINNED n8_winograd_args
 N8_WINOGRAD_ARGS(N8_PIN, N8_PIN)
 #undef N8_PINNED
+#define N8_PINNED n8_winograd_gemm_args
+N8_WINOGRAD_GEMM_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
+#define N8_PINNED n8_winograd_output_args
+N8_WINOGRAD_OUTPUT_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
 #define N8_PINNED n8_pointwise_args
 N8_POINTWISE_ARGS(N8_PIN, N8_PIN)
 #undef N8_PINNED
@@ -303,8 +377,16 @@ N8_POOL_ARGS(N8_PIN, N8_PIN)
 typedef void n8_igemm_fn(const struct n8_igemm_args *args);
 typedef void n8_depthwise_fn(const struct n8_depthwise_args *args);
 typedef void n8_winograd_fn(const struct n8_winograd_args *args);
+typedef void n8_winograd_gemm_fn(const struct n8_winograd_gemm_args *args);
+typedef void n8_winograd_output_fn(const struct n8_winograd_output_args *args);
 typedef void n8_pointwise_fn(const struct n8_pointwise_args *args);
 typedef void n8_pool_fn(const struct n8_pool_args *args);
+
+// The input of a tile of winograd_gemm_s32: a window of 6x6 pixels, `row` and `pixel` bytes from
+// one to the next, of each of which `channels`, a multiple of 8, are read. Plane p is at out + p *
+// plane bytes, 16-byte aligned, and has `channels` values.
+typedef void n8_winograd_input_fn(int16_t *out, size_t plane, const int8_t *in, ptrdiff_t row,
+                                  ptrdiff_t pixel, size_t channels);
 
 // (2) with inverse = float32(1 / scale). -128 <= lo <= zero_point <= hi <= 127.
 typedef void n8_quantize_fn(int8_t *out, const float *in, size_t count, float inverse,
@@ -407,7 +489,10 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(igemm_s8_s8_add, n8_igemm_fn)                                                                \
     X(depthwise_s8, n8_depthwise_fn)                                                               \
     X(depthwise3x3s1_s8, n8_depthwise_fn)                                                          \
-    X(depthwise3x3s2_s8, n8_depthwise_fn)
+    X(depthwise3x3s2_s8, n8_depthwise_fn)                                                          \
+    X(winograd_input_s8, n8_winograd_input_fn)                                                     \
+    X(winograd_gemm_s32, n8_winograd_gemm_fn)                                                      \
+    X(winograd_output_s8, n8_winograd_output_fn)
 #define N8_SLOTS(X)             N8_PLAIN_SLOTS(X) N8_CONV_SLOTS(X)
 
 // Every row of kernels.inc that this build has is declared here, with its slot's type.

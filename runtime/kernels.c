@@ -27,6 +27,8 @@
 #define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)   \
     _Static_assert((block) % 8 == 0 && (block) >= 8 && (block) <= N8_SLACK, #slot);                \
     _Static_assert((outputs) == 1 || ((outputs) == 2 && (height) > 0 && (ratio) > 0), #slot);
+#define N8_WINOGRAD(slot, level, variant, width, core)                                             \
+    _Static_assert((width) % 8 == 0 && (width) >= 8 && (width) <= N8_MAX_NR, #slot);
 #include "kernels.inc"
 _Static_assert((int)N8_MAX_STEP <= N8_SLACK && (int)N8_MAX_NR <= N8_SLACK, "read past a tensor");
 
@@ -53,6 +55,16 @@ const struct n8_conv_row n8_conv_rows[] = {
      .width = width_,                                                                              \
      .ratio = ratio_,                                                                              \
      .outputs = outputs_},
+#define N8_PART(slot, level)
+#define N8_WINOGRAD(slot_, level_, variant, width_, core_)                                         \
+    {.name = "n8_" #slot_ "_" #level_ #variant,                                                    \
+     .slot = N8_SLOT_##slot_,                                                                      \
+     .level = (enum n8_isa)N8_LEVEL_##level_,                                                      \
+     .core = N8_CORE_##core_,                                                                      \
+     .winograd16 = &(const struct n8_winograd16){n8_winograd_input_s8_##level_,                    \
+                                                 n8_##slot_##_##level_##variant,                   \
+                                                 n8_winograd_output_s8_##level_},                  \
+     .tile = {.nr = width_}},
 #include "kernels.inc"
 };
 
@@ -79,6 +91,8 @@ enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
     out->core = n8_cpu_core();
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)
 #define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)
+#define N8_WINOGRAD(slot, level, variant, width, core)
+#define N8_PART(slot, level)
 #define N8_KERNEL(slot, level)                                                                     \
     if (N8_LEVEL_##level <= (int)out->isa) {                                                       \
         out->slot = n8_##slot##_##level;                                                           \

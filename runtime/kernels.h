@@ -25,15 +25,23 @@ enum n8_conv_slot {
 #undef N8_NUMBER
 };
 
-// A row N8_GEMM or N8_DEPTHWISE of kernels.inc.
+// The kernels of a row N8_WINOGRAD.
+struct n8_winograd16 {
+    n8_winograd_input_fn *input;
+    n8_winograd_gemm_fn *gemm;
+    n8_winograd_output_fn *output;
+};
+
+// A row N8_GEMM, N8_DEPTHWISE or N8_WINOGRAD of kernels.inc.
 struct n8_conv_row {
     const char *name;   // the symbol
-    n8_igemm_fn *igemm; // one of the two is NULL
+    n8_igemm_fn *igemm; // all but one are NULL
     n8_depthwise_fn *depthwise;
+    const struct n8_winograd16 *winograd16;
     enum n8_conv_slot slot;
     enum n8_isa level;
     enum n8_core core;
-    struct n8_tile tile;          // igemm
+    struct n8_tile tile;          // igemm; winograd16: nr, the width of a panel
     uint8_t products;             // summed in an int16 lane
     uint8_t block;                // depthwise, with the size that it serves, or 0
     uint8_t height, width, ratio; // of stride and dilation

@@ -50,6 +50,16 @@ void call_plain(const struct call *call) {
     case SIGNATURE_WINOGRAD:
         ((n8_winograd_fn *)call->fn)(pointer(x[0]));
         break;
+    case SIGNATURE_WINOGRAD_GEMM:
+        ((n8_winograd_gemm_fn *)call->fn)(pointer(x[0]));
+        break;
+    case SIGNATURE_WINOGRAD_INPUT:
+        ((n8_winograd_input_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]),
+                                           (ptrdiff_t)x[3], (ptrdiff_t)x[4], (size_t)x[5]);
+        break;
+    case SIGNATURE_WINOGRAD_OUTPUT:
+        ((n8_winograd_output_fn *)call->fn)(pointer(x[0]));
+        break;
     case SIGNATURE_POINTWISE:
         ((n8_pointwise_fn *)call->fn)(pointer(x[0]));
         break;

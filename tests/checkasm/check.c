@@ -189,6 +189,8 @@ union any_args {
     struct n8_igemm_args igemm;
     struct n8_depthwise_args depthwise;
     struct n8_winograd_args winograd;
+    struct n8_winograd_gemm_args winograd_gemm;
+    struct n8_winograd_output_args winograd_output;
     struct n8_pointwise_args pointwise;
     struct n8_pool_args pool;
     struct n8_blend_args blend;
@@ -204,6 +206,10 @@ static size_t args_size(enum signature signature) {
         return sizeof(struct n8_depthwise_args);
     case SIGNATURE_WINOGRAD:
         return sizeof(struct n8_winograd_args);
+    case SIGNATURE_WINOGRAD_GEMM:
+        return sizeof(struct n8_winograd_gemm_args);
+    case SIGNATURE_WINOGRAD_OUTPUT:
+        return sizeof(struct n8_winograd_output_args);
     case SIGNATURE_POINTWISE:
         return sizeof(struct n8_pointwise_args);
     case SIGNATURE_POOL:

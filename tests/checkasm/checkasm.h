@@ -24,6 +24,7 @@ struct geometry {
     int32_t ratio;
     int32_t products; // in an int16 lane (11)
     int32_t outputs;  // depthwise: rows of them at once
+    size_t panel;     // winograd
 };
 
 // One row of kernels.inc.
@@ -131,6 +132,9 @@ void cases_requantize_fixed(struct context *context);
 void cases_igemm(struct context *context);
 void cases_depthwise(struct context *context);
 void cases_winograd(struct context *context);
+void cases_winograd_gemm(struct context *context);
+void cases_winograd_input(struct context *context);
+void cases_winograd_output(struct context *context);
 void cases_pointwise(struct context *context);
 void cases_pool(struct context *context);
 void cases_blend(struct context *context);

@@ -15,6 +15,9 @@
 #define CASES_n8_igemm_fn            cases_igemm
 #define CASES_n8_depthwise_fn        cases_depthwise
 #define CASES_n8_winograd_fn         cases_winograd
+#define CASES_n8_winograd_gemm_fn    cases_winograd_gemm
+#define CASES_n8_winograd_input_fn   cases_winograd_input
+#define CASES_n8_winograd_output_fn  cases_winograd_output
 #define CASES_n8_pointwise_fn        cases_pointwise
 #define CASES_n8_pool_fn             cases_pool
 #define CASES_n8_blend_fn            cases_blend
@@ -62,9 +65,10 @@ static const struct row rows[] = {
      {__VA_ARGS__}},
 #define N8_KERNEL(slot, level) ROW(slot, level, , .block = 0)
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)                         \
-    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, products, 0)
+    ROW(slot, level, variant, {mr, nr, kr, N8_PACKING_##packing}, 0, 0, 0, 0, products, 0, 0)
 #define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)   \
-    ROW(slot, level, variant, {0}, block, height, width, ratio, products, outputs)
+    ROW(slot, level, variant, {0}, block, height, width, ratio, products, outputs, 0)
+#define N8_WINOGRAD(slot, level, variant, width, core) ROW(slot, level, variant, .panel = width)
 #include "kernels.inc"
 #undef ROW
 };

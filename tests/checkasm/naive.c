@@ -231,6 +231,89 @@ void naive_depthwise3x3s2_s8(const struct n8_depthwise_args *args) {
     depthwise(args, 3, 3, 2);
 }
 
+// Exact sums, then modulo 2^32.
+void naive_winograd_gemm_s32(const struct n8_winograd_gemm_args *args) {
+    for (size_t p = 0; p < args->planes; p++) {
+        for (size_t t = 0; t < args->tiles; t++) {
+            for (size_t n = 0; n < args->width; n++) {
+                int64_t sum = 0;
+                for (size_t k = 0; k < args->depth; k++) {
+                    int16_t x;
+                    const char *in = (const char *)args->in + p * args->in_plane;
+                    memcpy(&x, in + (t * args->depth + k) * sizeof x, sizeof x);
+                    sum += x * args->weights[(p * args->depth + k) * args->width + n];
+                }
+                char *to = (char *)args->sums + p * args->sums_plane;
+                memcpy(to + (t * args->width + n) * sizeof(int32_t), &sum, sizeof(int32_t));
+            }
+        }
+    }
+}
+
+// Where a plane of Winograd lies, and its points: value = sum over y, x of window[y][x] times the
+// coefficients of both directions.
+static size_t winograd_plane(int i, int j) {
+    return (size_t)(j < 4 ? 4 * i + j : 24 + 2 * i + j - 4);
+}
+
+void naive_winograd_input_s8(int16_t *out, size_t plane, const int8_t *in, ptrdiff_t row,
+                             ptrdiff_t pixel, size_t channels) {
+    static const int32_t from[6][6] = {{0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
+                                       {0, 4, 0, -5, 0, 1},  {4, 0, -5, 0, 1, 0},
+                                       {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}};
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 6; j++) {
+            for (size_t c = 0; c < channels; c++) {
+                int32_t sum = 0;
+                for (int y = 0; y < 6; y++) {
+                    for (int x = 0; x < 6; x++)
+                        sum += from[i][y] * from[j][x] * in[y * row + x * pixel + (ptrdiff_t)c];
+                }
+                const int16_t value = (int16_t)sum;
+                memcpy((char *)out + winograd_plane(i, j) * plane + c * sizeof value, &value,
+                       sizeof value);
+            }
+        }
+    }
+}
+
+// A sum of 576 times as much, taken modulo 2^32, is divided by 64 and by 9 as whole numbers are.
+void naive_winograd_output_s8(const struct n8_winograd_output_args *args) {
+    static const int32_t to[4][6] = {
+        {1, 1, 0, 1, 1, 1}, {1, -1, 0, 0, 2, -2}, {1, 1, 0, 0, 4, 4}, {1, -1, 4, 0, 8, -8}};
+    for (size_t t = 0; t < args->tiles; t++) {
+        for (int o = 0; o < 16; o++) {
+            for (size_t n = 0; n < args->channels; n++) {
+                int64_t sum = (int64_t)args->bias[n] * 576;
+                for (int i = 0; i < 6; i++) {
+                    for (int j = 0; j < 6; j++) {
+                        int32_t m;
+                        memcpy(&m,
+                               (const char *)args->sums + winograd_plane(i, j) * args->plane +
+                                   t * args->tile + n * sizeof m,
+                               sizeof m);
+                        sum += (int64_t)to[o / 4][i] * to[o % 4][j] * m;
+                    }
+                }
+                // 576 * acc is the same modulo 2^32, so 9 * acc is modulo 2^26.
+                int64_t acc = (int64_t)((uint32_t)sum / 64);
+                while (acc % 9 != 0)
+                    acc += 1 << 26;
+                acc = acc / 9 < 1 << 25 ? acc / 9 : acc / 9 - (1 << 26);
+                float v = (float)acc * args->multiplier[n];
+                if (args->residual) {
+                    const int8_t r =
+                        args->residual[args->residual_places[t * 16 + (size_t)o] + (ptrdiff_t)n];
+                    v = v + (float)(r - args->residual_zero_point) * args->residual_scale;
+                }
+                args->out[args->places[t * 16 + (size_t)o] + (ptrdiff_t)n] =
+                    round_s8(leaky(v, args->slope ? args->slope + n : NULL), args->zero_point,
+                             args->lo, args->hi);
+            }
+        }
+    }
+}
+
 void naive_requantize_s8(const struct n8_pointwise_args *args) {
     for (size_t i = 0; i < args->count; i++) {
         const float v = (float)(args->a[i] - args->a_zero_point) * args->a_scale;

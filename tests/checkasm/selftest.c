@@ -174,7 +174,7 @@ bool selftest(uint64_t seed) {
                                       (any_fn *)samples[i].run,
                                       (any_fn *)naive_quantize_f32_s8,
                                       cases_quantize,
-                                      {{0}, 0, 0, 0, 0, 0, 0}};
+                                      {{0}, 0, 0, 0, 0, 0, 0, 0}};
         right &= judge(&kernel, seed, samples[i].behaves, &caught);
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)

@@ -44,6 +44,7 @@ def table(name: str, pattern: str) -> list[tuple[str, ...]]:
     text = run(
         "aarch64-linux-gnu-gcc", "-E", "-P", "-x", "c", ROOT / "runtime" / name,
         *("-DN8_GEMM=N8_GEMM", "-DN8_DEPTHWISE=N8_DEPTHWISE"),
+        *("-DN8_WINOGRAD=N8_WINOGRAD", "-DN8_PART=N8_PART"),
     )  # fmt: skip
     return re.findall(pattern, text)
 

@@ -19,6 +19,8 @@ FIELDS = {
     "n8_igemm_args": re.findall(r"\((IG_\w+), .*, (\w+)\)", TEXT),
     "n8_depthwise_args": re.findall(r"\((DW_\w+), .*, (\w+)\)", TEXT),
     "n8_winograd_args": re.findall(r"\((WG_\w+), .*, (\w+)\)", TEXT),
+    "n8_winograd_gemm_args": re.findall(r"\((WS_\w+), .*, (\w+)\)", TEXT),
+    "n8_winograd_output_args": re.findall(r"\((WO_\w+), .*, (\w+)\)", TEXT),
     "n8_pointwise_args": re.findall(r"\((PW_\w+), .*, (\w+)\)", TEXT),
     "n8_pool_args": re.findall(r"\((PL_\w+), .*, (\w+)\)", TEXT),
 }

@@ -195,3 +195,33 @@ void n8_depthwise_s8_standin_5x5(const struct n8_depthwise_args *args) {
     for (ptrdiff_t r = 1; r >= 0; r--)
         depthwise(args, 16, 5, 5, args->tap_stride, r);
 }
+
+// [planes][depth][24]; the sums wrap.
+void n8_winograd_gemm_s32_standin(const struct n8_winograd_gemm_args *args) {
+    enum { WIDTH = 24 };
+    for (size_t p = 0; p < args->planes; p++) {
+        const char *in = (const char *)args->in + p * args->in_plane;
+        char *sums = (char *)args->sums + p * args->sums_plane;
+        const int16_t *w = args->weights + p * args->depth * WIDTH;
+        for (size_t t = 0; t < args->tiles; t++) {
+            for (size_t n = 0; n < WIDTH; n++) {
+                uint32_t sum = 0;
+                for (size_t k = 0; k < args->depth; k++) {
+                    int16_t x;
+                    memcpy(&x, in + (t * args->depth + k) * sizeof x, sizeof x);
+                    sum += (uint32_t)(x * w[k * WIDTH + n]);
+                }
+                memcpy(sums + (t * WIDTH + n) * sizeof sum, &sum, sizeof sum);
+            }
+        }
+    }
+}
+
+void n8_winograd_input_s8_standin(int16_t *out, size_t plane, const int8_t *in, ptrdiff_t row,
+                                  ptrdiff_t pixel, size_t channels) {
+    n8_winograd_input_s8_c(out, plane, in, row, pixel, channels);
+}
+
+void n8_winograd_output_s8_standin(const struct n8_winograd_output_args *args) {
+    n8_winograd_output_s8_c(args);
+}

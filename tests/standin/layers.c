@@ -142,6 +142,7 @@ struct layer {
     int32_t in_zero_point;
     uint32_t int16_depth;
     uint32_t winograd;
+    uint64_t acc_bound;
     enum n8_core core;
     int8_t *weights;
     int32_t *bias;
@@ -153,10 +154,31 @@ static int32_t out_size(int32_t in, int32_t kernel, int32_t stride, int32_t dila
     return span < 1 ? 0 : (span - 1) / stride + 1;
 }
 
+// 3x3 of stride 1, with channels enough for Winograd to pay more often than not; tiles of all kinds
+// at every edge.
+static bool draw_tiled(struct n8_conv2d_shape *s) {
+    s->groups = 1 + (int32_t)(below(4) == 0);
+    s->in_channels = s->groups * (8 + (int32_t)below(50));
+    s->out_channels = s->groups * (10 + (int32_t)below(50));
+    s->batch = 1 + (int32_t)below(2);
+    s->in_height = 2 + (int32_t)below(18);
+    s->in_width = 2 + (int32_t)below(below(4) == 0 ? 60 : 18);
+    s->kernel_height = s->kernel_width = 3;
+    s->stride_height = s->stride_width = 1;
+    s->dilation_height = s->dilation_width = 1;
+    s->pad_top = (int32_t)below(3);
+    s->pad_left = (int32_t)below(3);
+    s->out_height = s->in_height - 2 + s->pad_top + (int32_t)below(3);
+    s->out_width = s->in_width - 2 + s->pad_left + (int32_t)below(3);
+    return s->out_height > 0 && s->out_width > 0;
+}
+
 // False if the draw has no output.
 static bool draw_layer(struct layer *layer) {
     static const int32_t kernels[] = {1, 1, 3, 5, 5};
     struct n8_conv2d_shape *s = &layer->shape;
+    if (below(8) == 0)
+        return draw_tiled(s);
     const bool depthwise = below(3) == 0;
     // Depthwise layers take other ways where rows are long, and where copies of them are large.
     const uint32_t most_columns = depthwise && below(8) == 0 ? 100 : 12;
@@ -216,6 +238,20 @@ static void draw_winograd(struct layer *layer, size_t rows) {
     }
 }
 
+// (12) of its weights and biases.
+static uint64_t bound_of(const struct layer *layer) {
+    const struct n8_conv2d_shape *s = &layer->shape;
+    const size_t count = (size_t)(s->kernel_height * s->kernel_width * s->in_channels / s->groups);
+    uint64_t most = 0;
+    for (size_t n = 0; n < (size_t)s->out_channels; n++) {
+        uint64_t bound = (uint64_t)abs(layer->bias[n]);
+        for (size_t i = 0; i < count; i++)
+            bound += 128 * (uint64_t)abs(layer->weights[n * count + i]);
+        most = bound > most ? bound : most;
+    }
+    return most;
+}
+
 static void draw_arrays(struct layer *layer) {
     static const enum n8_type types[] = {N8_TYPE_S8, N8_TYPE_S8, N8_TYPE_F32, N8_TYPE_S32};
     const struct n8_conv2d_shape *s = &layer->shape;
@@ -243,6 +279,7 @@ static void draw_arrays(struct layer *layer) {
         layer->bias_f32[i] = (float)below(1000) * 0.1f - 50.0f;
         layer->slope[i] = (float)below(100) * 0.01f;
     }
+    layer->acc_bound = below(4) == 0 ? 1 << 29 : bound_of(layer);
     const enum n8_type type = types[below(4)];
     layer->epilogue = (struct n8_conv2d_epilogue){
         .type = type,
@@ -274,8 +311,9 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     if (n8_kernels_select(level, &kernels) != N8_OK)
         return NULL;
     kernels.core = layer->core;
-    const struct n8_conv_certificate certificate = {
-        .int16_depth = layer->int16_depth, .acc_bound = 1 << 29, .winograd = layer->winograd};
+    const struct n8_conv_certificate certificate = {.int16_depth = layer->int16_depth,
+                                                    .acc_bound = layer->acc_bound,
+                                                    .winograd = layer->winograd};
     if (n8_conv_plan(&conv, &layer->shape, layer->in_zero_point, &layer->epilogue, &certificate,
                      &kernels) != N8_OK)
         return NULL;
@@ -293,7 +331,11 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     return done ? conv.row : NULL;
 }
 
-static bool same_bytes(const struct layer *layer, const struct n8_conv_row **row) {
+enum inputs { NOISE, LOWEST };
+
+// Whether kernels up to `level` give the bytes of C, and which row they are.
+static bool same_bytes(const struct layer *layer, enum n8_isa level, enum inputs inputs,
+                       const struct n8_conv_row **row) {
     const struct n8_conv2d_shape *s = &layer->shape;
     const size_t pixels_in = (size_t)(s->batch * s->in_height * s->in_width);
     const size_t pixels_out = (size_t)(s->batch * s->out_height * s->out_width);
@@ -309,7 +351,8 @@ static bool same_bytes(const struct layer *layer, const struct n8_conv_row **row
     void *out = allocate(pixels_out * out_stride);
     const int32_t lo = layer->winograd != 0 ? s->in_lo : -128;
     for (size_t i = 0; i < in_size; i++)
-        in[i] = (int8_t)(lo + (int32_t)below(layer->winograd != 0 ? 128 : 256));
+        in[i] = (int8_t)(inputs == LOWEST ? -128
+                                          : lo + (int32_t)below(layer->winograd != 0 ? 128 : 256));
     for (size_t i = 0; i < residual_size; i++)
         residual[i] = (int8_t)below(256);
     struct n8_conv_io io = {
@@ -322,7 +365,7 @@ static bool same_bytes(const struct layer *layer, const struct n8_conv_row **row
     };
     const struct n8_conv_row *truth = run_layer(layer, N8_ISA_C, io);
     io.out = out;
-    *row = run_layer(layer, STANDIN, io);
+    *row = run_layer(layer, level, io);
     // The channel padding of a depthwise layer is written, of others it is not: both alike.
     const bool same =
         truth != NULL && *row != NULL && memcmp(out, expected, pixels_out * out_stride) == 0;
@@ -341,10 +384,14 @@ static void check_layers(void) {
         if (!draw_layer(&layer))
             continue;
         draw_arrays(&layer);
-        if (!same_bytes(&layer, &row))
+        if (!same_bytes(&layer, STANDIN, NOISE, &row))
             fail("layer", row == NULL ? "it does not run" : row->name);
         else
             used[row - n8_conv_rows]++;
+        // One of the levels that this processor does have, in turn.
+        const enum n8_isa level = (enum n8_isa)(N8_ISA_C + 1 + i % 3);
+        if (n8_cpu_has(level) && !same_bytes(&layer, level, NOISE, &row))
+            fail("layer", row == NULL ? "it does not run" : row->name);
         free_arrays(&layer);
     }
     for (size_t i = 0; i < n8_conv_row_count; i++) {
@@ -353,6 +400,56 @@ static void check_layers(void) {
             fail("used less than five times", row->name);
     }
     free(used);
+}
+
+// At the bound of (13): sums of just below 2^25, which Winograd gives exactly, and of 2^25.
+static void check_winograd_reach(void) {
+    for (int i = 0; i < 4; i++) {
+        struct layer layer = {0};
+        layer.shape = (struct n8_conv2d_shape){
+            .batch = 1,
+            .in_height = 9,
+            .in_width = 10,
+            .in_channels = 40,
+            .out_height = 9,
+            .out_width = 10,
+            .out_channels = 36,
+            .kernel_height = 3,
+            .kernel_width = 3,
+            .stride_height = 1,
+            .stride_width = 1,
+            .pad_top = 1,
+            .pad_left = 1,
+            .dilation_height = 1,
+            .dilation_width = 1,
+            .groups = 1,
+        };
+        draw_arrays(&layer);
+        const size_t count = 9 * 40;
+        const int32_t beyond = i / 2;
+        for (size_t n = 0; n < 36; n++) { // each channel reaches the bound, in its own direction
+            const int8_t weight = n % 2 == 0 ? -127 : 127;
+            const int32_t rest = N8_WINOGRAD_REACH - 1 + beyond - (int32_t)count * 127 * 128;
+            memset(layer.weights + n * count, weight, count);
+            layer.bias[n] = weight < 0 ? rest : -rest;
+            layer.multiplier[n] = 0x1p-19f;
+        }
+        layer.int16_depth = 2;
+        layer.winograd = 0;
+        layer.acc_bound = bound_of(&layer);
+        layer.in_zero_point = -128;
+        layer.epilogue.type = N8_TYPE_S8;
+        layer.epilogue.residual_scale = i % 2 == 0 ? 0.0f : 0.3f;
+        const struct n8_conv_row *row = NULL;
+        const char *expected = beyond == 0  ? "n8_winograd_gemm_s32_standin"
+                               : i % 2 == 0 ? "n8_igemm_s8_s8_standin"
+                                            : "n8_igemm_s8_s8_add_standin_packed";
+        if (!same_bytes(&layer, STANDIN, LOWEST, &row) || strcmp(row->name, expected) != 0)
+            fail(expected, row == NULL ? "it does not run" : row->name);
+        if (n8_cpu_has(N8_ISA_NEON) && !same_bytes(&layer, N8_ISA_NEON, LOWEST, &row))
+            fail("at the bound", row == NULL ? "it does not run" : row->name);
+        free_arrays(&layer);
+    }
 }
 
 // A network ----------------------------------------------------------------------------
@@ -471,6 +568,7 @@ int main(int count, char **arguments) {
     check_core();
     check_choice();
     check_layers();
+    check_winograd_reach();
     check_network(arguments[1]);
     printf("standin: %d failures\n", failures);
     return failures > 0;

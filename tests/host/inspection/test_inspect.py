@@ -27,6 +27,11 @@ from neon8.runtime import library
 ROOT = Path(__file__).resolve().parents[3]
 NATIVE = ROOT / "build" / "native"
 AARCH64 = ROOT / "build" / "aarch64"
+KERNEL_PARTS = re.findall(
+    r"^N8_PART\((\w+), (\w+)\)",
+    (ROOT / "runtime" / "kernels.inc").read_text(),
+    re.MULTILINE,
+)
 KERNEL_ROWS = [  # slot and variant, level
     (slot + variant, level)
     for slot, level, variant in re.findall(
@@ -167,7 +172,10 @@ def test_a_library_shows_exports_and_kernels(library, machine, isas):
     if facts.kernels is not None:
         assert set(facts.kernels) == isas
         rows = {(slot, isa) for isa, slots in facts.kernels.items() for slot in slots}
-        assert rows == {(slot, isa) for slot, isa in KERNEL_ROWS if isa in isas}
+        expected = {(slot, isa) for slot, isa in KERNEL_ROWS if isa in isas}
+        if library.suffix == ".so":  # the twins that only checks run are left out
+            expected -= {row for row in KERNEL_PARTS if row[1] == "c"}
+        assert rows == expected
     if library.suffix == ".so":
         assert facts.alignment >= 4096
         assert any(name.startswith("libc.") for name in facts.needed)
