@@ -171,6 +171,7 @@ def make_layer(base: Path, program: Program, rng: Random) -> tuple[Arguments, by
     geometry = (
         *(*shape, *native.out_shape[1:], *op.weights.shape[1:3]),
         *(*op.strides, *op.dilations, *op.pads[:2], op.groups),
+        *(0, 0),  # any input
     )
     numbers = (source.zero_point, target.zero_point, op.lo, op.hi)
     parts = (

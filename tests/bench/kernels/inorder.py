@@ -182,7 +182,7 @@ def access(mnemonic: str, operands: str, core: Core) -> Use:
     base = reads[:1] if before or after else ()
     if mnemonic.startswith("prf"):
         return Use(unit="load", reads=reads)
-    of_vectors = moved[0].startswith("v")
+    of_vectors = any(name.startswith("v") for name in moved)  # none is xzr alone
     lane = LANE.search(data) is not None
     bits = 32 if data.startswith("w") else 64
     if WIDE.search(data) and not lane and not re.fullmatch(r"ld\dr", mnemonic):

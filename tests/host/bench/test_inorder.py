@@ -43,6 +43,7 @@ def loop(*texts: str) -> list[Step]:
         (("ldr d3, [x0]", "str d4, [x1]"), 2, 1),
         (("str q4, [x1]",), 2, 1),
         (("stp x4, x5, [x1]", "add x0, x0, #1"), 1, 1),
+        (("str xzr, [x1]", "add x0, x0, #1"), 1, 1),
         # Latencies: a chain from one pass to the next.
         (("smlal v0.8h, v1.8b, v2.8b",), 4, 4),
         (("sdot v0.4s, v1.16b, v2.4b[1]",), 4, 4),
