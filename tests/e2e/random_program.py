@@ -45,7 +45,7 @@ def random_program(seed: int) -> Program:
             source = net.tensor((batch, height, width, channels), dtype="uint8")
             inputs.append(source.name)
             out = net.tensor(shape)
-            table = rng.integers(out.lo, 128, (channels, 256), np.int8)
+            table = rng.integers(out.lo, out.hi + 1, (channels, 256), np.int8)
             op = Image(name="in", inputs=(source.name,), output=out.name, table=table)
             net.add(op, out)
         else:
