@@ -78,6 +78,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->in_hi = facts.in_hi;
     conv->form = certificate->winograd;
     conv->requantize_fixed = kernels->requantize_fixed_s32_s8;
+    conv->interleave = kernels->interleave_s8;
     conv->winograd = kernels->winograd_s8;
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
     conv->group_in = (size_t)(shape->in_channels / shape->groups);

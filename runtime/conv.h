@@ -43,6 +43,7 @@ struct n8_conv {
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
     n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
+    n8_planes_fn *interleave;                 // winograd16: of weights, to be packed
     n8_winograd_fn *winograd;                 // makes the rows of (23)
     uint32_t form;                            // of (23), as in the certificate
     const int8_t *weights;

@@ -18,6 +18,7 @@ enum {
     OUTPUTS = OUT * OUT,
     TAPS = 9,
     LANES = 8,
+    PIECE = 32,           // channels of the input whose weights are packed at once
     MAX_BLOCK = 16,       // tiles, whose sums of a panel nearly fit a first-level cache
     LEAST_BLOCK = 4,      // tiles that share a load of weights
     BLOCK_BYTES = 320000, // of transformed input, in a second-level cache
@@ -87,38 +88,54 @@ static inline void transform_taps(lanes u[SIDE], lanes g0, lanes g1, lanes g2) {
     u[5] = far - 2 * g1;
 }
 
-// One channel of the input of up to eight of the output, `step` bytes apart: to all planes.
-static void pack_lanes(int16_t *to, size_t plane, const int8_t *from, size_t step, size_t tap,
-                       size_t count) {
-    lanes g[TAPS] = {{0}}, rows[3][SIDE], u[SIDE];
-    for (size_t t = 0; t < TAPS; t++) {
-        for (size_t n = 0; n < count; n++) {
-            g[t][n] = from[t * tap + n * step];
-        }
-    }
+// One channel of the input of eight of the output: to all planes.
+static void pack_lanes(int16_t *to, size_t plane, const lanes g[TAPS]) {
+    lanes rows[3][SIDE], u[SIDE];
     for (size_t y = 0; y < 3; y++) {
         transform_taps(rows[y], g[3 * y], g[3 * y + 1], g[3 * y + 2]);
     }
+#pragma GCC unroll 6
     for (size_t j = 0; j < SIDE; j++) {
         transform_taps(u, rows[0][j], rows[1][j], rows[2][j]);
+#pragma GCC unroll 6
         for (size_t i = 0; i < SIDE; i++) {
             memcpy(to + n8_winograd_plane(i, j) * plane, &u[i], sizeof u[i]);
         }
     }
 }
 
+// `size` channels of the input of `count` of the output, of which the file has one after the other.
+static void pack_piece(const struct n8_conv *conv, int16_t *to, const int8_t *from, size_t count,
+                       size_t size) {
+    const size_t panel = conv->row->tile.nr, in = conv->group_in;
+    int8_t bytes[PIECE * LANES] = {0};
+    int16_t taps[TAPS][PIECE * LANES];
+    for (size_t t = 0; t < TAPS; t++) {
+        conv->interleave(bytes, LANES, from + t * in, TAPS * in, count, size);
+        for (size_t i = 0; i < PIECE * LANES; i++) {
+            taps[t][i] = bytes[i];
+        }
+    }
+    for (size_t k = 0; k < size; k++, to += panel) {
+        lanes g[TAPS];
+        for (size_t t = 0; t < TAPS; t++) {
+            memcpy(&g[t], &taps[t][k * LANES], sizeof g[t]);
+        }
+        pack_lanes(to, conv->depth * panel, g);
+    }
+}
+
 // [O][3][3][I] to [O / panel][planes][depth][panel].
 static void pack_winograd(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     const size_t panel = conv->row->tile.nr, in = conv->group_in, out = conv->group_out;
-    const size_t plane = conv->depth * panel;
     for (size_t g = 0; g < conv->groups; g++, weights += out * TAPS * in) {
         int16_t *group = (int16_t *)memory + g * (conv->group_weights / sizeof(int16_t));
         for (size_t n = 0; n < out; n += LANES) {
             const size_t count = out - n < LANES ? out - n : LANES;
-            int16_t *to = group + n / panel * PLANES * plane + n % panel;
-            for (size_t k = 0; k < in; k++) {
-                pack_lanes(to + k * panel, plane, weights + n * TAPS * in + k, TAPS * in, in,
-                           count);
+            int16_t *to = group + n / panel * PLANES * conv->depth * panel + n % panel;
+            for (size_t k = 0; k < in; k += PIECE) {
+                pack_piece(conv, to + k * panel, weights + n * TAPS * in + k, count,
+                           in - k < PIECE ? in - k : PIECE);
             }
         }
     }
