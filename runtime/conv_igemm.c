@@ -524,11 +524,17 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
             }
             continue;
         }
+        // Slices that follow one another in a group run as one, unless their sums are kept.
         const size_t slice = unit % conv->slices;
-        const size_t channel = slice % slices_of_group * conv->slice;
+        const size_t first = slice % slices_of_group;
+        size_t slices = conv->epilogue.fixed != NULL ? 1 : slices_of_group - first;
+        slices = slices > end - unit ? end - unit : slices;
+        const size_t channel = first * conv->slice;
         const size_t rest = conv->group_out - channel;
+        const size_t channels = slices * conv->slice;
         run_channels(&it, block, slice / slices_of_group, channel,
-                     rest < conv->slice ? rest : conv->slice);
+                     rest < channels ? rest : channels);
+        unit += slices - 1;
     }
 }
 
