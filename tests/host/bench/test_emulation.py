@@ -119,4 +119,5 @@ def test_macs_are_those_of_the_shapes():
         "dw3s2-144": 144 * 9 * 28 * 28,
         "fc2048-1000": 2048 * 1000,
         "net": 26_361_344,
+        "net-fast": 26_361_344,
     }
