@@ -25,7 +25,10 @@ SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB
 --json         one object {{"n", "top1", "top5", "agreement", "sqnr_db"}}; percentages
                from 0 to 100; null: no labels, no reference, or no error at all
 
-A network with int8 inputs and outputs is fed and read through its own scales.
+A network with int8 inputs and outputs is fed and read through its own scales. One that
+takes an image, of compile --io-image, gets pixels: of --preprocess size, resize and
+color count; scale, mean and std are in the network. A reference is for networks that
+were compiled without --io-image and --io-layout nhwc, whose values are the same.
 
 {options.DATA}"""
 

@@ -24,6 +24,10 @@ from neon8.graph.onnx_file import Shapes
 Array = npt.NDArray[np.generic]
 
 TOP = 5
+SAME_LAYOUT = (
+    "compare one that lies as the reference: compiled without --io-layout nhwc and "
+    "--io-image, its values are the same"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +232,7 @@ def _check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) 
     if mine != other:
         raise DataError(
             f"{path}: takes {_listed(other)}, but the network to evaluate takes "
-            f"{_listed(mine)}"
+            f"{_listed(mine)}; {SAME_LAYOUT}"
         )
 
 
@@ -244,6 +248,14 @@ def _check_same_sizes(
         raise DataError(
             f"{sample.name}: outputs of {sizes} values, the reference has {expected}"
         )
+    for output, other in zip(outputs, wanted, strict=True):
+        # Dimensions of 1 move nothing, and what is flattened keeps its order.
+        order, theirs = ([n for n in a.shape if n != 1] for a in (output, other))
+        if output.ndim == other.ndim and order != theirs:
+            raise DataError(
+                f"{sample.name}: an output of {list(output.shape)}, the reference has "
+                f"{list(other.shape)}; {SAME_LAYOUT}"
+            )
 
 
 def check_labels(sample: Sample, scores: Array, rows: int) -> None:

@@ -4,6 +4,7 @@
 import math
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,3 +147,36 @@ def test_labels_outside_the_output_are_refused(tiny, tmp_path):
 def test_no_samples_are_refused(tiny):
     with pytest.raises(Neon8Error, match="no samples"):
         neon8.evaluate_model(tiny.n8, [])
+
+
+def test_outputs_in_another_order_are_refused(tmp_path):
+    """Of the same size, but N H W C: what was measured would be nonsense."""
+    ends = {"x": (1, 4), "y": (1, 2, 3, 3)}
+    x, y = (
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        for name, shape in ends.items()
+    )
+    values = np.random.default_rng(4).normal(size=(4, 18)).astype(np.float32)
+    initializers = [
+        onnx.numpy_helper.from_array(values, "w"),
+        onnx.numpy_helper.from_array(np.array([1, 2, 3, 3]), "shape"),
+    ]
+    nodes = [
+        onnx.helper.make_node("MatMul", ["x", "w"], ["flat"], name="fc"),
+        onnx.helper.make_node("Reshape", ["flat", "shape"], ["y"], name="image"),
+    ]
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y], initializers)
+    path = tmp_path / "net.onnx"
+    opset = onnx.helper.make_opsetid("", 13)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[opset]), path)
+    data = list(np.random.default_rng(5).normal(size=(8, 1, 4)).astype(np.float32))
+    table = neon8.calibrate_model(path, data)
+    for layout in ("nchw", "nhwc"):
+        n8 = tmp_path / f"{layout}.n8"
+        neon8.save_model(neon8.compile_model(path, table, layout=layout), n8)
+    got = neon8.evaluate_model(tmp_path / "nchw.n8", data, reference=path)
+    assert got.sqnr_db is not None
+    assert got.sqnr_db > 20
+    wrong = r"an output of \[1, 3, 3, 2\], the reference has .*; compare one that lies"
+    with pytest.raises(DataError, match=wrong):
+        neon8.evaluate_model(tmp_path / "nhwc.n8", data, reference=path)
