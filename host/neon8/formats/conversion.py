@@ -109,8 +109,9 @@ def convert(
         if bits not in target.bits:
             held = " or ".join(map(str, target.bits))
             text = f"{to} holds {held} bits only, tensor {name!r} has {bits}"
-            way = "with --bits 8" if bits > max(target.bits) else "without --fast"
-            raise TableError(f"{path}: {text}; solve {way}")
+            narrow = bits < min(target.bits)
+            way = "calibrate without --fast and" if narrow else "solve"
+            raise TableError(f"{path}: {text}; {way} with --bits 8")
     if isinstance(target.write, NetworkWriter):
         table, whole = _completed(table, whole, context, to)
         data = target.write.write(whole, context)

@@ -167,7 +167,8 @@ def test_7_bits_where_a_format_has_8(made, tmp_path):
     tensors = made.table.tensors | {"r0": tensor}
     neon8.save_table(replace(made.table, tensors=tensors), path)
     for to, held in (("ncnn", "8"), ("qdq", "8"), ("ort-overrides", "8 or 16")):
-        text = f"{to} holds {held} bits only, tensor 'r0' has 7; solve without --fast"
+        text = f"{to} holds {held} bits only, tensor 'r0' has 7"
+        text += "; calibrate without --fast and with --bits 8"
         with pytest.raises(TableError, match=text):
             convert(path, to, model=made.path)
     assert "1 tensor of 7 bits" in convert(path, "ort").notes[0]
