@@ -28,7 +28,7 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
 
 --io float  the network takes and gives float32 as the ONNX network does (default)
 --io int8   it takes and gives int8; real = scale * (q - zero_point), and
-            `neon8 inspect net.n8` prints both numbers
+            `neon8 inspect net.n8` prints both numbers. An image stays uint8
 
 --io-layout nchw  inputs and outputs lie as in the ONNX network (default)
 --io-layout nhwc  those of four dimensions lie N H W C, as cameras have them, and are
@@ -43,7 +43,8 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
 
 --requantize float  sums are multiplied by a float32 (default)
 --requantize fixed  by a fixed-point number, in integers only, as in gemmlowp and
-                    TensorFlow Lite; residual sums and depthwise layers are slower
+                    TensorFlow Lite; slower, as no convolution is computed by
+                    Winograd, with four products in int16, or with a residual sum
 
 --accumulator-aware  weight scales grow, each by the least factor with which int16 holds
             any four products of its channel, in layers where that costs less than
@@ -143,7 +144,7 @@ def run(arguments: argparse.Namespace) -> str:
     done = (
         f"{arguments.output}: {text.counted(len(steps), 'step')}, "
         f"{len(convolutions)} of them convolutions, {text.size(len(data))}, "
-        f"{arguments.io} inputs and outputs"
+        f"{ends_of(arguments)}"
     )
     if compiled.islands:
         done += f"\n{in_float(compiled.islands)}"
@@ -157,6 +158,13 @@ def run(arguments: argparse.Namespace) -> str:
         f"{widest.acc_bound} ({100 * widest.acc_bound / 2**31:.2g} % of 2^31) in layer "
         f"{text.printable(widest.name)!r}"
     )
+
+
+def ends_of(arguments: argparse.Namespace) -> str:
+    """What the network takes and gives."""
+    if arguments.io_image is None:
+        return f"{arguments.io} inputs and outputs"
+    return f"a uint8 image as input, {arguments.io} outputs"
 
 
 def image_of(arguments: argparse.Namespace) -> "Preprocess | None":

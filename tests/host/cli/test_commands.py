@@ -160,11 +160,12 @@ def test_compile_for_channels_last(tiny, tmp_path, capsys):
 def test_compile_for_images(tiny, tmp_path, capsys):
     settings, n8 = tmp_path / "p.toml", tmp_path / "m.n8"
     settings.write_text("mean = [128]\nstd = [64]\n")
-    succeed(
+    told = succeed(
         capsys,
         *("compile", tiny.onnx, "--scales", tiny.table, "-o", n8),
         *("--io-image", settings),
     )
+    assert "a uint8 image as input, float outputs\n" in told
     with neon8.Model.open(n8) as model:
         _, h, w, c = model.inputs["image"].shape
         pixels = np.random.default_rng(2).integers(0, 256, (1, h, w, c), np.uint8)
