@@ -212,7 +212,7 @@ def test_a_lattice_that_does_not_fit_the_layer(tmp_path):
     plain = neon8.calibrate_model(other, iter(RNG.normal(size=(4, 1, 2, 4, 4))))
     entry = replace(plain.layers["only"], rounding="lattice")
     broken = replace(plain, layers={"only": entry})
-    with pytest.raises(CompileError, match="'only': its weights cannot be rounded to"):
+    with pytest.raises(CompileError, match=r"cannot be .* for rows of three .* delete"):
         neon8.compile_model(other, broken)
 
 

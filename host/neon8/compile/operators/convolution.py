@@ -268,7 +268,10 @@ def proved(
     scales = weight_scales(b.table, node, phases=phases)
     lattice = b.table.layers[node.name].rounding == "lattice"
     if lattice and (node.weight_scales is not None or node.weight.shape[-1] != TAPS):
-        text = "its weights cannot be rounded to the lattice; correct the table"
+        text = (
+            "its weights cannot be rounded to the lattice, which is for rows of three "
+        )
+        text += 'float weights; delete "rounding" of the layer in the table'
         raise CompileError(f"layer {node.name!r}: {text}")
     if b.max_sqnr_loss is not None and node.weight_scales is None and not lattice:
         limit = b.max_sqnr_loss
