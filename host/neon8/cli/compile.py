@@ -48,8 +48,9 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
 
 --accumulator-aware  weight scales grow, each by the least factor with which int16 holds
             any four products of its channel, in layers where that costs less than
-            --max-sqnr-loss; kernels without dot products then run faster. The table at
-            the end gives the signal to noise ratio of each such layer's weights
+            --max-sqnr-loss; kernels without dot products then run faster, but for what
+            runs by Winograd without it, see `neon8 inspect`. The table at the end gives
+            the signal to noise ratio of each such layer's weights
 
 Every accumulator is proved to stay inside int32 for any input; where the
 proof fails a weight scale is enlarged, with a warning, and if that does not help the
