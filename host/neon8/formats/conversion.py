@@ -85,6 +85,7 @@ def convert(
     target = registry.find(to)
     table, whole = read(path, source_format=source_format)
     source = registry.find(table.format)
+    lattice = 0 if whole is None else count_on_lattice(whole)
     options = {"ncnn_param": ncnn_param, "trt_version": trt_version}
     given = {name: str(value) for name, value in options.items() if value is not None}
     _check_options(path, given, source, target)
@@ -120,9 +121,19 @@ def convert(
         table = attach.fill(table, context.graph)
     if names_at_end:
         table = renamed(table, names_at_end)
+    if lattice and source is not target:
+        table = table.with_note(
+            f"{to} knows one way to round: {counted(lattice, 'layer')} on the lattice "
+            "of --fast will have other weights; calibrate without --fast"
+        )
     table = target.prepare(_with_losses(table, target), context)
     data = target.write(table)
     return Converted(data=data, source_format=source.name, notes=table.notes)
+
+
+def count_on_lattice(table: ScaleTable) -> int:
+    """The layers whose weights are rounded as neon8.quant.lattice does."""
+    return sum(layer.rounding == "lattice" for layer in table.layers.values())
 
 
 def _check_options(

@@ -175,6 +175,18 @@ def test_7_bits_where_a_format_has_8(made, tmp_path):
     assert convert(path, "neon8").data == path.read_bytes()
 
 
+@pytest.mark.parametrize("to", ["ncnn", "ort-overrides"])
+def test_a_lattice_is_told(made, tmp_path, to):
+    """Other tools round the same weights with the same scales to others."""
+    path = tmp_path / "t.json"
+    name, layer = next(iter(made.table.layers.items()))
+    layers = made.table.layers | {name: replace(layer, rounding="lattice")}
+    json_format.save(replace(made.table, layers=layers), path)
+    notes = convert(path, to, model=made.path).notes
+    assert any("1 layer on the lattice" in note for note in notes)
+    assert not any("lattice" in note for note in convert(path, "neon8").notes)
+
+
 def test_16_bits_stay(made, wide, tmp_path):
     """In our own format, through overrides, and where another table has nothing."""
     data = wide.read_bytes()
