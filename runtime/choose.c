@@ -138,13 +138,13 @@ static const char *lack_winograd(const struct n8_conv_row *row, const struct n8_
     const int64_t tiles = n8_winograd_runs_on(&row->tile, s) ? least : in_rows;
     const int64_t panels = (s->out_channels + nr - 1) / nr;
     if (s->out_width < LEAST_COLUMNS || panels < 2 || 7 * tiles > 8 * least) {
-        return "computes two pixels at once, for longer rows";
+        return "computes two pixels at once, which does not pay for so short rows";
     }
     if (f->in_hi - f->in_lo > INT8_MAX) {
-        return "computes two pixels at once, from inputs of 128 values";
+        return "computes two pixels at once, which inputs of more than 128 values do not allow";
     }
     if (c->winograd == 0 || (c->winograd == N8_OP_WINOGRAD_WHOLE && c->acc_bound >= MOST_WHOLE)) {
-        return "computes two pixels at once, from weights that prove it";
+        return "computes two pixels at once, which the weights were not proved to allow";
     }
     return NULL;
 }
