@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from neon8.compile.program import Conv2d, Quantize
+from neon8.compile.program import Conv2d, Quantize, Tensor
 from neon8.compile.proof import int16_depth
 from random_net import Net, pick, window
 
@@ -74,9 +74,19 @@ def random_fixed(rng, multiplier):
 def grow_conv(net: Net) -> None:
     """Convolution, dense or grouped: int8 with residual and slopes, or float."""
     source = pick(net)
+    beside = [t for t in net.live if t is not source and is_beside(t, source)]
+    if beside and net.rng.integers(2):  # a block that ends in a residual sum
+        chosen = beside[net.rng.integers(len(beside))]
+        append_conv(net, source, 1, chosen.shape[1], same=True)
+        return
     divisors = [g for g in range(1, source.shape[1] + 1) if source.shape[1] % g == 0]
     groups = int(net.rng.choice([1, 1, 1, net.rng.choice(divisors)]))
     append_conv(net, source, groups, groups * int(net.rng.integers(1, 11)))
+
+
+def is_beside(tensor: Tensor, source: Tensor) -> bool:
+    """Whether they differ in their channels at most."""
+    return tensor.shape[:1] + tensor.shape[2:] == source.shape[:1] + source.shape[2:]
 
 
 def grow_depthwise(net: Net) -> None:
@@ -87,10 +97,14 @@ def grow_depthwise(net: Net) -> None:
     append_conv(net, source, channels, channels * times, depthwise=True)
 
 
-def append_conv(net, source, groups, out_channels, *, depthwise=False):
+def append_conv(net, source, groups, out_channels, *, depthwise=False, same=False):
     rng = net.rng
     batch, channels, height, width = source.shape
-    if depthwise and rng.integers(2):
+    if same:
+        reach = int(rng.integers(2))
+        rows = (2 * reach + 1, 1, 1, reach, reach, height)
+        columns = (2 * reach + 1, 1, 1, reach, reach, width)
+    elif depthwise and rng.integers(2):
         stride = int(rng.integers(1, 3))
         rows = (3, stride, 1, 1, 1, (height - 1) // stride + 1)
         columns = (3, stride, 1, 1, 1, (width - 1) // stride + 1)
