@@ -168,7 +168,8 @@ def test_outputs_in_another_order_are_refused(tmp_path):
     graph = onnx.helper.make_graph(nodes, "g", [x], [y], initializers)
     path = tmp_path / "net.onnx"
     opset = onnx.helper.make_opsetid("", 13)
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[opset]), path)
+    model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8)
+    onnx.save(model, path)
     data = list(np.random.default_rng(5).normal(size=(8, 1, 4)).astype(np.float32))
     table = neon8.calibrate_model(path, data)
     for layout in ("nchw", "nhwc"):
