@@ -26,7 +26,7 @@ enum {
     TILE_OUTPUT = 365,  // and of the output, in whole panels
     GEMM_FACTOR = 5,
     WINOGRAD_FACTOR = 4,
-    MOST_CHANNELS = 4096, // for which weights, four times as large, are worth their memory
+    MOST_CHANNELS = 4096, // for which weights, eight times as large, are worth their memory
 };
 
 // One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.

@@ -21,6 +21,7 @@ struct n8_conv_way {
 extern const struct n8_conv_way n8_conv_igemm;
 extern const struct n8_conv_way n8_conv_depthwise;
 extern const struct n8_conv_way n8_conv_winograd8;
+extern const struct n8_conv_way n8_conv_winograd16;
 
 // Where there are fewer units than many threads want, as in a fully connected layer, threads share
 // the channels, too: sets `slices` and `slice` of a plan whose panels are of `panel` bytes.
@@ -37,7 +38,6 @@ static inline bool n8_winograd_runs_on(const struct n8_tile *tile,
                                        const struct n8_conv2d_shape *shape) {
     return shape->out_width % (tile->packing == N8_PACKING_WINOGRAD_PAIRS ? 4 : 2) == 0;
 }
-extern const struct n8_conv_way n8_conv_winograd16;
 
 // Where one tap of a window falls.
 static inline int64_t n8_tap_at(int64_t out, int32_t stride, int32_t tap, int32_t dilation,
