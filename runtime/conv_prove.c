@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The arrays of a convolution, value by value: what their file says of them is not believed.
-#include "conv.h"
+#include "conv_way.h"
 
 #include "include/neon8_format.h"
 #include "model.h"
@@ -11,13 +11,6 @@
 // What a kernel may round by adding 1.5 * 2^23, and narrow to int16 without saturating, with a zero
 // point; 1 less for the rounding of (6).
 enum { SMALL_SUM = 1 << 22, SMALL_RESULT = 32638 };
-
-// The arrays of a model file are as aligned as the caller's buffer: not at all.
-static int32_t load_i32(const int32_t *array, size_t index) {
-    int32_t value;
-    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
-    return value;
-}
 
 static float load_f32(const float *array, size_t index) {
     float value;
@@ -179,7 +172,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
     };
     struct triples triples = {0};
     for (size_t n = 0; n < channels; n++) {
-        const int32_t bias = e->bias == NULL ? 0 : load_i32(e->bias, n);
+        const int32_t bias = e->bias == NULL ? 0 : n8_load_i32(e->bias, n);
         uint64_t bound = 0;
         if (certificate->winograd != 0) {
             take_rows(&triples, weights + n * count, &conv->shape);
@@ -195,7 +188,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         out->small = out->small && bound < SMALL_SUM &&
                      (double)bound * (double)load_f32(e->multiplier, n) + residual < SMALL_RESULT;
         if (e->fixed != NULL &&
-            !fixed_ok(load_i32(e->fixed, 2 * n), load_i32(e->fixed, 2 * n + 1))) {
+            !fixed_ok(n8_load_i32(e->fixed, 2 * n), n8_load_i32(e->fixed, 2 * n + 1))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier of (10) is out of range");
         }
         if (e->bias_f32 != NULL && !isfinite(load_f32(e->bias_f32, n))) {
@@ -221,7 +214,7 @@ struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int
     struct triples triples = {0};
     for (size_t n = 0; n < (size_t)conv->shape.out_channels; n++) {
         const struct weights all = take_channel(weights + n * count, count);
-        const uint64_t bound = bound_of(all, biases == NULL ? 0 : load_i32(biases, n));
+        const uint64_t bound = bound_of(all, biases == NULL ? 0 : n8_load_i32(biases, n));
         certificate.acc_bound = bound > certificate.acc_bound ? bound : certificate.acc_bound;
         while (certificate.int16_depth > 2 &&
                !fits_int16(weights + n * count, count, certificate.int16_depth, all)) {

@@ -6,6 +6,8 @@
 
 #include "conv.h"
 
+#include <string.h>
+
 enum { N8_ALIGN_PART = 16 }; // of each group's packed weights and arrays
 
 struct n8_conv_way {
@@ -37,6 +39,13 @@ struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n
 static inline bool n8_winograd_runs_on(const struct n8_tile *tile,
                                        const struct n8_conv2d_shape *shape) {
     return shape->out_width % (tile->packing == N8_PACKING_WINOGRAD_PAIRS ? 4 : 2) == 0;
+}
+
+// The arrays of a model file are as aligned as the caller's buffer: not at all.
+static inline int32_t n8_load_i32(const int32_t *array, size_t index) {
+    int32_t value;
+    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
+    return value;
 }
 
 // Where one tap of a window falls.

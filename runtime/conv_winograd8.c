@@ -79,9 +79,14 @@ static void transform_weights(int32_t u[PLANES], const int8_t *g, size_t step, b
     u[3] = g[2 * step];
 }
 
-static int32_t *first_sums(const struct n8_conv *conv, void *memory) {
-    return (int32_t *)(void *)((int8_t *)memory + conv->group_weights -
-                               conv->group_entries * sizeof(int32_t));
+// Where in the packed memory they are.
+static size_t first_sums(const struct n8_conv *conv) {
+    return conv->group_weights - conv->group_entries * sizeof(int32_t);
+}
+
+// (23): off.
+static int32_t offset_of(const struct n8_conv *conv) {
+    return 2 * conv->in_lo + INT8_MAX;
 }
 
 // [O][rows][3][I] to [O / nr][2][rows][I / kr][2][nr][kr].
@@ -90,7 +95,8 @@ static void pack_winograd8(const struct n8_conv *conv, const int8_t *weights, vo
     const struct n8_tile sides = n8_both_sides(tile);
     const bool halves = conv->form == N8_OP_WINOGRAD_HALF;
     const size_t height = conv->taps / 2, tap = conv->depth * sides.nr;
-    const int32_t offset = 2 * conv->in_lo + INT8_MAX;
+    const uint32_t offset = (uint32_t)offset_of(conv), times = halves ? 1 : 2;
+    int32_t *sums = (int32_t *)(void *)((int8_t *)memory + first_sums(conv));
     for (size_t n = 0; n < conv->group_out; n++) {
         int8_t *panel = (int8_t *)memory + n / tile->nr * panel_bytes(conv);
         int32_t sum = 0; // of U1
@@ -105,13 +111,9 @@ static void pack_winograd8(const struct n8_conv *conv, const int8_t *weights, vo
                 }
             }
         }
-        int32_t bias = 0;
-        if (conv->epilogue.bias != NULL) {
-            memcpy(&bias, (const uint8_t *)conv->epilogue.bias + n * sizeof bias, sizeof bias);
-        }
-        const uint32_t times = halves ? 1 : 2;
-        first_sums(conv, memory)[n] =
-            (int32_t)((uint32_t)bias * times + (uint32_t)sum * (uint32_t)offset);
+        const int32_t *biases = conv->epilogue.bias;
+        const int32_t bias = biases == NULL ? 0 : n8_load_i32(biases, n);
+        sums[n] = (int32_t)((uint32_t)bias * times + (uint32_t)sum * offset);
     }
 }
 
@@ -149,7 +151,7 @@ static void make_planes(const struct strip *it) {
             .tiles = conv->window,
             .depth = conv->depth,
             .plane = plane_bytes(conv),
-            .offset = 2 * conv->in_lo + INT8_MAX,
+            .offset = offset_of(conv),
             .pairs = has_pairs(conv),
         };
         conv->winograd(&args);
@@ -173,8 +175,7 @@ static void multiply(const struct strip *it, size_t row, size_t count, size_t ch
     }
     args.rows = it->taps;
     args.weights = conv->weights + channel / conv->row->tile.nr * panel_bytes(conv);
-    args.bias = (const int32_t *)(const void *)(conv->weights + conv->group_weights) -
-                conv->group_entries + channel;
+    args.bias = (const int32_t *)(const void *)(conv->weights + first_sums(conv)) + channel;
     args.whole = conv->form == N8_OP_WINOGRAD_WHOLE;
     conv->row->igemm(&args);
 }
