@@ -32,10 +32,10 @@ def quantized(graph: Graph, table: ScaleTable, name: str) -> Tensor:
     """The int8 form of tensor `name` of the graph, under that name."""
     entry = table.tensors.get(name)
     if entry is None:
-        remedy = "has no scale in the table; calibrate again"
+        trouble = "has no scale in the table; calibrate again"
         if graph.quantized:
-            remedy = "has no scale in the file, which leaves it in float; use --io float"
-        raise CompileError(f"tensor {name!r} {remedy}")
+            trouble = "has no scale in the file, and is float there; use --io float"
+        raise CompileError(f"tensor {name!r} {trouble}")
     scale = usable_scale(entry.scale, f"tensor {name!r}")
     lo, hi = check_scheme(entry, name)
     return Tensor(

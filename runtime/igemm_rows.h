@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows that a unit of implicit GEMM multiplies: for a block of output pixels, where the input
+// pixel under each tap lies, or the row of padding. Copied are only the windows of layers with so
+// few channels that most of a kernel's step would be padding, and the rows for kernels that read
+// packed ones.
+#ifndef N8_IGEMM_ROWS_H
+#define N8_IGEMM_ROWS_H
+
+#include "conv.h"
+
+// The rows of pixels [first, first + count) of an image.
+struct n8_igemm_rows {
+    const struct n8_conv *conv;
+    const struct n8_conv_io *io;
+    int8_t *windows;       // copied, or
+    const int8_t *padding; // the row of zero points that stands for all outside the image
+    const int8_t **table;
+    int8_t *packed; // the rows that the table names, where the kernel wants them so
+    size_t made; // the number of the block and group that the table and the packed rows belong to
+    size_t image, first, count;
+};
+
+// The channels of an input pixel that a packed group reads.
+static inline size_t n8_igemm_channels_read(const struct n8_conv *conv) {
+    return (size_t)(conv->shape.in_channels / conv->shape.groups) * conv->bundle;
+}
+
+// Makes those of a block and group, which all slices of its channels share.
+void n8_igemm_make_rows(struct n8_igemm_rows *it, size_t block, size_t group);
+
+#endif // N8_IGEMM_ROWS_H
