@@ -39,7 +39,8 @@ enum n8_type {
     N8_TYPE_S8 = 1,
     N8_TYPE_F32 = 2,
     N8_TYPE_S32 = 3,
-    N8_TYPE_U8 = 4, // the bytes of an image, which an input may have
+    N8_TYPE_U8 = 4,  // the bytes of an image, which an input may have
+    N8_TYPE_S16 = 5, // an activation of 9 to 16 bits, (24)
 };
 
 // Instruction set levels, in the order in which a later one is preferred.
@@ -74,8 +75,9 @@ enum n8_sharing {
 
 // A value that flows through a model. A buffer of an input or output holds `size` bytes,
 // contiguous, in the order of `dims` (as in the ONNX network; `rank` of them are meaningful, the
-// others are 1). real = scale * (q - zero_point) and lo <= q <= hi for
-// N8_TYPE_S8; scale 1, zero point 0, lo -128 and hi 127 otherwise.
+// others are 1). real = scale * (q - zero_point) and lo <= q <= hi for N8_TYPE_S8 and
+// N8_TYPE_S16; scale 1, zero point 0, lo -128 and hi 127 otherwise. Results of a run whose int16
+// inputs are not in lo .. hi are wrong.
 struct n8_tensor_info {
     const char *name;   // owned by the model, as is
     const char *reason; // why it is N8_TYPE_F32 inside the network; NULL if the file does not say
@@ -84,7 +86,7 @@ struct n8_tensor_info {
     int32_t dims[8];
     float scale;
     int32_t zero_point, lo, hi;
-    int32_t code_lo, code_hi; // N8_TYPE_S8: no q is outside, as follows from the steps before
+    int32_t code_lo, code_hi; // of q: none is outside, as follows from the steps before
     size_t size;
     enum n8_sharing sharing;
     uint32_t shared; // number of the tensor that it shares with, or its own

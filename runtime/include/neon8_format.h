@@ -24,14 +24,16 @@ enum n8_format {
     N8_FORMAT_MAX_RANK = 8,      // dimensions of a tensor in the ONNX network
 };
 
+// q is s8 or s16, (24), of each operand and of the result by itself; x is s8, s16 or f32, the same
+// of all.
 enum n8_op {
-    N8_OP_QUANTIZE = 1,       // f32 -> s8, (2)
-    N8_OP_DEQUANTIZE = 2,     // s8 -> f32, (1)
-    N8_OP_CONV2D = 3,         // s8 [, s8 residual] -> s8 (5)(6) or f32 (4)
-    N8_OP_ADD = 4,            // s8, s8 -> s8, (6)
-    N8_OP_REQUANTIZE = 5,     // s8 -> s8 with another scale, or a lone activation
-    N8_OP_MAX_POOL = 6,       // s8 -> s8, (9)
-    N8_OP_AVERAGE_POOL = 7,   // s8 -> s8, (9)
+    N8_OP_QUANTIZE = 1,       // f32 -> q, (2)
+    N8_OP_DEQUANTIZE = 2,     // q -> f32, (1)
+    N8_OP_CONV2D = 3,         // q [, q residual] -> q (5)(6) or f32 (4)
+    N8_OP_ADD = 4,            // q, q -> q, (6)
+    N8_OP_REQUANTIZE = 5,     // q -> q with another scale, or a lone activation
+    N8_OP_MAX_POOL = 6,       // q -> q of the same type, (9)
+    N8_OP_AVERAGE_POOL = 7,   // q -> q of the same type or f32, (9)
     N8_OP_CONCAT = 8,         // x, x, ... -> x, moves values
     N8_OP_RESHAPE = 9,        // x -> x, moves values; N C H W order is kept
     N8_OP_SOFTMAX = 10,       // f32 -> f32 along an axis, (14)
@@ -46,7 +48,7 @@ enum n8_op {
 
     N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are turned
     N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
-    N8_OP_RESIZE_LINEAR = 22, // x -> x, (17)
+    N8_OP_RESIZE_LINEAR = 22, // s8 -> s8 or f32 -> f32, (17)
 
     N8_OP_CONSTANT = 30,         // -> f32, the same in every run
     N8_OP_UNARY = 31,            // f32 -> f32, a function of each value, (22)
@@ -125,14 +127,14 @@ struct n8_file_header {
 
 struct n8_file_tensor {
     uint32_t name; // offset in strings
-    uint32_t type; // enum n8_type: S8 or F32, or U8
+    uint32_t type; // enum n8_type: S8, S16 or F32, or U8
     uint32_t rank; // 0 .. N8_FORMAT_MAX_RANK
     // As in the ONNX network; after `rank` they are 1. The first three are N C H, the product of
     // the others is W.
     int32_t dims[8];
     float scale; // (1); 1 for F32 and U8
     int32_t zero_point;
-    int32_t lo, hi;  // range of q, within [-128, 127]
+    int32_t lo, hi;  // range of q, within [-128, 127], of S16 within [-32768, 32767]
     uint32_t reason; // why it is F32: offset in strings; 0 if nothing is said
 };
 
@@ -170,7 +172,8 @@ struct n8_file_op {
                           // resize_linear: int32[H + W][2];
                           // conv2d: int32[O][2], M0 and n of (10), in place of multiplier
     uint64_t values;      // float, as many as the kind says
-    uint64_t acc_bound;   // proof (12): max over n of sum|w| * 128 + |B|, < 2^31
+    uint64_t acc_bound;   // proof (12): max over n of sum|w| * Q + |B|, < 2^31, where Q is 128 or,
+                          // of an S16 input, max(-lo, hi)
 };
 
 #endif // NEON8_FORMAT_H
