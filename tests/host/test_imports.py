@@ -21,6 +21,7 @@ ORDER = (
     "compile",
     "formats",
     "evaluate",
+    "refine",
     "inspection",
     "qat",
     "api",

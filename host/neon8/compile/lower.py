@@ -21,6 +21,8 @@ from neon8.compile.scales import check_digest
 from neon8.errors import CompileError
 from neon8.graph.graph import FakeQuantize, Graph
 from neon8.graph.remedies import refusal
+from neon8.quant.bias import corrected
+from neon8.quant.equalization import equalized
 from neon8.quant.scale_table import ScaleTable
 from neon8.text import counted
 
@@ -72,6 +74,7 @@ def lower(
         raise refused
     check_digest(graph, table)
     check_ends(graph)
+    graph = corrected(equalized(graph, table), table)
     if graph.quantized:
         partial = True
         graph = with_pairs(graph, table, consumers_of(graph), keep_float, fixed=fixed)

@@ -26,6 +26,9 @@ MEANINGS = {
     "override": "set by the user",
     "imported": "taken from another tool's table",
     "fast": "127 steps for int8 Winograd; see what the layers that read it lose",
+    "step": "the weights are multiples of one step, which is the scale",
+    "equalized": "its channels have factors, so that they share a range",
+    "corrected": "its bias has what rounded weights take from the means",
     "bias": "the weight scale was enlarged so that the bias fits int32",
 }
 """Codes of tensors and layers; few:samples is of a whole table. `dead`, `floor` and

@@ -20,6 +20,9 @@ class TensorScale:
     threshold: (lo, hi), the real range that the scale covers; min, max: what was seen,
     None where the scale comes from a tool that does not say.  All real numbers are
     float32 values.  bits: of q, see BITS.  method: where it is not the table's.
+    factors: of the channels of an equalized tensor, (C,), all above 0: a value of
+    channel c is factors[c] times what (1) says, and `threshold` is what it is before;
+    () where all are 1.
     reasons: codes of the guards that fired, see neon8.quant.reasons.
     """
 
@@ -31,6 +34,7 @@ class TensorScale:
     max: float | None
     bits: int = 8
     method: str | None = None
+    factors: tuple[float, ...] = field(default=(), repr=False)
     reasons: tuple[str, ...] = ()
 
 
@@ -40,6 +44,8 @@ class LayerScale:
 
     input: the activation that it reads; its scale is tensors[input].
     groups: of the convolution.  reasons: codes of the guards that fired, as above.
+    bias_correction: (O,), what is added to the bias because rounded weights move the
+    mean of a channel; () for nothing.
     rounding: one of ROUNDINGS.  sqnr_loss: in dB of the layer's output, what that and
     the range of the input cost where they were chosen for speed.
     """
@@ -48,6 +54,7 @@ class LayerScale:
     weight_scales: tuple[float, ...]
     groups: int = 1
     reasons: tuple[str, ...] = ()
+    bias_correction: tuple[float, ...] = field(default=(), repr=False)
     rounding: str = field(default="nearest", repr=False)
     sqnr_loss: float | None = field(default=None, repr=False)
 

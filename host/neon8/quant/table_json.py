@@ -81,6 +81,7 @@ def _reasons(reasons: tuple[str, ...]) -> str:
 def _tensor(tensor: TensorScale) -> str:
     more = "" if tensor.bits == 8 else f', "bits": {tensor.bits}'
     more += f', "method": {_text(tensor.method)}' if tensor.method else ""
+    more += f', "factors": {_numbers(tensor.factors)}' if tensor.factors else ""
     return (
         f'{{"scale": {_number(tensor.scale)}, "zero_point": {tensor.zero_point}, '
         f'"scheme": {_text(tensor.scheme)}, "threshold": {_numbers(tensor.threshold)}, '
@@ -91,6 +92,8 @@ def _tensor(tensor: TensorScale) -> str:
 
 def _layer(layer: LayerScale) -> str:
     more = "" if layer.groups == 1 else f', "groups": {layer.groups}'
+    if layer.bias_correction:
+        more += f', "bias_correction": {_numbers(layer.bias_correction)}'
     if layer.rounding != ROUNDINGS[0]:
         more += f', "rounding": {_text(layer.rounding)}'
     if layer.sqnr_loss is not None:
@@ -151,7 +154,8 @@ def _place(source: str, what: str, name: str, value: Any) -> str:
 
 def _read_tensor(where: str, data: Any) -> TensorScale:
     data = _object(where, data, "scale", "zero_point", "scheme", "threshold", "min",
-                   "max", optional=("bits", "method", "reasons"))  # fmt: skip
+                   "max", optional=("bits", "method", "factors",
+                                     "reasons"))  # fmt: skip
     scheme = data["scheme"]
     if scheme not in SCHEMES:
         text = f"scheme: {scheme!r} is unknown; expected one of {', '.join(SCHEMES)}"
@@ -185,6 +189,10 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
         max=largest,
         bits=bits,
         method=string(f"{where}: method", data["method"]) if "method" in data else None,
+        factors=tuple(
+            checked_scale(f"{where}: factors[{index}]", value)
+            for index, value in enumerate(_list(where, data, "factors"))
+        ),
         reasons=_read_reasons(where, data),
     )
 
@@ -195,7 +203,7 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
         data,
         "input",
         "weight_scales",
-        optional=("groups", "rounding", "sqnr_loss", "reasons"),
+        optional=("groups", "bias_correction", "rounding", "sqnr_loss", "reasons"),
     )
     name = string(f"{where}: input", data["input"])
     if name not in tensors:
@@ -214,6 +222,10 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
     return LayerScale(
         input=name,
         groups=groups,
+        bias_correction=tuple(
+            float32(f"{where}: bias_correction[{index}]", value)
+            for index, value in enumerate(_list(where, data, "bias_correction"))
+        ),
         rounding=rounding,
         sqnr_loss=float32(f"{where}: sqnr_loss", data["sqnr_loss"])
         if "sqnr_loss" in data
@@ -224,6 +236,14 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
         ),
         reasons=_read_reasons(where, data),
     )
+
+
+def _list(where: str, data: dict[str, Any], key: str) -> list[Any]:
+    """An optional list of numbers; if it is there, it is not empty."""
+    value = data.get(key, [])
+    if not isinstance(value, list) or (key in data and not value):
+        raise TableError(f"{where}: {key}: expected a list of numbers")
+    return value
 
 
 def _read_reasons(where: str, data: dict[str, Any]) -> tuple[str, ...]:

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cross-layer equalization: a network with the factors of a scale table in it  (5c).
+
+A factor f of a channel says that its values are f times those of the int8 network. The
+convolution that makes the channel divides weights and bias by f, those that read it
+multiply weights by f: the network computes the same function, and its channels share
+the range of one scale better.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.errors import CompileError
+from neon8.graph.graph import Activation, Conv2d, Graph, Node, Pool, Prelu
+from neon8.quant.scale_table import ScaleTable
+from neon8.quant.weights import DoubleArray, FloatArray
+
+
+def equalized(graph: Graph, table: ScaleTable) -> Graph:
+    """`graph` with all factors of `table` in the weights and biases around them.
+
+    CompileError: the factors of a tensor are not as many as its channels; or what makes
+    or reads the tensor cannot have them, see keeps_factors().
+    """
+    factors = {
+        name: np.array(entry.factors)
+        for name, entry in table.tensors.items()
+        if entry.factors and name in graph.tensors
+    }
+    if not factors:
+        return graph
+    if graph.quantized:
+        text = "a network that was quantized elsewhere cannot be equalized"
+        raise CompileError(f"{text}; delete the factors in the table")
+    made = {name for node in graph.nodes for name in node.outputs}
+    for name, values in factors.items():
+        channels = graph.tensors[name].shape[1]
+        if len(values) != channels:
+            text = f"has {len(values)} factors in the table, for {channels} channels"
+            raise CompileError(f"tensor {name!r} {text}")
+        if name in graph.outputs or name not in made:
+            text = "is seen from outside, where it cannot have factors"
+            raise CompileError(f"tensor {name!r} {text}; delete them in the table")
+    return replace(graph, nodes=tuple(_rewritten(n, factors) for n in graph.nodes))
+
+
+def homogeneous(activation: Activation) -> bool:
+    """True if f(a x) = a f(x) for all a > 0, but for an upper bound."""
+    return activation.lo in (-np.inf, 0.0)
+
+
+def keeps_factors(node: Node) -> bool:
+    """True if the factors of its input are those of its output, channel by channel."""
+    if isinstance(node, Pool):
+        return homogeneous(node.activation) and node.activation.hi == np.inf
+    return isinstance(node, Prelu)
+
+
+def _rewritten(node: Node, factors: Mapping[str, DoubleArray]) -> Node:
+    """With the factors of what it reads and makes."""
+    near = [name for name in (*node.inputs, *node.outputs) if name in factors]
+    if not near:
+        return node
+    made = factors.get(node.output)
+    if isinstance(node, Conv2d) and not node.transposed:
+        read = factors.get(node.inputs[0])
+        node = node if read is None else _reading(node, read)
+        return node if made is None else _making(node, made)
+    read = factors.get(node.inputs[0])
+    if not keeps_factors(node) or read is None or made is None:
+        text = f"layer {node.name!r} makes or reads it, and cannot have factors"
+        raise CompileError(f"tensor {near[0]!r}: {text}; delete them in the table")
+    if (read != made).any():
+        text = f"other factors than tensor {node.output!r}, which has its channels"
+        raise CompileError(f"tensor {node.inputs[0]!r} has {text}; correct the table")
+    return node
+
+
+def _reading(node: Conv2d, factors: DoubleArray) -> Conv2d:
+    """With weights that take channels divided by `factors`, (I,)."""
+    by_group = factors.reshape(node.groups, -1)
+    rows = np.repeat(by_group, len(node.weight) // node.groups, axis=0)
+    return replace(node, weight=_product(node.weight, rows[:, :, None, None]))
+
+
+def _making(node: Conv2d, factors: DoubleArray) -> Conv2d:
+    """With channels divided by `factors`, (O,)."""
+    if not homogeneous(node.activation):
+        text = f"its activation begins at {node.activation.lo:g}"
+        raise CompileError(
+            f"tensor {node.output!r} cannot have factors: {text}; delete them in the "
+            "table"
+        )
+    if node.activation.hi < np.inf and factors.max() > 1:
+        # An upper bound is the same for all channels of the int8 network.
+        raise CompileError(
+            f"tensor {node.output!r} has a factor above 1, {factors.max():.7g}, which "
+            f"would lift its bound of {node.activation.hi:g}; correct the table"
+        )
+    weight = _product(node.weight, 1 / factors[:, None, None, None])
+    return replace(node, weight=weight, bias=_product(node.bias, 1 / factors))
+
+
+def _product(values: FloatArray, factors: DoubleArray) -> FloatArray:
+    """In double, rounded to float32 once."""
+    with np.errstate(over="ignore"):  # the compiler refuses what is not finite
+        result: FloatArray = (values * factors).astype(np.float32)
+    return result
