@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from neon8.calibrate.observation import Observation
     from neon8.compile.compiler import compile_model
     from neon8.data.preprocess import Preprocess
-    from neon8.evaluate.metrics import Evaluation, evaluate_model
+    from neon8.evaluate.evaluate import evaluate_model
+    from neon8.evaluate.metrics import Evaluation
     from neon8.graph.graph import Graph
     from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
     from neon8.runtime import Model, Session, ThreadPool
@@ -97,7 +98,8 @@ _HOMES = {
     ),
     "neon8.compile.compiler": ("compile_model",),
     "neon8.calibrate.observation": ("Observation",),
-    "neon8.evaluate.metrics": ("Evaluation", "evaluate_model"),
+    "neon8.evaluate.evaluate": ("evaluate_model",),
+    "neon8.evaluate.metrics": ("Evaluation",),
     "neon8.graph.graph": ("Graph",),
     "neon8.data.preprocess": ("Preprocess",),
     "neon8.runtime": ("Model", "Session", "ThreadPool"),

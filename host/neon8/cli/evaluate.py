@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from neon8.cli import options
 
 if TYPE_CHECKING:
+    from neon8.evaluate.confidence import Interval
+    from neon8.evaluate.detection import Detections
     from neon8.evaluate.metrics import Evaluation
 
 SUMMARY = "measure a network, float or int8, on samples"
@@ -17,13 +19,38 @@ examples:
   neon8 evaluate net.n8 --data test.npz --reference net.onnx
   neon8 evaluate net.n8 --data photos/ --preprocess imagenet.toml --limit 500 \\
       --target aarch64 --reference net.onnx --json
+  neon8 evaluate faces.n8 --data photos/ --preprocess p.toml --reference faces.onnx \\
+      --detection boxes=loc,scores=conf,form=offsets
 
 top-1, top-5   share of samples whose label is the largest, or among the five largest,
-               of the first output; of equal values the lower index counts as larger
-agreement      share of samples with the same top-1 as the reference
+               of the first output; of equal values the lower index counts as larger.
+               +- is the standard error: a share of 100 samples says little
+change         top-1 less that of the reference, with its 95 % interval; how many
+               samples either network alone gets right, and by how likely a chance they
+               would be split so if both were as good (McNemar's test)
+agreement      share of samples with the same top-1 as the reference, 95 % interval
 SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB
---json         one object {{"n", "top1", "top5", "agreement", "sqnr_db"}}; percentages
-               from 0 to 100; null: no labels, no reference, or no error at all
+... centred    the same of the scores alone without what all classes of a sample share:
+               what decides. Probabilities are compared by their logarithms
+dNLL           mean rise of the label's negative log likelihood, with standard error
+ties           samples of which several classes share the largest score
+boxes          of a detector: what each network finds that the other finds, too
+
+docs/evaluation.md has the formulas. With several outputs, each has a line of its own.
+
+--label-offset N  is added to the labels: 1 if class 0 of the network is a background
+                  that the labels do not count, -1 if labels count from 1
+--detection  KEY=VALUE,... says how the outputs of a detector are read, where the first
+             sample does not show it; none: they are not
+    boxes=NAME,scores=NAME  outputs of N boxes [N, 4] and their scores [N, C], or
+    output=NAME  one that has both, [N, 5 + C] (YOLO) or [4 + C, N] (YOLOv8)
+    form         corners (x1, y1, x2, y2), centre (x, y, width, height), or offsets of
+                 an SSD, which are compared anchor by anchor
+    background   which class is no object: first, last, none
+    objectness   yes, no: the value after the box multiplies the scores
+    threshold    of the scores (default: 0.5)
+--json         one object; shares are percentages from 0 to 100; null: no labels, no
+               reference, or no error at all
 
 A network with int8 inputs and outputs is fed and read through its own scales. One that
 takes an image, of compile --io-image, gets pixels: of --preprocess size, resize and
@@ -46,6 +73,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL.onnx",
         help="FP32 network to compare with",
     )
+    parser.add_argument(
+        "--label-offset",
+        type=int,
+        default=0,
+        metavar="N",
+        help="is added to every label (default: 0)",
+    )
+    parser.add_argument(
+        "--detection",
+        type=_detection,
+        metavar="KEY=VALUE,...",
+        help="how the outputs of a detector are read, see above",
+    )
     options.target(parser)
     options.as_json(parser)
     options.quiet(parser)
@@ -56,7 +96,8 @@ def run(arguments: argparse.Namespace) -> str:
     import json
 
     from neon8.cli.progress import watcher
-    from neon8.evaluate.metrics import as_json, evaluate_model
+    from neon8.evaluate.evaluate import evaluate_model
+    from neon8.evaluate.metrics import as_json
 
     with watcher("evaluate", quiet=arguments.quiet) as watch:
         result = evaluate_model(
@@ -71,25 +112,115 @@ def run(arguments: argparse.Namespace) -> str:
             preprocess=options.preprocess_of(arguments),
             limit=arguments.limit,
             skip=arguments.skip,
+            label_offset=arguments.label_offset,
+            detection=arguments.detection or "",
             watch=watch,
         )
     return json.dumps(as_json(result)) if arguments.json else as_text(result)
+
+
+def _detection(text: str) -> str:
+    from neon8.errors import DataError
+    from neon8.evaluate.detection import parse
+
+    try:
+        parse(text)
+    except DataError as error:
+        raise argparse.ArgumentTypeError(error.text) from error
+    return text
 
 
 def as_text(result: "Evaluation") -> str:
     """One line a figure, and why a figure is missing."""
     from neon8.text import counted, decimals
 
-    def line(name: str, value: float | None, unit: str, missing: str) -> str:
-        note = f"({missing})" if value is None else unit
-        return f"{name:<10} {decimals(value)} {note}"
+    def share(name: str, value: float | None, more: str = "") -> str:
+        said = "(no labels)" if value is None else f"%{more}"
+        return f"{name:<10} {decimals(value)} {said}"
 
-    return "\n".join(
+    lines = [
+        counted(result.n, "sample"),
+        share("top-1", result.top1, _top1(result)),
+        share("top-5", result.top5),
+        *_compared(result),
+    ]
+    ties = f"{result.ties} of {result.n}"
+    if result.reference_ties is not None:
+        ties += f", of the reference {result.reference_ties}"
+    lines.append(f"{'ties':<10} {ties}")
+    if len(result.outputs) > 1:
+        lines += _each(result)
+    if result.detection is not None:
+        lines += _boxes(result.detection)
+    if result.hint is not None:
+        lines.append(f"hint: {result.hint}")
+    return "\n".join(lines)
+
+
+def _top1(result: "Evaluation") -> str:
+    said = "" if result.top1_error is None else f" +- {result.top1_error:.2f}"
+    if result.reference_top1 is not None:
+        said += f", of the reference {result.reference_top1:.2f} %"
+    return said
+
+
+def _compared(result: "Evaluation") -> list[str]:
+    """What int8 changes."""
+    from neon8.text import decimals
+
+    def line(name: str, said: str) -> str:
+        return f"{name:<10} {said}"
+
+    def interval(given: "Interval") -> str:
+        return f"95 %: {given.low:.2f} to {given.high:.2f}"
+
+    lines = []
+    if result.change_range is not None:
+        split = f"{result.gained} gained, {result.lost} lost, p = {result.p:.2g}"
+        change = f"{result.change:+.2f} points, {interval(result.change_range)}"
+        lines.append(line("change", f"{change}; {split}"))
+    if result.sqnr_db is None:
+        missing = "- (no reference)"
+        return [line("agreement", missing), line("SQNR", missing)]
+    share = "- (the first output is no vector of scores)"
+    if result.agreement_range is not None:
+        share = f"{decimals(result.agreement)} %, {interval(result.agreement_range)}"
+    sqnr = f"{decimals(result.sqnr_db)} dB"
+    if result.sqnr_centred_db is not None and result.scores is not None:
+        read = f"({result.scores.kind}: {result.scores.why})"
+        sqnr += f", centred {decimals(result.sqnr_centred_db)} dB {read}"
+    lines += [line("agreement", share), line("SQNR", sqnr)]
+    if result.dnll is not None:
+        error = "" if result.dnll_error is None else f" +- {result.dnll_error:.4f}"
+        lines.append(line("dNLL", f"{result.dnll:+.4f}{error}"))
+    return lines
+
+
+def _each(result: "Evaluation") -> list[str]:
+    """A table of the outputs."""
+    from neon8.text import columns, decimals
+
+    rows = [
         (
-            counted(result.n, "sample"),
-            line("top-1", result.top1, "%", "no labels"),
-            line("top-5", result.top5, "%", "no labels"),
-            line("agreement", result.agreement, "%", "no reference"),
-            line("SQNR", result.sqnr_db, "dB", "no reference"),
+            each.name,
+            decimals(each.sqnr_db),
+            decimals(each.sqnr_centred_db),
+            decimals(each.agreement),
         )
-    )
+        for each in result.outputs
+    ]
+    header = ("output", "SQNR dB", "centred dB", "agreement %")
+    return columns(rows, header=header)
+
+
+def _boxes(found: "Detections") -> list[str]:
+    """What both networks find."""
+    from neon8.text import decimals, printable
+
+    said = f"{found.matched} of the {found.reference_boxes} of the reference "
+    said += f"({decimals(found.found)} %) and of the {found.boxes} here "
+    said += f"({decimals(found.confirmed)} %)"
+    if found.iou is not None:
+        said += f", mean IoU {found.iou:.3f}"
+    how = f"{printable(found.how)}; scores from {found.threshold:g}"
+    return [f"{'boxes':<10} {said}", f"{'':<10} {how}"]

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from neon8.calibrate.observation import Observation
@@ -22,18 +23,15 @@ from neon8.data.inputs import batch_of
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError
-from neon8.evaluate.metrics import (
-    Evaluation,
-    Tally,
-    add_sample,
-    check_labels,
-    float_outputs,
-    summary,
-)
+from neon8.evaluate.evaluate import float_outputs, reading_of
+from neon8.evaluate.labels import check_labels, hint
+from neon8.evaluate.metrics import Evaluation, Tally, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, as_float32
+from neon8.evaluate.scores import Reading
 from neon8.graph.graph import Graph, Softmax
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.maker import maker
+from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.graph.remedies import refusal
 from neon8.runtime import Model
 
@@ -103,7 +101,7 @@ def compare(
         for scheme in schemes
         for method in methods
     ]
-    programs = {program: Tally() for _, program in settings if program is not None}
+    measured = {program: Tally() for _, program in settings if program is not None}
     reference = Reference(file, graph.outputs)
     samples = gather(
         data,
@@ -112,13 +110,17 @@ def compare(
         limit=limit,
         skip=skip,
     )
-    runner = _float_runner(reference, graph)
-    exact = _measure(str(model), runner, watch(samples), programs)
+    runner = _float_runner(file, reference, graph)
+    exact, read = _measure(str(model), runner, watch(samples), measured)
+
+    def figures(tally: Tally) -> Evaluation:
+        return summary(tally, names=graph.outputs, reading=read, hint=hint(tally, 0))
+
     rows = [
-        row if program is None else replace(row, result=summary(programs[program]))
+        row if program is None else replace(row, result=figures(measured[program]))
         for row, program in settings
     ]
-    return Comparison(reference=exact, rows=tuple(sorted(rows, key=_order)))
+    return Comparison(reference=figures(exact), rows=tuple(sorted(rows, key=_order)))
 
 
 def _compiled(
@@ -162,14 +164,14 @@ def before_softmax(graph: Graph) -> Graph:
     return replace(graph, nodes=nodes, outputs=outputs)
 
 
-def _float_runner(reference: Reference, graph: Graph) -> FloatRunner:
+def _float_runner(file: OnnxFile, reference: Reference, graph: Graph) -> FloatRunner:
     """The float network that gives what `graph` gives."""
 
     def run(arrays: Arrays) -> Arrays:
         results = reference.run(arrays)
         return {name: results[name] for name in graph.outputs}
 
-    return FloatRunner(reference.inputs, run)
+    return FloatRunner(reference.inputs, run, partial(maker, file))
 
 
 def _measure(
@@ -177,37 +179,43 @@ def _measure(
     reference: FloatRunner,
     samples: Iterable[Sample],
     programs: dict[bytes, Tally],
-) -> Evaluation:
-    """The figures of the reference; those of the programs are added to `programs`.
+) -> tuple[Tally, Reading | None]:
+    """The sums of the reference; those of the programs are added to `programs`.
 
     All share one pass over the data.  name: of the model, for errors.  Equal programs,
     from settings that make no difference to this network, run once.
     """
     exact, rows = Tally(), batch_of(reference.inputs)
+    read: Reading | None = None
     with ExitStack() as stack:
         sessions = {}
         for program in programs:
             model = stack.enter_context(Model.from_bytes(program, source=name))
             sessions[program] = stack.enter_context(model.session())
         for sample in samples:
-            wanted = float_outputs(name, reference, sample)
+            given = float_outputs(name, reference, sample)
+            wanted = list(given.values())
             check_labels(sample, wanted[0], rows)
-            exact = add_sample(
-                exact, wanted, rows=rows, labels=sample.labels, reference=wanted
+            read = read or reading_of(reference, given, rows)
+            exact += tally_of(
+                wanted,
+                rows=rows,
+                labels=sample.labels,
+                reference=wanted,
+                reading=read,
             )
             arrays = {name: as_float32(each) for name, each in sample.inputs.items()}
             for program, session in sessions.items():
-                results = list(session.run(arrays).values())
-                programs[program] = add_sample(
-                    programs[program],
-                    results,
+                programs[program] += tally_of(
+                    list(session.run(arrays).values()),
                     rows=rows,
                     labels=sample.labels,
                     reference=wanted,
+                    reading=read,
                 )
     if exact.n == 0:
         raise DataError("no samples to compare on")
-    return summary(exact)
+    return exact, read
 
 
 def _order(row: Row) -> tuple[float, float]:

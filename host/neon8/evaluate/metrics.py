@@ -1,40 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What int8 costs: top-1, top-5, agreement and SQNR, one sample at a time.
+"""What int8 costs, one run at a time: docs/evaluation.md says what each figure is.
 
-The metrics are pure functions. Only a few sums are kept, so memory does not depend on
-the number of samples.
+The metrics are pure functions. Only sums are kept, so memory does not depend on the
+number of samples.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
-from neon8.data.inputs import batch_of
-from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Data, Sample, gather
-from neon8.errors import DataError
-from neon8.evaluate.runner import FloatRunner, open_float
-from neon8.graph.onnx_file import Shapes
+from neon8.evaluate import confidence
+from neon8.evaluate.confidence import Interval
+from neon8.evaluate.detection import Detections
+from neon8.evaluate.scores import (
+    LEAST,
+    Reading,
+    is_vector,
+    log_scores,
+    negative_log_likelihood,
+    tied,
+)
 
 Array = npt.NDArray[np.generic]
 
 TOP = 5
-SAME_LAYOUT = (
-    "compare one that lies as the reference: compiled without --io-layout nhwc and "
-    "--io-image, its values are the same"
-)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFigures:
+    """One output.  agreement: None unless it is a vector, a value for each class."""
+
+    name: str
+    sqnr_db: float
+    sqnr_centred_db: float
+    agreement: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """n: samples seen; top1, top5, agreement: percentages, 0 to 100.
+    """n: samples seen; shares are percentages, 0 to 100, and changes are in points.
 
-    None: no labels, or no reference.  sqnr_db is infinite where the outputs are equal.
+    None: no labels, or no reference; of agreement also: the first output is no vector,
+    a value for each class, but a map or boxes.  *_error: standard errors; *_range: 95 %
+    intervals.  sqnr_db, of all outputs together, is infinite where they are equal;
+    sqnr_centred_db is of the scores.  gained, lost: samples that this network
+    alone gets right, and the reference alone; p: of McNemar's test.  dnll: the mean
+    rise of the label's negative log likelihood.  scores: how they were read, and why.
+    ties: samples of which several classes share the largest score.  hint: what may be
+    wrong with the labels.  outputs: each by itself, empty without a reference.
     """
 
     n: int
@@ -42,28 +58,120 @@ class Evaluation:
     top5: float | None
     agreement: float | None
     sqnr_db: float | None
+    top1_error: float | None = None
+    reference_top1: float | None = None
+    change: float | None = None
+    change_range: Interval | None = None
+    gained: int | None = None
+    lost: int | None = None
+    p: float | None = None
+    agreement_range: Interval | None = None
+    sqnr_centred_db: float | None = None
+    dnll: float | None = None
+    dnll_error: float | None = None
+    scores: Reading | None = None
+    ties: int = 0
+    reference_ties: int | None = None
+    hint: str | None = None
+    outputs: tuple[OutputFigures, ...] = ()
+    detection: Detections | None = None
 
 
-def as_json(result: Evaluation) -> dict[str, float | None]:
+def as_json(result: Evaluation) -> dict[str, object]:
     """A JSON object; None for what is not known, and for infinity, which JSON lacks."""
-    return {
-        name: None if value is None or math.isinf(value) else value
-        for name, value in asdict(result).items()
-    }
+    return {name: _finite(value) for name, value in asdict(result).items()}
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and math.isinf(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """Sums of squares: of what is wanted, and of what it is missed by."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+
+    def __add__(self, other: "Squares") -> "Squares":
+        """Of all samples of both."""
+        return Squares(self.signal + other.signal, self.noise + other.noise)
+
+    @property
+    def db(self) -> float:
+        """The signal to noise ratio."""
+        return sqnr_db(self.signal, self.noise)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputSums:
+    """Of one output.  centred: without each sample's mean.  compared: of vectors."""
+
+    whole: Squares = Squares()
+    centred: Squares = Squares()
+    compared: int = 0
+    agreed: int = 0
+
+    def __add__(self, other: "OutputSums") -> "OutputSums":
+        """Of all samples of both."""
+        return OutputSums(
+            whole=self.whole + other.whole,
+            centred=self.centred + other.centred,
+            compared=self.compared + other.compared,
+            agreed=self.agreed + other.agreed,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """Sums over the samples seen so far; signal, noise: sums of squares."""
+    """Sums over the samples seen so far.
+
+    above, below: samples whose top-1 is one more than the label, and one less.
+    compared: with a reference; ranked: those that are a vector of scores.  judged,
+    rise, rise_squares: of the rise of the label's negative log likelihood.
+    """
 
     n: int = 0
+    ties: int = 0
     labelled: int = 0
     top1: int = 0
     top5: int = 0
+    above: int = 0
+    below: int = 0
     compared: int = 0
+    ranked: int = 0
     agreed: int = 0
-    signal: float = 0.0
-    noise: float = 0.0
+    reference_ties: int = 0
+    reference_top1: int = 0
+    gained: int = 0
+    lost: int = 0
+    judged: int = 0
+    rise: float = 0.0
+    rise_squares: float = 0.0
+    scores: Squares = Squares()
+    outputs: tuple[OutputSums, ...] = ()
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Of all samples of both."""
+        if not self.outputs or not other.outputs:
+            outputs = self.outputs or other.outputs
+        else:
+            pairs = zip(self.outputs, other.outputs, strict=True)
+            outputs = tuple(mine + theirs for mine, theirs in pairs)
+        sums = {
+            field.name: getattr(self, field.name) + getattr(other, field.name)
+            for field in fields(self)
+        }
+        return Tally(**(sums | {"outputs": outputs}))
+
+    @property
+    def whole(self) -> Squares:
+        """Of all outputs together."""
+        return sum((each.whole for each in self.outputs), Squares())
 
 
 def rank(scores: Array, index: int) -> int:
@@ -97,42 +205,89 @@ def sqnr_db(signal: float, noise: float) -> float:
     return 10 * (math.log10(signal) - math.log10(noise))
 
 
-def add_sample(
-    tally: Tally,
-    outputs: list[Array],
+def squares(wanted: Array, got: Array, *, centred: bool = False) -> Squares:
+    """Of one sample.  centred: values and errors without their means."""
+    want = np.asarray(wanted, np.float64).reshape(-1)
+    error = want - np.asarray(got, np.float64).reshape(-1)
+    if centred and want.size:
+        want, error = want - want.mean(), error - error.mean()
+    return Squares(float(want @ want), float(error @ error))
+
+
+def tally_of(
+    outputs: Sequence[Array],
     *,
     rows: int = 1,
     labels: Sequence[int] = (),
-    reference: list[Array] | None = None,
+    reference: Sequence[Array] | None = None,
+    reading: Reading | None = None,
+    floor: float = LEAST,
 ) -> Tally:
-    """The tally with one more run.
+    """The sums of one run.
 
     outputs, reference: real values, the first being the one that is classified.  rows:
     how many samples the network takes at once.  labels: the class of each, or none.
+    reading: of the scores, for what compares them as logits.  floor: no probability is
+    taken for less.
     """
     scores = by_row(outputs[0], rows)
+    best = [top1(each) for each in scores]
     places = [rank(each, label) for each, label in zip(scores, labels, strict=False)]
-    compared = agreed = 0
-    signal = noise = 0.0
-    if reference is not None:
-        compared = len(scores)
-        pairs = zip(scores, by_row(reference[0], rows), strict=True)
-        agreed = sum(top1(got) == top1(wanted) for got, wanted in pairs)
-        for wanted, got in zip(reference, outputs, strict=True):
-            want = np.asarray(wanted, np.float64).reshape(-1)
-            error = want - np.asarray(got, np.float64).reshape(-1)
-            signal += float(want @ want)
-            noise += float(error @ error)
-    return Tally(
-        n=tally.n + rows,
-        labelled=tally.labelled + len(places),
-        top1=tally.top1 + sum(place == 0 for place in places),
-        top5=tally.top5 + sum(place < TOP for place in places),
-        compared=tally.compared + compared,
-        agreed=tally.agreed + agreed,
-        signal=tally.signal + signal,
-        noise=tally.noise + noise,
+    moved = [mine - label for mine, label in zip(best, labels, strict=False)]
+    total = Tally(
+        n=rows,
+        ties=sum(is_vector(each) and tied(each) for each in scores),
+        labelled=len(places),
+        top1=sum(place == 0 for place in places),
+        top5=sum(place < TOP for place in places),
+        above=moved.count(1),
+        below=moved.count(-1),
     )
+    if reference is None:
+        return total
+    wanted = by_row(reference[0], rows)
+    theirs = [top1(each) for each in wanted]
+    hits = [
+        (mine == label, other == label)
+        for mine, other, label in zip(best, theirs, labels, strict=False)
+    ]
+    total += Tally(
+        compared=len(scores),
+        ranked=sum(map(is_vector, wanted)),
+        agreed=sum(
+            is_vector(each) and mine == other
+            for each, mine, other in zip(wanted, best, theirs, strict=True)
+        ),
+        reference_ties=sum(is_vector(each) and tied(each) for each in wanted),
+        reference_top1=sum(other for _, other in hits),
+        gained=hits.count((True, False)),
+        lost=hits.count((False, True)),
+        outputs=tuple(
+            _output_sums(want, got, rows)
+            for want, got in zip(reference, outputs, strict=True)
+        ),
+    )
+    if reading is None or reading.kind is None:
+        return total
+    for number, (want, got) in enumerate(zip(wanted, scores, strict=True)):
+        mine, other = (log_scores(each, reading.kind, floor) for each in (got, want))
+        total += Tally(scores=squares(other, mine, centred=True))
+        if number < len(labels):
+            label = labels[number]
+            rise = negative_log_likelihood(mine, label)
+            rise -= negative_log_likelihood(other, label)
+            total += Tally(judged=1, rise=rise, rise_squares=rise * rise)
+    return total
+
+
+def _output_sums(wanted: Array, got: Array, rows: int) -> OutputSums:
+    pairs = list(zip(by_row(wanted, rows), by_row(got, rows), strict=True))
+    total = OutputSums(whole=squares(wanted, got))
+    for want, mine in pairs:
+        total += OutputSums(centred=squares(want, mine, centred=True))
+        if is_vector(want):
+            total += OutputSums(compared=1, agreed=int(top1(mine) == top1(want)))
+    return total
 
 
 def by_row(scores: Array, rows: int) -> list[Array]:
@@ -140,137 +295,60 @@ def by_row(scores: Array, rows: int) -> list[Array]:
     return list(scores) if rows > 1 and scores.shape[:1] == (rows,) else [scores]
 
 
-def summary(tally: Tally) -> Evaluation:
-    """The figures that follow from the sums."""
-
-    def percent(part: int, whole: int) -> float | None:
-        return 100.0 * part / whole if whole else None
-
+def summary(
+    tally: Tally,
+    *,
+    names: Sequence[str] = (),
+    reading: Reading | None = None,
+    hint: str | None = None,
+    detection: Detections | None = None,
+) -> Evaluation:
+    """The figures that follow from the sums.  names: of the outputs."""
+    both = tally.compared > 0 and tally.labelled > 0
+    known = tally.compared > 0 and reading is not None and reading.kind is not None
+    judged = tally.judged > 0
+    change, interval, p = None, None, None
+    if both:
+        change = 100.0 * (tally.gained - tally.lost) / tally.labelled
+        paired = confidence.paired_change(tally.gained, tally.lost, tally.labelled)
+        interval, p = paired.times(100), confidence.mcnemar(tally.gained, tally.lost)
     return Evaluation(
         n=tally.n,
-        top1=percent(tally.top1, tally.labelled),
-        top5=percent(tally.top5, tally.labelled),
-        agreement=percent(tally.agreed, tally.compared),
-        sqnr_db=sqnr_db(tally.signal, tally.noise) if tally.compared else None,
+        top1=_percent(tally.top1, tally.labelled),
+        top5=_percent(tally.top5, tally.labelled),
+        agreement=_percent(tally.agreed, tally.ranked),
+        sqnr_db=tally.whole.db if tally.compared else None,
+        top1_error=100 * confidence.share_error(tally.top1, tally.labelled)
+        if tally.labelled
+        else None,
+        reference_top1=_percent(tally.reference_top1, tally.labelled) if both else None,
+        change=change,
+        change_range=interval,
+        gained=tally.gained if both else None,
+        lost=tally.lost if both else None,
+        p=p,
+        agreement_range=confidence.wilson(tally.agreed, tally.ranked).times(100)
+        if tally.ranked
+        else None,
+        sqnr_centred_db=tally.scores.db if known else None,
+        dnll=tally.rise / tally.judged if judged else None,
+        dnll_error=confidence.mean_error(tally.rise, tally.rise_squares, tally.judged),
+        scores=reading if tally.compared else None,
+        ties=tally.ties,
+        reference_ties=tally.reference_ties if tally.compared else None,
+        hint=hint,
+        outputs=tuple(
+            OutputFigures(
+                name=name,
+                sqnr_db=each.whole.db,
+                sqnr_centred_db=each.centred.db,
+                agreement=_percent(each.agreed, each.compared),
+            )
+            for name, each in zip(names, tally.outputs, strict=False)
+        ),
+        detection=detection,
     )
 
 
-def evaluate_model(
-    model: str | Path,
-    data: Data,
-    *,
-    reference: str | Path | None = None,
-    target: str = "native",
-    cpu: str = "max",
-    isa: str | None = None,
-    max_bytes: int | None = None,
-    shapes: Shapes | None = None,
-    preprocess: Preprocess | None = None,
-    limit: int | None = None,
-    skip: int = 0,
-    watch: Callable[[Iterable[Sample]], Iterable[Sample]] = iter,
-) -> Evaluation:
-    """Run an ONNX or .n8 file on samples and measure it.
-
-    data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
-    with the same inputs and with its outputs in the same order.  target, cpu, isa,
-    max_bytes: where an .n8 file runs, and in how much memory.  shapes: of inputs whose
-    dimensions an ONNX file leaves open.  watch: wraps the
-    samples, as tqdm does.  GraphError, ModelError, DataError, SetupError.
-    """
-    with ExitStack() as stack:
-        runner = stack.enter_context(
-            open_float(
-                Path(model),
-                shapes=shapes,
-                target=target,
-                cpu=cpu,
-                isa=isa,
-                max_bytes=max_bytes,
-            )
-        )
-        compared = None
-        if reference is not None:
-            compared = stack.enter_context(open_float(Path(reference), shapes=shapes))
-            _check_same_inputs(Path(reference), runner, compared)
-        tally, rows = Tally(), batch_of(runner.inputs)
-        samples = gather(
-            data, runner.inputs, preprocess=preprocess, limit=limit, skip=skip
-        )
-        for sample in watch(samples):
-            outputs = float_outputs(str(model), runner, sample)
-            wanted = None
-            if compared is not None:
-                wanted = float_outputs(str(reference), compared, sample)
-                _check_same_sizes(sample, outputs, wanted)
-            check_labels(sample, outputs[0], rows)
-            tally = add_sample(
-                tally, outputs, rows=rows, labels=sample.labels, reference=wanted
-            )
-    if tally.n == 0:
-        raise DataError("no samples to evaluate")
-    return summary(tally)
-
-
-def float_outputs(path: str, runner: FloatRunner, sample: Sample) -> list[Array]:
-    """The outputs for one sample, float32.  DataError: NaN or infinity among them."""
-    outputs = runner.run(dict(sample.inputs))
-    for name, array in outputs.items():
-        if not np.isfinite(array).all():
-            raise DataError(
-                f"{sample.name}: output {name!r} of {path} is not finite; check the "
-                "input's range and the network"
-            )
-    return list(outputs.values())
-
-
-def _check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) -> None:
-    mine, other = (
-        {name: each.shape for name, each in one.inputs.items()}
-        for one in (runner, reference)
-    )
-    if mine != other:
-        raise DataError(
-            f"{path}: takes {_listed(other)}, but the network to evaluate takes "
-            f"{_listed(mine)}; {SAME_LAYOUT}"
-        )
-
-
-def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name!r} {list(dims)}" for name, dims in shapes.items())
-
-
-def _check_same_sizes(
-    sample: Sample, outputs: list[Array], wanted: list[Array]
-) -> None:
-    sizes, expected = ([array.size for array in a] for a in (outputs, wanted))
-    if sizes != expected:
-        raise DataError(
-            f"{sample.name}: outputs of {sizes} values, the reference has {expected}"
-        )
-    for output, other in zip(outputs, wanted, strict=True):
-        # Dimensions of 1 move nothing, and what is flattened keeps its order.
-        order, theirs = ([n for n in a.shape if n != 1] for a in (output, other))
-        if output.ndim == other.ndim and order != theirs:
-            raise DataError(
-                f"{sample.name}: an output of {list(output.shape)}, the reference has "
-                f"{list(other.shape)}; {SAME_LAYOUT}"
-            )
-
-
-def check_labels(sample: Sample, scores: Array, rows: int) -> None:
-    """DataError: a label that is no index of the scores of its sample."""
-    if not sample.labels:
-        return
-    each = by_row(scores, rows)
-    if len(each) != rows:
-        raise DataError(
-            f"{sample.name}: labels for {rows} samples, but the first output is "
-            f"{list(scores.shape)}"
-        )
-    for label in sample.labels:
-        if not 0 <= label < each[0].size:
-            raise DataError(
-                f"{sample.name}: label {label}, but the first output has "
-                f"{each[0].size} values"
-            )
+def _percent(part: int, whole: int) -> float | None:
+    return 100.0 * part / whole if whole else None

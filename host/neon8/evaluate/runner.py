@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network as a function on samples, whatever runs it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,13 @@ from neon8.compile.program import Tensor
 from neon8.data.arrays import Array, Arrays
 from neon8.data.inputs import Input, of_shapes
 from neon8.errors import ModelError
+from neon8.graph.maker import maker
 from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.runtime import TensorInfo
+from neon8.runtime.arrays import StepInfo
 from neon8.runtime.targets import is_model_file, open_model
+
+IMAGE_RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +29,16 @@ class FloatRunner:
     """A network that is open.
 
     run: name -> array as `inputs` describes them to name -> real values, in the order
-    of the network.
+    of the network.  maker: the ONNX operator that computes an output, "" if the file
+    does not say.  steps: of int8 outputs, the distance of two values.  turned: inputs
+    and outputs that lie N H W C where ONNX has N C H W, with the same dimensions.
     """
 
     inputs: dict[str, Input]
     run: Callable[[Arrays], Arrays]
+    maker: Callable[[str], str] = field(default=lambda _: "")
+    steps: Mapping[str, float] = field(default_factory=dict)
+    turned: frozenset[str] = frozenset()
 
 
 @contextmanager
@@ -50,8 +60,9 @@ def open_float(
     if not is_model_file(path):
         if target != "native":
             raise ModelError(f"{path}: only an .n8 file runs on {target}; compile it")
-        reference = Reference(open_onnx(path, shapes=shapes))
-        yield FloatRunner(reference.inputs, reference.run)
+        file = open_onnx(path, shapes=shapes)
+        reference = Reference(file)
+        yield FloatRunner(reference.inputs, reference.run, partial(maker, file))
         return
     with open_model(
         path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
@@ -74,7 +85,38 @@ def open_float(
             for name, dtype in runner.dtypes.items()
             if dtype not in ("int8", "float32")
         }
-        yield FloatRunner(of_shapes(runner.shapes, others), run)
+        yield FloatRunner(
+            of_shapes(runner.shapes, others),
+            run,
+            steps={
+                name: info.scale
+                for name, info in runner.outputs.items()
+                if info.dtype != "float32"
+            },
+            turned=_turned(runner.steps, runner.inputs | runner.outputs),
+        )
+
+
+def _turned(
+    steps: Sequence[StepInfo], ends: Mapping[str, TensorInfo]
+) -> frozenset[str]:
+    """The ends that compile --io-layout nhwc turned, and whose dimensions hide it.
+
+    The step that turns an end has its name, and what it makes or reads a longer one.
+    """
+    found = set()
+    for step in steps:
+        if step.operation != "permute" or step.name not in ends:
+            continue
+        given, made = step.inputs[0], step.output
+        inner = made if given == step.name else given
+        if step.name in (given, made) and inner.startswith(f"{step.name}_"):
+            found.add(step.name)
+    return frozenset(
+        name
+        for name in found
+        if len(ends[name].shape) == IMAGE_RANK and len(set(ends[name].shape[1:])) == 1
+    )
 
 
 def as_float32(array: Array) -> Array:

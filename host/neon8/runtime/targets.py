@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neon8.errors import DataError
-from neon8.runtime.arrays import Array, TensorInfo
+from neon8.runtime.arrays import Array, StepInfo, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC, Model
 
@@ -25,6 +25,7 @@ class Runner:
     inputs: dict[str, TensorInfo]
     outputs: dict[str, TensorInfo]
     run: Callable[[dict[str, Array]], dict[str, Array]]
+    steps: tuple[StepInfo, ...] = ()
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -67,12 +68,14 @@ def open_model(
         with EmulatedModel(
             path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
         ) as emulated:
-            yield Runner(emulated.inputs, emulated.outputs, emulated.run)
+            yield Runner(
+                emulated.inputs, emulated.outputs, emulated.run, emulated.steps
+            )
     elif target == "native":
         with (
             Model.open(path, isa=isa, max_bytes=max_bytes) as model,
             model.session() as session,
         ):
-            yield Runner(model.inputs, model.outputs, session.run)
+            yield Runner(model.inputs, model.outputs, session.run, model.steps)
     else:
         raise DataError(f"target {target!r} is not one of {', '.join(TARGETS)}")

@@ -16,7 +16,7 @@ from neon8.cli.compare import as_json, as_text
 from neon8.compile.compiler import compile_model
 from neon8.errors import CalibrationError, DataError
 from neon8.evaluate.compare import before_softmax, compare
-from neon8.evaluate.metrics import evaluate_model
+from neon8.evaluate.evaluate import evaluate_model
 from neon8.graph.importer import load
 from onnx_nets import net, node, save
 

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from neon8.errors import DataError
-from neon8.evaluate.metrics import evaluate_model
+from neon8.evaluate.evaluate import evaluate_model
 
 F = np.float32
 X = np.random.default_rng(7).normal(size=(11, 5)).astype(F)

@@ -13,8 +13,10 @@ from hypothesis.extra import numpy as hnp
 import neon8
 from neon8.calibrate.run.reference import Reference
 from neon8.errors import DataError, Neon8Error
-from neon8.evaluate.metrics import Tally, add_sample, rank, sqnr_db, summary, top1
+from neon8.evaluate.metrics import rank, sqnr_db, summary, tally_of, top1
+from onnx_nets import net, node, save
 
+F = np.float32
 SCORES = hnp.arrays(
     np.float32,
     st.integers(1, 12),
@@ -77,12 +79,12 @@ def test_sqnr(signal, noise, db):
 
 def test_int8_outputs_do_not_overflow():
     low = np.array([-128, 127], np.int8)
-    tally = add_sample(Tally(), [low], reference=[-low.astype(np.int32)])
-    assert tally.noise == 256**2 + 254**2
+    tally = tally_of([low], reference=[-low.astype(np.int32)])
+    assert tally.whole.noise == 256**2 + 254**2
 
 
 def test_a_tally_knows_what_it_has_not_seen():
-    nothing = summary(add_sample(Tally(), [np.zeros(3)]))
+    nothing = summary(tally_of([np.zeros(3)]))
     assert (nothing.n, nothing.top1, nothing.agreement) == (1, None, None)
     assert nothing.sqnr_db is None
 
@@ -181,3 +183,49 @@ def test_outputs_in_another_order_are_refused(tmp_path):
     wrong = r"an output of \[1, 3, 3, 2\], the reference has .*; compare one that lies"
     with pytest.raises(DataError, match=wrong):
         neon8.evaluate_model(tmp_path / "nhwc.n8", data, reference=path)
+
+
+@pytest.mark.parametrize("io", ["float", "int8"])
+@pytest.mark.parametrize("end", ["input", "output", "both"])
+def test_a_layout_that_dimensions_do_not_show_is_refused(tmp_path, io, end):
+    """1x4x4x4 is N C H W and N H W C alike; a Transpose of the network's own is not."""
+    weights = {"w": np.random.default_rng(6).normal(size=(4, 4, 3, 3)).astype(F)}
+    flat = {"shape": np.array([1, 64])}
+    nodes = {
+        "input": [
+            node("Conv", "x w", "c", "conv", pads=[1] * 4),
+            node("Reshape", "c shape", "y"),
+        ],
+        "output": [
+            node("Reshape", "x shape4", "i"),
+            node("Conv", "i w", "y", "conv", pads=[1] * 4),
+        ],
+        "both": [
+            node("Transpose", "x", "t", perm=[0, 2, 3, 1]),
+            node("Conv", "t w", "u", "conv", pads=[1] * 4),
+            node("Transpose", "u", "y", perm=[0, 3, 1, 2]),
+        ],
+    }[end]
+    flat["shape4"] = np.array([1, 4, 4, 4])
+    shape = (1, 64) if end == "output" else (1, 4, 4, 4)
+    path = save(tmp_path, net(nodes, {"x": shape}, "y", weights | flat))
+    data = list(np.random.default_rng(7).normal(size=(8, *shape)).astype(F))
+    table = neon8.calibrate_model(path, data)
+    for layout in ("nchw", "nhwc"):
+        file = neon8.compile_model(path, table, layout=layout, io=io)
+        neon8.save_model(file, tmp_path / f"{layout}.n8")
+    right, wrong = (tmp_path / f"{layout}.n8" for layout in ("nchw", "nhwc"))
+    assert neon8.evaluate_model(right, data, reference=path).sqnr_db > 20
+    with pytest.raises(DataError, match="which the dimensions do not show; compare"):
+        neon8.evaluate_model(wrong, data, reference=path)
+    assert neon8.evaluate_model(wrong, data, reference=wrong).sqnr_db == math.inf
+
+
+def test_an_empty_output_is_named(tmp_path):
+    """Of no box: what a NonMaxSuppression may leave."""
+    nodes = [node("NonZero", "x", "y")]
+    model = net(nodes, {"x": (1, 4)}, "y")
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    path = save(tmp_path, model)
+    with pytest.raises(DataError, match=r"output 'y' of .* is empty"):
+        neon8.evaluate_model(path, [np.zeros((1, 4), F)])

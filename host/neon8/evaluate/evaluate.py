@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network on samples, alone or beside the FP32 network."""
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from neon8.data.inputs import batch_of
+from neon8.data.preprocess import Preprocess
+from neon8.data.samples import Data, Sample, gather
+from neon8.errors import DataError
+from neon8.evaluate.detection import Matching, Option, parse
+from neon8.evaluate.labels import check_labels, hint, with_offset
+from neon8.evaluate.metrics import Array, Evaluation, Tally, summary, tally_of
+from neon8.evaluate.runner import FloatRunner, open_float
+from neon8.evaluate.scores import LEAST, Reading, reading
+from neon8.graph.onnx_file import Shapes
+
+SAME_LAYOUT = (
+    "compare one that lies as the reference: compiled without --io-layout nhwc and "
+    "--io-image, its values are the same"
+)
+
+
+def evaluate_model(
+    model: str | Path,
+    data: Data,
+    *,
+    reference: str | Path | None = None,
+    target: str = "native",
+    cpu: str = "max",
+    isa: str | None = None,
+    max_bytes: int | None = None,
+    shapes: Shapes | None = None,
+    preprocess: Preprocess | None = None,
+    limit: int | None = None,
+    skip: int = 0,
+    label_offset: int = 0,
+    detection: str | Option = "",
+    watch: Callable[[Iterable[Sample]], Iterable[Sample]] = iter,
+) -> Evaluation:
+    """Run an ONNX or .n8 file on samples and measure it.
+
+    data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
+    with the same inputs and with its outputs in the same order.  target, cpu, isa,
+    max_bytes: where an .n8 file runs, and in how much memory.  shapes: of inputs whose
+    dimensions an ONNX file leaves open.  label_offset: is added to every label.
+    detection: as for --detection; "" looks whether the outputs are a detector's.
+    watch: wraps the samples, as tqdm does.  GraphError, ModelError, DataError,
+    SetupError.
+    """
+    if isinstance(detection, str):
+        detection = parse(detection) if detection else Option()
+    with ExitStack() as stack:
+        runner = stack.enter_context(
+            open_float(
+                Path(model),
+                shapes=shapes,
+                target=target,
+                cpu=cpu,
+                isa=isa,
+                max_bytes=max_bytes,
+            )
+        )
+        compared = None
+        if reference is not None:
+            compared = stack.enter_context(open_float(Path(reference), shapes=shapes))
+            check_same_inputs(Path(reference), runner, compared)
+        elif detection != Option():
+            raise DataError("detection: boxes are matched with those of a --reference")
+        samples = gather(
+            data, runner.inputs, preprocess=preprocess, limit=limit, skip=skip
+        )
+        tally, read = Tally(), None
+        names: tuple[str, ...] = ()
+        boxes, rows = Matching(detection), batch_of(runner.inputs)
+        for raw in watch(samples):
+            sample = with_offset(raw, label_offset)
+            outputs = float_outputs(str(model), runner, sample)
+            wanted = None
+            if compared is not None:
+                given = float_outputs(str(reference), compared, sample)
+                wanted, names = list(given.values()), tuple(given)
+                check_same_sizes(sample, list(outputs.values()), wanted)
+                boxes.add(given, list(outputs.values()), rows)
+                read = read or reading_of(compared, given, rows)
+            mine = list(outputs.values())
+            check_labels(sample, mine[0], rows, label_offset)
+            tally += tally_of(
+                mine,
+                rows=rows,
+                labels=sample.labels,
+                reference=wanted,
+                reading=read,
+                floor=floor_of(runner, next(iter(outputs))),
+            )
+    if tally.n == 0:
+        raise DataError("no samples to evaluate")
+    return summary(
+        tally,
+        names=names,
+        reading=read,
+        hint=hint(tally, label_offset),
+        detection=boxes.result(),
+    )
+
+
+def reading_of(
+    runner: FloatRunner, outputs: dict[str, Array], rows: int = 1
+) -> Reading:
+    """How the scores of the FP32 network are read, by its file or its first sample."""
+    name, scores = next(iter(outputs.items()))
+    if rows > 1 and scores.shape[:1] == (rows,):
+        scores = scores[:1]
+    return reading(runner.maker(name), scores)
+
+
+def floor_of(runner: FloatRunner, name: str) -> float:
+    """The least probability that output `name` tells from 0: half a step of int8."""
+    return max(LEAST, runner.steps.get(name, 0.0) / 2)
+
+
+def float_outputs(path: str, runner: FloatRunner, sample: Sample) -> dict[str, Array]:
+    """The outputs for one sample, float32.
+
+    DataError: NaN or infinity among them, or a first one without values.
+    """
+    outputs = runner.run(dict(sample.inputs))
+    for name, array in outputs.items():
+        if not np.isfinite(array).all():
+            raise DataError(
+                f"{sample.name}: output {name!r} of {path} is not finite; check the "
+                "input's range and the network"
+            )
+    name, scores = next(iter(outputs.items()))
+    if scores.size == 0:
+        raise DataError(f"{sample.name}: output {name!r} of {path} is empty")
+    return outputs
+
+
+def check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) -> None:
+    """DataError: the two networks do not take the same arrays."""
+    mine, other = (
+        {name: each.shape for name, each in one.inputs.items()}
+        for one in (runner, reference)
+    )
+    if mine != other:
+        raise DataError(
+            f"{path}: takes {_listed(other)}, but the network to evaluate takes "
+            f"{_listed(mine)}; {SAME_LAYOUT}"
+        )
+    for name in sorted(runner.turned ^ reference.turned):
+        raise DataError(
+            f"{path}: {name!r} of one of the two networks lies N H W C and that of the "
+            f"other N C H W, which the dimensions do not show; {SAME_LAYOUT}"
+        )
+
+
+def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name!r} {list(dims)}" for name, dims in shapes.items())
+
+
+def check_same_sizes(sample: Sample, outputs: list[Array], wanted: list[Array]) -> None:
+    """DataError: outputs that cannot be compared value by value."""
+    sizes, expected = ([array.size for array in a] for a in (outputs, wanted))
+    if sizes != expected:
+        raise DataError(
+            f"{sample.name}: outputs of {sizes} values, the reference has {expected}"
+        )
+    for output, other in zip(outputs, wanted, strict=True):
+        # Dimensions of 1 move nothing, and what is flattened keeps its order.
+        order, theirs = ([n for n in a.shape if n != 1] for a in (output, other))
+        if output.ndim == other.ndim and order != theirs:
+            raise DataError(
+                f"{sample.name}: an output of {list(output.shape)}, the reference has "
+                f"{list(other.shape)}; {SAME_LAYOUT}"
+            )
