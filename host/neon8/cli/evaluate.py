@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> str:
 
 def _detection(text: str) -> str:
     from neon8.errors import DataError
-    from neon8.evaluate.detection import parse
+    from neon8.evaluate.heads import parse
 
     try:
         parse(text)

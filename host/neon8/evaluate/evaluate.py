@@ -11,7 +11,8 @@ from neon8.data.inputs import batch_of
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
-from neon8.evaluate.detection import Matching, Option, parse
+from neon8.evaluate.detection import Matching
+from neon8.evaluate.heads import Option, parse
 from neon8.evaluate.labels import check_labels, hint, with_offset
 from neon8.evaluate.metrics import Array, Evaluation, Tally, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, open_float

@@ -11,15 +11,8 @@ from hypothesis.extra import numpy as hnp
 import neon8
 from neon8.cli import main as cli
 from neon8.errors import DataError
-from neon8.evaluate.detection import (
-    Matching,
-    Option,
-    find,
-    iou,
-    matched,
-    parse,
-    recognise,
-)
+from neon8.evaluate.detection import Matching, find, iou, matched
+from neon8.evaluate.heads import Option, parse, recognise
 from onnx_nets import net, node, save
 
 F = np.float32
