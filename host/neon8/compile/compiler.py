@@ -58,7 +58,8 @@ def compile_model(
     operators, such as "Conv", that run in float32.  requantize: "float", or
     "fixed" for the integers of docs/numerics.md (10).  accumulator_aware: enlarge
     weight scales by what int16 needs to hold four products (11), in layers of which the
-    weights lose less than max_sqnr_loss dB.  GraphError, TableError.
+    weights lose less than max_sqnr_loss dB; not with "fixed", whose kernels sum in
+    int32 alone.  GraphError, TableError.
     CompileError: the table does not fit the network, or a bound cannot be proved.  A
     weight scale that had to be enlarged is logged to "neon8".
     """
@@ -91,6 +92,12 @@ def compile_network(
 ) -> Compiled:
     """As compile_model(), and which layers run in float32."""
     graph, scales = _network(model, table, shapes)
+    if accumulator_aware and requantize == "fixed":
+        said = "sums that are requantized in integers take no four products in int16"
+        raise CompileError(
+            f"{said}, so accumulator_aware would only cost accuracy; leave out one of "
+            "both, --accumulator-aware or --requantize fixed"
+        )
     try:
         program = lower.lower(
             graph,

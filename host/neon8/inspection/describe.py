@@ -47,6 +47,12 @@ def describe(
             data, source=str(path), isa=isa, max_bytes=max_bytes
         ) as model:
             return _opened(path, model, where="this machine")
+    given = {"--isa": isa, "--max-bytes": max_bytes}
+    named = [name for name, value in given.items() if value is not None]
+    named += ["--target"] if target != "native" else []
+    if named:
+        meant = "is for an .n8 file, whose kernels are chosen when it is opened"
+        raise SetupError(f"{path}: {named[0]} {meant}; compile it first")
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
     if observation.recognise(data):
