@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ONNX file whose tensors can be rounded, each in its own way, while it runs.
+
+Behind a tensor x stands s * (min(max(m * x, lo), hi) + c - c), with five numbers that
+the network takes as a further input. With c = 1.5 * 2**23 the additions round a float32
+half to even; with m = s = 1, c = 0 and no bounds the result is x to the last bit. No
+operator is newer than opset 8.
+
+Convolutions can be replaced by those of a Graph: so their weights are rounded, too.
+"""
+
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from neon8.errors import GraphError
+from neon8.graph.graph import Conv2d, FloatArray, Graph, Origin, Shape
+from neon8.graph.onnx_file import OnnxFile, initializer, inner_nodes, nodes_of
+from neon8.graph.reader import read
+
+LEAST_OPSET = 8
+"""The first one in which Max and Min broadcast; all that was in 7 is there, too."""
+SPLIT_TAKES_SIZES = 13
+PAD_TAKES_PADS = 11
+"""The first opsets in which that is an input, no attribute."""
+
+NUMBERS = 5
+"""Of a tensor: m, lo, hi, c, s."""
+ROUNDING = 1.5 * 2.0**23
+"""c where the result is a whole number, below 2**22 before s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Roundable:
+    """file: the network with an input more and no outputs but the wanted ones.
+
+    settings: that input, NUMBERS values for each tensor, one after another.  places:
+    tensor of the graph -> which of these is its own, shared by arrangements of one
+    tensor of the file.  outputs: tensor of the graph -> output of the file.
+    """
+
+    file: OnnxFile
+    settings: str
+    places: dict[str, int]
+    outputs: dict[str, str]
+
+
+def roundable(
+    file: OnnxFile,
+    graph: Graph,
+    *,
+    tensors: Sequence[str],
+    layers: Iterable[Conv2d],
+    outputs: Sequence[str],
+) -> Roundable:
+    """`file`, of which `tensors` can be rounded.
+
+    graph: of the same file.  tensors: one or more of the graph, fixed and of real
+    values.  layers: convolutions of the graph, with weights and biases of the caller's.
+    outputs: tensors of the graph that the network gives, rounded where they can be.
+    GraphError: the file does not have one of the tensors outside of branches and loops.
+    """
+    edit = _Edit(file, graph)
+    for layer in layers:
+        edit.replace_layer(layer)
+    roots = {name: edit.root(name) for name in tensors}
+    order = {root: place for place, root in enumerate(dict.fromkeys(roots.values()))}
+    settings = edit.round_all(tuple(order))
+    given = {name: edit.arranged(name) for name in outputs}
+    return Roundable(
+        file=edit.finished(tuple(given.values())),
+        settings=settings,
+        places={name: order[root] for name, root in roots.items()},
+        outputs=given,
+    )
+
+
+class _Edit:
+    """A copy of the file while it changes.  Its nodes stay in order of execution."""
+
+    def __init__(self, file: OnnxFile, graph: Graph) -> None:
+        self._file, self._graph = file, graph
+        self._model = onnx.ModelProto.FromString(file.model)
+        self._nodes = list(self._model.graph.node)
+        self._inputs = {value.name for value in self._model.graph.input}
+        self._weights = dict(file.weights)
+        self._tensors = {**graph.rearranged, **graph.tensors}
+        self._source = read(file)
+        self._now: dict[str, str] = {}  # inputs of the file, once they are rounded
+        self._made: dict[str, str] = {}  # tensors of the graph that the file lacks
+        self._taken = set(_names(self._model.graph))
+        self._numbers = count()
+        self._opset = 0
+        for domain in self._model.opset_import:
+            if domain.domain in ("", "ai.onnx"):
+                domain.version = max(domain.version, LEAST_OPSET)
+                self._opset = domain.version
+
+    def root(self, name: str) -> str:
+        """The tensor of the file with the values of `name`, in whatever order."""
+        while (origin := self._origin(name)) is not None and origin.name != name:
+            name = origin.name
+        return name
+
+    def arranged(self, name: str) -> str:
+        """A tensor with the values of `name` of the graph, in its order."""
+        origin = self._origin(name)
+        if origin is None:
+            return self._now.get(name, name)
+        if name not in self._made:
+            own = origin.name == name
+            source = self._now.get(name, name) if own else self.arranged(origin.name)
+            nodes: list[onnx.NodeProto] = []
+            view, order, dims = origin.view, origin.order, self._tensors[name].dims
+            self._made[name] = self._move(nodes, source, view, order, dims)
+            self._insert(source, nodes)
+        return self._made[name]
+
+    def replace_layer(self, layer: Conv2d) -> None:
+        """What makes its pre-activation is `layer` from now on."""
+        source = self._graph.tensors[layer.inputs[0]]
+        made, root = layer.pre_activation, self.root(layer.pre_activation)
+        value = self.arranged(source.name)
+        nodes: list[onnx.NodeProto] = []
+        value = self._node(nodes, "Cast", [value], to=TensorProto.FLOAT)
+        value = self._reshape(nodes, value, source.shape)
+        value = self._convolve(nodes, value, layer, source.shape)
+        while (origin := self._origin(made)) is not None:
+            view = tuple(origin.view[axis] for axis in origin.order)
+            order = tuple(origin.order.index(axis) for axis in range(len(view)))
+            made = "" if origin.name == made else origin.name
+            inner = self._origin(made) is not None
+            dims = self._tensors[made].dims if inner else self._source.shapes[root]
+            value = self._move(nodes, value, view, order, dims)
+        value = self._reshape(nodes, value, self._source.shapes[root])
+        self._give(nodes, value, root)
+        place = self._maker(root)
+        _rename(self._nodes[place].output, root, self._fresh(f"{root}_of_file"))
+        self._nodes[place + 1 : place + 1] = nodes
+
+    def round_all(self, roots: Sequence[str]) -> str:
+        """The name of a new input by which these tensors of the file are rounded."""
+        settings = self._fresh("settings")
+        total = NUMBERS * len(roots)
+        numbers = [self._fresh(f"{settings}_{index}") for index in range(total)]
+        for index, root in enumerate(roots):
+            self._round(root, numbers[NUMBERS * index : NUMBERS * (index + 1)])
+        value = helper.make_tensor_value_info(settings, TensorProto.FLOAT, [total])
+        self._model.graph.input.append(value)
+        split = helper.make_node("Split", [settings], numbers, axis=0)
+        if self._opset < SPLIT_TAKES_SIZES:
+            split.attribute.append(helper.make_attribute("split", [1] * total))
+        else:
+            split.input.append(self._integers([1] * total))
+        self._nodes.insert(0, split)
+        return settings
+
+    def finished(self, outputs: Iterable[str]) -> OnnxFile:
+        """The file with these outputs, and what they need."""
+        outputs = tuple(dict.fromkeys(outputs))
+        live = set(outputs)
+        kept: list[onnx.NodeProto] = []
+        for node in reversed(self._nodes):
+            if not live.isdisjoint(node.output):
+                kept.append(node)
+                live.update(node.input)
+                live.update(n for inner in inner_nodes(node) for n in inner.input)
+        graph = self._model.graph
+        constants = [tensor for tensor in graph.initializer if tensor.name in live]
+        for field in ("node", "initializer", "output"):
+            graph.ClearField(field)
+        graph.node.extend(reversed(kept))
+        graph.initializer.extend(constants)
+        graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
+        return replace(
+            self._file,
+            model=self._model.SerializeToString(),
+            weights={n: v for n, v in self._weights.items() if n in live},
+        )
+
+    def _origin(self, name: str) -> Origin | None:
+        tensor = self._tensors.get(name)
+        return None if tensor is None else tensor.origin
+
+    def _maker(self, name: str) -> int:
+        """Where the node stands that makes a tensor.  GraphError: there is none."""
+        for place, node in enumerate(self._nodes):
+            if name in node.output:
+                return place
+        text = f"tensor {name!r} is inside of a branch or loop; inline that"
+        raise GraphError(f"{self._file.path}: {text}")
+
+    def _insert(self, source: str, nodes: list[onnx.NodeProto]) -> None:
+        """Behind what makes `source`."""
+        place = 0 if source in self._inputs else self._maker(source) + 1
+        self._nodes[place:place] = nodes
+
+    def _round(self, root: str, numbers: list[str]) -> None:
+        """All that reads tensor `root` of the file reads it rounded."""
+        factor, lowest, highest, shift, scale = numbers
+        if root in self._inputs:
+            source, result = root, self._fresh(f"{root}_rounded")
+            for node in self._nodes:
+                for each in (node, *inner_nodes(node)):
+                    _rename(each.input, root, result)
+            self._now[root] = result
+        else:
+            source, result = self._fresh(f"{root}_unrounded"), root
+            _rename(self._nodes[self._maker(root)].output, root, source)
+        nodes: list[onnx.NodeProto] = []
+        value = self._node(nodes, "Cast", [source], to=TensorProto.FLOAT)
+        for operator, number in (
+            ("Mul", factor),
+            ("Max", lowest),
+            ("Min", highest),
+            ("Add", shift),
+            ("Sub", shift),
+            ("Mul", scale),
+        ):
+            value = self._node(nodes, operator, [value, number])
+        if not self._source.shapes[root]:  # the numbers have one dimension
+            value = self._reshape(nodes, value, ())
+        self._give(nodes, value, root, result)
+        self._insert(source, nodes)
+
+    def _convolve(
+        self, nodes: list[onnx.NodeProto], value: str, layer: Conv2d, shape: Shape
+    ) -> str:
+        """`layer` on N C H W."""
+        pads = layer.pads
+        if layer.transposed:
+            (n, c, h, w), (down, across) = shape, layer.spread
+            value = self._reshape(nodes, value, (n, c, h, 1, w, 1))
+            zeros = [0] * 9 + [down - 1, 0, across - 1]
+            value = self._pad(nodes, value, zeros)
+            value = self._reshape(nodes, value, (n, c, h * down, w * across))
+            top, left, bottom, right = pads
+            ends = [0, 0, bottom - down + 1, right - across + 1]
+            value = self._pad(nodes, value, [0, 0, top, left, *ends])
+            pads = (0, 0, 0, 0)
+        return self._node(
+            nodes,
+            "Conv",
+            [value, self._constant(layer.weight), self._constant(layer.bias)],
+            kernel_shape=layer.weight.shape[2:],
+            strides=layer.strides,
+            dilations=layer.dilations,
+            pads=pads,
+            group=layer.groups,
+        )
+
+    def _pad(self, nodes: list[onnx.NodeProto], value: str, pads: list[int]) -> str:
+        """With zeros, or without what is negative."""
+        if self._opset < PAD_TAKES_PADS:
+            return self._node(nodes, "Pad", [value], pads=pads)
+        return self._node(nodes, "Pad", [value, self._integers(pads)])
+
+    def _move(
+        self,
+        nodes: list[onnx.NodeProto],
+        value: str,
+        view: Sequence[int],
+        order: Sequence[int],
+        dims: Sequence[int],
+    ) -> str:
+        """As Permute does."""
+        value = self._reshape(nodes, value, view)
+        value = self._node(nodes, "Transpose", [value], perm=order)
+        return self._reshape(nodes, value, dims)
+
+    def _reshape(
+        self, nodes: list[onnx.NodeProto], value: str, dims: Sequence[int]
+    ) -> str:
+        return self._node(nodes, "Reshape", [value, self._integers(dims)])
+
+    def _give(
+        self,
+        nodes: list[onnx.NodeProto],
+        value: str,
+        root: str,
+        result: str | None = None,
+    ) -> None:
+        """`value` as tensor `root` of the file, or under another name."""
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(self._source.types[root]))
+        nodes.append(helper.make_node("Cast", [value], [result or root], to=kind))
+
+    def _node(
+        self,
+        nodes: list[onnx.NodeProto],
+        operator: str,
+        inputs: Sequence[str],
+        **attributes: Any,
+    ) -> str:
+        """Appends it; its output."""
+        result = self._fresh(f"{inputs[0]}_{operator}")
+        nodes.append(helper.make_node(operator, inputs, [result], **attributes))
+        return result
+
+    def _integers(self, values: Sequence[int]) -> str:
+        name = self._fresh("integers")
+        tensor = numpy_helper.from_array(np.array(values, np.int64), name)
+        self._model.graph.initializer.append(tensor)
+        return name
+
+    def _constant(self, values: FloatArray) -> str:
+        name = self._fresh("constant")
+        tensor = initializer(name, values)
+        self._model.graph.initializer.append(tensor)
+        if tensor.data_location == TensorProto.EXTERNAL:
+            self._weights[name] = values
+        return name
+
+    def _fresh(self, name: str) -> str:
+        unique = name
+        while unique in self._taken:
+            unique = f"{name}_{next(self._numbers)}"
+        self._taken.add(unique)
+        return unique
+
+
+def _names(graph: onnx.GraphProto) -> Iterator[str]:
+    """All that are in use."""
+    for node in nodes_of(graph):
+        yield from (*node.input, *node.output)
+    for value in (*graph.input, *graph.initializer):
+        yield value.name
+
+
+def _rename(names: MutableSequence[str], old: str, new: str) -> None:
+    for place, name in enumerate(names):
+        if name == old:
+            names[place] = new

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each tensor that is rounded costs the output, by simulation in float.
+
+Of each scale group two figures, on the same samples: what the output has left where the
+group alone is rounded and all else is float32, and what it would have where the group
+alone is not, all else as the table has it. The first says where noise comes from, the
+second what more bits there would give.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate.run.simulator import Simulator
+from neon8.calibrate.run.threads import usable
+from neon8.compile import program
+from neon8.compile.lower import lower
+from neon8.compile.program import Program
+from neon8.data.arrays import Arrays
+from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.onnx_file import ModelLike
+from neon8.quant.bias import corrected
+from neon8.quant.equalization import equalized
+from neon8.quant.fake_weights import rounded_layers
+from neon8.quant.groups import scale_groups
+from neon8.quant.scale_table import ScaleTable, TensorScale
+
+Array = npt.NDArray[np.generic]
+DoubleArray = npt.NDArray[np.float64]
+
+Setting = Mapping[str, TensorScale]
+"""The tensors that are rounded, and how."""
+
+Watch = Callable[[int, int], None]
+"""Told how many runs are done, and of how many."""
+
+
+INTEGERS = ("int8", "int16")
+"""Types of tensors that are rounded."""
+
+
+def nobody(_done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
+def rounded_tensors(program_: Program, table: ScaleTable) -> tuple[str, ...]:
+    """The tensors of the table that `program_` has as integers, in order."""
+    made = {op.name for op in program_.ops if isinstance(op, program.Quantize)}
+    made |= {n for n, tensor in program_.tensors.items() if tensor.dtype in INTEGERS}
+    return tuple(name for name in table.tensors if name in made)
+
+
+def rounded_weights(program_: Program) -> frozenset[str]:
+    """The layers that `program_` has with weights in int8."""
+    return frozenset(op.name for op in program_.ops if isinstance(op, program.Conv2d))
+
+
+class Meter:
+    """SQNR of the network's outputs under any setting, on the same samples.
+
+    Of outputs that are vectors the logits are centred: what all classes share decides
+    nothing. Of several outputs, the mean of their noise to signal ratios counts.
+
+    groups: of each scale group the tensors that the int8 network rounds.
+    plain: these as the table has them.
+    """
+
+    def __init__(
+        self,
+        model: ModelLike,
+        graph: Graph,
+        table: ScaleTable,
+        samples: Sequence[Arrays],
+    ) -> None:
+        """graph: of the file, as before_softmax() leaves it: outputs are logits then.
+
+        samples: inputs by name, one or more.  CompileError, GraphError.
+        """
+        lowered = lower(graph, table)
+        tensors = rounded_tensors(lowered, table)
+        self.plain: Setting = {name: table.tensors[name] for name in tensors}
+        groups: dict[str, list[str]] = {}
+        group_of = scale_groups(graph)
+        for name in tensors:
+            groups.setdefault(group_of[name], []).append(name)
+        self.groups = {group: tuple(names) for group, names in groups.items()}
+        self._samples = samples
+
+        def simulator(layers: Iterable[Conv2d]) -> Simulator:
+            return Simulator(
+                model, graph, tensors=tensors, layers=layers, outputs=graph.outputs
+            )
+
+        exact = equalized(graph, table)
+        both = zip(exact.nodes, graph.nodes, strict=True)
+        moved = [n for n, old in both if isinstance(n, Conv2d) and n is not old]
+        levels = rounded_layers(
+            corrected(exact, table), table, rounded_weights(lowered)
+        )
+        self._reference = simulator(())
+        self._exact = simulator(moved) if moved else self._reference
+        self._rounded = simulator(levels)
+
+    def alone(self, *, watch: Watch = nobody) -> dict[str, float]:
+        """dB where one group is rounded and nothing else, by group."""
+        settings = [
+            {name: self.plain[name] for name in names} for names in self.groups.values()
+        ]
+        found = self._measure(self._exact, settings, watch)
+        return dict(zip(self.groups, found, strict=True))
+
+    def sqnr(
+        self, settings: Sequence[Setting], *, watch: Watch = nobody
+    ) -> list[float]:
+        """dB under each setting, with weights in int8.  DataError."""
+        return self._measure(self._rounded, settings, watch)
+
+    def _measure(
+        self, simulator: Simulator, settings: Sequence[Setting], watch: Watch
+    ) -> list[float]:
+        done = count()
+        total = len(settings) * len(self._samples)
+
+        def sums(sample: Arrays) -> DoubleArray:
+            """Squares of the signal and of the noise, (settings, outputs, 2)."""
+            wanted = self._reference.run(sample, {})
+            found = []
+            for setting in settings:
+                got = simulator.run(sample, setting)
+                found.append([_squares(wanted[name], got[name]) for name in wanted])
+                watch(next(done) + 1, total)
+            return np.array(found).reshape(len(settings), -1, 2)
+
+        with ThreadPoolExecutor(usable()) as threads:
+            each = list(threads.map(sums, self._samples))
+        return [sqnr_of(squares) for squares in sum(each[1:], each[0])]
+
+
+def sqnr_of(squares: DoubleArray) -> float:
+    """dB.  squares: (outputs, 2), of the signal and the noise of each output."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(squares[:, 1] > 0, squares[:, 1] / squares[:, 0], 0.0)
+        return float(-10 * np.log10(ratios.mean()))
+
+
+def _squares(wanted: Array, got: Array) -> tuple[float, float]:
+    """Of the signal and of the noise of one output on one sample."""
+    want = np.asarray(wanted, np.float64).reshape(-1)
+    error = want - np.asarray(got, np.float64).reshape(-1)
+    if max(wanted.shape, default=1) == want.size > 1:
+        want, error = want - want.mean(), error - error.mean()
+    return float(want @ want), float(error @ error)

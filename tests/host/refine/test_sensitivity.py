@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each tensor costs, by simulation: the figures rank as the int8 network does."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hard_nets import HARD, images, one_hard_tensor
+from neon8 import calibrate_model
+from neon8.calibrate.run.reference import Reference
+from neon8.compile.compiler import compile_model
+from neon8.graph.importer import load
+from neon8.refine.sensitivity import Meter, sqnr_of
+from neon8.runtime import Model
+from onnx_nets import save
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory):
+    """Path, graph and table of the network with a hard tensor."""
+    path = save(tmp_path_factory.mktemp("hard"), one_hard_tensor())
+    return path, load(path), calibrate_model(path, images(40), method="minmax")
+
+
+def meter_of(hard, count=8):
+    path, graph, table = hard
+    inputs = [{"x": image[np.newaxis]} for image in images(count)]
+    return Meter(path, graph, table, inputs), inputs
+
+
+def test_knows_what_is_rounded(hard):
+    meter, _ = meter_of(hard)
+    assert meter.groups == {name: (name,) for name in ("x", "t1", "t3", "t5")}
+    assert set(meter.plain) == {"x", "t1", "t3", "t5"}
+
+
+def test_alone_and_without(hard):
+    meter, _ = meter_of(hard)
+    alone = meter.alone()
+    assert min(alone, key=alone.__getitem__) == HARD
+    assert alone[HARD] < 12
+    assert min(v for n, v in alone.items() if n != HARD) > 30
+    without = [{k: v for k, v in meter.plain.items() if k != n} for n in meter.groups]
+    whole, *rest = meter.sqnr([meter.plain, *without])
+    assert whole < alone[HARD] + 0.5
+    gains = dict(zip(meter.groups, (each - whole for each in rest), strict=True))
+    assert gains[HARD] > 15
+    assert all(abs(gain) < 1 for name, gain in gains.items() if name != HARD)
+
+
+def test_is_near_the_int8_network(hard):
+    path, graph, table = hard
+    meter, inputs = meter_of(hard)
+    (simulated,) = meter.sqnr([meter.plain])
+    content = compile_model(graph, table)
+    signal = noise = 0.0
+    with Model.from_bytes(content) as model, model.session(threads=1) as session:
+        reference = Reference(path)
+        for each in inputs:
+            want = reference.run(each)["y"]
+            error = want - session.run(each)["y"]
+            signal += float(np.square(want, dtype=np.float64).sum())
+            noise += float(np.square(error, dtype=np.float64).sum())
+    # Sums in float32 and a rounded bias move a value here and there by a step.
+    assert abs(simulated - 10 * math.log10(signal / noise)) < 0.3
+
+
+def test_says_how_far_it_is(hard):
+    meter, _ = meter_of(hard, count=2)
+    seen = []
+    meter.alone(watch=lambda done, total: seen.append((done, total)))
+    assert sorted(seen) == [(done, 8) for done in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("squares", "db"),
+    [
+        ([[100.0, 1.0]], 20.0),
+        ([[100.0, 0.0]], math.inf),
+        ([[0.0, 0.0]], math.inf),
+        ([[0.0, 1.0]], -math.inf),
+        ([[100.0, 1.0], [1e6, 1e4]], 20.0),  # each output counts the same
+        ([[100.0, 1.0], [1.0, 0.0]], 10 * math.log10(200)),
+    ],
+)
+def test_sqnr(squares, db):
+    assert sqnr_of(np.array(squares)) == pytest.approx(db)
