@@ -5,7 +5,7 @@ import numpy as np
 
 from neon8.compile.program import Conv2d, Quantize, Tensor
 from neon8.compile.proof import int16_depth
-from random_net import Net, pick, window
+from random_net import Net, gain, pick_wide, window
 
 
 def random_weights(rng, shape):
@@ -30,9 +30,16 @@ def random_levels(rng, shape):
     return rng.integers(-127, 128, shape, np.int8)
 
 
-def random_bias(rng, weights):
-    """int32 biases, some as large as (12) allows."""
-    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
+def with_room(weights, reach):
+    """The weights, halved until the sums with such inputs fit int32  (24)."""
+    while bound(weights, np.zeros(len(weights)), reach=reach) >= 2**31:
+        weights = (weights / 2).astype(np.int8)
+    return weights
+
+
+def random_bias(rng, weights, *, reach=128):
+    """int32 biases, some as large as (12) allows.  reach: the largest |q|."""
+    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * reach
     room = 2**31 - 1 - sums
     small = rng.integers(-5000, 5000, sums.shape)
     large = room * rng.choice([-1, 1], sums.shape)
@@ -40,9 +47,9 @@ def random_bias(rng, weights):
     return np.clip(bias, -room, room).astype(np.int32)
 
 
-def bound(weights, bias) -> int:
-    """(12): the largest of the channels."""
-    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
+def bound(weights, bias, *, reach=128) -> int:
+    """(12): the largest of the channels.  reach: the largest |q|."""
+    sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * reach
     return int((sums + np.abs(bias.astype(np.int64))).max())
 
 
@@ -56,6 +63,14 @@ def random_multiplier(rng, weights):
     odd = rng.choice([0, 1e-30, 2.0**64, 1, 0.5], weights.shape[0])
     values = np.where(rng.random(weights.shape[0]) < 0.04, odd, values)
     return np.maximum(values, np.float32(1e-30) * (values > 0)).astype(np.float32)
+
+
+def scaled(multiplier, factor):
+    """The multipliers times `factor`, as far as they may go."""
+    if factor == 1:
+        return multiplier
+    values = np.clip(multiplier * factor, np.float32(1e-30), 2.0**64)
+    return np.where(multiplier == 0, 0, values).astype(np.float32)
 
 
 def random_fixed(rng, multiplier):
@@ -72,9 +87,9 @@ def random_fixed(rng, multiplier):
 
 
 def grow_conv(net: Net) -> None:
-    """Convolution, dense or grouped: int8 with residual and slopes, or float."""
-    source = pick(net)
-    beside = [t for t in net.live if t is not source and is_beside(t, source)]
+    """Convolution, dense or grouped, with residual and slopes, or to float."""
+    source = pick_wide(net)
+    beside = [t for t in net.levels if t is not source and is_beside(t, source)]
     if beside and net.rng.integers(2):  # a block that ends in a residual sum
         chosen = beside[net.rng.integers(len(beside))]
         append_conv(net, source, 1, chosen.shape[1], same=True)
@@ -91,7 +106,7 @@ def is_beside(tensor: Tensor, source: Tensor) -> bool:
 
 def grow_depthwise(net: Net) -> None:
     """Depthwise convolution, often 3x3 with stride 1 or 2, some with a multiplier."""
-    source = pick(net)
+    source = pick_wide(net)
     channels = source.shape[1]
     times = int(net.rng.choice([1, 1, 1, 2, 3]))
     append_conv(net, source, channels, channels * times, depthwise=True)
@@ -114,23 +129,30 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
     weights = random_weights(
         rng, (out_channels, rows[0], columns[0], channels // groups)
     )
+    weights = with_room(weights, source.reach)
     floats = rng.integers(6) == 0
-    out = net.tensor(shape, dtype="float32" if floats else "int8")
+    out = net.tensor(shape, dtype="float32" if floats else net.width())
     lo, hi = (-128, 127) if floats else net.clamp(out)
     inputs, slopes, residual_scale, bias_f32 = (source.name,), None, 0, None
     residuals = [
-        tensor for tensor in net.live if tensor.shape == shape and tensor is not source
+        tensor
+        for tensor in net.levels
+        if tensor.shape == shape and tensor is not source
     ]
     if floats:
         bias_f32 = rng.normal(0, 10, out_channels).astype(np.float32)
     elif rng.integers(3) == 0:
         slopes = rng.normal(0, 1, out_channels).astype(np.float32)
     if not floats and residuals and rng.integers(4):
-        inputs = (source.name, rng.choice([tensor.name for tensor in residuals]))
-        residual_scale = 2.0 ** rng.uniform(-3, 2)
-    bias = random_bias(rng, weights)
+        residual = residuals[int(rng.integers(len(residuals)))]
+        inputs = (source.name, residual.name)
+        residual_scale = 2.0 ** rng.uniform(-3, 2) * gain(out) / gain(residual)
+    bias = random_bias(rng, weights, reach=source.reach)
     multiplier, fixed = random_multiplier(rng, weights), None
-    if not floats and slopes is None and len(inputs) == 1 and rng.integers(4) == 0:
+    multiplier = scaled(multiplier, gain(out) / gain(source))
+    plain = slopes is None and len(inputs) == 1
+    plain = plain and source.dtype == out.dtype == "int8"
+    if plain and rng.integers(4) == 0:
         multiplier, fixed = None, random_fixed(rng, multiplier)
     op = Conv2d(
         name=f"conv{len(net.ops)}",
@@ -149,11 +171,11 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
         groups=groups,
         lo=lo,
         hi=hi,
-        acc_bound=bound(weights, bias),
-        int16_depth=int16_depth(weights),
+        acc_bound=bound(weights, bias, reach=source.reach),
+        int16_depth=int16_depth(weights, source.dtype),
     )
     net.add(op, out)
     if floats and rng.integers(2):
-        again = net.tensor(shape)
+        again = net.tensor(shape, dtype=net.width())
         op = Quantize(name="again", inputs=(out.name,), output=again.name)
         net.add(op, again)

@@ -40,9 +40,9 @@ def finish(net: Net, op, out) -> None:
 
 
 def grow_quantize(net: Net, source) -> None:
-    """The int8 form of a float tensor, half of the time."""
+    """The int8 or int16 form of a float tensor, half of the time."""
     if net.rng.integers(2):
-        out = net.tensor(source.shape)
+        out = net.tensor(source.shape, dtype=net.width())
         op = Quantize(name="quantized", inputs=(source.name,), output=out.name)
         net.add(op, out)
 

@@ -1,23 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """A random Program while it grows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from neon8.compile.program import Dequantize, Op, Tensor
+from neon8.compile.program import Dequantize, Op, Requantize, Tensor
 
 
 @dataclass
 class Net:
-    """A Program while it grows.  live, floats: tensors that an op may read, by type."""
+    """A Program while it grows.
+
+    levels, floats: tensors that an op may read, int8 or int16 and float32.
+    mixed: there are tensors of int16.
+    """
 
     rng: np.random.Generator
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
-    live: list[Tensor] = field(default_factory=list)
+    levels: list[Tensor] = field(default_factory=list)
     floats: list[Tensor] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
+    mixed: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Half of the networks have int16, too."""
+        self.mixed = bool(self.rng.integers(2))
+
+    @property
+    def live(self) -> list[Tensor]:
+        """The tensors of int8."""
+        return [tensor for tensor in self.levels if tensor.dtype == "int8"]
+
+    def width(self) -> str:
+        """The type of a result that may be wide: int8, in mixed networks either."""
+        return "int16" if self.mixed and self.rng.integers(2) else "int8"
 
     def tensor(self, shape, *, like=None, dtype="int8"):
         """A new tensor with a random scale and scheme, or those of `like`."""
@@ -25,23 +43,17 @@ class Net:
         shape = tuple(int(size) for size in shape)
         rank = max([1] + [axis + 1 for axis in range(4) if shape[axis] > 1])
         dims = shape[: int(self.rng.integers(rank, 5))]
-        if dtype != "int8":
+        if like is not None:
+            tensor = replace(like, name=name, dims=dims)
+        elif dtype in ("float32", "uint8"):
             tensor = Tensor(name=name, dims=dims, dtype=dtype)
-        elif like is not None:
-            tensor = Tensor(
-                name=name,
-                dims=dims,
-                scale=like.scale,
-                zero_point=like.zero_point,
-                lo=like.lo,
-                hi=like.hi,
-            )
         else:
-            zero_point, lo, hi = self.scheme()
-            scale = np.float32(2.0 ** self.rng.uniform(-8, 3))
+            zero_point, lo, hi = self.scheme() if dtype == "int8" else self.wide()
+            scale = np.float32(2.0 ** self.rng.uniform(-8, 3) * 127 / hi)
             tensor = Tensor(
                 name=name,
                 dims=dims,
+                dtype=dtype,
                 scale=scale,
                 zero_point=zero_point,
                 lo=lo,
@@ -63,11 +75,23 @@ class Net:
             return int(self.rng.integers(-64, 64)), -64, 63
         return int(self.rng.integers(-128, 128)), -128, 127
 
+    def wide(self):
+        """The same of int16, of 9 to 16 bits."""
+        end = 2 ** (int(self.rng.choice([9, 12, 15, 16, 16, 16])) - 1)
+        kind = self.rng.integers(4)
+        if kind == 0:
+            return 0, 1 - end, end - 1
+        if kind == 1:
+            return -end, -end, end - 1
+        if kind == 2:
+            return int(self.rng.choice([-end, -1, 0, 1, end - 1])), -end, end - 1
+        return int(self.rng.integers(-end, end)), -end, end - 1
+
     def add(self, op, out):
         """Appends an op; its result may be read by the next ones."""
         self.ops.append(op)
         self.read.update(op.inputs)
-        (self.live if out.dtype == "int8" else self.floats).append(out)
+        (self.floats if out.dtype == "float32" else self.levels).append(out)
 
     def clamp(self, out):
         """lo, hi of an activation: none, ReLU, or a narrow one."""
@@ -86,14 +110,36 @@ class Net:
 
 
 def pick(net: Net) -> Tensor:
-    """An int8 tensor, more often a late one."""
+    """An int8 tensor, more often a late one; one is made where there is none."""
+    if not net.live:
+        source = pick_wide(net)
+        out = net.tensor(source.shape)
+        op = Requantize(
+            name="narrow",
+            inputs=(source.name,),
+            output=out.name,
+            scale=np.float32(gain(out) / gain(source)),
+            lo=out.lo,
+            hi=out.hi,
+        )
+        net.add(op, out)
     return late(net, net.live)
+
+
+def pick_wide(net: Net) -> Tensor:
+    """A tensor of int8 or int16, more often a late one."""
+    return late(net, net.levels)
+
+
+def gain(tensor: Tensor) -> float:
+    """By what its levels are more than 255."""
+    return (tensor.hi - tensor.lo) / 255
 
 
 def pick_float(net: Net) -> Tensor:
     """A float tensor, more often a late one; one is made where there is none."""
     if not net.floats or net.rng.integers(8) == 0:
-        source = pick(net)
+        source = pick_wide(net)
         out = net.tensor(source.shape, dtype="float32")
         net.add(Dequantize(name="real", inputs=(source.name,), output=out.name), out)
     return late(net, net.floats)

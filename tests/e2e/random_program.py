@@ -16,6 +16,11 @@ from random_steps import GROW
 
 KINDS = ("conv", "conv", "depthwise", *GROW)
 """What a layer is drawn from: convolutions more often than the rest."""
+WIDE_KINDS = (
+    *("conv", "conv", "depthwise", "add", "sum", "requantize", "max", "average"),
+    *("concat", "reshape", "permute", "gather"),
+)
+"""... those that int16 has."""
 
 
 @functools.lru_cache(maxsize=64)  # several tests go through the first 60
@@ -39,7 +44,7 @@ def random_program(seed: int) -> Program:
         if given < 3:
             source = net.tensor(shape, dtype="float32")
             inputs.append(source.name)
-            out = net.tensor(shape)
+            out = net.tensor(shape, dtype=net.width())
             net.add(Quantize(name="in", inputs=(source.name,), output=out.name), out)
         elif given == 3:
             source = net.tensor((batch, height, width, channels), dtype="uint8")
@@ -49,13 +54,14 @@ def random_program(seed: int) -> Program:
             op = Image(name="in", inputs=(source.name,), output=out.name, table=table)
             net.add(op, out)
         else:
-            source = net.tensor(shape)
+            source = net.tensor(shape, dtype=net.width())
             inputs.append(source.name)
-            net.live.append(source)
+            net.levels.append(source)
     size = len(net.ops) + rng.integers(1, 8)
     while len(net.ops) < size:
-        GROW[str(rng.choice(KINDS))](net)
-    for tensor in tuple(net.live):
+        kinds = WIDE_KINDS if net.mixed and rng.integers(3) else KINDS
+        GROW[str(rng.choice(kinds))](net)
+    for tensor in tuple(net.levels):
         if tensor.name not in net.read and rng.integers(2):
             out = net.tensor(tensor.shape, dtype="float32")
             op = Dequantize(name="out", inputs=(tensor.name,), output=out.name)
@@ -63,7 +69,7 @@ def random_program(seed: int) -> Program:
     made = {op.output for op in net.ops}
     outputs = tuple(name for name in net.tensors if name in made - net.read)
     # A tensor that is an output and is read, too.
-    inner = [tensor.name for tensor in net.live if tensor.name in made & net.read]
+    inner = [tensor.name for tensor in net.levels if tensor.name in made & net.read]
     if inner and rng.integers(3) == 0:
         outputs += (str(rng.choice(inner)),)
     return Program(
@@ -76,7 +82,9 @@ def random_program(seed: int) -> Program:
 
 
 def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
-    """Arrays for a program: int8 of the whole range; floats with ties, NaN and inf."""
+    """Arrays for a program: int8 of all bytes, int16 of the tensor's range; floats with
+    ties, NaN and inf.
+    """
     rng = np.random.default_rng(seed)
     arrays = {}
     for name in program.inputs:
@@ -85,10 +93,12 @@ def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
         if tensor.dtype == "uint8":
             arrays[name] = rng.integers(0, 256, shape, np.uint8)
             continue
-        if tensor.dtype == "int8":
-            values = rng.integers(-128, 128, shape, np.int8)
+        if tensor.dtype != "float32":
+            kind = np.dtype(tensor.dtype)
+            ends = (-128, 127) if kind == np.int8 else (tensor.lo, tensor.hi)
+            values = rng.integers(ends[0], ends[1] + 1, shape, kind)
             if rng.integers(3) == 0:
-                values = np.full(shape, rng.choice([-128, 127]), np.int8)
+                values = np.full(shape, rng.choice(ends), kind)
             arrays[name] = values
             continue
         (scale,) = {

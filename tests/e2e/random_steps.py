@@ -25,21 +25,22 @@ from neon8.compile.program import (
     Table,
 )
 from random_convs import grow_conv, grow_depthwise
-from random_net import Net, pick, pick_float, window
+from random_net import Net, gain, pick, pick_float, pick_wide, window
 
 
 def grow_add(net: Net) -> None:
     """Sum of two tensors of one shape, or of one with itself."""
-    a = pick(net)
-    b = net.rng.choice([t.name for t in net.live if t.shape == a.shape])
-    out = net.tensor(a.shape)
+    a = pick_wide(net)
+    same = [t for t in net.levels if t.shape == a.shape]
+    b = same[int(net.rng.integers(len(same)))]
+    out = net.tensor(a.shape, dtype=net.width())
     lo, hi = net.clamp(out)
     op = Add(
         name=f"add{len(net.ops)}",
-        inputs=(a.name, str(b)),
+        inputs=(a.name, b.name),
         output=out.name,
-        scale=np.float32(2.0 ** net.rng.uniform(-3, 2)),
-        residual_scale=np.float32(net.rng.choice([0.5, 0.25, 2.0, 0.37, 1e-30])),
+        scale=np.float32(2.0 ** net.rng.uniform(-3, 2) * gain(out) / gain(a)),
+        residual_scale=factor(net, (0.5, 0.25, 2.0, 0.37, 1e-30), b, out),
         slope=net.slope(),
         lo=lo,
         hi=hi,
@@ -47,12 +48,22 @@ def grow_add(net: Net) -> None:
     net.add(op, out)
 
 
-def broadcast_pair(net: Net):
-    """Two operands and the shape of their result: one may have ones for its sizes."""
-    a = pick(net)
+def factor(net: Net, choices, source, out):
+    """One of the choices, times what the ranges of the levels ask for."""
+    value = float(net.rng.choice(choices)) * gain(out) / gain(source)
+    least = 1e-30 if value > 0 else 0
+    return np.float32(min(max(value, least) if value >= 0 else value, 2.0**64))
+
+
+def broadcast_pair(net: Net, *, wide=False):
+    """Two operands and the shape of their result: one may have ones for its sizes.
+
+    wide: they may be int16.
+    """
+    a = pick_wide(net) if wide else pick(net)
     fitting = [
         t
-        for t in net.live
+        for t in (net.levels if wide else net.live)
         if all(1 in (m, n) or m == n for m, n in zip(a.shape, t.shape, strict=True))
     ]
     b = fitting[int(net.rng.integers(len(fitting)))]
@@ -91,15 +102,15 @@ def reduced(net: Net, a):
 
 def grow_sum(net: Net) -> None:
     """Sum or difference of two tensors, one of them broadcast at times."""
-    a, b, shape = broadcast_pair(net)
-    out = net.tensor(shape)
+    a, b, shape = broadcast_pair(net, wide=True)
+    out = net.tensor(shape, dtype=net.width())
     lo, hi = net.clamp(out)
     op = Add(
         name=f"sum{len(net.ops)}",
         inputs=(a.name, b.name),
         output=out.name,
-        scale=np.float32(2.0 ** net.rng.uniform(-3, 2)),
-        residual_scale=np.float32(net.rng.choice([0.5, -0.5, -1.0, -0.37, 0.0])),
+        scale=np.float32(2.0 ** net.rng.uniform(-3, 2) * gain(out) / gain(a)),
+        residual_scale=factor(net, (0.5, -0.5, -1.0, -0.37, 0.0), b, out),
         slope=net.slope(),
         lo=lo,
         hi=hi,
@@ -204,15 +215,15 @@ def grow_instance_norm(net: Net) -> None:
 
 
 def grow_requantize(net: Net) -> None:
-    """Another scale, or an activation."""
-    source = pick(net)
-    out = net.tensor(source.shape)
+    """Another scale, another type, or an activation."""
+    source = pick_wide(net)
+    out = net.tensor(source.shape, dtype=net.width())
     lo, hi = net.clamp(out)
     op = Requantize(
         name=f"requantize{len(net.ops)}",
         inputs=(source.name,),
         output=out.name,
-        scale=np.float32(net.rng.choice([0.5, 1.5, 2.0**64, 1e-30, 0.773])),
+        scale=factor(net, (0.5, 1.5, 2.0**64, 1e-30, 0.773), source, out),
         slope=net.slope(),
         lo=lo,
         hi=hi,
@@ -241,11 +252,16 @@ def pool_window(net: Net, source):
 
 
 def grow_pool(net: Net, kind: str) -> None:
-    """Max or average, each window having a tap inside the input."""
-    source = pick(net)
+    """Max or average, each window having a tap inside; some averages to float."""
+    source = pick_wide(net)
     fields, shape = pool_window(net, source)
-    out = net.tensor(shape, like=source if kind == "max" else None)
-    lo, hi = net.clamp(out)
+    if kind == "max":
+        out = net.tensor(shape, like=source)
+    else:
+        out = net.tensor(
+            shape, dtype="float32" if net.rng.integers(4) == 0 else source.dtype
+        )
+    lo, hi = net.clamp(out) if out.dtype != "float32" else (-128, 127)
     op = Pool(
         name=f"{kind}{len(net.ops)}",
         inputs=(source.name,),
@@ -275,13 +291,13 @@ def longer(net, axis, size):
 def grow_concat(net: Net) -> None:
     """Two or three tensors, rescaled first, along N, C, H or W."""
     axis = int(net.rng.choice([0, 1, 1, 2, 3]))
-    first = pick(net)
+    first = pick_wide(net)
     rest = first.shape[:axis] + first.shape[axis + 1 :]
-    fitting = [t for t in net.live if t.shape[:axis] + t.shape[axis + 1 :] == rest]
+    fitting = [t for t in net.levels if t.shape[:axis] + t.shape[axis + 1 :] == rest]
     pieces = [first]
     for _ in range(net.rng.integers(1, 3)):
         piece = fitting[int(net.rng.integers(len(fitting)))]
-        if piece.scale != first.scale:
+        if (piece.scale, piece.dtype) != (first.scale, first.dtype):
             copy = net.tensor(piece.shape, like=first)
             op = Requantize(
                 name="rescale",
@@ -308,7 +324,7 @@ def grow_concat(net: Net) -> None:
 
 def grow_reshape(net: Net) -> None:
     """Another shape of as many values."""
-    source = pick(net)
+    source = pick_wide(net)
     batch, channels, height, width = source.shape
     shapes = [
         (batch, channels * height * width, 1, 1),
@@ -325,7 +341,7 @@ def grow_reshape(net: Net) -> None:
 
 
 def move(net: Net, source, shape, op: type[Op], **fields) -> None:
-    """A step that moves the values of an int8 or a float tensor."""
+    """A step that moves the values of a tensor of any type."""
     real = source.dtype == "float32"
     out = net.tensor(shape, **({"dtype": "float32"} if real else {"like": source}))
     net.add(op(name="move", inputs=(source.name,), output=out.name, **fields), out)
@@ -334,8 +350,8 @@ def move(net: Net, source, shape, op: type[Op], **fields) -> None:
 
 
 def pick_any(net: Net):
-    """A tensor of either type."""
-    return pick(net) if net.rng.integers(4) else pick_float(net)
+    """A tensor of int8, int16 or float32."""
+    return pick_wide(net) if net.rng.integers(4) else pick_float(net)
 
 
 def grow_permute(net: Net) -> None:
@@ -383,7 +399,7 @@ def grow_gather(net: Net) -> None:
 
 def grow_resize(net: Net) -> None:
     """Any two rows and columns, with any weights; to the same scale or another."""
-    source = pick_any(net)
+    source = pick(net) if net.rng.integers(4) else pick_float(net)
     batch, channels, height, width = source.shape
     sizes = [int(size) for size in net.rng.integers(1, 12, 2)]
     indices, values = [], []

@@ -15,6 +15,10 @@ from neon8.runtime import Model, library
 from random_convs import bound
 from random_program import differing_bytes, random_inputs, random_program
 
+MOST_KINDS = 4
+"""Of inputs and output, of a step that is counted by their types."""
+MIXED = ("int8 int16", "int16 int8", "int16 int16", "int16 float32")
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -63,8 +67,11 @@ def test_generator_reaches_everything():
             seen.update(step.operation for step in model.steps)
             seen.update(step.kernel.rpartition("_")[0] for step in model.steps)
         for op in program.ops:
+            kinds = [program.tensors[name].dtype for name in (*op.inputs, op.output)]
+            seen[" ".join([type(op).__name__, *kinds])] += len(kinds) < MOST_KINDS
             if isinstance(op, Conv2d):
                 source = program.tensors[op.inputs[0]]
+                seen["int16 residual"] += kinds[1:-1] == ["int16"]
                 seen["grouped"] += 1 < op.groups < source.shape[1]
                 seen["slopes"] += op.slopes is not None
                 seen["fixed"] += op.indices is not None
@@ -81,7 +88,14 @@ def test_generator_reaches_everything():
         *("n8_igemm_s8_s8", "n8_igemm_s8_f32", "n8_igemm_s8_s8_add"),
         *("n8_depthwise_s8", "n8_depthwise3x3s1_s8", "n8_depthwise3x3s2_s8"),
         *("grouped", "slopes", "dilated", "batch", "odd channels", "count_pad"),
-        *("fixed", "weights of -128"),
+        *("fixed", "weights of -128", "int16 residual"),
+        *(f"Conv2d {kinds}" for kinds in MIXED),
+        *(f"Requantize {kinds}" for kinds in MIXED if "float32" not in kinds),
+        *("Pool int16 int16", "Pool int8 float32", "Pool int16 float32"),
+        *("Add int16 int16 int16", "Add int8 int8 int16", "Add int16 int16 int8"),
+        *(f"{kind} int16 int16" for kind in ("Reshape", "Permute", "Gather")),
+        *("Concat int16 int16 int16", "Quantize float32 int16"),
+        "Dequantize int16 float32",
         *(-128, -1, 0, 1, 127),
     ):
         assert seen[what] >= 5, what

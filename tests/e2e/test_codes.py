@@ -24,7 +24,7 @@ from random_program import random_inputs, random_program
 def codes_of(program: Program) -> dict[str, tuple[int, int]]:
     """The range of each tensor that a step makes."""
     with Model.from_bytes(writer.dumps(program)) as model:
-        return {step.output: step.codes for step in model.steps if step.dtype == "int8"}
+        return {step.output: step.codes for step in model.steps if step.quantized}
 
 
 @settings(max_examples=12)

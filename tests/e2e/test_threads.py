@@ -24,7 +24,7 @@ def wide_program(kind, seed) -> Program:
     net = Net(np.random.default_rng(seed))
     shape = (2, 130, 1, 1) if kind == "softmax" else (1, 24, 31, 33)
     source = net.tensor(shape)
-    net.live.append(source)
+    net.levels.append(source)
     for _ in range(3):
         GROW[kind](net)
     outputs = {op.output for op in net.ops} - net.read

@@ -9,13 +9,14 @@ import numpy as np
 
 from neon8.compile.int16_fit import Fit
 from neon8.compile.program import Dequantize, Op, Quantize, Requantize, Tensor
-from neon8.compile.scales import quantized
+from neon8.compile.scales import is_wide, quantized
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph, Node
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import multiplier_ok
 
 INT8 = "int8"
+INT16 = "int16"
 FLOAT = "float32"
 
 
@@ -23,8 +24,9 @@ FLOAT = "float32"
 class Build:
     """Grows in order of execution.
 
-    io: the type of the graph's inputs and outputs. forms: (graph tensor, type) to the
-    program's tensor. consumers: graph tensor to the nodes that read it, once per read.
+    io: FLOAT, or INT8 for inputs and outputs as the table has them. forms: of each
+    graph tensor the program's tensors by type, first the one that others are made of.
+    consumers: graph tensor to the nodes that read it, once per read.
     inside: graph tensors that exist in the middle of a step only.
     islands: the nodes that run in float32, by output, see domains.py.
     fixed: convolutions requantize in integers  (10).
@@ -46,62 +48,87 @@ class Build:
     images: frozenset[str] = frozenset()
     tensors: dict[str, Tensor] = field(default_factory=dict)
     ops: list[Op] = field(default_factory=list)
-    forms: dict[tuple[str, str], str] = field(default_factory=dict)
+    forms: dict[str, dict[str, str]] = field(default_factory=dict)
     inside: set[str] = field(default_factory=set)
 
     def has(self, name: str) -> bool:
         """True if graph tensor `name` has been computed."""
-        return (name, INT8) in self.forms or (name, FLOAT) in self.forms
+        return bool(self.forms.get(name))
+
+    def own_type(self, name: str) -> str:
+        """INT16 if the table gives graph tensor `name` more than 8 bits, else INT8."""
+        return INT16 if is_wide(self.table, name) else INT8
+
+    def outside_type(self, name: str) -> str:
+        """The form in which the outside sees input or output `name`."""
+        quantizes = self.io == INT8 and self.graph.tensors[name].real
+        return self.own_type(name) if quantizes else FLOAT
 
     def declare(self, name: str, dtype: str) -> Tensor:
-        """Adds graph tensor `name` in one of its forms.
+        """Adds graph tensor `name` in one of its forms: INT8, INT16 or FLOAT.
 
         Of an input or output, the form that the outside sees keeps the ONNX name; of
-        any other tensor the form that comes first does.
+        any other tensor the form that comes first does. INT8 of a tensor with more bits
+        is a grid of 8 bits over the same range.
         """
         outside = name in self.graph.inputs or name in self.graph.outputs
-        taken = name in self.tensors or (outside and dtype != self.io)
+        taken = name in self.tensors
+        taken = taken or (outside and dtype != self.outside_type(name))
         taken = taken or name in self.last or name in self.images
         unique = self.fresh(f"{name}_{dtype}") if taken else name
-        if dtype == INT8:
-            tensor = replace(quantized(self.graph, self.table, name), name=unique)
-        else:
+        if dtype == FLOAT:
             source = self.graph.tensors[name]
-            dtype = FLOAT if source.real else source.dtype
-            tensor = Tensor(name=unique, dims=source.dims, dtype=dtype)
-        self.forms[name, INT8 if dtype == INT8 else FLOAT] = unique
+            kind = FLOAT if source.real else source.dtype
+            tensor = Tensor(name=unique, dims=source.dims, dtype=kind)
+        else:
+            narrow = dtype == INT8
+            tensor = quantized(self.graph, self.table, name, narrow=narrow)
+            tensor = replace(tensor, name=unique)
+        self.forms.setdefault(name, {})[dtype] = unique
         return self.add(tensor)
+
+    def result(self, name: str) -> Tensor:
+        """Adds graph tensor `name` as the table has it, INT8 or INT16."""
+        return self.declare(name, self.own_type(name))
 
     def temporary(self, tensor: Tensor, label: str) -> Tensor:
         """Adds a tensor that the graph does not know, named after `tensor`."""
         return self.add(replace(tensor, name=self.fresh(f"{tensor.name}_{label}")))
 
     def int8(self, name: str) -> Tensor:
-        """The int8 form of graph tensor `name`, quantized here if it is float."""
-        if (name, INT8) not in self.forms:
-            source = self.forms[name, FLOAT]
-            out = self.declare(name, INT8)
-            self.ops.append(Quantize(name=name, inputs=(source,), output=out.name))
-        return self.tensors[self.forms[name, INT8]]
+        """The int8 form of graph tensor `name`, made here if there is another."""
+        return self.take(name, INT8)
+
+    def own(self, name: str) -> Tensor:
+        """Graph tensor `name` as the table has it, int8 or int16."""
+        return self.take(name, self.own_type(name))
 
     def float32(self, name: str) -> Tensor:
-        """The float form of graph tensor `name`, dequantized here if it is int8."""
-        if (name, FLOAT) not in self.forms:
-            source = self.forms[name, INT8]
-            out = self.declare(name, FLOAT)
-            self.ops.append(Dequantize(name=name, inputs=(source,), output=out.name))
-        return self.tensors[self.forms[name, FLOAT]]
+        """The float form of graph tensor `name`, dequantized here if need be."""
+        return self.take(name, FLOAT)
 
     def type_of(self, node: Node) -> str:
-        """In which type the node reads and writes: INT8 or FLOAT."""
+        """FLOAT if the node is in a float island, else INT8, of whatever width."""
         return FLOAT if node.output in self.islands else INT8
 
     def take(self, name: str, dtype: str) -> Tensor:
-        """Graph tensor `name` in one of its forms, made here if it is in the other."""
-        return self.float32(name) if dtype == FLOAT else self.int8(name)
+        """Graph tensor `name` in one of its forms, made here of its first one."""
+        forms = self.forms[name]
+        if dtype not in forms:
+            first, source = next(iter(forms.items()))
+            out = self.declare(name, dtype)
+            inputs = (source,)
+            if first == FLOAT:
+                self.ops.append(Quantize(name=name, inputs=inputs, output=out.name))
+            elif dtype == FLOAT:
+                self.ops.append(Dequantize(name=name, inputs=inputs, output=out.name))
+            else:
+                clamp = out.lo, out.hi
+                self.requantize(name, self.tensors[source], out, clamp=clamp)
+        return self.tensors[forms[dtype]]
 
     def wants_float(self, name: str) -> bool:
-        """True if nothing reads graph tensor `name` as int8, see domains.py."""
+        """True if nothing reads graph tensor `name` as integers, see domains.py."""
         if self.graph.quantized:
             return name not in self.table.tensors
         readers = self.consumers[name]
@@ -111,11 +138,11 @@ class Build:
         return floats and len(readers) > 0
 
     def rescaled(self, layer: str, source: Tensor, like: Tensor) -> Tensor:
-        """`source`, or a copy with the scale of `like` where bytes cannot be moved."""
-        if bytes_mean_the_same(source, like):
+        """`source`, or a copy on the grid of `like` where values cannot be moved."""
+        if levels_mean_the_same(source, like):
             return source
-        out = replace(source, scale=like.scale, zero_point=like.zero_point)
-        out = self.temporary(replace(out, lo=like.lo, hi=like.hi), "rescaled")
+        out = replace(like, name=source.name, dims=source.dims)
+        out = self.temporary(out, "rescaled")
         self.requantize(layer, source, out, clamp=(out.lo, out.hi))
         return out
 
@@ -157,9 +184,10 @@ Lower = Callable[[Build, Any], None]
 """Appends the ops of a node of one class."""
 
 
-def bytes_mean_the_same(source: Tensor, out: Tensor) -> bool:
-    """True if bytes of `source` are right in `out` and inside its range."""
+def levels_mean_the_same(source: Tensor, out: Tensor) -> bool:
+    """True if levels of `source` are right in `out` and inside its range."""
     same = source.scale == out.scale and source.zero_point == out.zero_point
+    same = same and source.dtype == out.dtype
     return same and source.lo >= out.lo and source.hi <= out.hi
 
 

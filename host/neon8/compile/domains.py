@@ -4,7 +4,8 @@
 Everything runs in int8 except float islands: nodes without an int8 form, those that
 the user keeps in float, those for which the table has no scales, and what only moves or
 maps values between a float result and readers that want floats. A convolution is no
-part of an island that only reads it: it takes int8 and writes float32.
+part of an island that only reads it: it takes int8 and writes float32. So does an
+average pool.
 """
 
 import difflib
@@ -21,6 +22,7 @@ from neon8.graph.graph import (
     FakeQuantize,
     Graph,
     Node,
+    Pool,
     Quantization,
     Subtract,
     WithConstant,
@@ -113,9 +115,7 @@ def islands_of(
 
     def exists(name: str) -> bool:
         """True if tensor `name` is made as float32."""
-        maker = makers.get(name)
-        plain = isinstance(maker, Conv2d) and maker.activation.identity
-        return name in islands or (plain and wanted(name))
+        return name in islands or (gives_float(makers.get(name)) and wanted(name))
 
     def follows(node: Node) -> bool:
         if isinstance(
@@ -147,6 +147,13 @@ def islands_of(
                 doubtful.append(other)
                 queued.add(other)
     return islands
+
+
+def gives_float(node: Node | None) -> bool:
+    """True if the step of `node` may take integers and give float32: (4), (9)."""
+    if isinstance(node, Pool):
+        return node.kind == "average" and node.activation.identity
+    return isinstance(node, Conv2d) and node.activation.identity
 
 
 def maps_values(graph: Graph, node: Node) -> bool:

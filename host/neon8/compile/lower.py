@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from neon8.compile.build import FLOAT, INT8, Build
+from neon8.compile.build import FLOAT, INT8, INT16, Build
 from neon8.compile.domains import consumers_of, islands_of, with_pairs
 from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.operators.movement import permute
 from neon8.compile.oracle import quantize
 from neon8.compile.program import Dequantize, FloatArray, Image, Op, Program, Tensor
-from neon8.compile.scales import check_digest
+from neon8.compile.scales import check_digest, is_wide
 from neon8.errors import CompileError
 from neon8.graph.graph import FakeQuantize, Graph
 from neon8.graph.remedies import refusal
@@ -46,7 +46,8 @@ def lower(
 ) -> Program:
     """The int8 program of `graph` with the scales of `table`.
 
-    io: "float" for float32 inputs and outputs, "int8" for quantized ones.
+    io: "float" for float32 inputs and outputs, "int8" for quantized ones, which are
+    int16 where the table has more than 8 bits.
     layout: "nchw", inputs and outputs lie as in the graph; "nhwc", those of four
     dimensions lie N H W C.
     images: inputs that are uint8, N H W C; of each channel, what the network takes for
@@ -74,6 +75,8 @@ def lower(
         raise refused
     check_digest(graph, table)
     check_ends(graph)
+    if fixed:
+        check_narrow(graph, table)
     graph = corrected(equalized(graph, table), table)
     if graph.quantized:
         partial = True
@@ -103,7 +106,7 @@ def lower(
         if name in b.images:
             enter_image(b, name, (images or {})[name])
             continue
-        enter(b, name, b.io if graph.tensors[name].real else FLOAT)
+        enter(b, name)
         if graph.quantized and name in table.tensors:
             round_input(b, name)
     for node in graph.nodes:
@@ -120,10 +123,9 @@ def lower(
         if node.output in islands:
             give_reason(b, b.ops[first:], islands[node.output])
         for name in filter(b.has, graph.outputs):
-            real = graph.tensors[name].real
-            (b.int8 if b.io == INT8 and real else b.float32)(name)
+            b.take(name, b.outside_type(name))
     for name in b.images:
-        if (name, FLOAT) in b.forms:
+        if FLOAT in b.forms[name]:
             text = "is an image, but a layer reads it as float32; see --keep-float"
             raise CompileError(f"input {name!r} {text}")
     for name in graph.outputs:
@@ -146,6 +148,7 @@ def lower(
     )
 
 
+INT16_ENDS = (-(2**15), 2**15 - 1)
 IMAGE_RANK = 4
 TO_FIRST = (0, 3, 1, 2)
 TO_LAST = (0, 2, 3, 1)
@@ -157,12 +160,21 @@ def ends_last(graph: Graph) -> frozenset[str]:
     return frozenset(n for n in ends if graph.tensors[n].rank == IMAGE_RANK)
 
 
-def enter(b: Build, name: str, dtype: str) -> None:
-    """Declares an input, and makes it channels first if it comes channels last."""
+def enter(b: Build, name: str) -> None:
+    """Declares an input, and makes it channels first if it comes channels last.
+
+    Whoever gives int16 may give codes beyond the range of the tensor, for which (12)
+    is not proved: they are clamped.
+    """
+    dtype = b.outside_type(name)
     first = b.declare(name, dtype)
     if name in b.last:
         given = b.add(replace(first, name=name, dims=turned(first.dims, TO_LAST)))
         permute(b, name, given, first, (given.dims, TO_FIRST))
+    if dtype == INT16 and (first.lo, first.hi) != INT16_ENDS:
+        inside = b.temporary(first, "clamped")
+        b.requantize(name, first, inside, clamp=(inside.lo, inside.hi))
+        b.forms[name][dtype] = inside.name
 
 
 def enter_image(b: Build, name: str, table: FloatArray) -> None:
@@ -179,8 +191,7 @@ def enter_image(b: Build, name: str, table: FloatArray) -> None:
 
 def leave(b: Build, name: str) -> None:
     """Gives an output channels last."""
-    real = b.graph.tensors[name].real
-    first = b.int8(name) if b.io == INT8 and real else b.float32(name)
+    first = b.take(name, b.outside_type(name))
     taken = b.add(replace(first, name=name, dims=turned(first.dims, TO_LAST)))
     permute(b, name, first, taken, (first.dims, TO_LAST))
 
@@ -205,8 +216,17 @@ def round_input(b: Build, name: str) -> None:
     """
     readers = b.consumers[name]
     if any(isinstance(n, FakeQuantize) or b.type_of(n) == FLOAT for n in readers):
-        b.int8(name)
-        b.forms.pop((name, FLOAT), None)  # what it was before
+        b.own(name)
+        b.forms[name].pop(FLOAT, None)  # what it was before
+
+
+def check_narrow(graph: Graph, table: ScaleTable) -> None:
+    """CompileError for a tensor of int16, which (10) does not have."""
+    for name in graph.tensors:
+        if is_wide(table, name):
+            text = f"has {table.tensors[name].bits} bits in the table, and integers"
+            text += " requantize int8 only; leave out --requantize fixed, or give it 8"
+            raise CompileError(f"tensor {name!r} {text}")
 
 
 def check_ends(graph: Graph) -> None:

@@ -45,6 +45,8 @@ from neon8.quant import elementary
 
 Array = npt.NDArray[np.generic]
 Int8Array = npt.NDArray[np.int8]
+Levels = npt.NDArray[np.signedinteger[Any]]
+"""int8, or int16  (24)."""
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 
@@ -102,19 +104,19 @@ def leaky(v: FloatArray, slope: FloatArray | np.float32) -> FloatArray:
     return np.where(v < 0, v * np.asarray(slope, np.float32), v).astype(np.float32)
 
 
-def rounded(v: npt.NDArray[Any], out: Tensor, lo: int, hi: int) -> Int8Array:
-    """clamp(rne(v) + zp, lo, hi), NaN as 0.
+def rounded(v: npt.NDArray[Any], out: Tensor, lo: int, hi: int) -> Levels:
+    """clamp(rne(v) + zp, lo, hi) as int8 or int16, NaN as 0.
 
     rne of a float32 is a float32; the addition is in double, where it is exact for
     every value that the clamp does not cut.
     """
     v = np.where(np.isnan(v), 0, v)
     q = np.clip(np.rint(v).astype(np.float64) + out.zero_point, lo, hi)
-    result: Int8Array = q.astype(np.int8)
+    result: Levels = q.astype(np.dtype(out.dtype))
     return result
 
 
-def quantize(x: FloatArray, out: Tensor) -> Int8Array:
+def quantize(x: FloatArray, out: Tensor) -> Levels:
     """(2), NaN becoming the zero point."""
     inverse = np.float32(1) / np.float32(out.scale)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -170,8 +172,8 @@ def requantize_fixed(
 def conv_sums(op: Conv2d, out: Tensor, source: Tensor, q: Array) -> Int64Array:
     """(3): sum of w * q over taps and channels, padding being zp; N O H W.
 
-    One matrix product for each tap, in double: |sum| <= 127 * 128 * K is far below
-    2**53, so BLAS is exact in whatever order it adds.
+    One matrix product for each tap, in double: |sum| is below 2**31 (12), and the sum
+    of the sizes, too, so BLAS is exact in whatever order it adds.
     """
     batch, channels, height, width = out.shape
     padded = pad_to_windows(op, out, q, source.zero_point)
@@ -208,18 +210,23 @@ def tap(
     return padded[:, :, rows, columns]
 
 
-def max_pool(op: Pool, out: Tensor, q: Array) -> Int8Array:
+def max_pool(op: Pool, out: Tensor, q: Array) -> Levels:
     """(9): the largest of the taps inside the input, within the clamp."""
-    padded = pad_to_windows(op, out, q, -128)
-    best = np.full(out.shape, -128, np.int8)
+    least = int(np.iinfo(out.dtype).min)
+    padded = pad_to_windows(op, out, q, least)
+    best = np.full(out.shape, least, q.dtype)
     for y in range(op.kernel[0]):
         for x in range(op.kernel[1]):
             best = np.maximum(best, tap(op, padded, y, x, *out.shape[2:]))
-    return np.clip(best, op.lo, op.hi).astype(np.int8)
+    result: Levels = np.clip(best, op.lo, op.hi)
+    return result
 
 
-def average_pool(op: Pool, out: Tensor, source: Tensor, q: Array) -> Int8Array:
-    """(9): M = scale_in / (scale_out * count), count being the taps that count."""
+def average_pool(op: Pool, out: Tensor, source: Tensor, q: Array) -> Array:
+    """(9): M = scale_in / (scale_out * count), count being the taps that count.
+
+    To float32 scale_out is 1, and nothing is rounded to levels.
+    """
     moved = q.astype(np.int64) - source.zero_point
     padded = pad_to_windows(op, out, moved, 0)
     acc = np.zeros(out.shape, np.int64)
@@ -230,7 +237,8 @@ def average_pool(op: Pool, out: Tensor, source: Tensor, q: Array) -> Int8Array:
     count = rows[:, None] * columns[None, :]
     scale = np.float64(out.scale) * count
     multiplier = (np.float64(source.scale) / scale).astype(np.float32)
-    return rounded(as_float(acc) * multiplier, out, op.lo, op.hi)
+    v = as_float(acc) * multiplier
+    return v if out.dtype == "float32" else rounded(v, out, op.lo, op.hi)
 
 
 def counted(

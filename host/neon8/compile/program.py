@@ -26,11 +26,12 @@ WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """dims: as in ONNX; dtype "int8" or "float32", or "uint8" for an image's bytes.
+    """dims: as in ONNX; dtype "int8", "int16" or "float32", or "uint8" for an image.
 
     real = scale * (q - zero_point)  (1).  lo, hi: the range of q, [-127, 127] for the
-    symmetric scheme, else [-128, 127].  Other tensors have scale 1, zero point 0, -128
-    and 127.  reason: why the layer that makes it runs in float32, or "".
+    symmetric scheme, else [-128, 127], and of int16 as its bits say  (24).  Other
+    tensors have scale 1, zero point 0, -128 and 127.  reason: why the layer that makes
+    it runs in float32, or "".
     """
 
     name: str
@@ -52,6 +53,11 @@ class Tensor:
         """How many dimensions ONNX knows."""
         return len(self.dims)
 
+    @property
+    def reach(self) -> int:
+        """The largest |q| for which (12) is proved: of int8 any byte's."""
+        return 128 if self.dtype == "int8" else max(-self.lo, self.hi)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
@@ -69,12 +75,12 @@ class Op:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantize(Op):
-    """float32 to int8, with the output's scale, zero point, lo and hi  (2)."""
+    """float32 to int8 or int16, with the output's scale, zero point, lo, hi  (2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dequantize(Op):
-    """int8 to float32  (1)."""
+    """int8 or int16 to float32  (1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +88,14 @@ class Conv2d(Op):
     """Convolution with its fused epilogue; inputs[1], if any, is the residual.
 
     weights: (O, kh, kw, I / groups) int8 in [-127, 127].
-    int8 output: bias is B and multiplier M of (5), slopes of (5b) or None,
+    Input, residual and output may be int16  (24).
+    Quantized output: bias is B and multiplier M of (5), slopes of (5b) or None,
     residual_scale R of (6), lo and hi the clamp with the activation in it.
     float32 output: bias is -zero_point * sum(w), multiplier S, bias_f32 the float bias
     (4).
     indices: (O, 2), M0 and n of (10), in place of the multiplier.
-    acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12).
+    acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12); of int16
+    the largest |q| of the input stands for 128  (24).
     int16_depth: products of a channel that fit int16, whichever they are  (11).
     winograd: "whole" or "half", the form of (23) that its weights serve, or "".
     """
@@ -116,6 +124,7 @@ class Add(Op):
 
     v = fadd(fmul(a - zp_a, scale), fmul(b - zp_b, residual_scale)).
     A difference has a negative residual_scale. Operands are broadcast, by N C H W.
+    Any of the three may be int16  (24).
     """
 
     scale: np.float32
@@ -201,7 +210,10 @@ class InstanceNorm(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requantize(Op):
-    """clamp(rne(leaky(fmul(a - zp_a, scale))) + zp): a new scale, a lone activation."""
+    """clamp(rne(leaky(fmul(a - zp_a, scale))) + zp): a new scale, a lone activation.
+
+    From and to int8 or int16.
+    """
 
     scale: np.float32
     slope: np.float32 = np.float32(1)
@@ -211,7 +223,10 @@ class Requantize(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool(Op):
-    """(9).  Max: an exact move of bytes. Average: over the taps that count."""
+    """(9).  Max: an exact move of values. Average: over the taps that count.
+
+    From int8 to int8 or from int16 to int16; an average from either to float32, too.
+    """
 
     kind: str
     """"max" or "average"."""

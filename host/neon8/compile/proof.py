@@ -10,6 +10,7 @@ from neon8.quant.enlarge import enlarged, least_factor
 from neon8.quant.lattice import HALF_REACH, TAPS, WHOLE_REACH, reaches
 from neon8.quant.weights import (
     ACC_LIMIT,
+    NARROW_REACH,
     DoubleArray,
     FloatArray,
     Int8Array,
@@ -21,6 +22,10 @@ from neon8.quant.weights import (
 
 LOG = logging.getLogger("neon8")
 
+FEWER_BITS = (
+    "calibrate, or solve with the network, chooses the most bits that fit; in the "
+    'table, give the tensors of its scale group less "bits" with the grid of these'
+)
 INT16_DEPTHS = (8, 4)  # of kernels; 2 need no proof
 INT16_REACH = 255  # sum|w| * 128 <= 32767
 
@@ -33,14 +38,16 @@ def prove_sums(
     *,
     scale_in: float,
     zero_point_in: int,
+    reach: int,
     quantize: Quantize = quantize_weights,
 ) -> tuple[Sums, DoubleArray]:
     """The sums of a layer and the weight scales (O,) with which they fit int32.
 
-    quantize: what rounds the weights.
+    reach: the largest |q| of the input.  quantize: what rounds the weights.
 
-    A channel that does not fit gets a larger weight scale, and a warning says so.
-    CompileError: no scale helps.
+    A channel that does not fit gets a larger weight scale, and a warning says so; not
+    so where the input is int16, which had better have fewer bits.
+    CompileError: no scale helps, or the input is int16.
     """
 
     def quantized(at: slice, channel_scales: DoubleArray) -> Sums:
@@ -50,6 +57,7 @@ def prove_sums(
             channel_scales,
             scale_in=scale_in,
             zero_point_in=zero_point_in,
+            reach=reach,
             quantize=quantize,
         )
 
@@ -58,6 +66,13 @@ def prove_sums(
     too_large = np.flatnonzero(result.bound >= ACC_LIMIT)
     if too_large.size == 0:
         return result, scales
+    if reach > NARROW_REACH:
+        worst = int(result.bound.argmax())
+        raise CompileError(
+            f"layer {layer!r}: channel {worst}: accumulator bound "
+            f"{result.bound[worst]:.4g} reaches 2**31, as its input is int16; "
+            f"{FEWER_BITS}"
+        )
     scales = scales.copy()
     for channel in too_large:
         at = slice(channel, channel + 1)
@@ -83,14 +98,17 @@ def prove_sums(
     return quantized(everything, scales), scales
 
 
-def int16_depth(weights: Int8Array) -> int:
+def int16_depth(weights: Int8Array, dtype: str = "int8") -> int:
     """How many products of a channel int16 holds, whichever they are: 8, 4 or 2  (11).
 
-    weights: (O, ...), no two of a channel above INT16_REACH together.
+    weights: (O, ...), no two of a channel above INT16_REACH together.  dtype: of the
+    input; of int16 nobody asks, and it is 2.
     """
+    if dtype != "int8":
+        return 2
     channels = weights.reshape(len(weights), -1)
     for depth in INT16_DEPTHS:
-        if all(reach(channel, depth) <= INT16_REACH for channel in channels):
+        if all(sum_of_largest(channel, depth) <= INT16_REACH for channel in channels):
             return depth
     return 2
 
@@ -109,7 +127,7 @@ def winograd_form(weights: Int8Array, *, stride: int, dilation: int) -> str:
     return "half" if most <= HALF_REACH and even else ""
 
 
-def reach(channel: Int8Array, depth: int) -> int:
+def sum_of_largest(channel: Int8Array, depth: int) -> int:
     """The sum of the `depth` largest |w|, of fewer where there are fewer."""
     sizes = np.abs(channel.astype(np.int16))
     count = min(depth, len(sizes))

@@ -8,14 +8,15 @@ import numpy as np
 from neon8.compile.program import Tensor
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Conv2d, FloatArray, Graph, Prelu
-from neon8.quant.grid import Grid
+from neon8.quant.grid import Grid, at_bits
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.scale_table import SCHEMES, ScaleTable, TensorScale
+from neon8.quant.scale_table import BITS, SCHEMES, ScaleTable, TensorScale
 from neon8.quant.weights import DoubleArray
 
 SCALE_MAX = 1e30
 MAX_SLOPE = 2.0**30
-MOST_BITS = 8
+NARROW = 8
+"""The most bits of an int8 tensor."""
 
 
 def check_digest(graph: Graph, table: ScaleTable) -> None:
@@ -28,19 +29,35 @@ def check_digest(graph: Graph, table: ScaleTable) -> None:
         )
 
 
-def quantized(graph: Graph, table: ScaleTable, name: str) -> Tensor:
-    """The int8 form of tensor `name` of the graph, under that name."""
+def is_wide(table: ScaleTable, name: str) -> bool:
+    """True if the table gives tensor `name` more bits than int8 has."""
+    entry = table.tensors.get(name)
+    return entry is not None and entry.bits > NARROW
+
+
+def quantized(
+    graph: Graph, table: ScaleTable, name: str, *, narrow: bool = False
+) -> Tensor:
+    """The int8 or int16 form of tensor `name` of the graph, under that name.
+
+    narrow: of one with more bits than int8 has, the form that covers its range with 8.
+    """
     entry = table.tensors.get(name)
     if entry is None:
         trouble = "has no scale in the table; calibrate again"
         if graph.quantized:
             trouble = "has no scale in the file, and is float there; use --io float"
         raise CompileError(f"tensor {name!r} {trouble}")
+    usable_scale(entry.scale, f"tensor {name!r}")
+    check_scheme(entry, name)
+    if narrow and entry.bits > NARROW:
+        entry = at_bits(entry, NARROW)
     scale = usable_scale(entry.scale, f"tensor {name!r}")
     lo, hi = check_scheme(entry, name)
     return Tensor(
         name=name,
         dims=graph.tensors[name].dims,
+        dtype="int8" if entry.bits <= NARROW else "int16",
         scale=scale,
         zero_point=entry.zero_point,
         lo=lo,
@@ -75,7 +92,7 @@ def weight_scales(table: ScaleTable, node: Conv2d, *, phases: int = 1) -> Double
 
 
 def clamp_of(activation: Activation, out: Tensor) -> tuple[int, int]:
-    """lo and hi of an int8 result: the activation's clamp in the tensor's range."""
+    """lo and hi of a quantized result: the activation's clamp in its range."""
 
     def level(real: float) -> int:
         if math.isinf(real):
@@ -116,10 +133,10 @@ def usable_scale(value: float, what: str) -> np.float32:
 
 def check_scheme(entry: TensorScale, name: str) -> tuple[int, int]:
     """The range of q that the scheme gives, once the zero point fits to it."""
-    if entry.bits > MOST_BITS:
+    if entry.bits not in BITS:
+        known = f"{min(BITS)} to {max(BITS)}"
         raise CompileError(
-            f"tensor {name!r}: has {entry.bits} bits in the table; this compiler makes "
-            "int8 only; solve with --bits 8"
+            f"tensor {name!r}: {entry.bits} bits are not {known}; correct the table"
         )
     if entry.scheme not in SCHEMES:
         raise CompileError(
@@ -127,8 +144,8 @@ def check_scheme(entry: TensorScale, name: str) -> tuple[int, int]:
             f"{', '.join(SCHEMES)}"
         )
     grid = Grid(entry.scheme, entry.bits)
-    known = {"symmetric": 0, "unsigned": grid.lowest}
-    expected = known.get(entry.scheme, entry.zero_point)
+    fixed = {"symmetric": 0, "unsigned": grid.lowest}
+    expected = fixed.get(entry.scheme, entry.zero_point)
     inside = grid.lowest <= entry.zero_point <= grid.highest
     if entry.zero_point != expected or not inside:
         raise CompileError(

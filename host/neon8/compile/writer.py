@@ -13,7 +13,7 @@ import numpy.typing as npt
 from neon8.compile.program import Op, Program, Tensor
 from neon8.errors import CompileError
 from neon8.runtime import library
-from neon8.runtime.model import MAGIC
+from neon8.runtime.model import MAGIC, TYPES
 
 ALIGN_TABLE = 8
 CHECKSUM_OFFSET = 12
@@ -31,8 +31,6 @@ ARRAYS = {
     "indices": "<i4",
     "values": "<f4",
 }
-
-TYPES = {"int8": "N8_TYPE_S8", "float32": "N8_TYPE_F32", "uint8": "N8_TYPE_U8"}
 
 WEIGHT_AXES = 4
 """Of those of a convolution: O, kh, kw, I / groups."""
@@ -233,9 +231,10 @@ class _Layout:
 def tensor_fits(tensor: Tensor) -> bool:
     """True if the runtime can hold the tensor, padded channels included."""
     batch, channels, height, width = tensor.shape
-    pixel = (
-        channels * 4 if tensor.dtype == "float32" else round_up(channels, PIXEL_ALIGN)
-    )
+    if tensor.dtype == "float32":
+        pixel = channels * 4
+    else:
+        pixel = round_up(channels, PIXEL_ALIGN) * np.dtype(tensor.dtype).itemsize
     return math.prod((batch, height, width, pixel)) + SLACK + 63 <= MAX_TENSOR_BYTES
 
 

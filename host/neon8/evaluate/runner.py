@@ -18,7 +18,7 @@ from neon8.errors import ModelError
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.runtime import TensorInfo
-from neon8.runtime.arrays import StepInfo
+from neon8.runtime.arrays import QUANTIZED, StepInfo
 from neon8.runtime.targets import is_model_file, open_model
 
 IMAGE_RANK = 4
@@ -54,7 +54,7 @@ def open_float(
     """An ONNX or .n8 file that takes and gives real values.
 
     shapes: of inputs whose dimensions an ONNX file leaves open.
-    int8 inputs and outputs pass through the model's own scales, (2) and (1).
+    int8 and int16 inputs and outputs pass through the model's own scales, (2) and (1).
     GraphError, ModelError, SetupError.
     """
     if not is_model_file(path):
@@ -83,7 +83,7 @@ def open_float(
         others = {
             name: dtype
             for name, dtype in runner.dtypes.items()
-            if dtype not in ("int8", "float32")
+            if dtype not in (*QUANTIZED, "float32")
         }
         yield FloatRunner(
             of_shapes(runner.shapes, others),
@@ -125,13 +125,13 @@ def as_float32(array: Array) -> Array:
 
 
 def _quantized(array: Array, info: TensorInfo) -> Array:
-    if info.dtype == "int8":
+    if info.quantized:
         return quantize(array.astype(np.float32), _tensor(info))
     return as_float32(array)
 
 
 def _dequantized(array: Array, info: TensorInfo) -> Array:
-    if info.dtype != "int8":
+    if not info.quantized:
         return array
     values: Array = centred(array, _tensor(info)) * np.float32(info.scale)
     return values

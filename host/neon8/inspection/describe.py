@@ -122,9 +122,9 @@ def _ends(tensors: Mapping[str, TensorInfo]) -> list[str]:
                 name,
                 tensor.dtype,
                 text.shape(tensor.shape),
-                text.number(tensor.scale) if tensor.dtype == "int8" else "-",
-                str(tensor.zero_point) if tensor.dtype == "int8" else "-",
-                f"{tensor.lo} .. {tensor.hi}" if tensor.dtype == "int8" else "-",
+                text.number(tensor.scale) if tensor.quantized else "-",
+                str(tensor.zero_point) if tensor.quantized else "-",
+                f"{tensor.lo} .. {tensor.hi}" if tensor.quantized else "-",
             )
             for name, tensor in tensors.items()
         ],

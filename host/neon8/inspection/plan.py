@@ -11,8 +11,11 @@ WINDOWS = {"conv2d", "max_pool", "average_pool"}
 MOVES = {"concat", "gather", "permute", "reshape"}
 """Operations that only move values, of either type."""
 
+GIVE_FLOAT = {"conv2d", "average_pool"}
+"""Operations on levels that may write float32, which the outputs take for nothing."""
+
 WHY = {
-    "conv2d": "writes float32 since what reads it does",
+    **dict.fromkeys(GIVE_FLOAT, "writes float32 since what reads it does"),
     "softmax": "exponentials have no grid of 256 levels in common",
 }
 """Why an operation takes or gives float32, where the file does not say."""
@@ -42,7 +45,7 @@ def table(steps: Sequence[StepInfo]) -> list[str]:
             geometry(step),
             text.shape(step.shape),
             scheme(step),
-            text.number(step.scale) if step.dtype == "int8" else "-",
+            text.number(step.scale) if step.quantized else "-",
             step.kernel,
             str(step.macs),
             str(step.packed),
@@ -108,12 +111,15 @@ def certificate(step: StepInfo) -> str:
 
 
 def scheme(step: StepInfo) -> str:
-    """Of the output: symmetric, unsigned, asymmetric or float32."""
-    if step.dtype != "int8":
+    """Of the output: symmetric, unsigned, asymmetric, of int16 its bits; or float32."""
+    if not step.quantized:
         return step.dtype
-    if step.zero_point == 0 and step.lo == -127:
-        return "symmetric"
-    return "unsigned" if step.zero_point == -128 else f"asymmetric {step.zero_point}"
+    more = "" if step.dtype == "int8" else f", {step.hi.bit_length() + 1} bits"
+    if step.zero_point == 0 and step.lo == -step.hi:
+        return f"symmetric{more}"
+    least = -128 if step.dtype == "int8" else step.lo
+    kind = "unsigned" if step.zero_point == least else f"asymmetric {step.zero_point}"
+    return f"{kind}{more}"
 
 
 def memory(step: StepInfo) -> str:
@@ -162,7 +168,7 @@ def islands(steps: Sequence[StepInfo], floats: Collection[str]) -> list[str]:
     for number, step in enumerate(steps):
         if step.output not in real or step.operation == "dequantize":
             continue
-        if step.operation == "conv2d" and not _read_as_float(step, steps):
+        if step.operation in GIVE_FLOAT and not _read_as_float(step, steps):
             continue
         members = [number]
         joined = [groups[name] for name in step.inputs if name in groups]

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grids of numerics (1): schemes of a tensor, its bits, and what they cover."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+
+from neon8.quant.scale_table import TensorScale
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
@@ -12,7 +14,7 @@ Float64Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """scheme: "symmetric", "unsigned" or "asymmetric"; bits: 7, 8 or 16."""
+    """scheme: "symmetric", "unsigned" or "asymmetric"; bits: 7 to 16."""
 
     scheme: str
     bits: int = 8
@@ -52,3 +54,16 @@ class Grid:
         q = np.clip(q + zero_point, self.lowest, self.highest)
         result: Float64Array = (q - zero_point) * scale
         return result
+
+
+def at_bits(entry: TensorScale, bits: int) -> TensorScale:
+    """`entry` with so many bits: the grid that covers the same real values.
+
+    The scale and the zero point say what these are, as people may have changed them.
+    """
+    old, new = Grid(entry.scheme, entry.bits), Grid(entry.scheme, bits)
+    lo, hi = (
+        entry.scale * (end - entry.zero_point) for end in (old.lowest, old.highest)
+    )
+    scale, zero_point = new.cover(lo, hi)
+    return replace(entry, scale=float(scale), zero_point=zero_point, bits=bits)

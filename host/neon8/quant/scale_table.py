@@ -7,8 +7,9 @@ SCHEMES = ("symmetric", "unsigned", "asymmetric")
 """The schemes of a tensor."""
 TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
 """The rules by which the schemes of tensors are chosen."""
-BITS = (7, 8, 16)
-"""Of activations.  Codes of 7 span 127, as int8 Winograd wants."""
+BITS = (7, 8, *range(9, 17))
+"""Of activations.  Codes of 7 span 127, as int8 Winograd wants; more than 8 are held in
+int16."""
 ROUNDINGS = ("nearest", "lattice")
 """How weights become integers; for lattice see neon8.quant.lattice."""
 

@@ -22,6 +22,9 @@ ACC_LIMIT = 2**31
 MULTIPLIER_MIN = np.float32(SMALLEST_SCALE)
 MULTIPLIER_MAX = np.float32(2.0**64)
 
+NARROW_REACH = 128
+"""The largest |q| of int8."""
+
 BIAS_BITS = 29
 """|bias| / (scale_in * scale_w) stays below 2**29, so that B of numerics (5) fits int32
 with room for the products."""
@@ -132,19 +135,21 @@ def sums(
     *,
     scale_in: float,
     zero_point_in: int,
+    reach: int = NARROW_REACH,
     quantize: Quantize = quantize_weights,
 ) -> Sums:
     """The integers of (5): B = rne(bias / (scale_in * scale_w)) - zp_in * sum(w).
 
     weight: (O, ...) real values; bias: (O,) real values, zeros where the float bias is
-    added later (4); scales: (O,) of the weights; quantize: what rounds them.
+    added later (4); scales: (O,) of the weights; reach: the largest |q| of the input;
+    quantize: what rounds the weights.
     """
     weights = quantize(weight, scales)
     axes = tuple(range(1, weights.ndim))
     total = weights.sum(axis=axes, dtype=np.int64)
     offset = np.rint(bias / (scale_in * scales)) - zero_point_in * total
     magnitude = np.abs(weights.astype(np.int16)).sum(axis=axes, dtype=np.int64)
-    bound = magnitude * 128 + np.abs(offset)
+    bound = magnitude * reach + np.abs(offset)
     return Sums(weights, offset, bound)
 
 

@@ -11,14 +11,18 @@ from neon8.errors import DataError
 
 Array = npt.NDArray[np.generic]
 
+QUANTIZED = ("int8", "int16")
+"""The types of levels."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorInfo:
     """An input or output.
 
     shape: as in the ONNX network, unless it was compiled to lie N H W C; dtype:
-    "float32" or "int8", or "uint8" of an image that the model preprocesses.
-    real = scale * (q - zero_point), lo <= q <= hi, for int8; the defaults otherwise.
+    "float32", "int8" or "int16", or "uint8" of an image that the model preprocesses.
+    real = scale * (q - zero_point), lo <= q <= hi, for int8 and int16; the defaults
+    otherwise.
     """
 
     shape: tuple[int, ...]
@@ -28,13 +32,18 @@ class TensorInfo:
     lo: int = -128
     hi: int = 127
 
+    @property
+    def quantized(self) -> bool:
+        """True if its values are levels of a scale."""
+        return self.dtype in QUANTIZED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepInfo:
     """One step of the plan.  kernel: the chosen symbol; macs: of one run.
 
     inputs, output: tensor names; shape, dtype, scale, zero_point, lo, hi: of the
-    output; codes: the smallest and the largest value that an int8 output can have, as
+    output; codes: the smallest and the largest level that an output can have, as
     follows from the steps before; packed: bytes of the weights and other arrays.
     sharing, shared: what the output's memory is to it, and the tensor that it shares
     with; offset, pitch: its first byte in the arena, and bytes from pixel to pixel.
@@ -80,6 +89,11 @@ class StepInfo:
     chosen: str = ""
     passed: str = ""
     lack: str = ""
+
+    @property
+    def quantized(self) -> bool:
+        """True if the output's values are levels of a scale."""
+        return self.dtype in QUANTIZED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,14 @@ MAGIC = b"\x89N8\r\n\x1a\n\0"
 SHARING = ("own", "place", "view", "slice", "tail", "caller")
 """enum n8_sharing as words."""
 
+TYPES = {
+    "int8": "N8_TYPE_S8",
+    "int16": "N8_TYPE_S16",
+    "float32": "N8_TYPE_F32",
+    "uint8": "N8_TYPE_U8",
+}
+"""Of tensors, as numpy calls them, and enum n8_type."""
+
 WINOGRAD = ("", "whole", "half")
 """The forms of (23) as words."""
 
@@ -302,9 +310,7 @@ def tensor_of(lib: Library, info: Any) -> TensorInfo:
     """A struct n8_tensor_info as a value."""
     return TensorInfo(
         shape=tuple(info.dims[0 : info.rank]),
-        dtype={lib.lib.N8_TYPE_S8: "int8", lib.lib.N8_TYPE_U8: "uint8"}.get(
-            info.type, "float32"
-        ),
+        dtype={getattr(lib.lib, name): kind for kind, name in TYPES.items()}[info.type],
         scale=float(info.scale),
         zero_point=int(info.zero_point),
         lo=int(info.lo),

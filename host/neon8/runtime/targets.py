@@ -34,7 +34,7 @@ class Runner:
 
     @property
     def dtypes(self) -> dict[str, str]:
-        """The type of each input: "int8" or "float32"."""
+        """The type of each input, as numpy calls it."""
         return {name: info.dtype for name, info in self.inputs.items()}
 
 

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from neon8.compile.int16_fit import DEPTH, fit, sqnr
 from neon8.compile.lower import lower
-from neon8.compile.proof import INT16_REACH, int16_depth, reach
+from neon8.compile.proof import INT16_REACH, int16_depth, sum_of_largest
 from neon8.quant.weights import quantize_weights
 from small_graphs import conv, graph_of, table_of
 
@@ -41,14 +41,14 @@ def test_the_scales_are_the_least_that_fit(weight, clipped):
     for channel, scale in enumerate(scales):
         own = weight[channel : channel + 1]
         before = quantize_weights(own, given[channel : channel + 1])
-        passed = reach(before.reshape(-1), DEPTH) <= INT16_REACH
+        passed = sum_of_largest(before.reshape(-1), DEPTH) <= INT16_REACH
         assert (scale == given[channel]) == passed
-        assert reach(levels[channel].reshape(-1), DEPTH) <= INT16_REACH
+        assert sum_of_largest(levels[channel].reshape(-1), DEPTH) <= INT16_REACH
         assert scale == np.float32(scale)
         if not passed:
             below = np.nextafter(np.float32(scale), np.float32(0)).astype(float)
             least = quantize_weights(own, np.array([below]))
-            assert reach(least.reshape(-1), DEPTH) > INT16_REACH
+            assert sum_of_largest(least.reshape(-1), DEPTH) > INT16_REACH
 
 
 @given(weight=WEIGHTS, limit=st.floats(0.01, 8))

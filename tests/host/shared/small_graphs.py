@@ -48,7 +48,7 @@ def graph_of(*nodes, inputs=("x",), outputs=("y",), shapes=None):
     )
 
 
-def scale(step=0.5, zero_point=0, scheme="asymmetric"):
+def scale(step=0.5, zero_point=0, scheme="asymmetric", *, bits=8):
     return TensorScale(
         scale=step,
         zero_point=zero_point,
@@ -56,6 +56,7 @@ def scale(step=0.5, zero_point=0, scheme="asymmetric"):
         threshold=(0.0, 0.0),
         min=0.0,
         max=0.0,
+        bits=bits,
     )
 
 
@@ -85,7 +86,15 @@ def kinds(prog):
     return [type(op).__name__ for op in prog.ops]
 
 
-def lowered(*nodes, io="int8", layout="nchw", scales=None, without=(), **options):
+def lowered(
+    *nodes,
+    io="int8",
+    layout="nchw",
+    scales=None,
+    without=(),
+    requantize="float",
+    **options,
+):
     graph = graph_of(*nodes, **options)
     table = table_of(graph, without=without, **(scales or {}))
-    return lower(graph, table, io=io, layout=layout)
+    return lower(graph, table, io=io, layout=layout, requantize=requantize)

@@ -36,6 +36,8 @@ FUNCTIONS: dict[type[Binary], str] = {
     Subtract: "subtract",
 }
 EXTREMES = {"maximum": program.Maximum, "minimum": program.Minimum}
+SUMS = ("add", "subtract")
+"""They take and give int8 and int16, the other functions int8 only."""
 PRODUCTS = {"divide": program.Divide, "multiply": program.Multiply}
 
 MAX_SPREAD = 1 << 28
@@ -44,9 +46,11 @@ MAX_SPREAD = 1 << 28
 
 def lower_binary(b: Build, node: Binary) -> None:
     """(6) of a sum that no convolution took in, or a difference; (16)."""
-    first, second = (operand(b, node, name) for name in node.inputs)
-    out = b.declare(node.output, INT8)
-    combine(b, node, FUNCTIONS[type(node)], (first, second), out, node.activation)
+    function = FUNCTIONS[type(node)]
+    wide = function in SUMS
+    first, second = (operand(b, node, name, wide=wide) for name in node.inputs)
+    out = b.result(node.output) if wide else b.declare(node.output, INT8)
+    combine(b, node, function, (first, second), out, node.activation)
 
 
 def combine(
@@ -65,7 +69,7 @@ def combine(
     if function in EXTREMES:
         kind = EXTREMES[function]
         b.ops.append(kind(name=node.name, inputs=inputs, output=out.name))
-    elif function in ("add", "subtract"):
+    elif function in SUMS:
         sign = np.float32(-1 if function == "subtract" else 1)
         b.ops.append(
             program.Add(
@@ -115,9 +119,10 @@ def multiplier(
 
 def lower_with_constant(b: Build, node: WithConstant) -> None:
     """As of two tensors, of which one is an int8 constant with a scale of its own."""
-    source = operand(b, node, node.inputs[0])
-    out = b.declare(node.output, INT8)
     function, value = node.function, node.constant.astype(np.float64)
+    wide = function in SUMS
+    source = operand(b, node, node.inputs[0], wide=wide)
+    out = b.result(node.output) if wide else b.declare(node.output, INT8)
     if function == "divide" and not node.first:  # a level 0 would be a divisor
         function, value = "multiply", 1.0 / value
     if function in EXTREMES:
@@ -147,7 +152,7 @@ def constant_of(
             text = f"its constant {list(value.shape)} is broadcast to too many values"
             raise CompileError(f"layer {node.name!r}: {text}")
         value = np.broadcast_to(value, (*value.shape[:3], *out.dims[3:]))
-    like = replace(out, name=source.name, dims=value.shape)
+    like = replace(out, name=source.name, dims=value.shape, dtype=INT8)
     if not shared:
         least, most = float(min(value.min(), 0)), float(max(value.max(), 0))
         unsigned = least == 0
@@ -204,9 +209,12 @@ def lower_sum(b: Build, node: Sum) -> None:
     )
 
 
-def operand(b: Build, node: Node, name: str) -> program.Tensor:
-    """An input of `node`, with the ones in front of its dimensions that ONNX adds."""
-    source = b.int8(name)
+def operand(b: Build, node: Node, name: str, *, wide: bool = False) -> program.Tensor:
+    """An input of `node`, with the ones in front of its dimensions that ONNX adds.
+
+    wide: as the table has it, int16 or int8; else int8.
+    """
+    source = b.own(name) if wide else b.int8(name)
     rank = len(b.graph.tensors[node.output].dims)
     if aligned(source.dims, rank) == source.shape:
         return source
@@ -220,8 +228,8 @@ def operand(b: Build, node: Node, name: str) -> program.Tensor:
 
 def lower_activate(b: Build, node: Activate) -> None:
     """A requantization with the activation in its clamp and slope."""
-    source = b.int8(node.inputs[0])
-    activate(b, node, source, b.declare(node.output, INT8))
+    source = b.own(node.inputs[0])
+    activate(b, node, source, b.result(node.output))
 
 
 def activate(

@@ -48,7 +48,7 @@ MOST_SHIFT = 31
 
 def lower_conv(b: Build, node: Conv2d) -> None:
     """(4) or (5), with what follows and the kernel takes in: (6), slopes of (5b)."""
-    source = b.int8(node.inputs[0])
+    source = b.own(node.inputs[0])
     if node.transposed:
         lower_transposed(b, node, source)
         return
@@ -60,11 +60,11 @@ def lower_conv(b: Build, node: Conv2d) -> None:
         out = b.declare(node.output, FLOAT)
         b.ops.append(to_float(b, node, source, out))
         return
-    residual = None if add is None else b.int8(other_operand(node, add))
-    out = b.declare((last if prelu is None else prelu).output, INT8)
+    residual = None if add is None else b.own(other_operand(node, add))
+    out = b.result((last if prelu is None else prelu).output)
     if prelu is not None:
         b.inside.add(last.output)
-    op = to_int8(b, node, source, out, last.activation)
+    op = to_integers(b, node, source, out, last.activation)
     if add is not None and residual is not None:
         scale = ratio(node.name, residual, out)
         op = replace(
@@ -79,14 +79,14 @@ def lower_transposed(b: Build, node: Conv2d, source: Tensor) -> None:
     """A plain convolution; then its channels become pixels, and some are cut off."""
     parts = subpixel(node)
     real = node.activation.identity and b.wants_float(node.output)
-    out = b.declare(node.output, FLOAT if real else INT8)
+    out = b.declare(node.output, FLOAT) if real else b.result(node.output)
     inner, wide = transposed_tensors(b, parts, source, out)
     phases = math.prod(parts.phases)
     if real:
         b.ops.append(to_float(b, parts.conv, source, inner, phases=phases))
     else:
         activation = node.activation
-        op = to_int8(b, parts.conv, source, inner, activation, phases=phases)
+        op = to_integers(b, parts.conv, source, inner, activation, phases=phases)
         b.ops.append(op)
     finish_transposed(b, node, parts, inner, wide, out)
 
@@ -177,7 +177,7 @@ def is_depthwise(graph: Graph, node: Conv2d) -> bool:
     return node.groups == in_channels and len(node.weight) == in_channels
 
 
-def to_int8(
+def to_integers(
     b: Build,
     node: Conv2d,
     source: Tensor,
@@ -186,7 +186,7 @@ def to_int8(
     *,
     phases: int = 1,
 ) -> program.Conv2d:
-    """(5), with slopes (5b).  phases: see weight_scales()."""
+    """(5), to int8 or int16, with slopes (5b).  phases: see weight_scales()."""
     source, node = held(b, node, source, phases=phases)
     bias = node.bias if node.exact_bias is None else node.exact_bias
     bias = bias.astype(np.float64)
@@ -214,8 +214,8 @@ def to_int8(
         lo=lo,
         hi=hi,
         acc_bound=int(sums.bound.max()),
-        int16_depth=int16_depth(sums.weights),
-        winograd=form_of(node, sums),
+        int16_depth=int16_depth(sums.weights, source.dtype),
+        winograd=form_of(node, sums, source),
     )
 
 
@@ -239,13 +239,15 @@ def to_float(
         dilations=node.dilations,
         groups=node.groups,
         acc_bound=int(sums.bound.max()),
-        int16_depth=int16_depth(sums.weights),
-        winograd=form_of(node, sums),
+        int16_depth=int16_depth(sums.weights, source.dtype),
+        winograd=form_of(node, sums, source),
     )
 
 
-def form_of(node: Conv2d, sums: Sums) -> str:
-    """Of (23), which the weights prove."""
+def form_of(node: Conv2d, sums: Sums, source: Tensor) -> str:
+    """Of (23), which the weights prove; it is for int8."""
+    if source.dtype != INT8:
+        return ""
     stride, dilation = node.strides[1], node.dilations[1]
     return winograd_form(sums.weights, stride=stride, dilation=dilation)
 
@@ -273,7 +275,8 @@ def proved(
         )
         text += 'float weights; delete "rounding" of the layer in the table'
         raise CompileError(f"layer {node.name!r}: {text}")
-    if b.max_sqnr_loss is not None and node.weight_scales is None and not lattice:
+    fits = node.weight_scales is None and not lattice and source.dtype == INT8
+    if b.max_sqnr_loss is not None and fits:
         limit = b.max_sqnr_loss
         scales, fit = int16_fit.fit(node.name, node.weight, scales, limit=limit)
         b.fits += [] if fit is None else [fit]
@@ -286,6 +289,7 @@ def proved(
         scales,
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
+        reach=source.reach,
         quantize=on_lattice if lattice else nearest,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.compile import program
-from neon8.compile.build import INT8, Build, Lower
+from neon8.compile.build import FLOAT, Build, Lower
 from neon8.compile.program import Int32Array, Tensor
 from neon8.graph.graph import (
     MAX_RANK,
@@ -53,14 +53,14 @@ def lower_reshape(b: Build, node: Reshape) -> None:
 def moved(b: Build, node: Node) -> tuple[list[Tensor], Tensor]:
     """Inputs and output of `node` in the type in which it runs.
 
-    int8 inputs have the scale of the output.
+    Quantized inputs are on the grid of the output.
     """
-    dtype = b.type_of(node)
-    sources = [b.take(name, dtype) for name in node.inputs]
-    out = b.declare(node.output, dtype)
-    if dtype == INT8:
-        sources = [b.rescaled(node.name, source, out) for source in sources]
-    return sources, out
+    if b.type_of(node) == FLOAT:
+        real = [b.float32(name) for name in node.inputs]
+        return real, b.declare(node.output, FLOAT)
+    sources = [b.own(name) for name in node.inputs]
+    out = b.result(node.output)
+    return [b.rescaled(node.name, source, out) for source in sources], out
 
 
 def lower_permute(b: Build, node: Permute) -> None:
@@ -145,7 +145,7 @@ def level(real: float, out: Tensor) -> np.float32:
 
     Where no index is -1 nothing reads it.
     """
-    if out.dtype != "int8":
+    if out.dtype == FLOAT:
         value: np.float32 = np.float32(real)
     elif math.isinf(real):
         value = np.float32(out.lo if real < 0 else out.hi)

@@ -41,8 +41,7 @@ def table_of(function: Function, source: Tensor, out: Tensor) -> program.Int8Arr
 
 def lower_prelu(b: Build, node: Prelu) -> None:
     """A depthwise convolution with one tap that is 1, for its slopes  (5b)."""
-    source = b.int8(node.inputs[0])
-    out = b.declare(node.output, INT8)
+    source, out = b.own(node.inputs[0]), b.result(node.output)
     channels = len(node.slopes)
     weights = np.ones((channels, 1, 1, 1), np.int8)
     b.ops.append(
@@ -57,8 +56,8 @@ def lower_prelu(b: Build, node: Prelu) -> None:
             groups=channels,
             lo=out.lo,
             hi=out.hi,
-            acc_bound=128 + abs(source.zero_point),
-            int16_depth=int16_depth(weights),
+            acc_bound=source.reach + abs(source.zero_point),
+            int16_depth=int16_depth(weights, source.dtype),
         )
     )
 
