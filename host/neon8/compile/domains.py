@@ -2,10 +2,10 @@
 """Which nodes run in float32, decided for the whole Graph before it is lowered.
 
 Everything runs in int8 except float islands: nodes without an int8 form, those that
-the user keeps in float, those for which the table has no scales, and what only moves or
-maps values between a float result and readers that want floats. A convolution is no
-part of an island that only reads it: it takes int8 and writes float32. So does an
-average pool.
+the user keeps in float, those for which the table has no scales, those that read or
+must make a tensor that it has in float32, and what only moves or maps values between a
+float result and readers that want floats. A convolution is no part of an island that
+only reads it: it takes int8 and writes float32. So does an average pool.
 """
 
 import difflib
@@ -190,6 +190,10 @@ def forced_float(
         return None
     if node.name in keep or node.operator in keep:
         return KEPT
+    ends = (*node.inputs, *(() if gives_float(node) else node.outputs))
+    for name in ends:
+        if name in table.tensors and table.tensors[name].float32:
+            return f"tensor {name!r} is float32 in the table"
     if partial:
         convolves = isinstance(node, Conv2d)
         if convolves and node.name not in table.layers:

@@ -77,6 +77,8 @@ def lower(
     check_ends(graph)
     if fixed:
         check_narrow(graph, table)
+    if graph.quantized:
+        check_quantized(table)
     graph = corrected(equalized(graph, table), table)
     if graph.quantized:
         partial = True
@@ -226,6 +228,14 @@ def check_narrow(graph: Graph, table: ScaleTable) -> None:
         if is_wide(table, name):
             text = f"has {table.tensors[name].bits} bits in the table, and integers"
             text += " requantize int8 only; leave out --requantize fixed, or give it 8"
+            raise CompileError(f"tensor {name!r} {text}")
+
+
+def check_quantized(table: ScaleTable) -> None:
+    """CompileError for a tensor in float32 of a network that says itself which are."""
+    for name, entry in table.tensors.items():
+        if entry.float32:
+            text = "is float32 in the table, and rounded by the file; delete it there"
             raise CompileError(f"tensor {name!r} {text}")
 
 

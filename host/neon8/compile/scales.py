@@ -8,15 +8,14 @@ import numpy as np
 from neon8.compile.program import Tensor
 from neon8.errors import CompileError
 from neon8.graph.graph import Activation, Conv2d, FloatArray, Graph, Prelu
+from neon8.graph.subpixel import repeated
 from neon8.quant.grid import Grid, at_bits
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.scale_table import BITS, SCHEMES, ScaleTable, TensorScale
-from neon8.quant.weights import DoubleArray
+from neon8.quant.scale_table import BITS, NARROW, SCHEMES, ScaleTable, TensorScale
+from neon8.quant.weights import DoubleArray, channel_scales
 
 SCALE_MAX = 1e30
 MAX_SLOPE = 2.0**30
-NARROW = 8
-"""The most bits of an int8 tensor."""
 
 
 def check_digest(graph: Graph, table: ScaleTable) -> None:
@@ -76,19 +75,11 @@ def weight_scales(table: ScaleTable, node: Conv2d, *, phases: int = 1) -> Double
         raise CompileError(
             f"layer {node.name!r} has no weight scales in the table; calibrate again"
         )
-    channels = node.weight.shape[0] // phases
-    count = len(entry.weight_scales)
-    if count not in (1, channels):
-        raise CompileError(
-            f"layer {node.name!r} has {count} weight scales, expected 1 or {channels}"
-        )
-    values = [
+    for channel, scale in enumerate(entry.weight_scales):
         usable_scale(scale, f"layer {node.name!r}: weight scale {channel}")
-        for channel, scale in enumerate(entry.weight_scales)
-    ]
-    scales: DoubleArray = np.array(values * (channels // count), np.float64)
-    grouped = scales.reshape(node.groups, 1, -1)
-    return np.repeat(grouped, phases, axis=1).reshape(-1)
+    scales = channel_scales(node.name, entry, len(node.weight) // phases)
+    result: DoubleArray = repeated(scales, node.groups, phases)
+    return result
 
 
 def clamp_of(activation: Activation, out: Tensor) -> tuple[int, int]:

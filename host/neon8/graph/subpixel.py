@@ -66,18 +66,18 @@ def subpixel(node: Conv2d) -> Subpixel:
     conv = replace(
         node,
         weight=np.ascontiguousarray(weight.reshape(-1, depth, *weight.shape[5:])),
-        bias=_repeated(node.bias, node.groups, math.prod(phases)),
+        bias=repeated(node.bias, node.groups, math.prod(phases)),
         pads=(rows.pads[0], columns.pads[0], rows.pads[1], columns.pads[1]),
         dilations=(rows.dilation, columns.dilation),
         spread=(1, 1),
-        weight_scales=_repeated(node.weight_scales, node.groups, math.prod(phases)),
-        exact_bias=_repeated(node.exact_bias, node.groups, math.prod(phases)),
+        weight_scales=repeated(node.weight_scales, node.groups, math.prod(phases)),
+        exact_bias=repeated(node.exact_bias, node.groups, math.prod(phases)),
     )
     return Subpixel(conv=conv, phases=phases, crop=(rows.crop, columns.crop))
 
 
-def _repeated(values: Any, groups: int, phases: int) -> Any:
-    """(O,) to (groups * phases * (O / groups),); None stays."""
+def repeated(values: Any, groups: int, phases: int) -> Any:
+    """(O,) to (groups * phases * (O / groups),), as subpixel() has them; None stays."""
     if values is None:
         return None
     return np.repeat(values.reshape(groups, 1, -1), phases, axis=1).reshape(-1)

@@ -61,9 +61,23 @@ def at_bits(entry: TensorScale, bits: int) -> TensorScale:
 
     The scale and the zero point say what these are, as people may have changed them.
     """
-    old, new = Grid(entry.scheme, entry.bits), Grid(entry.scheme, bits)
-    lo, hi = (
-        entry.scale * (end - entry.zero_point) for end in (old.lowest, old.highest)
-    )
-    scale, zero_point = new.cover(lo, hi)
-    return replace(entry, scale=float(scale), zero_point=zero_point, bits=bits)
+    if bits == entry.bits:
+        return entry
+    lo, hi = ends(entry)
+    return on_grid(entry, *Grid(entry.scheme, bits).cover(lo, hi), bits=bits)
+
+
+def ends(entry: TensorScale) -> tuple[float, float]:
+    """The least and the largest real value of its grid."""
+    grid = Grid(entry.scheme, entry.bits)
+    low, high = grid.lowest - entry.zero_point, grid.highest - entry.zero_point
+    return entry.scale * low, entry.scale * high
+
+
+def on_grid(
+    entry: TensorScale, scale: np.float32, zero_point: int, *, bits: int
+) -> TensorScale:
+    """`entry` with another grid of its scheme."""
+    found = replace(entry, scale=float(scale), zero_point=zero_point, bits=bits)
+    lo, hi = (float(np.float32(end)) for end in ends(found))
+    return replace(found, threshold=(lo, hi))

@@ -11,7 +11,15 @@ rounded the other way, which is at most one step off.
 import numpy as np
 
 from neon8.quant.enlarge import enlarged, least_factor
-from neon8.quant.weights import HIGHEST, DoubleArray, FloatArray, Int8Array, Int16Array
+from neon8.quant.weights import (
+    HIGHEST,
+    DoubleArray,
+    FloatArray,
+    Int8Array,
+    Int16Array,
+    Quantize,
+    quantize_weights,
+)
 
 TAPS = 3
 WHOLE_REACH = 127
@@ -39,6 +47,11 @@ def on_lattice(weight: FloatArray | DoubleArray, scales: DoubleArray) -> Int8Arr
         moved = odd & (np.arange(TAPS) == cheapest)
         result[channel] = np.where(moved, other, nearest)
     return result
+
+
+def quantizer(rounding: str) -> Quantize:
+    """What rounds weights in this way, "nearest" or "lattice"."""
+    return on_lattice if rounding == "lattice" else quantize_weights
 
 
 def reaches(weights: Int8Array) -> Int16Array:

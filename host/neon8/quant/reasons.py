@@ -26,6 +26,8 @@ MEANINGS = {
     "override": "set by the user",
     "imported": "taken from another tool's table",
     "fast": "127 steps for int8 Winograd; see what the layers that read it lose",
+    "int16": "16 bits, or the most with which the sums of what reads it fit int32",
+    "float32": "not quantized, nor are the layers that read it",
     "step": "the weights are multiples of one step, which is the scale",
     "equalized": "its channels have factors, so that they share a range",
     "corrected": "its bias has what rounded weights take from the means",

@@ -7,9 +7,10 @@ SCHEMES = ("symmetric", "unsigned", "asymmetric")
 """The schemes of a tensor."""
 TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
 """The rules by which the schemes of tensors are chosen."""
-BITS = (7, 8, *range(9, 17))
-"""Of activations.  Codes of 7 span 127, as int8 Winograd wants; more than 8 are held in
-int16."""
+NARROW = 8
+"""The most bits that int8 holds; more are held in int16."""
+BITS = (7, NARROW, *range(9, 17))
+"""Of activations.  Codes of 7 span 127, as int8 Winograd wants."""
 ROUNDINGS = ("nearest", "lattice")
 """How weights become integers; for lattice see neon8.quant.lattice."""
 
@@ -20,7 +21,9 @@ class TensorScale:
 
     threshold: (lo, hi), the real range that the scale covers; min, max: what was seen,
     None where the scale comes from a tool that does not say.  All real numbers are
-    float32 values.  bits: of q, see BITS.  method: where it is not the table's.
+    float32 values.  bits: of q, see BITS.  float32: it is not quantized at all; what
+    makes it gives float32, and what reads it takes float32; the rest is what it would
+    have been.  method: where it is not the table's.
     factors: of the channels of an equalized tensor, (C,), all above 0: a value of
     channel c is factors[c] times what (1) says, and `threshold` is what it is before;
     () where all are 1.
@@ -33,7 +36,8 @@ class TensorScale:
     threshold: tuple[float, float]
     min: float | None
     max: float | None
-    bits: int = 8
+    bits: int = NARROW
+    float32: bool = False
     method: str | None = None
     factors: tuple[float, ...] = field(default=(), repr=False)
     reasons: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from neon8.quant.checks import decode, float32, integer, read_bytes, string
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.scale_table import (
     BITS,
+    NARROW,
     ROUNDINGS,
     SCHEMES,
     TABLE_SCHEMES,
@@ -79,7 +80,8 @@ def _reasons(reasons: tuple[str, ...]) -> str:
 
 
 def _tensor(tensor: TensorScale) -> str:
-    more = "" if tensor.bits == 8 else f', "bits": {tensor.bits}'
+    more = "" if tensor.bits == NARROW else f', "bits": {tensor.bits}'
+    more += ', "float32": true' if tensor.float32 else ""
     more += f', "method": {_text(tensor.method)}' if tensor.method else ""
     more += f', "factors": {_numbers(tensor.factors)}' if tensor.factors else ""
     return (
@@ -154,15 +156,18 @@ def _place(source: str, what: str, name: str, value: Any) -> str:
 
 def _read_tensor(where: str, data: Any) -> TensorScale:
     data = _object(where, data, "scale", "zero_point", "scheme", "threshold", "min",
-                   "max", optional=("bits", "method", "factors",
+                   "max", optional=("bits", "float32", "method", "factors",
                                      "reasons"))  # fmt: skip
     scheme = data["scheme"]
     if scheme not in SCHEMES:
         text = f"scheme: {scheme!r} is unknown; expected one of {', '.join(SCHEMES)}"
         raise TableError(f"{where}: {text}")
-    bits = data.get("bits", 8)
+    bits = data.get("bits", NARROW)
     if bits not in BITS or isinstance(bits, bool | float):
-        raise TableError(f"{where}: bits: {bits!r} is not one of 7, 8, 16")
+        text = f"bits: {bits!r} is not one of {min(BITS)} to {max(BITS)}"
+        raise TableError(f"{where}: {text}")
+    if not isinstance(data.get("float32", False), bool):
+        raise TableError(f"{where}: float32: expected true or false")
     least = -(2 ** (bits - 1))
     zero_point = integer(f"{where}: zero_point", data["zero_point"], least, -least - 1)
     lo, hi = {"symmetric": (0, 0), "unsigned": (least, least)}.get(
@@ -188,6 +193,7 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
         min=smallest,
         max=largest,
         bits=bits,
+        float32=data.get("float32", False),
         method=string(f"{where}: method", data["method"]) if "method" in data else None,
         factors=tuple(
             checked_scale(f"{where}: factors[{index}]", value)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neon8.errors import CalibrationError
+from neon8.errors import CalibrationError, CompileError
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.scale_table import LayerScale
+from neon8.quant.scale_table import NARROW, LayerScale
 
 DoubleArray = npt.NDArray[np.float64]
 FloatArray = npt.NDArray[np.float32]
@@ -28,6 +28,9 @@ NARROW_REACH = 128
 BIAS_BITS = 29
 """|bias| / (scale_in * scale_w) stays below 2**29, so that B of numerics (5) fits int32
 with room for the products."""
+WIDE_BIAS_BITS = 30
+"""The same of an int16 input, of which steps are finer and that is less: there the room
+is made by choosing its bits."""
 
 
 def weight_scales(
@@ -37,6 +40,7 @@ def weight_scales(
     absmax: FloatArray,
     bias: FloatArray,
     input_scale: float,
+    input_bits: int = NARROW,
     groups: int = 1,
 ) -> LayerScale:
     """absmax / 127 of each channel, enlarged where the bias would not fit int32.
@@ -52,7 +56,7 @@ def weight_scales(
     small = wanted < floor
     usual = float(wanted.max()) if not small.all() else max(1 / 127, floor)
     chosen = np.where(small, usual, wanted)
-    for_bias = np.abs(bias.astype(np.float64)) / (input_scale * 2.0**BIAS_BITS)
+    for_bias = bias_floor(bias, input_scale, input_bits)
     scales = np.maximum(chosen, for_bias)
     if scales.max() > np.finfo(np.float32).max:
         text = "the bias is too large for the scale of the input"
@@ -68,6 +72,25 @@ def weight_scales(
         groups=groups,
         reasons=tuple(reasons),
     )
+
+
+def channel_scales(layer: str, entry: LayerScale, channels: int) -> DoubleArray:
+    """The scales of a table for all channels, (O,); one serves all.
+
+    CompileError: they are neither one nor as many.
+    """
+    count = len(entry.weight_scales)
+    if count not in (1, channels):
+        text = f"has {count} weight scales, expected 1 or {channels}"
+        raise CompileError(f"layer {layer!r} {text}")
+    return np.array(entry.weight_scales * (channels // count), np.float64)
+
+
+def bias_floor(bias: FloatArray, input_scale: float, input_bits: int) -> DoubleArray:
+    """The weight scales, (O,), below which the bias would not fit int32."""
+    limit = 2.0 ** (BIAS_BITS if input_bits <= NARROW else WIDE_BIAS_BITS)
+    result: DoubleArray = np.abs(bias.astype(np.float64)) / (input_scale * limit)
+    return result
 
 
 HIGHEST = 127

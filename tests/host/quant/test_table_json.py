@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from neon8.errors import TableError
 from neon8.quant import table_json as json_format
-from neon8.quant.scale_table import ROUNDINGS, LayerScale, ScaleTable, TensorScale
+from neon8.quant.scale_table import BITS, ROUNDINGS, LayerScale, ScaleTable, TensorScale
 
 TENSOR = TensorScale(
     scale=float(np.float32(0.1)),
@@ -51,11 +52,15 @@ pairs = st.tuples(f32(), f32()).map(lambda pair: (min(pair), max(pair)))
 @st.composite
 def tensor_scales(draw):
     scheme = draw(st.sampled_from(["symmetric", "unsigned", "asymmetric"]))
-    zero_points = {"symmetric": st.just(0), "unsigned": st.just(-128)}
+    bits = draw(st.sampled_from(BITS))
+    lowest = -(2 ** (bits - 1))
+    zero_points = {"symmetric": st.just(0), "unsigned": st.just(lowest)}
     lo, hi = draw(pairs)
     return TensorScale(
         scale=draw(scales),
-        zero_point=draw(zero_points.get(scheme, st.integers(-128, 127))),
+        bits=bits,
+        float32=draw(st.booleans()),
+        zero_point=draw(zero_points.get(scheme, st.integers(lowest, -lowest - 1))),
         scheme=scheme,
         threshold=draw(pairs),
         min=lo,
@@ -122,6 +127,23 @@ def test_load_names_the_file(tmp_path):
         with pytest.raises(TableError, match=word) as caught:
             json_format.load(file)
         assert str(caught.value).startswith(f"{file}:")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("bits", "6", "bits: 6 is not one of 7 to 16"),
+        ("bits", "17", "bits: 17 is not one of 7 to 16"),
+        ("bits", "true", "bits: True is not"),
+        ("bits", "16.0", "bits: 16.0 is not"),
+        ("float32", "1", "float32: expected true or false"),
+        ("bits", "16", "zero_point: -128, but the scheme 'unsigned' has -32768"),
+    ],
+)
+def test_bad_precision(key, value, message):
+    text = TEXT.replace('"max": 30.1', f'"max": 30.1, "{key}": {value}', 1)
+    with pytest.raises(TableError, match=re.escape(f"tensor 'a': {message}")):
+        json_format.loads(text)
 
 
 BAD_SCALES = ["0", "-0.0", "-1", "1e-31", "1e-400", "1e39", "1e999", "true", '"1"',

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bits of activations: as many as sums allow (12), (24); and tensors in float32."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neon8.compile.lower import lower
+from neon8.errors import CompileError
+from neon8.graph.graph import Pool
+from neon8.quant.grid import at_bits, ends
+from neon8.quant.groups import scale_groups
+from neon8.quant.precision import in_float32, with_bits
+from small_graphs import RELU, conv, graph_of, scale, table_of
+
+SCHEMES = {
+    "symmetric": scale(0.25, 0, "symmetric"),
+    "unsigned": scale(0.25, -128, "unsigned"),
+    "asymmetric": scale(0.25, -100),
+}
+
+
+def random_layer(rng, output="y", source="x", **options):
+    """Of up to 8192 inputs, so that 16 bits fit some and not others."""
+    channels = int(2 ** rng.uniform(3, 13))
+    shape = (4, channels, 1, 1) if "spread" not in options else (4, channels, 3, 3)
+    weight = rng.normal(size=shape).astype(np.float32) * 0.5
+    weight[rng.integers(4)] += np.float32(0.5 * rng.integers(2))
+    bias = (rng.normal(size=4) * rng.choice([0.1, 100])).astype(np.float32)
+    node = conv(output, source, channels=channels, bias=bias, **options)
+    return replace(node, weight=weight.clip(-1, 1)), (1, channels, 5, 5)
+
+
+def compiles(graph, table, bits):
+    """With so many bits for x, whatever the layer's output is: None, or the error."""
+    entry = at_bits(table.tensors["x"], bits)
+    table = replace(table, tensors=table.tensors | {"x": entry})
+    try:
+        for io in ("int8", "float"):
+            lower(graph, table, io=io)
+    except CompileError as error:
+        return error.text
+    return None
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    "options", [{}, {"spread": (2, 2), "pads": (1, 1, 1, 1)}], ids=["plain", "spread"]
+)
+def test_as_many_as_can_be_compiled(scheme, options):
+    rng = np.random.default_rng(len(scheme))
+    found = set()
+    for _ in range(12):
+        node, shape = random_layer(rng, **options)
+        size = 9 if options else 5
+        graph = graph_of(node, shapes={"x": shape, "y": (1, 4, size, size)})
+        table = table_of(graph, x=SCHEMES[scheme])
+        done = with_bits(table, graph, scale_groups(graph), {"x": 16})
+        bits = done.tensors["x"].bits
+        assert done.layers == table.layers
+        assert compiles(graph, table, bits) is None
+        if bits < 16:
+            assert "accumulator" in compiles(graph, table, bits + 1)
+        found.add(bits)
+    assert 16 in found
+    assert len(found) > 2
+
+
+def group():
+    """A pool, so that h and p are one group, and a small and a large reader."""
+    pool = Pool(
+        name="p",
+        inputs=("h",),
+        output="p",
+        kind="max",
+        kernel=(3, 3),
+        pads=(1, 1, 1, 1),
+    )
+    nodes = (
+        conv("h", out=900),
+        pool,
+        conv("y", "h", channels=900),
+        conv("z", "p", channels=900, weight=np.full((4, 900, 1, 1), 0.1, np.float32)),
+    )
+    shapes = {"h": (1, 900, 5, 5), "p": (1, 900, 5, 5)}
+    graph = graph_of(*nodes, outputs=("y", "z"), shapes=shapes)
+    return graph, table_of(graph)
+
+
+def test_all_of_a_group():
+    graph, table = group()
+    groups = scale_groups(graph)
+    done = with_bits(table, graph, groups, {groups["h"]: 16})
+    assert done.tensors["h"] == done.tensors["p"]
+    assert done.tensors["h"].reasons == ("int16",)
+    assert done.tensors["h"].bits == 15  # of the large one; the small one takes 16
+    alone = graph_of(*graph.nodes[:2], graph.nodes[3], outputs=("z",),
+                     shapes={"h": (1, 900, 5, 5), "p": (1, 900, 5, 5)})  # fmt: skip
+    assert with_bits(table, alone, groups, {groups["h"]: 16}).tensors["h"].bits == 16
+    assert done.tensors["x"] == table.tensors["x"]
+    back = with_bits(done, graph, groups, {groups["h"]: 8})
+    assert back.tensors["h"].bits == 8
+    assert back.tensors["h"].reasons == ()
+    assert back.tensors["h"].scale == pytest.approx(0.5, rel=1e-3)
+
+
+def test_a_grid_covers_the_same():
+    graph = graph_of(conv("y"))
+    for entry in SCHEMES.values():
+        table = table_of(graph, x=entry)
+        found = with_bits(table, graph, {}, {"x": 16}).tensors["x"]
+        assert found.threshold == pytest.approx(ends(entry), abs=entry.scale)
+        assert 255 < entry.scale / found.scale < 258.1
+
+
+@pytest.mark.parametrize(
+    ("seen", "reasons", "covered"),
+    [
+        ((-40.0, 50.0), (), (-40.0, 50.0)),
+        ((-1.0, 1.0), (), (-7.0, 56.75)),
+        ((-40.0, 50.0), ("override",), (-7.0, 56.75)),
+        ((-1e4, 1e4), (), (-7.0, 56.75)),
+    ],
+)
+def test_what_8_bits_would_clip(seen, reasons, covered):
+    """It is covered, unless the user has set the range or it would cost the gain."""
+    graph = graph_of(conv("y"))
+    entry = replace(SCHEMES["asymmetric"], min=seen[0], max=seen[1], reasons=reasons)
+    done = with_bits(table_of(graph, x=entry), graph, {}, {"x": 16})
+    lo, hi = done.tensors["x"].threshold
+    assert lo == pytest.approx(covered[0], abs=0.3)
+    assert hi == pytest.approx(max(covered[1], 56.75), abs=0.3)
+
+
+def test_a_bias_that_is_large_for_its_weights():
+    """As of a channel that pruning left next to nothing: it alone pays."""
+    node = conv("y")
+    weight = node.weight.copy()
+    weight[2] *= 1e-9
+    graph = graph_of(replace(node, weight=weight, bias=np.full(4, 3, np.float32)))
+    table = table_of(graph)
+    scales = [1.0, 1.0, 1e-9, 1.0]
+    scales[2] = 3 / (0.5 * 2.0**29)  # as of 8 bits, see weight_scales()
+    layer = replace(table.layers["layer_y"], weight_scales=tuple(scales))
+    table = replace(table, layers={"layer_y": layer})
+    done = with_bits(table, graph, {}, {"x": 16})
+    assert done.tensors["x"].bits == 16
+    new = done.layers["layer_y"]
+    assert new.weight_scales[2] == pytest.approx(257 / 2 * scales[2], rel=1e-3)
+    assert [*new.weight_scales[:2], new.weight_scales[3]] == [1.0, 1.0, 1.0]
+    assert new.reasons == ("bias:2",)
+    assert lower(graph, done).ops[-1].acc_bound < 2**31
+
+
+def test_scales_that_not_every_processor_keeps():
+    graph = graph_of(conv("y"))
+    table = table_of(graph, x=scale(2e-29), weight_scale=1.0)
+    done = with_bits(table, graph, {}, {"x": 16})
+    assert done.tensors["x"].bits == 12
+    assert lower(graph, done)
+
+
+def test_a_table_with_too_few_weight_scales():
+    graph = graph_of(conv("y"))
+    table = table_of(graph)
+    layer = replace(table.layers["layer_y"], weight_scales=(1.0, 1.0))
+    table = replace(table, layers={"layer_y": layer})
+    with pytest.raises(CompileError, match="has 2 weight scales, expected 1 or 4"):
+        with_bits(table, graph, {}, {"x": 16})
+
+
+def dtypes(prog):
+    return {name: tensor.dtype for name, tensor in prog.tensors.items()}
+
+
+def test_a_tensor_in_float32():
+    """A convolution gives it as it is; what reads it is float32."""
+    graph = graph_of(conv("h"), conv("i", "h"), conv("y", "i"))
+    table = in_float32(table_of(graph), scale_groups(graph), ["h"])
+    prog = lower(graph, table, io="int8")
+    assert [type(op).__name__ for op in prog.ops] == [
+        "Conv2d",
+        "Conv2dF32",
+        "Quantize",
+        "Conv2d",
+    ]
+    assert dtypes(prog)["h"] == "float32"
+    assert prog.islands == {"layer_i": "tensor 'h' is float32 in the table"}
+    assert table.tensors["h"].reasons == ("float32",)
+    back = with_bits(table, graph, {}, {"h": 8})
+    assert back == table_of(graph)
+
+
+def test_a_tensor_in_float32_behind_an_activation():
+    """Its maker clamps integers, so it is float32, too."""
+    graph = graph_of(conv("h", activation=RELU), conv("y", "h"))
+    table = in_float32(table_of(graph), scale_groups(graph), ["h"])
+    assert set(lower(graph, table).islands) == {"layer_h", "layer_y"}
+
+
+def test_the_ends_in_float32():
+    graph = graph_of(conv("h"), conv("y", "h", activation=RELU))
+    table = in_float32(table_of(graph), scale_groups(graph), ["x", "y"])
+    prog = lower(graph, table, io="float")
+    assert set(prog.islands) == {"layer_h", "layer_y"}
+    prog = lower(graph, table, io="int8")
+    assert dtypes(prog)["x"] == dtypes(prog)["y"] == "int8"
+    quantized = replace(graph, quantized=True)
+    with pytest.raises(CompileError, match="'x' is float32 in the table, and rounded"):
+        lower(quantized, table)
