@@ -195,10 +195,10 @@ def forced_float(
         if name in table.tensors and table.tensors[name].float32:
             return f"tensor {name!r} is float32 in the table"
     if partial:
-        convolves = isinstance(node, Conv2d)
-        if convolves and node.name not in table.layers:
+        if isinstance(node, Conv2d) and node.name not in table.layers:
             return "the table has no weight scales for it"
-        tensors = node.inputs if convolves else (*node.inputs, node.output)
+        free = isinstance(node, Conv2d) or gives_float(node)
+        tensors = node.inputs if free else (*node.inputs, node.output)
         for name in tensors:
             if name not in table.tensors and name not in sums:
                 return f"tensor {name!r} has no scale in the table"

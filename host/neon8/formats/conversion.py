@@ -110,9 +110,11 @@ def convert(
         if bits not in target.bits:
             held = " or ".join(map(str, target.bits))
             text = f"{to} holds {held} bits only, tensor {name!r} has {bits}"
-            narrow = bits < min(target.bits)
-            way = "calibrate without --fast and" if narrow else "solve"
-            raise TableError(f"{path}: {text}; {way} with --bits 8")
+            cause = "--fast" if bits < min(target.bits) else "--precision"
+            way = f"calibrate without {cause} and with --bits 8"
+            raise TableError(f"{path}: {text}; {way}")
+    if whole is not None and not isinstance(target.write, NetworkWriter):
+        _check_quantized(whole, path, to)
     if isinstance(target.write, NetworkWriter):
         table, whole = _completed(table, whole, context, to)
         data = target.write.write(whole, context)
@@ -129,6 +131,16 @@ def convert(
     table = target.prepare(_with_losses(table, target), context)
     data = target.write(table)
     return Converted(data=data, source_format=source.name, notes=table.notes)
+
+
+def _check_quantized(table: ScaleTable, path: str | PathLike[str], to: str) -> None:
+    """TableError: a tensor is to be float32, which a format `to` cannot say."""
+    for name, entry in table.tensors.items():
+        if entry.float32:
+            text = f"{to} quantizes all tensors, and {name!r} is float32"
+            raise TableError(
+                f"{path}: {text}; calibrate without --precision float:{name}"
+            )
 
 
 def count_on_lattice(table: ScaleTable) -> int:

@@ -14,6 +14,9 @@ from neon8.errors import TableError
 from neon8.formats import ncnn
 from neon8.formats.conversion import convert, read
 from neon8.quant import table_json as json_format
+from neon8.quant.grid import at_bits
+from neon8.quant.groups import scale_groups
+from neon8.quant.precision import in_float32
 from onnx_nets import net, node
 from table_nets import case, in_every_format, mixed
 
@@ -155,7 +158,8 @@ def wide(made, tmp_path):
 
 @pytest.mark.parametrize("to", ["ncnn", "trt", "qdq"])
 def test_16_bits_where_a_format_has_8(made, wide, to):
-    text = "wide.json: .* holds 8 bits only, tensor '.*' has 16; solve with --bits 8"
+    text = "wide.json: .* holds 8 bits only, tensor '.*' has 16; calibrate without"
+    text += " --precision and with --bits 8"
     for options in ({"model": made.path}, {"onto": wide, "model": made.path}):
         with pytest.raises(TableError, match=text):
             convert(wide, to, **options)
@@ -173,6 +177,32 @@ def test_7_bits_where_a_format_has_8(made, tmp_path):
             convert(path, to, model=made.path)
     assert "1 tensor of 7 bits" in convert(path, "ort").notes[0]
     assert convert(path, "neon8").data == path.read_bytes()
+
+
+def test_one_tensor_of_more_bits(made, tmp_path):
+    entry = at_bits(made.table.tensors["r0"], 14)
+    tensors = made.table.tensors | {"r0": entry}
+    path = tmp_path / "wide.json"
+    neon8.save_table(replace(made.table, tensors=tensors), path)
+    for to, held in (("trt", "8"), ("qdq", "8"), ("ort-overrides", "8 or 16")):
+        text = f"{to} holds {held} bits only, tensor 'r0' has 14"
+        with pytest.raises(TableError, match=text):
+            convert(path, to, model=made.path)
+
+
+def test_a_tensor_in_float32(made, tmp_path):
+    path = tmp_path / "float.json"
+    groups = scale_groups(made.graph)
+    neon8.save_table(in_float32(made.table, groups, [groups["r0"]]), path)
+    for to in ("trt", "ncnn", "ort", "ort-overrides", "glow"):
+        text = f"float.json: {to} quantizes all tensors, and 'r0' is float32"
+        with pytest.raises(TableError, match=text):
+            convert(path, to, model=made.path)
+    assert convert(path, "neon8").data == path.read_bytes()
+    model = onnx.load_model_from_string(convert(path, "qdq", model=made.path).data)
+    rounded = {n.input[0] for n in model.graph.node if n.op_type == "QuantizeLinear"}
+    assert rounded > {"l1", "r2"}
+    assert not rounded & {"x", "r0", "p0"}  # before conv0 and behind it
 
 
 @pytest.mark.parametrize("to", ["ncnn", "ort-overrides"])

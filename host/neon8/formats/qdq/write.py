@@ -204,6 +204,9 @@ def _append(
             _finish(n, n.real(op.inputs[0]), op)
         case program.Pool():
             value = pool(n, op, n.real(op.inputs[0]))
+            if n.tensors[op.output].dtype == "float32":
+                n.named(value, op.output)
+                return
             n.finish(_clamp(n, value, op.output, op.lo, op.hi), op.output)
         case program.Table():
             function = _function(layers[op.name])
