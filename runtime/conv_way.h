@@ -20,10 +20,12 @@ struct n8_conv_way {
                 void *scratch);
 };
 
+#pragma GCC visibility push(hidden)
 extern const struct n8_conv_way n8_conv_igemm;
 extern const struct n8_conv_way n8_conv_depthwise;
 extern const struct n8_conv_way n8_conv_winograd8;
 extern const struct n8_conv_way n8_conv_winograd16;
+#pragma GCC visibility pop
 
 // Where there are fewer units than many threads want, as in a fully connected layer, threads share
 // the channels, too: sets `slices` and `slice` of a plan whose panels are of `panel` bytes.

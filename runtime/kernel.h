@@ -495,11 +495,14 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(winograd_output_s8, n8_winograd_output_fn)
 #define N8_SLOTS(X)             N8_PLAIN_SLOTS(X) N8_CONV_SLOTS(X)
 
-// Every row of kernels.inc that this build has is declared here, with its slot's type.
+// Every row of kernels.inc that this build has is declared here, with its slot's type. That all of
+// them are in the library lets their addresses be computed instead of loaded from a table.
+#pragma GCC visibility push(hidden)
 #define N8_TYPEDEF(slot, type)  typedef type n8_##slot##_slot;
 #define N8_KERNEL(slot, suffix) n8_##slot##_slot n8_##slot##_##suffix;
 N8_SLOTS(N8_TYPEDEF)
 #include "kernels.inc"
+#pragma GCC visibility pop
 #undef N8_TYPEDEF
 
 #endif // __ASSEMBLER__

@@ -48,8 +48,10 @@ struct n8_conv_row {
     uint8_t outputs;              // depthwise: rows of them at once
 };
 
+#pragma GCC visibility push(hidden)
 extern const struct n8_conv_row n8_conv_rows[];
 extern const size_t n8_conv_row_count;
+#pragma GCC visibility pop
 
 // Fills `out` with the best kernels up to level `isa`. N8_ISA_AUTO reads the environment
 // variable N8_ISA. N8_E_UNSUPPORTED: this processor lacks the level, or N8_ISA is no level.
