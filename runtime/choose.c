@@ -32,16 +32,17 @@ enum {
 // One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
 static bool is_depthwise(const struct n8_conv_facts *f) {
     return f->shape->groups == f->shape->in_channels && f->epilogue->type == N8_TYPE_S8 &&
-           f->epilogue->residual_scale == 0.0f && f->epilogue->fixed == NULL;
+           f->epilogue->residual_scale == 0.0f && !f->sums;
 }
 
 // What Winograd's epilogue can do.
-static bool is_requantized(const struct n8_conv2d_epilogue *e) {
-    return e->type == N8_TYPE_S8 && e->fixed == NULL;
+static bool is_requantized(const struct n8_conv_facts *f) {
+    return f->epilogue->type == N8_TYPE_S8 && !f->sums;
 }
 
-static enum n8_conv_slot igemm_slot(const struct n8_conv2d_epilogue *e) {
-    if (e->type == N8_TYPE_S32 || e->fixed != NULL) {
+static enum n8_conv_slot igemm_slot(const struct n8_conv_facts *f) {
+    const struct n8_conv2d_epilogue *e = f->epilogue;
+    if (e->type == N8_TYPE_S32 || f->sums) {
         return N8_SLOT_igemm_s8_s32;
     }
     if (e->type == N8_TYPE_F32) {
@@ -209,13 +210,13 @@ static bool is_better(const struct n8_conv_row *row, const struct n8_conv_row *b
 const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts,
                                          struct n8_conv_reasons *reasons) {
     const bool depthwise = is_depthwise(facts);
-    const enum n8_conv_slot slot = igemm_slot(facts->epilogue);
+    const enum n8_conv_slot slot = igemm_slot(facts);
     const struct n8_conv_row *best = NULL;   // that serves the layer
     const struct n8_conv_row *passed = NULL; // that lacks something
     const char *refusal = "no kernel of this kind";
     for (size_t i = 0; i < n8_conv_row_count; i++) {
         const struct n8_conv_row *row = &n8_conv_rows[i];
-        const bool winograd = row->winograd16 != NULL && is_requantized(facts->epilogue);
+        const bool winograd = row->winograd16 != NULL && is_requantized(facts);
         if (depthwise ? row->depthwise == NULL : row->slot != slot && !winograd) {
             continue;
         }

@@ -14,6 +14,7 @@ struct n8_conv_facts {
     int32_t in_lo, in_hi; // codes of the input, the zero point of the padding among them
     enum n8_isa level;    // none above this
     enum n8_core core;
+    bool sums; // the layer wants int32 sums, whatever they become
 };
 
 // The row, or NULL where no kernel can serve the layer.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which bytes an int8 tensor can hold, from the steps that make it: (23) needs inputs of few.
+// Which codes an int8 or int16 tensor can hold, from the steps that make it: (23) needs inputs of
+// few.
 #include "ops.h"
 
 static void take(struct n8_tensor *out, int32_t lo, int32_t hi) {
@@ -12,7 +13,7 @@ void n8_find_codes(struct n8_reader *reader, const struct n8_step *step) {
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     const struct n8_file_op *row = &step->row;
     const uint32_t fields = step->op->fields;
-    if (out->type != N8_TYPE_S8) {
+    if (out->type != N8_TYPE_S8 && out->type != N8_TYPE_S16) {
         return;
     }
     if (step->op->moves) {

@@ -13,7 +13,7 @@
 enum {
     N8_WINOGRAD_REACH = 1 << 25, // (13): beyond all its sums
     N8_CONV_ALIGN = 64,          // of packed weights, arrays and parts of scratch memory
-    N8_PIXEL = 8,                // the channels of an int8 pixel are padded to a multiple of this
+    N8_PIXEL = 8, // the channels of an int8 or int16 pixel are padded to a multiple of this
 };
 
 // What decided on a kernel, in words.
@@ -27,8 +27,10 @@ struct n8_conv {
     struct n8_conv2d_shape shape;
     struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
     int32_t in_zero_point;
-    int32_t in_lo, in_hi;          // codes of the input, in_zero_point among them
-    const struct n8_conv_row *row; // the kernel, with the geometry of everything below
+    int32_t in_lo, in_hi;                // codes of an int8 input, in_zero_point among them
+    enum n8_type in_type, residual_type; // int8 or int16
+    uint32_t reach;                      // of the input: no |q| is more, for (12)
+    const struct n8_conv_row *row; // the kernel, with the geometry of everything below; NULL: way's
     const struct n8_conv_way *way;
     const char *kernel_name;
     struct n8_conv_reasons reasons;
@@ -42,10 +44,16 @@ struct n8_conv {
                           // winograd: group_in rounded up to a multiple of 8
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
-    n8_requantize_fixed_fn *requantize_fixed; // of sums that a kernel left in scratch memory
-    n8_planes_fn *interleave;                 // winograd16: of weights, to be packed
-    n8_winograd_fn *winograd;                 // makes the rows of (23)
-    uint32_t form;                            // of (23), as in the certificate
+    bool sums;            // kernels leave int32 sums in scratch memory; what becomes of them:
+    n8_requantize_fixed_fn *requantize_fixed;
+    n8_output_fn *output;
+    n8_dequantize_acc_fn *dequantize;
+    n8_winograd_gemm_fn *gemm; // wide: of panels of `panel` channels
+    size_t panel;
+    n8_depthwise_s16_fn *depthwise; // wide
+    n8_planes_fn *interleave;       // winograd16: of weights, to be packed
+    n8_winograd_fn *winograd;       // makes the rows of (23)
+    uint32_t form;                  // of (23), as in the certificate
     const int8_t *weights;
     size_t window;       // igemm: bytes from one copied window to the next;
                          // depthwise: columns of a copy of the border; winograd8: tiles of a row
@@ -55,6 +63,7 @@ struct n8_conv {
     size_t block;        // igemm: output pixels of one unit; depthwise: of a copy of the border;
                          // winograd8: output rows of one unit; winograd16: its tiles
     bool whole_rows;     // depthwise: a copy is a row of the input
+    bool exact;          // no byte beyond the channels of an input pixel is read
     bool small;          // as n8_conv_proof has it
     size_t slices;       // units that share a block's channels, the same number a group;
                          // igemm, 1: a unit has all channels of all groups
@@ -64,6 +73,7 @@ struct n8_conv {
     size_t scratch_size; // bytes of one thread
 };
 
+// All pixels are aligned to their type.
 struct n8_conv_io {
     void *out;
     ptrdiff_t out_stride; // bytes between pixels, as all strides here
@@ -80,17 +90,25 @@ struct n8_conv_certificate {
     uint32_t winograd;    // (23): N8_OP_WINOGRAD_WHOLE, N8_OP_WINOGRAD_HALF or 0
 };
 
+// What a convolution reads.
+struct n8_conv_input {
+    int32_t zero_point;
+    enum n8_type type, residual; // int8 or int16; `residual` means nothing where there is none
+    uint32_t reach;              // 128, or of int16 the largest |q| of its range
+};
+
 // Checks everything but the arrays, chooses the kernel and computes the sizes. `epilogue`'s
 // pointers are only looked at for being NULL. N8_E_FORMAT: a field is out of range;
 // N8_E_UNSUPPORTED: no kernel.
 enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
-                            int32_t in_zero_point, const struct n8_conv2d_epilogue *epilogue,
+                            const struct n8_conv_input *input,
+                            const struct n8_conv2d_epilogue *epilogue,
                             const struct n8_conv_certificate *certificate,
                             const struct n8_kernels *kernels);
 
 // What the arrays of a convolution prove, over all output channels.
 struct n8_conv_proof {
-    uint64_t acc_bound;             // (12): the largest sum |w| * 128 + |bias|
+    uint64_t acc_bound;             // (12): the largest sum |w| * reach + |bias|
     int32_t weights_lo, weights_hi; // the smallest and the largest weight
     bool small; // sums stay below 2^22 and results below 32639, whatever the input and the
                 // residual; there is no slope

@@ -90,7 +90,7 @@ static void plan_igemm(struct n8_conv *conv) {
     conv->rows_size = conv->unfolded ? n8_mul(conv->block, conv->window) : conv->depth;
     conv->scratch_size = n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN),
                                 n8_add(n8_round_up(conv->packed_rows, N8_CONV_ALIGN), table));
-    if (conv->epilogue.fixed != NULL) { // int32 sums of one unit and group
+    if (conv->sums) { // of one unit and group
         const size_t sums = n8_mul(n8_mul(conv->block, conv->slice), sizeof(int32_t));
         conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), sums);
     }
@@ -168,11 +168,11 @@ static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *
 // What a unit of implicit GEMM works on: its rows, and one slice of the channels or all of them.
 struct igemm {
     struct n8_igemm_rows rows;
-    int32_t *sums; // [count][channels], where they are requantized in integers
+    int32_t *sums; // [count][channels], where they are requantized afterwards
 };
 
 // (10) of the sums of a unit.
-static void requantize(const struct igemm *it, int8_t *out, size_t channels, size_t entry) {
+static void requantize_fixed(const struct igemm *it, int8_t *out, size_t channels, size_t entry) {
     const struct n8_conv *conv = it->rows.conv;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     for (size_t p = 0; p < it->rows.count; p++) {
@@ -186,7 +186,7 @@ struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n
                                       size_t first, size_t count, size_t group, size_t channel,
                                       size_t channels) {
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t out_size = e->type == N8_TYPE_S8 ? 1 : 4;
+    const size_t out_size = e->type == N8_TYPE_S8 ? 1 : e->type == N8_TYPE_S16 ? 2 : 4;
     const size_t out_channel = group * conv->group_out + channel;
     const size_t entry = group * conv->group_entries + channel;
     const ptrdiff_t pixel = (ptrdiff_t)first;
@@ -228,14 +228,26 @@ static void run_channels(struct igemm *it, size_t block, size_t group, size_t ch
     args.rows = rows->table;
     args.weights = conv->weights + group * conv->group_weights + channel * conv->taps * conv->depth;
     int8_t *out = args.out;
-    if (conv->epilogue.fixed != NULL) {
-        args.out = it->sums;
-        args.out_stride = (ptrdiff_t)(channels * sizeof *it->sums);
+    if (!conv->sums) {
+        conv->row->igemm(&args);
+        return;
     }
+    args.out = it->sums;
+    args.out_stride = (ptrdiff_t)(channels * sizeof *it->sums);
     conv->row->igemm(&args);
+    const size_t entry = group * conv->group_entries + channel;
     if (conv->epilogue.fixed != NULL) {
-        requantize(it, out, channels, group * conv->group_entries + channel);
+        requantize_fixed(it, out, channels, entry);
+        return;
     }
+    n8_conv_output(conv, rows->io,
+                   &(struct n8_conv_sums){.sums = it->sums,
+                                          .stride = args.out_stride,
+                                          .pixel = rows->image * out_pixels + rows->first,
+                                          .pixels = rows->count,
+                                          .channel = group * conv->group_out + channel,
+                                          .channels = channels,
+                                          .entry = entry});
 }
 
 static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
@@ -275,7 +287,7 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
         // Slices that follow one another in a group run as one, unless their sums are kept.
         const size_t slice = unit % conv->slices;
         const size_t first = slice % slices_of_group;
-        size_t slices = conv->epilogue.fixed != NULL ? 1 : slices_of_group - first;
+        size_t slices = conv->sums ? 1 : slices_of_group - first;
         slices = slices > end - unit ? end - unit : slices;
         const size_t channel = first * conv->slice;
         const size_t rest = conv->group_out - channel;

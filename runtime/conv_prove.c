@@ -125,19 +125,19 @@ static bool fits_winograd(struct triples all, uint32_t form) {
 }
 
 // (12)
-static uint64_t bound_of(struct weights all, int32_t bias) {
-    return all.sum * 128 + (bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias);
+static uint64_t bound_of(struct weights all, uint32_t reach, int32_t bias) {
+    return all.sum * reach + (bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias);
 }
 
-static enum n8_status prove_channel(const int8_t *weights, size_t count, int32_t bias,
-                                    const struct n8_conv_certificate *certificate,
+static enum n8_status prove_channel(const int8_t *weights, size_t count, uint32_t reach,
+                                    int32_t bias, const struct n8_conv_certificate *certificate,
                                     struct n8_conv_proof *proof, uint64_t *bound,
                                     struct n8_model_error *error) {
     const struct weights all = take_channel(weights, count);
     if (!fits_int16(weights, count, certificate->int16_depth, all)) {
         return n8_refuse(error, N8_E_FORMAT, "its weights do not prove its int16 depth");
     }
-    *bound = bound_of(all, bias);
+    *bound = bound_of(all, reach, bias);
     if (*bound >= UINT64_C(0x80000000)) {
         return n8_refuse(error, N8_E_OVERFLOW, "an accumulator can exceed 32 bits");
     }
@@ -177,8 +177,8 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         if (certificate->winograd != 0) {
             take_rows(&triples, weights + n * count, &conv->shape);
         }
-        const enum n8_status status =
-            prove_channel(weights + n * count, count, bias, certificate, out, &bound, error);
+        const enum n8_status status = prove_channel(weights + n * count, count, conv->reach, bias,
+                                                    certificate, out, &bound, error);
         if (status != N8_OK) {
             return status;
         }
@@ -214,7 +214,8 @@ struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int
     struct triples triples = {0};
     for (size_t n = 0; n < (size_t)conv->shape.out_channels; n++) {
         const struct weights all = take_channel(weights + n * count, count);
-        const uint64_t bound = bound_of(all, biases == NULL ? 0 : n8_load_i32(biases, n));
+        const uint64_t bound =
+            bound_of(all, conv->reach, biases == NULL ? 0 : n8_load_i32(biases, n));
         certificate.acc_bound = bound > certificate.acc_bound ? bound : certificate.acc_bound;
         while (certificate.int16_depth > 2 &&
                !fits_int16(weights + n * count, count, certificate.int16_depth, all)) {

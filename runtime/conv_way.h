@@ -25,6 +25,8 @@ extern const struct n8_conv_way n8_conv_igemm;
 extern const struct n8_conv_way n8_conv_depthwise;
 extern const struct n8_conv_way n8_conv_winograd8;
 extern const struct n8_conv_way n8_conv_winograd16;
+extern const struct n8_conv_way n8_conv_wide;
+extern const struct n8_conv_way n8_conv_wide_depthwise;
 #pragma GCC visibility pop
 
 // Where there are fewer units than many threads want, as in a fully connected layer, threads share
@@ -36,6 +38,18 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel);
 struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io,
                                       size_t first, size_t count, size_t group, size_t channel,
                                       size_t channels);
+
+// What becomes of the sums of `pixels` output pixels from `pixel` of all images on and of channels
+// [channel, channel + channels) of the layer, whose entries of the arrays begin at `entry`: int8,
+// int16 or float32. `bias`: what is still to be added to them, or NULL.
+struct n8_conv_sums {
+    int32_t *sums; // `stride` bytes from pixel to pixel; may be changed
+    ptrdiff_t stride;
+    const int32_t *bias;
+    size_t pixel, pixels, channel, channels, entry;
+};
+void n8_conv_output(const struct n8_conv *conv, const struct n8_conv_io *io,
+                    const struct n8_conv_sums *sums);
 
 // Whether the tiles of a kernel of (23) may run on from one row of outputs into the next.
 static inline bool n8_winograd_runs_on(const struct n8_tile *tile,

@@ -11,7 +11,6 @@ enum n8_status n8_model_tensor(const struct n8_model *model, size_t index,
         return N8_E_ARGUMENT;
     }
     const struct n8_tensor *t = &model->tensors[index];
-    const size_t entry = t->type == N8_TYPE_F32 ? sizeof(float) : 1;
     *out = (struct n8_tensor_info){
         .name = t->name,
         .reason = t->reason,
@@ -23,7 +22,7 @@ enum n8_status n8_model_tensor(const struct n8_model *model, size_t index,
         .hi = t->hi,
         .code_lo = t->code_lo,
         .code_hi = t->code_hi,
-        .size = n8_value_count(t) * entry, // N C H W, no padding
+        .size = n8_value_count(t) * n8_value_size(t), // N C H W, no padding
         .sharing = t->sharing,
         .shared = t->shared,
         .offset = t->offset,

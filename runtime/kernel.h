@@ -229,6 +229,77 @@
     INT32(PW_LO, int32_t, lo)                                                                      \
     INT32(PW_HI, int32_t, hi)
 
+// The same of int16 values, as add_s8: v = fadd(fmul((float)(a - a_zero_point), a_scale), fmul(
+// (float)(b - b_zero_point), b_scale)), v < 0 ? fmul(v, slope) : v; clamp(rne(v) + zero_point, lo,
+// hi), -32768 <= lo <= zero_point <= hi <= 32767.
+//
+//   out            exactly `count` values are written; may be `a` or `b` itself
+//   a_zero_point, b_zero_point   -32768 .. 32767
+#define N8_ADD_S16_ARGS(WORD, INT32)                                                               \
+    WORD(AW_OUT, int16_t *, out)                                                                   \
+    WORD(AW_A, const int16_t *, a)                                                                 \
+    WORD(AW_B, const int16_t *, b)                                                                 \
+    WORD(AW_COUNT, size_t, count)                                                                  \
+    INT32(AW_A_SCALE, float, a_scale)                                                              \
+    INT32(AW_B_SCALE, float, b_scale)                                                              \
+    INT32(AW_SLOPE, float, slope)                                                                  \
+    INT32(AW_A_ZERO_POINT, int32_t, a_zero_point)                                                  \
+    INT32(AW_B_ZERO_POINT, int32_t, b_zero_point)                                                  \
+    INT32(AW_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(AW_LO, int32_t, lo)                                                                      \
+    INT32(AW_HI, int32_t, hi)
+
+// From sums to int16 outputs: acc'' = sums[p][n] + bias[n] modulo 2^32, and from there as
+// igemm_s8_s8 or, where `residual` is not NULL, as igemm_s8_s8_add, but for the range of the
+// values.
+//
+//   out            pixel p at out + p * out_stride bytes; exactly `channels` values are written
+//   sums           pixel p at sums + p * sums_stride bytes
+//   residual       NULL, or pixel p at residual + p * residual_stride bytes; may be `out` itself
+//   bias           [channels], or NULL: all 0
+//   multiplier, slope   [channels]; the slopes are finite, or `slope` is NULL
+//   pixels, channels   >= 1
+//   residual_zero_point, zero_point, lo, hi   -32768 .. 32767, lo <= hi
+#define N8_OUTPUT_ARGS(WORD, INT32)                                                                \
+    WORD(OW_OUT, int16_t *, out)                                                                   \
+    WORD(OW_OUT_STRIDE, ptrdiff_t, out_stride)                                                     \
+    WORD(OW_SUMS, const int32_t *, sums)                                                           \
+    WORD(OW_SUMS_STRIDE, ptrdiff_t, sums_stride)                                                   \
+    WORD(OW_RESIDUAL, const int16_t *, residual)                                                   \
+    WORD(OW_RESIDUAL_STRIDE, ptrdiff_t, residual_stride)                                           \
+    WORD(OW_BIAS, const int32_t *, bias)                                                           \
+    WORD(OW_MULTIPLIER, const float *, multiplier)                                                 \
+    WORD(OW_SLOPE, const float *, slope)                                                           \
+    WORD(OW_PIXELS, size_t, pixels)                                                                \
+    WORD(OW_CHANNELS, size_t, channels)                                                            \
+    INT32(OW_RESIDUAL_SCALE, float, residual_scale)                                                \
+    INT32(OW_RESIDUAL_ZERO_POINT, int32_t, residual_zero_point)                                    \
+    INT32(OW_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(OW_LO, int32_t, lo)                                                                      \
+    INT32(OW_HI, int32_t, hi)
+
+// A row of sums of a depthwise convolution of int16 values, modulo 2^32:
+//   sums[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c]
+// where step and tap_stride are in bytes.
+//
+//   sums           [pixels][channels], 16-byte aligned
+//   rows           [kernel_height]: the pixel under tap x = 0 of output 0
+//   weights        [channels / 8][kernel_height][kernel_width][8], 16-byte aligned
+//   bias           [channels], 16-byte aligned
+//   pixels         >= 1
+//   channels       a multiple of 8, >= 8
+#define N8_DEPTHWISE_S16_ARGS(WORD, INT32)                                                         \
+    WORD(DS_SUMS, int32_t *, sums)                                                                 \
+    WORD(DS_ROWS, const int16_t *const *, rows)                                                    \
+    WORD(DS_WEIGHTS, const int16_t *, weights)                                                     \
+    WORD(DS_BIAS, const int32_t *, bias)                                                           \
+    WORD(DS_TAP_STRIDE, ptrdiff_t, tap_stride)                                                     \
+    WORD(DS_STEP, ptrdiff_t, step)                                                                 \
+    WORD(DS_PIXELS, size_t, pixels)                                                                \
+    WORD(DS_CHANNELS, size_t, channels)                                                            \
+    WORD(DS_KERNEL_HEIGHT, size_t, kernel_height)                                                  \
+    WORD(DS_KERNEL_WIDTH, size_t, kernel_width)
+
 // One output pixel of a pool. Max: the largest of `taps` bytes, clamped to lo .. hi; average:
 // v = fmul((float)(sum - taps * in_zero_point), multiplier), then as (5).
 //
@@ -268,6 +339,12 @@ N8_WINOGRAD_GEMM_ARGS(N8_SET_WORD, N8_SET_INT32)
 N8_WINOGRAD_OUTPUT_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
 N8_POINTWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
+N8_ADD_S16_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
+N8_OUTPUT_ARGS(N8_SET_WORD, N8_SET_INT32)
+.set n8_next, 0
+N8_DEPTHWISE_S16_ARGS(N8_SET_WORD, N8_SET_INT32)
 .set n8_next, 0
 N8_POOL_ARGS(N8_SET_WORD, N8_SET_INT32)
 
@@ -327,6 +404,15 @@ struct n8_winograd_output_args {
 struct n8_pointwise_args {
     N8_POINTWISE_ARGS(N8_FIELD, N8_FIELD)
 };
+struct n8_add_s16_args {
+    N8_ADD_S16_ARGS(N8_FIELD, N8_FIELD)
+};
+struct n8_output_args {
+    N8_OUTPUT_ARGS(N8_FIELD, N8_FIELD)
+};
+struct n8_depthwise_s16_args {
+    N8_DEPTHWISE_S16_ARGS(N8_FIELD, N8_FIELD)
+};
 struct n8_pool_args {
     N8_POOL_ARGS(N8_FIELD, N8_FIELD)
 };
@@ -342,6 +428,9 @@ enum n8_winograd_offset { N8_WINOGRAD_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_winograd_gemm_offset { N8_WINOGRAD_GEMM_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_winograd_output_offset { N8_WINOGRAD_OUTPUT_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_pointwise_offset { N8_POINTWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_add_s16_offset { N8_ADD_S16_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_output_offset { N8_OUTPUT_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+enum n8_depthwise_s16_offset { N8_DEPTHWISE_S16_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 enum n8_pool_offset { N8_POOL_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
 #undef N8_SUM_INT32
 #undef N8_SUM_WORD
@@ -369,6 +458,15 @@ N8_WINOGRAD_OUTPUT_ARGS(N8_PIN, N8_PIN)
 #define N8_PINNED n8_pointwise_args
 N8_POINTWISE_ARGS(N8_PIN, N8_PIN)
 #undef N8_PINNED
+#define N8_PINNED n8_add_s16_args
+N8_ADD_S16_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
+#define N8_PINNED n8_output_args
+N8_OUTPUT_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
+#define N8_PINNED n8_depthwise_s16_args
+N8_DEPTHWISE_S16_ARGS(N8_PIN, N8_PIN)
+#undef N8_PINNED
 #define N8_PINNED n8_pool_args
 N8_POOL_ARGS(N8_PIN, N8_PIN)
 #undef N8_PINNED
@@ -380,6 +478,9 @@ typedef void n8_winograd_fn(const struct n8_winograd_args *args);
 typedef void n8_winograd_gemm_fn(const struct n8_winograd_gemm_args *args);
 typedef void n8_winograd_output_fn(const struct n8_winograd_output_args *args);
 typedef void n8_pointwise_fn(const struct n8_pointwise_args *args);
+typedef void n8_add_s16_fn(const struct n8_add_s16_args *args);
+typedef void n8_output_fn(const struct n8_output_args *args);
+typedef void n8_depthwise_s16_fn(const struct n8_depthwise_s16_args *args);
 typedef void n8_pool_fn(const struct n8_pool_args *args);
 
 // The input of a tile of winograd_gemm_s32: a window of 6x6 pixels, `row` and `pixel` bytes from
@@ -394,6 +495,11 @@ typedef void n8_quantize_fn(int8_t *out, const float *in, size_t count, float in
 // (1): fmul((float)(in - zero_point), scale)
 typedef void n8_dequantize_fn(float *out, const int8_t *in, size_t count, float scale,
                               int32_t zero_point);
+// The same of int16 values. -32768 <= lo <= zero_point <= hi <= 32767.
+typedef void n8_quantize_s16_fn(int16_t *out, const float *in, size_t count, float inverse,
+                                int32_t zero_point, int32_t lo, int32_t hi);
+typedef void n8_dequantize_s16_fn(float *out, const int16_t *in, size_t count, float scale,
+                                  int32_t zero_point);
 // (4): fadd(fmul((float) in, scale[c]), bias[c]); bias may be NULL, which adds 0
 typedef void n8_dequantize_acc_fn(float *out, const int32_t *in, size_t pixels, size_t channels,
                                   const float *scale, const float *bias);
@@ -463,10 +569,15 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
 #define N8_PLAIN_SLOTS(X)                                                                          \
     X(quantize_f32_s8, n8_quantize_fn)                                                             \
     X(dequantize_s8_f32, n8_dequantize_fn)                                                         \
+    X(quantize_f32_s16, n8_quantize_s16_fn)                                                        \
+    X(dequantize_s16_f32, n8_dequantize_s16_fn)                                                    \
     X(dequantize_s32_f32, n8_dequantize_acc_fn)                                                    \
     X(requantize_s32_s8, n8_requantize_acc_fn)                                                     \
     X(requantize_fixed_s32_s8, n8_requantize_fixed_fn)                                             \
     X(add_s8, n8_pointwise_fn)                                                                     \
+    X(add_s16, n8_add_s16_fn)                                                                      \
+    X(output_s32_s16, n8_output_fn)                                                                \
+    X(depthwise_s16_s32, n8_depthwise_s16_fn)                                                      \
     X(requantize_s8, n8_pointwise_fn)                                                              \
     X(multiply_s8, n8_pointwise_fn)                                                                \
     X(divide_s8, n8_pointwise_fn)                                                                  \
@@ -493,7 +604,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(winograd_input_s8, n8_winograd_input_fn)                                                     \
     X(winograd_gemm_s32, n8_winograd_gemm_fn)                                                      \
     X(winograd_output_s8, n8_winograd_output_fn)
-#define N8_SLOTS(X)             N8_PLAIN_SLOTS(X) N8_CONV_SLOTS(X)
+#define N8_SLOTS(X) N8_PLAIN_SLOTS(X) N8_CONV_SLOTS(X)
 
 // Every row of kernels.inc that this build has is declared here, with its slot's type. That all of
 // them are in the library lets their addresses be computed instead of loaded from a table.

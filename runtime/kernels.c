@@ -89,10 +89,19 @@ enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
         return status;
     }
     out->core = n8_cpu_core();
+    out->gemm = n8_winograd_gemm_s32_c;
+    out->gemm_name = "n8_winograd_gemm_s32_c";
+    out->gemm_width = 16;
 #define N8_GEMM(slot, level, variant, mr, nr, kr, packing, products, core)
 #define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)
-#define N8_WINOGRAD(slot, level, variant, width, core)
 #define N8_PART(slot, level)
+#define N8_WINOGRAD(slot, level, variant, width, core_)                                            \
+    if (N8_LEVEL_##level <= (int)out->isa &&                                                       \
+        (N8_CORE_##core_ == N8_CORE_ANY || N8_CORE_##core_ == out->core)) {                        \
+        out->gemm = n8_##slot##_##level##variant;                                                  \
+        out->gemm_name = "n8_" #slot "_" #level #variant;                                          \
+        out->gemm_width = width;                                                                   \
+    }
 #define N8_KERNEL(slot, level)                                                                     \
     if (N8_LEVEL_##level <= (int)out->isa) {                                                       \
         out->slot = n8_##slot##_##level;                                                           \

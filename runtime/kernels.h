@@ -10,8 +10,11 @@
 #include "kernel.h"
 
 struct n8_kernels {
-    enum n8_isa isa;   // no kernel is of a higher level
-    enum n8_core core; // that kernels should be ordered for
+    enum n8_isa isa;           // no kernel is of a higher level
+    enum n8_core core;         // that kernels should be ordered for
+    n8_winograd_gemm_fn *gemm; // the best one, for int16 whatever it is of
+    const char *gemm_name;
+    size_t gemm_width;
 #define N8_MEMBER(slot, type)                                                                      \
     type *slot;                                                                                    \
     const char *slot##_name;

@@ -101,9 +101,9 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
         return N8_E_ARGUMENT;
     }
     *out = NULL;
-    if (shape == NULL || weights == NULL || epilogue == NULL || !aligned(epilogue->bias) ||
-        !aligned(epilogue->multiplier) || !aligned(epilogue->bias_f32) ||
-        !aligned(epilogue->slope)) {
+    if (shape == NULL || weights == NULL || epilogue == NULL || epilogue->type == N8_TYPE_S16 ||
+        !aligned(epilogue->bias) || !aligned(epilogue->multiplier) ||
+        !aligned(epilogue->bias_f32) || !aligned(epilogue->slope)) {
         return N8_E_ARGUMENT;
     }
     struct n8_kernels kernels;
@@ -113,11 +113,13 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
     }
     // Checked with a certificate that holds for any weights, and planned with what these prove.
     struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
+    const struct n8_conv_input input = {
+        .zero_point = in_zero_point, .type = N8_TYPE_S8, .residual = N8_TYPE_S8, .reach = 128};
     struct n8_conv plan;
-    status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, &certificate, &kernels);
+    status = n8_conv_plan(&plan, shape, &input, epilogue, &certificate, &kernels);
     if (status == N8_OK) {
         certificate = n8_conv_certify(&plan, weights);
-        status = n8_conv_plan(&plan, shape, in_zero_point, epilogue, &certificate, &kernels);
+        status = n8_conv_plan(&plan, shape, &input, epilogue, &certificate, &kernels);
     }
     if (status != N8_OK) {
         return N8_E_ARGUMENT; // there is no file here that could be malformed

@@ -23,7 +23,7 @@ struct n8_tensor {
     int32_t dims[4]; // N C H W
     float scale;
     int32_t zero_point, lo, hi;
-    int32_t code_lo, code_hi; // of an int8 tensor: no value is outside, whatever the inputs
+    int32_t code_lo, code_hi; // of int8 and int16: no value is outside, whatever the inputs
     size_t pixels;            // N * H * W
     size_t pixel_stride;      // bytes: n8_own_stride, or more in a slice of another tensor
     bool caller;              // it lies where the caller has it, not in the arena
@@ -79,7 +79,14 @@ struct n8_model {
 };
 
 static inline size_t n8_value_size(const struct n8_tensor *tensor) {
-    return tensor->type == N8_TYPE_F32 ? sizeof(float) : 1;
+    switch (tensor->type) {
+    case N8_TYPE_F32:
+        return sizeof(float);
+    case N8_TYPE_S16:
+        return sizeof(int16_t);
+    default:
+        return 1;
+    }
 }
 
 // Values without the padding of the channels.
@@ -90,7 +97,8 @@ static inline size_t n8_value_count(const struct n8_tensor *tensor) {
 // The bytes between the pixels of a tensor that lies in a buffer of its own.
 static inline size_t n8_own_stride(const struct n8_tensor *tensor) {
     const size_t channels = (size_t)tensor->dims[1];
-    return tensor->type != N8_TYPE_F32 ? n8_round_up(channels, N8_PIXEL) : channels * sizeof(float);
+    const size_t padded = tensor->type == N8_TYPE_F32 ? channels : n8_round_up(channels, N8_PIXEL);
+    return padded * n8_value_size(tensor);
 }
 
 static inline const struct n8_tensor *n8_input(const struct n8_model *model,

@@ -69,6 +69,14 @@ enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_ten
     return N8_OK;
 }
 
+enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *in,
+                              const struct n8_tensor *out) {
+    if (out->type == N8_TYPE_S16 && (in->lo < out->lo || in->hi > out->hi)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "an input exceeds its output's range");
+    }
+    return n8_check_same_scale(reader, in, out);
+}
+
 enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
                                    const struct n8_tensor *out) {
     if (n8_value_count(in) != n8_value_count(out)) {

@@ -65,6 +65,7 @@ struct n8_operator {
     uint32_t placing; // enum n8_placing; `plan` may take away from it in step->placing
     uint32_t ends;    // enum n8_ends
     bool moves; // every value of an int8 output is one of an input or `fill`, before the clamp
+    bool wide;  // int16 may stand where int8 is said, in any mix unless `check` forbids it
 
     // Whether shapes, scales and fields fit together; counts, types, the limits of each field
     // and unused fields were checked before. May be NULL.
@@ -136,6 +137,9 @@ enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_ten
                                    const struct n8_tensor *b);
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
+// Of steps that move values: the same scale, too, and an int16 input's range in that of its output.
+enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *in,
+                              const struct n8_tensor *out);
 enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
                                    const struct n8_tensor *out);
 

@@ -132,16 +132,20 @@ enum n8_status n8_read_array(struct n8_reader *r, uint64_t offset, size_t count,
 
 static enum n8_status check_quantization(const struct n8_reader *r,
                                          const struct n8_file_tensor *row) {
-    if (row->type != N8_TYPE_S8) {
+    if (row->type != N8_TYPE_S8 && row->type != N8_TYPE_S16) {
         const bool plain =
             row->scale == 1.0f && row->zero_point == 0 && row->lo == -128 && row->hi == 127;
-        return plain ? N8_OK : refuse(r, "it is not int8 and has a scale, zero point or range");
+        return plain
+                   ? N8_OK
+                   : refuse(r, "it is neither int8 nor int16 and has a scale, zero point or range");
     }
     if (!n8_scale_ok(row->scale)) {
         return refuse(r, "its scale is outside 1e-30 .. 1e30");
     }
-    if (!n8_in_range(row->hi, -128, 127) || !n8_in_range(row->lo, -128, row->hi)) {
-        return refuse(r, "its range is empty or beyond int8");
+    const bool wide = row->type == N8_TYPE_S16;
+    const int32_t least = wide ? INT16_MIN : INT8_MIN, most = wide ? INT16_MAX : INT8_MAX;
+    if (!n8_in_range(row->hi, least, most) || !n8_in_range(row->lo, least, row->hi)) {
+        return refuse(r, "its range is empty or beyond its type");
     }
     if (!n8_in_range(row->zero_point, row->lo, row->hi)) {
         return refuse(r, "its zero point is outside its range");
@@ -157,8 +161,9 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     if (r->error->name == NULL) {
         return refuse(r, "a tensor's name is outside the names, or too long");
     }
-    if (row.type != N8_TYPE_S8 && row.type != N8_TYPE_F32 && row.type != N8_TYPE_U8) {
-        return refuse(r, "it is neither int8 nor float32 nor uint8");
+    if (row.type != N8_TYPE_S8 && row.type != N8_TYPE_S16 && row.type != N8_TYPE_F32 &&
+        row.type != N8_TYPE_U8) {
+        return refuse(r, "it is neither int8 nor int16 nor float32 nor uint8");
     }
     if (row.rank > N8_FORMAT_MAX_RANK) {
         return refuse(r, "its rank is above 8");
@@ -195,8 +200,7 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     t->code_hi = row.hi;
     t->input = t->output = -1;
     t->pixels = n8_mul(n8_mul((size_t)t->dims[0], (size_t)t->dims[2]), (size_t)t->dims[3]);
-    t->pixel_stride = t->type != N8_TYPE_F32 ? n8_round_up((size_t)row.dims[1], 8)
-                                             : (size_t)row.dims[1] * sizeof(float);
+    t->pixel_stride = n8_own_stride(t);
     const size_t used = n8_mul(t->pixels, t->pixel_stride);
     t->bytes = n8_round_up(n8_add(used, N8_SLACK), N8_ALIGN);
     return t->bytes <= MAX_TENSOR_BYTES ? N8_OK : refuse(r, "it is larger than 2 GB");
@@ -219,8 +223,9 @@ static enum n8_status read_links(const struct n8_reader *r) {
             return refuse(r, "an input of the network is listed twice");
         }
         in->input = (int32_t)i;
-        in->code_lo = INT8_MIN; // the caller's bytes are taken as they are
-        in->code_hi = INT8_MAX;
+        const bool wide = in->type == N8_TYPE_S16;
+        in->code_lo = wide ? INT16_MIN : INT8_MIN; // the caller's values are taken as they are
+        in->code_hi = wide ? INT16_MAX : INT8_MAX;
         in->caller = true; // unless a step reads it from the arena
     }
     for (size_t i = 0; i < h->output_count; i++) {
@@ -353,15 +358,20 @@ static enum n8_status check_fields(const struct n8_reader *r, const struct n8_st
     return N8_OK;
 }
 
+// int16 stands for int8 where an operator knows it.
+static bool is_of(const struct n8_operator *op, enum n8_type type, enum n8_type wanted) {
+    return type == wanted || (op->wide && type == N8_TYPE_S16 && wanted == N8_TYPE_S8);
+}
+
 static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step *step) {
     const struct n8_operator *op = step->op;
+    const enum n8_type made = n8_output(r->model, step)->type;
     if (step->row.input_count < op->least_inputs || step->row.input_count > op->most_inputs) {
         return refuse(r, "it has too few or too many inputs");
     }
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(r->model, step, i);
-        const enum n8_type wanted = op->in == 0 ? n8_output(r->model, step)->type : op->in;
-        if (in->type != wanted) {
+        if (op->in == 0 ? in->type != made : !is_of(op, in->type, op->in)) {
             return refuse(r, "an input is not of the type that it takes");
         }
         if ((op->ends & N8_END_INPUT) == 0) {
@@ -371,7 +381,7 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
     if ((op->ends & N8_END_OUTPUT) == 0) {
         r->model->tensors[step->row.output].caller = false;
     }
-    if (op->out != 0 && n8_output(r->model, step)->type != op->out) {
+    if (op->out == 0 ? made == N8_TYPE_S16 && !op->wide : !is_of(op, made, op->out)) {
         return refuse(r, "its output is not of the type that it makes");
     }
     return N8_OK;

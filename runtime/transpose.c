@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transpose.h"
 
+#include "move.h"
 #include "size.h"
 
 #include <string.h>
@@ -47,7 +48,12 @@ void n8_interleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_stri
     const size_t pass = pixels_of_pass(to_stride);
     for (size_t p = 0; p < pixels; p += pass) {
         const size_t count = least(pixels - p, pass);
-        if (size == 1) {
+        if (size == sizeof(int16_t)) {
+            for (size_t c = 0; c < channels; c++) {
+                n8_move_values(to + p * to_stride + c * size, to_stride,
+                               from + c * from_stride + p * size, size, count, size);
+            }
+        } else if (size == 1) {
             interleave_bytes(kernels, to + p * to_stride, to_stride, room, from + p, from_stride,
                              channels, count);
         } else {
@@ -68,11 +74,15 @@ void n8_deinterleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_st
     for (size_t p = 0; p < pixels; p += pass) {
         const size_t count = least(pixels - p, pass);
         const uint8_t *pixel = from + p * from_stride;
-        if (size != 1) {
+        for (size_t c = 0; size == sizeof(int16_t) && c < channels; c++) {
+            n8_move_values(to + c * to_stride + p * size, size, pixel + c * size, from_stride,
+                           count, size);
+        }
+        if (size == sizeof(float)) {
             kernels->transpose_f32(to + p * size, to_stride, pixel, from_stride, count, channels);
             continue;
         }
-        for (size_t c = 0; c < channels; c += GROUP) {
+        for (size_t c = 0; size == 1 && c < channels; c += GROUP) {
             kernels->deinterleave_s8((int8_t *)to + c * to_stride + p, to_stride,
                                      (const int8_t *)pixel + c, from_stride,
                                      least(channels - c, GROUP), count);

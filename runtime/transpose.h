@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two orders of the values of an image: planes, a row for each channel, and pixels, a row for
-// each of them. Rows are `size` bytes a value, 1 or 4, without room between; strides are bytes from
-// row to row. What is read and what is written do not overlap.
+// each of them. Rows are `size` bytes a value, 1, 2 or 4, without room between; strides are bytes
+// from row to row. What is read and what is written do not overlap.
 #ifndef N8_TRANSPOSE_H
 #define N8_TRANSPOSE_H
 

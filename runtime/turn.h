@@ -37,7 +37,7 @@ struct n8_turn {
 bool n8_turn_plan(struct n8_turn *turn, const struct n8_tensor *in, const struct n8_tensor *out,
                   const int32_t *view, const int32_t *order);
 
-// Units [begin, end). Values are `size` bytes, 1 or 4; strides are bytes between pixels.
+// Units [begin, end). Values are `size` bytes, 1, 2 or 4; strides are bytes between pixels.
 void n8_turn_run(const struct n8_turn *turn, const struct n8_kernels *kernels, uint8_t *to,
                  size_t to_stride, const uint8_t *from, size_t from_stride, size_t size,
                  size_t begin, size_t end);

@@ -2,14 +2,16 @@
 //
 // add, (6), multiply and divide, (16), maximum and minimum, (9), of two tensors, of which one or
 // both may be broadcast. The kernels know nothing of that: they get a broadcast operand written
-// out, a piece at a time.
+// out, a piece at a time. A sum of which a part is int16 is one of int16 to its kernel; what is
+// int8 of it is written out as such, too.
 #include "ops.h"
+#include "wide.h"
 
 #include <string.h>
 
 enum {
     OPERANDS = 2,
-    PIECE = 512, // bytes of a broadcast operand that are written out at once, at least
+    PIECE = 512, // values of a broadcast operand that are written out at once, at least
     PLACING = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND |
         N8_READS_EXACTLY,
 };
@@ -17,6 +19,18 @@ enum {
 static bool is_broadcast(const struct n8_model *model, const struct n8_step *step, size_t index) {
     const struct n8_tensor *in = n8_input(model, step, index);
     return memcmp(in->dims, n8_output(model, step)->dims, sizeof in->dims) != 0;
+}
+
+static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
+    return n8_output(model, step)->type == N8_TYPE_S16 ||
+           n8_input(model, step, 0)->type == N8_TYPE_S16 ||
+           n8_input(model, step, 1)->type == N8_TYPE_S16;
+}
+
+// True if the operand is not read where it lies.
+static bool is_written_out(const struct n8_model *model, const struct n8_step *step, size_t index) {
+    const enum n8_type type = n8_input(model, step, index)->type;
+    return is_broadcast(model, step, index) || (is_wide(model, step) && type != N8_TYPE_S16);
 }
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
@@ -48,27 +62,44 @@ static enum n8_status check_extreme(struct n8_reader *reader, const struct n8_st
     return status;
 }
 
-// Pixels of the output in a piece.
-static size_t piece_pixels(const struct n8_tensor *out) {
-    return out->pixel_stride < PIECE ? PIECE / out->pixel_stride : 1;
+// Values of a pixel in a piece, at most.
+static size_t piece_stride(const struct n8_tensor *out) {
+    return out->pixel_stride / n8_value_size(out);
 }
 
-static size_t piece_size(const struct n8_tensor *out) {
-    return n8_round_up(piece_pixels(out) * out->pixel_stride, N8_ALIGN);
+// Pixels of the output in a piece.
+static size_t piece_pixels(const struct n8_tensor *out) {
+    return piece_stride(out) < PIECE ? PIECE / piece_stride(out) : 1;
+}
+
+// In bytes, of values of `size` bytes.
+static size_t piece_size(const struct n8_tensor *out, size_t size) {
+    return n8_round_up(piece_pixels(out) * piece_stride(out) * size, N8_ALIGN);
+}
+
+// Of a value as the kernel sees it.
+static size_t kernel_size(const struct n8_model *model, const struct n8_step *step) {
+    return is_wide(model, step) ? sizeof(int16_t) : 1;
 }
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step, const char *kernel) {
     const struct n8_tensor *out = n8_output(reader->model, step);
+    const size_t size = piece_size(out, kernel_size(reader->model, step));
     step->kernel_name = kernel;
     step->units = out->pixels;
     for (size_t i = 0; i < OPERANDS; i++) {
-        step->scratch_size += is_broadcast(reader->model, step, i) ? piece_size(out) : 0;
+        step->scratch_size += is_written_out(reader->model, step, i) ? size : 0;
+    }
+    if (is_wide(reader->model, step) && out->type != N8_TYPE_S16) {
+        step->scratch_size += size; // what becomes the output
     }
     return N8_OK;
 }
 
 static enum n8_status plan_add(struct n8_reader *reader, struct n8_step *step) {
-    return plan(reader, step, reader->model->kernels.add_s8_name);
+    const struct n8_kernels *kernels = &reader->model->kernels;
+    return plan(reader, step,
+                is_wide(reader->model, step) ? kernels->add_s16_name : kernels->add_s8_name);
 }
 
 static enum n8_status plan_multiply(struct n8_reader *reader, struct n8_step *step) {
@@ -90,15 +121,17 @@ static enum n8_status plan_minimum(struct n8_reader *reader, struct n8_step *ste
 // An operand as a run reads it.
 struct operand {
     const struct n8_tensor *tensor;
-    const int8_t *values;
-    int8_t *piece;    // where a broadcast one is written out, or NULL
+    const uint8_t *values;
+    uint8_t *piece; // where it is written out, or NULL
+    size_t size;    // of a value there
+    bool broadcast;
     bool whole;       // one pixel serves all of an image
     size_t have;      // the image that the piece holds then
     size_t have_size; // and how many pixels of it
 };
 
 // The pixel of a broadcast operand under pixel (n, y, x) of the output.
-static const int8_t *pixel_under(const struct operand *operand, size_t n, size_t y, size_t x) {
+static const uint8_t *pixel_under(const struct operand *operand, size_t n, size_t y, size_t x) {
     const int32_t *dims = operand->tensor->dims;
     size_t pixel = dims[0] == 1 ? 0 : n;
     pixel = pixel * (size_t)dims[2] + (dims[2] == 1 ? 0 : y);
@@ -106,23 +139,51 @@ static const int8_t *pixel_under(const struct operand *operand, size_t n, size_t
     return operand->values + pixel * operand->tensor->pixel_stride;
 }
 
-// Pixels [p, p + count) of the output's shape, `stride` bytes each.
-static const int8_t *written_out(struct operand *operand, const struct n8_tensor *out, size_t p,
-                                 size_t count, size_t stride) {
+static void copy_values(const struct operand *operand, uint8_t *to, const uint8_t *from,
+                        size_t count) {
+    if (operand->size == n8_value_size(operand->tensor)) {
+        memcpy(to, from, count * operand->size);
+    } else {
+        n8_widen((int16_t *)(void *)to, from, count, operand->tensor->type);
+    }
+}
+
+// `count` times the value at `from`.
+static void repeat_value(const struct operand *operand, uint8_t *to, const uint8_t *from,
+                         size_t count) {
+    if (operand->size == 1) {
+        memset(to, *from, count);
+        return;
+    }
+    int16_t value;
+    copy_values(operand, (uint8_t *)&value, from, 1);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(to + i * sizeof value, &value, sizeof value);
+    }
+}
+
+// Pixels [p, p + count) of the output's shape, `stride` values each.
+static const uint8_t *written_out(struct operand *operand, const struct n8_tensor *out, size_t p,
+                                  size_t count, size_t stride) {
     const size_t width = (size_t)out->dims[3], height = (size_t)out->dims[2];
     const size_t image = p / (width * height);
+    if (!operand->broadcast) {
+        copy_values(operand, operand->piece, operand->values + p * operand->tensor->pixel_stride,
+                    count * stride);
+        return operand->piece;
+    }
     if (operand->whole && operand->have == image && operand->have_size >= count) {
         return operand->piece;
     }
     const size_t channels = (size_t)operand->tensor->dims[1];
     for (size_t i = 0; i < count; i++) {
         const size_t row = (p + i) / width;
-        const int8_t *from = pixel_under(operand, row / height, row % height, (p + i) % width);
-        int8_t *to = operand->piece + i * stride;
+        const uint8_t *from = pixel_under(operand, row / height, row % height, (p + i) % width);
+        uint8_t *to = operand->piece + i * stride * operand->size;
         if (channels == 1) {
-            memset(to, *from, stride);
+            repeat_value(operand, to, from, stride);
         } else {
-            memcpy(to, from, channels);
+            copy_values(operand, to, from, channels);
         }
     }
     operand->have = image;
@@ -130,9 +191,28 @@ static const int8_t *written_out(struct operand *operand, const struct n8_tensor
     return operand->piece;
 }
 
+// A sum by its int16 kernel, of `args` all but the pointers.
+static void add_wide(const struct n8_kernels *kernels, const struct n8_pointwise_args *args,
+                     int16_t *out, const int16_t *a, const int16_t *b) {
+    kernels->add_s16(&(struct n8_add_s16_args){
+        .out = out,
+        .a = a,
+        .b = b,
+        .count = args->count,
+        .a_scale = args->a_scale,
+        .b_scale = args->b_scale,
+        .slope = args->slope,
+        .a_zero_point = args->a_zero_point,
+        .b_zero_point = args->b_zero_point,
+        .zero_point = args->zero_point,
+        .lo = args->lo,
+        .hi = args->hi,
+    });
+}
+
 // A unit is a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, int8_t *scratch, struct n8_pointwise_args args,
+                size_t end, uint8_t *scratch, struct n8_pointwise_args args,
                 n8_pointwise_fn *kernel) {
     const struct n8_model *model = session->model;
     const struct n8_tensor *out = n8_output(model, step);
@@ -140,18 +220,27 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     struct operand operands[OPERANDS] = {{.tensor = NULL}};
     size_t most = end - begin; // pixels at once
     bool whole = false;
+    const bool wide = is_wide(model, step);
+    const size_t size = kernel_size(model, step);
     for (size_t i = 0; i < OPERANDS; i++) {
         struct operand *operand = &operands[i];
         operand->tensor = n8_input(model, step, i);
-        operand->values = (const int8_t *)n8_in_buffer(session, step, i);
-        if (is_broadcast(model, step, i)) {
+        operand->values = n8_in_buffer(session, step, i);
+        operand->broadcast = is_broadcast(model, step, i);
+        operand->size = size;
+        if (is_written_out(model, step, i)) {
             operand->piece = scratch;
-            operand->whole = operand->tensor->dims[2] == 1 && operand->tensor->dims[3] == 1;
+            operand->whole = operand->broadcast && operand->tensor->dims[2] == 1 &&
+                             operand->tensor->dims[3] == 1;
             operand->have = SIZE_MAX;
             whole = whole || operand->whole;
-            scratch += piece_size(out);
+            scratch += piece_size(out, size);
             most = most < piece_pixels(out) ? most : piece_pixels(out);
         }
+    }
+    uint8_t *piece = wide && out->type != N8_TYPE_S16 ? scratch : NULL; // of the output
+    if (piece != NULL) {
+        most = most < piece_pixels(out) ? most : piece_pixels(out);
     }
     args.slope = step->row.slope;
     args.a_scale = step->row.scale;
@@ -167,17 +256,27 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         }
         const struct n8_stretch stretch = n8_stretch_of(model, step, pixels);
         const size_t stride = stretch.count / stretch.pixels;
-        const int8_t *values[OPERANDS];
+        const uint8_t *values[OPERANDS];
         for (size_t i = 0; i < OPERANDS; i++) {
             values[i] = operands[i].piece == NULL
                             ? operands[i].values + p * operands[i].tensor->pixel_stride
                             : written_out(&operands[i], out, p, stretch.pixels, stride);
         }
-        args.out = (int8_t *)n8_out_pixel(session, step, p);
-        args.a = values[0];
-        args.b = values[1];
+        uint8_t *to = n8_out_pixel(session, step, p);
         args.count = stretch.count;
-        kernel(&args);
+        if (wide) {
+            int16_t *sums = (int16_t *)(void *)(piece == NULL ? to : piece);
+            add_wide(&model->kernels, &args, sums, (const int16_t *)(const void *)values[0],
+                     (const int16_t *)(const void *)values[1]);
+            if (piece != NULL) {
+                n8_narrow(to, sums, args.count, out->type);
+            }
+        } else {
+            args.out = (int8_t *)to;
+            args.a = (const int8_t *)values[0];
+            args.b = (const int8_t *)values[1];
+            kernel(&args);
+        }
         p += stretch.pixels;
     }
 }
@@ -230,6 +329,7 @@ const struct n8_operator n8_op_add = {
     .least_inputs = 2,
     .most_inputs = 2,
     .fields = N8_FIELD_SCALE | N8_FIELD_RESIDUAL | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
+    .wide = true,
     .placing = PLACING,
     .check = check,
     .plan = plan_add,

@@ -14,7 +14,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     bool fits = true;
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
-        const enum n8_status status = n8_check_same_scale(reader, in, out);
+        const enum n8_status status = n8_check_moved(reader, in, out);
         if (status != N8_OK) {
             return status;
         }
@@ -107,6 +107,7 @@ const struct n8_operator n8_op_concat = {
     .most_inputs = N8_FORMAT_MAX_COUNT,
     .fields = N8_FIELD_AXIS,
     .moves = true,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,

@@ -4,30 +4,39 @@
 // model file to a session.
 #include "ops.h"
 
+#include "conv_way.h"
 #include "size.h"
 #include "window.h"
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
+    const bool added = row->input_count == 2;
+    const bool wide = in->type == N8_TYPE_S16 || out->type == N8_TYPE_S16 ||
+                      (added && n8_input(reader->model, step, 1)->type == N8_TYPE_S16);
     const bool floats = out->type == N8_TYPE_F32;
     const enum n8_status status = n8_check_conv(reader, step);
     if (status != N8_OK) {
         return status;
     }
-    if (floats ? row->slopes != 0 || step->row.input_count == 2 || row->lo != -128 || row->hi != 127
+    if (floats ? row->slopes != 0 || added || row->lo != -128 || row->hi != 127
                : row->bias_f32 != 0) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "it has a field that its type of output does not use");
     }
-    if ((row->residual_scale != 0.0f) != (row->input_count == 2)) {
+    if ((row->residual_scale != 0.0f) != added) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "it has a residual without a scale, or a scale without a residual");
     }
-    if (row->indices != 0 && (floats || row->slopes != 0 || row->input_count == 2)) {
+    if (row->indices != 0 && (floats || row->slopes != 0 || added)) {
         return n8_refuse(
             reader->error, N8_E_FORMAT,
             "it is requantized in integers, and has a slope, a residual or float output");
+    }
+    if (row->indices != 0 && wide) {
+        return n8_refuse(reader->error, N8_E_FORMAT,
+                         "it is requantized in integers, and has an int16 input or output");
     }
     if ((row->indices != 0) == (row->multiplier != 0)) {
         return n8_refuse(reader->error, N8_E_FORMAT, "it has not exactly one kind of multipliers");
@@ -35,15 +44,17 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     if (row->int16_depth < 2) {
         return n8_refuse(reader->error, N8_E_FORMAT, "its int16 depth is below 2");
     }
+    if (in->type == N8_TYPE_S16 && (row->int16_depth != 2 || row->flags != 0)) {
+        return n8_refuse(reader->error, N8_E_FORMAT,
+                         "its input is int16, and it claims what is for int8");
+    }
     const uint32_t winograd = N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF;
     const bool neighbours = row->kernel[1] == 3 && row->stride[1] == 1 && row->dilation[1] == 1;
     if (row->flags == winograd || (row->flags != 0 && !neighbours)) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "it claims both forms of (23), or one of a window that has none");
     }
-    return row->input_count == 2
-               ? n8_check_same_shape(reader, n8_input(reader->model, step, 1), out)
-               : N8_OK;
+    return added ? n8_check_same_shape(reader, n8_input(reader->model, step, 1), out) : N8_OK;
 }
 
 struct array {
@@ -73,10 +84,20 @@ static struct n8_conv_certificate certificate_of(const struct n8_file_op *row) {
         .int16_depth = row->int16_depth, .acc_bound = row->acc_bound, .winograd = row->flags};
 }
 
+// Q of (12): no value of the tensor is further from 0.
+static uint32_t reach_of(const struct n8_tensor *in) {
+    if (in->type != N8_TYPE_S16) {
+        return 128;
+    }
+    return (uint32_t)(in->hi > -in->lo ? in->hi : -in->lo); // not negative: lo <= hi
+}
+
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *added = row->input_count == 2 ? n8_input(reader->model, step, 1) : NULL;
+    const bool narrow = in->type == N8_TYPE_S8;
     const struct n8_conv2d_shape shape = {
         .batch = out->dims[0],
         .in_height = in->dims[2],
@@ -94,8 +115,8 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .pad_top = row->pad[0],
         .pad_left = row->pad[1],
         .groups = row->groups,
-        .in_lo = in->code_lo,
-        .in_hi = in->code_hi,
+        .in_lo = narrow ? in->code_lo : 0,
+        .in_hi = narrow ? in->code_hi : 0,
     };
     const size_t channels = (size_t)out->dims[1];
     const size_t depth = (size_t)(in->dims[1] / row->groups);
@@ -122,28 +143,31 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .bias_f32 = bias_f32,
         .slope = slope,
         .residual_scale = row->residual_scale,
-        .residual_zero_point =
-            row->input_count == 2 ? n8_input(reader->model, step, 1)->zero_point : 0,
+        .residual_zero_point = added == NULL ? 0 : added->zero_point,
         .zero_point = out->zero_point,
         .lo = row->lo,
         .hi = row->hi,
     };
+    const struct n8_conv_input input = {
+        .zero_point = in->zero_point,
+        .type = in->type,
+        .residual = added == NULL ? N8_TYPE_S8 : added->type,
+        .reach = reach_of(in),
+    };
     const struct n8_conv_certificate certificate = certificate_of(row);
-    status = n8_conv_plan(&step->conv, &shape, in->zero_point, &epilogue, &certificate,
-                          &reader->model->kernels);
+    status =
+        n8_conv_plan(&step->conv, &shape, &input, &epilogue, &certificate, &reader->model->kernels);
     if (status != N8_OK) {
         return status;
     }
     step->conv.weights = weights; // in the file, until they are packed
     step->kernel_name = step->conv.kernel_name;
     step->units = step->conv.units;
-    if (step->conv.row->depthwise != NULL && channels % N8_PIXEL != 0) {
+    if (step->conv.way == &n8_conv_depthwise && channels % N8_PIXEL != 0) {
         step->placing &= ~(uint32_t)N8_WRITES_SLICES; // the padding of the channels is written
     }
-    const bool whole = step->conv.row->depthwise != NULL ? channels % step->conv.row->block == 0
-                                                         : step->conv.depth == depth;
-    if (whole && row->input_count == 1) {
-        step->placing |= N8_READS_EXACTLY; // rows or blocks of channels need no filling up
+    if (step->conv.exact && added == NULL) {
+        step->placing |= N8_READS_EXACTLY;
     }
     step->scratch_size = step->conv.scratch_size;
     step->packed_size = step->conv.packed_size;
@@ -184,6 +208,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 const struct n8_operator n8_op_conv2d = {
     .name = "conv2d",
     .in = N8_TYPE_S8,
+    .wide = true,
     .least_inputs = 1,
     .most_inputs = 2,
     .fields =

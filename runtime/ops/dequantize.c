@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// int8 to float32, (1).
+// int8 or int16 to float32, (1).
 #include "ops.h"
 
 #include "size.h"
@@ -25,18 +25,29 @@ static size_t pieces_of(const struct n8_tensor *out) {
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
-    step->kernel_name = reader->model->kernels.dequantize_s8_f32_name;
+    const struct n8_kernels *kernels = &reader->model->kernels;
+    step->kernel_name = n8_input(reader->model, step, 0)->type == N8_TYPE_S16
+                            ? kernels->dequantize_s16_f32_name
+                            : kernels->dequantize_s8_f32_name;
     step->units = out->caller ? (size_t)out->dims[0] * pieces_of(out) : out->pixels;
     return N8_OK;
+}
+
+static void dequantize(const struct n8_kernels *kernels, const struct n8_tensor *in, float *to,
+                       const void *from, size_t count) {
+    if (in->type == N8_TYPE_S16) {
+        kernels->dequantize_s16_f32(to, from, count, in->scale, in->zero_point);
+    } else {
+        kernels->dequantize_s8_f32(to, from, count, in->scale, in->zero_point);
+    }
 }
 
 // Plane or pixel of the caller, whose buffer may be aligned to anything, by way of `real` if it is
 // not.
 static void dequantize_row(const struct n8_kernels *kernels, const struct n8_tensor *in,
-                           uint8_t *to, const int8_t *from, float *real, size_t count) {
+                           uint8_t *to, const void *from, float *real, size_t count) {
     const bool aligned = (uintptr_t)to % _Alignof(float) == 0;
-    kernels->dequantize_s8_f32(aligned ? (float *)(void *)to : real, from, count, in->scale,
-                               in->zero_point);
+    dequantize(kernels, in, aligned ? (float *)(void *)to : real, from, count);
     if (!aligned) {
         memcpy(to, real, count * sizeof(float));
     }
@@ -54,19 +65,21 @@ static void dequantize_piece(const struct n8_session *session, const struct n8_s
     const uint8_t *from = n8_in_pixel(session, step, 0, n * area + first);
     uint8_t *to = session->outputs[out->output];
     to += (n * channels * area + first) * sizeof(float);
+    const size_t size = n8_value_size(in);
     float real[PIECE];
-    int8_t pieces[PLANES][PIECE];
-    if (area == 1) { // its channels are neighbours
+    int16_t pieces[PLANES][PIECE]; // or as many bytes
+    if (area == 1) {               // its channels are neighbours
         for (size_t c = 0; c < channels; c += PIECE) {
-            dequantize_row(kernels, in, to + c * sizeof(float), (const int8_t *)from + c, real,
+            dequantize_row(kernels, in, to + c * sizeof(float), from + c * size, real,
                            channels - c < PIECE ? channels - c : PIECE);
         }
         return;
     }
     for (size_t c = 0; c < channels; c++) {
         if (c % PLANES == 0) {
-            n8_deinterleave(kernels, (uint8_t *)pieces[0], PIECE, from + c, in->pixel_stride,
-                            channels - c < PLANES ? channels - c : PLANES, count, 1);
+            n8_deinterleave(kernels, (uint8_t *)pieces[0], sizeof pieces[0], from + c * size,
+                            in->pixel_stride, channels - c < PLANES ? channels - c : PLANES, count,
+                            size);
         }
         dequantize_row(kernels, in, to + c * area * sizeof(float), pieces[c % PLANES], real, count);
     }
@@ -78,23 +91,23 @@ static void dequantize_pixels(const struct n8_session *session, const struct n8_
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t channels = (size_t)out->dims[1];
-    if (out->slice || channels > PIECE / 2 || in->pixel_stride == channels) {
+    const size_t used = channels * n8_value_size(in);
+    if (out->slice || channels > PIECE / 2 || in->pixel_stride == used) {
         const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
         for (size_t p = begin; p < end; p += stretch.pixels) {
-            kernels->dequantize_s8_f32((float *)(void *)n8_out_pixel(session, step, p),
-                                       (const int8_t *)n8_in_pixel(session, step, 0, p),
-                                       stretch.count, in->scale, in->zero_point);
+            dequantize(kernels, in, (float *)(void *)n8_out_pixel(session, step, p),
+                       n8_in_pixel(session, step, 0, p), stretch.count);
         }
         return;
     }
     // Few channels: without what pads the pixels, many of them are one row.
-    int8_t dense[PIECE];
+    int16_t dense[PIECE]; // or as many bytes
     for (size_t p = begin; p < end; p += PIECE / channels) {
         const size_t pixels = end - p < PIECE / channels ? end - p : PIECE / channels;
-        n8_move_pixels(kernels, (uint8_t *)dense, channels, channels,
-                       n8_in_pixel(session, step, 0, p), in->pixel_stride, channels, pixels);
-        kernels->dequantize_s8_f32((float *)(void *)n8_out_pixel(session, step, p), dense,
-                                   pixels * channels, in->scale, in->zero_point);
+        n8_move_pixels(kernels, (uint8_t *)dense, used, used, n8_in_pixel(session, step, 0, p),
+                       in->pixel_stride, used, pixels);
+        dequantize(kernels, in, (float *)(void *)n8_out_pixel(session, step, p), dense,
+                   pixels * channels);
     }
 }
 
@@ -121,6 +134,7 @@ const struct n8_operator n8_op_dequantize = {
     .out = N8_TYPE_F32,
     .least_inputs = 1,
     .most_inputs = 1,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .ends = N8_END_OUTPUT,
     .check = check,

@@ -34,7 +34,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
             : !(fill >= (float)out->lo && fill <= (float)out->hi) || fill != (float)(int32_t)fill) {
         return n8_refuse(reader->error, N8_E_FORMAT, "its fill is no value of its output");
     }
-    return n8_check_same_scale(reader, n8_input(reader->model, step, 0), out);
+    return n8_check_moved(reader, n8_input(reader->model, step, 0), out);
 }
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
@@ -141,8 +141,13 @@ static void fill_values(const struct row *row, uint8_t *to, size_t count) {
         memset(to, (int8_t)row->fill, count);
         return;
     }
+    const int16_t level = row->size == sizeof level ? (int16_t)row->fill : 0;
     for (size_t i = 0; i < count; i++) {
-        memcpy(to + i * sizeof(float), &row->fill, sizeof(float));
+        if (row->size == sizeof level) {
+            memcpy(to + i * sizeof level, &level, sizeof level);
+        } else {
+            memcpy(to + i * sizeof(float), &row->fill, sizeof(float));
+        }
     }
 }
 
@@ -247,6 +252,7 @@ const struct n8_operator n8_op_gather = {
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES | N8_FIELD_FILL,
     .moves = true,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

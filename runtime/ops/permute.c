@@ -14,7 +14,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const enum n8_status status = n8_check_same_count(reader, in, out);
-    return status == N8_OK ? n8_check_same_scale(reader, in, out) : status;
+    return status == N8_OK ? n8_check_moved(reader, in, out) : status;
 }
 
 // The view of the file, and the order of its axes, may be aligned to nothing.
@@ -161,6 +161,7 @@ const struct n8_operator n8_op_permute = {
     .most_inputs = 1,
     .fields = N8_FIELD_INDICES,
     .moves = true,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .ends = N8_END_INPUT | N8_END_OUTPUT,
     .check = check,

@@ -1,27 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Max and average pooling, (9): the taps of each window that lie inside the input go to a
-// kernel as pointers to pixels.
+// kernel as pointers to pixels. Pools of int16 and averages in float32, which are rare or of a last
+// few pixels, have their loops here.
 #include "ops.h"
 
+#include "ref/epilogue.h"
 #include "size.h"
+#include "wide.h"
 #include "window.h"
 
+#include <string.h>
+
+enum { MAX_TAPS_S16 = 1 << 15 }; // 2^15 * 65535 < 2^31
+
+// Of int16, or an average in float32.
+static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
+    return n8_input(model, step, 0)->type == N8_TYPE_S16 ||
+           n8_output(model, step)->type == N8_TYPE_F32;
+}
+
 static enum n8_status check_max(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    if (in->type != out->type) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its output is not of the type that it makes");
+    }
     const enum n8_status status = n8_check_pool(reader, step);
-    return status != N8_OK ? status
-                           : n8_check_same_scale(reader, n8_input(reader->model, step, 0),
-                                                 n8_output(reader->model, step));
+    return status == N8_OK ? n8_check_same_scale(reader, in, out) : status;
 }
 
 // M of (9) for a window of one tap and for one of all, as of a convolution.
 static enum n8_status check_average(struct n8_reader *reader, const struct n8_step *step) {
-    const double ratio = (double)n8_input(reader->model, step, 0)->scale /
-                         (double)n8_output(reader->model, step)->scale;
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const int64_t taps = (int64_t)step->row.kernel[0] * step->row.kernel[1];
+    const bool real = out->type == N8_TYPE_F32; // whose scale is 1
+    const double ratio = (double)in->scale / (double)out->scale;
     const float most = (float)ratio;
-    const float least = (float)(ratio / ((double)step->row.kernel[0] * step->row.kernel[1]));
+    const float least = (float)(ratio / (double)taps);
     if (!(least > 0.0f) || !n8_multiplier_ok(least) || !n8_multiplier_ok(most)) {
         return n8_refuse(reader->error, N8_E_FORMAT, "its multiplier is outside 1e-30 .. 2^64");
+    }
+    if (!real && out->type != in->type) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its output is not of the type that it makes");
+    }
+    if (real && (step->row.lo != -128 || step->row.hi != 127)) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "it makes float32 and has a clamp");
+    }
+    if (in->type == N8_TYPE_S16 && taps > MAX_TAPS_S16) {
+        return n8_refuse(reader->error, N8_E_FORMAT, "its window has more than 2^15 taps of int16");
     }
     return n8_check_pool(reader, step);
 }
@@ -48,13 +76,15 @@ static void plan_windows(const struct n8_reader *reader, struct n8_step *step) {
 }
 
 static enum n8_status plan_max(struct n8_reader *reader, struct n8_step *step) {
-    step->kernel_name = reader->model->kernels.maxpool_s8_name;
+    step->kernel_name =
+        is_wide(reader->model, step) ? "max" : reader->model->kernels.maxpool_s8_name;
     plan_windows(reader, step);
     return N8_OK;
 }
 
 static enum n8_status plan_average(struct n8_reader *reader, struct n8_step *step) {
-    step->kernel_name = reader->model->kernels.avgpool_s8_name;
+    step->kernel_name =
+        is_wide(reader->model, step) ? "average" : reader->model->kernels.avgpool_s8_name;
     plan_windows(reader, step);
     return N8_OK;
 }
@@ -79,11 +109,67 @@ static size_t point_taps(const struct n8_file_op *row, const struct n8_tensor *i
     return taps;
 }
 
+enum { BLOCK = 64 }; // channels at once
+
+// As maxpool_s8, of int16.
+static void max_wide(const struct n8_pool_args *args) {
+    for (size_t c = 0; c < args->channels; c += BLOCK) {
+        const size_t count = args->channels - c < BLOCK ? args->channels - c : BLOCK;
+        int16_t best[BLOCK], tap[BLOCK];
+        for (size_t i = 0; i < BLOCK; i++) {
+            best[i] = (int16_t)args->lo;
+        }
+        for (size_t t = 0; t < args->taps; t++) {
+            memcpy(tap, args->rows[t] + c * sizeof *tap, count * sizeof *tap);
+            for (size_t i = 0; i < count; i++) {
+                best[i] = tap[i] > best[i] ? tap[i] : best[i];
+            }
+        }
+        for (size_t i = 0; i < count; i++) {
+            best[i] = best[i] < args->hi ? best[i] : (int16_t)args->hi;
+        }
+        memcpy(args->out + c * sizeof *best, best, count * sizeof *best);
+    }
+}
+
+// As avgpool_s8, from int8 or int16 to int16 or float32.
+static void average_wide(const struct n8_pool_args *args, enum n8_type in, enum n8_type out) {
+    const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
+    const size_t size = in == N8_TYPE_S16 ? sizeof(int16_t) : 1;
+    for (size_t c = 0; c < args->channels; c += BLOCK) {
+        const size_t count = args->channels - c < BLOCK ? args->channels - c : BLOCK;
+        int32_t sums[BLOCK];
+        int16_t q[BLOCK];
+        float y[BLOCK];
+        for (size_t i = 0; i < BLOCK; i++) {
+            sums[i] = -(int32_t)args->taps * args->in_zero_point;
+        }
+        for (size_t t = 0; t < args->taps; t++) {
+            n8_widen(q, args->rows[t] + c * size, count, in);
+            for (size_t i = 0; i < count; i++) {
+                sums[i] += q[i];
+            }
+        }
+        for (size_t i = 0; i < count; i++) {
+            y[i] = (float)sums[i] * args->multiplier;
+        }
+        if (out == N8_TYPE_F32) {
+            memcpy(args->out + c * sizeof *y, y, count * sizeof *y);
+            continue;
+        }
+        for (size_t i = 0; i < count; i++) {
+            q[i] = n8_round_s16(y[i], limits);
+        }
+        memcpy(args->out + c * sizeof *q, q, count * sizeof *q);
+    }
+}
+
 // Where a unit lies in the output.
 struct place {
     size_t image, y, x, piece;
 };
 
+// `kernel` is that of int8.
 static void run_windows(const struct n8_session *session, const struct n8_step *step, size_t begin,
                         size_t end, void *scratch, n8_pool_fn *kernel) {
     const struct n8_file_op *row = &step->row;
@@ -94,6 +180,7 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
     const size_t pieces = n8_pieces(channels, few);
     const size_t width = (size_t)out->dims[3];
     const size_t height = (size_t)out->dims[2];
+    const bool wide = is_wide(session->model, step);
     struct n8_pool_args args = {
         .rows = scratch,
         .in_zero_point = in->zero_point,
@@ -110,16 +197,21 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
         const size_t channel = at.piece * few;
         const struct n8_window wx = n8_window_at(row, 1, (int64_t)at.x, in->dims[3]);
         const size_t image = at.image * (size_t)in->dims[2] * (size_t)in->dims[3];
-        args.taps =
-            point_taps(row, in, (const int8_t *)n8_in_pixel(session, step, 0, image) + channel, &wy,
-                       &wx, scratch);
+        const uint8_t *pixels = n8_in_pixel(session, step, 0, image) + channel * n8_value_size(in);
+        args.taps = point_taps(row, in, (const int8_t *)pixels, &wy, &wx, scratch);
         args.channels = channels - channel < few ? channels - channel : few;
         if (count != wy.count * wx.count) {
             count = wy.count * wx.count;
             args.multiplier = (float)((double)in->scale / ((double)out->scale * (double)count));
         }
-        args.out = (int8_t *)n8_out_pixel(session, step, pixel) + channel;
-        kernel(&args);
+        args.out = (int8_t *)n8_out_pixel(session, step, pixel) + channel * n8_value_size(out);
+        if (!wide) {
+            kernel(&args);
+        } else if (row->kind == N8_OP_MAX_POOL) {
+            max_wide(&args);
+        } else {
+            average_wide(&args, in->type, out->type);
+        }
         if (++at.piece < pieces) {
             continue;
         }
@@ -152,6 +244,7 @@ const struct n8_operator n8_op_max_pool = {
     .most_inputs = 1,
     .fields = N8_FIELD_WINDOW | N8_FIELD_CLAMP,
     .moves = true,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_max,
     .plan = plan_max,
@@ -161,10 +254,10 @@ const struct n8_operator n8_op_max_pool = {
 const struct n8_operator n8_op_average_pool = {
     .name = "average_pool",
     .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_WINDOW | N8_FIELD_COUNT_PAD | N8_FIELD_CLAMP,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_average,
     .plan = plan_average,

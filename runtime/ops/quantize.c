@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// float32 to int8, (2).
+// float32 to int8 or int16, (2).
 #include "ops.h"
 
 #include "size.h"
@@ -31,25 +31,34 @@ static size_t pieces_of(const struct n8_tensor *in) {
 // A unit is a piece, with all its channels, or else a pixel.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    step->kernel_name = reader->model->kernels.quantize_f32_s8_name;
+    const struct n8_kernels *kernels = &reader->model->kernels;
+    step->kernel_name = n8_output(reader->model, step)->type == N8_TYPE_S16
+                            ? kernels->quantize_f32_s16_name
+                            : kernels->quantize_f32_s8_name;
     step->units = has_planes(in) ? (size_t)in->dims[0] * pieces_of(in) : in->pixels;
     return N8_OK;
 }
 
 // At most PIECE values, by way of `real` if they are aligned to nothing, as the caller's may be.
-static void quantize_row(const struct n8_kernels *kernels, const struct n8_tensor *out, int8_t *to,
+static void quantize_row(const struct n8_kernels *kernels, const struct n8_tensor *out, void *to,
                          const uint8_t *from, float *real, size_t count) {
     const bool aligned = (uintptr_t)from % _Alignof(float) == 0;
     if (!aligned) {
         memcpy(real, from, count * sizeof(float));
     }
-    kernels->quantize_f32_s8(to, aligned ? (const float *)(const void *)from : real, count,
-                             1.0f / out->scale, out->zero_point, out->lo, out->hi);
+    const float *in = aligned ? (const float *)(const void *)from : real;
+    if (out->type == N8_TYPE_S16) {
+        kernels->quantize_f32_s16(to, in, count, 1.0f / out->scale, out->zero_point, out->lo,
+                                  out->hi);
+    } else {
+        kernels->quantize_f32_s8(to, in, count, 1.0f / out->scale, out->zero_point, out->lo,
+                                 out->hi);
+    }
 }
 
 // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
 static size_t room_of(const struct n8_tensor *out) {
-    return out->slice ? (size_t)out->dims[1] : out->pixel_stride;
+    return out->slice ? (size_t)out->dims[1] * n8_value_size(out) : out->pixel_stride;
 }
 
 // N C H W: quantized channel by channel, and laid out as N H W C on the way.
@@ -61,8 +70,9 @@ static void quantize_planes(const struct n8_session *session, const struct n8_st
     const uint8_t *base = session->inputs[in->input];
     const size_t area = in->pixels / (size_t)in->dims[0];
     const size_t channels = (size_t)in->dims[1];
+    const size_t size = n8_value_size(out);
     float real[PIECE];
-    int8_t pieces[PLANES][PIECE];
+    int16_t pieces[PLANES][PIECE]; // or as many bytes
     for (size_t unit = begin; unit < end; unit++) {
         const size_t n = unit / pieces_of(in);
         const size_t first = unit % pieces_of(in) * PIECE;
@@ -74,8 +84,9 @@ static void quantize_planes(const struct n8_session *session, const struct n8_st
                          count);
             if (c % PLANES == PLANES - 1 || c == channels - 1) {
                 const size_t group = c / PLANES * PLANES;
-                n8_interleave(kernels, to + group, out->pixel_stride, room_of(out) - group,
-                              (uint8_t *)pieces[0], PIECE, c + 1 - group, count, 1);
+                n8_interleave(kernels, to + group * size, out->pixel_stride,
+                              room_of(out) - group * size, (uint8_t *)pieces[0], sizeof pieces[0],
+                              c + 1 - group, count, size);
             }
         }
     }
@@ -89,20 +100,22 @@ static void quantize_pixels(const struct n8_session *session, const struct n8_st
     const size_t channels = (size_t)out->dims[1];
     const bool dense = stride == channels * sizeof(float) && channels <= PIECE;
     const size_t at_once = dense ? PIECE / channels : 1;
+    const size_t size = n8_value_size(out);
     float real[PIECE];
-    int8_t row[PIECE];
+    int16_t row[PIECE]; // or as many bytes
     for (size_t p = begin; p < end; p += at_once) {
         const size_t pixels = end - p < at_once ? end - p : at_once;
         const size_t count = pixels * channels;
-        int8_t *to = (int8_t *)n8_out_pixel(session, step, p);
-        const bool padded = pixels > 1 && out->pixel_stride != channels;
+        uint8_t *to = n8_out_pixel(session, step, p);
+        const bool padded = pixels > 1 && out->pixel_stride != channels * size;
         for (size_t i = 0; i < count; i += PIECE) {
-            quantize_row(kernels, out, padded ? row : to + i, from + p * stride + i * sizeof(float),
-                         real, count - i < PIECE ? count - i : PIECE);
+            quantize_row(kernels, out, padded ? (uint8_t *)row : to + i * size,
+                         from + p * stride + i * sizeof(float), real,
+                         count - i < PIECE ? count - i : PIECE);
         }
         if (padded) {
-            n8_move_pixels(kernels, (uint8_t *)to, out->pixel_stride, room_of(out), (uint8_t *)row,
-                           channels, channels, pixels);
+            n8_move_pixels(kernels, to, out->pixel_stride, room_of(out), (uint8_t *)row,
+                           channels * size, channels * size, pixels);
         }
     }
 }
@@ -128,6 +141,7 @@ const struct n8_operator n8_op_quantize = {
     .out = N8_TYPE_S8,
     .least_inputs = 1,
     .most_inputs = 1,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .ends = N8_END_INPUT,
     .check = check,

@@ -2,6 +2,13 @@
 //
 // Another scale, or an activation on its own: (6) with one operand.
 #include "ops.h"
+#include "wide.h"
+
+// int16 on either side: by way of the sum, of which the other operand counts for nothing.
+static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
+    return n8_input(model, step, 0)->type == N8_TYPE_S16 ||
+           n8_output(model, step)->type == N8_TYPE_S16;
+}
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
@@ -9,9 +16,37 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 }
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
-    step->kernel_name = reader->model->kernels.requantize_s8_name;
+    const struct n8_kernels *kernels = &reader->model->kernels;
+    step->kernel_name =
+        is_wide(reader->model, step) ? kernels->add_s16_name : kernels->requantize_s8_name;
     step->units = n8_output(reader->model, step)->pixels;
     return N8_OK;
+}
+
+// `count` values that follow one another.
+static void requantize_wide(const struct n8_session *session, const struct n8_step *step,
+                            uint8_t *to, const uint8_t *from, size_t count) {
+    enum { PIECE = 256 };
+    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    int16_t piece[PIECE];
+    struct n8_add_s16_args args = {
+        .out = piece,
+        .a = piece,
+        .b = piece,
+        .a_scale = step->row.scale,
+        .slope = step->row.slope,
+        .a_zero_point = in->zero_point,
+        .zero_point = out->zero_point,
+        .lo = step->row.lo,
+        .hi = step->row.hi,
+    };
+    for (size_t done = 0; done < count; done += PIECE) {
+        args.count = count - done < PIECE ? count - done : PIECE;
+        n8_widen(piece, from + done * n8_value_size(in), args.count, in->type);
+        session->model->kernels.add_s16(&args);
+        n8_narrow(to + done * n8_value_size(out), piece, args.count, out->type);
+    }
 }
 
 // A unit is a pixel.
@@ -20,6 +55,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     (void)scratch;
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    const bool wide = is_wide(session->model, step);
     struct n8_pointwise_args args = {
         .count = stretch.count,
         .a_scale = step->row.scale,
@@ -30,8 +66,14 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         .hi = step->row.hi,
     };
     for (size_t p = begin; p < end; p += stretch.pixels) {
-        args.out = (int8_t *)n8_out_pixel(session, step, p);
-        args.a = (const int8_t *)n8_in_pixel(session, step, 0, p);
+        uint8_t *to = n8_out_pixel(session, step, p);
+        const uint8_t *from = n8_in_pixel(session, step, 0, p);
+        if (wide) {
+            requantize_wide(session, step, to, from, stretch.count);
+            continue;
+        }
+        args.out = (int8_t *)to;
+        args.a = (const int8_t *)from;
         session->model->kernels.requantize_s8(&args);
     }
 }
@@ -43,6 +85,7 @@ const struct n8_operator n8_op_requantize = {
     .least_inputs = 1,
     .most_inputs = 1,
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

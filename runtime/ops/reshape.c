@@ -8,7 +8,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const enum n8_status status = n8_check_same_count(reader, in, out);
-    return status == N8_OK ? n8_check_same_scale(reader, in, out) : status;
+    return status == N8_OK ? n8_check_moved(reader, in, out) : status;
 }
 
 // True if every value has the same place in both: their images have as many pixels of as many
@@ -87,6 +87,7 @@ const struct n8_operator n8_op_reshape = {
     .least_inputs = 1,
     .most_inputs = 1,
     .moves = true,
+    .wide = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

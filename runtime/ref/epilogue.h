@@ -22,12 +22,21 @@ N8_INLINE struct n8_bounds n8_bounds_of(int32_t zero_point, int32_t lo, int32_t 
 
 // clamp(rne(v) + zero_point, lo, hi), NaN as 0. Adding 1.5 * 2^23 leaves no bit for a
 // fraction and the addition itself rounds half to even.
-N8_INLINE int8_t n8_round_s8(float v, struct n8_bounds limits) {
+N8_INLINE int32_t n8_round(float v, struct n8_bounds limits) {
     const float magic = 12582912.0f;
     v = v == v ? v : 0.0f;
     v = v > limits.lo ? v : limits.lo;
     v = v < limits.hi ? v : limits.hi;
-    return (int8_t)((int32_t)((v + magic) - magic) + limits.zero_point);
+    return (int32_t)((v + magic) - magic) + limits.zero_point;
+}
+
+N8_INLINE int8_t n8_round_s8(float v, struct n8_bounds limits) {
+    return (int8_t)n8_round(v, limits);
+}
+
+// Limits of 16 bits are less than 2^17 from a zero point.
+N8_INLINE int16_t n8_round_s16(float v, struct n8_bounds limits) {
+    return (int16_t)n8_round(v, limits);
 }
 
 // (5b): v < 0 ? v * slope : v. One of the terms is 0, so the sum is exact; written like this

@@ -347,7 +347,7 @@ FILE = [
 
 
 TENSOR = [
-    ("it is neither int8 nor float32 nor uint8", "x", {"type": 3}),
+    ("it is neither int8 nor int16 nor float32 nor uint8", "x", {"type": 3}),
     (
         "it is uint8, which only inputs of the network are",
         *("logits", {"type": 4}),
@@ -373,12 +373,12 @@ TENSOR = [
         "its reason is outside the names or too long, or it is not float32",
         *("image", {"reason": 1 << 20}),
     ),
-    ("it is not int8 and has a scale, zero point or range", "image", {"scale": 2}),
-    ("it is not int8 and has a scale, zero point or range", "photo", {"lo": -127}),
+    ("it is neither int8 nor int16 and has a scale, zero point or range", "image", {"scale": 2}),
+    ("it is neither int8 nor int16 and has a scale, zero point or range", "photo", {"lo": -127}),
     ("its scale is outside 1e-30 .. 1e30", "x", {"scale": float("nan")}),
-    ("its range is empty or beyond int8", "x", {"hi": 128}),
-    ("its range is empty or beyond int8", "x", {"lo": -129}),
-    ("its range is empty or beyond int8", "x", {"lo": 1, "hi": 0}),
+    ("its range is empty or beyond its type", "x", {"hi": 128}),
+    ("its range is empty or beyond its type", "x", {"lo": -129}),
+    ("its range is empty or beyond its type", "x", {"lo": 1, "hi": 0}),
     ("its zero point is outside its range", "x", {"lo": -127, "zero_point": -128}),
     ("it is larger than 2 GB", "x", {"dims": (1, 1, 1 << 20, 1 << 20, 1, 1, 1, 1)}),
 ]
