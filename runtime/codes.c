@@ -4,6 +4,8 @@
 // few.
 #include "ops.h"
 
+enum { ENTRIES = 256 }; // of a table
+
 static void take(struct n8_tensor *out, int32_t lo, int32_t hi) {
     out->code_lo = lo < out->code_lo ? lo : out->code_lo;
     out->code_hi = hi > out->code_hi ? hi : out->code_hi;
@@ -29,9 +31,12 @@ void n8_find_codes(struct n8_reader *reader, const struct n8_step *step) {
     if (fields & N8_FIELD_TABLE) {
         const struct n8_tensor *in = n8_input(reader->model, step, 0);
         const int8_t *table = (const int8_t *)step->arrays[0] - INT8_MIN;
+        const int32_t tables = row->kind == N8_OP_IMAGE ? out->dims[1] : 1; // one for each channel
         out->code_lo = out->code_hi = table[in->code_lo];
-        for (int32_t q = in->code_lo; q <= in->code_hi; q++) {
-            take(out, table[q], table[q]);
+        for (int32_t i = 0; i < tables; i++, table += ENTRIES) {
+            for (int32_t q = in->code_lo; q <= in->code_hi; q++) {
+                take(out, table[q], table[q]);
+            }
         }
     }
     if (fields & N8_FIELD_CLAMP) { // which comes last

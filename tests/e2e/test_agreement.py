@@ -47,7 +47,8 @@ def test_comparison_notices_one_level():
         for at, op in enumerate(ops):
             if isinstance(op, Conv2d):
                 bias = np.where(np.abs(op.bias) < 2**30, op.bias // 2 + 99, op.bias)
-                proved = bound(op.weights, bias)
+                reach = program.tensors[op.inputs[0]].reach
+                proved = bound(op.weights, bias, reach=reach)
                 ops[at] = dataclasses.replace(
                     op, bias=bias.astype(np.int32), acc_bound=proved
                 )

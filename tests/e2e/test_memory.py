@@ -121,7 +121,7 @@ def unshared_arena(model, program) -> int:
         elif tensor.dtype == "float32":
             pixel = 0 if name in program.inputs else 4 * channels
         else:
-            pixel = channels + -channels % 8
+            pixel = (channels + -channels % 8) * np.dtype(tensor.dtype).itemsize
         used = batch * height * width * pixel + (64 if pixel else 0)
         return used + -used % 64
 

@@ -66,7 +66,7 @@ class Simulation:
     def bytes_of(self, name):
         """(N, C, H, W, bytes of a value): where each is in the arena."""
         tensor, step = self.program.tensors[name], self.steps[name]
-        size = 1 if tensor.dtype == "int8" else 4
+        size = np.dtype(tensor.dtype).itemsize
         batch, channels, height, width = tensor.shape
         pixel = np.arange(batch * height * width).reshape(batch, 1, height, width)
         channel = np.arange(channels).reshape(1, channels, 1, 1)

@@ -70,6 +70,8 @@ DTYPES = {
     **{name: {"dtype": "float32"} for name in FLOATS},
     "photo": {"dtype": "uint8"},
 }
+INT16 = 5
+"""The type, in the file."""
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
 
 
@@ -283,6 +285,16 @@ def tensor(name, /, **fields):
     return damage
 
 
+def together(*damages):
+    """Several damages, one after the other."""
+
+    def damage(file):
+        for one in damages:
+            one(file)
+
+    return damage
+
+
 def link(name, which, other):
     """Damage that lets a layer read another tensor."""
     return lambda file: file.link(name, which, other)
@@ -373,8 +385,16 @@ TENSOR = [
         "its reason is outside the names or too long, or it is not float32",
         *("image", {"reason": 1 << 20}),
     ),
-    ("it is neither int8 nor int16 and has a scale, zero point or range", "image", {"scale": 2}),
-    ("it is neither int8 nor int16 and has a scale, zero point or range", "photo", {"lo": -127}),
+    (
+        "it is neither int8 nor int16 and has a scale, zero point or range",
+        "image",
+        {"scale": 2},
+    ),
+    (
+        "it is neither int8 nor int16 and has a scale, zero point or range",
+        "photo",
+        {"lo": -127},
+    ),
     ("its scale is outside 1e-30 .. 1e30", "x", {"scale": float("nan")}),
     ("its range is empty or beyond its type", "x", {"hi": 128}),
     ("its range is empty or beyond its type", "x", {"lo": -129}),
@@ -713,6 +733,49 @@ STEP = [
     (
         "it is requantized in integers, and has a slope, a residual or float output",
         *("whole", step("whole", slopes=64)),
+    ),
+    (
+        "it is requantized in integers, and has an int16 input or output",
+        *("whole", tensor("whole", type=INT16)),
+    ),
+    (
+        "its input is int16, and it claims what is for int8",
+        *("conv", together(tensor("x", type=INT16), step("conv", int16_depth=3))),
+    ),
+    (
+        "its input is int16, and it claims what is for int8",
+        *("conv", together(tensor("x", type=INT16), step("conv", flags=8))),
+    ),
+    (
+        "its window has more than 2^15 taps of int16",
+        "mean",
+        together(
+            *(tensor(name, type=INT16) for name in ("rescaled", "max", "mean")),
+            step("mean", kernel=(1 << 8, 1 << 8)),
+        ),
+    ),
+    (
+        "it makes float32 and has a clamp",
+        *("mean", together(tensor("mean", type=2, scale=1), step("mean", lo=-127))),
+    ),
+    (
+        "its output is not of the type that it makes",
+        *("max", together(tensor("max", type=INT16))),
+    ),
+    (
+        "its output is not of the type that it makes",
+        *("mean", together(tensor("mean", type=INT16))),
+    ),
+    *(
+        ("its output is not of the type that it makes", name, tensor(name, type=INT16))
+        for name in ("norm", "levels", "larger", "smaller", "total")
+    ),
+    (
+        "an input exceeds its output's range",
+        "turned",
+        together(
+            tensor("sum", type=INT16, lo=-1000), tensor("turned", type=INT16, lo=-999)
+        ),
     ),
     (
         "it has not exactly one kind of multipliers",
