@@ -85,6 +85,24 @@ void call_plain(const struct call *call) {
         ((n8_planes_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
                                    (size_t)x[4], (size_t)x[5]);
         break;
+    case SIGNATURE_QUANTIZE_S16:
+        ((n8_quantize_s16_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2],
+                                         single(call->v0), (int32_t)x[3], (int32_t)x[4],
+                                         (int32_t)x[5]);
+        break;
+    case SIGNATURE_DEQUANTIZE_S16:
+        ((n8_dequantize_s16_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2],
+                                           single(call->v0), (int32_t)x[3]);
+        break;
+    case SIGNATURE_ADD_S16:
+        ((n8_add_s16_fn *)call->fn)(pointer(x[0]));
+        break;
+    case SIGNATURE_OUTPUT:
+        ((n8_output_fn *)call->fn)(pointer(x[0]));
+        break;
+    case SIGNATURE_DEPTHWISE_S16:
+        ((n8_depthwise_s16_fn *)call->fn)(pointer(x[0]));
+        break;
     case SIGNATURE_TRANSPOSE:
         ((n8_transpose_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
                                       (size_t)x[4], (size_t)x[5]);

@@ -192,6 +192,9 @@ union any_args {
     struct n8_winograd_gemm_args winograd_gemm;
     struct n8_winograd_output_args winograd_output;
     struct n8_pointwise_args pointwise;
+    struct n8_add_s16_args add_s16;
+    struct n8_output_args output;
+    struct n8_depthwise_s16_args depthwise_s16;
     struct n8_pool_args pool;
     struct n8_blend_args blend;
     struct n8_affine_args affine;
@@ -212,6 +215,12 @@ static size_t args_size(enum signature signature) {
         return sizeof(struct n8_winograd_output_args);
     case SIGNATURE_POINTWISE:
         return sizeof(struct n8_pointwise_args);
+    case SIGNATURE_ADD_S16:
+        return sizeof(struct n8_add_s16_args);
+    case SIGNATURE_OUTPUT:
+        return sizeof(struct n8_output_args);
+    case SIGNATURE_DEPTHWISE_S16:
+        return sizeof(struct n8_depthwise_s16_args);
     case SIGNATURE_POOL:
         return sizeof(struct n8_pool_args);
     case SIGNATURE_BLEND:

@@ -144,6 +144,11 @@ void cases_affine(struct context *context);
 void cases_lrn(struct context *context);
 void cases_planes(struct context *context);
 void cases_transpose(struct context *context);
+void cases_quantize_s16(struct context *context);
+void cases_dequantize_s16(struct context *context);
+void cases_add_s16(struct context *context);
+void cases_output(struct context *context);
+void cases_depthwise_s16(struct context *context);
 
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);

@@ -27,6 +27,11 @@
 #define CASES_n8_lrn_fn              cases_lrn
 #define CASES_n8_planes_fn           cases_planes
 #define CASES_n8_transpose_fn        cases_transpose
+#define CASES_n8_quantize_s16_fn     cases_quantize_s16
+#define CASES_n8_dequantize_s16_fn   cases_dequantize_s16
+#define CASES_n8_add_s16_fn          cases_add_s16
+#define CASES_n8_output_fn           cases_output
+#define CASES_n8_depthwise_s16_fn    cases_depthwise_s16
 
 // What a slot needs to be checked; `naive` is the reference of its C row.
 struct slot {

@@ -7,10 +7,18 @@
 #include <math.h>
 #include <string.h>
 
+static int32_t rounded(float v, int32_t zero_point, int32_t lo, int32_t hi) {
+    const double whole = isnan(v) ? 0.0 : (double)rintf(v);
+    const double moved = whole + (double)zero_point;
+    return (int32_t)fmin(fmax(moved, (double)lo), (double)hi);
+}
+
 static int8_t round_s8(float v, int32_t zero_point, int32_t lo, int32_t hi) {
-    const double rounded = isnan(v) ? 0.0 : (double)rintf(v);
-    const double moved = rounded + (double)zero_point;
-    return (int8_t)fmin(fmax(moved, (double)lo), (double)hi);
+    return (int8_t)rounded(v, zero_point, lo, hi);
+}
+
+static int16_t round_s16(float v, int32_t zero_point, int32_t lo, int32_t hi) {
+    return (int16_t)rounded(v, zero_point, lo, hi);
 }
 
 static float leaky(float v, const float *slope) {
@@ -326,6 +334,63 @@ void naive_add_s8(const struct n8_pointwise_args *args) {
         const float a = (float)(args->a[i] - args->a_zero_point) * args->a_scale;
         const float b = (float)(args->b[i] - args->b_zero_point) * args->b_scale;
         args->out[i] = round_s8(leaky(a + b, &args->slope), args->zero_point, args->lo, args->hi);
+    }
+}
+
+void naive_quantize_f32_s16(int16_t *out, const float *in, size_t count, float inverse,
+                            int32_t zero_point, int32_t lo, int32_t hi) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = round_s16(in[i] * inverse, zero_point, lo, hi);
+}
+
+void naive_dequantize_s16_f32(float *out, const int16_t *in, size_t count, float scale,
+                              int32_t zero_point) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = scale * (float)(in[i] - zero_point);
+}
+
+void naive_add_s16(const struct n8_add_s16_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        const float a = (float)(args->a[i] - args->a_zero_point) * args->a_scale;
+        const float b = (float)(args->b[i] - args->b_zero_point) * args->b_scale;
+        args->out[i] = round_s16(leaky(a + b, &args->slope), args->zero_point, args->lo, args->hi);
+    }
+}
+
+void naive_output_s32_s16(const struct n8_output_args *args) {
+    for (size_t p = 0; p < args->pixels; p++) {
+        for (size_t n = 0; n < args->channels; n++) {
+            const char *sums = (const char *)args->sums + (ptrdiff_t)p * args->sums_stride;
+            int64_t acc = ((const int32_t *)(const void *)sums)[n];
+            acc += args->bias ? args->bias[n] : 0;
+            float v = (float)(int32_t)(uint32_t)acc * args->multiplier[n];
+            if (args->residual) {
+                const char *row =
+                    (const char *)args->residual + (ptrdiff_t)p * args->residual_stride;
+                const int32_t r = ((const int16_t *)(const void *)row)[n];
+                v = v + (float)(r - args->residual_zero_point) * args->residual_scale;
+            }
+            char *out = (char *)args->out + (ptrdiff_t)p * args->out_stride;
+            ((int16_t *)(void *)out)[n] = round_s16(leaky(v, args->slope ? args->slope + n : NULL),
+                                                    args->zero_point, args->lo, args->hi);
+        }
+    }
+}
+
+void naive_depthwise_s16_s32(const struct n8_depthwise_s16_args *args) {
+    const size_t taps = args->kernel_height * args->kernel_width;
+    for (size_t p = 0; p < args->pixels; p++) {
+        for (size_t c = 0; c < args->channels; c++) {
+            int64_t sum = args->bias[c];
+            for (size_t t = 0; t < taps; t++) {
+                const char *row = (const char *)args->rows[t / args->kernel_width] +
+                                  (ptrdiff_t)p * args->step +
+                                  (ptrdiff_t)(t % args->kernel_width) * args->tap_stride;
+                sum += (int64_t)((const int16_t *)(const void *)row)[c] *
+                       args->weights[c / 8 * taps * 8 + t * 8 + c % 8];
+            }
+            args->sums[p * args->channels + c] = (int32_t)(uint32_t)sum;
+        }
     }
 }
 

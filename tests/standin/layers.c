@@ -314,8 +314,12 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     const struct n8_conv_certificate certificate = {.int16_depth = layer->int16_depth,
                                                     .acc_bound = layer->acc_bound,
                                                     .winograd = layer->winograd};
-    if (n8_conv_plan(&conv, &layer->shape, layer->in_zero_point, &layer->epilogue, &certificate,
-                     &kernels) != N8_OK)
+    const struct n8_conv_input input = {.zero_point = layer->in_zero_point,
+                                        .type = N8_TYPE_S8,
+                                        .residual = N8_TYPE_S8,
+                                        .reach = 128};
+    if (n8_conv_plan(&conv, &layer->shape, &input, &layer->epilogue, &certificate, &kernels) !=
+        N8_OK)
         return NULL;
     void *packed = allocate(conv.packed_size);
     void *scratch = allocate(conv.scratch_size);

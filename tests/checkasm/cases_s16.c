@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of int16 activations: every count of values, the ends of int16 and of int32.
+#include "checkasm.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    COUNTS = 36,
+    LARGE = 2000, // the last case
+    ROUNDS = 12,  // of each count
+};
+
+static size_t count_of(int step) {
+    return step < COUNTS * ROUNDS ? (size_t)(step % COUNTS) : LARGE;
+}
+
+static uint64_t low_half(struct rng *rng, int32_t value) {
+    return (rng_next(rng) << 32) | (uint32_t)value;
+}
+
+static uint64_t float_argument(struct rng *rng, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (rng_next(rng) << 32) | bits;
+}
+
+static void finish(struct context *context, struct test_case *test, bool last) {
+    check_case(context, test);
+    if (last) {
+        check_under_fire(context, test);
+        check_in_threads(context, test);
+    }
+}
+
+static int32_t code(struct rng *rng) {
+    static const int32_t special[] = {INT16_MIN, INT16_MAX, 0, -1, INT16_MIN + 1};
+    const uint32_t pick = rng_below(rng, 10);
+    return pick < 5 ? special[pick] : rng_range(rng, INT16_MIN, INT16_MAX);
+}
+
+// lo <= zero_point <= hi.
+static struct range wide_range(struct rng *rng) {
+    const struct range full = {0, INT16_MIN, INT16_MAX};
+    if (rng_below(rng, 2))
+        return (struct range){code(rng), full.lo, full.hi};
+    const int32_t lo = code(rng), hi = rng_range(rng, lo, INT16_MAX);
+    return (struct range){rng_range(rng, lo, hi), lo, hi};
+}
+
+static void fill(struct rng *rng, int16_t *values, size_t count) {
+    const bool ends = rng_below(rng, 4) == 0;
+    for (size_t i = 0; i < count; i++)
+        values[i] = (int16_t)(ends ? code(rng) : rng_range(rng, -2000, 2000));
+}
+
+static float scale_of(struct rng *rng) {
+    static const float special[] = {1.0f, 0.5f, 1.0f / 6.0f, 1e-30f, 0x1p64f, 0.0f};
+    const uint32_t pick = rng_below(rng, 12);
+    return pick < 6 ? special[pick] : ldexpf(rng_float(rng, 1.0f, 2.0f), rng_range(rng, -9, 4));
+}
+
+void cases_quantize_s16(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step);
+        const float unit = ldexpf(rng_float(rng, 1.0f, 2.0f), rng_range(rng, -12, 4));
+        const struct range range = wide_range(rng);
+        int16_t *out = guard_place(rng, REGION_OUT, count * sizeof *out);
+        float *in = guard_place(rng, REGION_IN, count * sizeof *in);
+        data_floats(rng, in, count, unit * (rng_below(rng, 2) ? 1.0f : 200.0f));
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
+        test.call = (struct call){
+            .signature = SIGNATURE_QUANTIZE_S16,
+            .x = {(uintptr_t)out, (uintptr_t)in, count, low_half(rng, range.zero_point),
+                  low_half(rng, range.lo), low_half(rng, range.hi)},
+            .v0 = float_argument(rng, 1.0f / unit),
+        };
+        snprintf(test.text, sizeof test.text, "count=%zu zero_point=%d lo=%d hi=%d", count,
+                 range.zero_point, range.lo, range.hi);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+void cases_dequantize_s16(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step);
+        const float scale = scale_of(rng);
+        const int32_t zero_point = code(rng);
+        float *out = guard_place(rng, REGION_OUT, count * sizeof *out);
+        int16_t *in = guard_place(rng, REGION_IN, count * sizeof *in);
+        fill(rng, in, count);
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
+        test.call = (struct call){
+            .signature = SIGNATURE_DEQUANTIZE_S16,
+            .x = {(uintptr_t)out, (uintptr_t)in, count, low_half(rng, zero_point)},
+            .v0 = float_argument(rng, scale),
+        };
+        snprintf(test.text, sizeof test.text, "count=%zu scale=%g zero_point=%d", count,
+                 (double)scale, zero_point);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+void cases_add_s16(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step), size = count * sizeof(int16_t);
+        const struct range range = wide_range(rng);
+        int16_t *out = guard_place(rng, REGION_OUT, size);
+        int16_t *a = guard_place(rng, REGION_IN, size);
+        int16_t *b = guard_place(rng, REGION_RESIDUAL, size);
+        fill(rng, a, count);
+        fill(rng, b, count);
+        struct n8_add_s16_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_add_s16_args){
+            .out = out,
+            .a = a,
+            .b = b,
+            .count = count,
+            .a_scale = scale_of(rng),
+            .b_scale = rng_below(rng, 2) ? scale_of(rng) : -scale_of(rng),
+            .slope = data_slope(rng),
+            .a_zero_point = code(rng),
+            .b_zero_point = code(rng),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        struct test_case test = {.out = (uint8_t *)out, .out_size = size};
+        test.operands[0].field = (const int8_t **)(void *)&args->a;
+        test.operands[1].field = (const int8_t **)(void *)&args->b;
+        test.call = (struct call){.signature = SIGNATURE_ADD_S16, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
+                 (double)args->a_scale, (double)args->b_scale, (double)args->slope);
+        finish(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
+static int32_t sum_of(struct rng *rng, int pattern) {
+    static const int32_t special[] = {INT32_MIN, INT32_MAX, 16777217, -16777217, 33554435, 0};
+    if (pattern == DATA_TIES)
+        return rng_range(rng, -70000, 70000);
+    const uint32_t pick = rng_below(rng, 12);
+    return pick < 6 ? special[pick] : (int32_t)rng_next(rng) >> rng_below(rng, 24);
+}
+
+void cases_output(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const bool last = step == COUNTS * ROUNDS;
+        const int pattern = (int)rng_below(rng, DATA_PATTERNS);
+        const size_t channels = last ? 100 : 1 + count_of(step),
+                     pixels = last ? 9 : 1 + rng_below(rng, 3);
+        const struct range range = wide_range(rng);
+        const size_t stride = (channels + rng_below(rng, 9)) * sizeof(int16_t);
+        const size_t sums_stride = (channels + rng_below(rng, 9)) * sizeof(int32_t);
+        const size_t size = (pixels - 1) * stride + channels * sizeof(int16_t);
+        const size_t sums_size = (pixels - 1) * sums_stride + channels * sizeof(int32_t);
+        int16_t *out = guard_place(rng, REGION_OUT, size);
+        int16_t *residual = guard_place(rng, REGION_RESIDUAL, size);
+        int32_t *sums = guard_place(rng, REGION_IN, sums_size);
+        int32_t *bias = guard_place(rng, REGION_BIAS, channels * sizeof *bias);
+        float *multiplier = guard_place(rng, REGION_MULTIPLIER, channels * sizeof *multiplier);
+        float *slope = guard_place(rng, REGION_SLOPE, channels * sizeof *slope);
+        fill(rng, residual, size / sizeof *residual);
+        for (size_t i = 0; i < sums_size / sizeof *sums; i++)
+            sums[i] = sum_of(rng, pattern);
+        data_bias(rng, pattern, bias, channels, 0);
+        data_multipliers(rng, pattern, multiplier, channels);
+        for (size_t n = 0; n < channels; n++)
+            slope[n] = data_slope(rng);
+        struct n8_output_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_output_args){
+            .out = out,
+            .out_stride = (ptrdiff_t)stride,
+            .sums = sums,
+            .sums_stride = (ptrdiff_t)sums_stride,
+            .residual = rng_below(rng, 2) ? residual : NULL,
+            .residual_stride = (ptrdiff_t)stride,
+            .bias = rng_below(rng, 4) ? bias : NULL,
+            .multiplier = multiplier,
+            .slope = rng_below(rng, 2) ? slope : NULL,
+            .pixels = pixels,
+            .channels = channels,
+            .residual_scale = rng_below(rng, 2) ? scale_of(rng) : -scale_of(rng),
+            .residual_zero_point = code(rng),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        struct test_case test = {.out = (uint8_t *)out, .out_size = size};
+        if (args->residual != NULL)
+            test.operands[0].field = (const int8_t **)(void *)&args->residual;
+        test.call = (struct call){.signature = SIGNATURE_OUTPUT, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text,
+                 "channels=%zu pixels=%zu residual=%d bias=%d slope=%d pattern=%d", channels,
+                 pixels, args->residual != NULL, args->bias != NULL, args->slope != NULL, pattern);
+        finish(context, &test, last);
+    }
+}
+
+void cases_depthwise_s16(struct context *context) {
+    enum { CASES = 300, LANES = 8, TAPS = 5 };
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= CASES; step++) {
+        const bool last = step == CASES;
+        const size_t channels = LANES * (1 + (size_t)step % 3);
+        const size_t pixels = last ? 20 : 1 + (size_t)step / 3 % 11;
+        const size_t height = 1 + rng_below(rng, TAPS), width = 1 + rng_below(rng, TAPS);
+        const size_t pixel = channels + (rng_below(rng, 2) ? LANES : 0);
+        const size_t tap = pixel * (1 + rng_below(rng, 2)), move = pixel * (1 + rng_below(rng, 2));
+        const size_t row = (pixels - 1) * move + (width - 1) * tap + channels;
+        const size_t taps = height * width;
+        int32_t *sums = guard_place(rng, REGION_OUT, pixels * channels * sizeof *sums);
+        int16_t *in = guard_place(rng, REGION_IN, height * row * sizeof *in);
+        int16_t *weights = guard_place(rng, REGION_WEIGHTS, taps * channels * sizeof *weights);
+        int32_t *bias = guard_place(rng, REGION_BIAS, channels * sizeof *bias);
+        const int16_t **rows = guard_place(rng, REGION_ROWS, height * sizeof *rows);
+        fill(rng, in, height * row);
+        for (size_t i = 0; i < taps * channels; i++)
+            weights[i] = (int16_t)(rng_below(rng, 4) == 0 ? -128 : rng_range(rng, -128, 127));
+        data_bias(rng, 0, bias, channels, 0);
+        for (size_t y = 0; y < height; y++)
+            rows[y] = in + rng_below(rng, (uint32_t)height) * row;
+        struct n8_depthwise_s16_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_depthwise_s16_args){
+            .sums = sums,
+            .rows = rows,
+            .weights = weights,
+            .bias = bias,
+            .tap_stride = (ptrdiff_t)(tap * sizeof *in),
+            .step = (ptrdiff_t)(move * sizeof *in),
+            .pixels = pixels,
+            .channels = channels,
+            .kernel_height = height,
+            .kernel_width = width,
+        };
+        struct test_case test = {.out = (uint8_t *)sums,
+                                 .out_size = pixels * channels * sizeof *sums};
+        test.call = (struct call){.signature = SIGNATURE_DEPTHWISE_S16, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "channels=%zu pixels=%zu height=%zu width=%zu",
+                 channels, pixels, height, width);
+        finish(context, &test, last);
+    }
+}
