@@ -48,14 +48,15 @@ def calibrate_model(
     until_stable: float | None = None,
     fast: bool = False,
     max_sqnr_loss: float = 6.0,
+    plain: bool = False,
     progress: Progress = no_progress,
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
 
-    method, scheme, bits, overrides: see solve_observation().  fast: with what int8
-    Winograd needs, where a layer loses less than max_sqnr_loss dB.  The rest is as for
-    observe_model(), except that `output` is the scale table.  GraphError, DataError,
-    CalibrationError, TableError, SetupError.
+    method, scheme, bits, overrides, plain: see solve_observation().  fast: with what
+    int8 Winograd needs, where a layer loses less than max_sqnr_loss dB.  The rest is as
+    for observe_model(), except that `output` is the scale table.  GraphError,
+    DataError, CalibrationError, TableError, SetupError.
     """
     options = Options(
         preprocess=preprocess,
@@ -78,6 +79,7 @@ def calibrate_model(
         bits=bits,
         overrides=_overrides(overrides),
         fast=max_sqnr_loss if fast else None,
+        plain=plain,
         options=options,
     ).table
 
@@ -151,19 +153,31 @@ def merge_observations(first: Observation, *others: Observation) -> Observation:
 
 def solve_observation(
     observation: Observation,
+    model: str | Path | Graph | None = None,
     *,
     method: str = "mse",
     scheme: str = "auto",
     bits: int = 8,
     overrides: str | Path | Overrides | None = None,
+    shapes: Shapes | None = None,
+    plain: bool = False,
 ) -> ScaleTable:
-    """Choose a scale for every tensor; needs neither the model nor the data.
+    """Choose a scale for every tensor; needs no data.
 
-    overrides: the user's own ranges, or the JSON file with them.  CalibrationError,
-    TableError; a guard that fired is logged to "neon8.guards".
+    model: the network that was observed, for equalization, bias correction and the
+    steps of weights, which need its weights and are left out without it, or if `plain`.
+    overrides: the user's own ranges, or the JSON file with them.  shapes: of inputs
+    whose dimensions an ONNX file leaves open.  CalibrationError, TableError,
+    GraphError; a guard that fired is logged to "neon8.guards".
     """
+    if model is None or isinstance(model, Graph):
+        graph = model
+    else:
+        graph = load(Path(model), shapes=shapes)
     return solve(
         observation,
+        graph,
+        plain=plain,
         method=method,
         scheme=scheme,
         bits=bits,

@@ -7,24 +7,21 @@ arguments on to these.
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from neon8.calibrate import calib_file
-from neon8.calibrate.fast import fast as with_winograd
-from neon8.calibrate.fast import narrower
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.run import convergence
 from neon8.calibrate.run.run import Options, Outcome, forget, observe_data
-from neon8.calibrate.solve import solve_quietly
+from neon8.calibrate.solve import solve
 from neon8.calibrate.thresholds import choose as thresholds
 from neon8.data.samples import Data
 from neon8.errors import CalibrationError
 from neon8.files import write_atomic
 from neon8.graph.importer import load
-from neon8.quant import reasons, table_json
+from neon8.quant import table_json
 from neon8.quant.scale_table import BITS, ScaleTable
 
 
@@ -81,32 +78,29 @@ def calibrate(
     bits: int = 8,
     overrides: Overrides | None = None,
     fast: float | None = None,
+    plain: bool = False,
     options: Options = _DEFAULT,
 ) -> Calibrated:
     """observe() and then solve(); the file options.output is the scale table.
 
     fast: with what int8 Winograd needs, where a layer loses less than so many dB; see
-    fast.py.  TableError: an override fits no tensor, or contradicts.
+    fast.py.  plain: without what recipe/ does for accuracy.  TableError: an override
+    fits no tensor, or contradicts.
     """
     thresholds.check(method, scheme, bits)
     if fast is not None and bits == max(BITS):
         raise CalibrationError(f"fast needs activations of 7 or 8 bits, not {bits}")
     outcome = observe_data(model, data, options)
-    rules = partial(
-        solve_quietly,
+    table = solve(
         outcome.observation,
+        None if plain and fast is None else load(model, shapes=options.shapes),
         method=method,
         scheme=scheme,
         bits=bits,
         overrides=overrides,
+        fast=fast,
+        plain=plain,
     )
-    table = rules()
-    if fast is not None:
-        graph = load(model, shapes=options.shapes)
-        groups = outcome.observation.scale_groups
-        narrow = rules(narrow=narrower(graph, groups, scheme=scheme))
-        table = with_winograd(outcome.observation, graph, table, narrow, limit=fast)
-    reasons.log(table)
     found = _report(outcome, options)
     if options.output is not None:
         table_json.save(table, options.output)

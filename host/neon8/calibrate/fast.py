@@ -21,9 +21,8 @@ from neon8.calibrate.thresholds.choose import scheme_of
 from neon8.graph.graph import Conv2d, Graph
 from neon8.quant.grid import Grid
 from neon8.quant.groups import never_negative
-from neon8.quant.lattice import lattice_scales, on_lattice
+from neon8.quant.lattice import lattice_scales, quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
-from neon8.quant.weights import quantize_weights
 
 FAST = "fast"
 """Reason code of a tensor that has a smaller range for this."""
@@ -157,8 +156,7 @@ def _sqnr(network: _Network, table: ScaleTable, name: str) -> float:
         return math.nan
     channels = chosen_channels(node)
     weight, scales = node.weight[channels], np.array(entry.weight_scales)[channels]
-    rounds = on_lattice if entry.rounding == "lattice" else quantize_weights
-    levels = rounds(weight, scales).reshape(len(channels), -1)
+    levels = quantizer(entry.rounding)(weight, scales).reshape(len(channels), -1)
     quantized = replace(patches, weights=(levels * scales[:, None]).astype(np.float32))
     grid = Grid(source.scheme, source.bits)
     rows = grid.rounded(patches.rows, source.scale, source.zero_point)

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an observation to the scale table: no model, no inference."""
+"""From an observation to the scale table, without inference."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
+from neon8.calibrate.fast import fast as with_winograd
+from neon8.calibrate.fast import narrower
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Entry, Overrides, resolve
+from neon8.calibrate.recipe.bias import corrections
+from neon8.calibrate.recipe.recipe import Recipe, prepare
 from neon8.calibrate.run.threads import usable
 from neon8.calibrate.statistics.histogram import Histogram, merge
 from neon8.calibrate.statistics.patches import Patches
@@ -18,9 +22,10 @@ from neon8.calibrate.thresholds import guards
 from neon8.calibrate.thresholds.choose import scheme_of, tensor_scale
 from neon8.calibrate.thresholds.methods import parse
 from neon8.errors import CalibrationError, TableError
+from neon8.graph.graph import Conv2d, Graph
 from neon8.quant import reasons
 from neon8.quant.grid import Grid
-from neon8.quant.scale_table import SCHEMES, ScaleTable, TensorScale
+from neon8.quant.scale_table import SCHEMES, LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
 
 NOTHING: Mapping[str, Grid] = {}
@@ -31,20 +36,33 @@ LEAST_REACH = 1e-6
 
 def solve(
     observation: Observation,
+    graph: Graph | None = None,
     *,
     method: str = "mse",
     scheme: str = "auto",
     bits: int = 8,
     overrides: Overrides | None = None,
+    fast: float | None = None,
+    plain: bool = False,
 ) -> ScaleTable:
     """All scales; each guard that fired is a warning of the logger "neon8.guards".
 
-    Each group of tensors that share a scale is solved once.  method, scheme, bits: see
-    thresholds.solve.  overrides: the user's own settings. CalibrationError; TableError
-    for an override that fits no tensor or contradicts.
+    Each group of tensors that share a scale is solved once.  graph: the network that
+    was observed; without it nothing is done that needs weights.  method, scheme, bits:
+    see thresholds.solve.  overrides: the user's own settings.  fast: with what int8
+    Winograd needs, where a layer loses less than so many dB; see fast.py; it needs the
+    graph.  plain: without what recipe/ does. CalibrationError; TableError for an
+    override that fits no tensor or contradicts.
     """
     table = solve_quietly(
-        observation, method=method, scheme=scheme, bits=bits, overrides=overrides
+        observation,
+        graph,
+        method=method,
+        scheme=scheme,
+        bits=bits,
+        overrides=overrides,
+        fast=fast,
+        plain=plain,
     )
     reasons.log(table)
     return table
@@ -52,14 +70,54 @@ def solve(
 
 def solve_quietly(
     observation: Observation,
+    graph: Graph | None = None,
     *,
     method: str,
     scheme: str,
     bits: int = 8,
     overrides: Overrides | None = None,
+    fast: float | None = None,
+    plain: bool = False,
+) -> ScaleTable:
+    """solve() without the warnings."""
+    if graph is not None and observation.model_digest != graph.digest:
+        raise CalibrationError(
+            f"{graph.name}: the calibration file is of another model, "
+            f"{observation.model_name} ({observation.model_digest[:12]}..., not "
+            f"{graph.digest[:12]}...); observe this one"
+        )
+    recipe = None if graph is None or plain else prepare(observation, graph)
+    rules = partial(
+        _scales,
+        observation,
+        recipe,
+        method=method,
+        scheme=scheme,
+        bits=bits,
+        overrides=overrides,
+    )
+    table = rules()
+    if fast is not None and graph is not None:
+        narrow = narrower(graph, observation.scale_groups, scheme=scheme)
+        table = with_winograd(
+            observation, graph, table, rules(narrow=narrow), limit=fast
+        )
+    if recipe is None:
+        return table
+    return corrections(recipe.graph, table, recipe.means)
+
+
+def _scales(
+    observation: Observation,
+    recipe: Recipe | None,
+    *,
+    method: str,
+    scheme: str,
+    bits: int,
+    overrides: Overrides | None,
     narrow: Mapping[str, Grid] = NOTHING,
 ) -> ScaleTable:
-    """solve() without the warnings.
+    """The scales of all tensors and weights.
 
     narrow: the scheme and bits of groups that the user has not set.
     """
@@ -107,19 +165,36 @@ def solve_quietly(
         samples=len(observation.samples),
         engine=_one_line(observation.engine),
         tensors=tensors,
-        layers={
-            name: weight_scales(
-                name,
-                source=facts.input,
-                absmax=facts.weight_absmax,
-                bias=facts.bias,
-                input_scale=tensors[facts.input].scale,
-                groups=facts.groups,
-            )
-            for name, facts in observation.layers.items()
-        },
+        layers=_layers(observation, recipe, tensors),
         reasons=("few:samples",) if few else (),
     )
+
+
+def _layers(
+    observation: Observation,
+    recipe: Recipe | None,
+    tensors: Mapping[str, TensorScale],
+) -> dict[str, LayerScale]:
+    """The scales of all weights."""
+    if recipe is not None:
+        return {
+            node.name: recipe.layer_scale(
+                node, input_scale=tensors[node.inputs[0]].scale
+            )
+            for node in recipe.graph.nodes
+            if isinstance(node, Conv2d)
+        }
+    return {
+        name: weight_scales(
+            name,
+            source=facts.input,
+            absmax=facts.weight_absmax,
+            bias=facts.bias,
+            input_scale=tensors[facts.input].scale,
+            groups=facts.groups,
+        )
+        for name, facts in observation.layers.items()
+    }
 
 
 def _one_line(engine: Mapping[str, str]) -> str:

@@ -21,6 +21,7 @@ examples:
         as --max-sqnr-loss. The table says of each layer how its weights are rounded and
         what it cost
 
+{options.RECIPE}
 The table is JSON, made to be read and edited: change a scale and compile again.
 
 {options.CHOOSING}
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.shapes(parser)
     options.observing(parser)
     options.solving(parser)
+    options.plain(parser)
     parser.add_argument(
         FAST, action="store_true", help="scales for int8 Winograd, see above"
     )
@@ -62,6 +64,7 @@ def run(arguments: argparse.Namespace) -> str:
             bits=arguments.bits,
             overrides=None if path is None else overrides.load(path),
             fast=limit if arguments.fast else None,
+            plain=arguments.plain,
             options=settings,
         )
     text = f"{arguments.output}: {described(done.table)}"

@@ -65,6 +65,17 @@ schemes:
   symmetric_with_uint8  unsigned where a tensor is never negative, else symmetric
 """
 
+RECIPE = """\
+The weights say more than
+ranges, and what follows is done with them unless --plain; the table has all of it:
+  step          weights that are multiples of one step, as training with simulated
+                rounding leaves them, get that step as their scale
+  equalized     channels of very different sizes get factors, which the layers around
+                them take into their weights, so that they share one scale well
+  corrected     what rounded weights take from the mean of a channel is added to its
+                bias
+"""
+
 OVERRIDE = """\
 overrides, a JSON file; they win over what the samples say:
   {"tensors": {"input": {"min": -1, "max": 1},
@@ -83,6 +94,15 @@ class UsageError(Neon8Error):
 def model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
     """The file that the command is about."""
     parser.add_argument("model", type=existing, metavar=metavar, help=text)
+
+
+def plain(parser: argparse.ArgumentParser) -> None:
+    """Ranges and absmax only."""
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="no steps, no equalization and no bias correction, see above",
+    )
 
 
 def output(

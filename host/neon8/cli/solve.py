@@ -9,14 +9,19 @@ SUMMARY = "choose the scales from what was observed"
 
 HELP = f"""\
 examples:
+  neon8 solve net.calib net.onnx -o net.scales.json
+  neon8 solve net.calib net.onnx --method kl --scheme symmetric -o net.scales.json
+  neon8 solve net.calib net.onnx --override ranges.json -o net.scales.json
   neon8 solve net.calib -o net.scales.json
-  neon8 solve net.calib --method kl --scheme symmetric -o net.scales.json
-  neon8 solve net.calib --override ranges.json -o net.scales.json
 
-Needs neither the model nor the data.
-
+Needs no data, and gives the same table as calibrate. {options.RECIPE}
 {options.CHOOSING}
 {options.OVERRIDE}"""
+
+LEFT_OUT = (
+    "  no equalization, bias correction and steps of weights: they need the network; "
+    "`neon8 solve M.calib MODEL.onnx` does them"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="M.calib",
         help="what observe or merge wrote",
     )
+    parser.add_argument(
+        "model",
+        type=options.existing,
+        nargs="?",
+        metavar="MODEL.onnx",
+        help="the float network that it was made from; without it as with --plain",
+    )
+    options.shapes(parser)
     options.solving(parser)
+    options.plain(parser)
     options.output(parser, "M.scales.json")
     options.quiet(parser)
 
@@ -40,13 +54,23 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.quant import table_json
 
     own = arguments.override
-    options.check_output(arguments.output, arguments.calib, own)
+    options.check_output(arguments.output, arguments.calib, arguments.model, own)
+    graph = None
+    if arguments.model is not None:
+        from neon8.graph.importer import load
+
+        graph = load(arguments.model, shapes=options.shapes_of(arguments))
     table = solve(
         calib_file.load(arguments.calib),
+        graph,
         method=arguments.method,
         scheme=arguments.scheme,
         bits=arguments.bits,
         overrides=None if own is None else overrides.load(own),
+        plain=arguments.plain,
     )
     table_json.save(table, arguments.output)
-    return f"{arguments.output}: {described(table)}"
+    text = f"{arguments.output}: {described(table)}"
+    if graph is None and not arguments.plain:
+        text += f"\n{LEFT_OUT}"
+    return text

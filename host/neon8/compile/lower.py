@@ -79,7 +79,7 @@ def lower(
         check_narrow(graph, table)
     if graph.quantized:
         check_quantized(table)
-    graph = corrected(equalized(graph, table), table)
+    graph = equalized(graph, table)
     if graph.quantized:
         partial = True
         graph = with_pairs(graph, table, consumers_of(graph), keep_float, fixed=fixed)
@@ -93,6 +93,10 @@ def lower(
         partial=partial,
         fixed=fixed,
     )
+    # What runs in float32 has its weights as they are.
+    exact = frozenset(n.name for n in graph.nodes if n.output in islands)
+    graph = corrected(graph, table, exact)
+    consumers = consumers_of(graph)
     b = Build(
         graph=graph,
         table=table,

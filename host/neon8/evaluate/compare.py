@@ -33,6 +33,7 @@ from neon8.graph.importer import load
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.graph.remedies import refusal
+from neon8.quant.reasons import guards_of
 from neon8.runtime import Model
 
 SCHEMES = ("auto", "symmetric", "symmetric_with_uint8")
@@ -132,9 +133,9 @@ def _compiled(
 ) -> tuple[Row, bytes | None]:
     """A row without a result yet, and its .n8 file, None if it did not compile."""
     table = solve_quietly(
-        observation, method=method, scheme=scheme, overrides=overrides
+        observation, graph, method=method, scheme=scheme, overrides=overrides
     )
-    fired = sum(bool(tensor.reasons) for tensor in table.tensors.values())
+    fired = sum(bool(guards_of(entry.reasons)) for entry in table.tensors.values())
     row = Row(method=method, scheme=scheme, guards=fired)
     try:
         return row, compile_model(graph, table)

@@ -141,6 +141,7 @@ def _table(path: Path, table: ScaleTable) -> str:
             str(entry.zero_point),
             *map(text.number, entry.threshold),
             *("-" if v is None else text.number(v) for v in (entry.min, entry.max)),
+            _ends_of(entry.factors),
             " ".join(entry.reasons),
         )
         for name, entry in table.tensors.items()
@@ -154,6 +155,9 @@ def _table(path: Path, table: ScaleTable) -> str:
             text.number(max(entry.weight_scales)),
             entry.rounding,
             text.decimals(entry.sqnr_loss),
+            text.number(max(map(abs, entry.bias_correction)))
+            if entry.bias_correction
+            else "-",
             " ".join(entry.reasons),
         )
         for name, entry in table.layers.items()
@@ -182,7 +186,8 @@ def _table(path: Path, table: ScaleTable) -> str:
                     "to",
                     "min seen",
                     "max seen",
-                    "guards",
+                    "factors",
+                    "reasons",
                 ),
             ),
             "layers",
@@ -196,12 +201,20 @@ def _table(path: Path, table: ScaleTable) -> str:
                     "largest",
                     "rounding",
                     "loss, dB",
-                    "guards",
+                    "bias by",
+                    "reasons",
                 ),
             ),
             *legend(table),
         )
     )
+
+
+def _ends_of(factors: tuple[float, ...]) -> str:
+    """From the smallest to the largest one."""
+    if not factors:
+        return "-"
+    return f"{text.number(min(factors))} .. {text.number(max(factors))}"
 
 
 def _library(path: Path, data: bytes) -> str:

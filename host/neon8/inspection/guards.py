@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scale table and the guards that fired for it, for a person to read."""
 
-from neon8.quant.reasons import MEANINGS, meaning
+from neon8.quant.reasons import MEANINGS, RECIPE, guards_of, meaning
 from neon8.quant.scale_table import ScaleTable
 from neon8.text import columns, counted, decimals
 
@@ -14,8 +14,27 @@ def described(table: ScaleTable) -> str:
         f"{counted(table.samples, 'sample')}, method {table.method}, "
         f"scheme {table.scheme}"
     )
-    notes = [*guarded(table), *legend(table)]
+    notes = [*guarded(table), *legend(table, RECIPE)]
+    remedies = recipe(table)
+    if remedies:
+        done += f"; {remedies}"
     return "\n".join([done, *(f"  {note}" for note in notes)])
+
+
+def recipe(table: ScaleTable) -> str:
+    """'1 tensor equalized, 27 biases corrected, 5 layers with the steps ...'."""
+    tensors, layers = table.tensors.values(), table.layers.values()
+    equalized = sum(bool(entry.factors) for entry in tensors)
+    corrected = sum(bool(entry.bias_correction) for entry in layers)
+    stepped = sum("step" in entry.reasons for entry in layers)
+    parts = []
+    if equalized:
+        parts.append(f"{counted(equalized, 'tensor')} equalized")
+    if corrected:
+        parts.append(f"biases of {counted(corrected, 'layer')} corrected")
+    if stepped:
+        parts.append(f"{counted(stepped, 'layer')} on the steps of training")
+    return ", ".join(parts)
 
 
 def guarded(table: ScaleTable) -> list[str]:
@@ -23,11 +42,12 @@ def guarded(table: ScaleTable) -> list[str]:
     reasons = [("all tensors", table.reasons)]
     reasons += [(f"tensor {name!r}", t.reasons) for name, t in table.tensors.items()]
     reasons += [(f"layer {name!r}", w.reasons) for name, w in table.layers.items()]
-    return [f"{what}: {' '.join(codes)}" for what, codes in reasons if codes]
+    kept = ((what, guards_of(codes)) for what, codes in reasons)
+    return [f"{what}: {' '.join(codes)}" for what, codes in kept if codes]
 
 
-def legend(table: ScaleTable) -> list[str]:
-    """'few:bins: too few ...' for each kind of guard that fired, in a fixed order.
+def legend(table: ScaleTable, without: frozenset[str] = frozenset()) -> list[str]:
+    """'few:bins: too few ...' for each kind of code in the table, in a fixed order.
 
     A code that this neon8 does not know, from another's table, has no line.
     """
@@ -35,7 +55,11 @@ def legend(table: ScaleTable) -> list[str]:
     codes += [code for entry in table.tensors.values() for code in entry.reasons]
     codes += [code for entry in table.layers.values() for code in entry.reasons]
     fired = {meaning(code) for code in codes}
-    return [f"{code}: {text}" for code, text in MEANINGS.items() if text in fired]
+    return [
+        f"{code}: {text}"
+        for code, text in MEANINGS.items()
+        if text in fired and code not in without
+    ]
 
 
 def priced(table: ScaleTable) -> list[str]:

@@ -10,15 +10,19 @@ from neon8.graph.graph import Conv2d, Graph, Node
 from neon8.quant.scale_table import ScaleTable
 
 
-def corrected(graph: Graph, table: ScaleTable) -> Graph:
+def corrected(
+    graph: Graph, table: ScaleTable, exact: frozenset[str] = frozenset()
+) -> Graph:
     """`graph`, which is equalized(), with the bias corrections of `table`.
 
-    CompileError: a layer has not as many as output channels, or comes from a file that
-    has its bias as integers.
+    exact: names of layers whose weights are not rounded, and which so have nothing to
+    correct.  CompileError: a layer has not as many as output channels, or comes from a
+    file that has its bias as integers.
     """
     if not any(layer.bias_correction for layer in table.layers.values()):
         return graph
-    return replace(graph, nodes=tuple(_corrected(n, table) for n in graph.nodes))
+    nodes = (n if n.name in exact else _corrected(n, table) for n in graph.nodes)
+    return replace(graph, nodes=tuple(nodes))
 
 
 def _corrected(node: Node, table: ScaleTable) -> Node:

@@ -36,6 +36,14 @@ MEANINGS = {
 """Codes of tensors and layers; few:samples is of a whole table. `dead`, `floor` and
 `bias` of a layer come with a channel: `dead:7` is a channel without weights."""
 
+RECIPE = frozenset(("step", "equalized", "corrected"))
+"""What calibration does for accuracy by itself: nothing that anyone must look at."""
+
+
+def guards_of(codes: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes that are not of the RECIPE."""
+    return tuple(code for code in codes if code not in RECIPE)
+
 
 def meaning(code: str) -> str:
     """What a code, with or without a channel, means; "?" if it is not in the list."""
@@ -47,10 +55,10 @@ def lines(table: ScaleTable) -> Iterator[str]:
     for code in table.reasons:
         yield f"{table.samples} samples: {code}: {meaning(code)}"
     for name, tensor in table.tensors.items():
-        for code in tensor.reasons:
+        for code in guards_of(tensor.reasons):
             yield f"tensor {name!r}: {code}: {meaning(code)}"
     for name, layer in table.layers.items():
-        for code in layer.reasons:
+        for code in guards_of(layer.reasons):
             yield f"layer {name!r}: {code}: {meaning(code)}"
 
 

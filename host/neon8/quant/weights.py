@@ -42,15 +42,19 @@ def weight_scales(
     input_scale: float,
     input_bits: int = NARROW,
     groups: int = 1,
+    steps: DoubleArray | None = None,
 ) -> LayerScale:
     """absmax / 127 of each channel, enlarged where the bias would not fit int32.
 
     layer: its name; source: the tensor that it reads; absmax: (O,) the largest |weight|
-    of each output channel; bias: (O,); groups: for the table only. A channel without
-    weights, or with too small ones, takes the largest scale of the others.
+    of each output channel; bias: (O,); groups: for the table only; steps: (O,), instead
+    of absmax / 127 where they are not NaN. A channel without weights, or with too small
+    ones, takes the largest scale of the others.
     CalibrationError if a scale would not fit float32.
     """
     wanted = absmax.astype(np.float64) / 127
+    if steps is not None:
+        wanted = np.where(np.isnan(steps), wanted, steps)
     # Below this, scale_in * scale_w would be no normal float32.
     floor = max(SMALLEST_SCALE, SMALLEST_SCALE / input_scale)
     small = wanted < floor

@@ -137,6 +137,7 @@ def test_calibrate_is_observe_and_solve(tmp_path):
     observation = neon8.observe_model(model, reversed(x))
     steps = solve(
         calib_file.loads(calib_file.dumps(observation), source="x"),
+        neon8.load_graph(model),
         method="kl",
         scheme="symmetric",
     )

@@ -116,7 +116,9 @@ def test_solve_is_the_second_half_of_calibrate(files, tmp_path, capsys):
     data.rename(files / "moved" / data.name)
     try:
         table = tmp_path / "b.json"
-        succeed(capsys, "solve", files / "whole.calib", *options, "-o", table)
+        moved = files / "moved" / model.name
+        calib = files / "whole.calib"
+        succeed(capsys, "solve", calib, moved, *options, "-o", table)
     finally:
         (files / "moved" / model.name).rename(model)
         (files / "moved" / data.name).rename(data)
@@ -129,7 +131,8 @@ def test_a_method_of_the_users_own_has_what_it_reads(files, tmp_path, capsys, me
     ranges = tmp_path / "ranges.json"
     ranges.write_text(json.dumps({"tensors": {"a?": {"method": method}}}))
     own = ["--override", ranges]
-    succeed(capsys, "solve", files / "whole.calib", *own, "-o", tmp_path / "a.json")
+    both = files / "whole.calib", files / "net.onnx"
+    succeed(capsys, "solve", *both, *own, "-o", tmp_path / "a.json")
     succeed(capsys, *line(files, tmp_path / "b.json", *own, command="calibrate"))
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
@@ -138,8 +141,8 @@ def test_the_users_ranges_win_in_both(files, tmp_path, capsys):
     ranges = tmp_path / "ranges.json"
     ranges.write_text('{"tensors": {"x": {"min": -2, "max": 2}}}')
     own = ["--override", ranges]
-    calib = files / "whole.calib"
-    succeed(capsys, "solve", calib, *own, "-o", tmp_path / "a.json")
+    both = files / "whole.calib", files / "net.onnx"
+    succeed(capsys, "solve", *both, *own, "-o", tmp_path / "a.json")
     words = line(
         files, tmp_path / "b.json", *own, "--workers", "2", command="calibrate"
     )
@@ -149,7 +152,7 @@ def test_the_users_ranges_win_in_both(files, tmp_path, capsys):
     assert tensors["x"]["threshold"] == pytest.approx([-2, 2], rel=0.01)
     assert "override" in tensors["x"]["reasons"]
     ranges.write_text('{"tensors": {"nothing": {"min": -2, "max": 2}}}')
-    error = fail(capsys, "solve", calib, *own, "-o", tmp_path / "c.json")
+    error = fail(capsys, "solve", *both, *own, "-o", tmp_path / "c.json")
     assert "'nothing'" in error
     assert not (tmp_path / "c.json").exists()
 
@@ -228,7 +231,7 @@ def test_fast_says_which_layers_and_at_what_price(tmp_path, capsys):
     assert row[1:] == ["lattice", layer.input, f"{layer.sqnr_loss:.2f}"]
     shown, _ = succeed(capsys, "inspect", tmp_path / "f.json")
     assert ["lattice", f"{layer.sqnr_loss:.2f}"] in [
-        line.split()[-2:] for line in shown.splitlines()
+        line.split()[-4:-2] for line in shown.splitlines()
     ]
     words = line(tmp_path, "n.json", "--fast", command="calibrate")
     out, _ = succeed(capsys, *words, "--max-sqnr-loss", "0.001")
@@ -337,8 +340,27 @@ def test_the_functions(files, tmp_path):
         assert (tmp_path / "a.calib").read_bytes() == whole
     loaded = neon8.load_observation(tmp_path / "a.calib")
     assert isinstance(loaded, neon8.Observation)
-    table = neon8.solve_observation(loaded, method="minmax")
+    table = neon8.solve_observation(loaded, model, method="minmax")
     assert table == neon8.calibrate_model(model, files / "x.npz", method="minmax")
+    alone = neon8.solve_observation(loaded)
+    assert alone == neon8.solve_observation(loaded, model, plain=True) != table
+    assert alone == neon8.calibrate_model(model, files / "x.npz", plain=True)
+
+
+def test_solve_says_what_it_left_out(files, tmp_path, capsys):
+    calib, table = files / "whole.calib", tmp_path / "t.json"
+    out, _ = succeed(capsys, "solve", calib, "-o", table)
+    assert "need the network" in out
+    assert "corrected" not in out.splitlines()[0]
+    model = files / "net.onnx"
+    out, _ = succeed(capsys, "solve", calib, model, "-o", table)
+    assert "need the network" not in out
+    assert "biases of 4 layers corrected" in out.splitlines()[0]
+    out, _ = succeed(capsys, "solve", calib, model, "--plain", "-o", table)
+    assert "need the network" not in out
+    assert "corrected" not in out
+    other = save(tmp_path, chain([("Relu", [], {})], (1, 3, 8, 8)))
+    assert "of another model" in fail(capsys, "solve", calib, other, "-o", table)
 
 
 def test_the_functions_do_what_the_commands_do(files, tmp_path, capsys):

@@ -46,9 +46,10 @@ def test_figures_are_those_of_evaluate(tiny, observation, tmp_path):
     )
     assert len(found.rows) == 4
     for row in found.rows:
-        table = solve(observation, method=row.method, scheme=row.scheme)
+        graph = load(tiny.onnx)
+        table = solve(observation, graph, method=row.method, scheme=row.scheme)
         path = tmp_path / "one.n8"
-        path.write_bytes(compile_model(load(tiny.onnx), table))
+        path.write_bytes(compile_model(graph, table))
         alone = evaluate_model(path, tiny.labelled, reference=tiny.onnx)
         assert row.result == alone
         assert row.guards == sum(bool(t.reasons) for t in table.tensors.values())

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bias correction: rounding weights must not move the mean of a channel.
+
+A convolution with rounded weights Wq in place of W is off by (W - Wq) * x, and the mean
+of that, over all pixels of all samples, is known from the means of the input channels:
+
+    correction[o] = sum over i, y, x of (W - Wq)[o, i, y, x] * E[x_i] * share[y, x]
+
+share: of the output pixels for which a tap reads a pixel and no padding, which is 0.
+The errors of the layers before are left out, as in Nagel et al., "Data-Free
+Quantization Through Weight Equalization and Bias Correction", 2019, section 4.2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.graph.graph import Conv2d, Graph
+from neon8.quant.lattice import quantizer
+from neon8.quant.scale_table import LayerScale, ScaleTable
+from neon8.quant.weights import DoubleArray
+
+CORRECTED = "corrected"
+"""Reason code of a layer with a correction."""
+
+
+def corrections(
+    graph: Graph, table: ScaleTable, means: Mapping[str, DoubleArray]
+) -> ScaleTable:
+    """`table` with the bias correction of each layer that rounding moves.
+
+    graph: with the factors of the table, if it has any.  means: of the channels of what
+    each layer reads, (I,).
+    """
+    layers = dict(table.layers)
+    for node in graph.nodes:
+        if isinstance(node, Conv2d) and node.name in layers:
+            values = correction(
+                node,
+                layers[node.name],
+                means[node.inputs[0]],
+                graph.tensors[node.inputs[0]].shape[2:],
+            )
+            layers[node.name] = _with(layers[node.name], values)
+    return replace(table, layers=layers)
+
+
+def _with(entry: LayerScale, values: DoubleArray) -> LayerScale:
+    with np.errstate(over="ignore"):
+        found = values.astype(np.float32)
+    if not found.any() or not np.isfinite(found).all():
+        return entry
+    return replace(
+        entry,
+        bias_correction=tuple(found.tolist()),
+        reasons=(CORRECTED, *entry.reasons),
+    )
+
+
+def correction(
+    node: Conv2d, entry: LayerScale, means: DoubleArray, size: tuple[int, int]
+) -> DoubleArray:
+    """(O,) what to add to the bias.  size: height and width of the input.
+
+    NaN of a layer with weights that are not finite. Added up from the first weight of a
+    channel to the last, so that the result is the same everywhere.
+    """
+    count = len(node.weight)
+    if not np.isfinite(node.weight).all():
+        return np.full(count, np.nan)
+    scales = np.broadcast_to(np.array(entry.weight_scales), (count,))
+    levels = quantizer(entry.rounding)(node.weight, scales)
+    read = means.reshape(node.groups, -1, 1, 1) * _shares(node, size)
+    result = np.empty(count)
+    for channel, scale in enumerate(scales):
+        lost = node.weight[channel].astype(np.float64) - levels[channel] * scale
+        products = lost * read[channel * node.groups // count]
+        result[channel] = np.add.accumulate(products.ravel())[-1]
+    return result
+
+
+def _shares(node: Conv2d, size: tuple[int, int]) -> DoubleArray:
+    """(kh, kw) of each tap: for how many of the output pixels it reads a pixel."""
+    rows, columns = (_shares_along(node, axis, size[axis]) for axis in (0, 1))
+    return rows[:, np.newaxis] * columns
+
+
+def _shares_along(node: Conv2d, axis: int, length: int) -> DoubleArray:
+    spread, stride = node.spread[axis], node.strides[axis]
+    taps = np.arange(node.weight.shape[2 + axis]) * node.dilations[axis]
+    before, after = node.pads[axis], node.pads[2 + axis]
+    last = (length - 1) * spread + before + after - int(taps[-1])
+    pixels = np.arange(last // stride + 1) * stride
+    at = pixels + taps[:, np.newaxis] - before
+    inside = (at % spread == 0) & (at >= 0) & (at < length * spread)
+    result: DoubleArray = inside.mean(axis=1)
+    return result

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bias correction keeps the mean of each channel, whatever the convolution."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import graph_executor
+import neon8
+from neon8.calibrate.recipe.bias import correction
+from neon8.quant.lattice import quantizer
+from onnx_nets import net, node, save
+
+RNG = np.random.default_rng(5)
+F = np.float32
+SHAPE = (1, 4, 7, 9)
+
+CASES = {
+    "plain": ("Conv", (6, 4, 3, 3), {}),
+    "padded": ("Conv", (6, 4, 3, 3), {"pads": [1, 1, 1, 1]}),
+    "stride and dilation": (
+        "Conv",
+        (6, 4, 3, 3),
+        {"pads": [2, 0, 1, 2], "strides": [2, 1], "dilations": [1, 2]},
+    ),
+    "depthwise": ("Conv", (4, 1, 3, 3), {"group": 4, "pads": [1] * 4}),
+    "groups": ("Conv", (6, 2, 3, 3), {"group": 2}),
+    "transposed": (
+        "ConvTranspose",
+        (4, 6, 3, 3),
+        {"strides": [2, 2], "pads": [1, 0, 0, 1], "output_padding": [1, 1]},
+    ),
+}
+
+
+def means_of(graph, images):
+    """(O,) of the output, over all pixels of all images."""
+    made = [graph_executor.run(graph, {"x": image})["y"] for image in images]
+    return np.concatenate(made).mean(axis=(0, 2, 3))
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "lattice"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_mean_is_kept(case, rounding, tmp_path):
+    """Exactly where all pixels of a channel are equal, the padding is accounted for."""
+    operator, shape, attributes = CASES[case]
+    weight = RNG.normal(size=shape).astype(F)
+    nodes = [node(operator, "x w", "y", "c", **attributes)]
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, "y", {"w": weight}))
+    images = RNG.normal(size=(8, 1, 4, 1, 1)).astype(F) + np.zeros(SHAPE, F)
+    table, graph = neon8.calibrate_model(path, images), neon8.load_graph(path)
+    (layer,) = graph.nodes
+    entry = replace(table.layers["c"], rounding=rounding)
+    scales = np.array(entry.weight_scales)
+    levels = quantizer(rounding)(layer.weight, scales)
+    rounded = (levels * scales[:, None, None, None]).astype(F)
+    found = correction(layer, entry, images.mean(axis=(0, 1, 3, 4)), SHAPE[2:])
+    want = means_of(graph, images)
+    got = means_of(replace(graph, nodes=(replace(layer, weight=rounded),)), images)
+    assert np.abs(got - want).max() > 1e-4
+    assert got + found == pytest.approx(want, abs=1e-6)
+    if rounding == "nearest":
+        assert table.layers["c"].bias_correction == pytest.approx(found, abs=1e-6)
+        assert table.layers["c"].reasons[0] == "corrected"
+
+
+def test_what_has_no_error_is_not_corrected(tmp_path):
+    """Weights on a lattice; a channel without weights; an input of mean zero."""
+    weight = RNG.integers(-99, 100, (3, 4, 1, 1)).astype(F)
+    weight[1] = 0
+    nodes = [node("Conv", "x w", "y", "c"), node("Conv", "z v", "o", "d")]
+    weights = {"w": weight, "v": RNG.normal(size=weight.shape).astype(F)}
+    path = save(tmp_path, net(nodes, {"x": SHAPE, "z": SHAPE}, "y o", weights))
+    x = RNG.normal(size=(6, *SHAPE)).astype(F)
+    z = RNG.normal(size=(3, *SHAPE)).astype(F)
+    pairs = [{"x": a, "z": b} for a, b in zip(x, [*z, *-z], strict=True)]
+    table = neon8.calibrate_model(path, pairs)
+    assert table.layers["c"].reasons == ("step", "dead:1")
+    assert table.layers["c"].bias_correction == ()
+    assert table.layers["c"].weight_scales == (1.0, 1.0, 1.0)
+    assert np.abs(table.layers["d"].bias_correction or 0).max() < 1e-9
+
+
+def test_the_same_in_any_order(tmp_path):
+    """The bytes of the table, whichever way the samples came."""
+    nodes = [
+        node("Conv", "x w", "s", "c", pads=[1] * 4),
+        node("Relu", "s", "t"),
+        node("Conv", "t v", "y", "d"),
+    ]
+    weights = {
+        "w": RNG.normal(size=(16, 4, 3, 3)).astype(F),
+        "v": RNG.normal(size=(5, 16, 3, 3)).astype(F),
+    }
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, "y", weights))
+    x = list(RNG.normal(1, 1, (9, *SHAPE)).astype(F))
+    whole, turned = (
+        neon8.calibrate_model(path, data) for data in (x, list(reversed(x)))
+    )
+    parts = [neon8.observe_model(path, piece) for piece in (x[5:], x[:2], x[2:5])]
+    merged = neon8.solve_observation(neon8.merge_observations(*parts), path)
+    for name, table in (("a", whole), ("b", turned), ("c", merged)):
+        neon8.save_table(table, tmp_path / name)
+    texts = {(tmp_path / name).read_bytes() for name in "abc"}
+    assert len(texts) == 1
+    assert all(layer.bias_correction for layer in whole.layers.values())
