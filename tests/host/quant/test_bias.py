@@ -45,7 +45,7 @@ def test_a_layer_in_float32_has_no_error_to_correct():
 
 def test_what_does_not_fit_is_refused():
     graph = graph_of(conv("y"))
-    with pytest.raises(CompileError, match="has 2 bias corrections.*expected 4"):
+    with pytest.raises(CompileError, match=r"has 2 bias corrections.*expected 4"):
         corrected(graph, with_correction(graph, 0.5, 1.0))
     layer = conv("y", exact_bias=np.zeros(4))
     graph = graph_of(layer)
