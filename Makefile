@@ -3,7 +3,7 @@
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
 .PHONY: help setup native native-asan native-tsan aarch64 sysroot demo test bench bench-kernels
-.PHONY: lint clean
+.PHONY: accuracy lint clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,13 @@ bench-kernels: native aarch64 ## count and model the ARM kernels; LAYERS=net,fc2
 	@PYTHONPATH=tests/networks .venv/bin/python tests/bench/kernels/bench_kernels.py \
 		$(if $(LAYERS),--layers $(LAYERS)) $(if $(CORES),--cores $(CORES)) \
 		$(if $(LAYERS)$(CORES),,--write docs/performance.md)
+
+# Without NETWORKS and RECIPES, the whole table, which is then written into the page.
+accuracy: native ## measure int8 on the trained networks of ZOO=folder; NETWORKS=a,b RECIPES=plain,default for some
+	@.venv/bin/python tests/accuracy/report.py \
+		$(or $(ZOO),$(error ZOO=folder is missing: tests/accuracy/networks.py says what is in it)) \
+		$(if $(NETWORKS),--networks $(NETWORKS)) $(if $(RECIPES),--recipes $(RECIPES)) \
+		$(if $(NETWORKS)$(RECIPES),,--write docs/accuracy.md)
 
 lint: setup ## judge the sources only
 	@tests/lint.sh

@@ -59,14 +59,19 @@ def edges(net: Net) -> Iterator[Edge]:
         weights = net.constant(node, 1)
         if node.op_type != "Conv" or weights is None:
             continue
-        maker, after = node, net.readers[node.output[0]]
-        if len(after) == 1 and after[0].op_type == "BatchNormalization":
-            (maker,) = after
-            if net.constant(maker, 1) is None or net.constant(maker, 2) is None:
-                continue
+        maker = _maker(net, node)
         found = _reached(net, maker.output[0])
         if found:
             yield Edge(maker, tuple(found), len(weights))
+
+
+def _maker(net: Net, conv: onnx.NodeProto) -> onnx.NodeProto:
+    """The BatchNormalization after the convolution, or the convolution itself."""
+    after = net.readers[conv.output[0]]
+    if len(after) != 1 or after[0].op_type != "BatchNormalization":
+        return conv
+    known = all(net.constant(after[0], index) is not None for index in range(1, 5))
+    return after[0] if known else conv
 
 
 def _reached(net: Net, tensor: str) -> list[onnx.NodeProto] | None:
@@ -192,13 +197,11 @@ def biases(net: Net, rng: np.random.Generator) -> int:
         weights = net.constant(node, 1)
         if node.op_type != "Conv" or weights is None:
             continue
-        maker, after = node, net.readers[node.output[0]]
-        if len(after) == 1 and after[0].op_type == "BatchNormalization":
-            (maker,) = after
+        maker = _maker(net, node)
         readers = _linear_readers(net, maker.output[0])
-        bias = net.constant(maker, 2)
-        if not readers or (maker is not node and bias is None):
+        if not readers:
             continue
+        bias = net.constant(maker, 2)
         channels = len(weights)
         spread = np.sqrt((weights.reshape(channels, -1) ** 2).sum(axis=1))
         if maker is not node:
