@@ -36,6 +36,7 @@ def calibrate_model(
     scheme: str = "auto",
     bits: int = 8,
     overrides: str | Path | Overrides | None = None,
+    precision: Mapping[str, str] | None = None,
     preprocess: Preprocess | None = None,
     shapes: Shapes | None = None,
     limit: int | None = None,
@@ -53,10 +54,10 @@ def calibrate_model(
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
 
-    method, scheme, bits, overrides, plain: see solve_observation().  fast: with what
-    int8 Winograd needs, where a layer loses less than max_sqnr_loss dB.  The rest is as
-    for observe_model(), except that `output` is the scale table.  GraphError,
-    DataError, CalibrationError, TableError, SetupError.
+    method, scheme, bits, overrides, precision, plain: see solve_observation().  fast:
+    with what int8 Winograd needs, where a layer loses less than max_sqnr_loss dB.  The
+    rest is as for observe_model(), except that `output` is the scale table.
+    GraphError, DataError, CalibrationError, TableError, SetupError.
     """
     options = Options(
         preprocess=preprocess,
@@ -78,6 +79,7 @@ def calibrate_model(
         scheme=scheme,
         bits=bits,
         overrides=_overrides(overrides),
+        precision=precision or {},
         fast=max_sqnr_loss if fast else None,
         plain=plain,
         options=options,
@@ -159,6 +161,7 @@ def solve_observation(
     scheme: str = "auto",
     bits: int = 8,
     overrides: str | Path | Overrides | None = None,
+    precision: Mapping[str, str] | None = None,
     shapes: Shapes | None = None,
     plain: bool = False,
 ) -> ScaleTable:
@@ -166,8 +169,9 @@ def solve_observation(
 
     model: the network that was observed, for equalization, bias correction and the
     steps of weights, which need its weights and are left out without it, or if `plain`.
-    overrides: the user's own ranges, or the JSON file with them.  shapes: of inputs
-    whose dimensions an ONNX file leaves open.  CalibrationError, TableError,
+    overrides: the user's own ranges, or the JSON file with them.  precision: of tensors
+    by their names, or of the outputs of layers by theirs, "int16" or "float".  shapes:
+    of inputs whose dimensions an ONNX file leaves open.  CalibrationError, TableError,
     GraphError; a guard that fired is logged to "neon8.guards".
     """
     if model is None or isinstance(model, Graph):
@@ -182,6 +186,7 @@ def solve_observation(
         scheme=scheme,
         bits=bits,
         overrides=_overrides(overrides),
+        precision=precision or {},
     )
 
 

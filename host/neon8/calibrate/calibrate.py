@@ -13,6 +13,8 @@ from typing import Any
 from neon8.calibrate import calib_file
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Overrides
+from neon8.calibrate.precision import NOTHING as AS_IT_IS
+from neon8.calibrate.precision import Precision
 from neon8.calibrate.run import convergence
 from neon8.calibrate.run.run import Options, Outcome, forget, observe_data
 from neon8.calibrate.solve import solve
@@ -22,7 +24,7 @@ from neon8.errors import CalibrationError
 from neon8.files import write_atomic
 from neon8.graph.importer import load
 from neon8.quant import table_json
-from neon8.quant.scale_table import BITS, ScaleTable
+from neon8.quant.scale_table import NARROW, ScaleTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,27 +79,29 @@ def calibrate(
     scheme: str = "auto",
     bits: int = 8,
     overrides: Overrides | None = None,
+    precision: Precision = AS_IT_IS,
     fast: float | None = None,
     plain: bool = False,
     options: Options = _DEFAULT,
 ) -> Calibrated:
     """observe() and then solve(); the file options.output is the scale table.
 
-    fast: with what int8 Winograd needs, where a layer loses less than so many dB; see
-    fast.py.  plain: without what recipe/ does for accuracy.  TableError: an override
-    fits no tensor, or contradicts.
+    precision: see solve().  fast: with what int8 Winograd needs, where a layer loses
+    less than so many dB; see fast.py.  plain: without what recipe/ does for accuracy.
+    TableError: an override fits no tensor, or contradicts.
     """
     thresholds.check(method, scheme, bits)
-    if fast is not None and bits == max(BITS):
+    if fast is not None and bits > NARROW:
         raise CalibrationError(f"fast needs activations of 7 or 8 bits, not {bits}")
     outcome = observe_data(model, data, options)
     table = solve(
         outcome.observation,
-        None if plain and fast is None else load(model, shapes=options.shapes),
+        load(model, shapes=options.shapes),
         method=method,
         scheme=scheme,
         bits=bits,
         overrides=overrides,
+        precision=precision,
         fast=fast,
         plain=plain,
     )

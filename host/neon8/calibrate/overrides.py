@@ -9,6 +9,7 @@ of these objects:
     {"scale": 0.05, "zero_point": -128}  the grid itself
     {"method": "minmax"}                 chosen by another method ...
     {"scheme": "symmetric"}              ... or on another grid; goes with the others
+    {"bits": 16}                         with so many, or the most that sums allow; also
 
 A name wins over patterns. Tensors that share a scale share what is set for one of them.
 """
@@ -26,9 +27,9 @@ import numpy as np
 from neon8.calibrate.thresholds import methods
 from neon8.errors import CalibrationError, TableError
 from neon8.quant import checks, strict_json
-from neon8.quant.scale_table import TABLE_SCHEMES
+from neon8.quant.scale_table import BITS, TABLE_SCHEMES
 
-KEYS = ("min", "max", "threshold", "scale", "zero_point", "scheme", "method")
+KEYS = ("min", "max", "threshold", "scale", "zero_point", "scheme", "method", "bits")
 KINDS = (("min", "max"), ("threshold",), ("scale", "zero_point"), ("method",))
 """At most one of these, with all of its keys."""
 
@@ -45,6 +46,7 @@ class Override:
     zero_point: int | None = None
     scheme: str | None = None
     method: str | None = None
+    bits: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,13 @@ def _read(where: str, data: Any) -> Override:
         zero_point=zero_point,
         scheme=scheme,
         method=_method(where, data["method"]) if "method" in data else None,
+        bits=_bits(where, data["bits"]) if "bits" in data else None,
     )
+
+
+def _bits(where: str, value: Any) -> int:
+    bits = checks.integer(f"{where}: bits", value, min(BITS), max(BITS))
+    return int(bits)
 
 
 def _limits(where: str, data: Mapping[str, Any]) -> tuple[float, float]:

@@ -12,6 +12,9 @@ from neon8.calibrate.fast import fast as with_winograd
 from neon8.calibrate.fast import narrower
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Entry, Overrides, resolve
+from neon8.calibrate.precision import NOTHING as AS_IT_IS
+from neon8.calibrate.precision import Precision, bits_of, finished
+from neon8.calibrate.precision import resolve as named
 from neon8.calibrate.recipe.bias import corrections
 from neon8.calibrate.recipe.recipe import Recipe, prepare
 from neon8.calibrate.run.threads import usable
@@ -42,6 +45,7 @@ def solve(
     scheme: str = "auto",
     bits: int = 8,
     overrides: Overrides | None = None,
+    precision: Precision = AS_IT_IS,
     fast: float | None = None,
     plain: bool = False,
 ) -> ScaleTable:
@@ -49,10 +53,11 @@ def solve(
 
     Each group of tensors that share a scale is solved once.  graph: the network that
     was observed; without it nothing is done that needs weights.  method, scheme, bits:
-    see thresholds.solve.  overrides: the user's own settings.  fast: with what int8
-    Winograd needs, where a layer loses less than so many dB; see fast.py; it needs the
-    graph.  plain: without what recipe/ does. CalibrationError; TableError for an
-    override that fits no tensor or contradicts.
+    see thresholds.solve.  overrides: the user's own settings.  precision: what is to
+    be int16, with the most bits that sums allow, or float32, see precision.py.  fast:
+    with what int8 Winograd needs, where a layer loses less than so many dB; see
+    fast.py; it needs the graph.  plain: without what recipe/ does. CalibrationError;
+    TableError for an override that fits no tensor or contradicts.
     """
     table = solve_quietly(
         observation,
@@ -61,6 +66,7 @@ def solve(
         scheme=scheme,
         bits=bits,
         overrides=overrides,
+        precision=precision,
         fast=fast,
         plain=plain,
     )
@@ -76,6 +82,7 @@ def solve_quietly(
     scheme: str,
     bits: int = 8,
     overrides: Overrides | None = None,
+    precision: Precision = AS_IT_IS,
     fast: float | None = None,
     plain: bool = False,
 ) -> ScaleTable:
@@ -86,6 +93,8 @@ def solve_quietly(
             f"{observation.model_name} ({observation.model_digest[:12]}..., not "
             f"{graph.digest[:12]}...); observe this one"
         )
+    groups = observation.scale_groups
+    chosen = named(precision, observation, graph)
     recipe = None if graph is None or plain else prepare(observation, graph)
     rules = partial(
         _scales,
@@ -95,16 +104,17 @@ def solve_quietly(
         scheme=scheme,
         bits=bits,
         overrides=overrides,
+        chosen=chosen,
     )
     table = rules()
     if fast is not None and graph is not None:
-        narrow = narrower(graph, observation.scale_groups, scheme=scheme)
+        narrow = narrower(graph, groups, scheme=scheme)
         table = with_winograd(
             observation, graph, table, rules(narrow=narrow), limit=fast
         )
-    if recipe is None:
-        return table
-    return corrections(recipe.graph, table, recipe.means)
+    if recipe is not None:
+        table = corrections(recipe.graph, table, recipe.means)
+    return finished(table, graph, groups, chosen)
 
 
 def _scales(
@@ -115,11 +125,13 @@ def _scales(
     scheme: str,
     bits: int,
     overrides: Overrides | None,
+    chosen: Mapping[str, str],
     narrow: Mapping[str, Grid] = NOTHING,
 ) -> ScaleTable:
     """The scales of all tensors and weights.
 
-    narrow: the scheme and bits of groups that the user has not set.
+    chosen: precisions of groups.  narrow: the scheme and bits of groups of which the
+    user has set nothing.
     """
     thresholds.check(method, scheme, bits)
     if not observation.samples:
@@ -137,14 +149,15 @@ def _scales(
 
     def scale_of(group: str) -> TensorScale:
         entry = own.get(group)
-        grid = narrow.get(group) if entry is None else None
+        free = entry is None and group not in chosen
+        grid = narrow.get(group) if free else None
         try:
             return _solve(
                 reduce(merge, histograms[group]),
                 entry,
                 method=method,
                 scheme=scheme if grid is None else grid.scheme,
-                bits=bits if grid is None else grid.bits,
+                bits=bits_of(chosen, group, bits) if grid is None else grid.bits,
                 layers=layers[group],
             )
         except CalibrationError as error:
@@ -179,7 +192,9 @@ def _layers(
     if recipe is not None:
         return {
             node.name: recipe.layer_scale(
-                node, input_scale=tensors[node.inputs[0]].scale
+                node,
+                input_scale=tensors[node.inputs[0]].scale,
+                input_bits=tensors[node.inputs[0]].bits,
             )
             for node in recipe.graph.nodes
             if isinstance(node, Conv2d)
@@ -191,6 +206,7 @@ def _layers(
             absmax=facts.weight_absmax,
             bias=facts.bias,
             input_scale=tensors[facts.input].scale,
+            input_bits=tensors[facts.input].bits,
             groups=facts.groups,
         )
         for name, facts in observation.layers.items()
@@ -220,6 +236,7 @@ def _solve(
             histogram, method=method, scheme=scheme, bits=bits, layers=layers
         )
     own = entry.override
+    bits = own.bits or bits
     chosen = own.scheme or scheme
     if own.scale is not None:
         found = _exactly(histogram, entry, own.scale, bits=bits)

@@ -14,6 +14,8 @@ examples:
   neon8 calibrate net.onnx --data train.npz -o net.scales.json
   neon8 calibrate net.onnx --data photos/ --preprocess imagenet.toml --limit 200 \\
       --method kl -o net.scales.json
+  neon8 calibrate net.onnx --data train.npz --precision int16:conv1 \\
+      -o net.scales.json
 
 --fast  3x3 convolutions of stride 1 may run by int8 Winograd on processors with dot
         products: their inputs get 127 steps, and their weights are rounded so that each
@@ -25,7 +27,7 @@ examples:
 The table is JSON, made to be read and edited: change a scale and compile again.
 
 {options.CHOOSING}
-{options.OVERRIDE}
+{options.PRECISION}{options.OVERRIDE}
 {options.DATA}"""
 
 
@@ -64,6 +66,7 @@ def run(arguments: argparse.Namespace) -> str:
             bits=arguments.bits,
             overrides=None if path is None else overrides.load(path),
             fast=limit if arguments.fast else None,
+            precision=options.precision_of(arguments),
             plain=arguments.plain,
             options=settings,
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from neon8.calibrate.thresholds import methods
 from neon8.errors import CalibrationError, DataError, Neon8Error, SetupError
 from neon8.files import STDOUT
-from neon8.quant.scale_table import BITS, TABLE_SCHEMES
+from neon8.quant.scale_table import BITS, PRECISIONS, TABLE_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,12 +76,22 @@ ranges, and what follows is done with them unless --plain; the table has all of 
                 bias
 """
 
+PRECISION = """\
+--precision int16:NAME  a tensor, or the output of a layer, has 16 bits, or the most
+        with which the sums of the layers that read it are proved to fit int32. They,
+        sums, pools and moves take it as it is, anything else a copy of 8 bits
+--precision float:NAME  it is not quantized: what makes it gives float32, and what reads
+        it runs in float32, which costs much more
+        Tensors that share a scale share their precision. The table says what was chosen
+"""
+
 OVERRIDE = """\
 overrides, a JSON file; they win over what the samples say:
   {"tensors": {"input": {"min": -1, "max": 1},
                "conv*": {"threshold": 6},
                "fc": {"scale": 0.05, "zero_point": -128},
-               "pool": {"method": "minmax", "scheme": "symmetric"}}}
+               "pool": {"method": "minmax", "scheme": "symmetric"},
+               "conv1": {"bits": 16}}}
   A name wins over patterns. Tensors that share a scale share their overrides.
   A range that covers less than a millionth of the values seen is refused.
 """
@@ -363,9 +373,37 @@ def solving(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=BITS,
         default=8,
-        help="bits of an activation; compile takes 7 and 8 (default: 8)",
+        metavar="N",
+        help="bits of all activations, 7 to 16; more than 8 are held in int16 "
+        "(default: 8)",
+    )
+    parser.add_argument(
+        "--precision",
+        type=_precision,
+        action="append",
+        default=[],
+        metavar="int16:NAME",
+        help="a tensor, or the output of a layer, with up to 16 bits, or float:NAME in "
+        "float32, see below; may be given several times",
     )
     override(parser)
+
+
+def precision_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """Name -> precision, of all --precision.  UsageError: one name with two."""
+    found: dict[str, str] = {}
+    for precision, name in arguments.precision:
+        if found.setdefault(name, precision) != precision:
+            raise UsageError(f"--precision: {name!r} has two precisions")
+    return found
+
+
+def _precision(text: str) -> tuple[str, str]:
+    precision, _, name = text.partition(":")
+    if precision not in PRECISIONS or not name:
+        message = f"{text!r} is not of the form int16:NAME or float:NAME"
+        raise argparse.ArgumentTypeError(message)
+    return precision, name
 
 
 def override(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ examples:
 
 Needs no data, and gives the same table as calibrate. {options.RECIPE}
 {options.CHOOSING}
-{options.OVERRIDE}"""
+{options.PRECISION}{options.OVERRIDE}"""
 
 LEFT_OUT = (
     "  no equalization, bias correction and steps of weights: they need the network; "
@@ -67,6 +67,7 @@ def run(arguments: argparse.Namespace) -> str:
         scheme=arguments.scheme,
         bits=arguments.bits,
         overrides=None if own is None else overrides.load(own),
+        precision=options.precision_of(arguments),
         plain=arguments.plain,
     )
     table_json.save(table, arguments.output)

@@ -77,10 +77,9 @@ def lower(
     check_ends(graph)
     if fixed:
         check_narrow(graph, table)
-    if graph.quantized:
-        check_quantized(table)
     graph = equalized(graph, table)
     if graph.quantized:
+        check_quantized(table)
         partial = True
         graph = with_pairs(graph, table, consumers_of(graph), keep_float, fixed=fixed)
     consumers = consumers_of(graph)

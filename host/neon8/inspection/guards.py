@@ -2,7 +2,7 @@
 """A scale table and the guards that fired for it, for a person to read."""
 
 from neon8.quant.reasons import MEANINGS, RECIPE, guards_of, meaning
-from neon8.quant.scale_table import ScaleTable
+from neon8.quant.scale_table import NARROW, ScaleTable
 from neon8.text import columns, counted, decimals
 
 
@@ -14,7 +14,7 @@ def described(table: ScaleTable) -> str:
         f"{counted(table.samples, 'sample')}, method {table.method}, "
         f"scheme {table.scheme}"
     )
-    notes = [*guarded(table), *legend(table, RECIPE)]
+    notes = [*guarded(table), *legend(table, RECIPE), *precise(table)]
     remedies = recipe(table)
     if remedies:
         done += f"; {remedies}"
@@ -35,6 +35,20 @@ def recipe(table: ScaleTable) -> str:
     if stepped:
         parts.append(f"{counted(stepped, 'layer')} on the steps of training")
     return ", ".join(parts)
+
+
+def precise(table: ScaleTable) -> list[str]:
+    """What is not of 8 bits or less, one tensor to a line."""
+    rows = [
+        (name, "float32" if entry.float32 else f"int16 of {entry.bits} bits")
+        for name, entry in table.tensors.items()
+        if entry.float32 or entry.bits > NARROW
+    ]
+    if not rows:
+        return []
+    done = f"precision: {counted(len(rows), 'tensor')} with more than 8 bits; those "
+    done += "that share a scale have the same"
+    return [done, *columns(rows, header=("tensor", "precision"))]
 
 
 def guarded(table: ScaleTable) -> list[str]:

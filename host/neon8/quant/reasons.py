@@ -36,8 +36,8 @@ MEANINGS = {
 """Codes of tensors and layers; few:samples is of a whole table. `dead`, `floor` and
 `bias` of a layer come with a channel: `dead:7` is a channel without weights."""
 
-RECIPE = frozenset(("step", "equalized", "corrected"))
-"""What calibration does for accuracy by itself: nothing that anyone must look at."""
+RECIPE = frozenset(("step", "equalized", "corrected", "int16", "float32"))
+"""What was done for accuracy: nothing that anyone must look at."""
 
 
 def guards_of(codes: tuple[str, ...]) -> tuple[str, ...]:

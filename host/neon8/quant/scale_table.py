@@ -11,6 +11,8 @@ NARROW = 8
 """The most bits that int8 holds; more are held in int16."""
 BITS = (7, NARROW, *range(9, 17))
 """Of activations.  Codes of 7 span 127, as int8 Winograd wants."""
+PRECISIONS = ("int16", "float")
+"""Of a tensor, but for that of all."""
 ROUNDINGS = ("nearest", "lattice")
 """How weights become integers; for lattice see neon8.quant.lattice."""
 

@@ -27,7 +27,9 @@ class Recipe:
     steps: Mapping[str, DoubleArray]
     means: Mapping[str, DoubleArray]
 
-    def layer_scale(self, node: Conv2d, *, input_scale: float) -> LayerScale:
+    def layer_scale(
+        self, node: Conv2d, *, input_scale: float, input_bits: int
+    ) -> LayerScale:
         """The scales of the weights of a layer, one for each output channel."""
         flat = np.abs(node.weight.reshape(len(node.weight), -1))
         entry = weight_scales(
@@ -37,6 +39,7 @@ class Recipe:
             steps=self.steps[node.name],
             bias=node.bias,
             input_scale=input_scale,
+            input_bits=input_bits,
             groups=node.groups,
         )
         if np.isnan(self.steps[node.name]).all():

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors that the user wants as int16, or not quantized at all."""
+
+import difflib
+from collections.abc import Mapping
+
+from neon8.calibrate.observation import Observation
+from neon8.errors import CalibrationError
+from neon8.graph.graph import Graph
+from neon8.quant.precision import in_float32, with_bits
+from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
+
+INT16, FLOAT = PRECISIONS
+WIDEST = 16
+"""Bits of what is to be int16, unless sums allow fewer only."""
+
+Precision = Mapping[str, str]
+"""Name of a tensor, or of a layer, which means its output -> one of PRECISIONS."""
+
+NOTHING: Precision = {}
+SUGGESTIONS = 3
+
+
+def resolve(
+    wanted: Precision, observation: Observation, graph: Graph | None
+) -> dict[str, str]:
+    """Scale group -> one of PRECISIONS.
+
+    graph: the network; without it only convolutions and fully connected layers are
+    known by name. CalibrationError: a name that nothing has, or two that contradict.
+    """
+    groups = observation.scale_groups
+    makers = {name: facts.output for name, facts in observation.layers.items()}
+    if graph is not None:
+        makers |= {node.name: node.output for node in graph.nodes}
+    found: dict[str, str] = {}
+    said: dict[str, str] = {}
+    for name, precision in wanted.items():
+        where = f"precision {precision}:{name}"
+        if precision not in PRECISIONS:
+            text = f"{precision!r} is not one of {', '.join(PRECISIONS)}"
+            raise CalibrationError(f"{where}: {text}")
+        tensor = name if name in groups else makers.get(name)
+        if tensor is None:
+            raise CalibrationError(f"{where}: {_nothing(name, [*groups, *makers])}")
+        if tensor not in groups:
+            text = f"its output {tensor!r} has no scale, as nobody sees its values"
+            raise CalibrationError(f"{where}: {text}")
+        group = groups[tensor]
+        if found.setdefault(group, precision) != precision:
+            text = f"contradicts {found[group]}:{said[group]}, which shares its scale"
+            raise CalibrationError(f"{where}: {text}")
+        said.setdefault(group, name)
+    return found
+
+
+def _nothing(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, dict.fromkeys(known), SUGGESTIONS)
+    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return (
+        "the network has no such tensor or layer (an activation belongs to the layer "
+        f"before it){meant}"
+    )
+
+
+def bits_of(chosen: Mapping[str, str], group: str, usual: int) -> int:
+    """With how many bits a group is solved.  chosen: from resolve()."""
+    return WIDEST if chosen.get(group) == INT16 else usual
+
+
+def finished(
+    table: ScaleTable,
+    graph: Graph | None,
+    groups: Mapping[str, str],
+    chosen: Mapping[str, str],
+) -> ScaleTable:
+    """`table`, solved, with the most bits that sums allow where it has more than 8.
+
+    graph: the network; without it such tensors keep their bits, and the compiler says
+    where they are too many.  groups: tensor -> scale group.  chosen: from resolve().
+    """
+    wide = {
+        groups[name]: entry.bits
+        for name, entry in table.tensors.items()
+        if entry.bits > NARROW
+    }
+    if graph is not None:
+        table = with_bits(table, graph, groups, wide)
+    kept = [group for group, precision in chosen.items() if precision == FLOAT]
+    return in_float32(table, groups, kept)
