@@ -55,6 +55,7 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .operation = step->op->name,
         .kernel = step->kernel_name,
         .macs = step->macs,
+        .cost = n8_cost(model, step),
         .packed = step->packed_size,
         .inputs = step->inputs,
         .input_count = step->row.input_count,

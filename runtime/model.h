@@ -59,6 +59,7 @@ struct n8_step {
     size_t scratch_size; // of one thread
     size_t packed_size;
     uint64_t macs;
+    uint32_t mac_cost;   // of one of them, in those of int8; 0 for 1
     struct n8_conv conv; // of a conv2d
     struct n8_conv_proof proof;
     struct n8_spread spread; // before the step

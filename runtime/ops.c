@@ -24,14 +24,22 @@ size_t n8_grain_of(uint64_t bytes) {
     return bytes == 0 ? N8_LEAST_WORK : (size_t)((N8_LEAST_WORK + bytes - 1) / bytes);
 }
 
-size_t n8_grain(const struct n8_model *model, const struct n8_step *step) {
+uint64_t n8_cost(const struct n8_model *model, const struct n8_step *step) {
+    if (step->units == 0) {
+        return 0;
+    }
     const struct n8_tensor *out = n8_output(model, step);
-    uint64_t work = step->macs / MACS_OF_A_BYTE + (uint64_t)out->pixels * out->pixel_stride;
+    uint64_t bytes = (uint64_t)out->pixels * out->pixel_stride;
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(model, step, i);
-        work += (uint64_t)in->pixels * in->pixel_stride;
+        bytes += (uint64_t)in->pixels * in->pixel_stride;
     }
-    return n8_grain_of(step->units == 0 ? 0 : work / step->units);
+    return step->macs * (step->mac_cost == 0 ? 1 : step->mac_cost) + bytes * MACS_OF_A_BYTE;
+}
+
+size_t n8_grain(const struct n8_model *model, const struct n8_step *step) {
+    const uint64_t bytes = n8_cost(model, step) / MACS_OF_A_BYTE;
+    return n8_grain_of(step->units == 0 ? 0 : bytes / step->units);
 }
 
 // Values from one pixel to the next, those of the channels' padding among them.

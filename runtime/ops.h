@@ -129,6 +129,10 @@ static inline bool n8_is_spread(const struct n8_model *model, const struct n8_st
 size_t n8_grain_of(uint64_t bytes);
 size_t n8_grain(const struct n8_model *model, const struct n8_step *step);
 
+// What a run of the step costs, in int8 multiply-accumulates: those that it has, more for other
+// types, and what moving its bytes takes. As struct n8_step_info has it.
+uint64_t n8_cost(const struct n8_model *model, const struct n8_step *step);
+
 // codes.c: code_lo and code_hi of the output of a planned step, whose inputs have theirs.
 void n8_find_codes(struct n8_reader *reader, const struct n8_step *step);
 

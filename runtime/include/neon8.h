@@ -101,6 +101,8 @@ struct n8_step_info {
     const char *operation; // "conv2d", "add", ...
     const char *kernel; // the chosen kernel's symbol; "copy", ... without one, "none" without work
     uint64_t macs;      // multiply-accumulates of one run
+    uint64_t cost;      // in int8 multiply-accumulates: one of int16 counts as 2, of float32 as 8,
+                        // a byte of an operand or a result as 4; kernels are not looked at
     size_t packed;      // bytes of its packed weights and other arrays
     const uint32_t *inputs; // tensor numbers for n8_model_tensor; owned by the model
     size_t input_count;

@@ -8,6 +8,8 @@
 #include "size.h"
 #include "window.h"
 
+enum { INT16_COST = 2 }; // of a product of int16 and int8, in those of int8
+
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
@@ -172,6 +174,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->scratch_size = step->conv.scratch_size;
     step->packed_size = step->conv.packed_size;
     step->macs = (uint64_t)out->pixels * channels * taps * depth;
+    step->mac_cost = in->type == N8_TYPE_S16 ? INT16_COST : 1;
     return N8_OK;
 }
 

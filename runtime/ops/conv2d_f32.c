@@ -10,6 +10,7 @@
 enum {
     LANES = 8, // output channels at a time
     TILE = 4,  // output pixels at a time
+    COST = 8,  // of a product and a sum, in those of int8
 };
 
 // Depthwise layers have one channel in and out for each group: their lanes are groups.
@@ -59,6 +60,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->packed_size = n8_mul(n8_mul(p.groups * p.blocks, p.block), sizeof(float));
     step->units = n8_pieces(out->pixels, TILE);
     step->macs = (uint64_t)out->pixels * weights;
+    step->mac_cost = COST;
     return status;
 }
 

@@ -40,7 +40,8 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepInfo:
-    """One step of the plan.  kernel: the chosen symbol; macs: of one run.
+    """One step of the plan.  kernel: the chosen symbol; macs: of one run; cost: of one
+    run, in int8 MACs, what it takes to move its bytes included.
 
     inputs, output: tensor names; shape, dtype, scale, zero_point, lo, hi: of the
     output; codes: the smallest and the largest level that an output can have, as
@@ -62,6 +63,7 @@ class StepInfo:
     operation: str
     kernel: str
     macs: int
+    cost: int
     inputs: tuple[str, ...]
     output: str
     shape: tuple[int, ...]

@@ -200,6 +200,7 @@ class Model(Closable):
                 operation=text(info.operation).decode(),
                 kernel=text(info.kernel).decode(),
                 macs=int(info.macs),
+                cost=int(info.cost),
                 inputs=tuple(
                     self._tensor(number)[0]
                     for number in info.inputs[0 : info.input_count]
