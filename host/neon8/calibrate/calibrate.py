@@ -6,7 +6,8 @@ arguments on to these.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.precision import NOTHING as AS_IT_IS
 from neon8.calibrate.precision import Precision
 from neon8.calibrate.run import convergence
-from neon8.calibrate.run.run import Options, Outcome, forget, observe_data
+from neon8.calibrate.run.run import Options, Outcome, forget, observe_data, resumable
 from neon8.calibrate.solve import solve
 from neon8.calibrate.thresholds import choose as thresholds
+from neon8.data.few import Kept
 from neon8.data.samples import Data
 from neon8.errors import CalibrationError
 from neon8.files import write_atomic
@@ -45,6 +47,23 @@ class Calibrated:
 
     table: ScaleTable
     convergence: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Settled:
+    """A table and what it was made from.  samples: some of them, by digest."""
+
+    table: ScaleTable
+    observation: Observation
+    samples: tuple[Kept, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Refinement:
+    """What betters a table by running networks.  samples: how many it asks for."""
+
+    samples: int
+    run: Callable[[Settled], ScaleTable]
 
 
 _DEFAULT = Options()
@@ -82,18 +101,21 @@ def calibrate(
     precision: Precision = AS_IT_IS,
     fast: float | None = None,
     plain: bool = False,
+    refinements: Sequence[Refinement] = (),
     options: Options = _DEFAULT,
 ) -> Calibrated:
     """observe() and then solve(); the file options.output is the scale table.
 
     precision: see solve().  fast: with what int8 Winograd needs, where a layer loses
     less than so many dB; see fast.py.  plain: without what recipe/ does for accuracy.
+    refinements: what betters the table afterwards, one after the other.
     TableError: an override fits no tensor, or contradicts.
     """
     thresholds.check(method, scheme, bits)
     if fast is not None and bits > NARROW:
         raise CalibrationError(f"fast needs activations of 7 or 8 bits, not {bits}")
-    outcome = observe_data(model, data, options)
+    keep = max((each.samples for each in refinements), default=0)
+    outcome = observe_data(model, data, replace(options, keep=keep))
     table = solve(
         outcome.observation,
         load(model, shapes=options.shapes),
@@ -105,6 +127,13 @@ def calibrate(
         fast=fast,
         plain=plain,
     )
+    count = len(outcome.observation.samples)
+    with resumable(options.output, count):
+        for each in refinements:
+            settled = Settled(
+                table=table, observation=outcome.observation, samples=outcome.kept
+            )
+            table = each.run(settled)
     found = _report(outcome, options)
     if options.output is not None:
         table_json.save(table, options.output)

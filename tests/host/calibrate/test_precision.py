@@ -176,10 +176,8 @@ def test_the_command_line(made, tmp_path, capsys):
     options = ["--precision", "int16:pool", "--precision", "float:x"]
     assert main([*map(str, command), *options]) == 0
     assert capsys.readouterr().out.splitlines()[-5:] == [
-        (
-            "  precision: 3 tensors with more than 8 bits; those that share a scale have "
-            "the same"
-        ),
+        "  precision: 3 tensors with more than 8 bits; those that share a scale have "
+        "the same",
         "    tensor  precision",
         "    x       float32",
         "    r       int16 of 13 bits",

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from neon8.calibrate.run.executors import (
     extreme_names,
     shard_ends,
 )
+from neon8.data.few import Few, Kept
 from neon8.data.inputs import batch_of
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, count_samples, gather
@@ -61,6 +62,8 @@ class Options:
     report.  until_stable: stop when no threshold moved by more than this fraction while
     the samples doubled.  progress: called with the numbers of samples done and of all,
     the latter None if it is not known; at the end they are equal.
+    keep: how many samples are handed on to what follows, which takes its time: when all
+    are observed, the journal is whole.
     """
 
     preprocess: Preprocess | None = None
@@ -75,6 +78,7 @@ class Options:
     report: Path | None = None
     until_stable: float | None = None
     progress: Progress = no_progress
+    keep: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,12 +86,14 @@ class Outcome:
     """names: digest -> name of the samples that set an extreme.
 
     batch: how many samples the network takes at once, which count as one.
+    kept: of the samples, as Few has them.
     """
 
     observation: Observation
     names: dict[str, str]
     points: tuple[Point, ...]
     batch: int
+    kept: tuple[Kept, ...] = ()
 
 
 def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
@@ -110,9 +116,31 @@ def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
     )
     network = workload.open_network()
     samples, total = _open_data(workload, data, network)
+    few = Few(options.keep)
+    if options.keep:
+        samples = few.watch(samples)
     with _interruptible() as interrupted:
         run = _Run(workload, options, network, total)
-        return run.all(network, samples, interrupted)
+        outcome = run.all(network, samples, interrupted)
+    if options.keep and not few.samples:  # other processes have read them
+        for sample in workload.open_samples(network):
+            few.add(sample)
+    observed = frozenset(outcome.observation.samples)
+    kept = (sample for sample in few.samples if sample.digest in observed)
+    return replace(outcome, kept=tuple(kept))
+
+
+@contextmanager
+def resumable(output: Path | None, count: int) -> Iterator[None]:
+    """What follows observe_data() with Options.keep: Ctrl-C loses none of `count`."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        path = journal.journal_of(output)
+        if path is None:
+            raise
+        text = f"{count} samples are saved in {path}; to continue, run the same"
+        raise KeyboardInterrupt(f"{text} command again") from interrupt
 
 
 def forget(output: Path) -> None:
@@ -378,11 +406,8 @@ class _Run:
     def _stop(self) -> None:
         """At Ctrl-C."""
         self._save()
-        done = len(self._observation.samples)
-        if self._path is None:
+        with resumable(self._options.output, len(self._observation.samples)):
             raise KeyboardInterrupt
-        text = f"{done} samples are saved in {self._path}; to continue, run the same"
-        raise KeyboardInterrupt(f"{text} command again")
 
     def _check_left(self, place: str) -> None:
         """All samples of the journal must have been met by now."""
@@ -396,6 +421,8 @@ class _Run:
     def _finish(self) -> None:
         self._options.progress(self._at * self._batch, self._at * self._batch)
         self._check_left("the data")
+        if self._options.keep:
+            self._save()
         if self._repeated:
             text = "%d samples are the same as others; each counts once"
             LOG.warning(text, self._repeated)
