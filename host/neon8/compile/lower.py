@@ -23,6 +23,7 @@ from neon8.graph.graph import FakeQuantize, Graph
 from neon8.graph.remedies import refusal
 from neon8.quant.bias import corrected
 from neon8.quant.equalization import equalized
+from neon8.quant.rounding import rounded
 from neon8.quant.scale_table import ScaleTable
 from neon8.text import counted
 
@@ -94,7 +95,7 @@ def lower(
     )
     # What runs in float32 has its weights as they are.
     exact = frozenset(n.name for n in graph.nodes if n.output in islands)
-    graph = corrected(graph, table, exact)
+    graph = rounded(corrected(graph, table, exact), table, exact)
     consumers = consumers_of(graph)
     b = Build(
         graph=graph,

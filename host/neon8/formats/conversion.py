@@ -25,7 +25,7 @@ from neon8.graph.importer import load as load_graph
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.quant import strict_json, table_json
 from neon8.quant.checks import decode, read_bytes, string
-from neon8.quant.scale_table import ScaleTable
+from neon8.quant.scale_table import CHOSEN, LATTICE, ScaleTable
 from neon8.text import counted
 
 
@@ -85,7 +85,7 @@ def convert(
     target = registry.find(to)
     table, whole = read(path, source_format=source_format)
     source = registry.find(table.format)
-    lattice = 0 if whole is None else count_on_lattice(whole)
+    lost = [] if whole is None else lost_roundings(whole)
     options = {"ncnn_param": ncnn_param, "trt_version": trt_version}
     given = {name: str(value) for name, value in options.items() if value is not None}
     _check_options(path, given, source, target)
@@ -123,11 +123,8 @@ def convert(
         table = attach.fill(table, context.graph)
     if names_at_end:
         table = renamed(table, names_at_end)
-    if lattice and source is not target:
-        table = table.with_note(
-            f"{to} knows one way to round: {counted(lattice, 'layer')} on the lattice "
-            "of --fast will have other weights; calibrate without --fast"
-        )
+    for note in lost if source is not target else ():
+        table = table.with_note(f"{to} knows one way to round: {note}")
     table = target.prepare(_with_losses(table, target), context)
     data = target.write(table)
     return Converted(data=data, source_format=source.name, notes=table.notes)
@@ -143,9 +140,23 @@ def _check_quantized(table: ScaleTable, path: str | PathLike[str], to: str) -> N
             )
 
 
-def count_on_lattice(table: ScaleTable) -> int:
-    """The layers whose weights are rounded as neon8.quant.lattice does."""
-    return sum(layer.rounding == "lattice" for layer in table.layers.values())
+LOST_ROUNDINGS = {
+    LATTICE: "on the lattice of --fast will have other weights; calibrate without "
+    "--fast",
+    CHOSEN: "with levels chosen by --thorough will have the nearest ones; calibrate "
+    "without --thorough",
+}
+"""What becomes of layers in a table that does not say how weights are rounded."""
+
+
+def lost_roundings(table: ScaleTable) -> list[str]:
+    """'2 layers ...' for each way to round that `table` has beside the nearest."""
+    ways = Counter(layer.rounding for layer in table.layers.values())
+    return [
+        f"{counted(ways[way], 'layer')} {text}"
+        for way, text in LOST_ROUNDINGS.items()
+        if ways[way]
+    ]
 
 
 def _check_options(

@@ -12,7 +12,8 @@ from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.inspection import elf, foreign, network, observation, plan
 from neon8.inspection.guards import legend
-from neon8.quant.scale_table import ScaleTable
+from neon8.quant.rounding import moved
+from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
 from neon8.runtime import Model, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
@@ -153,7 +154,7 @@ def _table(path: Path, table: ScaleTable) -> str:
             str(len(entry.weight_scales)),
             text.number(min(entry.weight_scales)),
             text.number(max(entry.weight_scales)),
-            entry.rounding,
+            _rounding(entry),
             text.decimals(entry.sqnr_loss),
             text.number(max(map(abs, entry.bias_correction)))
             if entry.bias_correction
@@ -215,6 +216,11 @@ def _ends_of(factors: tuple[float, ...]) -> str:
     if not factors:
         return "-"
     return f"{text.number(min(factors))} .. {text.number(max(factors))}"
+
+
+def _rounding(entry: LayerScale) -> str:
+    """'nearest', 'lattice', or of how many weights the level is not the nearest."""
+    return f"{moved(entry)} moved" if entry.rounding == CHOSEN else entry.rounding
 
 
 def _library(path: Path, data: bytes) -> str:

@@ -19,6 +19,7 @@ from neon8.quant.equalization import equalized
 from neon8.quant.grid import Grid, at_bits, ends, on_grid
 from neon8.quant.lattice import quantizer
 from neon8.quant.limits import SMALLEST_SCALE
+from neon8.quant.rounding import rounded
 from neon8.quant.scale_table import NARROW, LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import (
     ACC_LIMIT,
@@ -54,7 +55,8 @@ def with_bits(
     ask for a larger weight scale, see bias_floor(). They cover what 8 bits would have
     clipped, too. CompileError: the table does not fit the network.
     """
-    nodes = corrected(equalized(graph, table), table).nodes
+    plain = equalized(graph, table)
+    nodes = rounded(corrected(plain, table), table).nodes
     members: dict[str, list[str]] = {}
     for name in table.tensors:
         members.setdefault(groups.get(name, name), []).append(name)

@@ -13,8 +13,8 @@ BITS = (7, NARROW, *range(9, 17))
 """Of activations.  Codes of 7 span 127, as int8 Winograd wants."""
 PRECISIONS = ("int16", "float")
 """Of a tensor, but for that of all."""
-ROUNDINGS = ("nearest", "lattice")
-"""How weights become integers; for lattice see neon8.quant.lattice."""
+NEAREST, LATTICE, CHOSEN = ROUNDINGS = ("nearest", "lattice", "chosen")
+"""How weights become integers; for the others see neon8.quant.lattice and rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,8 @@ class LayerScale:
     groups: of the convolution.  reasons: codes of the guards that fired, as above.
     bias_correction: (O,), what is added to the bias because rounded weights move the
     mean of a channel; () for nothing.
-    rounding: one of ROUNDINGS.  sqnr_loss: in dB of the layer's output, what that and
+    rounding: one of ROUNDINGS.  levels: of weights that were chosen, a bit for each,
+    see neon8.quant.rounding.  sqnr_loss: in dB of the layer's output, what rounding and
     the range of the input cost where they were chosen for speed.
     """
 
@@ -63,6 +64,7 @@ class LayerScale:
     reasons: tuple[str, ...] = ()
     bias_correction: tuple[float, ...] = field(default=(), repr=False)
     rounding: str = field(default="nearest", repr=False)
+    levels: bytes = field(default=b"", repr=False)
     sqnr_loss: float | None = field(default=None, repr=False)
 
 

@@ -6,6 +6,8 @@ float32 back. The compiler uses "scale" and "zero_point"; the rest says where th
 from. The reader trusts nothing.
 """
 
+import base64
+import binascii
 import json
 from collections.abc import Iterable
 from os import PathLike
@@ -20,6 +22,7 @@ from neon8.quant.checks import decode, float32, integer, read_bytes, string
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.scale_table import (
     BITS,
+    CHOSEN,
     NARROW,
     ROUNDINGS,
     SCHEMES,
@@ -98,6 +101,8 @@ def _layer(layer: LayerScale) -> str:
         more += f', "bias_correction": {_numbers(layer.bias_correction)}'
     if layer.rounding != ROUNDINGS[0]:
         more += f', "rounding": {_text(layer.rounding)}'
+    if layer.levels:
+        more += f', "levels": {_text(base64.b64encode(layer.levels).decode())}'
     if layer.sqnr_loss is not None:
         more += f', "sqnr_loss": {_number(layer.sqnr_loss)}'
     return (
@@ -209,7 +214,10 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
         data,
         "input",
         "weight_scales",
-        optional=("groups", "bias_correction", "rounding", "sqnr_loss", "reasons"),
+        optional=(
+            *("groups", "bias_correction", "rounding", "levels", "sqnr_loss"),
+            "reasons",
+        ),
     )
     name = string(f"{where}: input", data["input"])
     if name not in tensors:
@@ -233,6 +241,7 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
             for index, value in enumerate(_list(where, data, "bias_correction"))
         ),
         rounding=rounding,
+        levels=_read_levels(where, data, chosen=rounding == CHOSEN),
         sqnr_loss=float32(f"{where}: sqnr_loss", data["sqnr_loss"])
         if "sqnr_loss" in data
         else None,
@@ -242,6 +251,20 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
         ),
         reasons=_read_reasons(where, data),
     )
+
+
+def _read_levels(where: str, data: dict[str, Any], *, chosen: bool) -> bytes:
+    """The bits of the weights: there are some if these were chosen, and only then."""
+    if ("levels" in data) != chosen:
+        text = f"levels: they and rounding {CHOSEN!r} belong together"
+        raise TableError(f"{where}: {text}; delete both, or neither")
+    if not chosen:
+        return b""
+    text = string(f"{where}: levels", data["levels"])
+    try:
+        return base64.b64decode(text.encode(), validate=True)
+    except binascii.Error as error:
+        raise TableError(f"{where}: levels: is no base64: {error}") from error
 
 
 def _list(where: str, data: dict[str, Any], key: str) -> list[Any]:

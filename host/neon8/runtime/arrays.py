@@ -40,9 +40,10 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepInfo:
-    """One step of the plan.  kernel: the chosen symbol; macs: of one run; cost: of one
-    run, in int8 MACs, what it takes to move its bytes included.
+    """One step of the plan.
 
+    kernel: the chosen symbol; macs: of one run; cost: of one run, in int8 MACs, what it
+    takes to move its bytes included.
     inputs, output: tensor names; shape, dtype, scale, zero_point, lo, hi: of the
     output; codes: the smallest and the largest level that an output can have, as
     follows from the steps before; packed: bytes of the weights and other arrays.

@@ -175,9 +175,9 @@ def test_the_command_line(made, tmp_path, capsys):
     command = ["solve", tmp_path / "c", path, "-o", tmp_path / "t"]
     options = ["--precision", "int16:pool", "--precision", "float:x"]
     assert main([*map(str, command), *options]) == 0
-    assert capsys.readouterr().out.splitlines()[-5:] == [
-        "  precision: 3 tensors with more than 8 bits; those that share a scale have "
-        "the same",
+    first, *rest = capsys.readouterr().out.splitlines()[-5:]
+    assert first.startswith("  precision: 3 tensors with more than 8 bits; those that")
+    assert rest == [
         "    tensor  precision",
         "    x       float32",
         "    r       int16 of 13 bits",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What betters a table after it is solved: what it is given, and that nothing is lost."""
+"""What betters a table after it is solved: what it gets, and that nothing is lost."""
 
 from dataclasses import replace
 
@@ -68,7 +68,9 @@ def test_interrupted(path, tmp_path, caplog):
         raise KeyboardInterrupt
 
     options = Options(output=output)
-    with pytest.raises(KeyboardInterrupt, match="9 samples are saved in .*journal; to"):
+    with pytest.raises(
+        KeyboardInterrupt, match=r"9 samples are saved in .*journal; to"
+    ):
         calibrate(
             path,
             images(9),

@@ -206,15 +206,25 @@ def test_a_tensor_in_float32(made, tmp_path):
 
 
 @pytest.mark.parametrize("to", ["ncnn", "ort-overrides"])
-def test_a_lattice_is_told(made, tmp_path, to):
+@pytest.mark.parametrize(
+    ("rounding", "levels", "said"),
+    [
+        ("lattice", b"", "1 layer on the lattice"),
+        ("chosen", b"\x01", "1 layer with levels chosen by --thorough"),
+    ],
+)
+def test_another_rounding_is_told(made, tmp_path, to, rounding, levels, said):
     """Other tools round the same weights with the same scales to others."""
     path = tmp_path / "t.json"
     name, layer = next(iter(made.table.layers.items()))
-    layers = made.table.layers | {name: replace(layer, rounding="lattice")}
+    layer = replace(layer, rounding=rounding, levels=levels)
+    layers = made.table.layers | {name: layer}
     json_format.save(replace(made.table, layers=layers), path)
     notes = convert(path, to, model=made.path).notes
-    assert any("1 layer on the lattice" in note for note in notes)
-    assert not any("lattice" in note for note in convert(path, "neon8").notes)
+    assert any(said in note for note in notes)
+    same = convert(path, "neon8")
+    assert same.data == path.read_bytes()
+    assert not any(said in note for note in same.notes)
 
 
 def test_16_bits_stay(made, wide, tmp_path):

@@ -37,6 +37,12 @@ TABLE = ScaleTable(
 TEXT = json_format.dumps(TABLE)
 
 
+def chosen(levels):
+    """TEXT with such levels of its layer."""
+    more = f', "rounding": "chosen", "levels": {json.dumps(levels)}'
+    return TEXT.replace("0.25]", f"0.25]{more}")
+
+
 def f32(lowest=-3e38, highest=3e38):
     return st.floats(
         float(np.float32(lowest)), float(np.float32(highest)), width=32
@@ -77,8 +83,13 @@ def tables(draw):
         input=st.sampled_from(list(tensors)) if tensors else st.nothing(),
         weight_scales=st.lists(scales, min_size=1, max_size=3).map(tuple),
         reasons=reasons,
-        rounding=st.sampled_from(ROUNDINGS),
+        rounding=st.sampled_from(ROUNDINGS[:2]),
         sqnr_loss=st.none() | f32(),
+    )
+    chosen = st.builds(
+        lambda layer, levels: replace(layer, rounding=ROUNDINGS[2], levels=levels),
+        layers,
+        st.binary(min_size=1, max_size=20),
     )
     return ScaleTable(
         model_name=draw(names),
@@ -88,7 +99,9 @@ def tables(draw):
         samples=draw(st.integers(0, 2**40)),
         engine=draw(names),
         tensors=tensors,
-        layers=draw(st.dictionaries(names, layers, max_size=3)) if tensors else {},
+        layers=draw(st.dictionaries(names, layers | chosen, max_size=3))
+        if tensors
+        else {},
     )
 
 
@@ -204,9 +217,16 @@ BAD_TEXTS = {
     "no groups": (TEXT.replace("0.25]", '0.25], "groups": 0'), "groups: 0 is not a"),
     "rounding": (
         TEXT.replace("0.25]", '0.25], "rounding": "up"'),
-        "rounding: 'up' is not one of nearest, lattice",
+        "rounding: 'up' is not one of nearest, lattice, chosen",
     ),
     "rounding type": (TEXT.replace("0.25]", '0.25], "rounding": []'), "rounding: []"),
+    "levels alone": (TEXT.replace("0.25]", '0.25], "levels": "AA=="'), "belong"),
+    "chosen alone": (TEXT.replace("0.25]", '0.25], "rounding": "chosen"'), "belong"),
+    "no levels": (chosen(""), "levels: expected a string that is not empty"),
+    "levels type": (chosen(["AA=="]), "levels: expected a string"),
+    "levels cut off": (chosen("AA="), "levels: is no base64"),
+    "levels of no alphabet": (chosen("A\u00e4A="), "levels: is no base64"),
+    "levels of two lines": (chosen("AA==\n"), "levels: is no base64"),
     "loss": (TEXT.replace("0.25]", '0.25], "sqnr_loss": "a"'), "sqnr_loss: 'a'"),
     "samples": (TEXT.replace('"samples": 100', '"samples": -1'), "samples: -1"),
     "samples type": (TEXT.replace('"samples": 100', '"samples": 1.5'), "samples: 1.5"),

@@ -33,6 +33,7 @@ from neon8.graph.graph import (
 from neon8.graph.subpixel import Subpixel, subpixel
 from neon8.quant.lattice import TAPS, on_lattice
 from neon8.quant.limits import SMALLEST_SCALE
+from neon8.quant.scale_table import LATTICE, NEAREST
 from neon8.quant.weights import (
     HIGHEST,
     LOWEST,
@@ -268,15 +269,16 @@ def proved(
     if not np.isfinite(node.weight).all() or not np.isfinite(node.bias).all():
         raise CompileError(f"layer {node.name!r}: a weight or bias is not finite")
     scales = weight_scales(b.table, node, phases=phases)
-    lattice = b.table.layers[node.name].rounding == "lattice"
+    rounding = b.table.layers[node.name].rounding
+    lattice = rounding == LATTICE
     if lattice and (node.weight_scales is not None or node.weight.shape[-1] != TAPS):
         text = (
             "its weights cannot be rounded to the lattice, which is for rows of three "
         )
         text += 'float weights; delete "rounding" of the layer in the table'
         raise CompileError(f"layer {node.name!r}: {text}")
-    fits = node.weight_scales is None and not lattice and source.dtype == INT8
-    if b.max_sqnr_loss is not None and fits:
+    free = node.weight_scales is None and rounding == NEAREST and source.dtype == INT8
+    if b.max_sqnr_loss is not None and free:
         limit = b.max_sqnr_loss
         scales, fit = int16_fit.fit(node.name, node.weight, scales, limit=limit)
         b.fits += [] if fit is None else [fit]
