@@ -121,9 +121,9 @@ static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_fa
     if (row->core != N8_CORE_ANY && row->core != f->core) {
         return "ordered for another core";
     }
-    return row->depthwise != NULL    ? refuse_depthwise(row, f)
-           : row->winograd16 != NULL ? refuse_winograd16(row, f)
-                                     : refuse_igemm(row, f);
+    return row->kind == N8_CONV_DEPTHWISE    ? refuse_depthwise(row, f)
+           : row->kind == N8_CONV_WINOGRAD16 ? refuse_winograd16(row, f)
+                                             : refuse_igemm(row, f);
 }
 
 // What a layer lacks for (23). Its tiles take 4 products of rows where those of other kernels take
@@ -155,7 +155,7 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
     if (row->products > f->certificate->int16_depth) {
         return "sums more products in int16 than were proved to fit";
     }
-    if (row->winograd16 != NULL && f->certificate->acc_bound >= N8_WINOGRAD_REACH) {
+    if (row->kind == N8_CONV_WINOGRAD16 && f->certificate->acc_bound >= N8_WINOGRAD_REACH) {
         return "its sums were not proved to stay below 2^25";
     }
     const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
@@ -170,10 +170,10 @@ static const char *merit(const struct n8_conv_row *row) {
     if (row->products > 2) {
         return "sums as many products in int16 as were proved to fit";
     }
-    if (row->depthwise != NULL) {
+    if (row->kind == N8_CONV_DEPTHWISE) {
         return row->height == 0 ? "depthwise, of any size" : "depthwise, of this size and stride";
     }
-    if (row->winograd16 != NULL) {
+    if (row->kind == N8_CONV_WINOGRAD16) {
         return "a quarter of the products";
     }
     if (row->tile.mr == 1) {
@@ -190,7 +190,7 @@ static const char *merit(const struct n8_conv_row *row) {
 
 // Of rows of one level: those with fewer products, then those that read packed rows.
 static int rank_of(const struct n8_conv_row *row) {
-    return row->winograd16 != NULL || n8_is_winograd(&row->tile)
+    return row->kind == N8_CONV_WINOGRAD16 || n8_is_winograd(&row->tile)
                ? 2
                : row->tile.packing == N8_PACKING_BOTH;
 }
@@ -198,7 +198,8 @@ static int rank_of(const struct n8_conv_row *row) {
 // Whether `row`, which comes later, is preferred to `best`. Rows for several pixels waste most of
 // their products on a single one.
 static bool is_better(const struct n8_conv_row *row, const struct n8_conv_row *best) {
-    if (best == NULL || (row->igemm != NULL && (row->tile.mr == 1) != (best->tile.mr == 1))) {
+    if (best == NULL ||
+        (row->kind == N8_CONV_IGEMM && (row->tile.mr == 1) != (best->tile.mr == 1))) {
         return best == NULL || row->tile.mr == 1;
     }
     if (row->level == best->level && rank_of(row) != rank_of(best)) {
@@ -216,8 +217,8 @@ const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts,
     const char *refusal = "no kernel of this kind";
     for (size_t i = 0; i < n8_conv_row_count; i++) {
         const struct n8_conv_row *row = &n8_conv_rows[i];
-        const bool winograd = row->winograd16 != NULL && is_requantized(facts);
-        if (depthwise ? row->depthwise == NULL : row->slot != slot && !winograd) {
+        const bool winograd = row->kind == N8_CONV_WINOGRAD16 && is_requantized(facts);
+        if (depthwise ? row->kind != N8_CONV_DEPTHWISE : row->slot != slot && !winograd) {
             continue;
         }
         const char *why = refuse(row, facts);
@@ -233,7 +234,7 @@ const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts,
     const bool faster = passed != NULL && best != NULL &&
                         (passed < best ? !is_better(best, passed) : is_better(passed, best));
     if (faster) {
-        reasons->passed = passed->name;
+        reasons->passed = n8_conv_row_name(passed);
         reasons->lack = lack(passed, facts);
     }
     return best;

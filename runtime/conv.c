@@ -95,11 +95,11 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
         if (conv->row == NULL) {
             return N8_E_UNSUPPORTED;
         }
-        conv->kernel_name = conv->row->name;
-        conv->way = conv->row->depthwise != NULL       ? &n8_conv_depthwise
-                    : conv->row->winograd16 != NULL    ? &n8_conv_winograd16
-                    : n8_is_winograd(&conv->row->tile) ? &n8_conv_winograd8
-                                                       : &n8_conv_igemm;
+        conv->kernel_name = n8_conv_row_name(conv->row);
+        conv->way = conv->row->kind == N8_CONV_DEPTHWISE    ? &n8_conv_depthwise
+                    : conv->row->kind == N8_CONV_WINOGRAD16 ? &n8_conv_winograd16
+                    : n8_is_winograd(&conv->row->tile)      ? &n8_conv_winograd8
+                                                            : &n8_conv_igemm;
     }
     conv->shape = *shape;
     conv->epilogue = *epilogue;
@@ -126,7 +126,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->exact = true;
     conv->way->plan(conv);
     if (conv->row != NULL) { // rows or blocks of channels need no filling up
-        conv->exact = conv->row->depthwise != NULL
+        conv->exact = conv->row->kind == N8_CONV_DEPTHWISE
                           ? (size_t)shape->out_channels % conv->row->block == 0
                           : conv->depth == (size_t)(shape->in_channels / shape->groups);
     }

@@ -379,7 +379,7 @@ enum n8_packing {
 // contiguous; kr is a power of two.
 struct n8_tile {
     uint8_t mr, nr, kr;
-    enum n8_packing packing;
+    uint8_t packing; // enum n8_packing
 };
 
 // Bounds of all geometries, which the C kernels and N8_SLACK rely on.

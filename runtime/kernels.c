@@ -32,21 +32,49 @@
 #include "kernels.inc"
 _Static_assert((int)N8_MAX_STEP <= N8_SLACK && (int)N8_MAX_NR <= N8_SLACK, "read past a tensor");
 
+// The symbols of all rows.
+static const struct names {
+#define N8_KERNEL(slot, suffix)
+#define N8_PART(slot, level)
+#define N8_NAME(slot, level, variant)                                                              \
+    char slot##_##level##variant[sizeof "n8_" #slot "_" #level #variant];
+#define N8_GEMM(slot, level, variant, ...)      N8_NAME(slot, level, variant)
+#define N8_DEPTHWISE(slot, level, variant, ...) N8_NAME(slot, level, variant)
+#define N8_WINOGRAD(slot, level, variant, ...)  N8_NAME(slot, level, variant)
+#include "kernels.inc"
+#undef N8_NAME
+} NAMES = {
+#define N8_KERNEL(slot, suffix)
+#define N8_PART(slot, level)
+#define N8_NAME(slot, level, variant)           "n8_" #slot "_" #level #variant,
+#define N8_GEMM(slot, level, variant, ...)      N8_NAME(slot, level, variant)
+#define N8_DEPTHWISE(slot, level, variant, ...) N8_NAME(slot, level, variant)
+#define N8_WINOGRAD(slot, level, variant, ...)  N8_NAME(slot, level, variant)
+#include "kernels.inc"
+#undef N8_NAME
+};
+
+const char *n8_conv_row_name(const struct n8_conv_row *row) {
+    return (const char *)&NAMES + row->name;
+}
+
 const struct n8_conv_row n8_conv_rows[] = {
 #define N8_KERNEL(slot, suffix)
 #define N8_GEMM(slot_, level_, variant, mr_, nr_, kr_, packing_, products_, core_)                 \
-    {.name = "n8_" #slot_ "_" #level_ #variant,                                                    \
+    {.name = offsetof(struct names, slot_##_##level_##variant),                                    \
+     .kind = N8_CONV_IGEMM,                                                                        \
      .slot = N8_SLOT_##slot_,                                                                      \
-     .level = (enum n8_isa)N8_LEVEL_##level_,                                                      \
+     .level = N8_LEVEL_##level_,                                                                   \
      .products = products_,                                                                        \
      .core = N8_CORE_##core_,                                                                      \
      .igemm = n8_##slot_##_##level_##variant,                                                      \
      .tile = {.mr = mr_, .nr = nr_, .kr = kr_, .packing = N8_PACKING_##packing_}},
 #define N8_DEPTHWISE(slot_, level_, variant, block_, height_, width_, ratio_, outputs_, products_, \
                      core_)                                                                        \
-    {.name = "n8_" #slot_ "_" #level_ #variant,                                                    \
+    {.name = offsetof(struct names, slot_##_##level_##variant),                                    \
+     .kind = N8_CONV_DEPTHWISE,                                                                    \
      .slot = N8_SLOT_##slot_,                                                                      \
-     .level = (enum n8_isa)N8_LEVEL_##level_,                                                      \
+     .level = N8_LEVEL_##level_,                                                                   \
      .products = products_,                                                                        \
      .core = N8_CORE_##core_,                                                                      \
      .depthwise = n8_##slot_##_##level_##variant,                                                  \
@@ -57,9 +85,10 @@ const struct n8_conv_row n8_conv_rows[] = {
      .outputs = outputs_},
 #define N8_PART(slot, level)
 #define N8_WINOGRAD(slot_, level_, variant, width_, core_)                                         \
-    {.name = "n8_" #slot_ "_" #level_ #variant,                                                    \
+    {.name = offsetof(struct names, slot_##_##level_##variant),                                    \
+     .kind = N8_CONV_WINOGRAD16,                                                                   \
      .slot = N8_SLOT_##slot_,                                                                      \
-     .level = (enum n8_isa)N8_LEVEL_##level_,                                                      \
+     .level = N8_LEVEL_##level_,                                                                   \
      .core = N8_CORE_##core_,                                                                      \
      .winograd16 = &(const struct n8_winograd16){n8_winograd_input_s8_##level_,                    \
                                                  n8_##slot_##_##level_##variant,                   \

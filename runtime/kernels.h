@@ -35,15 +35,19 @@ struct n8_winograd16 {
     n8_winograd_output_fn *output;
 };
 
-// A row N8_GEMM, N8_DEPTHWISE or N8_WINOGRAD of kernels.inc.
+enum n8_conv_kind { N8_CONV_IGEMM, N8_CONV_DEPTHWISE, N8_CONV_WINOGRAD16 };
+
+// A row N8_GEMM, N8_DEPTHWISE or N8_WINOGRAD of kernels.inc. There are many: what can be is a byte,
+// and names, which a library that may lie anywhere would have to relocate, lie in one place.
 struct n8_conv_row {
-    const char *name;   // the symbol
-    n8_igemm_fn *igemm; // all but one are NULL
-    n8_depthwise_fn *depthwise;
-    const struct n8_winograd16 *winograd16;
-    enum n8_conv_slot slot;
-    enum n8_isa level;
-    enum n8_core core;
+    union {
+        n8_igemm_fn *igemm;
+        n8_depthwise_fn *depthwise;
+        const struct n8_winograd16 *winograd16;
+    };
+    uint16_t name;                // n8_conv_row_name
+    uint8_t kind;                 // enum n8_conv_kind: which of the union
+    uint8_t slot, level, core;    // enum n8_conv_slot, n8_isa, n8_core
     struct n8_tile tile;          // igemm; winograd16: nr, the width of a panel
     uint8_t products;             // summed in an int16 lane
     uint8_t block;                // depthwise, with the size that it serves, or 0
@@ -55,6 +59,9 @@ struct n8_conv_row {
 extern const struct n8_conv_row n8_conv_rows[];
 extern const size_t n8_conv_row_count;
 #pragma GCC visibility pop
+
+// The symbol of its kernel.
+const char *n8_conv_row_name(const struct n8_conv_row *row);
 
 // Fills `out` with the best kernels up to level `isa`. N8_ISA_AUTO reads the environment
 // variable N8_ISA. N8_E_UNSUPPORTED: this processor lacks the level, or N8_ISA is no level.

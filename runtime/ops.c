@@ -4,12 +4,15 @@
 #include <string.h>
 
 const struct n8_operator *n8_operator_of(uint32_t kind) {
-    static const struct n8_operator *const operators[] = {
-#define N8_OPERATOR(kind, symbol) [N8_OP_##kind] = &n8_op_##symbol,
+    switch (kind) {
+#define N8_OPERATOR(kind, symbol)                                                                  \
+    case N8_OP_##kind:                                                                             \
+        return &n8_op_##symbol;
 #include "ops.inc"
 #undef N8_OPERATOR
-    };
-    return kind < sizeof operators / sizeof operators[0] ? operators[kind] : NULL;
+    default:
+        return NULL;
+    }
 }
 
 // The least work that is given to a thread, in bytes read and written; waking one takes as long

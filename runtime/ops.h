@@ -56,7 +56,7 @@ enum n8_ends {
 };
 
 struct n8_operator {
-    const char *name; // as in n8_step_info
+    char name[20]; // as in n8_step_info; here, as the address of one would have to be relocated
     // Of all inputs and of the output. in == 0: any, the same as the output's; out == 0: `check`
     // looks at it.
     enum n8_type in, out;
@@ -99,9 +99,11 @@ struct n8_operator {
                 size_t end, void *scratch);
 };
 
+#pragma GCC visibility push(hidden)
 #define N8_OPERATOR(kind, symbol) extern const struct n8_operator n8_op_##symbol;
 #include "ops.inc"
 #undef N8_OPERATOR
+#pragma GCC visibility pop
 
 // NULL: no such kind.
 const struct n8_operator *n8_operator_of(uint32_t kind);

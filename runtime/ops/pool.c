@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Max and average pooling, (9): the taps of each window that lie inside the input go to a
-// kernel as pointers to pixels. Pools of int16 and averages in float32, which are rare or of a last
-// few pixels, have their loops here.
+// kernel as pointers to pixels; pool_wide.h has those of int16 and of averages in float32.
 #include "ops.h"
 
-#include "ref/epilogue.h"
+#include "pool_wide.h"
 #include "size.h"
-#include "wide.h"
 #include "window.h"
-
-#include <string.h>
 
 enum { MAX_TAPS_S16 = 1 << 15 }; // 2^15 * 65535 < 2^31
 
@@ -109,61 +105,6 @@ static size_t point_taps(const struct n8_file_op *row, const struct n8_tensor *i
     return taps;
 }
 
-enum { BLOCK = 64 }; // channels at once
-
-// As maxpool_s8, of int16.
-static void max_wide(const struct n8_pool_args *args) {
-    for (size_t c = 0; c < args->channels; c += BLOCK) {
-        const size_t count = args->channels - c < BLOCK ? args->channels - c : BLOCK;
-        int16_t best[BLOCK], tap[BLOCK];
-        for (size_t i = 0; i < BLOCK; i++) {
-            best[i] = (int16_t)args->lo;
-        }
-        for (size_t t = 0; t < args->taps; t++) {
-            memcpy(tap, args->rows[t] + c * sizeof *tap, count * sizeof *tap);
-            for (size_t i = 0; i < count; i++) {
-                best[i] = tap[i] > best[i] ? tap[i] : best[i];
-            }
-        }
-        for (size_t i = 0; i < count; i++) {
-            best[i] = best[i] < args->hi ? best[i] : (int16_t)args->hi;
-        }
-        memcpy(args->out + c * sizeof *best, best, count * sizeof *best);
-    }
-}
-
-// As avgpool_s8, from int8 or int16 to int16 or float32.
-static void average_wide(const struct n8_pool_args *args, enum n8_type in, enum n8_type out) {
-    const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
-    const size_t size = in == N8_TYPE_S16 ? sizeof(int16_t) : 1;
-    for (size_t c = 0; c < args->channels; c += BLOCK) {
-        const size_t count = args->channels - c < BLOCK ? args->channels - c : BLOCK;
-        int32_t sums[BLOCK];
-        int16_t q[BLOCK];
-        float y[BLOCK];
-        for (size_t i = 0; i < BLOCK; i++) {
-            sums[i] = -(int32_t)args->taps * args->in_zero_point;
-        }
-        for (size_t t = 0; t < args->taps; t++) {
-            n8_widen(q, args->rows[t] + c * size, count, in);
-            for (size_t i = 0; i < count; i++) {
-                sums[i] += q[i];
-            }
-        }
-        for (size_t i = 0; i < count; i++) {
-            y[i] = (float)sums[i] * args->multiplier;
-        }
-        if (out == N8_TYPE_F32) {
-            memcpy(args->out + c * sizeof *y, y, count * sizeof *y);
-            continue;
-        }
-        for (size_t i = 0; i < count; i++) {
-            q[i] = n8_round_s16(y[i], limits);
-        }
-        memcpy(args->out + c * sizeof *q, q, count * sizeof *q);
-    }
-}
-
 // Where a unit lies in the output.
 struct place {
     size_t image, y, x, piece;
@@ -208,9 +149,9 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
         if (!wide) {
             kernel(&args);
         } else if (row->kind == N8_OP_MAX_POOL) {
-            max_wide(&args);
+            n8_max_wide(&args);
         } else {
-            average_wide(&args, in->type, out->type);
+            n8_average_wide(&args, in->type, out->type);
         }
         if (++at.piece < pieces) {
             continue;

@@ -67,7 +67,7 @@ N8_INLINE void n8_depthwise(const struct n8_depthwise_args *args, size_t height,
         const int8_t *const *rows = args->rows + r * ratio;
         int8_t *out = args->out + r * args->out_row_stride;
         // The block of the C rows as a constant, for speed; nothing depends on it.
-        if (args->block == N8_DEPTHWISE_LANES)
+        if (N8_FOR_SPEED && args->block == N8_DEPTHWISE_LANES)
             n8_depthwise_blocks(args, rows, out, height, width, N8_DEPTHWISE_LANES);
         else
             n8_depthwise_blocks(args, rows, out, height, width, args->block);

@@ -9,6 +9,13 @@
 
 #define N8_INLINE static inline __attribute__((always_inline))
 
+// Where all processors have another kernel in its place, one is built to be small.
+#ifdef __OPTIMIZE_SIZE__
+#define N8_FOR_SPEED 0
+#else
+#define N8_FOR_SPEED 1
+#endif
+
 // The limits of (2)(5)(6) in floats, moved by the zero point: these are integers, so
 // clamp(rne(v) + zp, lo, hi) == rne(clamp(v, lo - zp, hi - zp)) + zp for every v.
 struct n8_bounds {

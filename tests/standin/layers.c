@@ -114,8 +114,9 @@ static void check_choice(void) {
                                             .core = cases[i].core};
         struct n8_conv_reasons reasons;
         const struct n8_conv_row *row = n8_choose_conv(&facts, &reasons);
-        if (row == NULL || reasons.chosen == NULL || strcmp(row->name, cases[i].name) != 0)
-            fail(cases[i].name, row == NULL ? reasons.chosen : row->name);
+        if (row == NULL || reasons.chosen == NULL ||
+            strcmp(n8_conv_row_name(row), cases[i].name) != 0)
+            fail(cases[i].name, row == NULL ? reasons.chosen : n8_conv_row_name(row));
         const char *passed = passed_for(cases[i].name);
         if (passed == NULL ? reasons.passed != NULL || reasons.lack != NULL
                            : reasons.passed == NULL || strcmp(reasons.passed, passed) != 0)
@@ -389,19 +390,19 @@ static void check_layers(void) {
             continue;
         draw_arrays(&layer);
         if (!same_bytes(&layer, STANDIN, NOISE, &row))
-            fail("layer", row == NULL ? "it does not run" : row->name);
+            fail("layer", row == NULL ? "it does not run" : n8_conv_row_name(row));
         else
             used[row - n8_conv_rows]++;
         // One of the levels that this processor does have, in turn.
         const enum n8_isa level = (enum n8_isa)(N8_ISA_C + 1 + i % 3);
         if (n8_cpu_has(level) && !same_bytes(&layer, level, NOISE, &row))
-            fail("layer", row == NULL ? "it does not run" : row->name);
+            fail("layer", row == NULL ? "it does not run" : n8_conv_row_name(row));
         free_arrays(&layer);
     }
     for (size_t i = 0; i < n8_conv_row_count; i++) {
         const struct n8_conv_row *row = &n8_conv_rows[i];
         if (row->level == STANDIN && used[i] < 5)
-            fail("used less than five times", row->name);
+            fail("used less than five times", n8_conv_row_name(row));
     }
     free(used);
 }
@@ -448,10 +449,11 @@ static void check_winograd_reach(void) {
         const char *expected = beyond == 0  ? "n8_winograd_gemm_s32_standin"
                                : i % 2 == 0 ? "n8_igemm_s8_s8_standin"
                                             : "n8_igemm_s8_s8_add_standin_packed";
-        if (!same_bytes(&layer, STANDIN, LOWEST, &row) || strcmp(row->name, expected) != 0)
-            fail(expected, row == NULL ? "it does not run" : row->name);
+        if (!same_bytes(&layer, STANDIN, LOWEST, &row) ||
+            strcmp(n8_conv_row_name(row), expected) != 0)
+            fail(expected, row == NULL ? "it does not run" : n8_conv_row_name(row));
         if (n8_cpu_has(N8_ISA_NEON) && !same_bytes(&layer, N8_ISA_NEON, LOWEST, &row))
-            fail("at the bound", row == NULL ? "it does not run" : row->name);
+            fail("at the bound", row == NULL ? "it does not run" : n8_conv_row_name(row));
         free_arrays(&layer);
     }
 }
