@@ -90,8 +90,9 @@ static void plan_igemm(struct n8_conv *conv) {
     conv->rows_size = conv->unfolded ? n8_mul(conv->block, conv->window) : conv->depth;
     conv->scratch_size = n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN),
                                 n8_add(n8_round_up(conv->packed_rows, N8_CONV_ALIGN), table));
-    if (conv->sums) { // of one unit and group
-        const size_t sums = n8_mul(n8_mul(conv->block, conv->slice), sizeof(int32_t));
+    if (conv->sums) { // of one unit and group, and what may be read behind them
+        const size_t values = n8_mul(conv->block, conv->slice);
+        const size_t sums = n8_add(n8_mul(values, sizeof(int32_t)), N8_ALIGN_PART);
         conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), sums);
     }
 }

@@ -256,8 +256,10 @@
 //   out            pixel p at out + p * out_stride bytes; exactly `channels` values are written
 //   sums           pixel p at sums + p * sums_stride bytes
 //   residual       NULL, or pixel p at residual + p * residual_stride bytes; may be `out` itself
-//   bias           [channels], or NULL: all 0
-//   multiplier, slope   [channels]; the slopes are finite, or `slope` is NULL
+//   bias           NULL: all 0
+//   slope          the slopes are finite, or it is NULL
+//                  sums, residual, bias, multiplier and slope: of all channels, and readable up to
+//                  the next multiple of 4
 //   pixels, channels   >= 1
 //   residual_zero_point, zero_point, lo, hi   -32768 .. 32767, lo <= hi
 #define N8_OUTPUT_ARGS(WORD, INT32)                                                                \

@@ -159,19 +159,21 @@ void cases_output(struct context *context) {
         const size_t stride = (channels + rng_below(rng, 9)) * sizeof(int16_t);
         const size_t sums_stride = (channels + rng_below(rng, 9)) * sizeof(int32_t);
         const size_t size = (pixels - 1) * stride + channels * sizeof(int16_t);
-        const size_t sums_size = (pixels - 1) * sums_stride + channels * sizeof(int32_t);
-        int16_t *out = guard_place(rng, REGION_OUT, size);
-        int16_t *residual = guard_place(rng, REGION_RESIDUAL, size);
+        const size_t padded = (channels + 3) / 4 * 4; // which may be read
+        const size_t sums_size = (pixels - 1) * sums_stride + padded * sizeof(int32_t);
+        const size_t residual_size = (pixels - 1) * stride + padded * sizeof(int16_t);
+        int16_t *out = guard_place(rng, REGION_OUT, residual_size); // may be the residual
+        int16_t *residual = guard_place(rng, REGION_RESIDUAL, residual_size);
         int32_t *sums = guard_place(rng, REGION_IN, sums_size);
-        int32_t *bias = guard_place(rng, REGION_BIAS, channels * sizeof *bias);
-        float *multiplier = guard_place(rng, REGION_MULTIPLIER, channels * sizeof *multiplier);
-        float *slope = guard_place(rng, REGION_SLOPE, channels * sizeof *slope);
-        fill(rng, residual, size / sizeof *residual);
+        int32_t *bias = guard_place(rng, REGION_BIAS, padded * sizeof *bias);
+        float *multiplier = guard_place(rng, REGION_MULTIPLIER, padded * sizeof *multiplier);
+        float *slope = guard_place(rng, REGION_SLOPE, padded * sizeof *slope);
+        fill(rng, residual, residual_size / sizeof *residual);
         for (size_t i = 0; i < sums_size / sizeof *sums; i++)
             sums[i] = sum_of(rng, pattern);
-        data_bias(rng, pattern, bias, channels, 0);
-        data_multipliers(rng, pattern, multiplier, channels);
-        for (size_t n = 0; n < channels; n++)
+        data_bias(rng, pattern, bias, padded, 0);
+        data_multipliers(rng, pattern, multiplier, padded);
+        for (size_t n = 0; n < padded; n++)
             slope[n] = data_slope(rng);
         struct n8_output_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_output_args){
