@@ -79,7 +79,7 @@ static void widen_border(const struct n8_conv *conv, int64_t *from, int64_t *to)
 // Pixels at the border see a copy of the input with its padding. Whole rows are copied, once for
 // all rows of outputs that see them, where that is less work than a copy and a call of the kernel
 // at either end of each.
-static void plan_border(struct n8_conv *conv) {
+static N8_ONCE void plan_border(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     int64_t from = 0;
     int64_t to = 0;
@@ -100,7 +100,7 @@ static void plan_border(struct n8_conv *conv) {
     }
 }
 
-static void plan_depthwise(struct n8_conv *conv) {
+static N8_ONCE void plan_depthwise(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t channels = channels_of(conv);
     const size_t height = rows_seen(conv);

@@ -52,7 +52,7 @@ static struct parts parts_of(const struct n8_conv *conv) {
     return parts;
 }
 
-static void plan_winograd(struct n8_conv *conv) {
+static N8_ONCE void plan_winograd(struct n8_conv *conv) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t panel = conv->row->tile.nr;
     const size_t tiles = tiles_of(s);

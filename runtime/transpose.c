@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transpose.h"
 
-#include "move.h"
 #include "size.h"
 
 #include <string.h>
@@ -42,6 +41,17 @@ static void interleave_bytes(const struct n8_kernels *kernels, uint8_t *to, size
     }
 }
 
+// Rows of int16 to columns.
+static void turn_s16(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
+                     size_t rows, size_t columns) {
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < columns; c++) {
+            memcpy(to + c * to_stride + r * sizeof(int16_t),
+                   from + r * from_stride + c * sizeof(int16_t), sizeof(int16_t));
+        }
+    }
+}
+
 void n8_interleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_stride, size_t room,
                    const uint8_t *from, size_t from_stride, size_t channels, size_t pixels,
                    size_t size) {
@@ -49,10 +59,7 @@ void n8_interleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_stri
     for (size_t p = 0; p < pixels; p += pass) {
         const size_t count = least(pixels - p, pass);
         if (size == sizeof(int16_t)) {
-            for (size_t c = 0; c < channels; c++) {
-                n8_move_values(to + p * to_stride + c * size, to_stride,
-                               from + c * from_stride + p * size, size, count, size);
-            }
+            turn_s16(to + p * to_stride, to_stride, from + p * size, from_stride, channels, count);
         } else if (size == 1) {
             interleave_bytes(kernels, to + p * to_stride, to_stride, room, from + p, from_stride,
                              channels, count);
@@ -74,13 +81,10 @@ void n8_deinterleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_st
     for (size_t p = 0; p < pixels; p += pass) {
         const size_t count = least(pixels - p, pass);
         const uint8_t *pixel = from + p * from_stride;
-        for (size_t c = 0; size == sizeof(int16_t) && c < channels; c++) {
-            n8_move_values(to + c * to_stride + p * size, size, pixel + c * size, from_stride,
-                           count, size);
-        }
-        if (size == sizeof(float)) {
+        if (size == sizeof(int16_t)) {
+            turn_s16(to + p * size, to_stride, pixel, from_stride, count, channels);
+        } else if (size == sizeof(float)) {
             kernels->transpose_f32(to + p * size, to_stride, pixel, from_stride, count, channels);
-            continue;
         }
         for (size_t c = 0; size == 1 && c < channels; c += GROUP) {
             kernels->deinterleave_s8((int8_t *)to + c * to_stride + p, to_stride,
