@@ -22,6 +22,9 @@ FIELDS = {
     "n8_winograd_gemm_args": re.findall(r"\((WS_\w+), .*, (\w+)\)", TEXT),
     "n8_winograd_output_args": re.findall(r"\((WO_\w+), .*, (\w+)\)", TEXT),
     "n8_pointwise_args": re.findall(r"\((PW_\w+), .*, (\w+)\)", TEXT),
+    "n8_add_s16_args": re.findall(r"\((AW_\w+), .*, (\w+)\)", TEXT),
+    "n8_output_args": re.findall(r"\((OW_\w+), .*, (\w+)\)", TEXT),
+    "n8_depthwise_s16_args": re.findall(r"\((DS_\w+), .*, (\w+)\)", TEXT),
     "n8_pool_args": re.findall(r"\((PL_\w+), .*, (\w+)\)", TEXT),
 }
 COMPILERS = {
