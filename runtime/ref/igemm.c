@@ -38,7 +38,8 @@ static void accumulate(int32_t sums[N8_MAX_MR][N8_LANES], const struct n8_tile *
     for (size_t k = 0; k < depth; k += BLOCK) {
         const size_t size = depth - k < BLOCK ? depth - k : BLOCK;
         // The geometry of the C rows as constants, for speed; nothing depends on it.
-        if (N8_FOR_SPEED && tile->kr == 16 && tile->packing == N8_PACKING_CHANNELS && lanes->count == N8_LANES) {
+        if (N8_FOR_SPEED && tile->kr == 16 && tile->packing == N8_PACKING_CHANNELS &&
+            lanes->count == N8_LANES) {
             const struct n8_tile usual = {tile->mr, tile->nr, 16, N8_PACKING_CHANNELS};
             widen(w, weights, &usual, lanes->at, N8_LANES, k, size);
         } else {
