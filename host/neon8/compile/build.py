@@ -9,6 +9,7 @@ import numpy as np
 
 from neon8.compile.int16_fit import Fit
 from neon8.compile.program import Dequantize, Op, Quantize, Requantize, Tensor
+from neon8.compile.proof import Enlarged
 from neon8.compile.scales import is_wide, quantized
 from neon8.errors import CompileError
 from neon8.graph.graph import Graph, Node
@@ -32,6 +33,7 @@ class Build:
     fixed: convolutions requantize in integers  (10).
     max_sqnr_loss: weight scales may grow at this cost, see int16_fit.py, or None.
     fits: what that would take or took, of each layer that needs it.
+    enlarged: the channels whose weight scales grew so that int32 holds their sums.
     last: inputs and outputs that the outside has N H W C, and images: inputs that it
     has as bytes; so no form of them here has their names.
     """
@@ -44,6 +46,7 @@ class Build:
     fixed: bool = False
     max_sqnr_loss: float | None = None
     fits: list[Fit] = field(default_factory=list)
+    enlarged: list[Enlarged] = field(default_factory=list)
     last: frozenset[str] = frozenset()
     images: frozenset[str] = frozenset()
     tensors: dict[str, Tensor] = field(default_factory=dict)

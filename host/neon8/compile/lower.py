@@ -17,6 +17,7 @@ from neon8.compile.operators import LOWER, LOWER_FLOAT
 from neon8.compile.operators.movement import permute
 from neon8.compile.oracle import quantize
 from neon8.compile.program import Dequantize, FloatArray, Image, Op, Program, Tensor
+from neon8.compile.proof import tell
 from neon8.compile.scales import check_digest, is_wide
 from neon8.errors import CompileError
 from neon8.graph.graph import FakeQuantize, Graph
@@ -139,6 +140,7 @@ def lower(
             raise CompileError(f"nothing computes output {name!r}")
         if name in b.last:
             leave(b, name)
+    tell(b.enlarged)
     return Program(
         source_digest=graph.digest,
         tensors=b.tensors,

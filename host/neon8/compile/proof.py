@@ -2,6 +2,8 @@
 """Proofs for any input: sums fit int32 (12), so many products int16 (11); (23)."""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from neon8.quant.weights import (
     quantize_weights,
     sums,
 )
+from neon8.text import counted
 
 LOG = logging.getLogger("neon8")
 
@@ -28,6 +31,16 @@ FEWER_BITS = (
 )
 INT16_DEPTHS = (8, 4)  # of kernels; 2 need no proof
 INT16_REACH = 255  # sum|w| * 128 <= 32767
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enlarged:
+    """A channel whose weight scale grew by `factor`, for its bound of sums (12)."""
+
+    layer: str
+    channel: int
+    bound: float
+    factor: float
 
 
 def prove_sums(
@@ -40,13 +53,13 @@ def prove_sums(
     zero_point_in: int,
     reach: int,
     quantize: Quantize = quantize_weights,
-) -> tuple[Sums, DoubleArray]:
+) -> tuple[Sums, DoubleArray, list[Enlarged]]:
     """The sums of a layer and the weight scales (O,) with which they fit int32.
 
     reach: the largest |q| of the input.  quantize: what rounds the weights.
 
-    A channel that does not fit gets a larger weight scale, and a warning says so; not
-    so where the input is int16, which had better have fewer bits.
+    A channel that does not fit gets a larger weight scale, and is in the list; not so
+    where the input is int16, which had better have fewer bits.
     CompileError: no scale helps, or the input is int16.
     """
 
@@ -65,7 +78,7 @@ def prove_sums(
     result = quantized(everything, scales)
     too_large = np.flatnonzero(result.bound >= ACC_LIMIT)
     if too_large.size == 0:
-        return result, scales
+        return result, scales, []
     if reach > NARROW_REACH:
         worst = int(result.bound.argmax())
         raise CompileError(
@@ -74,6 +87,7 @@ def prove_sums(
             f"{FEWER_BITS}"
         )
     scales = scales.copy()
+    grown = []
     for channel in too_large:
         at = slice(channel, channel + 1)
 
@@ -86,16 +100,35 @@ def prove_sums(
                 f"layer {layer!r}: channel {channel}: the accumulator does not fit "
                 "int32 with any weight scale; check its bias"
             )
-        LOG.warning(
-            "layer %r: channel %d: accumulator bound %.4g reaches 2**31; weight scale "
-            "enlarged by %.7g",
-            layer,
-            channel,
-            result.bound[channel],
-            factor,
+        bound = float(result.bound[channel])
+        grown.append(
+            Enlarged(layer=layer, channel=int(channel), bound=bound, factor=factor)
         )
         scales[at] = enlarged(scales[channel], factor)
-    return quantized(everything, scales), scales
+    return quantized(everything, scales), scales, grown
+
+
+def tell(grown: Sequence[Enlarged]) -> None:
+    """One warning of all channels of a network, with the one that grew most."""
+    if not grown:
+        return
+    one = max(grown, key=lambda each: each.factor)
+    more = ""
+    if len(grown) > 1:
+        layers = len({each.layer for each in grown})
+        more = (
+            f"; so are those of {len(grown)} channels of {counted(layers, 'layer')}, "
+            "of which this is the worst"
+        )
+    LOG.warning(
+        "layer %r: channel %d: accumulator bound %.4g reaches 2**31; weight scale "
+        "enlarged by %.7g%s",
+        one.layer,
+        one.channel,
+        one.bound,
+        one.factor,
+        more,
+    )
 
 
 def int16_depth(weights: Int8Array, dtype: str = "int8") -> int:

@@ -12,6 +12,7 @@ from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.inspection import elf, foreign, network, observation, plan
 from neon8.inspection.guards import legend
+from neon8.quant.reasons import condensed
 from neon8.quant.rounding import moved
 from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
 from neon8.runtime import Model, TensorInfo
@@ -143,7 +144,7 @@ def _table(path: Path, table: ScaleTable) -> str:
             *map(text.number, entry.threshold),
             *("-" if v is None else text.number(v) for v in (entry.min, entry.max)),
             _ends_of(entry.factors),
-            " ".join(entry.reasons),
+            condensed(entry.reasons),
         )
         for name, entry in table.tensors.items()
     ]
@@ -159,7 +160,7 @@ def _table(path: Path, table: ScaleTable) -> str:
             text.number(max(map(abs, entry.bias_correction)))
             if entry.bias_correction
             else "-",
-            " ".join(entry.reasons),
+            condensed(entry.reasons),
         )
         for name, entry in table.layers.items()
     ]

@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scale table and the guards that fired for it, for a person to read."""
 
-from neon8.quant.reasons import MEANINGS, RECIPE, guards_of, meaning
+from neon8.quant.reasons import MEANINGS, guards_of, lines, meaning
 from neon8.quant.scale_table import NARROW, ScaleTable
-from neon8.text import columns, counted, decimals
+from neon8.text import columns, counted, decimals, printable
+
+MOST_LISTED = 12
+"""Tensors that a summary names; more are for `neon8 inspect`."""
 
 
 def described(table: ScaleTable) -> str:
-    """What is said of a new table: its size, and the guards that fired."""
+    """What is said of a new table: its size, and a line for each kind of guard."""
     done = (
         f"{counted(len(table.tensors), 'tensor')} and "
         f"{counted(len(table.layers), 'layer')} from "
         f"{counted(table.samples, 'sample')}, method {table.method}, "
         f"scheme {table.scheme}"
     )
-    notes = [*guarded(table), *legend(table, RECIPE), *precise(table)]
     remedies = recipe(table)
     if remedies:
         done += f"; {remedies}"
-    return "\n".join([done, *(f"  {note}" for note in notes)])
+    notes = list(lines(table))
+    fired = [*table.reasons]
+    fired += [code for t in table.tensors.values() for code in guards_of(t.reasons)]
+    fired += [code for w in table.layers.values() for code in guards_of(w.reasons)]
+    if len(fired) > len(notes):
+        notes.append("`neon8 inspect` shows the table with each of them")
+    notes += precise(table)
+    return "\n".join([done, *(f"  {printable(note)}" for note in notes)])
 
 
 def recipe(table: ScaleTable) -> str:
@@ -38,7 +47,7 @@ def recipe(table: ScaleTable) -> str:
 
 
 def precise(table: ScaleTable) -> list[str]:
-    """What is not of 8 bits or less, one tensor to a line."""
+    """What is not of 8 bits or less, one tensor to a line unless there are many."""
     rows = [
         (name, "float32" if entry.float32 else f"int16 of {entry.bits} bits")
         for name, entry in table.tensors.items()
@@ -48,19 +57,12 @@ def precise(table: ScaleTable) -> list[str]:
         return []
     done = f"precision: {counted(len(rows), 'tensor')} with more than 8 bits; those "
     done += "that share a scale have the same"
+    if len(rows) > MOST_LISTED:
+        return [f"{done}; `neon8 inspect` shows the table with each of them"]
     return [done, *columns(rows, header=("tensor", "precision"))]
 
 
-def guarded(table: ScaleTable) -> list[str]:
-    """'tensor 'x': few:bins' for each entry that a guard changed."""
-    reasons = [("all tensors", table.reasons)]
-    reasons += [(f"tensor {name!r}", t.reasons) for name, t in table.tensors.items()]
-    reasons += [(f"layer {name!r}", w.reasons) for name, w in table.layers.items()]
-    kept = ((what, guards_of(codes)) for what, codes in reasons)
-    return [f"{what}: {' '.join(codes)}" for what, codes in kept if codes]
-
-
-def legend(table: ScaleTable, without: frozenset[str] = frozenset()) -> list[str]:
+def legend(table: ScaleTable) -> list[str]:
     """'few:bins: too few ...' for each kind of code in the table, in a fixed order.
 
     A code that this neon8 does not know, from another's table, has no line.
@@ -69,11 +71,7 @@ def legend(table: ScaleTable, without: frozenset[str] = frozenset()) -> list[str
     codes += [code for entry in table.tensors.values() for code in entry.reasons]
     codes += [code for entry in table.layers.values() for code in entry.reasons]
     fired = {meaning(code) for code in codes}
-    return [
-        f"{code}: {text}"
-        for code, text in MEANINGS.items()
-        if text in fired and code not in without
-    ]
+    return [f"{code}: {text}" for code, text in MEANINGS.items() if text in fired]
 
 
 def priced(table: ScaleTable) -> list[str]:

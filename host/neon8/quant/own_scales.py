@@ -3,12 +3,12 @@
 
 Weights are taken over as integers of up to 8 bits and a sign, which the compiler makes
 int8. For formats that have int8 alone, and where a channel has yet others, the channel
-is rounded anew to a scale of its own, and a warning says so.
+is rounded anew to a scale of its own, and a warning says so of all together.
 """
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,7 @@ from neon8.quant.weights import (
     weight_levels,
     weight_scales,
 )
+from neon8.text import counted
 
 LOG = logging.getLogger("neon8")
 
@@ -221,14 +222,20 @@ def _table(
     """Everything that the file says, by the tensors and layers of `graph`."""
     floats = {node.name for node in source.nodes if _output_axis(node) is not None}
     layers = {}
+    anew: list[_Anew] = []
     for node in graph.nodes:
         if not isinstance(node, Conv2d) or node.inputs[0] not in tensors:
             continue
         scale = tensors[node.inputs[0]].scale
         if node.weight_scales is not None:
-            layers[node.name] = _taken_over(node, node.weight_scales, narrow=narrow)
+            layers[node.name], moved = _taken_over(
+                node, node.weight_scales, narrow=narrow
+            )
+            anew += moved
         elif node.name not in floats:
             layers[node.name] = _own(node, scale)
+    if anew:
+        LOG.warning("%s", _said(anew))
     return ScaleTable(
         model_name=graph.name,
         model_digest=graph.digest,
@@ -271,7 +278,25 @@ def _own(node: Conv2d, input_scale: float) -> LayerScale:
     )
 
 
-def _taken_over(node: Conv2d, scales: FloatArray, *, narrow: bool) -> LayerScale:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Anew:
+    """A channel whose weights were rounded to another scale than that of the file.
+
+    ends: the least and the largest weight; worst: how far one was moved.  Both are in
+    steps of the file.  changed: how many of its `weights` were moved.
+    """
+
+    layer: str
+    channel: int
+    ends: tuple[float, float]
+    changed: int
+    weights: int
+    worst: float
+
+
+def _taken_over(
+    node: Conv2d, scales: FloatArray, *, narrow: bool
+) -> tuple[LayerScale, list[_Anew]]:
     """The scales of the file; a channel that it cannot have gets its own."""
     lowest, highest = (LOWEST, HIGHEST) if narrow else (-WIDEST, WIDEST)
     result = scales.copy()
@@ -285,25 +310,45 @@ def _taken_over(node: Conv2d, scales: FloatArray, *, narrow: bool) -> LayerScale
         kept = quantize_weights(node.weight, result.astype(np.float64), lowest=LOWEST)
     else:
         kept = weight_levels(node.weight, result.astype(np.float64))
+    anew = []
     for channel, scale in enumerate(result.astype(np.float64)):
         error = np.abs(kept[channel] * scale - node.weight[channel])
         changed = error > scale * SAME_SCALE * HIGHEST
         if changed.any():
-            LOG.warning(
-                "layer %r: channel %d: int8 cannot hold its weights, which reach from "
-                "%g to %g steps; %d of %d were rounded anew, the worst by %.3g steps",
-                node.name,
-                channel,
-                *np.rint(_ends(node.weight[channel]) / np.float64(scales[channel])),
-                np.count_nonzero(changed),
-                changed.size,
-                error.max() / scales[channel],
+            steps = np.rint(_ends(node.weight[channel]) / np.float64(scales[channel]))
+            found = _Anew(
+                layer=node.name,
+                channel=channel,
+                ends=(float(steps[0]), float(steps[1])),
+                changed=int(np.count_nonzero(changed)),
+                weights=changed.size,
+                worst=float(error.max() / scales[channel]),
             )
-    return LayerScale(
+            anew.append(found)
+    entry = LayerScale(
         input=node.inputs[0],
         weight_scales=tuple(float(scale) for scale in result),
         groups=node.groups,
         reasons=(IMPORTED,),
+    )
+    return entry, anew
+
+
+def _said(anew: list[_Anew]) -> str:
+    """All channels in one line, with the one that lost most."""
+    one = max(anew, key=lambda each: each.worst)
+    where = f"layer {one.layer!r}: channel {one.channel}: int8 cannot hold its weights"
+    which = f"{one.changed} of {one.weights} were rounded anew"
+    more = ""
+    if len(anew) > 1:
+        layers = len({each.layer for each in anew})
+        more = (
+            f"; so it is with {len(anew)} channels of {counted(layers, 'layer')}, of "
+            "which this is the worst"
+        )
+    return (
+        f"{where}, which reach from {one.ends[0]:g} to {one.ends[1]:g} steps; {which}, "
+        f"the worst by {one.worst:.3g} steps{more}"
     )
 
 

@@ -345,6 +345,13 @@ def test_what_int8_cannot_hold_is_said_and_rounded_anew(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "neon8"):
         load_quantized(one_layer(tmp_path, weights, 0.01), narrow=True)
     assert "2 of 3 were rounded anew, the worst by 1 steps" in caplog.messages[-1]
+    caplog.clear()
+    weights = np.stack([np.full((3, 1, 1), end, I8) for end in (-127, -128, -128)])
+    with caplog.at_level(logging.WARNING, "neon8"):
+        load_quantized(one_layer(tmp_path, weights, 0.01), narrow=True)
+    (said,) = caplog.messages
+    assert "channel 1: " in said
+    assert "so it is with 2 channels of 1 layer" in said
 
 
 def test_seven_bits_of_activations(tmp_path):

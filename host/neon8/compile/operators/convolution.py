@@ -284,7 +284,7 @@ def proved(
         b.fits += [] if fit is None else [fit]
     lowest = -HIGHEST if node.weight_scales is None else LOWEST
     nearest = partial(quantize_weights, lowest=lowest)
-    return prove_sums(
+    sums, scales, grown = prove_sums(
         node.name,
         node.weight,
         bias,
@@ -294,6 +294,8 @@ def proved(
         reach=source.reach,
         quantize=on_lattice if lattice else nearest,
     )
+    b.enlarged += grown
+    return sums, scales
 
 
 def channels_last(sums: Sums) -> program.Int8Array:
