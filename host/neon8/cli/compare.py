@@ -2,15 +2,20 @@
 """neon8 compare."""
 
 import argparse
+import shlex
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
 from neon8.quant.scale_table import TABLE_SCHEMES
 
 if TYPE_CHECKING:
-    from neon8.evaluate.compare import Comparison
+    from collections.abc import Callable, Sequence
 
-SUMMARY = "measure all methods on your own network"
+    from neon8.evaluate.compare import Comparison, Row
+
+SUMMARY = "measure all methods on your own network, and say which to take"
 
 HELP = f"""\
 examples:
@@ -20,15 +25,21 @@ examples:
 
 Every method is solved with every scheme, compiled and run by the int8 library on this
 PC, whose results are those of the device to the last bit. Take other samples than for
-the calibration. The table has the best by SQNR first.
+the calibration. What calibrate does without options is advised unless another setting
+is sure to be better; --all shows all of them, the best by SQNR first.
 
 SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB; for a
                network that ends in Softmax, over the inputs of the Softmax
+gain           in SQNR over what calibrate does without options, taken sample by sample,
+               and its 95 % range; all ranges hold together, so that nothing wins only
+               because there are many
 agreement      share of samples with the same top-1 as the float network
-guards         number of tensors with a reason code in the table
 top-1          share of samples whose label is the largest, if there are labels
+guards         with --all: the number of tensors that a guard changed
 --json         {{"reference": {{...}}, "rows": [{{"method", "scheme", "guards",
-               "failure", "n", "top1", "top5", "agreement", "sqnr_db"}}, ...]}}
+               "failure", "gain_db", "gain_range", "contender", "n", "top1", "top5",
+               "agreement", "sqnr_db", ...}}, ...], "advised": {{"method", "scheme",
+               "command"}}}}
 
 {options.CHOOSING}
 {options.DATA}"""
@@ -60,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead of auto, symmetric and symmetric_with_uint8",
     )
     options.override(parser)
+    parser.add_argument("--all", action="store_true", help="show all settings")
     options.as_json(parser)
     options.quiet(parser)
 
@@ -87,14 +99,38 @@ def run(arguments: argparse.Namespace) -> str:
             skip=arguments.skip,
             watch=watch,
         )
-    return as_json(found) if arguments.json else as_text(found)
+    command = partial(_command, arguments)
+    if arguments.json:
+        return as_json(found, command)
+    return as_text(found, command, everything=arguments.all)
 
 
-def as_json(found: "Comparison") -> str:
+def _command(arguments: argparse.Namespace, row: "Row") -> str:
+    """What makes the table of this setting."""
+    from neon8.evaluate.compare import DEFAULT
+
+    words = ["neon8", "solve", arguments.calibration, arguments.model]
+    for option, value, usual in zip(
+        ("--method", "--scheme"), (row.method, row.scheme), DEFAULT, strict=True
+    ):
+        words += [] if value == usual else [option, value]
+    if arguments.override is not None:
+        words += ["--override", arguments.override]
+    for name, dims in arguments.shapes:
+        words += ["--shape", f"{name}={','.join(map(str, dims))}"]
+    words += ["-o", f"{Path(arguments.model).stem}.scales.json"]
+    return shlex.join(map(str, words))
+
+
+def as_json(found: "Comparison", command: "Callable[[Row], str]") -> str:
     """One object; a row without figures has a failure."""
     import json
+    import math
 
     from neon8.evaluate import metrics
+
+    def finite(value: float | None) -> float | None:
+        return value if value is not None and math.isfinite(value) else None
 
     rows = [
         {
@@ -102,40 +138,103 @@ def as_json(found: "Comparison") -> str:
             "scheme": row.scheme,
             "guards": row.guards,
             "failure": row.failure,
+            "gain_db": None if row.gain is None else finite(row.gain.db),
+            "gain_range": None if row.gain is None else finite(row.gain.range),
+            "contender": row.contender,
             **({} if row.result is None else metrics.as_json(row.result)),
         }
         for row in found.rows
     ]
-    return json.dumps({"reference": metrics.as_json(found.reference), "rows": rows})
+    advised = None
+    if found.advised is not None:
+        advised = {
+            "method": found.advised.method,
+            "scheme": found.advised.scheme,
+            "command": command(found.advised),
+        }
+    reference = metrics.as_json(found.reference)
+    return json.dumps({"reference": reference, "rows": rows, "advised": advised})
 
 
-def as_text(found: "Comparison") -> str:
-    """A table, the best first and marked, and what stopped those without figures."""
-    from neon8.text import columns, counted, decimals
+def as_text(
+    found: "Comparison", command: "Callable[[Row], str]", *, everything: bool = False
+) -> str:
+    """The rows that matter, or all, what to take, and the command that takes it."""
+    from neon8.text import counted
+
+    ran = [row for row in found.rows if row.result is not None]
+    shown = found.rows
+    if ran and not everything:
+        matter = (ran[0], found.advised, found.baseline)
+        shown = tuple(row for row in found.rows if row in matter)
+    done = (
+        f"{counted(found.reference.n, 'sample')}, int8 as on the device; 95 % ranges "
+        f"that hold for all of {counted(len(ran), 'setting')} together"
+    )
+    lines = [done, *_table(found, shown, everything=everything)]
+    failed = [row for row in found.rows if row.failure is not None]
+    if everything or not ran:
+        lines += [f"{row.method}, {row.scheme}: {row.failure}" for row in failed]
+    elif failed:
+        lines.append(f"{counted(len(failed), 'setting')} did not compile; see --all")
+    if found.advised is not None and found.baseline is not None:
+        advice = _advice(found.advised, found.baseline, ran)
+        lines += [advice, f"  {command(found.advised)}"]
+    return "\n".join(lines)
+
+
+def _table(
+    found: "Comparison", shown: "Sequence[Row]", *, everything: bool
+) -> list[str]:
+    """The advised row is marked."""
+    from neon8.text import columns, decimals
 
     labels = found.reference.top1 is not None
-    header = ["", "method", "scheme", "SQNR dB", "agreement %", "guards"]
+    header = ["", "method", "scheme", "SQNR dB", "gain dB", "agreement %"]
+    header += ["top-1 %"] if labels else []
+    header += ["guards"] if everything else []
     rows = []
-    for number, row in enumerate(found.rows):
+    for row in shown:
         result = row.result
         figures: tuple[float | None, ...] = (None, None, None)
         if result is not None:
             figures = result.sqnr_db, result.agreement, result.top1
         sqnr, agreement, top1 = map(decimals, figures)
-        best = "*" if number == 0 and result is not None else ""
-        rows.append(
-            [best, row.method, row.scheme, sqnr, agreement, str(row.guards), top1]
-        )
-    rows.append(["", "float", "", "-", "-", "-", decimals(found.reference.top1)])
-    if labels:
-        header.append("top-1 %")
-    lines = columns([row[: len(header)] for row in rows], header=header)
-    failures = [
-        f"{row.method}, {row.scheme}: {row.failure}"
-        for row in found.rows
-        if row.failure is not None
-    ]
-    samples = counted(found.reference.n, "sample")
-    return "\n".join(
-        [f"{samples}, int8 as on the device; * is the best by SQNR", *lines, *failures]
-    )
+        gain = "-" if row == found.baseline or row.gain is None else _gain(row)
+        mark = "*" if row == found.advised else ""
+        cells = [mark, row.method, row.scheme, sqnr, gain, agreement]
+        cells += [top1] if labels else []
+        rows.append([*cells, str(row.guards)] if everything else cells)
+    last = ["", "float", "", "-", "-", "-"]
+    last += [decimals(found.reference.top1)] if labels else []
+    rows.append([*last, "-"] if everything else last)
+    return columns(rows, header=header)
+
+
+def _gain(row: "Row") -> str:
+    """'+0.42 +- 0.20', empty without one."""
+    return "" if row.gain is None else f"{row.gain.db:+.2f} +- {row.gain.range:.2f}"
+
+
+def _advice(advised: "Row", baseline: "Row", ran: "Sequence[Row]") -> str:
+    """What to take, by how much it is better, and what cannot be told."""
+    best = ran[0]
+    equal = sum(row.contender for row in ran) - 1
+    if len(ran) == 1:
+        return f"take {_name(advised)}, the only one"
+    if advised != baseline:
+        text = f"take {_name(advised)}: {_gain(advised)} dB over {_name(baseline)}"
+    elif advised == best:
+        text = f"take {_name(advised)}, the best of these samples"
+    else:
+        text = f"take {_name(advised)}: no other is sure to be better"
+    if equal == 0:
+        return f"{text}; it is sure to be the best of these settings"
+    if advised == best:
+        return f"{text}; {equal} of the {len(ran) - 1} others may be as good or better"
+    more = f"{_name(best)}, the best of these samples, gains {_gain(best)} dB"
+    return f"{text}; {more}"
+
+
+def _name(row: "Row") -> str:
+    return f"{row.method} with scheme {row.scheme}"

@@ -6,6 +6,7 @@ the device.
 """
 
 import math
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
 from neon8.evaluate.metrics import Evaluation, Tally, summary, tally_of
+from neon8.evaluate.ranking import Gain, rank_settings
 from neon8.evaluate.runner import FloatRunner, as_float32
 from neon8.evaluate.scores import Reading
 from neon8.graph.graph import Graph, Softmax
@@ -39,11 +41,16 @@ from neon8.runtime import Model
 SCHEMES = ("auto", "symmetric", "symmetric_with_uint8")
 
 
+DEFAULT = ("mse", "auto")
+"""The method and the scheme of `calibrate` without options."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One setting.  result: None if it did not compile; failure says why.
 
-    guards: the number of tensors for which one fired.
+    guards: the number of tensors for which one fired.  gain: over the baseline.
+    contender: none of the others is sure to be better.
     """
 
     method: str
@@ -51,6 +58,8 @@ class Row:
     guards: int
     result: Evaluation | None = None
     failure: str | None = None
+    gain: Gain | None = None
+    contender: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +67,22 @@ class Comparison:
     """rows: the best first, by SQNR, then agreement, then as asked for.
 
     reference: the FP32 network; its SQNR and agreement are those with itself.
+    baseline: the default if it ran, else the first that did; None if none did.
+    advised: the baseline, unless another is sure to be better.
     """
 
     reference: Evaluation
     rows: tuple[Row, ...]
+    baseline: Row | None = None
+    advised: Row | None = None
+
+
+@dataclass(slots=True)
+class _Measured:
+    """Of one program: its sums, and the squared error of each run."""
+
+    tally: Tally
+    errors: "array[float]"
 
 
 def compare(
@@ -102,7 +123,11 @@ def compare(
         for scheme in schemes
         for method in methods
     ]
-    measured = {program: Tally() for _, program in settings if program is not None}
+    measured = {
+        program: _Measured(Tally(), array("d"))
+        for _, program in settings
+        if program is not None
+    }
     reference = Reference(file, graph.outputs)
     samples = gather(
         data,
@@ -118,10 +143,40 @@ def compare(
         return summary(tally, names=graph.outputs, reading=read, hint=hint(tally, 0))
 
     rows = [
-        row if program is None else replace(row, result=figures(measured[program]))
+        row
+        if program is None
+        else replace(row, result=figures(measured[program].tally))
         for row, program in settings
     ]
-    return Comparison(reference=figures(exact), rows=tuple(sorted(rows, key=_order)))
+    errors = [
+        measured[program].errors for _, program in settings if program is not None
+    ]
+    return _ranked(figures(exact), rows, errors)
+
+
+def _ranked(
+    reference: Evaluation, rows: list[Row], errors: "list[array[float]]"
+) -> Comparison:
+    """With what the samples can tell.  errors: of the rows that have a result."""
+    ran = [each for each, row in enumerate(rows) if row.result is not None]
+    baseline, advised = None, None
+    if ran:
+        names = [(rows[each].method, rows[each].scheme) for each in ran]
+        first = names.index(DEFAULT) if DEFAULT in names else 0
+        ranking = rank_settings(errors, first)
+        for place, each in enumerate(ran):
+            rows[each] = replace(
+                rows[each],
+                gain=ranking.gains[place],
+                contender=place in ranking.contenders,
+            )
+        baseline, advised = rows[ran[first]], rows[ran[ranking.advised]]
+    return Comparison(
+        reference=reference,
+        rows=tuple(sorted(rows, key=_order)),
+        baseline=baseline,
+        advised=advised,
+    )
 
 
 def _compiled(
@@ -179,7 +234,7 @@ def _measure(
     name: str,
     reference: FloatRunner,
     samples: Iterable[Sample],
-    programs: dict[bytes, Tally],
+    programs: dict[bytes, _Measured],
 ) -> tuple[Tally, Reading | None]:
     """The sums of the reference; those of the programs are added to `programs`.
 
@@ -207,13 +262,15 @@ def _measure(
             )
             arrays = {name: as_float32(each) for name, each in sample.inputs.items()}
             for program, session in sessions.items():
-                programs[program] += tally_of(
+                one = tally_of(
                     list(session.run(arrays).values()),
                     rows=rows,
                     labels=sample.labels,
                     reference=wanted,
                     reading=read,
                 )
+                programs[program].tally += one
+                programs[program].errors.append(one.whole.noise)
     if exact.n == 0:
         raise DataError("no samples to compare on")
     return exact, read

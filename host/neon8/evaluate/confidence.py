@@ -10,6 +10,8 @@ from dataclasses import dataclass
 Z95 = 1.959963984540054
 """Quantile 0.975 of the normal distribution: 95 % lie within so many deviations."""
 
+MOST_FREEDOM = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -83,3 +85,29 @@ def mean_error(total: float, squares: float, count: int) -> float | None:
         return None
     variance = max(0.0, squares - total * total / count) / (count - 1)
     return math.sqrt(variance / count)
+
+
+def student(share: float, freedom: int) -> float:
+    """The t of Student's distribution that |t| stays below with chance `share`.
+
+    freedom: degrees of it, 1 or more; for more than 1000 that of 1000, a little wide.
+    """
+    nu = min(freedom, MOST_FREEDOM)
+    low, high = 0.0, math.pi / 2
+    while True:  # until the doubles between them are used up
+        angle = (low + high) / 2
+        if angle in (low, high):
+            return math.tan(angle) * math.sqrt(nu)
+        low, high = (angle, high) if _within(angle, nu) < share else (low, angle)
+
+
+def _within(angle: float, nu: int) -> float:
+    """The chance that |t| < tan(angle) sqrt(nu) (Abramowitz, Stegun 26.7.3, 26.7.4)."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = nu % 2
+    term = cosine if odd else 1.0
+    total = 0.0
+    for k in range(1 + odd, nu, 2):
+        total += term
+        term *= k / (k + 1) * cosine * cosine
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total

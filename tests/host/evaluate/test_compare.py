@@ -2,6 +2,7 @@
 """neon8 compare: methods and schemes on one's own network."""
 
 import json
+import shlex
 
 import numpy as np
 import onnx
@@ -18,6 +19,7 @@ from neon8.errors import CalibrationError, DataError
 from neon8.evaluate.compare import before_softmax, compare
 from neon8.evaluate.evaluate import evaluate_model
 from neon8.graph.importer import load
+from neon8.quant import table_json
 from onnx_nets import net, node, save
 
 F = np.float32
@@ -60,14 +62,8 @@ def test_figures_are_those_of_evaluate(tiny, observation, tmp_path):
 
 
 def test_the_same_every_time(tiny, observation):
-    texts = {as_text(compare(observation, tiny.onnx, tiny.data)) for _ in range(2)}
-    assert len(texts) == 1
-    lines = texts.pop().splitlines()
-    assert len(lines) == 2 + 3 * len(COMPARED) + 1
-    assert [line.split()[0] == "*" for line in lines[2:-1]] == [
-        number == 0 for number in range(3 * len(COMPARED))
-    ]
-    assert lines[-1].split()[0] == "float"
+    (found, text), again = (shown(tiny, observation, everything=True) for _ in range(2))
+    assert (found, text) == again
 
 
 def test_overrides_take_part(tiny, observation):
@@ -93,9 +89,11 @@ def test_what_does_not_compile_is_a_row_too(tiny, observation):
     (row,) = found.rows
     assert row.result is None
     assert "act1" in row.failure
-    assert f"mse, auto: {row.failure}" in as_text(found)
-    (shown,) = json.loads(as_json(found))["rows"]
-    assert (shown["method"], shown["failure"]) == ("mse", row.failure)
+    assert f"mse, auto: {row.failure}" in as_text(found, str)
+    written = json.loads(as_json(found, str))
+    (one,) = written["rows"]
+    assert (one["method"], one["failure"]) == ("mse", row.failure)
+    assert written["advised"] is None
 
 
 def with_softmax(folder, *, logits_too=False):
@@ -146,8 +144,10 @@ def test_command(tiny, calib, capsys, tmp_path):
     some = ("--methods", "mse", "percentile:99:all", "--schemes", "auto", "unsigned")
     status, out, err = run(capsys, *base, *some)
     assert (status, err) == (0, "")
-    assert out.count("percentile:99:all") == out.count("mse") == 2
+    assert out.splitlines()[-1].startswith(f"  neon8 solve {calib} {tiny.onnx} ")
     assert "top-1 %" in out
+    status, out, err = run(capsys, *base, *some, "--all")
+    assert len(out.splitlines()) == 2 + 4 + 1 + 2
     status, out, _ = run(capsys, *base, *some, "--limit", 3, "--json")
     found = json.loads(out)
     assert status == 0
@@ -176,3 +176,65 @@ def test_bad_usage(tiny, calib, capsys, arguments, part):
     status, out, err = run(capsys, *line)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert part in err
+
+
+def shown(tiny, observation, *, everything=False, **options):
+    found = compare(observation, tiny.onnx, tiny.data, **options)
+    text = as_text(found, lambda row: f"take {row.method}", everything=everything)
+    return found, text.splitlines()
+
+
+def test_few_rows_unless_all(tiny, observation):
+    found, lines = shown(tiny, observation)
+    assert len(found.rows) == 3 * len(COMPARED)
+    assert 5 <= len(lines) <= 8
+    assert [line for line in lines[2:-2] if line.split()[0] == "*"] != []
+    assert lines[-1] == f"  take {found.advised.method}"
+    assert lines[-3].split()[0] == "float"
+    lines = as_text(found, lambda row: row.method, everything=True).splitlines()
+    assert len(lines) == 2 + len(found.rows) + 1 + 2
+
+
+def test_a_clear_winner_is_advised(tiny, observation):
+    """1 % of the values say nothing of a range."""
+    schemes = {"methods": ("mse", "minmax"), "schemes": ("auto", "symmetric")}
+    found, lines = shown(tiny, observation, **schemes)
+    assert (found.baseline.method, found.baseline.scheme) == ("mse", "auto")
+    assert found.advised.contender
+    wide = {"methods": ("percentile:1:all", "mse"), "schemes": ("auto",)}
+    found, lines = shown(tiny, observation, **wide)
+    assert found.baseline == found.advised  # the default, although it was asked last
+    assert not found.rows[-1].contender
+    assert found.rows[-1].gain.db < -found.rows[-1].gain.range
+    assert "it is sure to be the best of these settings" in lines[-2]
+    wide = {"methods": ("percentile:1:all", "minmax"), "schemes": ("auto",)}
+    found, lines = shown(tiny, observation, **wide)
+    assert found.baseline.method == "percentile:1:all"
+    assert (found.advised.method, found.advised.gain.least > 0) == ("minmax", True)
+    gain = f"{found.advised.gain.db:+.2f} +- {found.advised.gain.range:.2f} dB"
+    over = (
+        f"take minmax with scheme auto: {gain} over percentile:1:all with scheme auto"
+    )
+    assert lines[-2].startswith(over)
+    assert lines[-1] == "  take minmax"
+
+
+def test_the_command_that_takes_it(tiny, calib, capsys, tmp_path, monkeypatch):
+    """What compare prints can be run as it is."""
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "a range.json"
+    own.write_text('{"tensors": {"image": {"threshold": 1}}}')
+    methods = ("--methods", "minmax", "percentile:1:all", "--schemes", "symmetric")
+    base = ("compare", calib, tiny.onnx, "--data", tiny.data, "--override", own)
+    status, out, _ = run(capsys, *base, *methods)
+    command = out.splitlines()[-1].strip()
+    assert (status, "a range.json'" in command) == (0, True)
+    _, out, _ = run(capsys, *base, *methods, "--json")
+    advised = json.loads(out)["advised"]
+    assert advised["command"] == command
+    assert (advised["method"], advised["scheme"]) == ("minmax", "symmetric")
+    program, *words = shlex.split(command)
+    assert (program, cli.main(words)) == ("neon8", 0)
+    table = table_json.load(tmp_path / f"{tiny.onnx.stem}.scales.json")
+    assert (table.method, table.scheme) == ("minmax", "symmetric")
+    assert "override" in table.tensors["image"].reasons
