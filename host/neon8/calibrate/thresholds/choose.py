@@ -2,7 +2,6 @@
 """From a histogram to scale and zero point: schemes, methods and their guards."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -13,8 +12,7 @@ from neon8.calibrate.thresholds import guards, methods
 from neon8.calibrate.thresholds.eq import eq
 from neon8.calibrate.thresholds.methods import Method
 from neon8.calibrate.thresholds.minmax import minmax
-from neon8.calibrate.thresholds.mse import expected_error
-from neon8.calibrate.thresholds.output import OutputError, Range, best, output_error
+from neon8.calibrate.thresholds.output import Range, output_error
 from neon8.errors import CalibrationError
 from neon8.quant.grid import Grid
 from neon8.quant.limits import SMALLEST_SCALE
@@ -35,7 +33,7 @@ def solve(
 
     method: see methods.parse.  scheme: one of SCHEMES; "auto" is unsigned where no
     value is negative, else asymmetric; "symmetric_with_uint8" the same with symmetric.
-    bits: 8 or 16.  layers: those that read the tensor, for eq and auto.
+    bits: 8 or 16.  layers: those that read the tensor, for eq.
     CalibrationError: an unknown method, scheme or number of bits.
     """
     check(method, scheme, bits)
@@ -47,10 +45,8 @@ def solve(
     if scheme == "unsigned" and kind != scheme:
         codes.append("signed")
     grid = Grid(kind, bits)
-    wanted = methods.parse(method)
-    limits, used, more = _limits(histogram, grid, wanted, layers)
-    found = tensor_scale(histogram, grid, limits, (*more, *codes))
-    return found if used == wanted else replace(found, method=str(used))
+    limits, more = _limits(histogram, grid, methods.parse(method), layers)
+    return tensor_scale(histogram, grid, limits, (*more, *codes))
 
 
 def check(method: str, scheme: str, bits: int) -> None:
@@ -73,55 +69,35 @@ def scheme_of(scheme: str, *, negative: bool) -> str:
 
 def _limits(
     histogram: Histogram, grid: Grid, method: Method, layers: Sequence[Patches]
-) -> tuple[Range, Method, tuple[str, ...]]:
-    """(lo, hi), the method that they are from, the codes of guards."""
+) -> tuple[Range, tuple[str, ...]]:
+    """(lo, hi) and the codes of guards."""
     full = minmax(histogram, grid)
     if method.name == "minmax":
-        return full, method, ()
+        return full, ()
     lacking = guards.few(histogram)
     if lacking is not None:
-        return full, method, (lacking,)
-    if method.name not in ("eq", "auto"):
+        return full, (lacking,)
+    if method.name != "eq":
         return _guarded(histogram, grid, method)
     metric = str(method.settings.get("metric", "error"))
     error = output_error(histogram, layers, metric=metric)
-    if method.name == "auto":
-        return _auto(histogram, grid, error)
     if error is None:
-        limits, _, codes = _guarded(histogram, grid, methods.parse("mse"))
-        return limits, method, (*codes, "unread")
-    return eq(histogram, grid, error), method, ()
+        limits, codes = _guarded(histogram, grid, methods.parse("mse"))
+        return limits, (*codes, "unread")
+    return eq(histogram, grid, error), ()
 
 
 def _guarded(
     histogram: Histogram, grid: Grid, method: Method
-) -> tuple[Range, Method, tuple[str, ...]]:
+) -> tuple[Range, tuple[str, ...]]:
     """What a method that needs nothing but the histogram says, widened if need be."""
     module = import_module(f"{__package__}.{methods.ROWS[method.name].module}")
     function: Callable[..., Range | None] = getattr(module, method.name)
     chosen = function(histogram, grid, **method.settings)
     if chosen is None:
-        return minmax(histogram, grid), method, ("few:bins",)
+        return minmax(histogram, grid), ("few:bins",)
     limits = guards.widen(histogram, grid, chosen)
-    return limits, method, (("guard",) if limits != chosen else ())
-
-
-def _auto(
-    histogram: Histogram, grid: Grid, error: OutputError | None
-) -> tuple[Range, Method, tuple[str, ...]]:
-    """The method with the least error at a layer's output, or else in the histogram."""
-    candidates = map(methods.parse, methods.CANDIDATES)
-    answers = (_guarded(histogram, grid, candidate) for candidate in candidates)
-    # With too few bins for it a candidate is minmax, which is among them anyway.
-    found = [each for each in answers if "few:bins" not in each[2]]
-    ranges = [limits for limits, _, _ in found]
-    if error is not None:
-        errors = [error(grid, limits) for limits in ranges]
-    else:
-        covers = [grid.cover(*limits) for limits in ranges]
-        errors = [expected_error(histogram, grid, float(s), z) for s, z in covers]
-    limits, method, codes = found[ranges.index(best(ranges, errors))]
-    return limits, method, (*codes, *(() if error is not None else ("unread",)))
+    return limits, (("guard",) if limits != chosen else ())
 
 
 def tensor_scale(

@@ -7,8 +7,8 @@ A method is a row of METHODS and a function of the same name,
 
 which says what range (lo, hi) the grid should cover, or gives None where the histogram
 has too few bins for it. It sees no dead tensor and none with less than 1000 values,
-and what it clips beyond 0.1 % of the energy is widened (guards.py). Help, parsing, auto
-and compare read the row. eq and auto look at layers, too: see choose.py.
+and what it clips beyond 0.1 % of the energy is widened (guards.py). Help, parsing and
+compare read the row. eq looks at layers, too: see choose.py.
 
 This module is light, so that help needs no numpy.
 """
@@ -37,7 +37,7 @@ class Setting:
 class Row:
     """module: of this package, with a function called `name`.  summary: for help.
 
-    compared: what `neon8 compare` tries.  candidate: auto chooses among these.
+    compared: what `neon8 compare` tries.
     """
 
     name: str
@@ -45,12 +45,11 @@ class Row:
     summary: str
     settings: tuple[Setting, ...] = ()
     compared: tuple[str, ...] = ()
-    candidate: bool = True
 
 
 PERCENT = Setting("percent", 99.99)
 
-METHODS = (  # where several give auto the same range, it names the first
+METHODS = (
     Row("mse", "mse", "least squared error of what is rounded and clipped (default)"),
     Row("kl", "kl", "least Kullback-Leibler divergence, exact zeros left out"),
     Row(
@@ -84,20 +83,14 @@ METHODS = (  # where several give auto the same range, it names the first
         "least error at the output of the layers that read the tensor, among 0.5 to 2 "
         "times the range of mse; eq:cosine looks at the angle only",
         (Setting("metric", "error", ("error", "cosine")),),
-        # With the least error of all it tried on the very rows that auto looks at, it
-        # would win by definition.
-        candidate=False,
-    ),
-    Row(
-        "auto",
-        "choose",
-        "for each tensor, that of the methods above (but eq) with the least error at "
-        "the output of the layers that read it",
-        candidate=False,
     ),
 )
+REMOVED = {
+    "auto": "it was no better than mse on samples that it had not seen; take mse, or "
+    "what `neon8 compare` advises"
+}
+"""Methods that there were, which old tables name, and what to take instead."""
 ROWS = {row.name: row for row in METHODS}
-CANDIDATES = tuple(row.name for row in METHODS if row.candidate)
 COMPARED = tuple(text for row in METHODS for text in (row.compared or (row.name,)))
 
 
@@ -132,6 +125,8 @@ def parse(text: str) -> Method:
     CalibrationError says what is wrong with it.
     """
     name, *given = text.split(":")
+    if name in REMOVED:
+        raise CalibrationError(f"method {name!r} was removed: {REMOVED[name]}")
     if name not in ROWS:
         known = ", ".join(ROWS)
         raise CalibrationError(f"method {name!r} is unknown: expected one of {known}")

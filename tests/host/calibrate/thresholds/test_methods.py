@@ -68,7 +68,7 @@ def test_no_method_beats_mse_at_its_own_game(x):
     h = histogram_of(x)
     for scheme in ("symmetric", "auto"):
         best = sqnr(x, solve(h, method="mse", scheme=scheme))
-        for method in set(NAMES) - {"auto", "eq"}:
+        for method in set(NAMES) - {"eq"}:
             assert sqnr(x, solve(h, method=method, scheme=scheme)) < best + 0.05
 
 
@@ -273,9 +273,6 @@ def test_int16(method, scheme, x):
         assert found.threshold[1] >= x.max() * 0.999
     if method in ("mse", "minmax"):
         assert sqnr(x, found) > 75
-    if method == "auto":
-        assert found.reasons == ("unread",)
-        assert found.method not in ("kl", "kl2017")
 
 
 SCHEMES = {  # of a table: for a tensor with negative values, for one without

@@ -4,6 +4,7 @@
 import inspect
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -15,7 +16,9 @@ from neon8.calibrate.thresholds import methods
 from neon8.calibrate.thresholds.choose import solve
 from neon8.calibrate.thresholds.methods import ROWS, Method
 from neon8.errors import CalibrationError
+from neon8.quant import table_json
 from numpy_statistics import histogram_of
+from small_graphs import conv, graph_of, scale, table_of
 
 PACKAGE = "neon8.calibrate.thresholds"
 TEN = np.arange(10, dtype=np.float32)
@@ -79,11 +82,19 @@ def test_schemes_and_bits_that_there_are_not(scheme, bits):
 
 def test_every_row_has_its_function():
     for row in methods.METHODS:
-        if row.name != "auto":
-            module = import_module(f"{PACKAGE}.{row.module}")
-            given = inspect.signature(getattr(module, row.name)).parameters
-            settings = {setting.name for setting in row.settings} - {"metric"}
-            assert settings <= set(given)
+        module = import_module(f"{PACKAGE}.{row.module}")
+        given = inspect.signature(getattr(module, row.name)).parameters
+        settings = {setting.name for setting in row.settings} - {"metric"}
+        assert settings <= set(given)
+
+
+def test_a_method_that_there_was_says_what_to_take():
+    with pytest.raises(CalibrationError, match=r"'auto' was removed: .* take mse"):
+        methods.parse("auto")
+    assert not set(methods.REMOVED) & set(ROWS)
+    graph = graph_of(conv("y"))
+    old = replace(table_of(graph, x=replace(scale(), method="auto")), method="auto")
+    assert table_json.loads(table_json.dumps(old)) == old
 
 
 def test_help_lists_every_method_without_numpy():

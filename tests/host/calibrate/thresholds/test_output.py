@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods that look at what the layers make of them."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
@@ -12,15 +10,11 @@ from neon8.calibrate.thresholds.choose import solve
 from neon8.calibrate.thresholds.guards import (
     MAX_CLIPPED_ENERGY,
     clipped_energy,
-    widen,
 )
-from neon8.calibrate.thresholds.methods import CANDIDATES, ROWS
 from neon8.calibrate.thresholds.output import (
-    TIE,
     best,
     cosine_loss,
     error_share,
-    output_error,
 )
 from neon8.graph.graph import Activation
 from neon8.quant.grid import Grid
@@ -63,7 +57,7 @@ def unequal_channels():
 
 
 @pytest.mark.parametrize("scheme", ["symmetric", "auto"])
-@pytest.mark.parametrize("method", ["eq", "auto", "eq:cosine"])
+@pytest.mark.parametrize("method", ["eq", "eq:cosine"])
 def test_what_the_layer_reads_decides(method, scheme):
     """mse spends its levels on the large channels, whose weights are nearly nothing."""
     layer, images = unequal_channels()
@@ -91,7 +85,7 @@ def test_rare_values_that_no_row_holds_count():
     assert found.threshold[1] == pytest.approx(usual.threshold[1], rel=0.15)
 
 
-@pytest.mark.parametrize("method", ["eq", "eq:cosine", "auto"])
+@pytest.mark.parametrize("method", ["eq", "eq:cosine"])
 def test_saturated_values_are_not_clipped(method):
     """As in a photograph: many values are the largest there can be."""
     layer = conv(out=16, channels=8, kernel=(1, 1))
@@ -103,37 +97,18 @@ def test_saturated_values_are_not_clipped(method):
     assert found.threshold == pytest.approx((-2, 4), rel=0.02)
 
 
-def test_auto_says_what_it_took():
-    layer, images = unequal_channels()
-    values = histogram_of(np.concatenate([x.ravel() for x in images]))
-    rows = [sampled(layer, images)]
-    found = solve(values, method="auto", scheme="auto", layers=rows)
-    assert found.method in CANDIDATES
-    again = solve(values, method=found.method, scheme="auto")
-    assert (found.scale, found.zero_point) == (again.scale, again.zero_point)
-    error = output_error(values, rows)
-    grid = Grid(found.scheme)
-    errors = {}
-    for name in CANDIDATES:
-        function = getattr(import_module(f"{PACKAGE}.{ROWS[name].module}"), name)
-        errors[name] = error(grid, widen(values, grid, function(values, grid)))
-    assert errors[found.method] <= min(errors.values()) * (1 + TIE)
-
-
-@pytest.mark.parametrize("method", ["eq", "auto"])
 @pytest.mark.parametrize("dead", [False, True])
-def test_without_a_layer_the_histogram_decides(method, dead):
+def test_without_a_layer_the_histogram_decides(dead):
     """Also where the layer's output is nothing but zeros."""
     layer = conv(activation=Activation(lo=0.0))
     layer.bias[:] = -1e6
     x = image(layer, (20, 20))
     rows = [sampled(layer, [x])] if dead else []
     values = histogram_of(x)
-    found = solve(values, method=method, scheme="symmetric", layers=rows)
+    found = solve(values, method="eq", scheme="symmetric", layers=rows)
     usual = solve(values, method="mse", scheme="symmetric")
     assert "unread" in found.reasons
     assert found.scale == usual.scale
-    assert found.method == ("mse" if method == "auto" else None)
 
 
 def test_a_layer_without_samples():
