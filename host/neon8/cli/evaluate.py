@@ -52,7 +52,7 @@ docs/evaluation.md has the formulas. With several outputs, each has a line of it
 --json         one object; shares are percentages from 0 to 100; null: no labels, no
                reference, or no error at all
 
-A network with int8 inputs and outputs is fed and read through its own scales. One that
+A network with int8 or int16 ends is fed and read through its own scales. One that
 takes an image, of compile --io-image, gets pixels: of --preprocess size, resize and
 color count; scale, mean and std are in the network. A reference is for networks that
 were compiled without --io-image and --io-layout nhwc, whose values are the same.

@@ -119,7 +119,7 @@ def reading_of(
 
 
 def floor_of(runner: FloatRunner, name: str) -> float:
-    """The least probability that output `name` tells from 0: half a step of int8."""
+    """The least probability that output `name` tells from 0: half a step."""
     return max(LEAST, runner.steps.get(name, 0.0) / 2)
 
 

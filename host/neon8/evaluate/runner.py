@@ -30,8 +30,9 @@ class FloatRunner:
 
     run: name -> array as `inputs` describes them to name -> real values, in the order
     of the network.  maker: the ONNX operator that computes an output, "" if the file
-    does not say.  steps: of int8 outputs, the distance of two values.  turned: inputs
-    and outputs that lie N H W C where ONNX has N C H W, with the same dimensions.
+    does not say.  steps: of int8 and int16 outputs, the distance of two values.
+    turned: inputs and outputs that lie N H W C where ONNX has N C H W, with the same
+    dimensions.
     """
 
     inputs: dict[str, Input]
@@ -91,7 +92,7 @@ def open_float(
             steps={
                 name: info.scale
                 for name, info in runner.outputs.items()
-                if info.dtype != "float32"
+                if info.quantized
             },
             turned=_turned(runner.steps, runner.inputs | runner.outputs),
         )

@@ -6,8 +6,17 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from neon8 import observe_model
+from neon8.calibrate.solve import solve
+from neon8.compile.compiler import compile_model
 from neon8.errors import DataError
 from neon8.evaluate.evaluate import evaluate_model
+from neon8.evaluate.runner import open_float
+from neon8.graph.importer import load
+from neon8.quant.groups import scale_groups
+from neon8.quant.precision import with_bits
+from neon8.runtime import Model
+from onnx_nets import net, node, save
 
 F = np.float32
 X = np.random.default_rng(7).normal(size=(11, 5)).astype(F)
@@ -82,3 +91,26 @@ def test_a_fixed_batch_counts_every_sample(tmp_path, caplog):
     np.savez(tmp_path / "a.npz", x=X, y=np.full(11, 3))
     with pytest.raises(DataError, match="label 3, but the first output has 3 values"):
         evaluate_model(four, tmp_path / "a.npz")
+
+
+def test_int16_ends(tmp_path):
+    """They are fed and read through their own scales, as int8 ones are."""
+    weights = {"w": np.random.default_rng(1).normal(size=(6, 3, 3, 3)).astype(F)}
+    model = net([node("Conv", "x w", "y", "conv")], {"x": (1, 3, 6, 6)}, "y", weights)
+    path, compiled = save(tmp_path, model), tmp_path / "net.n8"
+    x = np.random.default_rng(2).normal(size=(20, 3, 6, 6)).astype(F)
+    graph = load(path)
+    table = solve(observe_model(path, x), graph, method="minmax")
+    groups = scale_groups(graph)
+    found = {}
+    for bits in (8, 16):
+        wanted = dict.fromkeys(groups.values(), bits)
+        wider = with_bits(table, graph, groups, wanted)
+        compiled.write_bytes(compile_model(graph, wider, io="int8"))
+        with open_float(compiled) as runner:
+            assert set(runner.steps) == {"y"}
+            assert runner.run({"x": x[:1]})["y"].dtype == F
+        found[bits] = evaluate_model(compiled, x, reference=path).sqnr_db
+    with Model.open(compiled) as read:
+        assert (read.inputs["x"].dtype, read.outputs["y"].dtype) == ("int16", "int16")
+    assert 30 < found[8] < found[16] - 3  # the weights have 8 bits either way
