@@ -25,7 +25,7 @@ from neon8.calibrate.thresholds import guards
 from neon8.calibrate.thresholds.choose import scheme_of, tensor_scale
 from neon8.calibrate.thresholds.methods import parse
 from neon8.errors import CalibrationError, TableError
-from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.graph import Graph
 from neon8.quant import reasons
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import SCHEMES, LayerScale, ScaleTable, TensorScale
@@ -95,31 +95,36 @@ def solve_quietly(
         )
     groups = observation.scale_groups
     chosen = named(precision, observation, graph)
-    recipe = None if graph is None or plain else prepare(observation, graph)
-    rules = partial(
-        _scales,
+    tensors = partial(
+        _tensors,
         observation,
-        recipe,
         method=method,
         scheme=scheme,
         bits=bits,
         overrides=overrides,
         chosen=chosen,
     )
-    table = rules()
+    known, recipe = tensors(), None
+    if graph is not None and not plain:
+        own = {} if overrides is None else resolve(overrides, groups)
+        closed = [name for name, group in groups.items() if group in own]
+        recipe = prepare(observation, graph, known, closed)
+    table = partial(_table, observation, recipe, method=method, scheme=scheme)
+    found = table(known)
     if fast is not None and graph is not None:
-        narrow = narrower(graph, groups, scheme=scheme)
-        table = with_winograd(
-            observation, graph, table, rules(narrow=narrow), limit=fast
+        network = graph if recipe is None else recipe.graph
+        seen = observation if recipe is None else recipe.observation
+        narrow = narrower(network, groups, scheme=scheme)
+        found = with_winograd(
+            seen, network, found, table(tensors(narrow=narrow)), limit=fast
         )
     if recipe is not None:
-        table = corrections(recipe.graph, table, recipe.means)
-    return finished(table, graph, groups, chosen)
+        found = corrections(recipe.graph, found, recipe.means)
+    return finished(found, graph, groups, chosen)
 
 
-def _scales(
+def _tensors(
     observation: Observation,
-    recipe: Recipe | None,
     *,
     method: str,
     scheme: str,
@@ -127,8 +132,8 @@ def _scales(
     overrides: Overrides | None,
     chosen: Mapping[str, str],
     narrow: Mapping[str, Grid] = NOTHING,
-) -> ScaleTable:
-    """The scales of all tensors and weights.
+) -> dict[str, TensorScale]:
+    """The scales of all tensors as they are in the network.
 
     chosen: precisions of groups.  narrow: the scheme and bits of groups of which the
     user has set nothing.
@@ -168,7 +173,23 @@ def _scales(
 
     with ThreadPoolExecutor(usable()) as threads:  # their loops are in C
         solved = dict(zip(histograms, threads.map(scale_of, histograms), strict=True))
-    tensors = {name: solved[group] for name, group in groups.items()}
+    return {name: solved[group] for name, group in groups.items()}
+
+
+def _table(
+    observation: Observation,
+    recipe: Recipe | None,
+    tensors: Mapping[str, TensorScale],
+    *,
+    method: str,
+    scheme: str,
+) -> ScaleTable:
+    """The scales of tensors and of weights."""
+    if recipe is not None:
+        tensors = recipe.tensor_scales(tensors)
+        layers = recipe.layer_scales(tensors)
+    else:
+        layers = _layers(observation, tensors)
     few = len(observation.samples) < guards.FEWEST_SAMPLES
     return ScaleTable(
         model_name=observation.model_name,
@@ -177,28 +198,16 @@ def _scales(
         scheme=scheme,
         samples=len(observation.samples),
         engine=_one_line(observation.engine),
-        tensors=tensors,
-        layers=_layers(observation, recipe, tensors),
+        tensors=dict(tensors),
+        layers=layers,
         reasons=("few:samples",) if few else (),
     )
 
 
 def _layers(
-    observation: Observation,
-    recipe: Recipe | None,
-    tensors: Mapping[str, TensorScale],
+    observation: Observation, tensors: Mapping[str, TensorScale]
 ) -> dict[str, LayerScale]:
-    """The scales of all weights."""
-    if recipe is not None:
-        return {
-            node.name: recipe.layer_scale(
-                node,
-                input_scale=tensors[node.inputs[0]].scale,
-                input_bits=tensors[node.inputs[0]].bits,
-            )
-            for node in recipe.graph.nodes
-            if isinstance(node, Conv2d)
-        }
+    """The scales of all weights, which are those of the network."""
     return {
         name: weight_scales(
             name,

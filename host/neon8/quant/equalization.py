@@ -4,25 +4,48 @@
 A factor f of a channel says that its values are f times those of the int8 network. The
 convolution that makes the channel divides weights and bias by f, those that read it
 multiply weights by f: the network computes the same function, and its channels share
-the range of one scale better.
+the range of one scale better. Between the two may stand what treats each channel for
+itself and a multiple of it as a multiple: pools, PRelu, sums, Concat.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.graph.graph import Activation, Conv2d, Graph, Node, Pool, Prelu
+from neon8.graph.graph import (
+    Activation,
+    Add,
+    Concat,
+    Conv2d,
+    Graph,
+    Node,
+    Pool,
+    Prelu,
+    Subtract,
+    Sum,
+)
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray, FloatArray
+
+CHANNELS = 1
+"""The axis of channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Channel c of tensor `source` is channel first + c of the output that it makes."""
+
+    source: str
+    first: int
 
 
 def equalized(graph: Graph, table: ScaleTable) -> Graph:
     """`graph` with all factors of `table` in the weights and biases around them.
 
     CompileError: the factors of a tensor are not as many as its channels; or what makes
-    or reads the tensor cannot have them, see keeps_factors().
+    or reads the tensor cannot have them, see links().
     """
     factors = {
         name: np.array(entry.factors)
@@ -36,14 +59,21 @@ def equalized(graph: Graph, table: ScaleTable) -> Graph:
         raise CompileError(f"{text}; delete the factors in the table")
     made = {name for node in graph.nodes for name in node.outputs}
     for name, values in factors.items():
-        channels = graph.tensors[name].shape[1]
+        channels = graph.tensors[name].shape[CHANNELS]
         if len(values) != channels:
             text = f"has {len(values)} factors in the table, for {channels} channels"
             raise CompileError(f"tensor {name!r} {text}")
         if name in graph.outputs or name not in made:
             text = "is seen from outside, where it cannot have factors"
             raise CompileError(f"tensor {name!r} {text}; delete them in the table")
-    return replace(graph, nodes=tuple(_rewritten(n, factors) for n in graph.nodes))
+    return with_factors(graph, factors)
+
+
+def with_factors(graph: Graph, factors: Mapping[str, DoubleArray]) -> Graph:
+    """equalized(), with factors that fit the tensors.  CompileError as there."""
+    return replace(
+        graph, nodes=tuple(_rewritten(graph, n, factors) for n in graph.nodes)
+    )
 
 
 def homogeneous(activation: Activation) -> bool:
@@ -51,14 +81,35 @@ def homogeneous(activation: Activation) -> bool:
     return activation.lo in (-np.inf, 0.0)
 
 
-def keeps_factors(node: Node) -> bool:
-    """True if the factors of its input are those of its output, channel by channel."""
-    if isinstance(node, Pool):
-        return homogeneous(node.activation) and node.activation.hi == np.inf
-    return isinstance(node, Prelu)
+def links(graph: Graph, node: Node) -> tuple[Link, ...] | None:
+    """Whose channels those of the output are, so that they have the same factors.
+
+    None: the node cannot have factors, or it is a convolution.
+    """
+    if isinstance(node, Pool | Add | Subtract | Sum):
+        free = homogeneous(node.activation) and node.activation.hi == np.inf
+        channels = {_channels(graph, name) for name in (*node.inputs, node.output)}
+        same = free and len(channels) == 1
+        return tuple(Link(name, 0) for name in node.inputs) if same else None
+    if isinstance(node, Prelu):
+        return (Link(node.inputs[0], 0),)
+    if isinstance(node, Concat) and node.axis == CHANNELS:
+        return tuple(_joined(graph, node))
+    return None
 
 
-def _rewritten(node: Node, factors: Mapping[str, DoubleArray]) -> Node:
+def _joined(graph: Graph, node: Concat) -> Iterator[Link]:
+    first = 0
+    for name in node.inputs:
+        yield Link(name, first)
+        first += _channels(graph, name)
+
+
+def _channels(graph: Graph, name: str) -> int:
+    return graph.tensors[name].shape[CHANNELS]
+
+
+def _rewritten(graph: Graph, node: Node, factors: Mapping[str, DoubleArray]) -> Node:
     """With the factors of what it reads and makes."""
     near = [name for name in (*node.inputs, *node.outputs) if name in factors]
     if not near:
@@ -68,13 +119,17 @@ def _rewritten(node: Node, factors: Mapping[str, DoubleArray]) -> Node:
         read = factors.get(node.inputs[0])
         node = node if read is None else _reading(node, read)
         return node if made is None else _making(node, made)
-    read = factors.get(node.inputs[0])
-    if not keeps_factors(node) or read is None or made is None:
+    known = links(graph, node)
+    if known is None:
         text = f"layer {node.name!r} makes or reads it, and cannot have factors"
         raise CompileError(f"tensor {near[0]!r}: {text}; delete them in the table")
-    if (read != made).any():
-        text = f"other factors than tensor {node.output!r}, which has its channels"
-        raise CompileError(f"tensor {node.inputs[0]!r} has {text}; correct the table")
+    for link in known:
+        count = _channels(graph, link.source)
+        read = factors.get(link.source, np.ones(count))
+        every = np.ones(_channels(graph, node.output)) if made is None else made
+        if (read != every[link.first : link.first + count]).any():
+            text = f"other factors than tensor {node.output!r}, which has its channels"
+            raise CompileError(f"tensor {link.source!r} has {text}; correct the table")
     return node
 
 

@@ -20,6 +20,8 @@ MOST_LEVELS = 255
 """|k| of weights with 8 bits and any zero point."""
 TOLERANCE = 0.02
 """Of the step: how far a weight may be from a multiple of it."""
+GAIN = 4
+"""How many times smaller the squared error must be than with absmax / 127."""
 PARTS = (1, 2, 3)
 """The least distance of two weights may be so many steps."""
 
@@ -27,8 +29,8 @@ PARTS = (1, 2, 3)
 def steps_of(node: Conv2d) -> DoubleArray:
     """(O,) the step of each output channel as a float32 value; NaN for none.
 
-    A channel has one only if its multiples fit int8 and if that rounds it better than
-    absmax / 127 does.
+    A channel has one only if its multiples fit int8 and if that rounds it much better
+    than absmax / 127 does.
     """
     weight = node.weight
     result = np.full(len(weight), np.nan)
@@ -82,7 +84,11 @@ def _better(row: FloatArray, step: float) -> bool:
     if absmax > (HIGHEST + TOLERANCE) * step:
         return False
     usual = float(np.float32(absmax / HIGHEST))
-    return usual > 0 and _error(row, step) < _error(row, usual)
+    if usual == 0:
+        return False
+    lost = _error(row, usual)
+    noise = row.size * (TOLERANCE * usual) ** 2  # nothing worth a word
+    return lost > noise and GAIN * _error(row, step) < lost
 
 
 def _error(row: FloatArray, scale: float) -> float:

@@ -1,60 +1,155 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recipe knows of a network before its scales are chosen."""
+"""What the recipe makes of a network, and how its scales are chosen then."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neon8.calibrate.observation import Observation
+from neon8.calibrate.recipe.equalize import Equalized, equalize
 from neon8.calibrate.recipe.lattice_step import steps_of
+from neon8.calibrate.statistics import patches
 from neon8.graph.graph import Conv2d, Graph
-from neon8.quant.scale_table import LayerScale
+from neon8.quant.equalization import with_factors
+from neon8.quant.grid import Grid
+from neon8.quant.scale_table import LayerScale, TensorScale
 from neon8.quant.weights import DoubleArray, weight_scales
 
 STEP = "step"
 """Reason code of a layer with the steps of its weights as scales."""
+EQUALIZED = "equalized"
+"""Reason code of a tensor with factors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recipe:
-    """graph: the network.  steps: of layers, see lattice_step.steps_of().
+    """graph: the network with all factors in it; observation: what is known of it.
 
-    means: of the channels of what each layer reads, (I,).
+    steps: of layers, see lattice_step.steps_of().  means: of the channels of what each
+    layer reads, (I,).
     """
 
     graph: Graph
+    observation: Observation
+    equalized: Equalized
     steps: Mapping[str, DoubleArray]
     means: Mapping[str, DoubleArray]
 
-    def layer_scale(
-        self, node: Conv2d, *, input_scale: float, input_bits: int
-    ) -> LayerScale:
-        """The scales of the weights of a layer, one for each output channel."""
-        flat = np.abs(node.weight.reshape(len(node.weight), -1))
+    def tensor_scales(
+        self, tensors: Mapping[str, TensorScale]
+    ) -> dict[str, TensorScale]:
+        """`tensors`, those with factors on the same grid over their new range."""
+        return {name: self._tensor_scale(name, each) for name, each in tensors.items()}
+
+    def _tensor_scale(self, name: str, entry: TensorScale) -> TensorScale:
+        group = self.observation.scale_groups[name]
+        if name not in self.equalized.factors:
+            return entry
+        grid = Grid(entry.scheme, entry.bits)
+        scale, zero_point = grid.cover(*self.equalized.limits[group])
+        low, high = self.equalized.seen[group]
+        return replace(
+            entry,
+            scale=float(scale),
+            zero_point=zero_point,
+            threshold=(
+                float(scale * np.float32(grid.lowest - zero_point)),
+                float(scale * np.float32(grid.highest - zero_point)),
+            ),
+            min=float(np.float32(low)),
+            max=float(np.float32(high)),
+            factors=tuple(self.equalized.factors[name].tolist()),
+            reasons=(EQUALIZED, *entry.reasons),
+        )
+
+    def layer_scales(self, tensors: Mapping[str, TensorScale]) -> dict[str, LayerScale]:
+        """The scales of the weights of all layers, one for each output channel."""
+        nodes = (node for node in self.graph.nodes if isinstance(node, Conv2d))
+        return {n.name: self._layer_scale(n, tensors[n.inputs[0]]) for n in nodes}
+
+    def _layer_scale(self, node: Conv2d, source: TensorScale) -> LayerScale:
+        steps = self.steps[node.name]
         entry = weight_scales(
             node.name,
             source=node.inputs[0],
-            absmax=flat.max(axis=1),
-            steps=self.steps[node.name],
+            absmax=np.abs(node.weight.reshape(len(node.weight), -1)).max(axis=1),
+            steps=steps,
             bias=node.bias,
-            input_scale=input_scale,
-            input_bits=input_bits,
+            input_scale=source.scale,
+            input_bits=source.bits,
             groups=node.groups,
         )
-        if np.isnan(self.steps[node.name]).all():
+        if np.isnan(steps).all():
             return entry
         return replace(entry, reasons=(STEP, *entry.reasons))
 
 
-def prepare(observation: Observation, graph: Graph) -> Recipe:
-    """The recipe for `graph`, of which `observation` is."""
-    layers = [node for node in graph.nodes if isinstance(node, Conv2d)]
+def prepare(
+    observation: Observation,
+    graph: Graph,
+    tensors: Mapping[str, TensorScale],
+    closed: Iterable[str] = (),
+) -> Recipe:
+    """The recipe for `graph`, of which `observation` is.
+
+    tensors: their scales without it.  closed: those that must stay as they are.
+    """
+    layers = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
+    steps = {name: steps_of(node) for name, node in layers.items()}
+    exact = {name: ~np.isnan(each) for name, each in steps.items()}
+    found = equalize(graph, observation, tensors, exact, closed)
+    changed = with_factors(graph, found.factors)
+    means = {
+        name: observation.channels[name].mean() / found.factors.get(name, 1.0)
+        for name in dict.fromkeys(node.inputs[0] for node in layers.values())
+    }
+    for node in changed.nodes:
+        if isinstance(node, Conv2d) and node is not layers[node.name]:
+            steps[node.name] = _moved(steps[node.name], node, found.factors)
     return Recipe(
-        graph=graph,
-        steps={node.name: steps_of(node) for node in layers},
-        means={
-            name: observation.channels[name].mean()
-            for name in dict.fromkeys(node.inputs[0] for node in layers)
-        },
+        graph=changed,
+        observation=_rewritten(observation, changed, found.factors),
+        equalized=found,
+        steps=steps,
+        means=means,
     )
+
+
+def _moved(
+    steps: DoubleArray, node: Conv2d, factors: Mapping[str, DoubleArray]
+) -> DoubleArray:
+    """The steps of weights with factors in them, (O,).
+
+    Those of the input channels of an output channel that differ leave no step, unless
+    the weights have one again.
+    """
+    count = len(steps)
+    if node.inputs[0] in factors:
+        read = factors[node.inputs[0]].reshape(node.groups, -1)
+        same = (read == read[:, :1]).all(axis=1)
+        each = np.where(same, read[:, 0], np.nan)
+        steps = steps * np.repeat(each, count // node.groups)
+    if node.output in factors:
+        steps = steps / factors[node.output]
+    rounded = steps.astype(np.float32).astype(np.float64)
+    return np.where(np.isnan(rounded), steps_of(node), rounded)
+
+
+def _rewritten(
+    observation: Observation, graph: Graph, factors: Mapping[str, DoubleArray]
+) -> Observation:
+    """With the rows of layers' inputs as those of the network with factors."""
+    layers = dict(observation.layers)
+    for node in graph.nodes:
+        if not isinstance(node, Conv2d):
+            continue
+        rows, own = layers[node.name].patches.rows, factors.get(node.inputs[0])
+        if own is not None:
+            taps = rows.shape[2] // node.weight.shape[1]
+            by_group = own.reshape(node.groups, -1)[patches.chosen_groups(node)]
+            rows = (rows / np.repeat(by_group, taps, axis=1)).astype(np.float32)
+        kept = layers[node.name].patches.keys
+        taken = replace(patches.empty(node), keys=kept, rows=rows)
+        layers[node.name] = replace(layers[node.name], patches=taken)
+    return replace(observation, layers=layers)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tensors have their factors together, and which can have any.
+
+Factors go through what treats channels alone (quant/equalization.py), so the tensors
+that such nodes join have one set of them: a component.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.graph.graph import Conv2d, Graph
+from neon8.quant.equalization import CHANNELS, homogeneous, links
+
+IndexArray = npt.NDArray[np.int64]
+Member = TypeVar("Member")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Component:
+    """channels: of each tensor, (C,), which of the factors each channel has.
+
+    count: of factors.  bounds: of tensors whose activation has an upper one.  readers:
+    the convolutions that read the tensors, in order.
+    """
+
+    channels: dict[str, IndexArray]
+    count: int
+    bounds: dict[str, float]
+    readers: tuple[Conv2d, ...]
+
+
+def components(graph: Graph, closed: Collection[str]) -> list[Component]:
+    """Those that can have factors and are read by convolutions.
+
+    closed: tensors that must stay as they are.
+    """
+    fixed = {*closed, *graph.inputs, *graph.outputs}
+    names: _Sets[str] = _Sets()
+    for node in graph.nodes:
+        found = links(graph, node)
+        if found is not None:
+            for link in found:
+                names.join(link.source, node.output)
+        elif not isinstance(node, Conv2d) or node.transposed:
+            fixed.update((*node.inputs, *node.outputs))
+        elif not _ordinary(node):
+            fixed.update((*node.inputs, node.output))
+        elif not (homogeneous(node.activation) and node.activation.hi > 0):
+            fixed.add(node.output)
+    shut = {names.first(name) for name in fixed}
+    members: dict[str, dict[str, None]] = {}
+    for node in graph.nodes:
+        first = names.first(node.output)
+        if first not in shut:
+            members.setdefault(first, {})[node.output] = None
+    parts = (_component(graph, tuple(each)) for each in members.values())
+    return [part for part in parts if part.readers]
+
+
+def _ordinary(node: Conv2d) -> bool:
+    """True if weights and bias are finite and come as floats."""
+    finite = np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
+    return node.weight_scales is None and bool(finite)
+
+
+def _component(graph: Graph, tensors: tuple[str, ...]) -> Component:
+    """Numbers its channels, those that are one with the same number."""
+    sets: _Sets[tuple[str, int]] = _Sets()
+    inside = set(tensors)
+    for node in graph.nodes:
+        if node.output in inside:
+            for link in links(graph, node) or ():
+                for channel in range(_channels(graph, link.source)):
+                    sets.join(
+                        (link.source, channel), (node.output, link.first + channel)
+                    )
+    numbers: dict[tuple[str, int], int] = {}
+    channels = {
+        name: np.array(
+            [
+                numbers.setdefault(sets.first((name, channel)), len(numbers))
+                for channel in range(_channels(graph, name))
+            ]
+        )
+        for name in tensors
+    }
+    return Component(
+        channels=channels,
+        count=len(numbers),
+        bounds={
+            node.output: node.activation.hi
+            for node in graph.nodes
+            if isinstance(node, Conv2d)
+            and node.output in inside
+            and node.activation.hi < np.inf
+        },
+        readers=tuple(
+            node
+            for node in graph.nodes
+            if isinstance(node, Conv2d) and node.inputs[0] in inside
+        ),
+    )
+
+
+def _channels(graph: Graph, name: str) -> int:
+    return graph.tensors[name].shape[CHANNELS]
+
+
+class _Sets(Generic[Member]):
+    """Disjoint sets; each is named by one of its members."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Member, Member] = {}
+
+    def first(self, member: Member) -> Member:
+        parent = self._parent
+        while member in parent:
+            above = parent[member]
+            if above in parent:
+                parent[member] = parent[above]
+            member = above
+        return member
+
+    def join(self, one: Member, other: Member) -> None:
+        one, other = self.first(one), self.first(other)
+        if one != other:
+            self._parent[other] = one

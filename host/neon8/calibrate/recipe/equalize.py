@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Factors for channels of very different sizes, where they better the layers' outputs.
+
+Channels that share a scale with much larger ones are rounded coarsely. With factors
+s[c] = max(hi[c], -lo[c] / rho) each fills the range; rho is how much of the range is
+for what is negative, so that a channel without positive values is not stretched until
+all others need a larger range below zero. The layers that read them take the factors
+into their weights, which costs a depthwise layer nothing, as each of its channels has a
+weight scale of its own. In the weights of others channels share a scale again: there
+the factors are a compromise, s^a / w^(1 - a), where w is how much the layers make of a
+channel.
+
+What is gained is predicted for the layers' outputs: noise of rounding, step^2 / 12 of
+each input and weight, against the variance that was seen before their activations.
+Factors are taken only if more than LEAST_NOISE of the signal is noise, and GAIN or
+DENSE_GAIN times less with them.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neon8.calibrate.observation import Observation
+from neon8.calibrate.recipe.components import Component, components
+from neon8.graph.graph import Activation, Concat, Conv2d, Graph, Node, Pool, Prelu
+from neon8.quant.grid import Grid
+from neon8.quant.scale_table import TensorScale
+from neon8.quant.weights import DoubleArray
+
+LEAST_NOISE = 1e-3
+GAIN = 2.0
+DENSE_GAIN = 4.0
+"""Where it is not only depthwise layers that read the tensor."""
+HEADROOM = 1.5
+"""Over the square root of the number of samples: what a channel may exceed its largest
+value seen by. One scale for all channels leaves most of them such room anyway."""
+DEVIATIONS = 5
+"""A channel that is clamped at 0 may reach its mean before and so many standard
+deviations, even if it was hardly awake when it was observed."""
+RATIOS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0)
+"""Of the negative part of a range to the positive one."""
+QUARTERS = (4, 3, 2, 1)
+"""Four times the exponent of a channel's size in its factor."""
+LEAST_FACTOR = 2.0**-24
+STILL = 1e-3
+"""Standard deviation, as a share of the mean, of a channel that hardly moves."""
+DECIMALS = 2
+"""Of dB, by which predictions are compared: beyond them the order of additions would
+show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Equalized:
+    """factors: (C,) of each tensor, float32 values.  limits: of its scale group.
+
+    limits are those of the values divided by the factors; seen: the same of what was
+    seen, without reserves.
+    """
+
+    factors: Mapping[str, DoubleArray]
+    limits: Mapping[str, tuple[float, float]]
+    seen: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Span:
+    """(C,) the least and largest value of each channel: seen, and to be expected."""
+
+    seen: tuple[DoubleArray, DoubleArray]
+    reach: tuple[DoubleArray, DoubleArray]
+
+
+def equalize(
+    graph: Graph,
+    observation: Observation,
+    tensors: Mapping[str, TensorScale],
+    exact: Mapping[str, DoubleArray],
+    closed: Iterable[str] = (),
+) -> Equalized:
+    """The factors of all tensors that gain by them.
+
+    tensors: their scales without factors.  exact: of each layer, which of its output
+    channels have weights without rounding errors, (O,).  closed: tensors that must
+    stay as they are.
+    """
+    groups = observation.scale_groups
+    spans = _spans(graph, observation)
+    lacking = [
+        name for name in graph.tensors if name not in spans or name not in groups
+    ]
+    found: dict[str, DoubleArray] = {}
+    limits: dict[str, tuple[float, float]] = {}
+    seen: dict[str, tuple[float, float]] = {}
+    for part in components(graph, {*closed, *lacking}):
+        best = _best(part, observation, tensors, spans, exact)
+        if best is None:
+            continue
+        for name, numbers in part.channels.items():
+            found[name] = best[numbers]
+        limits |= _limits(part, groups, spans, best, reserve=True)
+        seen |= _limits(part, groups, spans, best, reserve=False)
+    return Equalized(factors=found, limits=limits, seen=seen)
+
+
+def _spans(graph: Graph, observation: Observation) -> dict[str, Span]:
+    """Of all tensors of which they can be told."""
+    spans: dict[str, Span] = {}
+    for node in graph.nodes:
+        span = _span(node, observation, spans)
+        if span is not None:
+            spans[node.output] = span
+    return spans
+
+
+def _span(
+    node: Node, observation: Observation, spans: Mapping[str, Span]
+) -> Span | None:
+    if isinstance(node, Conv2d):
+        return _behind(node.activation, observation, node.pre_activation)
+    known = [spans[name] for name in node.inputs if name in spans]
+    if isinstance(node, Concat) and len(known) == len(node.inputs):
+        return Span(
+            seen=_joined([span.seen for span in known]),
+            reach=_joined([span.reach for span in known]),
+        )
+    if node.output in observation.channels:
+        return _behind(Activation(), observation, node.output)
+    if isinstance(node, Pool) and known:
+        return known[0]
+    if isinstance(node, Prelu) and known:
+        slopes = node.slopes.astype(np.float64)
+        return Span(
+            seen=_bent(known[0].seen, slopes), reach=_bent(known[0].reach, slopes)
+        )
+    return None
+
+
+def _joined(
+    parts: Sequence[tuple[DoubleArray, DoubleArray]],
+) -> tuple[DoubleArray, DoubleArray]:
+    lows, highs = zip(*parts, strict=True)
+    return np.concatenate(lows), np.concatenate(highs)
+
+
+def _bent(
+    ends: tuple[DoubleArray, DoubleArray], slopes: DoubleArray
+) -> tuple[DoubleArray, DoubleArray]:
+    """Behind a PRelu, whose slopes may be negative."""
+    made = [np.where(x < 0, x * slopes, x) for x in ends]
+    return np.minimum(*made), np.maximum(np.maximum(*made), 0)
+
+
+def _behind(activation: Activation, observation: Observation, name: str) -> Span | None:
+    """What a convolution makes, from the values `name` before its activation."""
+    before = observation.channels[name]
+    if not before.count.all() or activation.slope < 0:
+        return None
+    seen = before.minimum.astype(np.float64), before.maximum.astype(np.float64)
+    lo, hi = (_activated(activation, x) for x in seen)
+    likely = hi
+    if activation.lo == 0:
+        likely = before.mean() + DEVIATIONS * np.sqrt(before.variance())
+    room = 1 + HEADROOM / math.sqrt(len(observation.samples))
+    reach = (
+        np.maximum(np.minimum(lo * room, lo), activation.lo),
+        np.minimum(np.maximum(np.maximum(likely, hi) * room, hi), activation.hi),
+    )
+    return Span(seen=(lo, hi), reach=reach)
+
+
+def _activated(activation: Activation, x: DoubleArray) -> DoubleArray:
+    bent = np.where(x < 0, x * activation.slope, x)
+    return np.clip(bent, activation.lo, activation.hi)
+
+
+def _best(
+    part: Component,
+    observation: Observation,
+    tensors: Mapping[str, TensorScale],
+    spans: Mapping[str, Span],
+    exact: Mapping[str, DoubleArray],
+) -> DoubleArray | None:
+    """The factors with the least noise, (count,), or None if they gain too little."""
+    groups = observation.scale_groups
+    readers = [_Reader.of(node, observation, exact) for node in part.readers]
+    steps = {groups[name]: tensors[name].scale for name in part.channels}
+    plain = np.ones(part.count)
+    before = _noise(part, readers, groups, steps, plain)
+    if before is None or before <= LEAST_NOISE:
+        return None
+    weights = _weights(part, readers)
+    gain = GAIN if all(reader.depthwise for reader in readers) else DENSE_GAIN
+    found, least = None, _decibels(before / gain)
+    for factors in _candidates(part, groups, spans, weights):
+        limits = _limits(part, groups, spans, factors, reserve=True)
+        steps = {
+            group: float(Grid(entry.scheme, entry.bits).cover(*limits[group])[0])
+            for group, entry in ((groups[n], tensors[n]) for n in part.channels)
+        }
+        noise = _noise(part, readers, groups, steps, factors)
+        if noise is not None and _decibels(noise) < least:
+            found, least = factors, _decibels(noise)
+    return found
+
+
+def _decibels(noise: float) -> float:
+    return round(10 * math.log10(noise), DECIMALS) if noise > 0 else -math.inf
+
+
+def _candidates(
+    part: Component,
+    groups: Mapping[str, str],
+    spans: Mapping[str, Span],
+    weights: DoubleArray | None,
+) -> Iterator[DoubleArray]:
+    """(count,) factors up to 1, float32 values."""
+    negative = any((spans[name].reach[0] < 0).any() for name in part.channels)
+    for ratio in RATIOS if negative else RATIOS[-1:]:
+        sizes = _sizes(part, groups, spans, ratio)
+        for quarters in QUARTERS if weights is not None else QUARTERS[:1]:
+            factors = sizes
+            if weights is not None:
+                factors = _power(sizes, quarters) / _power(weights, 4 - quarters)
+                factors = factors / factors.max()
+            least = _least(part, spans)
+            factors = np.maximum(factors, np.maximum(least, LEAST_FACTOR))
+            yield np.minimum(factors, 1).astype(np.float32).astype(np.float64)
+
+
+def _power(values: DoubleArray, quarters: int) -> DoubleArray:
+    """values ** (quarters / 4), by operations that are the same everywhere."""
+    half = np.sqrt(values)
+    powers = (np.ones_like(values), np.sqrt(half), half, half * np.sqrt(half), values)
+    return powers[quarters]
+
+
+def _sizes(
+    part: Component,
+    groups: Mapping[str, str],
+    spans: Mapping[str, Span],
+    ratio: float,
+) -> DoubleArray:
+    """(count,) of each channel, as a share of the largest one of its scale group."""
+    each = {
+        name: np.maximum(spans[name].reach[1], -spans[name].reach[0] / ratio)
+        for name in part.channels
+    }
+    largest: dict[str, float] = {}
+    for name, sizes in each.items():
+        group = groups[name]
+        largest[group] = max(largest.get(group, 0.0), float(sizes.max()))
+    result = np.zeros(part.count)
+    for name, sizes in each.items():
+        if largest[groups[name]] > 0:
+            np.maximum.at(result, part.channels[name], sizes / largest[groups[name]])
+    return np.where(result > 0, result, 1.0)
+
+
+def _least(part: Component, spans: Mapping[str, Span]) -> DoubleArray:
+    """(count,) the least factor with which a channel stays below its bound."""
+    result = np.zeros(part.count)
+    for name, bound in part.bounds.items():
+        np.maximum.at(result, part.channels[name], spans[name].reach[1] / bound)
+    return result
+
+
+def _limits(
+    part: Component,
+    groups: Mapping[str, str],
+    spans: Mapping[str, Span],
+    factors: DoubleArray,
+    *,
+    reserve: bool,
+) -> dict[str, tuple[float, float]]:
+    """The range of each scale group once its channels are divided by their factors."""
+    found: dict[str, tuple[float, float]] = {}
+    for name, numbers in part.channels.items():
+        low, high = spans[name].reach if reserve else spans[name].seen
+        lo = float((low / factors[numbers]).min())
+        hi = float((high / factors[numbers]).max())
+        if reserve:
+            lo, hi = min(lo, 0.0), max(hi, 0.0)
+        least, most = found.get(groups[name], (lo, hi))
+        found[groups[name]] = min(lo, least), max(hi, most)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Reader:
+    """A convolution that reads a tensor with factors, G groups of D input channels.
+
+    energy, largest: (G, O / G, D) of its weights, the sum of squares and the largest
+    size of the taps.  taps: how many.  power: (G, 1, D) the variance of its inputs.
+    signal: (G, O / G) the variance of its outputs, 0 of those that do not count.
+    rounded: (G, O / G), 1 where weights are rounded with an error.
+    """
+
+    source: str
+    taps: int
+    energy: DoubleArray
+    largest: DoubleArray
+    power: DoubleArray
+    signal: DoubleArray
+    rounded: DoubleArray
+
+    @classmethod
+    def of(
+        cls,
+        node: Conv2d,
+        observation: Observation,
+        exact: Mapping[str, DoubleArray],
+    ) -> "_Reader":
+        out, depth, height, width = node.weight.shape
+        shape = node.groups, out // node.groups, depth
+        weight = node.weight.astype(np.float64).reshape(*shape, -1)
+        made = observation.channels[node.pre_activation]
+        variance, mean = made.variance(), made.mean()
+        moves = np.sqrt(variance) > STILL * np.abs(mean)
+        read = observation.channels[node.inputs[0]]
+        return cls(
+            source=node.inputs[0],
+            taps=height * width,
+            energy=np.square(weight).sum(axis=-1),
+            largest=np.abs(weight).max(axis=-1),
+            power=read.variance().reshape(node.groups, 1, depth),
+            signal=np.where(moves, variance, 0.0).reshape(shape[:2]),
+            rounded=np.where(exact[node.name], 0.0, 1.0).reshape(shape[:2]),
+        )
+
+    @property
+    def depthwise(self) -> bool:
+        """True if a weight scale belongs to one input channel."""
+        return int(self.energy.shape[2]) == 1
+
+    def noise(self, step: float, factors: DoubleArray) -> DoubleArray:
+        """(n,) noise to signal of each output that counts.  factors: of its input."""
+        own = factors.reshape(self.energy.shape[0], 1, -1)
+        total = (self.energy * np.square(step * own)).sum(axis=2)
+        if not self.depthwise:
+            scales = (self.largest * own).max(axis=2) / 127
+            uniform = bool((own == own.flat[0]).all())
+            power = (self.power / np.square(own)).sum(axis=2) * self.taps
+            total = total + np.square(scales) * power * (
+                self.rounded if uniform else 1.0
+            )
+        alive = self.signal > 0
+        result: DoubleArray = total[alive] / 12 / self.signal[alive]
+        return result
+
+
+def _noise(
+    part: Component,
+    readers: Iterable[_Reader],
+    groups: Mapping[str, str],
+    steps: Mapping[str, float],
+    factors: DoubleArray,
+) -> float | None:
+    """The mean over all outputs of all readers; None if there is none."""
+    every = [
+        reader.noise(
+            steps[groups[reader.source]], factors[part.channels[reader.source]]
+        )
+        for reader in readers
+    ]
+    noise = np.concatenate(every)
+    return float(noise.mean()) if len(noise) else None
+
+
+def _weights(part: Component, readers: Iterable[_Reader]) -> DoubleArray | None:
+    """(count,) what readers that are not depthwise make of a channel; None if all are.
+
+    The root of the mean energy of its weights, as a share of the outputs' variance.
+    """
+    dense = [reader for reader in readers if not reader.depthwise]
+    if not dense:
+        return None
+    total = np.zeros(part.count)
+    for reader in dense:
+        signal = np.where(reader.signal > 0, reader.signal, np.inf)
+        share = (reader.energy / signal[:, :, np.newaxis]).mean(axis=1)
+        np.add.at(total, part.channels[reader.source], share.reshape(-1))
+    least = total[total > 0].min() if (total > 0).any() else 1.0
+    return np.sqrt(np.maximum(total, least))
