@@ -26,6 +26,7 @@ from neon8.graph.onnx_file import Shapes
 from neon8.inspection.describe import describe
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
+from neon8.refine.thorough import thorough as choose
 
 
 def calibrate_model(
@@ -50,14 +51,17 @@ def calibrate_model(
     fast: bool = False,
     max_sqnr_loss: float = 6.0,
     plain: bool = False,
+    thorough: bool = False,
     progress: Progress = no_progress,
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
 
     method, scheme, bits, overrides, precision, plain: see solve_observation().  fast:
-    with what int8 Winograd needs, where a layer loses less than max_sqnr_loss dB.  The
-    rest is as for observe_model(), except that `output` is the scale table.
-    GraphError, DataError, CalibrationError, TableError, SetupError.
+    with what int8 Winograd needs, where a layer loses less than max_sqnr_loss dB.
+    thorough: with levels of weights and biases chosen on samples, where others say that
+    it helps.  The rest is as for observe_model(), except that `output` is the scale
+    table.  GraphError, DataError, CalibrationError, TableError, CompileError,
+    SetupError.
     """
     options = Options(
         preprocess=preprocess,
@@ -82,6 +86,7 @@ def calibrate_model(
         precision=precision or {},
         fast=max_sqnr_loss if fast else None,
         plain=plain,
+        refinements=[choose(model, shapes=shapes)] if thorough else (),
         options=options,
     ).table
 

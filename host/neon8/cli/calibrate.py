@@ -2,10 +2,19 @@
 """neon8 calibrate: observe and solve in one command."""
 
 import argparse
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from neon8.cli import options
 
-FAST = "--fast"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neon8.calibrate.calibrate import Refinement
+    from neon8.refine.sensitivity import Watch
+
+FAST, THOROUGH = "--fast", "--thorough"
 
 SUMMARY = "choose the scales of a network from samples"
 
@@ -22,6 +31,13 @@ examples:
         row of three has an even sum, where no layer that reads the tensor loses as much
         as --max-sqnr-loss. The table says of each layer how its weights are rounded and
         what it cost
+
+--thorough
+        choose the level of each weight, of the two that are near, and each bias, by
+        what the layer reads in the int8 network; on 50 samples, while up to 50 others,
+        the last ones of fewer, judge: the table is the best of all by the SQNR of
+        centred logits, that without it among them. Seconds for small networks, a minute
+        or two for large ones
 
 {options.RECIPE}
 The table is JSON, made to be read and edited: change a scale and compile again.
@@ -43,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         FAST, action="store_true", help="scales for int8 Winograd, see above"
     )
     options.max_sqnr_loss(parser, FAST, of="output")
+    parser.add_argument(
+        THOROUGH, action="store_true", help="levels and biases by samples, see above"
+    )
     options.output(parser, "M.scales.json")
     options.quiet(parser)
 
@@ -57,7 +76,7 @@ def run(arguments: argparse.Namespace) -> str:
     path = arguments.override
     limit = options.max_sqnr_loss_of(arguments, FAST)
     options.check_output(arguments.output, path)
-    with options.run_options(arguments) as settings:
+    with options.run_options(arguments) as settings, _chosen(arguments) as thorough:
         done = calibrate(
             arguments.model,
             arguments.data,
@@ -68,11 +87,51 @@ def run(arguments: argparse.Namespace) -> str:
             fast=limit if arguments.fast else None,
             precision=options.precision_of(arguments),
             plain=arguments.plain,
+            refinements=thorough.refinements,
             options=settings,
         )
     text = f"{arguments.output}: {described(done.table)}"
     if arguments.fast:
         text += "\n" + "\n".join(priced(done.table))
+    text = "\n".join([text, *thorough.said])
     if done.convergence is None:
         return text
     return f"{text}\n{convergence.as_text(done.convergence)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chosen:
+    """What --thorough asks for.  said: what came of it, for people."""
+
+    refinements: "tuple[Refinement, ...]" = ()
+    said: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def _chosen(arguments: argparse.Namespace) -> "Iterator[_Chosen]":
+    """As asked for; its progress shows in the block.  UsageError: --plain as well."""
+    if not arguments.thorough:
+        yield _Chosen()
+        return
+    if arguments.plain:
+        raise options.UsageError(f"{THOROUGH} and --plain contradict each other")
+    from neon8.cli.progress import counter
+    from neon8.refine.sensitivity import nobody
+    from neon8.refine.thorough import Found, as_text, thorough
+
+    said: list[str] = []
+    with ExitStack() as stack:
+        bars: list[Watch] = []
+
+        def watch(done: int, total: int) -> None:
+            if done == 0:  # that of the samples is at its end
+                bar = counter("choose", "layer", quiet=arguments.quiet)
+                bars.append(stack.enter_context(bar) or nobody)
+            bars[-1](done, total)
+
+        def tell(found: Found) -> None:
+            said.append(as_text(found))
+
+        shapes = options.shapes_of(arguments)
+        refinement = thorough(arguments.model, shapes=shapes, watch=watch, tell=tell)
+        yield _Chosen(refinements=(refinement,), said=said)

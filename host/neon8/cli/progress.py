@@ -51,9 +51,9 @@ def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
 
 @contextmanager
 def counter(
-    what: str, *, quiet: bool
+    what: str, unit: str = "sample", *, quiet: bool
 ) -> Iterator[Callable[[int, int | None], None] | None]:
-    """Yields a function that is told how many samples are done, and of how many.
+    """Yields a function that is told how many units are done, and of how many.
 
     It may be called from any thread; the bar is the same as that of watcher(). None if
     nobody would see it.
@@ -65,7 +65,7 @@ def counter(
 
     with tqdm(
         desc=what,
-        unit="sample",
+        unit=unit,
         leave=False,
         dynamic_ncols=True,
     ) as bar:

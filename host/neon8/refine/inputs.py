@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an int8 convolution reads: its mean over all output pixels, and single rows.
+
+A row is what one output pixel reads: for each group the I / groups channels under the
+kernel's taps, K = I / groups * kh * kw levels less the zero point, 0 where it pads, in
+the order of the weights.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.compile.oracle import pad_to_windows
+from neon8.compile.program import Conv2d, Tensor
+from neon8.data.arrays import Array
+
+DoubleArray = npt.NDArray[np.float64]
+Int64Array = npt.NDArray[np.int64]
+
+PIXELS = 50
+"""Rows of one sample at most."""
+WEYL = 0x9E3779B97F4A7C15
+"""2**64 over the golden ratio: its multiples spread evenly, however many there are."""
+
+
+def mean_row(op: Conv2d, out: Tensor, source: Tensor, q: Array) -> DoubleArray:
+    """The mean of all rows of a sample, (G, K)."""
+    height, width = out.shape[2:]
+    rows, columns = (_taps(op, axis, size) for axis, size in ((0, height), (1, width)))
+    padded = pad_to_windows(op, out, q, source.zero_point)
+    total = np.zeros((source.shape[1], len(rows), len(columns)), np.int64)
+    for x, across in enumerate(columns):
+        # One pass for each column of taps: its rows share these sums.
+        lines = padded[..., across].sum(axis=(0, 3), dtype=np.int64)
+        for y, down in enumerate(rows):
+            total[:, y, x] = lines[:, down].sum(axis=1)
+    pixels = out.shape[0] * height * width
+    result: DoubleArray = (total - pixels * source.zero_point) / pixels
+    return result.reshape(op.groups, -1)
+
+
+def some_rows(
+    op: Conv2d, out: Tensor, source: Tensor, q: Array, *, first: int
+) -> Int64Array:
+    """Rows of a sample, (n, G, K), with n at most PIXELS.
+
+    first: of 2**64 places in the sample, that of the first one.
+    """
+    batch, _, height, width = out.shape
+    count = batch * height * width
+    taken = np.arange(count)
+    if count > PIXELS:
+        places = ((first + i * WEYL) % 2**64 * count >> 64 for i in range(PIXELS))
+        taken = np.array(sorted(set(places)))
+    image, y, x = np.unravel_index(taken, (batch, height, width))
+    padded = pad_to_windows(op, out, q, source.zero_point)
+    _, kernel_height, kernel_width, _ = op.weights.shape
+    down = y[:, None] * op.strides[0] + np.arange(kernel_height) * op.dilations[0]
+    across = x[:, None] * op.strides[1] + np.arange(kernel_width) * op.dilations[1]
+    at = image[:, None, None], slice(None), down[:, :, None], across[:, None, :]
+    found = padded[at].astype(np.int64) - source.zero_point  # n, kh, kw, channels
+    shape = len(taken), op.groups, -1
+    result: Int64Array = found.transpose(0, 3, 1, 2).reshape(shape)
+    return result
+
+
+def _taps(op: Conv2d, axis: int, size: int) -> list[slice]:
+    """Where along an axis of the padded input each tap meets the output's pixels."""
+    stride, dilation = op.strides[axis], op.dilations[axis]
+    length = (size - 1) * stride + 1
+    starts = (tap * dilation for tap in range(op.weights.shape[1 + axis]))
+    return [slice(start, start + length, stride) for start in starts]

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights and biases chosen on samples, one layer after another.
+
+Each convolution is seen with the inputs that it gets in the int8 network, behind layers
+that are chosen already. Its weights are rounded so that their errors cancel on these
+(rounding.py). Then its bias gets what rounded weights take from the means of its
+channels; and, if wanted, what these means are off for what happened before, as far as
+the samples are sure of it: noise that a ReLU rectifies moves means, and so do clipped
+values.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neon8.compile import program
+from neon8.compile.lower import lower
+from neon8.compile.program import Op, Program
+from neon8.data.arrays import Arrays
+from neon8.graph.graph import Conv2d, Graph
+from neon8.quant.bias import corrected
+from neon8.quant.equalization import equalized
+from neon8.quant.lattice import quantizer
+from neon8.quant.rounding import neighbours, packed, rounded
+from neon8.quant.scale_table import (
+    CHOSEN,
+    LATTICE,
+    NEAREST,
+    LayerScale,
+    ScaleTable,
+)
+from neon8.quant.weights import ACC_LIMIT, DoubleArray, FloatArray, Int8Array, sums
+from neon8.refine.inputs import mean_row, some_rows
+from neon8.refine.lockstep import Values, in_lockstep, peak
+from neon8.refine.rounding import ERROR_BITS, MOST_INPUTS, covariance, descend
+
+BUDGET = 1 << 28
+"""Bytes of the values of all samples that are in memory at once."""
+DIGITS = 16
+"""Of a digest, as many as say where rows are taken."""
+MEAN_BITS = {"int8": 14, "int16": 6}
+"""Fraction bits of the mean of what a layer reads: with K inputs and errors of
+ERROR_BITS, no sum of products reaches K * 2**39."""
+CORRECTED = "corrected"
+"""Reason code of a layer with a bias correction."""
+
+Watch = Callable[[], None]
+"""Called for each layer that is chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A sample.  digest: its SHA-256, hex.  inputs: as oracle.run() takes them.
+
+    means: of the channels of pre-activations in float, (C,), by tensor.
+    """
+
+    digest: str
+    inputs: Arrays
+    means: Mapping[str, DoubleArray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """What is chosen.  rounding: levels.  means: of channels, whatever moved them."""
+
+    rounding: bool
+    means: bool
+
+
+def layers_of(graph: Graph, table: ScaleTable) -> dict[str, "Layer"]:
+    """The layers that can be chosen, by the tensor of the program that each makes.
+
+    Not among them: what runs in float32, transposed convolutions, and layers whose
+    weight scales the compiler has to enlarge.  CompileError.
+    """
+    lowered = lower(graph, table)
+    nodes = {node.name: node for node in equalized(graph, table).nodes}
+    found = {}
+    for op in lowered.ops:
+        node = nodes.get(op.name)
+        if isinstance(op, program.Conv2d) and isinstance(node, Conv2d):
+            layer = Layer(lowered, op, node, table)
+            if layer.known:
+                found[op.output] = layer
+    return found
+
+
+def chosen(
+    layers: Mapping[str, "Layer"],
+    table: ScaleTable,
+    samples: Sequence[Seen],
+    way: Way,
+    *,
+    watch: Watch,
+) -> ScaleTable:
+    """`table` with levels and bias corrections chosen on `samples`.
+
+    layers: of layers_of(), one or more. A network with large tensors takes the first
+    samples only, as many as BUDGET holds.  ModelError.
+    """
+    entries = dict(table.layers)
+
+    def visit(op: Op, values: Values) -> Op:
+        layer = layers.get(op.output)
+        if layer is None:
+            return op
+        watch()
+        entry = _chosen(layer, values, samples[: len(values)], way)
+        step = layer.step(entry)
+        if step is None:
+            return op
+        entries[op.name] = entry
+        return step
+
+    lowered = next(iter(layers.values())).lowered
+    outputs = [op.output for op in lowered.ops]
+    steps = 1 + max(map(outputs.index, layers))
+    count = max(1, BUDGET // peak(lowered, steps))
+    inputs = [each.inputs for each in samples[:count]]
+    in_lockstep(lowered, inputs, visit, steps=steps)
+    return replace(table, layers=entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A step of the lowered network, and its node once equalized."""
+
+    lowered: Program
+    op: program.Conv2d
+    node: Conv2d
+    table: ScaleTable
+
+    @property
+    def entry(self) -> LayerScale:
+        """In the table, before anything is chosen."""
+        return self.table.layers[self.node.name]
+
+    @property
+    def source(self) -> program.Tensor:
+        """What it reads."""
+        return self.lowered.tensors[self.op.inputs[0]]
+
+    @property
+    def out(self) -> program.Tensor:
+        """What it makes."""
+        return self.lowered.tensors[self.op.output]
+
+    @property
+    def scales(self) -> DoubleArray:
+        """(O,)."""
+        scales = np.array(self.entry.weight_scales)
+        return np.broadcast_to(scales, self.node.weight.shape[:1])
+
+    @property
+    def factors(self) -> DoubleArray:
+        """Of its channels in the float network, (O,), or one for all."""
+        made = self.table.tensors.get(self.node.output)
+        return np.array(made.factors if made is not None and made.factors else [1.0])
+
+    @property
+    def known(self) -> bool:
+        """True if the step has the weights and scales of the table, in their order."""
+        node = self.node
+        if node.transposed or node.weight_scales is not None:
+            return False
+        ratio = np.float64(self.source.scale) * self.scales / np.float64(self.out.scale)
+        levels = self.levels(self.entry).transpose(0, 2, 3, 1)
+        if self.op.multiplier is None or not np.array_equal(levels, self.op.weights):
+            return False
+        return np.array_equal(ratio.astype(np.float32), self.op.multiplier)
+
+    def by_group(self, values: FloatArray | DoubleArray | Int8Array) -> DoubleArray:
+        """(O, ...) as (G, O / G, K)."""
+        shape = self.op.groups, len(values) // self.op.groups, -1
+        result: DoubleArray = values.reshape(shape).astype(np.float64)
+        return result
+
+    def levels(self, entry: LayerScale) -> Int8Array:
+        """(O, I / groups, kh, kw), as `entry` has them."""
+        rounds = quantizer(LATTICE if entry.rounding == LATTICE else NEAREST)
+        return rounds(self._node(entry).weight, self.scales)
+
+    def step(self, entry: LayerScale) -> program.Conv2d | None:
+        """The step with the integers of `entry`; None if they may not fit int32."""
+        levels, bias = self.levels(entry), self._node(entry).bias
+        real = self.op.bias_f32 is not None
+        found = sums(
+            self.node.weight,
+            np.zeros(bias.shape) if real else bias.astype(np.float64),
+            self.scales,
+            scale_in=float(self.source.scale),
+            zero_point_in=self.source.zero_point,
+            reach=self.source.reach,
+            quantize=lambda _weight, _scales: levels,
+        )
+        if found.bound.max() >= ACC_LIMIT:
+            return None
+        return replace(
+            self.op,
+            weights=np.ascontiguousarray(levels.transpose(0, 2, 3, 1)),
+            bias=found.bias.astype(np.int32),
+            bias_f32=bias if real else None,
+            acc_bound=int(found.bound.max()),
+            int16_depth=2,
+            winograd="",
+        )
+
+    def _node(self, entry: LayerScale) -> Conv2d:
+        """The node with what lower() puts into it."""
+        table = replace(self.table, layers={self.node.name: entry})
+        alone = Graph(
+            name="", digest="", tensors={}, nodes=(self.node,), inputs=(), outputs=()
+        )
+        (node,) = rounded(corrected(alone, table), table).nodes
+        assert isinstance(node, Conv2d)  # noqa: S101 - both give what they take
+        return node
+
+
+def _chosen(
+    layer: Layer, values: Values, samples: Sequence[Seen], way: Way
+) -> LayerScale:
+    """The entry of a layer that reads `values`."""
+    entry = layer.entry
+    if way.rounding and entry.rounding == NEAREST:
+        entry = _with_levels(layer, values, samples)
+    wanted = [each.means.get(layer.node.pre_activation) for each in samples]
+    known = [each for each in wanted if each is not None and np.isfinite(each).all()]
+    if way.means and len(known) == len(samples):
+        return _with_bias(layer, entry, values, np.stack(known) / layer.factors)
+    if entry.rounding != layer.entry.rounding:
+        return _with_bias(layer, entry, values, None)
+    return entry
+
+
+def _with_levels(layer: Layer, values: Values, samples: Sequence[Seen]) -> LayerScale:
+    """With the levels that are the best on rows of `values`."""
+    if layer.node.weight[0].size > MOST_INPUTS:
+        return layer.entry
+    rows = [
+        some_rows(
+            layer.op, layer.out, layer.source, q, first=int(each.digest[:DIGITS], 16)
+        )
+        for q, each in zip(values, samples, strict=True)
+    ]
+    nearest, other, real = neighbours(layer.node.weight, layer.scales)
+    flips = descend(
+        layer.by_group(real),
+        layer.by_group(nearest),
+        layer.by_group(other),
+        covariance(np.concatenate(rows)),
+    )
+    if not flips.any():
+        return layer.entry
+    reasons = (*layer.entry.reasons, CHOSEN)
+    levels = packed(flips)
+    return replace(layer.entry, rounding=CHOSEN, levels=levels, reasons=reasons)
+
+
+def _with_bias(
+    layer: Layer, entry: LayerScale, values: Values, wanted: DoubleArray | None
+) -> LayerScale:
+    """With the bias that gives the channels the means which they should have.
+
+    wanted: the means in float, (samples, O); None: those of float weights on `values`.
+    """
+    means = [mean_row(layer.op, layer.out, layer.source, q) for q in values]
+    fixed = 2.0 ** MEAN_BITS[layer.source.dtype]
+    rows = np.rint(np.stack(means, axis=2) * fixed)  # (G, K, samples)
+    unit = float(layer.source.scale) / fixed
+    levels = layer.by_group(layer.levels(entry))
+    scales = layer.scales.reshape(*levels.shape[:2], 1)
+    real = layer.by_group(layer.node.weight) / scales
+    errors = np.rint((real - levels) * 2.0**ERROR_BITS)
+    # Both products are exact.
+    lost = errors @ rows * (unit / 2.0**ERROR_BITS) * scales
+    correction = _mean(lost.reshape(-1, len(values)))
+    if wanted is not None:
+        kept = levels @ rows * unit * scales
+        exact = (kept + lost).reshape(-1, len(values)) + layer.node.bias[:, np.newaxis]
+        correction += _sure(wanted.T - exact)
+    reasons = entry.reasons
+    if CORRECTED not in reasons:
+        reasons = (*reasons, CORRECTED)
+    numbers = correction.astype(np.float32).tolist()
+    return replace(entry, bias_correction=tuple(numbers), reasons=reasons)
+
+
+def _mean(values: DoubleArray) -> DoubleArray:
+    """(O, samples) to (O,), summed one after another."""
+    result: DoubleArray = np.add.accumulate(values, axis=1)[:, -1] / values.shape[1]
+    return result
+
+
+def _sure(differences: DoubleArray) -> DoubleArray:
+    """Of each channel the mean, less what it may be by chance, (O,).
+
+    differences: (O, samples).  A mean that is as large as its standard error is 0, and
+    a large one stays, as the estimator of James and Stein has it.
+    """
+    mean = _mean(differences)
+    spread = _mean(np.square(differences - mean[:, np.newaxis]))
+    error = spread / max(differences.shape[1] - 1, 1)
+    share = 1 - error / np.maximum(np.square(mean), np.finfo(np.float64).tiny)
+    result: DoubleArray = mean * np.clip(share, 0, 1)
+    return result

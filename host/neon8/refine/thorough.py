@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 calibrate --thorough: weights and biases chosen on samples, if it helps.
+
+Some samples choose, others judge: each way of layerwise.py is compiled, run by the
+library on the samples held back, and the best by SQNR is taken, the table as it was
+among them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from neon8.calibrate.calibrate import Refinement, Settled
+from neon8.calibrate.run.reference import Reference
+from neon8.compile.compiler import compile_model
+from neon8.data.arrays import Array, Arrays
+from neon8.data.few import Kept
+from neon8.errors import CalibrationError, CompileError
+from neon8.evaluate.compare import before_softmax
+from neon8.evaluate.metrics import Squares, squares
+from neon8.evaluate.runner import as_float32
+from neon8.graph.graph import Conv2d, Graph
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
+from neon8.graph.quantized import is_quantized
+from neon8.graph.remedies import refusal
+from neon8.quant.scale_table import ScaleTable
+from neon8.quant.weights import DoubleArray
+from neon8.refine.layerwise import Seen, Way, chosen, layers_of
+from neon8.refine.sensitivity import Watch, nobody, sqnr_of
+from neon8.runtime import Model
+from neon8.text import columns, decimals
+
+CHOOSING = 50
+"""Samples that choose: more of them change little."""
+JUDGING = 50
+"""Samples that judge, at most; at least a fifth of all and FEWEST, if there are."""
+FEWEST = 8
+
+DEFAULT = "default"
+WAYS = {
+    "means": Way(rounding=False, means=True),
+    "levels": Way(rounding=True, means=False),
+    "levels and means": Way(rounding=True, means=True),
+}
+
+THOROUGH, KEPT = "thorough", "default"
+"""Reason codes of a table: something was better than the default, or nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What one way gave.  sqnr_db: on the samples held back."""
+
+    name: str
+    sqnr_db: float
+    table: ScaleTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """trials: the default, then the others; none if there were too few samples.
+
+    choosing, judging: how many samples did.
+    """
+
+    trials: tuple[Trial, ...]
+    choosing: int
+    judging: int
+
+    @property
+    def best(self) -> Trial:
+        """That of the highest SQNR, of equal ones the first."""
+        return max(self.trials, key=lambda trial: trial.sqnr_db)
+
+
+def thorough(
+    model: str | Path,
+    *,
+    shapes: Shapes | None = None,
+    watch: Watch = nobody,
+    tell: Callable[[Found], None] = lambda _found: None,
+) -> Refinement:
+    """The best of what can be chosen on samples.
+
+    shapes: of inputs whose dimensions the file leaves open.  tell: told what was found.
+    CalibrationError: a network that was quantized elsewhere.  GraphError; CompileError:
+    the network cannot run in int8 at all.
+    """
+    file = open_onnx(model, shapes=shapes)
+    if is_quantized(file):
+        text = "was quantized elsewhere, so its weights cannot be chosen"
+        raise CalibrationError(f"{model}: {text}; give the float network")
+    graph = load(file)
+    refused = refusal(graph)
+    if refused is not None:
+        raise CompileError(f"{model}: {refused.text}", refused.details)
+
+    def run(settled: Settled) -> ScaleTable:
+        found = best_of(file, graph, settled.table, settled.samples, watch=watch)
+        tell(found)
+        return noted(found, settled.table)
+
+    return Refinement(samples=CHOOSING + JUDGING, run=run)
+
+
+def best_of(
+    file: OnnxFile,
+    graph: Graph,
+    table: ScaleTable,
+    samples: Sequence[Kept],
+    *,
+    watch: Watch = nobody,
+) -> Found:
+    """All ways, judged.  samples: by digest."""
+    choosing, judging = divided(samples)
+    logits = before_softmax(graph)
+    layers = layers_of(logits, table)
+    if not choosing or not layers:
+        return Found(trials=(), choosing=0, judging=0)
+    reference = Reference(file, logits.outputs)
+    wanted = [
+        [reference.run(each.inputs)[name] for name in logits.outputs]
+        for each in judging
+    ]
+    inputs = [_as_float32(each.inputs) for each in judging]
+    seen = [
+        Seen(digest=each.digest, inputs=_as_float32(each.inputs), means=means)
+        for each, means in zip(
+            choosing, channel_means(file, graph, choosing), strict=True
+        )
+    ]
+    done, total = count(1), len(WAYS) * len(layers)
+    watch(0, total)
+    tables = {DEFAULT: table}
+    for name, way in WAYS.items():
+        tables[name] = chosen(
+            layers, table, seen, way, watch=lambda: watch(next(done), total)
+        )
+    trials = [
+        Trial(name=name, sqnr_db=sqnr(logits, each, inputs, wanted), table=each)
+        for name, each in tables.items()
+    ]
+    return Found(trials=tuple(trials), choosing=len(choosing), judging=len(judging))
+
+
+def divided(samples: Sequence[Kept]) -> tuple[Sequence[Kept], Sequence[Kept]]:
+    """Those that choose, and those that judge; no sample does both."""
+    least = min(max(FEWEST, len(samples) // 5), len(samples) // 2)
+    first = min(CHOOSING, len(samples) - least)
+    if not least:
+        return (), ()
+    return samples[:first], samples[first : first + JUDGING]
+
+
+def noted(found: Found, table: ScaleTable) -> ScaleTable:
+    """The best table, with a reason that says what it gave."""
+    if not found.trials:
+        return table
+    best, first = found.best, found.trials[0]
+    if best is first:
+        return replace(table, reasons=(*table.reasons, KEPT))
+    gain = f"{THOROUGH}:{best.sqnr_db - first.sqnr_db:+.2f}"
+    return replace(best.table, reasons=(*best.table.reasons, gain))
+
+
+def channel_means(
+    file: OnnxFile, graph: Graph, samples: Iterable[Kept]
+) -> list[dict[str, DoubleArray]]:
+    """Of each sample: the means of the channels of all pre-activations, by tensor."""
+    nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
+    names = tuple(dict.fromkeys(node.pre_activation for node in nodes))
+    reference = Reference(file, names, inside=True, tensors=graph.rearranged)
+    found = []
+    for each in samples:
+        results = reference.run(each.inputs)
+        found.append({name: _means(results[name]) for name in names})
+    return found
+
+
+def _means(values: Array) -> DoubleArray:
+    """(N, C, ...) to (C,), summed one after another."""
+    planes = values.reshape(*values.shape[:2], -1).swapaxes(0, 1)
+    flat = planes.reshape(len(planes), -1).astype(np.float64)
+    means: DoubleArray = np.add.accumulate(flat, axis=1)[:, -1] / flat.shape[1]
+    return means
+
+
+def sqnr(
+    graph: Graph,
+    table: ScaleTable,
+    inputs: Sequence[Arrays],
+    wanted: Sequence[Sequence[Array]],
+) -> float:
+    """dB of the compiled network; scores are centred.  wanted: its outputs in float."""
+    total = [Squares()] * len(graph.outputs)
+    data = compile_model(graph, table)
+    with Model.from_bytes(data, source=graph.name) as model, model.session() as session:
+        for arrays, want in zip(inputs, wanted, strict=True):
+            got = session.run(arrays).values()
+            total = [
+                sums + squares(real, mine, centred=max(real.shape) == real.size > 1)
+                for sums, real, mine in zip(total, want, got, strict=True)
+            ]
+    return sqnr_of(np.array([[each.signal, each.noise] for each in total]))
+
+
+def _as_float32(inputs: Arrays) -> Arrays:
+    return {name: as_float32(array) for name, array in inputs.items()}
+
+
+def as_text(found: Found) -> str:
+    """The ways, that which was taken with a star."""
+    if not found.trials:
+        return "thorough: nothing to choose, or too few samples to judge it"
+    rows = [
+        ["*" if trial is found.best else "", trial.name, decimals(trial.sqnr_db)]
+        for trial in found.trials
+    ]
+    done = f"thorough: chosen on {found.choosing} samples, judged on {found.judging} "
+    done += "others; * was taken"
+    return "\n".join([done, *columns(rows, header=["", "chosen", "SQNR dB"])])

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""calibrate --thorough: what is chosen, what judges it, and what is kept."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import neon8
+from neon8.calibrate.calibrate import calibrate
+from neon8.cli.main import main
+from neon8.data.few import Kept
+from neon8.errors import CalibrationError, CompileError
+from neon8.graph.onnx_file import open_onnx
+from neon8.quant.rounding import moved
+from neon8.refine.thorough import as_text, best_of, divided, thorough
+from onnx_nets import net, node, save
+from quantized_nets import quantized_by_ort
+
+F = np.float32
+SHAPE = (1, 4, 6, 6)
+
+
+def images(count, seed=0):
+    """Channels that go together, as those of pictures do."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(count, 1, 1, 6, 6))
+    return (common + 0.05 * rng.normal(size=(count, *SHAPE))).astype(F)
+
+
+def network(*, exact=False):
+    """conv, relu, conv, pooled to scores; exact: all weights are -1, 0 or 1."""
+    rng = np.random.default_rng(1)
+
+    def weight(*shape):
+        if exact:
+            return rng.integers(-1, 2, shape).astype(F)
+        return rng.normal(size=shape).astype(F)
+
+    weights = {"a": weight(8, 4, 3, 3), "b": weight(6, 8, 3, 3)}
+    nodes = [
+        node("Conv", "x a", "s", "a", pads=[1] * 4),
+        node("Relu", "s", "r"),
+        node("Conv", "r b", "t", "b", pads=[1] * 4),
+        node("GlobalAveragePool", "t", "p"),
+        node("Flatten", "p", "f"),
+        node("Softmax", "f", "y", axis=1),
+    ]
+    return net(nodes, {"x": SHAPE}, "y", weights)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("thorough"), network())
+
+
+def refined(path, data):
+    found = []
+    table = calibrate(
+        path, data, refinements=[thorough(path, tell=found.append)]
+    ).table  # fmt: skip
+    return table, found[0]
+
+
+@pytest.fixture(scope="module")
+def made(path):
+    """The table and what was found."""
+    return refined(path, iter(images(60)))
+
+
+def test_it_helps_on_samples_that_nobody_saw(path, made, tmp_path):
+    table, found = made
+    assert [trial.name for trial in found.trials] == [
+        *("default", "means", "levels", "levels and means"),
+    ]
+    assert (found.choosing, found.judging) == (48, 12)
+    best = found.best
+    assert best.sqnr_db > found.trials[0].sqnr_db + 0.7
+    gain = best.sqnr_db - found.trials[0].sqnr_db
+    assert table == replace(best.table, reasons=(f"thorough:{gain:+.2f}",))
+    assert all(moved(layer) for layer in table.layers.values())
+    np.savez(tmp_path / "x.npz", x=images(40, 9)[:, 0])
+    figures = []
+    for each in (found.trials[0].table, table):
+        neon8.save_model(neon8.compile_model(path, each), tmp_path / "net.n8")
+        result = neon8.evaluate_model(
+            tmp_path / "net.n8", tmp_path / "x.npz", reference=path
+        )
+        figures.append(result.sqnr_db)
+    assert figures[1] > figures[0] + 0.7
+
+
+def test_the_order_of_samples_does_not_matter(path, made):
+    backwards = images(60)[::-1]
+    assert refined(path, iter(backwards))[0] == made[0]
+    assert neon8.calibrate_model(path, iter(backwards), thorough=True) == made[0]
+
+
+def test_who_judges_has_not_chosen():
+    for count in (0, 1, 2, 7, 16, 39, 40, 63, 100, 130):
+        samples = [Kept(f"{number:064x}", {}) for number in range(count)]
+        choosing, judging = divided(samples)
+        assert not {each.digest for each in choosing} & {e.digest for e in judging}
+        assert (len(choosing) > 0) == (len(judging) > 0) == (count > 1)
+        if count >= 16:
+            assert len(judging) >= max(8, min(count, 100) // 5)
+            assert 8 <= len(choosing) <= 50
+
+
+def test_the_default_stays_where_nothing_helps(tmp_path):
+    """Weights that int8 has exactly lose nothing that others could win."""
+    path = save(tmp_path, network(exact=True))
+    graph = neon8.load_graph(path)
+    plain = neon8.calibrate_model(path, iter(images(40)))
+    samples = [Kept(f"{i:064x}", {"x": each}) for i, each in enumerate(images(40))]
+    levels = best_of(open_onnx(path), graph, plain, samples).trials[2].table
+    assert not any(map(moved, levels.layers.values()))
+    table, found = refined(path, iter(images(40)))
+    assert found.best is found.trials[0]
+    assert table == replace(plain, reasons=("default",))
+
+
+def test_too_few_samples_choose_nothing(path):
+    table, found = refined(path, iter(images(1)))
+    assert found.trials == ()
+    assert table == neon8.calibrate_model(path, iter(images(1)))
+    assert as_text(found).startswith("thorough: nothing to choose, or too few samples")
+
+
+def test_the_command(path, made, tmp_path, capsys):
+    np.savez(tmp_path / "x.npz", x=images(60)[:, 0])
+    words = ["calibrate", path, "--data", tmp_path / "x.npz", "--thorough"]
+    words = [str(word) for word in (*words, "-o", tmp_path / "t.json")]
+    assert main(words) == 0
+    out, error = capsys.readouterr()
+    assert error == ""
+    assert as_text(made[1]) in out
+    assert f"  *  {made[1].best.name}" in out
+    assert neon8.load_table(tmp_path / "t.json") == made[0]
+    assert list(tmp_path.glob("*journal*")) == []
+    assert main([*words, "--plain"]) == 2
+    said = capsys.readouterr().err
+    assert "--thorough and --plain contradict each other" in said
+
+
+def test_networks_that_cannot_be_chosen(tmp_path):
+    other = quantized_by_ort(tmp_path, network(), [{"x": each} for each in images(4)])
+    with pytest.raises(CalibrationError, match="was quantized elsewhere"):
+        thorough(other)
+    nodes = [node("Det", "x", "y")]
+    model = net(nodes, {"x": (1, 4, 4)}, "y", {})
+    with pytest.raises(CompileError, match="Det"):
+        thorough(save(tmp_path, model))
