@@ -168,8 +168,8 @@ def quiet(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def data(parser: argparse.ArgumentParser) -> None:
-    """The samples, and how they become inputs."""
+def data(parser: argparse.ArgumentParser, *, limit: int | None = None) -> None:
+    """The samples, and how they become inputs.  limit: how many by default."""
     parser.add_argument(
         "--data",
         type=existing,
@@ -183,8 +183,13 @@ def data(parser: argparse.ArgumentParser) -> None:
         metavar="P.toml",
         help="how images become inputs, see below",
     )
+    default = "" if limit is None else f" (default: {limit})"
     parser.add_argument(
-        "--limit", type=positive, metavar="N", help="use at most N samples"
+        "--limit",
+        type=positive,
+        default=limit,
+        metavar="N",
+        help=f"use at most N samples{default}",
     )
     parser.add_argument(
         "--skip",

@@ -77,3 +77,26 @@ def counter(
                 bar.close()
 
         yield count
+
+
+@contextmanager
+def stages(*, quiet: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
+    """Yields a function that is told a stage, how much of it is done, and of how much.
+
+    Each stage has a bar of its own. None if nobody would see it.
+    """
+    if _hidden(quiet=quiet):
+        yield None
+        return
+    from tqdm import tqdm
+
+    with ExitStack() as stack:
+        bars: dict[str, Any] = {}
+
+        def count(stage: str, done: int, total: int | None) -> None:
+            if stage not in bars:
+                bar = tqdm(desc=stage, total=total, leave=False, dynamic_ncols=True)
+                bars[stage] = stack.enter_context(bar)
+            bars[stage].update(done - bars[stage].n)
+
+        yield count
