@@ -130,7 +130,8 @@ class Meter:
             found = []
             for setting in settings:
                 got = simulator.run(sample, setting)
-                found.append([_squares(wanted[name], got[name]) for name in wanted])
+                pairs = [(wanted[name], got[name]) for name in wanted]
+                found.append([output_squares(*pair) for pair in pairs])
                 watch(next(done) + 1, total)
             return np.array(found).reshape(len(settings), -1, 2)
 
@@ -146,7 +147,7 @@ def sqnr_of(squares: DoubleArray) -> float:
         return float(-10 * np.log10(ratios.mean()))
 
 
-def _squares(wanted: Array, got: Array) -> tuple[float, float]:
+def output_squares(wanted: Array, got: Array) -> tuple[float, float]:
     """Of the signal and of the noise of one output on one sample."""
     want = np.asarray(wanted, np.float64).reshape(-1)
     error = want - np.asarray(got, np.float64).reshape(-1)

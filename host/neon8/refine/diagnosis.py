@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""diagnose_model(): where an int8 network loses, why, and what would help.
+
+The samples run through the float network and, step by step, through the int8 one. What
+is measured on the way stands in losses.py (each tensor), split.py (each convolution, by
+cause) and remedies.py (other scales, tried on the whole network).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from neon8.data.inputs import batch_of
+from neon8.data.preprocess import Preprocess
+from neon8.data.samples import Data, Sample, gather
+from neon8.errors import DataError
+from neon8.evaluate.metrics import by_row, top1
+from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
+from neon8.quant import reasons, table_json
+from neon8.quant.groups import scale_groups
+from neon8.quant.scale_table import ScaleTable
+from neon8.refine import losses, remedies, split
+from neon8.refine.inner import Pair, floats, pair, real, steps
+from neon8.refine.losses import SampleLoss, Tally, TensorLoss
+from neon8.refine.remedies import Bench, Change, Remedy, Squares
+from neon8.refine.sensitivity import INTEGERS, Meter, sqnr_of
+from neon8.refine.split import Layer, Split, Sums
+
+SAMPLES = 20
+"""Enough to rank tensors by."""
+WORST = 5
+
+Progress = Callable[[str, int, int | None], None]
+"""Told a stage, how much of it is done, and of how much, None if that is unknown."""
+Item = TypeVar("Item")
+
+
+def no_progress(_stage: str, _done: int, _total: int | None) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """n: samples.  sqnr_db: of all outputs, before a Softmax that ends the network.
+
+    agreement: percentage of samples with the same largest value in the first output.
+    tensors, layers: in order of execution.  samples: those that lose most.
+    inside: tensors that only exist in the middle of a step, so never as int8.
+    remedies: every change that was tried alone, the best first.  plan: those that help
+    one after another, each measured on top of the ones before it.  guards: the reasons
+    in the table, one a line.
+    """
+
+    model: str
+    n: int
+    sqnr_db: float
+    agreement: float
+    tensors: tuple[TensorLoss, ...]
+    layers: tuple[Split, ...]
+    samples: tuple[SampleLoss, ...]
+    inside: tuple[str, ...]
+    remedies: tuple[Remedy, ...]
+    plan: tuple[Remedy, ...]
+    guards: tuple[str, ...]
+
+    def by_cost(self) -> list[TensorLoss]:
+        """The tensors in int8, what costs the network most first."""
+        return by_cost(self.tensors)
+
+
+def by_cost(tensors: Iterable[TensorLoss]) -> list[TensorLoss]:
+    """Those in int8, what costs the network most first."""
+    rounded = [each for each in tensors if each.alone_db is not None]
+    return sorted(rounded, key=lambda each: each.alone_db or 0.0)
+
+
+def diagnose_model(
+    model: str | Path,
+    table: str | Path | ScaleTable,
+    data: Data,
+    *,
+    shapes: Shapes | None = None,
+    preprocess: Preprocess | None = None,
+    limit: int = SAMPLES,
+    skip: int = 0,
+    top: int = WORST,
+    progress: Progress = no_progress,
+) -> Diagnosis:
+    """Where the int8 network of an ONNX file and its scales loses, and what helps.
+
+    data: see neon8.data.samples.gather; take others than for the calibration.  shapes:
+    of inputs whose dimensions the file leaves open.  limit: samples, which are all held
+    in memory.  top: remedies are tried for so many tensors and layers, the worst; 0 for
+    none.  GraphError, TableError, DataError, CompileError.
+    """
+    scales = table if isinstance(table, ScaleTable) else table_json.load(table)
+    file = open_onnx(model, shapes=shapes)
+    both = pair(file, scales)
+    inputs = both.reference.inputs
+    given = gather(data, inputs, preprocess=preprocess, limit=limit, skip=skip)
+    run = _Run(both, batch_of(inputs))
+    for sample in _told(progress, "samples", given):
+        run.add(sample)
+    if not run.samples:
+        raise DataError("no samples to diagnose with")
+    layers = {
+        name: split.split(layer, run.sums[name]) for name, layer in run.layers.items()
+    }
+    tensors = _tensors(run, _alone(run, file, progress))
+    bench = Bench(both, run.samples, run.exact, np.array(run.squares))
+    changes = _changes(run, tensors, layers, top)
+    if top:
+        changes += remedies.recipe(both, run.samples, file.path)
+    tried = [
+        (change, bench.measure(change))
+        for change in _told(progress, "remedies", changes)
+    ]
+    return Diagnosis(
+        model=str(model),
+        n=run.rows * len(run.samples),
+        sqnr_db=bench.sqnr_db,
+        agreement=100.0 * run.agreed / run.compared,
+        tensors=tensors,
+        layers=tuple(layers.values()),
+        samples=losses.worst(run.by_sample()),
+        inside=both.inside(),
+        remedies=tuple(sorted((each for _, each in tried), key=lambda r: -r.gain)),
+        plan=_plan(bench, tried, progress),
+        guards=tuple(reasons.lines(scales)),
+    )
+
+
+def _told(progress: Progress, stage: str, items: Iterable[Item]) -> Iterator[Item]:
+    """The items; progress is told when the caller has done with each."""
+    total = len(items) if isinstance(items, Sized) else None
+    for done, item in enumerate(items, 1):
+        yield item
+        progress(stage, done, total)
+
+
+def _alone(run: "_Run", file: OnnxFile, progress: Progress) -> dict[str, float]:
+    """Tensor -> dB of the output where it and those of its scale alone are rounded."""
+    both = run.pair
+    if not any(tensor.dtype in INTEGERS for tensor in both.program.tensors.values()):
+        return {}
+    samples = [sample.inputs for sample in run.samples]
+    meter = Meter(file, both.graph, both.table, samples)
+    found = meter.alone(watch=partial(progress, "tensors"))
+    return {
+        name: found[group] for group, names in meter.groups.items() for name in names
+    }
+
+
+class _Run:
+    """What is summed up over the samples.
+
+    rows: samples that the network takes at once.
+    """
+
+    def __init__(self, both: Pair, rows: int) -> None:
+        self.pair, self.rows = both, rows
+        self.layers: dict[str, Layer] = split.layers(both)
+        self.sums: dict[str, Sums] = {
+            name: split.empty(layer) for name, layer in self.layers.items()
+        }
+        graph = both.graph
+        self.tallies: dict[str, Tally] = {
+            form: losses.empty(graph.tensors[name].shape[1])
+            for form, name in both.forms.items()
+        }
+        self.samples: list[Sample] = []
+        self.exact: list[list[remedies.Array]] = []
+        self.squares: list[list[Squares]] = []
+        self.agreed = self.compared = 0
+
+    def add(self, sample: Sample) -> None:
+        """One sample more, through both networks."""
+        wanted = floats(self.pair, sample)
+        results: dict[str, remedies.Array] = {}
+        for op, values in steps(self.pair, sample):
+            layer = self.layers.get(op.name)
+            if layer is not None and layer.op is op:
+                x, q = wanted[layer.input], values[op.inputs[0]]
+                split.add(self.sums[op.name], layer, x, q)
+            self._compare(sample.name, op.output, wanted, values[op.output])
+            if op.output in self.pair.program.outputs:
+                results[op.output] = values[op.output]
+        exact = [wanted[name] for name in self.pair.graph.outputs]
+        given = [results[name] for name in self.pair.program.outputs]
+        self._outputs(sample, exact, given)
+
+    def _compare(
+        self,
+        sample: str,
+        form: str,
+        wanted: dict[str, losses.FloatArray],
+        values: remedies.Array,
+    ) -> None:
+        name = self.pair.forms.get(form)
+        if name is None:
+            return
+        tensor, factors = self.pair.program.tensors[form], self.pair.factors(name)
+        tally = self.tallies[form]
+        losses.add(tally, sample, wanted[name], real(values, tensor, factors))
+        if tensor.dtype in INTEGERS:
+            losses.add_grid(tally, wanted[name], tensor, factors)
+
+    def _outputs(
+        self,
+        sample: Sample,
+        exact: Sequence[remedies.Array],
+        given: Sequence[remedies.Array],
+    ) -> None:
+        for name, values in zip(self.pair.graph.outputs, exact, strict=True):
+            if not np.isfinite(values).all():
+                raise DataError(
+                    f"{sample.name}: output {name!r} of the float network is not "
+                    "finite; check the input's range and the network"
+                )
+        self.squares.append(remedies.squares(exact, given))
+        pairs = zip(
+            by_row(exact[0], self.rows), by_row(given[0], self.rows), strict=True
+        )
+        same = [top1(wanted) == top1(got) for wanted, got in pairs]
+        self.agreed, self.compared = self.agreed + sum(same), self.compared + len(same)
+        self.samples.append(sample)
+        self.exact.append(list(exact))
+
+    def by_sample(self) -> list[SampleLoss]:
+        """What each sample loses at the outputs."""
+        return [
+            SampleLoss(sample=sample.name, sqnr_db=sqnr_of(np.array(squares)))
+            for sample, squares in zip(self.samples, self.squares, strict=True)
+        ]
+
+
+def _tensors(run: _Run, alone: Mapping[str, float]) -> tuple[TensorLoss, ...]:
+    """All tensors that some step makes, in order of execution."""
+    graph, program = run.pair.graph, run.pair.program
+    makers = {name: node.name for node in graph.nodes for name in node.outputs}
+    found = []
+    for form, name in run.pair.forms.items():
+        tally, tensor = run.tallies[form], program.tensors[form]
+        if not tally.samples:  # an input that stays as it is
+            continue
+        bits = run.pair.table.tensors[name].bits if tensor.dtype in INTEGERS else 0
+        found.append(
+            losses.tensor_loss(
+                name,
+                tally,
+                layer=makers.get(name, ""),
+                bits=bits,
+                alone_db=alone.get(name),
+            )
+        )
+    return tuple(found)
+
+
+def _changes(
+    run: _Run, tensors: Sequence[TensorLoss], found: dict[str, Split], top: int
+) -> list[Change]:
+    """What to try for the `top` worst tensors and as many layers."""
+    seen = {each.name: _seen(run, each) for each in tensors}
+    groups = scale_groups(run.pair.graph)
+    worst: dict[str, str] = {}
+    for each in by_cost(tensors):
+        worst.setdefault(groups[each.name], each.name)
+    names = list(worst.values())[:top]
+    changes = [
+        change for name in names for change in remedies.of_tensor(run.pair, name, seen)
+    ]
+    if len(names) > 1:  # where the loss is spread, no tensor alone gives much
+        target = f"these {len(names)} tensors"
+        changes.append(remedies.wider(run.pair, names, target=target))
+    for one in sorted(found.values(), key=_own_cost)[:top]:
+        layer, sums = run.layers[one.layer], run.sums[one.layer]
+        changes += remedies.of_layer(layer, sums)
+    return changes
+
+
+def _seen(run: _Run, loss: TensorLoss) -> tuple[float, float]:
+    """The range of a tensor over its factors."""
+    factors = run.pair.factors(loss.name).reshape(-1)
+    tally = run.tallies[_form(run.pair, loss.name)]
+    return float((tally.low / factors).min()), float((tally.high / factors).max())
+
+
+def _form(both: Pair, name: str) -> str:
+    return next(form for form, other in both.forms.items() if other == name)
+
+
+def _own_cost(each: Split) -> float:
+    """Sort key: what another bias or float weights could mend, the most first."""
+    return min(each.weights.sqnr_db, each.bias_shift.sqnr_db)
+
+
+def _plan(
+    bench: Bench, tried: Sequence[tuple[Change, Remedy]], progress: Progress
+) -> tuple[Remedy, ...]:
+    """The best remedy of each target, one after another, as far as one more helps.
+
+    What helps after others is measured again: so much noise may be before it that alone
+    it gives nothing, or it may be for what is mended already.
+    """
+    best = remedies.best(each for _, each in tried)
+    order = [each.target for each in best] + [change.target for change, _ in tried]
+    plan: list[Remedy] = []
+    for target in _told(progress, "one after another", list(dict.fromkeys(order))):
+        changes = [change for change, _ in tried if change.target == target]
+        found = [bench.measure(change) for change in changes]
+        for chosen in remedies.best(found):  # one, or none
+            bench = bench.take(changes[found.index(chosen)])
+            plan.append(chosen)
+    return tuple(plan)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The inner tensors of the int8 network, beside those of the float network.
+
+The oracle runs the int8 network step by step, so they are those of the device to the
+last bit; onnxruntime gives the float ones.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate.run.reference import Reference
+from neon8.compile import oracle
+from neon8.compile.lower import lower
+from neon8.compile.program import Dequantize, Op, Program, Quantize, Tensor
+from neon8.data.samples import Sample
+from neon8.errors import CompileError
+from neon8.evaluate.compare import before_softmax
+from neon8.evaluate.runner import as_float32
+from neon8.graph.graph import Graph
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import OnnxFile
+from neon8.graph.quantized import is_quantized
+from neon8.graph.remedies import refusal
+from neon8.quant.scale_table import ScaleTable
+
+Array = npt.NDArray[np.generic]
+FloatArray = npt.NDArray[np.float32]
+DoubleArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A network in float and in int8.
+
+    graph: float, without a Softmax at its end.  forms: what of the program holds which
+    tensor of the graph; where there are two forms the int8 one.
+    """
+
+    graph: Graph
+    table: ScaleTable
+    program: Program
+    reference: Reference
+    forms: dict[str, str]
+
+    def factors(self, name: str) -> FloatArray:
+        """(C, 1, 1): what the values of an int8 tensor of the graph are to be times."""
+        entry = self.table.tensors.get(name)
+        values = (1.0,) if entry is None or not entry.factors else entry.factors
+        return np.array(values, np.float32)[:, None, None]
+
+    def inside(self) -> tuple[str, ...]:
+        """Tensors of the graph that are in the middle of a step only."""
+        there, tensors = set(self.forms.values()), self.graph.tensors
+        made = (name for node in self.graph.nodes for name in node.outputs)
+        return tuple(n for n in made if tensors[n].observed and n not in there)
+
+
+def pair(file: OnnxFile, table: ScaleTable) -> Pair:
+    """The network in `file` with the scales of `table`.
+
+    GraphError; CompileError: the table does not fit, or the network is no float one.
+    """
+    if is_quantized(file):
+        text = "was quantized elsewhere, so there is no float network to compare with"
+        raise CompileError(f"{file.path}: {text}; give the one that it was made from")
+    whole = load(file)
+    refused = refusal(whole)
+    if refused is not None:
+        raise CompileError(f"{file.path}: {refused.text}", refused.details)
+    graph = before_softmax(whole)
+    program = lower(graph, table)
+    forms = _forms(graph, program)
+    wanted = dict.fromkeys((*forms.values(), *graph.outputs))
+    fetched = [name for name in wanted if name not in graph.inputs]
+    reference = Reference(file, fetched, tensors=graph.rearranged)
+    return Pair(
+        graph=graph, table=table, program=program, reference=reference, forms=forms
+    )
+
+
+def _forms(graph: Graph, program: Program) -> dict[str, str]:
+    """Pair.forms.  A step that only changes the form is named after the tensor."""
+    found = {name: name for name in program.tensors if name in graph.tensors}
+    for op in program.ops:
+        if isinstance(op, Quantize | Dequantize) and op.name in graph.tensors:
+            found |= dict.fromkeys((*op.inputs, op.output), op.name)
+    best: dict[str, str] = {}
+    for form, name in found.items():
+        if not graph.tensors[name].observed:
+            continue
+        kept = best.setdefault(name, form)
+        if program.tensors[kept].dtype == "float32":
+            best[name] = form
+    order = {name: at for at, name in enumerate(graph.tensors)}
+    return {best[name]: name for name in sorted(best, key=order.__getitem__)}
+
+
+def floats(pair: Pair, sample: Sample) -> dict[str, FloatArray]:
+    """Tensors of Pair.forms and outputs in the float network, N C H W, by name."""
+    found = {**sample.inputs, **pair.reference.run(sample.inputs)}
+    tensors, names = pair.graph.tensors, (*pair.forms.values(), *pair.graph.outputs)
+    return {
+        name: found[name].astype(np.float32).reshape(tensors[name].shape)
+        for name in dict.fromkeys(names)
+    }
+
+
+def steps(pair: Pair, sample: Sample) -> Iterator[tuple[Op, Mapping[str, Array]]]:
+    """The int8 network on a sample: each step, when its result is there.
+
+    The mapping has the values of the program's tensors, N C H W, that this step or a
+    later one reads, and its result.
+    """
+    program = pair.program
+    inputs = {name: as_float32(array) for name, array in sample.inputs.items()}
+    values = {n: oracle.taken(program.tensors[n], inputs) for n in program.inputs}
+    left = Counter(name for op in program.ops for name in op.inputs)
+    for op in program.ops:
+        out = program.tensors[op.output]
+        values[op.output] = oracle.step(
+            program, op, out, [values[name] for name in op.inputs]
+        )
+        yield op, values
+        left.subtract(op.inputs)
+        for name in (*op.inputs, op.output):
+            if not left[name] and name not in program.outputs:
+                values.pop(name, None)
+
+
+def real(values: Array, tensor: Tensor, factors: FloatArray) -> FloatArray:
+    """What the values of a tensor of the program mean, N C H W."""
+    if tensor.dtype == "float32":
+        return values.astype(np.float32)
+    result: FloatArray = oracle.centred(values, tensor) * tensor.scale * factors
+    return result

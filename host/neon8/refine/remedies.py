@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What would help: changes of a scale table, each compiled, run and measured.
+
+The int8 library runs them on the samples of the diagnosis, so that a gain is what the
+device would gain on these.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.calibrate.run.run import Options, observe_data
+from neon8.calibrate.solve import solve_quietly
+from neon8.compile.compiler import compile_model
+from neon8.data.samples import Sample
+from neon8.errors import CompileError
+from neon8.evaluate.runner import as_float32
+from neon8.quant.grid import Grid, ends, on_grid
+from neon8.quant.groups import scale_groups
+from neon8.quant.limits import SMALLEST_SCALE
+from neon8.quant.precision import in_float32, with_bits
+from neon8.quant.scale_table import LayerScale, ScaleTable
+from neon8.refine.inner import Pair
+from neon8.refine.sensitivity import output_squares, sqnr_of
+from neon8.refine.split import Layer, Sums
+from neon8.runtime import Model
+
+Array = npt.NDArray[np.generic]
+DoubleArray = npt.NDArray[np.float64]
+Squares = tuple[float, float]
+"""Of a signal, and of its noise."""
+Range = tuple[float, float]
+
+NARROWER = (0.5, 0.7, 0.85)
+"""Parts of a range that are tried in its place."""
+SAME = 0.02
+"""Ranges that differ by less of their width are the same."""
+WIDE_BITS = 16
+RECIPE = frozenset({"step", "equalized", "corrected"})
+"""Reason codes of what calibration does by default."""
+LEAST_GAIN = 0.1
+"""In dB: what is less is no help."""
+SURE = (3, 2, 2)
+"""By price: of how many standard errors a gain must be more. Ranges and biases are
+chosen by the very samples that judge them, and there are many of them."""
+WORTH = (0.0, 1.0, 3.0)
+"""By price, in dB: how much more than a cheaper one a remedy must give."""
+
+
+Apply = Callable[[ScaleTable], ScaleTable]
+
+
+def unchanged(table: ScaleTable) -> ScaleTable:
+    """The table as it is."""
+    return table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change of a table, or layers kept in float32.
+
+    target: the tensor or layer that it is for.  kind: in a word.  how: what to give
+    which command to have it.  price: in time on the device, 0 for none, 1 for int16, 2
+    for float32.
+    """
+
+    target: str
+    kind: str
+    how: str
+    price: int = 0
+    apply: Apply = unchanged
+    keep_float: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A change that was measured.  The first four are of Change.
+
+    sqnr_db: of the network with it, gain_db: more than without; None if it does not
+    compile, and failure says why.  error_db: the standard error of the gain, 0 for one
+    sample.
+    """
+
+    target: str
+    kind: str
+    how: str
+    price: int
+    sqnr_db: float | None = None
+    gain_db: float | None = None
+    error_db: float = 0.0
+    failure: str | None = None
+
+    @property
+    def helps(self) -> bool:
+        """True if the gain is worth telling, and no accident of these samples."""
+        sure = SURE[self.price] * self.error_db
+        return self.gain >= LEAST_GAIN and self.gain > sure
+
+    @property
+    def gain(self) -> float:
+        """gain_db, less than all for what does not compile."""
+        return -math.inf if self.gain_db is None else self.gain_db
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What changes are measured on.
+
+    exact: the float network's outputs for each sample.  taken: changes that are made
+    anyway; before: squares of signal and noise with these, (samples, outputs, 2).
+    """
+
+    pair: Pair
+    samples: Sequence[Sample]
+    exact: Sequence[Sequence[Array]]
+    before: DoubleArray
+    taken: tuple[Change, ...] = ()
+
+    @property
+    def sqnr_db(self) -> float:
+        """With those that are taken."""
+        return sqnr_of(self.before.sum(axis=0))
+
+    def measure(self, change: Change) -> Remedy:
+        """What one change more gives."""
+        remedy = Remedy(
+            target=change.target,
+            kind=change.kind,
+            how=change.how,
+            price=change.price,
+        )
+        try:
+            after = self._run(change)
+        except CompileError as error:
+            return replace(remedy, failure=error.text)
+        reached = sqnr_of(after.sum(axis=0))
+        same = reached == self.sqnr_db  # as where both are infinite
+        return replace(
+            remedy,
+            sqnr_db=reached,
+            gain_db=0.0 if same else reached - self.sqnr_db,
+            error_db=gain_error(self.before, after),
+        )
+
+    def take(self, change: Change) -> "Bench":
+        """The bench with one change more that is made anyway.  CompileError."""
+        return replace(self, before=self._run(change), taken=(*self.taken, change))
+
+    def _run(self, change: Change) -> DoubleArray:
+        """As `before`, with one change more.  CompileError."""
+        changes = (*self.taken, change)
+        table = reduce(lambda done, each: each.apply(done), changes, self.pair.table)
+        keep = frozenset().union(*(each.keep_float for each in changes))
+        file = compile_model(self.pair.graph, table, keep_float=keep)
+        found = []
+        model = Model.from_bytes(file, source="remedy")
+        with model, model.session() as session:
+            for sample, exact in zip(self.samples, self.exact, strict=True):
+                arrays = {n: as_float32(each) for n, each in sample.inputs.items()}
+                found.append(squares(exact, session.run(arrays).values()))
+        return np.array(found)
+
+
+def best(remedies: Iterable[Remedy]) -> list[Remedy]:
+    """Of each target one that helps, if any does, the largest gain first.
+
+    It is the one that gains most, unless a cheaper one gains nearly as much.
+    """
+    chosen: dict[str, Remedy] = {}
+    for each in sorted(remedies, key=lambda each: each.price):
+        if each.helps:
+            other = chosen.get(each.target)
+            same = other is not None and other.price == each.price
+            more = 0.0 if same else WORTH[each.price]
+            if other is None or each.gain > other.gain + more:
+                chosen[each.target] = each
+    return sorted(chosen.values(), key=lambda each: -each.gain)
+
+
+def squares(exact: Iterable[Array], results: Iterable[Array]) -> list[Squares]:
+    """Of all outputs on one sample."""
+    pairs = zip(exact, results, strict=True)
+    return [output_squares(wanted, got) for wanted, got in pairs]
+
+
+def gain_error(before: DoubleArray, after: DoubleArray) -> float:
+    """The standard error of the gain, by leaving out each sample once (jackknife).
+
+    before, after: (samples, outputs, 2).  0 where it is not known: of one sample, or
+    where nothing is lost.
+    """
+    count = len(before)
+    if count == 1:
+        return 0.0
+    left = [
+        [sqnr_of(each.sum(axis=0) - each[at]) for at in range(count)]
+        for each in (before, after)
+    ]
+    if not np.isfinite(left).all():
+        return 0.0
+    gains = np.array(left[1]) - left[0]
+    return float(np.sqrt((count - 1) * gains.var()))
+
+
+def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Change]:
+    """Other grids for a tensor and those that share its scale.
+
+    seen: the least and the largest value of each tensor, over its factors.
+    """
+    groups = scale_groups(pair.graph)
+    group = groups[name]
+    shared = [other for other, its in groups.items() if its == group]
+    entry = pair.table.tensors[name]
+    ranges = [seen[other] for other in shared if other in seen]
+    low = min(0.0, *(lo for lo, _ in ranges))
+    high = max(0.0, *(hi for _, hi in ranges))
+
+    def ranged(kind: str, lo: float, hi: float) -> Change:
+        limits = {"min": float(f"{lo:.6g}"), "max": float(f"{hi:.6g}")}
+        text = json.dumps({"tensors": {name: limits}})
+        apply = partial(_ranged, names=shared, lo=lo, hi=hi)
+        return Change(
+            target=name,
+            kind=kind,
+            how=f"calibrate --override ranges.json with {text}",
+            apply=apply,
+        )
+
+    if _differ((low, high), ends(entry)):
+        yield ranged("the range seen here", low, high)
+    for part in NARROWER:
+        yield ranged("a narrower range", *(part * end for end in ends(entry)))
+    if entry.bits < WIDE_BITS:
+        yield wider(pair, [name], target=name)
+    yield Change(
+        target=name,
+        kind="float32",
+        how=f"calibrate --precision float:{name}",
+        price=2,
+        apply=lambda table: in_float32(table, groups, [group]),
+    )
+
+
+def wider(pair: Pair, names: Sequence[str], *, target: str) -> Change:
+    """int16 for tensors and those that share their scales."""
+    groups = scale_groups(pair.graph)
+    wanted = {groups[name]: WIDE_BITS for name in names}
+    return Change(
+        target=target,
+        kind="int16",
+        how=" ".join(["calibrate", *(f"--precision int16:{n}" for n in names)]),
+        price=1,
+        apply=lambda table: with_bits(table, pair.graph, groups, wanted),
+    )
+
+
+def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change]:
+    """What calibration does by default, for a table without any of it.
+
+    path: of the network.  Steps and corrections of biases and, of the tensors that get
+    them, factors; all other tensors stay as they are.
+    """
+    codes = {code for entry in pair.table.tensors.values() for code in entry.reasons}
+    codes |= {code for entry in pair.table.layers.values() for code in entry.reasons}
+    if codes & RECIPE:
+        return
+    tensors = pair.graph.tensors
+    shapes = {name: tensors[name].dims for name in pair.graph.inputs}
+    seen = observe_data(path, list(samples), Options(shapes=shapes)).observation
+    made = solve_quietly(seen, pair.graph, method="mse", scheme="auto")
+    equal = {name: each for name, each in made.tensors.items() if each.factors}
+    yield Change(
+        target="the network",
+        kind="the default recipe",
+        how="calibrate without --plain",
+        apply=lambda table: replace(
+            table,
+            tensors={**table.tensors, **equal},
+            layers={**table.layers, **made.layers},
+        ),
+    )
+
+
+def _ranged(
+    table: ScaleTable, *, names: Iterable[str], lo: float, hi: float
+) -> ScaleTable:
+    """The table with grids of some tensors that cover another range."""
+    tensors = dict(table.tensors)
+    for name in names:
+        if name not in tensors:
+            continue
+        entry = tensors[name]
+        if lo < 0 and entry.scheme == "unsigned":
+            entry = replace(entry, scheme="asymmetric")
+        scale, zero_point = Grid(entry.scheme, entry.bits).cover(lo, hi)
+        scale = max(scale, np.float32(SMALLEST_SCALE))
+        tensors[name] = on_grid(entry, scale, zero_point, bits=entry.bits)
+    return replace(table, tensors=tensors)
+
+
+def _differ(one: Range, other: Range) -> bool:
+    width = max(other[1] - other[0], SMALLEST_SCALE)
+    return any(abs(a - b) > SAME * width for a, b in zip(one, other, strict=True))
+
+
+def of_layer(layer: Layer, sums: Sums) -> Iterator[Change]:
+    """Another bias for a layer, or the layer in float32."""
+    name = layer.op.name
+    means = sums.drift / max(sums.count, 1)
+
+    def corrected(table: ScaleTable) -> ScaleTable:
+        entry = with_bias(layer, table.layers[name], means)
+        return replace(table, layers={**table.layers, name: entry})
+
+    yield Change(
+        target=name,
+        kind="bias correction",
+        how="calibrate --thorough corrects biases by running the int8 network",
+        apply=corrected,
+    )
+    yield Change(
+        target=name,
+        kind="float32",
+        how=f"compile --keep-float {name}",
+        price=2,
+        keep_float=frozenset({name}),
+    )
+
+
+def with_bias(layer: Layer, entry: LayerScale, means: DoubleArray) -> LayerScale:
+    """The entry with a bias that takes the mean errors of the channels, (O,), back."""
+    errors = means / layer.factors
+    phases = layer.phases
+    by_channel = errors.reshape(layer.op.groups, phases, -1).mean(axis=1).reshape(-1)
+    present = np.array(entry.bias_correction or np.zeros(by_channel.shape))
+    values = (present - by_channel).astype(np.float32)
+    return replace(entry, bias_correction=tuple(values.tolist()))

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes a convolution in int8 wrong: rounding, clipping, weights, shift of means.
+
+A part is the error of the sums, before any activation, with that cause alone. The layer
+is given the float network's own input x, so that nothing before it counts:
+
+    rounding    conv(Q(x') - x', W)   x' = x cut to the range of the scale
+    clipping    conv(x' - x, W)
+    weights     conv(x, Wq - W)
+    total       conv(Q(x), Wq) + bq - conv(x, W) - b
+    bias shift  of the total what is its mean over a channel; a bias can take that back
+
+So the first three add up to the total but for the error of the integer bias and the
+product of two errors, conv(Q(x) - x, Wq - W). Their powers do not, as errors may help
+or oppose each other.
+The shift is in the others: it says what a bias correction would leave. Of a transposed
+convolution the sums that its pads cut off count, too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.compile import oracle, program
+from neon8.compile.program import Tensor
+from neon8.evaluate.metrics import sqnr_db
+from neon8.graph.graph import Conv2d
+from neon8.graph.subpixel import subpixel
+from neon8.quant.equalization import equalized
+from neon8.refine.inner import Pair
+
+Array = npt.NDArray[np.generic]
+FloatArray = npt.NDArray[np.float32]
+DoubleArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A convolution of the program, and the float one that it stands for.
+
+    All in the units of the rewritten network of numerics (5c).  weight, rounded:
+    (O, kh, kw, I / groups), as it was and as the integers have it; bias, rounded_bias:
+    (O,).  factors_in: (I, 1, 1), factors: (O,), what turns channels into real values.
+    phases: of a transposed convolution, which is a plain one of more channels here.
+    """
+
+    op: program.Conv2d
+    source: Tensor
+    out: Tensor
+    input: str
+    output: str
+    weight: FloatArray
+    rounded: FloatArray
+    bias: DoubleArray
+    rounded_bias: DoubleArray
+    factors_in: FloatArray
+    factors: DoubleArray
+    phases: int
+
+
+@dataclass(slots=True)
+class Sums:
+    """Of one layer, over all samples so far.
+
+    signal and the four others: sums of squares; each has one row of a channel, (O,).
+    shift: sums of the total error, count: of how many values of each channel.
+    drift: sums of the error that the whole int8 network makes here, with all that is
+    wrong before it: a bias that takes its mean back would be the empirical correction.
+    """
+
+    signal: DoubleArray
+    rounding: DoubleArray
+    clipping: DoubleArray
+    weights: DoubleArray
+    total: DoubleArray
+    shift: DoubleArray
+    drift: DoubleArray
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """An error of a layer.  sqnr_db: of its output with this error alone.
+
+    share: its power, of that of the total error, 0 where there is none.
+    """
+
+    sqnr_db: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The error of a layer of its own, by cause; see the head of split.py."""
+
+    layer: str
+    input: str
+    output: str
+    sqnr_db: float
+    rounding: Part
+    clipping: Part
+    weights: Part
+    bias_shift: Part
+
+
+def layers(pair: Pair) -> dict[str, Layer]:
+    """All convolutions in int8, by name."""
+    graph = equalized(pair.graph, pair.table)
+    nodes = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
+    return {
+        op.name: _layer(pair, nodes[op.name], op)
+        for op in pair.program.ops
+        if isinstance(op, program.Conv2d) and op.name in nodes
+    }
+
+
+def _layer(pair: Pair, node: Conv2d, op: program.Conv2d) -> Layer:
+    if op.multiplier is None:
+        raise AssertionError(f"{op.name} has no multipliers")
+    source, out = (pair.program.tensors[name] for name in (op.inputs[0], op.output))
+    plain = subpixel(node).conv if node.transposed else node
+    step = op.multiplier.astype(np.float64)  # the scale of a sum
+    total = op.weights.astype(np.int64).sum(axis=(1, 2, 3))
+    if out.dtype == "float32":
+        rounded_bias = np.asarray(op.bias_f32, np.float64)
+    else:
+        step = step * np.float64(out.scale)
+        rounded_bias = (op.bias + source.zero_point * total) * step
+    scales = step / np.float64(source.scale)
+    factors = np.broadcast_to(pair.factors(node.output).reshape(-1), len(plain.weight))
+    return Layer(
+        op=op,
+        source=source,
+        out=out,
+        input=node.inputs[0],
+        output=node.output,
+        weight=np.ascontiguousarray(plain.weight.transpose(0, 2, 3, 1)),
+        rounded=(op.weights * scales[:, None, None, None]).astype(np.float32),
+        bias=plain.bias.astype(np.float64),
+        rounded_bias=rounded_bias,
+        factors_in=pair.factors(node.inputs[0]),
+        factors=factors.astype(np.float64),
+        phases=len(plain.weight) // len(node.weight),
+    )
+
+
+def empty(layer: Layer) -> Sums:
+    """Of no samples."""
+    zeros = np.zeros(len(layer.weight))
+    names = [each.name for each in fields(Sums) if each.name != "count"]
+    return Sums(**{name: zeros.copy() for name in names})
+
+
+def add(sums: Sums, layer: Layer, x: FloatArray, q: Array) -> None:
+    """One sample more.
+
+    x: what the layer reads in the float network, q: in the int8 network, N C H W.
+    """
+    x = x / layer.factors_in
+    source = layer.source
+    lo, hi = (
+        (end - source.zero_point) * source.scale for end in (source.lo, source.hi)
+    )
+    cut = np.clip(x, lo, hi)
+    taken = oracle.centred(oracle.quantize(x, source), source) * source.scale
+    seen = oracle.centred(q, source) * source.scale
+    exact, by_weights = convolved(layer, x)
+    rounding, more = convolved(layer, taken - cut)
+    by_bias = (layer.rounded_bias - layer.bias)[:, None, None]
+    total = rounding + more + by_weights + by_bias
+    if (cut != x).any():
+        clipping, more = convolved(layer, cut - x)
+        total = total + clipping + more
+        sums.clipping += squares(layer, clipping)
+    sums.signal += squares(layer, exact + layer.bias[:, None, None])
+    sums.rounding += squares(layer, rounding)
+    sums.weights += squares(layer, by_weights)
+    sums.total += squares(layer, total)
+    sums.shift += layer.factors * total.sum(axis=(0, 2, 3), dtype=np.float64)
+    count = total[:, 0].size
+    drift = summed(layer, seen - x) + by_bias[:, 0, 0] * count
+    drift += by_weights.sum(axis=(0, 2, 3), dtype=np.float64)
+    sums.drift += layer.factors * drift
+    sums.count += count
+
+
+def squares(layer: Layer, error: FloatArray | DoubleArray) -> DoubleArray:
+    """Sums of squares of each channel in real values, (O,).  error: N O H W."""
+    flat = error.astype(np.float64)
+    result: DoubleArray = np.einsum("nohw,nohw->o", flat, flat) * layer.factors**2
+    return result
+
+
+def convolved(layer: Layer, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The sums over these values: of W, and of Wq - W; each N O H W.
+
+    One matrix product for each tap, in float32: what is convolved here are errors.
+    """
+    groups, (batch, channels, height, width) = layer.op.groups, layer.out.shape
+    each = channels // groups
+    depthwise = layer.weight.shape[3] == each == 1
+    pair = (layer.weight, layer.rounded - layer.weight)
+    both = np.stack(
+        [weight.reshape(groups, each, *weight.shape[1:]) for weight in pair]
+    )
+    both = both.swapaxes(0, 1).reshape(groups, 2 * each, *layer.weight.shape[1:])
+    total = np.zeros((batch, groups, 2 * each, height * width), np.float32)
+    for row, column, taps in under_taps(layer, x):
+        values = taps.reshape(batch, groups, -1, height * width)
+        weights = both[:, :, row, column]
+        total += weights * values if depthwise else weights @ values
+    total = total.reshape(batch, groups, 2, each, height * width)
+    first, second = (total[:, :, at].reshape(layer.out.shape) for at in (0, 1))
+    return first, second
+
+
+def summed(layer: Layer, x: FloatArray) -> DoubleArray:
+    """The sums of Wq over these values, summed over all but the channels, (O,)."""
+    groups, channels = layer.op.groups, layer.out.shape[1]
+    total = np.zeros((groups, channels // groups))
+    for row, column, taps in under_taps(layer, x):
+        values = taps.sum(axis=(0, 2, 3), dtype=np.float64).reshape(groups, -1, 1)
+        each = layer.rounded[:, row, column].reshape(groups, channels // groups, -1)
+        total += (each.astype(np.float64) @ values)[:, :, 0]
+    return total.reshape(-1)
+
+
+def under_taps(layer: Layer, x: FloatArray) -> Iterator[tuple[int, int, FloatArray]]:
+    """For each tap its row, its column, and what of x lies under it: N I H W."""
+    height, width = layer.out.shape[2:]
+    padded = oracle.pad_to_windows(layer.op, layer.out, x, 0)
+    for row in range(layer.weight.shape[1]):
+        for column in range(layer.weight.shape[2]):
+            taps = oracle.tap(layer.op, padded, row, column, height, width)
+            yield row, column, taps.astype(np.float32, copy=False)
+
+
+def split(layer: Layer, sums: Sums) -> Split:
+    """What the sums say."""
+    signal, total = float(sums.signal.sum()), float(sums.total.sum())
+    shift = sums.shift**2 / max(sums.count, 1)
+
+    def part(powers: DoubleArray) -> Part:
+        power = float(powers.sum())
+        share = power / total if total else 0.0
+        return Part(sqnr_db=sqnr_db(signal, power), share=share)
+
+    return Split(
+        layer=layer.op.name,
+        input=layer.input,
+        output=layer.output,
+        sqnr_db=sqnr_db(signal, total),
+        rounding=part(sums.rounding),
+        clipping=part(sums.clipping),
+        weights=part(sums.weights),
+        bias_shift=part(shift),
+    )
