@@ -48,10 +48,12 @@ if TYPE_CHECKING:
     from neon8.evaluate.metrics import Evaluation
     from neon8.graph.graph import Graph
     from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+    from neon8.refine.diagnosis import Diagnosis, diagnose_model
     from neon8.runtime import Model, Session, ThreadPool
     from neon8.runtime.emulate import EmulatedModel
 
 __all__ = [
+    "Diagnosis",
     "EmulatedModel",
     "Evaluation",
     "Graph",
@@ -67,6 +69,7 @@ __all__ = [
     "calibrate_model",
     "compile_model",
     "convert_table",
+    "diagnose_model",
     "errors",
     "evaluate_model",
     "inspect_file",
@@ -102,6 +105,7 @@ _HOMES = {
     "neon8.evaluate.metrics": ("Evaluation",),
     "neon8.graph.graph": ("Graph",),
     "neon8.data.preprocess": ("Preprocess",),
+    "neon8.refine.diagnosis": ("Diagnosis", "diagnose_model"),
     "neon8.runtime": ("Model", "Session", "ThreadPool"),
     "neon8.runtime.emulate": ("EmulatedModel",),
     "neon8.quant.scale_table": ("LayerScale", "ScaleTable", "TensorScale"),

@@ -32,6 +32,7 @@ COMMANDS = (
     "run",
     "evaluate",
     "compare",
+    "diagnose",
     "qat",
     "inspect",
     "convert",

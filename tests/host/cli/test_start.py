@@ -13,7 +13,7 @@ import pytest
 
 from neon8.cli.main import COMMANDS, main
 
-PRINTING = ("evaluate", "compare", "inspect")
+PRINTING = ("evaluate", "compare", "diagnose", "inspect")
 
 THIRD_PARTY = {
     *("cffi", "dask", "distributed", "elftools", "numpy", "onnx", "onnx.reference"),
@@ -29,6 +29,7 @@ LOADED = {
     "run": {"numpy", "cffi"},
     "evaluate": CALIBRATES,
     "compare": CALIBRATES,
+    "diagnose": CALIBRATES,
     "qat": {"numpy", "cffi", "onnx", "torch", "tqdm"},  # torch loads tqdm
     "convert": {"numpy", "onnx", "yaml"},
     "inspect": {"numpy", "cffi", "onnx", "yaml", "elftools"},
@@ -75,6 +76,7 @@ def words(tiny, tmp_path_factory):
         "run": (tiny.n8, "--input", array),
         "evaluate": (tiny.n8, *data, "--reference", tiny.onnx),
         "compare": (calib, tiny.onnx, *data, "--methods", "mse", "--schemes", "auto"),
+        "diagnose": (tiny.onnx, tiny.table, *data, "--top", 1),
         "qat": (f"{model}:build", "--data", tiny.labelled, "--batch", 4),
         "convert": (tiny.table, "--to", "ncnn"),
         "inspect": (tiny.n8,),

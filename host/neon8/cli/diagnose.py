@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 diagnose."""
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from neon8.cli import options
+
+if TYPE_CHECKING:
+    from neon8.refine.diagnosis import Diagnosis
+
+SUMMARY = "find out where an int8 network loses, why, and what would help"
+
+HELP = f"""\
+examples:
+  neon8 diagnose net.onnx net.scales.json --data test.npz
+  neon8 diagnose net.onnx net.scales.json --data photos/ --preprocess imagenet.toml \\
+      --skip 100 --limit 50 --all
+  neon8 diagnose net.onnx net.scales.json --data test.npz --plot net.svg --json
+
+The samples run through the float network and, step by step, through the int8 one, whose
+inner values are those of the device. Take other samples than for the calibration.
+
+tensors        alone: SQNR of the network's output with this tensor alone rounded, the
+               most costly first; so far: of the tensor, with all before it in int8;
+               rounding, clipping: of the tensor, with its own grid alone, inside the
+               range and beyond; beyond: share of its values out of the range
+channels       SQNR of what varies in a channel, and its range beside the tensor's
+layers         SQNR of the sums of a layer that reads what the float network gives it,
+               and shares of its error: rounding and clipping of its input, its weights.
+               Bias shift is what of all that is a mean, which a bias could take back.
+               Errors may help each other, so shares need not add up to 100 %
+remedies       other scales and biases for the worst, each compiled and run; gains are
+               of the network's SQNR, +- their standard error
+--json         one object with all that --all shows, and more
+
+A Softmax at the end is left out. docs/diagnosis.md defines every figure.
+
+{options.DATA}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's grammar."""
+    options.model(parser, "MODEL.onnx", "the float network")
+    parser.add_argument(
+        "scales",
+        type=options.existing,
+        metavar="M.scales.json",
+        help="its scale table",
+    )
+    options.data(parser, limit=20)
+    options.shapes(parser)
+    parser.add_argument(
+        "--top",
+        type=options.not_negative,
+        default=5,
+        metavar="K",
+        help="try remedies for the K worst tensors and layers; 0: none (default: 5)",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="show every tensor, layer, remedy and guard, not only the worst",
+    )
+    parser.add_argument(
+        "--plot",
+        type=options.existing,
+        metavar="FILE.svg",
+        help="draw the SQNR along the network as well",
+    )
+    options.as_json(parser)
+    options.quiet(parser)
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Diagnose a network with its scales."""
+    from neon8.cli.progress import stages
+    from neon8.files import write_atomic
+    from neon8.inspection.chart import drawn
+    from neon8.inspection.diagnosis import described
+    from neon8.refine.diagnosis import diagnose_model, no_progress
+
+    if arguments.plot is not None:
+        inputs = (arguments.model, arguments.scales, options.data_file(arguments))
+        options.check_output(arguments.plot, *inputs)
+    with stages(quiet=arguments.quiet) as progress:
+        found = diagnose_model(
+            arguments.model,
+            arguments.scales,
+            arguments.data,
+            shapes=options.shapes_of(arguments),
+            preprocess=options.preprocess_of(arguments),
+            limit=arguments.limit,
+            skip=arguments.skip,
+            top=arguments.top,
+            progress=progress or no_progress,
+        )
+    if arguments.plot is not None:
+        write_atomic(arguments.plot, drawn(found).encode())
+    if arguments.json:
+        return as_json(found)
+    return described(found, everything=arguments.all)
+
+
+def as_json(found: "Diagnosis") -> str:
+    """One object; null for what is not finite, which JSON lacks."""
+    import json
+    from dataclasses import asdict
+
+    return json.dumps(_finite(asdict(found)))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    unknown = isinstance(value, float) and not math.isfinite(value)
+    return None if unknown else value

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neon8 diagnose: the command, its text, its JSON and its picture."""
+
+import json
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import onnx
+import pytest
+
+import neon8
+from neon8 import diagnose_model
+from neon8.cli.main import main
+from neon8.inspection.chart import drawn
+from neon8.inspection.diagnosis import described
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def succeed(capsys, *words) -> str:
+    status = main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert (status, err) == (0, "")
+    return out
+
+
+def parsed(picture: str) -> ET.Element:
+    return ET.fromstring(picture)  # noqa: S314 - written by ourselves
+
+
+@pytest.fixture(scope="module")
+def found(tiny):
+    with np.load(tiny.data) as data:
+        return diagnose_model(tiny.onnx, tiny.table, data["x"], top=1)
+
+
+def test_json_is_what_python_gives(tiny, found, capsys):
+    line = ("diagnose", tiny.onnx, tiny.table, "--data", tiny.data, "--top", 1)
+    result = json.loads(succeed(capsys, *line, "--json"))
+    assert result["n"] == 20
+    assert result["sqnr_db"] == pytest.approx(found.sqnr_db)
+    assert [each["name"] for each in result["tensors"]] == [
+        each.name for each in found.tensors
+    ]
+    assert [each["layer"] for each in result["layers"]] == ["c1", "fc"]
+    assert {each["kind"] for each in result["remedies"]} >= {"int16", "float32"}
+    for each in result["tensors"]:  # nothing is clipped, which JSON has no word for
+        assert each["clipping_db"] is None or each["clipping_db"] > 20
+
+
+def test_text_ends_with_a_line_that_sums_up(tiny, capsys):
+    line = ("diagnose", tiny.onnx, tiny.table, "--data", tiny.data, "--limit", 3)
+    text = succeed(capsys, *line, "--top", 0)
+    first, *_, last = text.splitlines()
+    assert first.startswith(f"{tiny.onnx}: 3 samples, SQNR ")
+    assert last.startswith("summary: SQNR ")
+    assert "costs most" in last
+    assert "remed" not in text
+
+
+def test_all_shows_what_the_short_text_leaves_out(found):
+    many = replace(found, tensors=found.tensors * 4, layers=found.layers * 4)
+    short, whole = described(many), described(many, everything=True)
+    assert "--all shows all" in short
+    assert "--all" not in whole
+    assert len(whole.splitlines()) > len(short.splitlines())
+    for each in many.remedies:
+        assert each.how in whole
+
+
+def test_dead_channels_and_guards_are_counted_in_one_line_each(found):
+    dead = replace(found.tensors[0], dead=900)
+    guards = tuple(f"layer 'c': dead:{at}: no weights" for at in range(900))
+    many = replace(found, tensors=(dead,), guards=guards)
+    text = described(many)
+    assert "900 channels of 1 tensor hold nothing but 0" in text
+    assert "dead 900" in text
+    assert len(text.splitlines()) < 60
+    assert len(described(many, everything=True).splitlines()) > 900
+
+
+def test_the_picture_is_xml_with_a_mark_for_each_tensor(tiny, tmp_path, capsys):
+    path = tmp_path / "net.svg"
+    line = ("diagnose", tiny.onnx, tiny.table, "--data", tiny.data, "--limit", 3)
+    succeed(capsys, *line, "--top", 0, "--plot", path)
+    root = parsed(path.read_text())
+    assert root.tag == f"{SVG}svg"
+    titles = [each.text for each in root.iter(f"{SVG}title")]
+    assert any(each.startswith("act1: ") for each in titles)
+
+
+def test_names_cannot_harm_the_picture(found):
+    name = '</svg><script>"&\x1b\x00'
+    named = replace(found, model=name)
+    named = replace(
+        named, tensors=tuple(replace(each, name=name) for each in found.tensors)
+    )
+    root = parsed(drawn(named))
+    assert not list(root.iter(f"{SVG}script"))
+
+
+def test_the_picture_must_not_be_an_input(tiny, capsys):
+    line = ["diagnose", tiny.onnx, tiny.table, "--data", tiny.data]
+    assert main([*map(str, line), "--plot", str(tiny.table)]) == 2
+    assert "is an input" in capsys.readouterr().err
+    assert tiny.table.read_text().startswith("{")
+
+
+def test_a_table_of_another_network_is_refused(tiny, tmp_path, capsys):
+    other = tmp_path / "other.onnx"
+    onnx.save(tiny.net(seed=7), other)
+    line = ["diagnose", other, tiny.table, "--data", tiny.data]
+    assert main([str(word) for word in line]) == 2
+    assert "of another model" in capsys.readouterr().err
+
+
+def test_the_names_are_public():
+    assert neon8.diagnose_model is diagnose_model
+    assert {"Diagnosis", "diagnose_model"} <= set(neon8.__all__)
