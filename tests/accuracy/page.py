@@ -37,8 +37,9 @@ layer or one a channel, which makes another network, compared with itself in FP3
 
 COLUMNS = """\
 **top-1** and its **change** against FP32 in points; **agree**: share with the top-1 of
-FP32; **SQNR**: of scores without what all classes share, or else of all outputs;
-**dNLL**: rise of the label's negative log likelihood; +- is one standard error.
+FP32, or of its boxes that are found; **SQNR**: of scores without what all classes
+share, or else of all outputs; **dNLL**: rise of the label's negative log likelihood;
+± is one standard error.
 """
 
 HEADER = ("network", "recipe", "top-1, %", "change", "agree, %", "SQNR, dB", "dNLL")
@@ -97,10 +98,17 @@ def figures(row: Row) -> list[str]:
     return [
         _with_error(row["top1"], row["top1_error"], ".1f"),
         _with_error(row["change"], _half(row["change_range"]), "+.1f"),
-        _with_error(row["agreement"], None, ".1f"),
+        _agreement(row),
         sqnr(row),
         _with_error(row["dnll"], row["dnll_error"], "+.3f"),
     ]
+
+
+def _agreement(row: Row) -> str:
+    """Of top-1, or of the boxes of a detector."""
+    if row["detection"] is not None:
+        return f"{row['detection']['found']:.1f} of boxes"
+    return _with_error(row["agreement"], None, ".1f")
 
 
 def _half(interval: Mapping[str, float] | None) -> float | None:
@@ -111,7 +119,7 @@ def _half(interval: Mapping[str, float] | None) -> float | None:
 def _with_error(value: float | None, error: float | None, form: str) -> str:
     if value is None:
         return "-"
-    return f"{value:{form}}" + (f" +- {error:{form.strip('+')}}" if error else "")
+    return f"{value:{form}}" + (f" ± {error:{form.strip('+')}}" if error else "")
 
 
 def decibels(row: Row) -> float | None:

@@ -12,7 +12,10 @@ FACTS = {"command": "report.py zoo", "neon8": "1", "onnxruntime": "2", "bins": 2
 
 def row(**known):
     keys = ("top1", "top1_error", "change", "change_range", "agreement", "sqnr_db")
-    return dict.fromkeys((*keys, "sqnr_centred_db", "dnll", "dnll_error")) | known
+    return (
+        dict.fromkeys((*keys, "sqnr_centred_db", "dnll", "dnll_error", "detection"))
+        | known
+    )
 
 
 def case(rewriting="", notes=()):
@@ -40,10 +43,11 @@ def test_the_cells_of_a_row():
         change_range={"low": -1.23, "high": 0.73},
     )
     assert figures(full) == [
-        *("71.8 +- 1.4", "-0.2 +- 0.5", "98.5", "27.1", "+0.012 +- 0.004")
+        *("71.8 ± 1.4", "-0.2 ± 0.5", "98.5", "27.1", "+0.012 ± 0.004")
     ]
     assert figures(row(sqnr_db=25.55)) == ["-", "-", "-", "25.6", "-"]
     assert figures(row()) == ["-", "-", "-", "equal", "-"]
+    assert figures(row(detection={"found": 96.06}))[2] == "96.1 of boxes"
     assert figures({"refused": "a | b"})[0] == "refused: a \\| b"
 
 
