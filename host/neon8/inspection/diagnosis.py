@@ -3,7 +3,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from neon8.quant.reasons import MEANINGS
 from neon8.refine.diagnosis import Diagnosis
 from neon8.refine.remedies import Remedy, best
 from neon8.text import columns, counted, decimals
@@ -149,15 +148,10 @@ def _guards(found: Diagnosis, *, everything: bool) -> list[str]:
         lines.append(f"{counted(dead, 'channel')} of {where} hold nothing but 0 here")
     if everything:
         lines += [f"  {each.name}: {each.dead}" for each in found.tensors if each.dead]
-        return [*lines, *found.guards]
-    if found.guards:
-        kinds = [
-            f"{code} {count}"
-            for code in MEANINGS
-            if (count := sum(f": {code}" in line for line in found.guards))
-        ]
-        lines.append(f"reasons in the table, --all has each: {', '.join(kinds)}")
-    return lines
+        lines += [f"  {each}" for each in found.guarded]
+    elif found.guarded:
+        lines.append("--all has the guards of each tensor and layer")
+    return [*found.guards, *lines]
 
 
 def _remedies(found: Diagnosis, *, everything: bool) -> list[str]:

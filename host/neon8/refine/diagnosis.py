@@ -51,8 +51,8 @@ class Diagnosis:
     tensors, layers: in order of execution.  samples: those that lose most.
     inside: tensors that only exist in the middle of a step, so never as int8.
     remedies: every change that was tried alone, the best first.  plan: those that help
-    one after another, each measured on top of the ones before it.  guards: the reasons
-    in the table, one a line.
+    one after another, each measured on top of the ones before it.  guards: of
+    the table, a line of each kind; guarded: a line of each tensor and layer.
     """
 
     model: str
@@ -66,6 +66,7 @@ class Diagnosis:
     remedies: tuple[Remedy, ...]
     plan: tuple[Remedy, ...]
     guards: tuple[str, ...]
+    guarded: tuple[str, ...]
 
     def by_cost(self) -> list[TensorLoss]:
         """The tensors in int8, what costs the network most first."""
@@ -131,7 +132,18 @@ def diagnose_model(
         remedies=tuple(sorted((each for _, each in tried), key=lambda r: -r.gain)),
         plan=_plan(bench, tried, progress),
         guards=tuple(reasons.lines(scales)),
+        guarded=tuple(_guarded(scales)),
     )
+
+
+def _guarded(table: ScaleTable) -> Iterator[str]:
+    """'layer 'c': dead:1,4' for each entry that a guard changed."""
+    entries = [(f"tensor {n!r}", each.reasons) for n, each in table.tensors.items()]
+    entries += [(f"layer {n!r}", each.reasons) for n, each in table.layers.items()]
+    for name, codes in entries:
+        found = reasons.guards_of(codes)
+        if found:
+            yield f"{name}: {reasons.condensed(found)}"
 
 
 def _told(progress: Progress, stage: str, items: Iterable[Item]) -> Iterator[Item]:

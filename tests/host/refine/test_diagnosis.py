@@ -105,7 +105,8 @@ def images(count=6):
 
 def test_a_channel_that_is_small_beside_others_is_named(tmp_path):
     path = pair_of_layers(tmp_path, small=2.0**-9)
-    found = diagnose_model(path, calibrate_model(path, images()), images(), top=0)
+    table = calibrate_model(path, images(), plain=True)
+    found = diagnose_model(path, table, images(), top=0)
     tensor = next(each for each in found.tensors if each.name == "t")
     worst = tensor.channels[0]
     assert worst.channel == 2
@@ -119,7 +120,7 @@ def test_factors_are_in_what_is_told(tmp_path):
     folder = tmp_path / "plain"
     folder.mkdir()
     plain = pair_of_layers(folder)
-    table = calibrate_model(plain, images())
+    table = calibrate_model(plain, images(), plain=True)
     wanted = diagnose_model(plain, table, images(), top=0)
     path = pair_of_layers(tmp_path, small=2.0**-9)
     factors = tuple(2.0**-9 if c == 2 else 1.0 for c in range(6))
@@ -294,7 +295,8 @@ def test_dead_channels_are_counted(tmp_path):
     onnx.save(model, path)
     found = diagnose_model(path, calibrate_model(path, images()), images(), top=0)
     assert {each.name: each.dead for each in found.tensors} == {"x": 0, "t": 2, "y": 2}
-    assert any("dead:1" in line for line in found.guards)
+    assert any("2 of 6 channels: dead" in line for line in found.guards)
+    assert "layer 'c': dead:1,4" in found.guarded
 
 
 def test_a_network_that_was_quantized_elsewhere_is_refused(tmp_path):
