@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The committed model: its bytes and its results are those of the day it was made."""
+"""The committed models: their bytes and results are those of the day they were made."""
 
 import hashlib
 import json
@@ -10,29 +10,48 @@ import pytest
 
 from neon8.runtime import Model
 
-DIGESTS = json.loads(make_golden.DIGESTS.read_text(encoding="utf-8"))
+NAMES = ("small", "wide")
+DIGESTS = {
+    name: json.loads(make_golden.digests_of(name).read_text(encoding="utf-8"))
+    for name in NAMES
+}
 
 
-def test_committed_file():
-    content = make_golden.MODEL.read_bytes()
-    assert hashlib.sha256(content).hexdigest() == DIGESTS["file"]
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_file(name):
+    content = make_golden.model(name).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == DIGESTS[name]["file"]
 
 
-def test_compiles_to_the_same_file():
-    content, digests = make_golden.make()
-    assert content == make_golden.MODEL.read_bytes()
-    assert digests == DIGESTS
+@pytest.mark.parametrize("name", NAMES)
+def test_compiles_to_the_same_file(name):
+    content, digests = make_golden.make(name)
+    assert content == make_golden.model(name).read_bytes()
+    assert digests == DIGESTS[name]
 
 
+def test_wide_takes_kernels_of_int16():
+    with Model.open(make_golden.model("wide"), isa="c") as model:
+        kernels = {step.kernel for step in model.steps}
+    assert kernels >= {
+        "n8_winograd_gemm_s32_c",
+        "n8_depthwise_s16_s32_c",
+        "n8_igemm_s8_s32_c",
+        "n8_add_s16_c",
+        "n8_dequantize_s16_f32_c",
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("isa", ["c", None])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_results(isa, threads):
+def test_results(name, isa, threads):
     inputs = make_golden.inputs()
-    with Model.open(make_golden.MODEL, isa=isa) as model:
+    with Model.open(make_golden.model(name), isa=isa) as model:
         results = model.session(threads).run(inputs)
-    for name, array in inputs.items():
-        assert make_golden.digest(array) == DIGESTS["inputs"][name]
+    for entry, array in inputs.items():
+        assert make_golden.digest(array) == DIGESTS[name]["inputs"][entry]
     assert np.unique(results["sum"]).size > 50
     assert np.unique(results["p"]).size > 10
-    for name, array in results.items():
-        assert make_golden.digest(array) == DIGESTS["outputs"][name]
+    for entry, array in results.items():
+        assert make_golden.digest(array) == DIGESTS[name]["outputs"][entry]

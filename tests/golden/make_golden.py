@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes small.n8 and small.json: one network whose file and results must never change.
 
+wide.n8 and wide.json are of the same network with 16 bits between its ends.
+
     PYTHONPATH=host python3 tests/golden/make_golden.py
 
 Run it only after a deliberate change of the format, of lowering or of docs/numerics.md,
@@ -28,8 +30,20 @@ from neon8.graph.graph import (
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 HERE = Path(__file__).parent
-MODEL = HERE / "small.n8"
-DIGESTS = HERE / "small.json"
+WIDE_BITS = 16
+WIDER = 2 ** (WIDE_BITS - 8)
+"""Levels of a tensor of 16 bits for each of 8."""
+
+
+def model(name: str) -> Path:
+    """The file of "small" or "wide"."""
+    return HERE / f"{name}.n8"
+
+
+def digests_of(name: str) -> Path:
+    """The digests of it."""
+    return HERE / f"{name}.json"
+
 
 RELU = Activation(lo=0.0)
 RELU6 = Activation(lo=0.0, hi=6.0)
@@ -134,19 +148,24 @@ def graph() -> Graph:
     )
 
 
-def table(net: Graph) -> ScaleTable:
+# What is of 16 bits in "wide": what the steps between the ends take and give.
+WIDE = {"c1", "pw", "c2", "sum", "gate", "max", "mean", "join"}
+
+
+def table(net: Graph, name: str = "small") -> ScaleTable:
     """Scales from TENSORS; weight scales from the weights."""
-    scales = {
-        name: TensorScale(
-            scale=scale,
-            zero_point=zero_point,
+    scales = {}
+    for tensor, (_, _, scheme, scale, zero_point) in TENSORS.items():
+        wider = WIDER if name == "wide" and tensor in WIDE else 1
+        scales[tensor] = TensorScale(
+            scale=scale / wider,
+            zero_point=zero_point * wider,
             scheme=scheme,
             threshold=(0.0, 0.0),
             min=0.0,
             max=0.0,
+            bits=8 if wider == 1 else WIDE_BITS,
         )
-        for name, (_, _, scheme, scale, zero_point) in TENSORS.items()
-    }
     layers = {}
     for node in net.nodes:
         if isinstance(node, Conv2d):
@@ -177,10 +196,10 @@ def digest(array: np.ndarray) -> str:
     return hashlib.sha256(array.tobytes()).hexdigest()
 
 
-def make() -> tuple[bytes, dict[str, object]]:
+def make(name: str) -> tuple[bytes, dict[str, object]]:
     """The file, and the digests of the file, of the inputs and of the outputs."""
     net = graph()
-    program = lower(net, table(net))
+    program = lower(net, table(net, name))
     content = writer.dumps(program)
     results = oracle.run(program, inputs())
     return content, {
@@ -191,6 +210,9 @@ def make() -> tuple[bytes, dict[str, object]]:
 
 
 if __name__ == "__main__":
-    golden, digests = make()
-    MODEL.write_bytes(golden)
-    DIGESTS.write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
+    for which in ("small", "wide"):
+        golden, digests = make(which)
+        model(which).write_bytes(golden)
+        digests_of(which).write_text(
+            json.dumps(digests, indent=2) + "\n", encoding="utf-8"
+        )
