@@ -10,6 +10,8 @@
 //   in             v16 .. v23      sums, two registers for each pixel
 //   v4 v5 v6 v7
 //
+// In-order cores begin an operation on vectors and one on an address in the same cycle: no load
+//   moves its address itself.
 // Bounds: sums wrap.
 // Registers: x0-x17, x19-x24, v0, v4-v7, v16-v25, see below.
 // Stack: 48 bytes, x19-x24.
@@ -22,7 +24,6 @@
 #define rows       x2
 #define weights    x3
 #define bias       x4
-#define tap        x5
 #define step       x6
 #define pixels     x7
 #define channels   x8
@@ -30,22 +31,26 @@
 #define width      x10
 #define channel    x11                          // in bytes
 #define y          x12
-#define x          x13
 #define pixel0     x14
 #define pixel1     x15
-#define pixel2     x16
-#define pixel3     x17
 #define row        x19
 #define w          x20
 #define left       x21
 #define at         x22                          // of a pixel in its row, in bytes
 #define to         x23
 #define sums_pixel x24
+// In arguments of macros, where the preprocessor does not look.
+tap                .req x5
+x                  .req x13
+pixel2             .req x16
+pixel3             .req x17
 
-        // The products of one tap of a pixel.
-.macro  product in, low, high
+        // The products of one tap of a pixel, each with what may begin in the same cycle.
+.macro  product in, low, high, with0, with1
         smlal   \low\().4s, v0.4h, \in\().4h
+        \with0
         smlal2  \high\().4s, v0.8h, \in\().8h
+        \with1
 .endm
 
         // All taps of `count` pixels, 4 or 1.
@@ -72,20 +77,18 @@
         add     pixel3, pixel1, step, lsl #1
     .endif
 9:      ldr     q0, [w], #16
-        ld1     {v4.8h}, [pixel0], tap
+        ldr     q4, [pixel0]
+        add     pixel0, pixel0, tap
     .if \count > 1
-        ld1     {v5.8h}, [pixel1], tap
-        ld1     {v6.8h}, [pixel2], tap
-        product v4, v16, v17
-        ld1     {v7.8h}, [pixel3], tap
-        product v5, v18, v19
-    .else
-        product v4, v16, v17
-    .endif
-        subs    x, x, #1
-    .if \count > 1
+        ldr     q5, [pixel1]
+        add     pixel1, pixel1, tap
+        ldr     q6, [pixel2]
+        product v4, v16, v17, "add pixel2, pixel2, tap", "ldr q7, [pixel3]"
+        product v5, v18, v19, "add pixel3, pixel3, tap", "subs x, x, #1"
         product v6, v20, v21
         product v7, v22, v23
+    .else
+        product v4, v16, v17, "subs x, x, #1"
     .endif
         b.ne    9b
         subs    y, y, #1
