@@ -14,7 +14,7 @@ from neon8.inspection import elf, foreign, network, observation, plan
 from neon8.inspection.guards import legend
 from neon8.quant.reasons import condensed
 from neon8.quant.rounding import moved
-from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
+from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
 from neon8.runtime import Model, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
@@ -134,11 +134,19 @@ def _ends(tensors: Mapping[str, TensorInfo]) -> list[str]:
     )
 
 
+def _scheme(entry: TensorScale) -> str:
+    """'unsigned', 'unsigned, 14 bits' or 'float32'."""
+    if entry.float32:
+        return "float32"
+    more = "" if entry.bits == NARROW else f", {entry.bits} bits"
+    return f"{entry.scheme}{more}"
+
+
 def _table(path: Path, table: ScaleTable) -> str:
     tensors = [
         (
             name,
-            entry.scheme,
+            _scheme(entry),
             text.number(entry.scale),
             str(entry.zero_point),
             *map(text.number, entry.threshold),

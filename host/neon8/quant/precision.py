@@ -55,6 +55,8 @@ def with_bits(
     ask for a larger weight scale, see bias_floor(). They cover what 8 bits would have
     clipped, too. CompileError: the table does not fit the network.
     """
+    if not wanted:
+        return table
     plain = equalized(graph, table)
     nodes = rounded(corrected(plain, table), table).nodes
     members: dict[str, list[str]] = {}

@@ -133,9 +133,13 @@ def test_memory_that_was_freed_is_not_read(tiny, tmp_path, command):
 
 def test_a_table_of_16_bits(tiny, tmp_path):
     observation = neon8.observe_model(tiny.onnx, tiny.data)
-    table = neon8.solve_observation(observation, bits=16)
+    last = list(observation.scale_groups)[-1]
+    precision = {last: "float"}
+    table = neon8.solve_observation(observation, bits=16, precision=precision)
     neon8.save_table(table, tmp_path / "t.json")
-    assert "image" in neon8.inspect_file(tmp_path / "t.json")
+    said = neon8.inspect_file(tmp_path / "t.json")
+    assert re.search(r"^  image +\w+, 16 bits ", said, re.MULTILINE)
+    assert re.search(rf"^  {last} +float32 ", said, re.MULTILINE)
 
 
 def test_a_table_shows_every_entry(tiny):
