@@ -18,7 +18,7 @@ ELF_MAGIC = b"\x7fELF"
 _MEMBER_HEADER = 60
 # n8_<slot>_<level><variant>, from runtime/kernels.inc; a slot ends with a type.
 _KERNEL = re.compile(
-    r"n8_(\w+_(?:s8|s32|f32)(?:_add)?)_(?!s8|s32|f32|add)([a-z0-9]+)(_\w+)?"
+    r"n8_(\w+_(?:s8|s16|s32|f32)(?:_add)?)_(?!s8|s16|s32|f32|add)([a-z0-9]+)(_\w+)?"
 )
 
 

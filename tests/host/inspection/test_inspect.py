@@ -178,7 +178,8 @@ def test_a_library_shows_exports_and_kernels(library, machine, isas):
         rows = {(slot, isa) for isa, slots in facts.kernels.items() for slot in slots}
         expected = {(slot, isa) for slot, isa in KERNEL_ROWS if isa in isas}
         if library.suffix == ".so":  # the twins that only checks run are left out
-            expected -= {row for row in KERNEL_PARTS if row[1] == "c"}
+            twins = {row for row in KERNEL_PARTS if row[1] == "c"}
+            expected -= twins - {("winograd_gemm_s32", "c")}  # for int16, see kernels.c
         assert rows == expected
     if library.suffix == ".so":
         assert facts.alignment >= 4096
