@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from neon8.calibrate.calibrate import Refinement, Settled
+from neon8.calibrate.precision import finished
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Array, Arrays
@@ -27,6 +28,7 @@ from neon8.graph.importer import load
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.graph.remedies import refusal
+from neon8.quant.groups import scale_groups
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray
 from neon8.refine.layerwise import Seen, Way, chosen, layers_of
@@ -136,10 +138,11 @@ def best_of(
     done, total = count(1), len(WAYS) * len(layers)
     watch(0, total)
     tables = {DEFAULT: table}
+    groups = scale_groups(graph)
     for name, way in WAYS.items():
-        tables[name] = chosen(
-            layers, table, seen, way, watch=lambda: watch(next(done), total)
-        )
+        other = chosen(layers, table, seen, way, watch=lambda: watch(next(done), total))
+        # Other levels may leave room for fewer bits of an int16 input.
+        tables[name] = finished(other, graph, groups, {})
     trials = [
         Trial(name=name, sqnr_db=sqnr(logits, each, inputs, wanted), table=each)
         for name, each in tables.items()

@@ -96,6 +96,19 @@ def test_the_order_of_samples_does_not_matter(path, made):
     assert neon8.calibrate_model(path, iter(backwards), thorough=True) == made[0]
 
 
+def test_int16_keeps_what_its_sums_allow(path):
+    """Other levels may add up to more than those that the bits were chosen for."""
+    table = calibrate(
+        path,
+        images(24),
+        precision={"a": "int16"},
+        refinements=[thorough(path)],
+    ).table
+    assert any(entry.rounding == "chosen" for entry in table.layers.values())
+    assert table.tensors["r"].bits > 8
+    assert neon8.compile_model(path, table)
+
+
 def test_who_judges_has_not_chosen():
     for count in (0, 1, 2, 7, 16, 39, 40, 63, 100, 130):
         samples = [Kept(f"{number:064x}", {}) for number in range(count)]
