@@ -85,7 +85,7 @@ def convert(
     target = registry.find(to)
     table, whole = read(path, source_format=source_format)
     source = registry.find(table.format)
-    lost = [] if whole is None else lost_roundings(whole)
+    own = whole
     options = {"ncnn_param": ncnn_param, "trt_version": trt_version}
     given = {name: str(value) for name, value in options.items() if value is not None}
     _check_options(path, given, source, target)
@@ -115,6 +115,7 @@ def convert(
             raise TableError(f"{path}: {text}; {way}")
     if whole is not None and not isinstance(target.write, NetworkWriter):
         _check_quantized(whole, path, to)
+        _check_plain(whole, path, to)
     if isinstance(target.write, NetworkWriter):
         table, whole = _completed(table, whole, context, to)
         data = target.write.write(whole, context)
@@ -123,8 +124,11 @@ def convert(
         table = attach.fill(table, context.graph)
     if names_at_end:
         table = renamed(table, names_at_end)
-    for note in lost if source is not target else ():
-        table = table.with_note(f"{to} knows one way to round: {note}")
+    if own is not None and source is not target:
+        for note in lost_roundings(own):
+            table = table.with_note(f"{to} knows one way to round: {note}")
+        for note in lost_corrections(own):
+            table = table.with_note(f"{to} has no biases: {note}")
     table = target.prepare(_with_losses(table, target), context)
     data = target.write(table)
     return Converted(data=data, source_format=source.name, notes=table.notes)
@@ -138,6 +142,21 @@ def _check_quantized(table: ScaleTable, path: str | PathLike[str], to: str) -> N
             raise TableError(
                 f"{path}: {text}; calibrate without --precision float:{name}"
             )
+
+
+def _check_plain(table: ScaleTable, path: str | PathLike[str], to: str) -> None:
+    """TableError: a tensor has factors; the scales are those of other weights then."""
+    for name, entry in table.tensors.items():
+        if entry.factors:
+            text = f"{to} has no factors of channels, which tensor {name!r} has"
+            raise TableError(f"{path}: {text}; calibrate with --plain")
+
+
+def lost_corrections(table: ScaleTable) -> list[str]:
+    """A note on biases that are corrected, or none."""
+    count = sum(bool(layer.bias_correction) for layer in table.layers.values())
+    text = f"corrections of the biases of {counted(count, 'layer')} are left out"
+    return [text] if count else []
 
 
 LOST_ROUNDINGS = {
@@ -207,6 +226,7 @@ def _on_network(
             table = _with_absent(table, absent, place)
         if whole is None:
             table = _with_made_up(table, context.base.tensors)
+        _check_plain(context.base, table.source, table.format)
         whole = attach.onto(table, context.base)
         table = _with_facts_of(from_scale_table(whole, source=table.source), table)
     return table, whole
