@@ -20,7 +20,11 @@ from onnx_nets import save
 def hard(tmp_path_factory):
     """Path, graph and table of the network with a hard tensor."""
     path = save(tmp_path_factory.mktemp("hard"), one_hard_tensor())
-    return path, load(path), calibrate_model(path, images(40), method="minmax")
+    return (
+        path,
+        load(path),
+        calibrate_model(path, images(40), method="minmax", plain=True),
+    )
 
 
 def meter_of(hard, count=8):
