@@ -26,6 +26,8 @@ from neon8.graph.onnx_file import Shapes
 from neon8.inspection.describe import describe
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
+from neon8.refine.budget import more_bits, warn_missed
+from neon8.refine.precision import Goal
 from neon8.refine.thorough import thorough as choose
 
 
@@ -52,6 +54,9 @@ def calibrate_model(
     max_sqnr_loss: float = 6.0,
     plain: bool = False,
     thorough: bool = False,
+    target_sqnr: float | None = None,
+    max_cost: float | None = None,
+    curve: str | Path | None = None,
     progress: Progress = no_progress,
 ) -> ScaleTable:
     """Run the ONNX file in FP32 on the samples and choose a scale for every tensor.
@@ -59,9 +64,12 @@ def calibrate_model(
     method, scheme, bits, overrides, precision, plain: see solve_observation().  fast:
     with what int8 Winograd needs, where a layer loses less than max_sqnr_loss dB.
     thorough: with levels of weights and biases chosen on samples, where others say that
-    it helps.  The rest is as for observe_model(), except that `output` is the scale
-    table.  GraphError, DataError, CalibrationError, TableError, CompileError,
-    SetupError.
+    it helps.  target_sqnr, max_cost: more bits where they gain most, until the output
+    has so many dB, or as many as there are for this cost, of which the int8 network is
+    1; a target that is out of reach is a warning of the logger "neon8".  curve: the
+    JSON file to write on what each step gave.  The rest is as for observe_model(),
+    except that `output` is the scale table.  GraphError, DataError, CalibrationError,
+    TableError, CompileError, SetupError.
     """
     options = Options(
         preprocess=preprocess,
@@ -76,6 +84,17 @@ def calibrate_model(
         until_stable=until_stable,
         progress=progress,
     )
+    goal = Goal(sqnr_db=target_sqnr, cost=max_cost)
+    refinements = [choose(model, shapes=shapes)] if thorough else []
+    if goal != Goal():
+        more = more_bits(
+            model,
+            goal,
+            shapes=shapes,
+            curve=_path(curve),
+            tell=lambda found: warn_missed(found, goal),
+        )
+        refinements.append(more)
     return calibrate.calibrate(
         model,
         data,
@@ -86,7 +105,7 @@ def calibrate_model(
         precision=precision or {},
         fast=max_sqnr_loss if fast else None,
         plain=plain,
-        refinements=[choose(model, shapes=shapes)] if thorough else (),
+        refinements=refinements,
         options=options,
     ).table
 

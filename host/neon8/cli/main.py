@@ -2,7 +2,8 @@
 """The command `neon8`: parse, run one command, turn what went wrong into one line.
 
 Exit status: 0 done; 1 a fault of neon8 itself; 2 bad input, bad usage or a machine that
-lacks something; 130 interrupted (Ctrl-C); 141 the reader of our output went away.
+lacks something; 3 a goal is out of reach, and what comes nearest to it is written; 130
+interrupted (Ctrl-C); 141 the reader of our output went away.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import NoReturn, TextIO
 
-from neon8.cli.options import UsageError
+from neon8.cli.options import MissedError, UsageError
 from neon8.errors import Neon8Error
 from neon8.files import STDOUT
 from neon8.version import __version__
@@ -48,7 +49,7 @@ From a float ONNX network to an int8 network on ARM, every step on this PC:
   neon8 evaluate  net.n8 --data test.npz --reference net.onnx    what int8 costs
 """
 
-OK, FAULT, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+OK, FAULT, BAD_INPUT, MISSED, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 NO_THREAD = "can't start new thread"
 """Python's RuntimeError, which has no class of its own."""
@@ -65,11 +66,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = make_parser().parse_args(argv)
         if getattr(arguments, "quiet", False):
             handler.setLevel(logging.ERROR)
-        with _few_collections():
-            text = _command(arguments.command).run(arguments)
+        missed = None
+        try:
+            with _few_collections():
+                text = _command(arguments.command).run(arguments)
+        except MissedError as error:
+            text, missed = error.report, error
         stream = _stream_for_text(arguments)
         if stream is not None:
             _write(text, stream)
+        if missed is not None:
+            return _fail(MISSED, f"missed: {missed.text}")
     except Neon8Error as error:
         return _fail(BAD_INPUT, f"error: {error.text}", *error.details)
     except BrokenPipeError:

@@ -101,6 +101,17 @@ class UsageError(Neon8Error):
     """The command line itself is wrong."""
 
 
+class MissedError(Neon8Error):
+    """A goal is out of reach, and the command has done what comes nearest to it.
+
+    report: what it prints all the same.
+    """
+
+    def __init__(self, text: str, report: str) -> None:
+        super().__init__(text)
+        self.report = report
+
+
 def model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
     """The file that the command is about."""
     parser.add_argument("model", type=existing, metavar=metavar, help=text)

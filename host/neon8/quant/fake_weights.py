@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.graph.graph import Conv2d, Graph
-from neon8.quant.lattice import on_lattice
+from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import ScaleTable
-from neon8.quant.weights import quantize_weights
 
 
 def rounded_layers(
@@ -29,8 +28,8 @@ def rounded_layers(
         if len(entry.weight_scales) not in (1, count):
             continue
         scales = np.broadcast_to(np.array(entry.weight_scales), (count,))
-        rounds = on_lattice if entry.rounding == "lattice" else quantize_weights
-        weight = rounds(node.weight, scales).astype(np.float32)
+        levels = quantizer(entry.rounding)(node.weight, scales)
+        weight = levels.astype(np.float32)
         for channel, scale in enumerate(scales):
             weight[channel] *= np.float32(scale)
         found.append(replace(node, weight=weight))

@@ -26,6 +26,7 @@ from neon8.quant.bias import corrected
 from neon8.quant.equalization import equalized
 from neon8.quant.fake_weights import rounded_layers
 from neon8.quant.groups import scale_groups
+from neon8.quant.rounding import rounded
 from neon8.quant.scale_table import ScaleTable, TensorScale
 
 Array = npt.NDArray[np.generic]
@@ -34,15 +35,15 @@ DoubleArray = npt.NDArray[np.float64]
 Setting = Mapping[str, TensorScale]
 """The tensors that are rounded, and how."""
 
-Watch = Callable[[int, int], None]
-"""Told how many runs are done, and of how many."""
+Watch = Callable[[int, int | None], None]
+"""Told how many runs are done, and of how many, None if that is not known."""
 
 
 INTEGERS = ("int8", "int16")
 """Types of tensors that are rounded."""
 
 
-def nobody(_done: int, _total: int) -> None:
+def nobody(_done: int, _total: int | None) -> None:
     """Nobody watches."""
 
 
@@ -97,9 +98,8 @@ class Meter:
         exact = equalized(graph, table)
         both = zip(exact.nodes, graph.nodes, strict=True)
         moved = [n for n, old in both if isinstance(n, Conv2d) and n is not old]
-        levels = rounded_layers(
-            corrected(exact, table), table, rounded_weights(lowered)
-        )
+        chosen = rounded(corrected(exact, table), table)
+        levels = rounded_layers(chosen, table, rounded_weights(lowered))
         self._reference = simulator(())
         self._exact = simulator(moved) if moved else self._reference
         self._rounded = simulator(levels)
@@ -118,6 +118,10 @@ class Meter:
         """dB under each setting, with weights in int8.  DataError."""
         return self._measure(self._rounded, settings, watch)
 
+    def wanted(self, sample: Arrays) -> Arrays:
+        """The outputs of the float network.  DataError."""
+        return self._reference.run(sample, {})
+
     def _measure(
         self, simulator: Simulator, settings: Sequence[Setting], watch: Watch
     ) -> list[float]:
@@ -125,15 +129,12 @@ class Meter:
         total = len(settings) * len(self._samples)
 
         def sums(sample: Arrays) -> DoubleArray:
-            """Squares of the signal and of the noise, (settings, outputs, 2)."""
-            wanted = self._reference.run(sample, {})
-            found = []
+            """(settings, outputs, 2)."""
+            wanted, found = self.wanted(sample), []
             for setting in settings:
-                got = simulator.run(sample, setting)
-                pairs = [(wanted[name], got[name]) for name in wanted]
-                found.append([output_squares(*pair) for pair in pairs])
+                found.append(squares_of(wanted, simulator.run(sample, setting)))
                 watch(next(done) + 1, total)
-            return np.array(found).reshape(len(settings), -1, 2)
+            return np.array(found)
 
         with ThreadPoolExecutor(usable()) as threads:
             each = list(threads.map(sums, self._samples))
@@ -145,6 +146,12 @@ def sqnr_of(squares: DoubleArray) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(squares[:, 1] > 0, squares[:, 1] / squares[:, 0], 0.0)
         return float(-10 * np.log10(ratios.mean()))
+
+
+def squares_of(wanted: Arrays, got: Arrays) -> DoubleArray:
+    """output_squares() of each output, (outputs, 2)."""
+    pairs = [(array, got[name]) for name, array in wanted.items()]
+    return np.array([output_squares(*pair) for pair in pairs])
 
 
 def output_squares(wanted: Array, got: Array) -> tuple[float, float]:

@@ -14,6 +14,7 @@ PLAIN = StepInfo(
     operation="requantize",
     kernel="n8_requantize_s8_c",
     macs=0,
+    cost=0,
     inputs=("x",),
     output="y",
     shape=(1, 8, 4, 4),

@@ -2,6 +2,7 @@
 """What each tensor costs, by simulation: the figures rank as the int8 network does."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from neon8 import calibrate_model
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.compiler import compile_model
 from neon8.graph.importer import load
+from neon8.quant.rounding import packed
 from neon8.refine.sensitivity import Meter, sqnr_of
 from neon8.runtime import Model
 from onnx_nets import save
@@ -90,3 +92,18 @@ def test_says_how_far_it_is(hard):
 )
 def test_sqnr(squares, db):
     assert sqnr_of(np.array(squares)) == pytest.approx(db)
+
+
+def test_weights_that_were_chosen(hard):
+    """Levels of the table are those that are simulated."""
+    path, graph, table = hard
+    (layer,) = (n for n in graph.nodes if n.name == "n2")
+    entry = table.layers["n2"]
+    bits = packed(np.ones(layer.weight.shape, bool))
+    layers = {**table.layers, "n2": replace(entry, rounding="chosen", levels=bits)}
+    inputs = [{"x": image[np.newaxis]} for image in images(8)]
+    plain, other = (
+        Meter(path, graph, each, inputs).sqnr([{}])[0]
+        for each in (table, replace(table, layers=layers))
+    )
+    assert other < plain - 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks with one tensor that 8 bits do not serve."""
+"""A network with one tensor that 8 bits do not serve."""
 
 import numpy as np
 
@@ -7,7 +7,8 @@ from onnx_nets import chain
 
 CHANNELS = 8
 HARD = "t1"
-"""The tensor with a channel three hundred times as large as what is read of it."""
+"""The tensor with a channel three hundred times as large as what is read of it: 8 bits
+do not serve it unless it is equalized."""
 LOUD = 3
 
 

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More bits for the tensors that need them, and for no others."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from hard_nets import HARD, images, one_hard_tensor
+from neon8 import calibrate_model, load_table
+from neon8.calibrate.run.reference import Reference
+from neon8.cli.main import main
+from neon8.compile.compiler import compile_model
+from neon8.errors import CompileError
+from neon8.graph.importer import load
+from neon8.quant import table_json
+from neon8.refine.budget import divided, missed
+from neon8.refine.precision import Goal, search
+from neon8.runtime import Model
+from onnx_nets import chain, net, node, save
+
+SAMPLES = [{"x": image[np.newaxis]} for image in images(24)]
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory):
+    """Path, graph and table of the network with a hard tensor."""
+    path = save(tmp_path_factory.mktemp("hard"), one_hard_tensor())
+    return (
+        path,
+        load(path),
+        calibrate_model(path, images(40), method="minmax", plain=True),
+    )
+
+
+def found(hard, **goal):
+    path, graph, table = hard
+    goal = Goal(**goal)
+    return search(path, graph, table, goal, ranking=SAMPLES[:12], held=SAMPLES[12:])
+
+
+def test_finds_the_one_tensor(hard):
+    result = found(hard, sqnr_db=22.0)
+    assert result.reached
+    assert dict(result.best.chosen) == {HARD: "int16"}
+    assert [(step.group, step.to) for step in result.curve] == [
+        ("", ""),
+        (HARD, "int16"),
+    ]
+    plain, best = result.curve
+    assert plain.cost == 1
+    assert 1 < best.cost < 1.5
+    assert plain.sqnr_db < 15
+    assert best.sqnr_db >= 22.5
+    changed = {n for n, e in result.table.tensors.items() if e != hard[2].tensors[n]}
+    assert changed == {HARD}
+    assert result.table.tensors[HARD].bits == 16
+    assert "int16" in result.table.tensors[HARD].reasons
+
+
+def test_is_measured_with_the_int8_network(hard):
+    path, graph, _ = hard
+    result = found(hard, sqnr_db=22.0)
+    reference, signal, noise = Reference(path), 0.0, 0.0
+    content = compile_model(graph, result.table)
+    with Model.from_bytes(content) as model, model.session(threads=1) as session:
+        for each in SAMPLES[12:]:
+            want = reference.run(each)["y"].astype(np.float64)
+            signal += np.square(want).sum()
+            noise += np.square(want - session.run(each)["y"]).sum()
+    assert result.best.sqnr_db == pytest.approx(10 * math.log10(signal / noise))
+
+
+def test_nothing_is_chosen_where_nothing_is_needed(hard):
+    result = found(hard, sqnr_db=1.0)
+    assert result.reached
+    assert result.best.chosen == {}
+    assert result.table == hard[2]
+
+
+def test_out_of_reach(hard):
+    result = found(hard, sqnr_db=90.0)
+    assert not result.reached
+    assert result.best.sqnr_db > 22
+    assert result.best.sqnr_db >= max(s.sqnr_db for s in result.curve) - 0.1
+    text = missed(result, Goal(sqnr_db=90.0))
+    assert text.startswith("90 dB are out of reach: ")
+    assert "rounded weights alone leave" in text
+
+
+@pytest.mark.parametrize(("cost", "chosen"), [(1.0, set()), (1.3, {HARD})])
+def test_a_budget(hard, cost, chosen):
+    result = found(hard, cost=cost)
+    assert result.reached
+    assert result.best.cost <= cost
+    assert all(step.cost <= cost for step in result.curve)
+    assert chosen <= set(result.best.chosen)
+    if not chosen:
+        assert result.table == hard[2]
+
+
+def test_a_target_that_costs_too_much(hard):
+    result = found(hard, sqnr_db=22.0, cost=1.001)
+    assert not result.reached
+    assert "at a cost of up to 1.001" in missed(result, Goal(sqnr_db=22, cost=1.001))
+
+
+def test_what_has_more_bits_already_stays(hard):
+    wide = found(hard, sqnr_db=22.0).table
+    again = found((*hard[:2], wide), sqnr_db=22.0)
+    assert again.table == wide
+    assert len(again.curve) == 1
+
+
+def test_float32_where_int16_is_of_no_use(tmp_path):
+    """Only a Sigmoid reads the tensor, which is a table of 8 bits."""
+    rng = np.random.default_rng(4)
+    first, second = (
+        rng.normal(0, 0.4, (8, 8, 1, 1)).astype(np.float32) for _ in range(2)
+    )
+    first[3] *= 500
+    second[:, 3] = 0
+    model = net(
+        [
+            node("Conv", "x w", "a", "first"),
+            node("Sigmoid", "a", "b", "sigmoid"),
+            node("Conv", "b v", "y", "second"),
+        ],
+        {"x": [1, 8, 6, 6]},
+        "y",
+        {"w": first, "v": second},
+    )
+    path = save(tmp_path, model)
+    table = calibrate_model(path, images(40), method="minmax", plain=True)
+    result = found((path, load(path), table), sqnr_db=25.0)
+    assert result.reached
+    assert dict(result.best.chosen) == {"a": "float"}
+    assert result.table.tensors["a"].float32
+
+
+def run(path, folder, *words):
+    np.save(folder / "x.npy", images(40))
+    data = ["--data", folder / "x.npy", "--method", "minmax", "--plain", *words]
+    output = folder / "net.scales.json"
+    words = ["calibrate", path, *data, "-o", output]
+    return main(list(map(str, words))), output
+
+
+def test_the_command(hard, tmp_path, capsys):
+    status, output = run(
+        hard[0], tmp_path, "--target-sqnr", 22, "--curve", tmp_path / "c.json"
+    )
+    said = capsys.readouterr()
+    assert status == 0
+    assert said.err == ""
+    assert "SQNR dB" in said.out
+    curve = json.loads((tmp_path / "c.json").read_text())
+    assert (curve["format"], curve["version"]) == ("neon8 precision", 1)
+    assert (curve["target_sqnr"], curve["max_cost"], curve["reached"]) == (
+        22,
+        None,
+        True,
+    )
+    first, last = curve["steps"]
+    assert (first["group"], first["chosen"], first["cost"]) == (None, {}, 1.0)
+    assert (last["tensors"], last["to"], last["best"]) == ([HARD], "int16", True)
+    assert last["sqnr_db"] > 22.5
+    assert load_table(output).tensors[HARD].bits == 16
+
+
+def test_the_same_bytes_in_any_order(hard, tmp_path):
+    made = []
+    for number, data in enumerate((images(40), images(40), images(40)[::-1])):
+        output, curve = (tmp_path / f"{number}.{each}" for each in ("json", "curve"))
+        calibrate_model(
+            hard[0],
+            data,
+            plain=True,
+            target_sqnr=24.0,
+            max_cost=1.6,
+            output=output,
+            curve=curve,
+        )
+        made.append((output.read_bytes(), curve.read_bytes()))
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_missed_target_is_a_status_and_a_warning(hard, tmp_path, capsys, caplog):
+    status, output = run(hard[0], tmp_path, "--target-sqnr", 90)
+    said = capsys.readouterr()
+    assert status == 3
+    assert said.err.startswith("neon8: missed: 90 dB are out of reach: ")
+    assert len(said.err.splitlines()) == 1
+    assert "SQNR dB" in said.out
+    table = calibrate_model(
+        hard[0], images(40), method="minmax", plain=True, target_sqnr=90
+    )
+    assert "90 dB are out of reach" in caplog.text
+    assert table_json.load(output) == table
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--target-sqnr", "-3"], "target_sqnr -3 is not above 0 and up to 200 dB"),
+        (["--target-sqnr", "nan"], "target_sqnr nan is not above 0"),
+        (["--max-cost", "0.9"], "max_cost 0.9 is not 1 or more"),
+        (["--max-cost", "inf"], "max_cost inf is not 1 or more"),
+        (["--curve", "c.json"], "--curve is for --target-sqnr and --max-cost"),
+    ],
+)
+def test_goals_that_cannot_be_meant(hard, tmp_path, capsys, words, text):
+    status, output = run(hard[0], tmp_path, *words)
+    assert status == 2
+    assert text in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_a_network_that_does_not_run_is_refused_at_once(tmp_path):
+    path = save(tmp_path, chain([("Det", [], {})], [1, 4, 4]))
+
+    def data():
+        raise AssertionError
+        yield
+
+    with pytest.raises(CompileError, match="Det"):
+        calibrate_model(path, data(), target_sqnr=20)
+
+
+def test_others_measure_than_rank():
+    from neon8.data.few import Kept
+
+    for count, sizes in ((60, (20, 40)), (30, (10, 20)), (24, (8, 16)), (23, (23, 23))):
+        samples = [Kept(str(i), {"x": np.array(i)}) for i in range(count)]
+        ranking, held = divided(samples)
+        assert (len(ranking), len(held)) == sizes
+        same = {int(each["x"]) for each in ranking} & {int(each["x"]) for each in held}
+        assert len(same) == (0 if count >= 24 else count)
