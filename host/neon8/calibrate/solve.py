@@ -108,7 +108,7 @@ def solve_quietly(
     if graph is not None and not plain:
         own = {} if overrides is None else resolve(overrides, groups)
         closed = [name for name, group in groups.items() if group in own]
-        recipe = prepare(observation, graph, known, closed)
+        recipe = prepare(observation, graph, known, closed, scheme=scheme)
     table = partial(_table, observation, recipe, method=method, scheme=scheme)
     found = table(known)
     if fast is not None and graph is not None:

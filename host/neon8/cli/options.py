@@ -72,6 +72,8 @@ ranges, and what follows is done with them unless --plain; the table has all of 
                 rounding leaves them, get that step as their scale
   equalized     channels of very different sizes get factors, which the layers around
                 them take into their weights, so that they share one scale well
+  absorbed      channels with means far apart, without an activation or padding behind
+                them, get offsets, which the biases around them take back
   corrected     what rounded weights take from the mean of a channel is added to its
                 bias
 """

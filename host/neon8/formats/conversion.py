@@ -145,10 +145,11 @@ def _check_quantized(table: ScaleTable, path: str | PathLike[str], to: str) -> N
 
 
 def _check_plain(table: ScaleTable, path: str | PathLike[str], to: str) -> None:
-    """TableError: a tensor has factors; the scales are those of other weights then."""
+    """TableError: a tensor has factors or offsets: the network is another one then."""
     for name, entry in table.tensors.items():
-        if entry.factors:
-            text = f"{to} has no factors of channels, which tensor {name!r} has"
+        if entry.factors or entry.offsets:
+            what = "factors" if entry.factors else "offsets"
+            text = f"{to} has no {what} of channels, which tensor {name!r} has"
             raise TableError(f"{path}: {text}; calibrate with --plain")
 
 

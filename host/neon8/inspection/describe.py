@@ -152,6 +152,7 @@ def _table(path: Path, table: ScaleTable) -> str:
             *map(text.number, entry.threshold),
             *("-" if v is None else text.number(v) for v in (entry.min, entry.max)),
             _ends_of(entry.factors),
+            _ends_of(entry.offsets),
             condensed(entry.reasons),
         )
         for name, entry in table.tensors.items()
@@ -197,6 +198,7 @@ def _table(path: Path, table: ScaleTable) -> str:
                     "min seen",
                     "max seen",
                     "factors",
+                    "offsets",
                     "reasons",
                 ),
             ),
@@ -220,11 +222,11 @@ def _table(path: Path, table: ScaleTable) -> str:
     )
 
 
-def _ends_of(factors: tuple[float, ...]) -> str:
+def _ends_of(values: tuple[float, ...]) -> str:
     """From the smallest to the largest one."""
-    if not factors:
+    if not values:
         return "-"
-    return f"{text.number(min(factors))} .. {text.number(max(factors))}"
+    return f"{text.number(min(values))} .. {text.number(max(values))}"
 
 
 def _rounding(entry: LayerScale) -> str:

@@ -34,11 +34,14 @@ def recipe(table: ScaleTable) -> str:
     """'1 tensor equalized, 27 biases corrected, 5 layers with the steps ...'."""
     tensors, layers = table.tensors.values(), table.layers.values()
     equalized = sum(bool(entry.factors) for entry in tensors)
+    absorbed = sum(bool(entry.offsets) for entry in tensors)
     corrected = sum(bool(entry.bias_correction) for entry in layers)
     stepped = sum("step" in entry.reasons for entry in layers)
     parts = []
     if equalized:
         parts.append(f"{counted(equalized, 'tensor')} equalized")
+    if absorbed:
+        parts.append(f"offsets of {counted(absorbed, 'tensor')} absorbed")
     if corrected:
         parts.append(f"biases of {counted(corrected, 'layer')} corrected")
     if stepped:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cross-layer equalization: a network with the factors of a scale table in it  (5c).
 
+Offsets come in with them, see neon8.quant.absorption.
+
 A factor f of a channel says that its values are f times those of the int8 network. The
 convolution that makes the channel divides weights and bias by f, those that read it
 multiply weights by f: the network computes the same function, and its channels share
@@ -26,6 +28,7 @@ from neon8.graph.graph import (
     Subtract,
     Sum,
 )
+from neon8.quant.absorption import with_offsets
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray, FloatArray
 
@@ -42,31 +45,35 @@ class Link:
 
 
 def equalized(graph: Graph, table: ScaleTable) -> Graph:
-    """`graph` with all factors of `table` in the weights and biases around them.
+    """`graph` with all factors and offsets of `table` in the weights and biases.
 
-    CompileError: the factors of a tensor are not as many as its channels; or what makes
-    or reads the tensor cannot have them, see links().
+    CompileError: those of a tensor are not as many as its channels; or what makes or
+    reads the tensor cannot have them, see links() and absorption.
     """
-    factors = {
-        name: np.array(entry.factors)
-        for name, entry in table.tensors.items()
-        if entry.factors and name in graph.tensors
-    }
-    if not factors:
-        return graph
-    if graph.quantized:
+    known = [(n, entry) for n, entry in table.tensors.items() if n in graph.tensors]
+    factors = {name: np.array(each.factors) for name, each in known if each.factors}
+    offsets = {name: np.array(each.offsets) for name, each in known if each.offsets}
+    for what, found in (("offsets", offsets), ("factors", factors)):
+        _check(graph, found, what)
+    if offsets:
+        graph = with_offsets(graph, offsets)
+    return with_factors(graph, factors) if factors else graph
+
+
+def _check(graph: Graph, found: Mapping[str, DoubleArray], what: str) -> None:
+    """CompileError: the network, or a tensor in it, cannot have these."""
+    if found and graph.quantized:
         text = "a network that was quantized elsewhere cannot be equalized"
-        raise CompileError(f"{text}; delete the factors in the table")
+        raise CompileError(f"{text}; delete the {what} in the table")
     made = {name for node in graph.nodes for name in node.outputs}
-    for name, values in factors.items():
+    for name, values in found.items():
         channels = graph.tensors[name].shape[CHANNELS]
         if len(values) != channels:
-            text = f"has {len(values)} factors in the table, for {channels} channels"
+            text = f"has {len(values)} {what} in the table, for {channels} channels"
             raise CompileError(f"tensor {name!r} {text}")
         if name in graph.outputs or name not in made:
-            text = "is seen from outside, where it cannot have factors"
+            text = f"is seen from outside, where it cannot have {what}"
             raise CompileError(f"tensor {name!r} {text}; delete them in the table")
-    return with_factors(graph, factors)
 
 
 def with_factors(graph: Graph, factors: Mapping[str, DoubleArray]) -> Graph:

@@ -126,7 +126,8 @@ def _wider(entry: TensorScale, bits: int) -> TensorScale:
     """
     same = replace(at_bits(entry, bits), float32=False)
     least, most = entry.min, entry.max
-    own = "override" in entry.reasons or entry.factors or entry.bits > NARROW
+    own = "override" in entry.reasons or entry.bits > NARROW
+    own = own or bool(entry.factors or entry.offsets)
     if own or least is None or most is None:
         return same
     lo, hi = ends(entry)

@@ -32,6 +32,8 @@ MEANINGS = {
     "float32": "not quantized, nor are the layers that read it",
     "step": "the weights are multiples of one step, which is the scale",
     "equalized": "its channels have factors, so that they share a range",
+    "absorbed": "its channels have offsets, which biases take back, so that they share "
+    "a range",
     "corrected": "its bias has what rounded weights take from the means",
     "chosen": "its weights were rounded so that their errors cancel on samples",
     "thorough": "levels or biases were chosen on samples; what that gave in dB, on "
@@ -42,7 +44,9 @@ MEANINGS = {
 """Codes of tensors and layers; few:samples is of a whole table. `dead`, `floor` and
 `bias` of a layer come with a channel: `dead:7` is a channel without weights."""
 
-RECIPE = frozenset(("step", "equalized", "corrected", "chosen", "int16", "float32"))
+RECIPE = frozenset(
+    ("step", "equalized", "absorbed", "corrected", "chosen", "int16", "float32")
+)
 """What was done for accuracy: nothing that anyone must look at."""
 
 MOST_DIGITS = 9

@@ -29,6 +29,8 @@ class TensorScale:
     factors: of the channels of an equalized tensor, (C,), all above 0: a value of
     channel c is factors[c] times what (1) says, and `threshold` is what it is before;
     () where all are 1.
+    offsets: of the channels, (C,), real values that are added to that; `threshold` is
+    what it is before; () where all are 0.
     reasons: codes of the guards that fired, see neon8.quant.reasons.
     """
 
@@ -42,6 +44,7 @@ class TensorScale:
     float32: bool = False
     method: str | None = None
     factors: tuple[float, ...] = field(default=(), repr=False)
+    offsets: tuple[float, ...] = field(default=(), repr=False)
     reasons: tuple[str, ...] = ()
 
 

@@ -87,6 +87,7 @@ def _tensor(tensor: TensorScale) -> str:
     more += ', "float32": true' if tensor.float32 else ""
     more += f', "method": {_text(tensor.method)}' if tensor.method else ""
     more += f', "factors": {_numbers(tensor.factors)}' if tensor.factors else ""
+    more += f', "offsets": {_numbers(tensor.offsets)}' if tensor.offsets else ""
     return (
         f'{{"scale": {_number(tensor.scale)}, "zero_point": {tensor.zero_point}, '
         f'"scheme": {_text(tensor.scheme)}, "threshold": {_numbers(tensor.threshold)}, '
@@ -162,7 +163,7 @@ def _place(source: str, what: str, name: str, value: Any) -> str:
 def _read_tensor(where: str, data: Any) -> TensorScale:
     data = _object(where, data, "scale", "zero_point", "scheme", "threshold", "min",
                    "max", optional=("bits", "float32", "method", "factors",
-                                     "reasons"))  # fmt: skip
+                                     "offsets", "reasons"))  # fmt: skip
     scheme = data["scheme"]
     if scheme not in SCHEMES:
         text = f"scheme: {scheme!r} is unknown; expected one of {', '.join(SCHEMES)}"
@@ -203,6 +204,10 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
         factors=tuple(
             checked_scale(f"{where}: factors[{index}]", value)
             for index, value in enumerate(_list(where, data, "factors"))
+        ),
+        offsets=tuple(
+            float32(f"{where}: offsets[{index}]", value)
+            for index, value in enumerate(_list(where, data, "offsets"))
         ),
         reasons=_read_reasons(where, data),
     )

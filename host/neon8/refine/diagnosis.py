@@ -215,11 +215,11 @@ class _Run:
         name = self.pair.forms.get(form)
         if name is None:
             return
-        tensor, factors = self.pair.program.tensors[form], self.pair.factors(name)
-        tally = self.tallies[form]
-        losses.add(tally, sample, wanted[name], real(values, tensor, factors))
+        tensor, tally = self.pair.program.tensors[form], self.tallies[form]
+        units = self.pair.factors(name), self.pair.offsets(name)
+        losses.add(tally, sample, wanted[name], real(values, tensor, *units))
         if tensor.dtype in INTEGERS:
-            losses.add_grid(tally, wanted[name], tensor, factors)
+            losses.add_grid(tally, wanted[name], tensor, *units)
 
     def _outputs(
         self,
@@ -295,10 +295,12 @@ def _changes(
 
 
 def _seen(run: _Run, loss: TensorLoss) -> tuple[float, float]:
-    """The range of a tensor over its factors."""
+    """The range of a tensor less its offsets, over its factors."""
     factors = run.pair.factors(loss.name).reshape(-1)
+    offsets = run.pair.offsets(loss.name).reshape(-1)
     tally = run.tallies[_form(run.pair, loss.name)]
-    return float((tally.low / factors).min()), float((tally.high / factors).max())
+    low, high = ((end - offsets) / factors for end in (tally.low, tally.high))
+    return float(low.min()), float(high.max())
 
 
 def _form(both: Pair, name: str) -> str:

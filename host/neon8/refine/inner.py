@@ -52,6 +52,12 @@ class Pair:
         values = (1.0,) if entry is None or not entry.factors else entry.factors
         return np.array(values, np.float32)[:, None, None]
 
+    def offsets(self, name: str) -> FloatArray:
+        """(C, 1, 1): what is to be added to them then."""
+        entry = self.table.tensors.get(name)
+        values = (0.0,) if entry is None or not entry.offsets else entry.offsets
+        return np.array(values, np.float32)[:, None, None]
+
     def inside(self) -> tuple[str, ...]:
         """Tensors of the graph that are in the middle of a step only."""
         there, tensors = set(self.forms.values()), self.graph.tensors
@@ -131,9 +137,13 @@ def steps(pair: Pair, sample: Sample) -> Iterator[tuple[Op, Mapping[str, Array]]
                 values.pop(name, None)
 
 
-def real(values: Array, tensor: Tensor, factors: FloatArray) -> FloatArray:
+def real(
+    values: Array, tensor: Tensor, factors: FloatArray, offsets: FloatArray
+) -> FloatArray:
     """What the values of a tensor of the program mean, N C H W."""
     if tensor.dtype == "float32":
-        return values.astype(np.float32)
-    result: FloatArray = oracle.centred(values, tensor) * tensor.scale * factors
+        own = values.astype(np.float32)
+    else:
+        own = oracle.centred(values, tensor) * tensor.scale
+    result: FloatArray = own * factors + offsets
     return result

@@ -160,6 +160,12 @@ class Layer:
         return np.array(made.factors if made is not None and made.factors else [1.0])
 
     @property
+    def offsets(self) -> DoubleArray:
+        """Of its channels in the float network, (O,), or one for all."""
+        made = self.table.tensors.get(self.node.output)
+        return np.array(made.offsets if made is not None and made.offsets else [0.0])
+
+    @property
     def known(self) -> bool:
         """True if the step has the weights and scales of the table, in their order."""
         node = self.node
@@ -228,7 +234,8 @@ def _chosen(
     wanted = [each.means.get(layer.node.pre_activation) for each in samples]
     known = [each for each in wanted if each is not None and np.isfinite(each).all()]
     if way.means and len(known) == len(samples):
-        return _with_bias(layer, entry, values, np.stack(known) / layer.factors)
+        means = (np.stack(known) - layer.offsets) / layer.factors
+        return _with_bias(layer, entry, values, means)
     if entry.rounding != layer.entry.rounding:
         return _with_bias(layer, entry, values, None)
     return entry

@@ -121,10 +121,14 @@ def add(tally: Tally, sample: str, wanted: FloatArray, got: FloatArray) -> None:
 
 
 def add_grid(
-    tally: Tally, wanted: FloatArray, tensor: Tensor, factors: FloatArray
+    tally: Tally,
+    wanted: FloatArray,
+    tensor: Tensor,
+    factors: FloatArray,
+    offsets: FloatArray,
 ) -> None:
     """What the grid of an int8 tensor alone does to the float values."""
-    x = wanted / factors
+    x = (wanted - offsets) / factors
     lo, hi = (
         (end - tensor.zero_point) * tensor.scale for end in (tensor.lo, tensor.hi)
     )

@@ -211,7 +211,8 @@ def gain_error(before: DoubleArray, after: DoubleArray) -> float:
 def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Change]:
     """Other grids for a tensor and those that share its scale.
 
-    seen: the least and the largest value of each tensor, over its factors.
+    seen: the least and the largest value of each tensor, less its offsets, over its
+    factors.
     """
     groups = scale_groups(pair.graph)
     group = groups[name]
@@ -264,7 +265,7 @@ def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change
     """What calibration does by default, for a table without any of it.
 
     path: of the network.  Steps and corrections of biases and, of the tensors that get
-    them, factors; all other tensors stay as they are.
+    them, factors and offsets; all other tensors stay as they are.
     """
     codes = {code for entry in pair.table.tensors.values() for code in entry.reasons}
     codes |= {code for entry in pair.table.layers.values() for code in entry.reasons}
@@ -274,7 +275,11 @@ def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change
     shapes = {name: tensors[name].dims for name in pair.graph.inputs}
     seen = observe_data(path, list(samples), Options(shapes=shapes)).observation
     made = solve_quietly(seen, pair.graph, method="mse", scheme="auto")
-    equal = {name: each for name, each in made.tensors.items() if each.factors}
+    equal = {
+        name: each
+        for name, each in made.tensors.items()
+        if each.factors or each.offsets
+    }
     yield Change(
         target="the network",
         kind="the default recipe",

@@ -42,7 +42,8 @@ class Layer:
 
     All in the units of the rewritten network of numerics (5c).  weight, rounded:
     (O, kh, kw, I / groups), as it was and as the integers have it; bias, rounded_bias:
-    (O,).  factors_in: (I, 1, 1), factors: (O,), what turns channels into real values.
+    (O,).  factors_in, offsets_in: (I, 1, 1), factors: (O,), what turns channels into
+    real values.  offset: (O,), what the outputs have been moved by, of a signal.
     phases: of a transposed convolution, which is a plain one of more channels here.
     """
 
@@ -56,7 +57,9 @@ class Layer:
     bias: DoubleArray
     rounded_bias: DoubleArray
     factors_in: FloatArray
+    offsets_in: FloatArray
     factors: DoubleArray
+    offset: DoubleArray
     phases: int
 
 
@@ -130,6 +133,7 @@ def _layer(pair: Pair, node: Conv2d, op: program.Conv2d) -> Layer:
         rounded_bias = (op.bias + source.zero_point * total) * step
     scales = step / np.float64(source.scale)
     factors = np.broadcast_to(pair.factors(node.output).reshape(-1), len(plain.weight))
+    offset = pair.offsets(node.output).reshape(-1) / factors.astype(np.float64)
     return Layer(
         op=op,
         source=source,
@@ -141,7 +145,9 @@ def _layer(pair: Pair, node: Conv2d, op: program.Conv2d) -> Layer:
         bias=plain.bias.astype(np.float64),
         rounded_bias=rounded_bias,
         factors_in=pair.factors(node.inputs[0]),
+        offsets_in=pair.offsets(node.inputs[0]),
         factors=factors.astype(np.float64),
+        offset=offset,
         phases=len(plain.weight) // len(node.weight),
     )
 
@@ -158,7 +164,7 @@ def add(sums: Sums, layer: Layer, x: FloatArray, q: Array) -> None:
 
     x: what the layer reads in the float network, q: in the int8 network, N C H W.
     """
-    x = x / layer.factors_in
+    x = (x - layer.offsets_in) / layer.factors_in
     source = layer.source
     lo, hi = (
         (end - source.zero_point) * source.scale for end in (source.lo, source.hi)
@@ -174,7 +180,7 @@ def add(sums: Sums, layer: Layer, x: FloatArray, q: Array) -> None:
         clipping, more = convolved(layer, cut - x)
         total = total + clipping + more
         sums.clipping += squares(layer, clipping)
-    sums.signal += squares(layer, exact + layer.bias[:, None, None])
+    sums.signal += squares(layer, exact + (layer.bias + layer.offset)[:, None, None])
     sums.rounding += squares(layer, rounding)
     sums.weights += squares(layer, by_weights)
     sums.total += squares(layer, total)

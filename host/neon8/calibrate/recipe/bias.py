@@ -30,8 +30,8 @@ def corrections(
 ) -> ScaleTable:
     """`table` with the bias correction of each layer that rounding moves.
 
-    graph: with the factors of the table, if it has any.  means: of the channels of what
-    each layer reads, (I,).
+    graph: with the factors and offsets of the table, if it has any.  means: of the
+    channels of what each layer reads there, (I,).
     """
     layers = dict(table.layers)
     for node in graph.nodes:

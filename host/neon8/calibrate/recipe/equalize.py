@@ -78,15 +78,18 @@ def equalize(
     tensors: Mapping[str, TensorScale],
     exact: Mapping[str, DoubleArray],
     closed: Iterable[str] = (),
+    *,
+    offsets: Mapping[str, DoubleArray],
 ) -> Equalized:
     """The factors of all tensors that gain by them.
 
+    offsets: of tensors, (C,); their factors are those of values less the offsets.
     tensors: their scales without factors.  exact: of each layer, which of its output
     channels have weights without rounding errors, (O,).  closed: tensors that must
     stay as they are.
     """
     groups = observation.scale_groups
-    spans = _spans(graph, observation)
+    spans = _spans(graph, observation, offsets)
     lacking = [
         name for name in graph.tensors if name not in spans or name not in groups
     ]
@@ -104,11 +107,17 @@ def equalize(
     return Equalized(factors=found, limits=limits, seen=seen)
 
 
-def _spans(graph: Graph, observation: Observation) -> dict[str, Span]:
-    """Of all tensors of which they can be told."""
+def _spans(
+    graph: Graph, observation: Observation, offsets: Mapping[str, DoubleArray]
+) -> dict[str, Span]:
+    """Of all tensors of which they can be told, less their offsets."""
     spans: dict[str, Span] = {}
     for node in graph.nodes:
-        span = _span(node, observation, spans)
+        if node.output in offsets:
+            own = offsets[node.output]
+            span = _behind(Activation(), observation, node.output, own)
+        else:
+            span = _span(node, observation, spans)
         if span is not None:
             spans[node.output] = span
     return spans
@@ -152,12 +161,22 @@ def _bent(
     return np.minimum(*made), np.maximum(np.maximum(*made), 0)
 
 
-def _behind(activation: Activation, observation: Observation, name: str) -> Span | None:
-    """What a convolution makes, from the values `name` before its activation."""
+def _behind(
+    activation: Activation,
+    observation: Observation,
+    name: str,
+    offsets: DoubleArray | None = None,
+) -> Span | None:
+    """What a convolution makes, from the values `name` before its activation.
+
+    offsets: (C,), what the values are less by, where there is no activation.
+    """
     before = observation.channels[name]
     if not before.count.all() or activation.slope < 0:
         return None
     seen = before.minimum.astype(np.float64), before.maximum.astype(np.float64)
+    if offsets is not None:
+        seen = seen[0] - offsets, seen[1] - offsets
     lo, hi = (_activated(activation, x) for x in seen)
     likely = hi
     if activation.lo == 0:

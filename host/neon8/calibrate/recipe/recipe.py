@@ -9,8 +9,10 @@ import numpy as np
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.equalize import Equalized, equalize
 from neon8.calibrate.recipe.lattice_step import steps_of
+from neon8.calibrate.recipe.offsets import Absorbed, absorb
 from neon8.calibrate.statistics import patches
 from neon8.graph.graph import Conv2d, Graph
+from neon8.quant.absorption import with_offsets
 from neon8.quant.equalization import with_factors
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import LayerScale, TensorScale
@@ -20,18 +22,21 @@ STEP = "step"
 """Reason code of a layer with the steps of its weights as scales."""
 EQUALIZED = "equalized"
 """Reason code of a tensor with factors."""
+ABSORBED = "absorbed"
+"""Reason code of a tensor with offsets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recipe:
-    """graph: the network with all factors in it; observation: what is known of it.
+    """graph: the network with all factors and offsets in it.
 
-    steps: of layers, see lattice_step.steps_of().  means: of the channels of what each
-    layer reads, (I,).
+    observation: what is known of it.  steps: of layers, see lattice_step.steps_of().
+    means: of the channels of what each layer reads, (I,).
     """
 
     graph: Graph
     observation: Observation
+    absorbed: Absorbed
     equalized: Equalized
     steps: Mapping[str, DoubleArray]
     means: Mapping[str, DoubleArray]
@@ -39,29 +44,20 @@ class Recipe:
     def tensor_scales(
         self, tensors: Mapping[str, TensorScale]
     ) -> dict[str, TensorScale]:
-        """`tensors`, those with factors on the same grid over their new range."""
+        """`tensors`, those with factors or offsets on a grid over their new range."""
         return {name: self._tensor_scale(name, each) for name, each in tensors.items()}
 
     def _tensor_scale(self, name: str, entry: TensorScale) -> TensorScale:
-        group = self.observation.scale_groups[name]
-        if name not in self.equalized.factors:
-            return entry
-        grid = Grid(entry.scheme, entry.bits)
-        scale, zero_point = grid.cover(*self.equalized.limits[group])
-        low, high = self.equalized.seen[group]
-        return replace(
-            entry,
-            scale=float(scale),
-            zero_point=zero_point,
-            threshold=(
-                float(scale * np.float32(grid.lowest - zero_point)),
-                float(scale * np.float32(grid.highest - zero_point)),
-            ),
-            min=float(np.float32(low)),
-            max=float(np.float32(high)),
-            factors=tuple(self.equalized.factors[name].tolist()),
-            reasons=(EQUALIZED, *entry.reasons),
-        )
+        entry = _moved_entry(name, entry, self.absorbed)
+        if name in self.equalized.factors:
+            group = self.observation.scale_groups[name]
+            limits, seen = self.equalized.limits[group], self.equalized.seen[group]
+            return replace(
+                _over(entry, limits, seen),
+                factors=tuple(self.equalized.factors[name].tolist()),
+                reasons=(EQUALIZED, *entry.reasons),
+            )
+        return entry
 
     def layer_scales(self, tensors: Mapping[str, TensorScale]) -> dict[str, LayerScale]:
         """The scales of the weights of all layers, one for each output channel."""
@@ -85,23 +81,62 @@ class Recipe:
         return replace(entry, reasons=(STEP, *entry.reasons))
 
 
+def _moved_entry(name: str, entry: TensorScale, absorbed: Absorbed) -> TensorScale:
+    """With the offsets of the tensor, if it has any."""
+    if name not in absorbed.offsets:
+        return entry
+    signed = replace(entry, scheme=absorbed.scheme_for(entry))
+    return replace(
+        _over(signed, absorbed.limits[name], absorbed.seen[name]),
+        offsets=tuple(absorbed.offsets[name].tolist()),
+        reasons=(ABSORBED, *entry.reasons),
+    )
+
+
+def _over(
+    entry: TensorScale, limits: tuple[float, float], seen: tuple[float, float]
+) -> TensorScale:
+    """`entry` on the same grid over another range, with other values seen."""
+    grid = Grid(entry.scheme, entry.bits)
+    scale, zero_point = grid.cover(*limits)
+    return replace(
+        entry,
+        scale=float(scale),
+        zero_point=zero_point,
+        threshold=(
+            float(scale * np.float32(grid.lowest - zero_point)),
+            float(scale * np.float32(grid.highest - zero_point)),
+        ),
+        min=float(np.float32(seen[0])),
+        max=float(np.float32(seen[1])),
+    )
+
+
 def prepare(
     observation: Observation,
     graph: Graph,
     tensors: Mapping[str, TensorScale],
     closed: Iterable[str] = (),
+    *,
+    scheme: str,
 ) -> Recipe:
     """The recipe for `graph`, of which `observation` is.
 
     tensors: their scales without it.  closed: those that must stay as they are.
+    scheme: of the table.  Offsets are chosen first, and factors for what they leave.
     """
+    closed = frozenset(closed)
     layers = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
     steps = {name: steps_of(node) for name, node in layers.items()}
     exact = {name: ~np.isnan(each) for name, each in steps.items()}
-    found = equalize(graph, observation, tensors, exact, closed)
-    changed = with_factors(graph, found.factors)
+    moved = absorb(graph, observation, tensors, closed, scheme=scheme)
+    offsets = moved.offsets
+    known = {n: _moved_entry(n, entry, moved) for n, entry in tensors.items()}
+    found = equalize(graph, observation, known, exact, closed, offsets=offsets)
+    changed = with_factors(with_offsets(graph, offsets), found.factors)
     means = {
-        name: observation.channels[name].mean() / found.factors.get(name, 1.0)
+        name: (observation.channels[name].mean() - offsets.get(name, 0.0))
+        / found.factors.get(name, 1.0)
         for name in dict.fromkeys(node.inputs[0] for node in layers.values())
     }
     for node in changed.nodes:
@@ -109,7 +144,8 @@ def prepare(
             steps[node.name] = _moved(steps[node.name], node, found.factors)
     return Recipe(
         graph=changed,
-        observation=_rewritten(observation, changed, found.factors),
+        observation=_rewritten(observation, changed, found.factors, offsets),
+        absorbed=moved,
         equalized=found,
         steps=steps,
         means=means,
@@ -137,19 +173,30 @@ def _moved(
 
 
 def _rewritten(
-    observation: Observation, graph: Graph, factors: Mapping[str, DoubleArray]
+    observation: Observation,
+    graph: Graph,
+    factors: Mapping[str, DoubleArray],
+    offsets: Mapping[str, DoubleArray],
 ) -> Observation:
-    """With the rows of layers' inputs as those of the network with factors."""
+    """With the rows of layers' inputs as those of the network with both."""
     layers = dict(observation.layers)
     for node in graph.nodes:
         if not isinstance(node, Conv2d):
             continue
-        rows, own = layers[node.name].patches.rows, factors.get(node.inputs[0])
-        if own is not None:
-            taps = rows.shape[2] // node.weight.shape[1]
-            by_group = own.reshape(node.groups, -1)[patches.chosen_groups(node)]
-            rows = (rows / np.repeat(by_group, taps, axis=1)).astype(np.float32)
+        rows, source = layers[node.name].patches.rows, node.inputs[0]
+        taps = rows.shape[2]
+        if source in offsets:
+            rows = (rows - _by_taps(node, offsets[source], taps)).astype(np.float32)
+        if source in factors:
+            rows = (rows / _by_taps(node, factors[source], taps)).astype(np.float32)
         kept = layers[node.name].patches.keys
         taken = replace(patches.empty(node), keys=kept, rows=rows)
         layers[node.name] = replace(layers[node.name], patches=taken)
     return replace(observation, layers=layers)
+
+
+def _by_taps(node: Conv2d, values: DoubleArray, count: int) -> DoubleArray:
+    """(G, K) of channels, (I,), those that K = `count` taps of chosen groups read."""
+    by_group = values.reshape(node.groups, -1)[patches.chosen_groups(node)]
+    result: DoubleArray = np.repeat(by_group, count // by_group.shape[1], axis=1)
+    return result

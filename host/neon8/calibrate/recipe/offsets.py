@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offsets for channels with means far apart, where they make the step smaller.
+
+Between a convolution without an activation and those that read it, a constant may be
+on each channel that the biases of the readers take back. It widens the range that the
+channels share, and says nothing. With the means of the channels as offsets the range is
+that of what varies.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from neon8.calibrate.observation import Observation
+from neon8.calibrate.recipe.equalize import HEADROOM
+from neon8.calibrate.statistics.channels import ChannelStatistics
+from neon8.calibrate.thresholds.choose import scheme_of
+from neon8.graph.graph import Conv2d, Graph
+from neon8.quant.absorption import makes, reads
+from neon8.quant.grid import Grid
+from neon8.quant.scale_table import NARROW, TensorScale
+from neon8.quant.weights import DoubleArray
+
+FINER = 1.25
+"""How many times smaller the step must become, with all that was seen inside."""
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Absorbed:
+    """offsets: (C,) of each tensor, float32 values.  scheme: where it was unsigned.
+
+    limits: of the values less the offsets; seen: of what was seen, without reserves.
+    """
+
+    offsets: Mapping[str, DoubleArray]
+    limits: Mapping[str, Range]
+    seen: Mapping[str, Range]
+    scheme: str
+
+    def scheme_for(self, entry: TensorScale) -> str:
+        """Of a tensor with offsets, which has negative values then."""
+        return self.scheme if entry.scheme == "unsigned" else entry.scheme
+
+
+def absorb(
+    graph: Graph,
+    observation: Observation,
+    tensors: Mapping[str, TensorScale],
+    closed: Collection[str],
+    *,
+    scheme: str,
+) -> Absorbed:
+    """The offsets of all tensors that gain by them.
+
+    tensors: their scales without offsets.  closed: tensors that must stay as they are.
+    scheme: of the table.
+    """
+    signed = scheme_of(scheme, negative=True)
+    found = Absorbed(offsets={}, limits={}, seen={}, scheme=signed)
+    offsets, limits, seen = {}, {}, {}
+    room = 1 + HEADROOM / math.sqrt(len(observation.samples))
+    for name in _free(graph, observation, closed):
+        entry, channels = tensors[name], observation.channels[name]
+        if entry.bits > NARROW or not channels.count.all():
+            continue
+        own, ends = _centred(channels)
+        lo, hi = ends[0] * room, ends[1] * room
+        grid = Grid(found.scheme_for(entry), entry.bits)
+        if not float(grid.cover(lo, hi)[0]) * FINER <= entry.scale:
+            continue
+        offsets[name], limits[name], seen[name] = own, (lo, hi), ends
+    return Absorbed(offsets=offsets, limits=limits, seen=seen, scheme=signed)
+
+
+def _centred(channels: ChannelStatistics) -> tuple[DoubleArray, Range]:
+    """The offsets, and the least and largest value of all channels less these."""
+    offsets = channels.mean().astype(np.float32).astype(np.float64)
+    lo = float((channels.minimum - offsets).min())
+    hi = float((channels.maximum - offsets).max())
+    return offsets, (min(lo, 0.0), max(hi, 0.0))
+
+
+def _free(graph: Graph, observation: Observation, closed: Collection[str]) -> list[str]:
+    """Tensors that may have offsets, with a scale of their own."""
+    groups = list(observation.scale_groups.values())
+    shut = {*closed, *graph.inputs, *graph.outputs}
+    read: set[str] = set()
+    for node in graph.nodes:
+        read.update(node.inputs)
+        if not (reads(node) and _ordinary(node)):
+            shut.update(node.inputs)
+    return [
+        node.output
+        for node in graph.nodes
+        if makes(node)
+        and _ordinary(node)
+        and node.output in read - shut
+        and node.output in observation.channels
+        and groups.count(observation.scale_groups.get(node.output, "")) == 1
+    ]
+
+
+def _ordinary(node: object) -> bool:
+    """True of a convolution with finite weights and bias that come as floats."""
+    return (
+        isinstance(node, Conv2d)
+        and node.weight_scales is None
+        and bool(np.isfinite(node.weight).all() and np.isfinite(node.bias).all())
+    )
