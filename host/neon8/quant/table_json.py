@@ -297,7 +297,8 @@ def _object(
             raise TableError(f"{where}: {key} is missing")
     for key in data:
         if key not in (*keys, *optional):
-            text = f"key {key!r} is unknown; there are {', '.join(keys)}"
+            known = ", ".join((*keys, *optional))
+            text = f"key {key!r} is unknown; there are {known}"
             raise TableError(f"{where}: {text}")
     return data
 

@@ -259,6 +259,13 @@ def test_bad_texts(text, word):
     assert "\n" not in str(caught.value)
 
 
+def test_an_unknown_key_is_told_all_that_there_are():
+    """Those that may be missing, too: a key that was misspelt is mostly one of them."""
+    text = TEXT.replace('"scale"', '"factor": [1], "scale"', 1)
+    with pytest.raises(TableError, match=r"unknown; there are scale.* factors"):
+        json_format.loads(text, source="t.json")
+
+
 def test_what_was_seen_may_be_unknown():
     table = replace(
         TABLE, tensors={"a": replace(TENSOR, min=None, max=None)}, layers={}
