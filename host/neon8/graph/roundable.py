@@ -171,10 +171,14 @@ class _Edit:
                 live.update(node.input)
                 live.update(n for inner in inner_nodes(node) for n in inner.input)
         graph = self._model.graph
+        gone = {*self._weights, *(t.name for t in graph.initializer)} - live
         constants = [tensor for tensor in graph.initializer if tensor.name in live]
-        for field in ("node", "initializer", "output"):
+        # Old exporters list initializers among the inputs.
+        inputs = [value for value in graph.input if value.name not in gone]
+        for field in ("node", "initializer", "input", "output"):
             graph.ClearField(field)
         graph.node.extend(reversed(kept))
+        graph.input.extend(inputs)
         graph.initializer.extend(constants)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
         return replace(

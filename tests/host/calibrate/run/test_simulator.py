@@ -143,6 +143,20 @@ def test_ties_go_to_even(tmp_path):
     np.testing.assert_array_equal(found, [[0, 4, 0, -4, 248, -262]])
 
 
+def test_weights_that_are_listed_as_inputs_and_replaced(tmp_path):
+    model = chain([("Conv", [(2, 3, 1, 1)], {}), ("Relu", [], {})], [1, 3, 4, 4])
+    for one in model.graph.initializer:
+        value = onnx.helper.make_tensor_value_info(one.name, one.data_type, one.dims)
+        model.graph.input.append(value)
+    path = save(tmp_path, model)
+    graph = load(path)
+    layers = layers_of(graph)
+    simulator = Simulator(path, graph, tensors=["x"], layers=layers, outputs=["y"])
+    inputs = input_of(graph)
+    wanted = Reference(path).run(inputs)["y"]
+    np.testing.assert_allclose(simulator.run(inputs, {})["y"], wanted, rtol=1e-5)
+
+
 def test_half_precision(tmp_path):
     model = chain([("Conv", [(2, 3, 1, 1)], {}), ("Relu", [], {})], [1, 3, 4, 4])
     half = onnx.TensorProto.FLOAT16
