@@ -25,7 +25,7 @@ the rows of neon8 by the library, whose bytes are those of the device.
 **plain** is `neon8 calibrate --plain`, **default** has no options, **thorough** is
 `--thorough`, **mixed** `--max-cost 1.1`. **onnxruntime** is its static quantization
 into Q/DQ, with weights per channel where it can, and {bins} bins for Entropy: of its
-own 128 it can cut none off, which makes it MinMax. ncnn is not measured.
+own 128 it can cut hardly any off. ncnn is not measured.
 
 The word behind a name says how `tests/accuracy/harden.py` rewrote the network:
 **depthwise** and **dense** divide channels before such convolutions by up to 256 and
