@@ -260,9 +260,12 @@ class _Search:
             }
             found = zip(self._simulated(list(trials.values())), trials, strict=True)
             gone = max(found)[1]
-            step = self._verified(trials[gone], gone, INT8)
-            if step.sqnr_db < least or not self._affordable(step):
+            fewer = self._verified(trials[gone], gone, INT8)
+            # An 8-bit copy may cost more than the bits saved.
+            cheaper = fewer.cost < step.cost and self._affordable(fewer)
+            if fewer.sqnr_db < least or not cheaper:
                 return
+            step = fewer
             yield step
 
     def _kind(self, group: str) -> str:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """neon8 calibrate --thorough: weights and biases chosen on samples, if it helps.
 
-Some samples choose, others judge: each way of layerwise.py is compiled, run by the
+Some samples choose, others judge: each way of layerwise.py is compiled and run by the
 library on the samples held back, and the best by SQNR is taken, the table as it was
-among them.
+among them. How sure a gain is stands beside it, see neon8.evaluate.ranking.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -21,7 +22,8 @@ from neon8.data.arrays import Array, Arrays
 from neon8.data.few import Kept
 from neon8.errors import CalibrationError, CompileError
 from neon8.evaluate.compare import before_softmax
-from neon8.evaluate.metrics import Squares, squares
+from neon8.evaluate.metrics import sqnr_db, squares
+from neon8.evaluate.ranking import Ranking, rank_settings
 from neon8.evaluate.runner import as_float32
 from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load
@@ -32,7 +34,7 @@ from neon8.quant.groups import scale_groups
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray
 from neon8.refine.layerwise import Seen, Way, chosen, layers_of
-from neon8.refine.sensitivity import Watch, nobody, sqnr_of
+from neon8.refine.sensitivity import Watch, nobody
 from neon8.runtime import Model
 from neon8.text import columns, decimals
 
@@ -55,11 +57,20 @@ THOROUGH, KEPT = "thorough", "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What one way gave.  sqnr_db: on the samples held back."""
+    """What one way gave.
+
+    errors: of each sample held back, the share of its noise in that of the signal of
+    all, the mean of the outputs.
+    """
 
     name: str
-    sqnr_db: float
+    errors: tuple[float, ...]
     table: ScaleTable
+
+    @property
+    def sqnr_db(self) -> float:
+        """On the samples held back."""
+        return sqnr_db(1.0, math.fsum(self.errors))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +85,14 @@ class Found:
     judging: int
 
     @property
+    def ranking(self) -> Ranking:
+        """Of the trials, by what is sure of them."""
+        return rank_settings([trial.errors for trial in self.trials], baseline=0)
+
+    @property
     def best(self) -> Trial:
         """That of the highest SQNR, of equal ones the first."""
-        return max(self.trials, key=lambda trial: trial.sqnr_db)
+        return self.trials[self.ranking.best]
 
 
 def thorough(
@@ -144,7 +160,7 @@ def best_of(
         # Other levels may leave room for fewer bits of an int16 input.
         tables[name] = finished(other, graph, groups, {})
     trials = [
-        Trial(name=name, sqnr_db=sqnr(logits, each, inputs, wanted), table=each)
+        Trial(name=name, errors=errors(logits, each, inputs, wanted), table=each)
         for name, each in tables.items()
     ]
     return Found(trials=tuple(trials), choosing=len(choosing), judging=len(judging))
@@ -192,23 +208,31 @@ def _means(values: Array) -> DoubleArray:
     return means
 
 
-def sqnr(
+def errors(
     graph: Graph,
     table: ScaleTable,
     inputs: Sequence[Arrays],
     wanted: Sequence[Sequence[Array]],
-) -> float:
-    """dB of the compiled network; scores are centred.  wanted: its outputs in float."""
-    total = [Squares()] * len(graph.outputs)
+) -> tuple[float, ...]:
+    """Trial.errors of the compiled network.  wanted: its outputs in float.
+
+    Scores are centred.
+    """
+    found = []
     data = compile_model(graph, table)
     with Model.from_bytes(data, source=graph.name) as model, model.session() as session:
         for arrays, want in zip(inputs, wanted, strict=True):
             got = session.run(arrays).values()
-            total = [
-                sums + squares(real, mine, centred=max(real.shape) == real.size > 1)
-                for sums, real, mine in zip(total, want, got, strict=True)
+            pairs = [
+                squares(real, mine, centred=max(real.shape) == real.size > 1)
+                for real, mine in zip(want, got, strict=True)
             ]
-    return sqnr_of(np.array([[each.signal, each.noise] for each in total]))
+            found.append([(each.signal, each.noise) for each in pairs])
+    sums = np.array(found)  # samples, outputs, signal and noise
+    noise, signal = sums[:, :, 1], sums[:, :, 0].sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(noise > 0, noise / signal, 0.0)
+    return tuple(shares.mean(axis=1).tolist())
 
 
 def _as_float32(inputs: Arrays) -> Arrays:
@@ -220,9 +244,16 @@ def as_text(found: Found) -> str:
     if not found.trials:
         return "thorough: nothing to choose, or too few samples to judge it"
     rows = [
-        ["*" if trial is found.best else "", trial.name, decimals(trial.sqnr_db)]
-        for trial in found.trials
+        [
+            "*" if trial is found.best else "",
+            trial.name,
+            decimals(trial.sqnr_db),
+            "" if trial is found.trials[0] else f"{gain.db:+.2f} +- {gain.range:.2f}",
+        ]
+        for trial, gain in zip(found.trials, found.ranking.gains, strict=True)
     ]
     done = f"thorough: chosen on {found.choosing} samples, judged on {found.judging} "
     done += "others; * was taken"
-    return "\n".join([done, *columns(rows, header=["", "chosen", "SQNR dB"])])
+    return "\n".join(
+        [done, *columns(rows, header=["", "chosen", "SQNR dB", "gain dB"])]
+    )
