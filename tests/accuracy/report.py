@@ -20,8 +20,8 @@ from tqdm import tqdm
 
 import neon8
 import networks
+from accuracy_page import figures, page
 from harden import REWRITINGS
-from page import figures, page
 from peer import BINS
 from rows import RECIPES, Case, Row, Rows, cases
 

@@ -3,8 +3,8 @@
 
 from pathlib import Path
 
+from accuracy_page import figures, page
 from networks import Network
-from page import figures, page
 from rows import FP32, Case
 
 FACTS = {"command": "report.py zoo", "neon8": "1", "onnxruntime": "2", "bins": 2048}
