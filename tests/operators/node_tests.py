@@ -103,9 +103,7 @@ def _run(case) -> tuple[str, str]:
                     reason = opaque[0].reason
                     continue
                 # Plain: what is wanted of the integers is what rounding makes of them.
-                table = neon8.calibrate_model(
-                    path, [free], method="minmax", plain=True
-                )
+                table = neon8.calibrate_model(path, [free], method="minmax", plain=True)
                 blob = neon8.compile_model(path, table)
             except DataError as error:
                 reason = str(error).replace(str(path), case.name)
