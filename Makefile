@@ -2,7 +2,7 @@
 #
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-asan native-tsan aarch64 sysroot demo test bench bench-kernels
+.PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot demo test bench bench-kernels
 .PHONY: accuracy lint clean
 
 help: ## list the commands
@@ -15,7 +15,8 @@ native: setup ## build the library for this machine in build/native
 native-asan: setup
 native-tsan: setup
 aarch64: setup ## cross-build it in build/aarch64
-native native-asan native-tsan aarch64:
+armv7: setup ## the same for 32-bit ARM in build/armv7
+native native-asan native-tsan aarch64 armv7:
 	@cross/build.sh $@
 
 sysroot: setup ## make the arm64 Python that qemu runs, in build/sysroot

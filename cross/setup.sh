@@ -15,11 +15,13 @@ compiles() {
 
 # missing [COMMAND:PACKAGE...]: prints the Debian packages that are missing.
 missing() {
-    for pair in make:make cmake:cmake ninja:ninja-build qemu-aarch64:qemu-user "$@"; do
+    for pair in make:make cmake:cmake ninja:ninja-build qemu-aarch64:qemu-user \
+        qemu-arm:qemu-user "$@"; do
         command -v "${pair%%:*}" >/dev/null || echo "${pair#*:}"
     done
     compiles gcc || echo gcc libc6-dev
     compiles aarch64-linux-gnu-gcc || echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+    compiles arm-linux-gnueabihf-gcc || echo gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
     python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3 python3-venv
 }
 

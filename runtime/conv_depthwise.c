@@ -209,7 +209,7 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
     const struct n8_conv *conv = d->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
     const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
-    const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + oy;
+    const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + (ptrdiff_t)oy;
     const size_t channels = d->args.channels;
     d->args.tap_stride = s->dilation_width * (ptrdiff_t)channels;
     d->args.step = s->stride_width * (ptrdiff_t)channels;
@@ -244,7 +244,7 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
 static void run_inner(struct depthwise *d, size_t n, int64_t oy, int64_t from, int64_t to) {
     const struct n8_conv2d_shape *s = &d->conv->shape;
     const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
-    const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + oy;
+    const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + (ptrdiff_t)oy;
     d->args.left = from == 0 && s->pad_left > 0;
     d->args.right = to == s->out_width && beyond_right(s) > 0;
     const int64_t x =

@@ -9,6 +9,8 @@
 #if defined(__aarch64__)
 #include <stdio.h>
 #include <stdlib.h>
+#endif
+#if defined(__aarch64__) || defined(__arm__)
 #include <sys/auxv.h>
 #endif
 

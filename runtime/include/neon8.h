@@ -47,7 +47,7 @@ enum n8_type {
 enum n8_isa {
     N8_ISA_AUTO = 0,
     N8_ISA_C = 1,
-    N8_ISA_NEON = 2,    // Armv8-A Advanced SIMD
+    N8_ISA_NEON = 2,    // Advanced SIMD of Armv7-A and Armv8-A
     N8_ISA_DOTPROD = 3, // its dot products: sdot
     N8_ISA_I8MM = 4,    // and its products of int8 matrices: smmla
 };

@@ -217,11 +217,11 @@ static void damage_at_random(const uint8_t *bytes, size_t size, unsigned long ro
     for (unsigned long round = 0; round < rounds; round++) {
         memcpy(copy, bytes, size);
         for (uint64_t n = next_random() % 8 + 1; n > 0; n--) {
-            const size_t at = CHECKED_FROM + next_random() % (size - CHECKED_FROM - 3);
+            const size_t at = CHECKED_FROM + (size_t)next_random() % (size - CHECKED_FROM - 3);
             if (next_random() % 2 == 0) {
                 copy[at] = (uint8_t)next_random();
             } else {
-                const size_t which = next_random() % (sizeof AWKWARD / sizeof AWKWARD[0]);
+                const size_t which = (size_t)next_random() % (sizeof AWKWARD / sizeof AWKWARD[0]);
                 put_u32(copy + at / 4 * 4, AWKWARD[which]);
             }
         }
