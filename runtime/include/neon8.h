@@ -47,9 +47,12 @@ enum n8_type {
 enum n8_isa {
     N8_ISA_AUTO = 0,
     N8_ISA_C = 1,
-    N8_ISA_NEON = 2,    // Advanced SIMD of Armv7-A and Armv8-A
-    N8_ISA_DOTPROD = 3, // its dot products: sdot
-    N8_ISA_I8MM = 4,    // and its products of int8 matrices: smmla
+    N8_ISA_VECTOR = 2,  // vectors as compilers know them: SSE4.1, or NEON on ARM computers
+    N8_ISA_AVX2 = 3,    // the same of 256 bits
+    N8_ISA_AVX512 = 4,  // and of 512: F, BW, DQ, VL and VNNI
+    N8_ISA_NEON = 5,    // Advanced SIMD of Armv7-A and Armv8-A
+    N8_ISA_DOTPROD = 6, // its dot products: sdot
+    N8_ISA_I8MM = 7,    // and its products of int8 matrices: smmla
 };
 
 enum n8_io {

@@ -279,7 +279,8 @@ def target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--isa",
         metavar="LEVEL",
-        help="use no kernels above this level: c, neon, dotprod or i8mm "
+        help="use no kernels above this level: c, vector, avx2, "
+        "avx512; neon, dotprod, i8mm "
         "(default: the processor's best)",
     )
     parser.add_argument(

@@ -112,8 +112,8 @@ class Model(Closable):
     ) -> "Model":
         """The model in the file `path`.
 
-        isa: "c", "neon", "dotprod" or "i8mm" allows no more; by default $N8_ISA,
-            else the best.
+        isa: "c", "vector", "avx2" or "avx512", on ARM "neon", "dotprod" or "i8mm"
+            allows no more; by default $N8_ISA, else the best.
         max_bytes: the most that the model and one session may take; 1 GiB by default.
         ModelError: the file is unreadable, damaged or refused. SetupError: no library,
         no memory, or no such instruction set here.
