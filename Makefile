@@ -2,8 +2,8 @@
 #
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot demo test bench bench-kernels
-.PHONY: accuracy lint clean
+.PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot demo test bench
+.PHONY: bench-host bench-kernels accuracy lint clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,14 +28,20 @@ demo: native aarch64 sysroot ## handwritten digits: FP32, int8 here, int8 on emu
 test: ## set up and run every test there is
 	@tests/run.sh
 
-bench: native ## measure calibration; SQUEEZENET=file.onnx JPEGS=folder for that network, too
-	@.venv/bin/python tests/bench/bench.py \
-		$(if $(SQUEEZENET),--squeezenet $(SQUEEZENET)) $(if $(JPEGS),--jpegs $(JPEGS))
+bench: native bench-host ## measure the PC, then calibration; SQUEEZENET=file.onnx JPEGS=folder for that network, too
+	@.venv/bin/python tests/bench/calibration/bench_calibration.py \
+		$(if $(JPEGS),--squeezenet $(SQUEEZENET) --jpegs $(JPEGS))
+
+# Without NETWORKS and SQUEEZENET, the whole table, which is then written into the page.
+bench-host: native ## measure the PC against onnxruntime; NETWORKS=squeezenet1_1,resnet50 for some, SQUEEZENET=file.onnx
+	@PYTHONPATH=tests/bench:tests/networks .venv/bin/python tests/bench/host/bench_host.py \
+		$(if $(NETWORKS),--networks $(NETWORKS)) $(if $(SQUEEZENET),--squeezenet $(SQUEEZENET)) \
+		$(if $(NETWORKS)$(SQUEEZENET),,--write docs/performance.md)
 
 # Without LAYERS and CORES, the whole table, which is then written into the page.
 bench-kernels: native aarch64 ## count and model the ARM kernels; LAYERS=net,fc2048-1000 CORES=a53,n2 for some
 	@cross/setup.sh llvm-mca-19:llvm-19
-	@PYTHONPATH=tests/networks .venv/bin/python tests/bench/kernels/bench_kernels.py \
+	@PYTHONPATH=tests/bench:tests/networks .venv/bin/python tests/bench/kernels/bench_kernels.py \
 		$(if $(LAYERS),--layers $(LAYERS)) $(if $(CORES),--cores $(CORES)) \
 		$(if $(LAYERS)$(CORES),,--write docs/performance.md)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import cores
 import emulation
 import flow
+import marked
 import page
 import tools
 from assembly import Program, disassemble
@@ -20,6 +21,7 @@ from neon8.errors import Neon8Error
 from page import Figure, Loop
 from tools import BenchError, Tools
 
+COMMAND = "make bench-kernels"
 OUT = emulation.ROOT / "build" / "bench" / "kernels"
 COVERED = 0.995
 """Of the instructions: loops beyond cost what the others do on average."""
@@ -151,7 +153,7 @@ def main() -> None:
         tables = measure_all(arguments.layers, arguments.cores)
         print(tables)
         if arguments.write:
-            page.write(arguments.write, tables)
+            marked.write(arguments.write, COMMAND, tables)
     except (BenchError, Neon8Error) as error:
         sys.exit(f"bench-kernels: {error}")
 

@@ -3,16 +3,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from cases import ROWS
 from cores import CORES
-from neon8.files import write_atomic
 from neon8.version import __version__
-from tools import BenchError, Tools
-
-BEGIN = "<!-- from here on written by `make bench-kernels` -->"
-END = "<!-- up to here -->"
+from tools import Tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +80,3 @@ def table(figures: Sequence[Figure], cell: Callable[[Figure], str]) -> str:
         cells = (cell(by[layer, core]) for core in cores)
         rows.append([ROWS[layer].name, f"{macs / 1e6:.1f}", *cells])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def write(path: Path, tables: str) -> None:
-    """Put the tables between the marks of the page.  BenchError: it has none."""
-    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise BenchError(f"{path}: has no {BEGIN} with {END} after it")
-    write_atomic(path, f"{before}{begin}\n\n{tables}\n\n{end}{after}".encode())

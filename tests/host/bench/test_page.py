@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/performance.md and their place in it."""
+"""The tables of docs/performance.md that bench-kernels writes."""
 
 from pathlib import Path
 
 import pytest
 
+import marked
 import page
-from bench_kernels import names
+from bench_kernels import COMMAND, names
 from cases import ROWS
 from cores import CORES
 from neon8.version import __version__
-from page import BEGIN, END, Figure
-from tools import BenchError, Tools
+from page import Figure
+from tools import Tools
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = Tools(
@@ -66,26 +67,8 @@ def test_tables_in_the_order_of_layers_and_cores():
     assert page.text(FIGURES, TOOLS) == TEXT
 
 
-def test_written_between_the_marks(tmp_path):
-    file = tmp_path / "page.md"
-    file.write_text(f"# Title\n\n{BEGIN}\n\nold\n\n{END}\n\nafter\n")
-    for _ in range(2):
-        page.write(file, "new →")
-        assert file.read_text() == f"# Title\n\n{BEGIN}\n\nnew →\n\n{END}\n\nafter\n"
-
-
-@pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}\n{BEGIN}"])
-def test_a_page_without_marks_stays_as_it_is(tmp_path, text):
-    file = tmp_path / "page.md"
-    file.write_text(text)
-    with pytest.raises(BenchError, match=r"page\.md: has no <!-- from here on"):
-        page.write(file, "new")
-    assert file.read_text() == text
-
-
 def test_the_page_has_every_layer_and_core():
-    text = (ROOT / "docs" / "performance.md").read_text()
-    written = text.partition(BEGIN)[2].partition(END)[0]
+    written = marked.read(ROOT / "docs" / "performance.md", COMMAND)
     for row in ROWS.values():
         assert written.count(f"| {row.name} |") == 3
     for core in CORES.values():

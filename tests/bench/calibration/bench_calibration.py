@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE.parents[1] / "build" / "bench"
+OUT = HERE.parents[2] / "build" / "bench"
 SQUEEZENET = {"color": "bgr", "mean": [104.0, 117.0, 123.0], "limit": 100}
 NET20 = {"color": "rgb", "mean": [124.0, 116.0, 104.0], "limit": 100}
 ROUNDS = 3
