@@ -200,9 +200,7 @@ void cases_igemm(struct context *context) {
     }
     const struct igemm_size large = {single ? 1 : 37, 42, winograd ? 6 : 9, round_up(80, unit)};
     struct test_case test = igemm_case(context, large);
-    check_case(context, &test);
-    check_under_fire(context, &test);
-    check_in_threads(context, &test);
+    check_step(context, &test, true);
 }
 
 struct depthwise_size {
@@ -329,9 +327,7 @@ void cases_winograd(struct context *context) {
         check_case(context, &test);
     }
     struct test_case test = winograd_case(context, 28, 144);
-    check_case(context, &test);
-    check_under_fire(context, &test);
-    check_in_threads(context, &test);
+    check_step(context, &test, true);
 }
 
 static size_t or_any(struct rng *rng, int32_t fixed, uint32_t largest) {
@@ -359,7 +355,5 @@ void cases_depthwise(struct context *context) {
     size.channels = 64;
     size.pixels = 50;
     struct test_case test = depthwise_case(context, size);
-    check_case(context, &test);
-    check_under_fire(context, &test);
-    check_in_threads(context, &test);
+    check_step(context, &test, true);
 }

@@ -17,27 +17,9 @@ static size_t count_of(int step) {
     return step < COUNTS * ROUNDS ? (size_t)(step % COUNTS) : LARGE;
 }
 
-static uint64_t low_half(struct rng *rng, int32_t value) {
-    return (rng_next(rng) << 32) | (uint32_t)value;
-}
-
-static uint64_t float_argument(struct rng *rng, float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (rng_next(rng) << 32) | bits;
-}
-
 static float unit_of(struct rng *rng) {
     const int exponent = rng_range(rng, -12, 4);
     return ldexpf(rng_below(rng, 2) ? 1.0f : rng_float(rng, 1.0f, 2.0f), exponent);
-}
-
-static void finish(struct context *context, struct test_case *test, bool last) {
-    check_case(context, test);
-    if (last) {
-        check_under_fire(context, test);
-        check_in_threads(context, test);
-    }
 }
 
 void cases_quantize(struct context *context) {
@@ -52,13 +34,13 @@ void cases_quantize(struct context *context) {
         struct test_case test = {.out = (uint8_t *)out, .out_size = count};
         test.call = (struct call){
             .signature = SIGNATURE_QUANTIZE,
-            .x = {(uintptr_t)out, (uintptr_t)in, count, low_half(rng, range.zero_point),
-                  low_half(rng, range.lo), low_half(rng, range.hi)},
-            .v0 = float_argument(rng, 1.0f / unit),
+            .x = {(uintptr_t)out, (uintptr_t)in, count, data_int32(rng, range.zero_point),
+                  data_int32(rng, range.lo), data_int32(rng, range.hi)},
+            .v0 = data_float(rng, 1.0f / unit),
         };
         snprintf(test.text, sizeof test.text, "count=%zu scale=%g zero_point=%d lo=%d hi=%d", count,
                  (double)unit, range.zero_point, range.lo, range.hi);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -74,12 +56,12 @@ void cases_dequantize(struct context *context) {
         struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
         test.call = (struct call){
             .signature = SIGNATURE_DEQUANTIZE,
-            .x = {(uintptr_t)out, (uintptr_t)in, count, low_half(rng, range.zero_point)},
-            .v0 = float_argument(rng, unit),
+            .x = {(uintptr_t)out, (uintptr_t)in, count, data_int32(rng, range.zero_point)},
+            .v0 = data_float(rng, unit),
         };
         snprintf(test.text, sizeof test.text, "count=%zu scale=%g zero_point=%d", count,
                  (double)unit, range.zero_point);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -120,13 +102,13 @@ static void cases_acc(struct context *context, bool to_float) {
         if (to_float) {
             test.call.x[5] = has_bias ? (uintptr_t)bias : 0;
         } else {
-            test.call.x[5] = low_half(rng, range.zero_point);
-            test.call.x[6] = low_half(rng, range.lo);
-            test.call.x[7] = low_half(rng, range.hi);
+            test.call.x[5] = data_int32(rng, range.zero_point);
+            test.call.x[6] = data_int32(rng, range.lo);
+            test.call.x[7] = data_int32(rng, range.hi);
         }
         snprintf(test.text, sizeof test.text, "pixels=%zu channels=%zu bias=%d pattern=%d", pixels,
                  channels, has_bias, pattern);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }
 
@@ -163,11 +145,11 @@ void cases_requantize_fixed(struct context *context) {
         test.call = (struct call){
             .signature = SIGNATURE_REQUANTIZE_FIXED,
             .x = {(uintptr_t)out, (uintptr_t)in, pixels, channels, (uintptr_t)fixed,
-                  low_half(rng, range.zero_point), low_half(rng, range.lo),
-                  low_half(rng, range.hi)},
+                  data_int32(rng, range.zero_point), data_int32(rng, range.lo),
+                  data_int32(rng, range.hi)},
         };
         snprintf(test.text, sizeof test.text, "pixels=%zu channels=%zu", pixels, channels);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }
 
@@ -205,7 +187,7 @@ void cases_pointwise(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_POINTWISE, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
                  (double)scales[0], (double)scales[1], (double)args->slope);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -226,7 +208,7 @@ void cases_table(struct context *context) {
         };
         test.operands[0].argument = &test.call.x[1];
         snprintf(test.text, sizeof test.text, "count=%zu", count);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -263,7 +245,7 @@ void cases_pool(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_POOL, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "channels=%zu taps=%zu multiplier=%g", channels, taps,
                  (double)args->multiplier);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -302,7 +284,7 @@ void cases_blend(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_BLEND, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "channels=%zu right=%g lower=%g scale=%g", channels,
                  (double)across, (double)down, (double)args->scale);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -322,6 +304,6 @@ void cases_softmax(struct context *context) {
             .x = {(uintptr_t)out, (uintptr_t)in, count},
         };
         snprintf(test.text, sizeof test.text, "count=%zu spread=%g", count, (double)spread);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }

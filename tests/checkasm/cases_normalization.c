@@ -7,14 +7,6 @@
 
 enum { CASES = 800, MOST_CHANNELS = 68 };
 
-static void finish(struct context *context, struct test_case *test, bool last) {
-    check_case(context, test);
-    if (last) {
-        check_under_fire(context, test);
-        check_in_threads(context, test);
-    }
-}
-
 void cases_affine(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {
@@ -56,7 +48,7 @@ void cases_affine(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_AFFINE, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "pixels=%zu channels=%zu slope=%g", pixels, channels,
                  (double)args->slope);
-        finish(context, &test, step == CASES);
+        check_step(context, &test, step == CASES);
     }
 }
 
@@ -88,6 +80,6 @@ void cases_lrn(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_LRN, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "channels=%zu reach=%zu beta=%g", channels,
                  args->reach, args->beta);
-        finish(context, &test, step == CASES);
+        check_step(context, &test, step == CASES);
     }
 }

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
     COUNTS = 36,
@@ -15,24 +14,6 @@ enum {
 
 static size_t count_of(int step) {
     return step < COUNTS * ROUNDS ? (size_t)(step % COUNTS) : LARGE;
-}
-
-static uint64_t low_half(struct rng *rng, int32_t value) {
-    return (rng_next(rng) << 32) | (uint32_t)value;
-}
-
-static uint64_t float_argument(struct rng *rng, float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (rng_next(rng) << 32) | bits;
-}
-
-static void finish(struct context *context, struct test_case *test, bool last) {
-    check_case(context, test);
-    if (last) {
-        check_under_fire(context, test);
-        check_in_threads(context, test);
-    }
 }
 
 static int32_t code(struct rng *rng) {
@@ -74,13 +55,13 @@ void cases_quantize_s16(struct context *context) {
         struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
         test.call = (struct call){
             .signature = SIGNATURE_QUANTIZE_S16,
-            .x = {(uintptr_t)out, (uintptr_t)in, count, low_half(rng, range.zero_point),
-                  low_half(rng, range.lo), low_half(rng, range.hi)},
-            .v0 = float_argument(rng, 1.0f / unit),
+            .x = {(uintptr_t)out, (uintptr_t)in, count, data_int32(rng, range.zero_point),
+                  data_int32(rng, range.lo), data_int32(rng, range.hi)},
+            .v0 = data_float(rng, 1.0f / unit),
         };
         snprintf(test.text, sizeof test.text, "count=%zu zero_point=%d lo=%d hi=%d", count,
                  range.zero_point, range.lo, range.hi);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -96,12 +77,12 @@ void cases_dequantize_s16(struct context *context) {
         struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
         test.call = (struct call){
             .signature = SIGNATURE_DEQUANTIZE_S16,
-            .x = {(uintptr_t)out, (uintptr_t)in, count, low_half(rng, zero_point)},
-            .v0 = float_argument(rng, scale),
+            .x = {(uintptr_t)out, (uintptr_t)in, count, data_int32(rng, zero_point)},
+            .v0 = data_float(rng, scale),
         };
         snprintf(test.text, sizeof test.text, "count=%zu scale=%g zero_point=%d", count,
                  (double)scale, zero_point);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -136,7 +117,7 @@ void cases_add_s16(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_ADD_S16, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
                  (double)args->a_scale, (double)args->b_scale, (double)args->slope);
-        finish(context, &test, step == COUNTS * ROUNDS);
+        check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }
 
@@ -201,7 +182,7 @@ void cases_output(struct context *context) {
         snprintf(test.text, sizeof test.text,
                  "channels=%zu pixels=%zu residual=%d bias=%d slope=%d pattern=%d", channels,
                  pixels, args->residual != NULL, args->bias != NULL, args->slope != NULL, pattern);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }
 
@@ -246,6 +227,6 @@ void cases_depthwise_s16(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_DEPTHWISE_S16, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "channels=%zu pixels=%zu height=%zu width=%zu",
                  channels, pixels, height, width);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }

@@ -13,14 +13,6 @@ enum {
     PIXEL = 8,
 };
 
-static void finish(struct context *context, struct test_case *test, bool last) {
-    check_case(context, test);
-    if (last) {
-        check_under_fire(context, test);
-        check_in_threads(context, test);
-    }
-}
-
 // Every number of channels with every number of pixels up to four tiles. The last plane, or pixel,
 // ends where it is read and written no further.
 void cases_planes(struct context *context) {
@@ -47,7 +39,7 @@ void cases_planes(struct context *context) {
         };
         snprintf(test.text, sizeof test.text, "channels=%zu pixels=%zu pixel=%zu plane=%zu",
                  channels, pixels, pixel, plane);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }
 
@@ -79,6 +71,6 @@ void cases_transpose(struct context *context) {
         };
         snprintf(test.text, sizeof test.text, "rows=%zu columns=%zu strides=%zu,%zu", rows, columns,
                  out_stride, in_stride);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }

@@ -5,17 +5,8 @@
 #include "checkasm.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { ALIGNED = 16, PLANES = 36, OUTPUTS = 16, FACTOR = 576 };
-
-static void finish(struct context *context, struct test_case *test, bool last) {
-    check_case(context, test);
-    if (last) {
-        check_under_fire(context, test);
-        check_in_threads(context, test);
-    }
-}
 
 static size_t round_up(size_t value, size_t unit) {
     return (value + unit - 1) / unit * unit;
@@ -67,7 +58,7 @@ void cases_winograd_gemm(struct context *context) {
         test.call = (struct call){.signature = SIGNATURE_WINOGRAD_GEMM, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "tiles=%zu planes=%zu depth=%zu", tiles, planes,
                  depth);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }
 
@@ -92,7 +83,7 @@ void cases_winograd_input(struct context *context) {
                           .x = {(uintptr_t)out, plane, (uintptr_t)in, row, pixel, channels}};
         snprintf(test.text, sizeof test.text, "channels=%zu plane=%zu pixel=%zu", channels, plane,
                  pixel);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }
 
@@ -168,6 +159,6 @@ void cases_winograd_output(struct context *context) {
         snprintf(test.text, sizeof test.text,
                  "tiles=%zu channels=%zu pattern=%d residual=%d in_place=%d slope=%d", tiles,
                  channels, pattern, adds, in_place, args->slope != NULL);
-        finish(context, &test, last);
+        check_step(context, &test, last);
     }
 }

@@ -113,11 +113,13 @@ void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, 
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
 void data_floats(struct rng *rng, float *out, size_t count, float unit);
 float data_slope(struct rng *rng);
+// Arguments of 32 bits as a call has them: with noise above.
+uint64_t data_int32(struct rng *rng, int32_t value);
+uint64_t data_float(struct rng *rng, float value);
 
-// check.c. The latter two do nothing once a case has failed: there is no escape from a thread.
+// check.c. A step is a case, the last one under fire and in threads, too.
 void check_case(struct context *context, struct test_case *test);
-void check_under_fire(struct context *context, struct test_case *test);
-void check_in_threads(struct context *context, struct test_case *test);
+void check_step(struct context *context, struct test_case *test, bool last);
 void check_signals_init(void);
 
 // Set by the timer, for the kernel of the selftest that waits for it.

@@ -172,3 +172,13 @@ float data_slope(struct rng *rng) {
     const uint32_t pick = rng_below(rng, 8);
     return pick < 6 ? slopes[pick] : rng_float(rng, -2.0f, 2.0f);
 }
+
+uint64_t data_int32(struct rng *rng, int32_t value) {
+    return (rng_next(rng) << 32) | (uint32_t)value;
+}
+
+uint64_t data_float(struct rng *rng, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (rng_next(rng) << 32) | bits;
+}
