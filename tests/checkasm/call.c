@@ -110,9 +110,9 @@ void call_plain(const struct call *call) {
     }
 }
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) || defined(__arm__)
 _Static_assert(offsetof(struct call, fn) == CALL_FN, "fn");
-_Static_assert(offsetof(struct call, x) == CALL_X, "x");
+_Static_assert(offsetof(struct call, words) == CALL_WORDS, "words");
 _Static_assert(offsetof(struct call, v0) == CALL_V0, "v0");
 _Static_assert(offsetof(struct call, flags) == CALL_FLAGS, "flags");
 _Static_assert(offsetof(struct call, saved) == CALL_SAVED, "saved");
@@ -124,23 +124,86 @@ _Static_assert(offsetof(struct call, after) == CALL_AFTER, "after");
 _Static_assert(offsetof(struct call, after.sp) == CALL_AFTER_SP, "after.sp");
 _Static_assert(offsetof(struct call, after.fpcr) == CALL_AFTER_FPCR, "after.fpcr");
 
+#if defined(__aarch64__)
+#define GENERAL "one of x19 to x29 changed"
+#define CONTROL "FPCR changed"
+enum { CONTROL_BITS = -1 };
+#else
+#define GENERAL "one of r4 to r11 changed"
+#define CONTROL "the control bits of FPSCR changed"
+// Conditions and cumulative flags come back as they like.
+enum { CONTROL_BITS = 0x07ffff60 };
+#endif
+
+enum { FLOAT_ARGUMENT = 3 }; // its number where there is one
+
+// How many members of x a kernel has: the struct of its arguments unless it is listed.
+static size_t count_of(enum signature signature) {
+    switch (signature) {
+    case SIGNATURE_SOFTMAX:
+        return 3;
+    case SIGNATURE_DEQUANTIZE:
+    case SIGNATURE_DEQUANTIZE_S16:
+    case SIGNATURE_TABLE:
+        return 4;
+    case SIGNATURE_QUANTIZE:
+    case SIGNATURE_QUANTIZE_S16:
+    case SIGNATURE_DEQUANTIZE_ACC:
+    case SIGNATURE_WINOGRAD_INPUT:
+    case SIGNATURE_PLANES:
+    case SIGNATURE_TRANSPOSE:
+        return 6;
+    case SIGNATURE_REQUANTIZE_ACC:
+    case SIGNATURE_REQUANTIZE_FIXED:
+        return 8;
+    default:
+        return 1;
+    }
+}
+
+// Never 0 in any half: a callee that clears one must be noticed.
+static uint64_t mark(uint64_t *noise) {
+    *noise = *noise * 6364136223846793005u + 1442695040888963407u;
+    return *noise | 0x8000000180000001u;
+}
+
+static void set_words(struct call *call, uint64_t *noise) {
+    const size_t count = count_of(call->signature);
+    for (size_t i = 0; i < CALL_WORD_COUNT; i++)
+        call->words[i] = i < count ? call->x[i] : mark(noise);
+#if defined(__arm__) && !defined(__ARM_PCS_VFP)
+    switch (call->signature) {
+    case SIGNATURE_QUANTIZE:
+    case SIGNATURE_QUANTIZE_S16:
+    case SIGNATURE_DEQUANTIZE:
+    case SIGNATURE_DEQUANTIZE_S16:
+        memcpy(call->words + FLOAT_ARGUMENT + 1, call->x + FLOAT_ARGUMENT,
+               (count - FLOAT_ARGUMENT) * sizeof call->x[0]);
+        call->words[FLOAT_ARGUMENT] = call->v0;
+        break;
+    default:
+        break;
+    }
+#endif
+}
+
 void checkasm_shim(struct call *call);
 
 const char *call_checked(struct call *call, uint64_t noise) {
-    for (size_t i = 0; i < CALL_PRESERVED; i++) {
-        // Never 0 in any half: a callee that clears one must be noticed.
-        noise = noise * 6364136223846793005u + 1442695040888963407u;
-        call->before.registers[i] = noise | 0x8000000180000001u;
-    }
-    call->flags = noise & 0xf0000000u;
+    set_words(call, &noise);
+    for (size_t i = 0; i < CALL_PRESERVED; i++)
+        call->before.preserved[i] = mark(&noise);
+    call->flags = mark(&noise);
     checkasm_shim(call);
     if (call->after.sp != call->before.sp)
         return "sp changed";
-    if (call->after.fpcr != call->before.fpcr)
-        return "FPCR changed";
+    if ((call->after.fpcr ^ call->before.fpcr) & (uint64_t)CONTROL_BITS)
+        return CONTROL;
     for (size_t i = 0; i < CALL_PRESERVED; i++) {
-        if (call->after.registers[i] != call->before.registers[i])
-            return i < CALL_GENERAL ? "one of x19 to x29 changed" : "one of d8 to d15 changed";
+        if (call->after.preserved[i] != call->before.preserved[i])
+            return i < CALL_GENERAL                 ? GENERAL
+                   : i < CALL_GENERAL + CALL_VECTOR ? "one of d8 to d15 changed"
+                                                    : "the stack of its caller changed";
     }
     return NULL;
 }

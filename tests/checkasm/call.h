@@ -5,18 +5,30 @@
 #ifndef N8_CHECKASM_CALL_H
 #define N8_CHECKASM_CALL_H
 
-#define CALL_FN          0
-#define CALL_X           8
-#define CALL_V0          72
-#define CALL_FLAGS       80
-#define CALL_SAVED       88
-#define CALL_SAVED_SP    248
-#define CALL_BEFORE      256
-#define CALL_BEFORE_SP   408
-#define CALL_BEFORE_FPCR 416
-#define CALL_AFTER       424
-#define CALL_AFTER_SP    576
-#define CALL_AFTER_FPCR  584
+// What a callee must preserve, in units of 64 bits.
+#if defined(__aarch64__)
+#define CALL_GENERAL 11 // x19 to x29
+#else
+#define CALL_GENERAL 4 // r4 to r11, two in each
+#endif
+#define CALL_VECTOR    8 // d8 to d15
+#define CALL_STACK     2 // above its arguments
+#define CALL_PRESERVED (CALL_GENERAL + CALL_VECTOR + CALL_STACK)
+
+#define CALL_FN           0
+#define CALL_WORDS        8
+#define CALL_V0           72
+#define CALL_FLAGS        80
+#define CALL_SAVED        88
+#define CALL_SAVED_SP     (CALL_SAVED + 8 * (CALL_GENERAL + 1 + CALL_VECTOR))
+#define CALL_BEFORE       (CALL_SAVED_SP + 8)
+#define CALL_BEFORE_STACK (CALL_BEFORE + 8 * (CALL_GENERAL + CALL_VECTOR))
+#define CALL_BEFORE_SP    (CALL_BEFORE + 8 * CALL_PRESERVED)
+#define CALL_BEFORE_FPCR  (CALL_BEFORE_SP + 8)
+#define CALL_AFTER        (CALL_BEFORE_FPCR + 8)
+#define CALL_AFTER_STACK  (CALL_AFTER + 8 * (CALL_GENERAL + CALL_VECTOR))
+#define CALL_AFTER_SP     (CALL_AFTER + 8 * CALL_PRESERVED)
+#define CALL_AFTER_FPCR   (CALL_AFTER_SP + 8)
 
 #ifndef __ASSEMBLER__
 #include <stdint.h>
@@ -51,23 +63,26 @@ enum signature {
 
 typedef void any_fn(void);
 
-// x19 to x29 and d8 to d15.
-enum { CALL_GENERAL = 11, CALL_VECTOR = 8, CALL_PRESERVED = CALL_GENERAL + CALL_VECTOR };
+enum { CALL_WORD_COUNT = 8 };
 
 // What a callee must leave as it was.
 struct call_state {
-    uint64_t registers[CALL_PRESERVED];
-    uint64_t sp, fpcr;
+    uint64_t preserved[CALL_PRESERVED];
+    uint64_t sp, fpcr; // the control bits of FPSCR where there is no FPCR
 };
 
+// Everything has 64 bits, of which a 32-bit machine looks at the low ones.
 struct call {
-    any_fn *fn;
-    uint64_t x[8]; // integer and pointer arguments, upper halves of int32 ones are noise
-    uint64_t v0;   // the float argument in the low half
-    uint64_t flags;
-    uint64_t saved[20]; // of the shim itself: x19 to x30 and d8 to d15
+    _Alignas(8) any_fn *fn;
+    // What the shim passes, in registers and then on the stack: x, noise behind it, and the float
+    // argument among it where the calling convention has it there.
+    _Alignas(8) uint64_t words[CALL_WORD_COUNT];
+    uint64_t v0;                                    // the float argument in the low half
+    uint64_t flags;                                 // noise
+    uint64_t saved[CALL_GENERAL + 1 + CALL_VECTOR]; // of the shim itself, with its way back
     uint64_t saved_sp;
     struct call_state before, after;
+    uint64_t x[CALL_WORD_COUNT]; // integers and pointers, the upper halves of int32 ones are noise
     enum signature signature;
 };
 

@@ -22,6 +22,7 @@ enum {
     FIRE_TICKS = 3,    // signals that must have hit a kernel
     FIRE_SECONDS = 30, // before giving up on that
     FIRE_PERIOD = 500, // microseconds between two signals
+    UNUSED = 128,      // bytes of a signal's frame on 32-bit ARM
 };
 
 volatile unsigned long check_ticks;
@@ -31,8 +32,16 @@ static sigjmp_buf escape;
 static const void *volatile fault_address;
 
 // Uses the interrupted stack, as any handler without a stack of its own does.
-static void on_timer(int number) {
+static void on_timer(int number, siginfo_t *info, void *machine) {
     (void)number;
+    (void)info;
+#if defined(__arm__)
+    // The upper end of the frame that Linux makes for a handler is room that it leaves alone.
+    const ucontext_t *interrupted = machine;
+    memset((uint8_t *)interrupted->uc_mcontext.arm_sp - UNUSED, 0x5a, UNUSED);
+#else
+    (void)machine;
+#endif
     volatile uint8_t scratch[256];
     for (size_t i = 0; i < sizeof scratch; i++)
         scratch[i] = 0x5a;
@@ -55,7 +64,7 @@ void check_signals_init(void) {
     static uint8_t stack[1 << 16];
     const stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    struct sigaction timer = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+    struct sigaction timer = {.sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART};
     const struct itimerval period = {{0, FIRE_PERIOD}, {0, FIRE_PERIOD}};
     if (sigaltstack(&alternative, NULL) || sigaction(SIGSEGV, &fault, NULL) ||
         sigaction(SIGBUS, &fault, NULL) || sigaction(SIGILL, &fault, NULL) ||
@@ -66,7 +75,8 @@ void check_signals_init(void) {
 }
 
 static void report(struct context *context, const struct test_case *test, const char *reason) {
-    context->failures++;
+    if (context->failures++ == 0)
+        snprintf(context->reason, sizeof context->reason, "%s", reason);
     if (!context->quiet && context->failures <= PRINTED)
         printf("FAIL %s_%s: %s: %s\n", context->kernel->slot, context->kernel->suffix, test->text,
                reason);
@@ -105,7 +115,7 @@ static void set_expected(struct context *context, struct test_case *test, struct
 }
 
 static void check_output(struct context *context, struct test_case *test, const struct view *view) {
-    static char message[96];
+    static char message[sizeof context->reason];
     const uint8_t *begin = view->begin, *expected = view->expected;
     memcpy(view->begin, view->before, view->size);
     test->call.fn = context->kernel->run;

@@ -61,7 +61,8 @@ struct context {
     const struct kernel *kernel;
     struct rng rng;
     unsigned long cases, failures;
-    bool quiet; // selftest: failures are wanted, not printed
+    char reason[96]; // of the first failure
+    bool quiet;      // selftest: failures are wanted, not printed
 };
 
 // An operand that may be `out` itself: a field of the arguments, an argument, or, both NULL, none.

@@ -29,6 +29,7 @@ endfunc \name
         sample  sample_clobbers_d8, mov v8.s[1], wzr
         sample  sample_clobbers_d15, movi v15.2d, #0
         sample  sample_changes_sp, sub sp, sp, #16
+        sample  sample_writes_callers_stack, str xzr, [sp, #8]
 
 // Allowed: all that the procedure call standard calls temporary.
 func    sample_uses_all_it_may

@@ -7,7 +7,7 @@
 //
 // Registers: whatever the callee left of them, so everything the way back needs is in
 //   `call`, which is found through checkasm_current (one checked call at a time).
-// Stack: none of its own; sp is restored from `call`.
+// Stack: marks alone, which the callee finds above it; sp is restored from `call`.
 #include "asm.h"
 #include "call.h"
 
@@ -39,11 +39,14 @@ func    checkasm_shim
         stp     d14, d15, [call, #CALL_SAVED + 144]
         mov     temp, sp
         str     temp, [call, #CALL_SAVED_SP]
-        str     temp, [call, #CALL_BEFORE_SP]
         mrs     temp, fpcr
         str     temp, [call, #CALL_BEFORE_FPCR]
 
         // Marks, then the noise (quiet NaNs as floats), in the upper halves of v8-v15 too.
+        ldp     x19, x20, [call, #CALL_BEFORE_STACK]
+        stp     x19, x20, [sp, #-16]!
+        mov     temp, sp
+        str     temp, [call, #CALL_BEFORE_SP]
         ldp     x19, x20, [call, #CALL_BEFORE]
         ldp     x21, x22, [call, #CALL_BEFORE + 16]
         ldp     x23, x24, [call, #CALL_BEFORE + 32]
@@ -72,6 +75,7 @@ func    checkasm_shim
         ldr     x0, [call, #CALL_V0]
         mov     v0.d[0], x0
         ldr     x0, [call, #CALL_FLAGS]
+        and     x0, x0, #0xf0000000
         msr     nzcv, x0
         mov     x8, temp
         mov     x12, temp
@@ -79,10 +83,10 @@ func    checkasm_shim
         mov     x14, temp
         mov     x15, temp
         mov     x17, temp
-        ldp     x0, x1, [call, #CALL_X]
-        ldp     x2, x3, [call, #CALL_X + 16]
-        ldp     x4, x5, [call, #CALL_X + 32]
-        ldp     x6, x7, [call, #CALL_X + 48]
+        ldp     x0, x1, [call, #CALL_WORDS]
+        ldp     x2, x3, [call, #CALL_WORDS + 16]
+        ldp     x4, x5, [call, #CALL_WORDS + 32]
+        ldp     x6, x7, [call, #CALL_WORDS + 48]
         ldr     x16, [call, #CALL_FN]
         mov     call, temp
         mov     target, temp
@@ -109,6 +113,10 @@ func    checkasm_shim
         str     temp, [call, #CALL_AFTER_SP]
         mrs     temp, fpcr
         str     temp, [call, #CALL_AFTER_FPCR]
+        ldr     temp, [call, #CALL_BEFORE_SP]
+        ldp     x0, x1, [temp]
+        str     x0, [call, #CALL_AFTER_STACK]
+        str     x1, [call, #CALL_AFTER_STACK + 8]
 
         ldr     temp, [call, #CALL_SAVED_SP]
         mov     sp, temp
