@@ -215,7 +215,7 @@ def test_sessions_run_side_by_side(program, model):
 
 
 def test_instruction_set(monkeypatch, content):
-    with pytest.raises(SetupError, match="'mmx' is not one of auto, c, neon"):
+    with pytest.raises(SetupError, match="'mmx' is not one of auto, c, vector"):
         Model.from_bytes(content, isa="mmx")
     monkeypatch.setenv("N8_ISA", "mmx")
     with pytest.raises(SetupError, match=r"net\.n8: instruction set 'mmx' is not one"):

@@ -283,7 +283,7 @@ UNIT = np.ones(4, np.float32)
                 ONES, (1, 2, 2, 4), layers.Epilogue(type="int32"), isa="mmx"
             ),
             SetupError,
-            "not one of auto, c, neon",
+            "not one of auto, c, vector",
         ),
     ],
 )
