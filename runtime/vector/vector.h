@@ -134,6 +134,75 @@ N8_INLINE void n8_store_some_s8(int8_t *to, n8_s32s value, size_t count) {
 #endif
 }
 
+// Twice as many bytes, each widened to 16 bits.
+N8_INLINE n8_s16s n8_load_s8_as_s16(const int8_t *from) {
+#if N8_LANES == 16
+    return (n8_s16s)_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)from));
+#elif N8_LANES == 8
+    return (n8_s16s)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)from));
+#elif defined(__x86_64__)
+    return (n8_s16s)_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)from));
+#else
+    return (n8_s16s)vmovl_s8(vld1_s8(from));
+#endif
+}
+
+// Of values that fit, 2 * N8_LANES bytes.
+N8_INLINE void n8_store_s16_as_s8(int8_t *to, n8_s16s value) {
+#if N8_LANES == 16
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi16_epi8((__m512i)value));
+#elif N8_LANES == 8
+    const __m256i all = (__m256i)value;
+    const __m128i bytes =
+        _mm_packs_epi16(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    _mm_storeu_si128((__m128i *)(void *)to, bytes);
+#elif defined(__x86_64__)
+    _mm_storel_epi64((__m128i *)(void *)to, _mm_packs_epi16((__m128i)value, (__m128i)value));
+#else
+    vst1_s8(to, vmovn_s16((int16x8_t)value));
+#endif
+}
+
+// Two registers of 16-bit values, in an order that lets instructions combine them: pairs {a[i],
+// b[i]} for i of the first half of every 128 bits, and of the second.
+struct n8_two {
+    n8_s32s first, second;
+};
+
+N8_INLINE struct n8_two n8_pairs(n8_s16s a, n8_s16s b) {
+#if defined(__x86_64__)
+    return (struct n8_two){(n8_s32s)N8_MM(unpacklo_epi16)((n8_mm)a, (n8_mm)b),
+                           (n8_s32s)N8_MM(unpackhi_epi16)((n8_mm)a, (n8_mm)b)};
+#else
+    return (struct n8_two){(n8_s32s)vzip1q_s16((int16x8_t)a, (int16x8_t)b),
+                           (n8_s32s)vzip2q_s16((int16x8_t)a, (int16x8_t)b)};
+#endif
+}
+
+// The 16-bit values of that order, which fit, back in their own.
+N8_INLINE n8_s16s n8_halves(struct n8_two values) {
+#if defined(__x86_64__)
+    return (n8_s16s)N8_MM(packs_epi32)((n8_mm)values.first, (n8_mm)values.second);
+#else
+    return (n8_s16s)vcombine_s16(vmovn_s32((int32x4_t)values.first),
+                                 vmovn_s32((int32x4_t)values.second));
+#endif
+}
+
+// sum + x[0] * w[0] + x[1] * w[1] of pairs of 16-bit values, which is exact unless all four are
+// -32768.
+N8_INLINE n8_s32s n8_add_products(n8_s32s sum, n8_s32s x, n8_s32s w) {
+#if defined(__AVX512VNNI__)
+    return (n8_s32s)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
+#elif defined(__x86_64__)
+    return sum + (n8_s32s)N8_MM(madd_epi16)((n8_mm)x, (n8_mm)w);
+#else
+    const int16x8_t a = (int16x8_t)x, b = (int16x8_t)w;
+    const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
+    return sum + (n8_s32s)vpaddq_s32(low, vmull_high_s16(a, b));
+#endif
+}
+
 N8_INLINE n8_f32s n8_float(n8_s32s value) {
     return __builtin_convertvector(value, n8_f32s);
 }
