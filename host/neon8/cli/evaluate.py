@@ -87,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how the outputs of a detector are read, see above",
     )
     options.target(parser)
+    options.side_by_side(parser)
     options.as_json(parser)
     options.quiet(parser)
 
@@ -114,6 +115,7 @@ def run(arguments: argparse.Namespace) -> str:
             skip=arguments.skip,
             label_offset=arguments.label_offset,
             detection=arguments.detection or "",
+            workers=arguments.workers,
             watch=watch,
         )
     return json.dumps(as_json(result)) if arguments.json else as_text(result)

@@ -300,6 +300,18 @@ def cpu_of(arguments: argparse.Namespace) -> str:
     return arguments.cpu or "max"
 
 
+def side_by_side(parser: argparse.ArgumentParser) -> None:
+    """How many samples are run at the same time: run, evaluate."""
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        metavar="N",
+        help="threads that run samples side by side, each in a session of its own, or "
+        "an emulated process; fewer where --max-bytes has no room for so many; the "
+        "result is the same (default: one for each processor)",
+    )
+
+
 def observing(parser: argparse.ArgumentParser) -> None:
     """How the network is run on the samples: observe, calibrate."""
     parser.add_argument(

@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.output(parser, "Y.npy", required=False)
     options.target(parser)
+    options.side_by_side(parser)
     options.quiet(parser)
 
 
@@ -51,8 +52,10 @@ def run(arguments: argparse.Namespace) -> str:
     import numpy as np
 
     from neon8 import text
+    from neon8.calibrate.run.threads import cores
     from neon8.cli.progress import watcher
     from neon8.data.arrays import open_runs, to_bytes
+    from neon8.data.parallel import side_by_side
     from neon8.errors import ModelError
     from neon8.files import write_atomic
     from neon8.runtime.targets import is_model_file, open_model
@@ -75,7 +78,12 @@ def run(arguments: argparse.Namespace) -> str:
         watcher("run", quiet=arguments.quiet) as watch,
     ):
         samples = open_runs(inputs, runner.shapes, runner.dtypes)
-        results = [runner.run(sample.inputs) for sample in watch(samples)]
+        workers = min(arguments.workers or cores(), runner.most)
+        several = side_by_side(
+            samples, lambda sample: runner.run(sample.inputs), workers=workers
+        )
+        with several as found:
+            results = list(watch(found))
     if output is None:
         return summary(results)
     outputs = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from neon8.data.arrays import Arrays
-from neon8.data.samples import Sample
+from neon8.data.samples import Sample, kept
 
 BUDGET = 1 << 28
 """Bytes of the samples that are kept."""
@@ -41,10 +41,8 @@ class Few:
         """Keep it, if it is one of them so far."""
         size = sum(array.nbytes for array in sample.inputs.values())
         most = max(1, min(self._most, BUDGET // max(size, 1)))
-        kept = Kept(sample.digest, sample.inputs)
-        place = bisect.bisect_left(self.samples, kept)
-        if place < most and self.samples[place : place + 1] != [kept]:
-            # Whoever hands samples out may use their memory again.
-            copied = {name: array.copy() for name, array in kept.inputs.items()}
-            self.samples.insert(place, Kept(kept.digest, copied))
+        one = Kept(sample.digest, sample.inputs)
+        place = bisect.bisect_left(self.samples, one)
+        if place < most and self.samples[place : place + 1] != [one]:
+            self.samples.insert(place, Kept(one.digest, kept(sample).inputs))
         del self.samples[most:]

@@ -72,7 +72,8 @@ class Samples:
     """Samples start .. stop of some data, made anew each time they are iterated over.
 
     make: gives samples a .. b of the data.  left: how many rows at the end are too few
-    for a batch, in which the network takes `batch` of them.  where: the data.
+    for a batch, in which the network takes `batch` of them.  where: the data.  apart:
+    a sample costs the same without those before it, and several can be made at once.
     """
 
     start: int
@@ -81,6 +82,7 @@ class Samples:
     left: int = 0
     batch: int = 1
     where: str = "data"
+    apart: bool = False
 
     def __len__(self) -> int:
         """How many there are."""
@@ -94,9 +96,23 @@ class Samples:
         """Those from `start` to `stop`, counted from the first of these."""
         return replace(self, start=self.start + start, stop=self.start + stop)
 
+    def at(self, position: int) -> Sample:
+        """The sample at `position`, counted from the first of these."""
+        (sample,) = self.part(position, position + 1)
+        return sample
+
     def say_left(self) -> None:
         """Warn of the rows that are left out."""
         _say_left(self.where, self.left, self.batch)
+
+
+def kept(sample: Sample) -> Sample:
+    """The same, to be used when others have been asked for.
+
+    Whoever hands samples out may use their memory again.
+    """
+    inputs = {name: array.copy() for name, array in sample.inputs.items()}
+    return replace(sample, inputs=inputs)
 
 
 def gather(
@@ -163,7 +179,13 @@ def open_samples(
             yield _sample(group, wanted, preprocess)
 
     return Samples(
-        start=0, stop=count, make=make, left=left, batch=batch, where=str(file)
+        start=0,
+        stop=count,
+        make=make,
+        left=left,
+        batch=batch,
+        where=str(file),
+        apart=source.apart,
     )
 
 

@@ -42,10 +42,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """count: of the samples.  rows: gives those at positions a .. b."""
+    """count: of the samples.  rows: gives those at positions a .. b.
+
+    apart: any of them costs the same without those before it.
+    """
 
     count: int
     rows: Callable[[int, int], Iterator[Row]]
+    apart: bool = False
 
 
 def open_source(
@@ -219,4 +223,4 @@ def _open_folder(
                 place = f"{file}[{index}]" if batch > 1 else str(file)
                 yield Row(name=place, arrays={name: raw}, label=label)
 
-    return Source(count=len(entries) * batch, rows=rows)
+    return Source(count=len(entries) * batch, rows=rows, apart=True)

@@ -3,11 +3,15 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from neon8.calibrate.run.threads import cores
 from neon8.data.inputs import batch_of
+from neon8.data.parallel import side_by_side
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
@@ -25,6 +29,15 @@ SAME_LAYOUT = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """A sample, and what both networks make of it; wanted: None without a reference."""
+
+    sample: Sample
+    outputs: dict[str, Array]
+    wanted: dict[str, Array] | None = None
+
+
 def evaluate_model(
     model: str | Path,
     data: Data,
@@ -40,7 +53,8 @@ def evaluate_model(
     skip: int = 0,
     label_offset: int = 0,
     detection: str | Option = "",
-    watch: Callable[[Iterable[Sample]], Iterable[Sample]] = iter,
+    workers: int | None = None,
+    watch: Callable[[Iterable[Any]], Iterable[Any]] = iter,
 ) -> Evaluation:
     """Run an ONNX or .n8 file on samples and measure it.
 
@@ -49,9 +63,14 @@ def evaluate_model(
     max_bytes: where an .n8 file runs, and in how much memory.  shapes: of inputs whose
     dimensions an ONNX file leaves open.  label_offset: is added to every label.
     detection: as for --detection; "" looks whether the outputs are a detector's.
-    watch: wraps the samples, as tqdm does.  GraphError, ModelError, DataError,
-    SetupError.
+    workers: threads that run samples side by side, each in a session of its own, which
+    makes no difference to the result; as many as there are processors by default, and
+    fewer where their sessions would take more than max_bytes together.
+    watch: wraps what there is for each sample, as tqdm does.  GraphError, ModelError,
+    DataError, SetupError.
     """
+    if workers is not None and workers < 1:
+        raise DataError(f"workers: {workers} is not above 0")
     if isinstance(detection, str):
         detection = parse(detection) if detection else Option()
     with ExitStack() as stack:
@@ -77,17 +96,26 @@ def evaluate_model(
         tally, read = Tally(), None
         names: tuple[str, ...] = ()
         boxes, rows = Matching(detection), batch_of(runner.inputs)
-        for raw in watch(samples):
+
+        def run(raw: Sample) -> _Ran:
             sample = with_offset(raw, label_offset)
             outputs = float_outputs(str(model), runner, sample)
             wanted = None
             if compared is not None:
-                given = float_outputs(str(reference), compared, sample)
-                wanted, names = list(given.values()), tuple(given)
-                check_same_sizes(sample, list(outputs.values()), wanted)
-                boxes.add(given, list(outputs.values()), rows)
-                read = read or reading_of(compared, given, rows)
-            mine = list(outputs.values())
+                wanted = float_outputs(str(reference), compared, sample)
+            return _Ran(sample, outputs, wanted)
+
+        threads = workers or cores()
+        if runner.most is not None:
+            threads = min(threads, runner.most)
+        several = stack.enter_context(side_by_side(samples, run, workers=threads))
+        for ran in watch(several):
+            sample, mine, wanted = ran.sample, list(ran.outputs.values()), None
+            if ran.wanted is not None and compared is not None:
+                wanted, names = list(ran.wanted.values()), tuple(ran.wanted)
+                check_same_sizes(sample, mine, wanted)
+                boxes.add(ran.wanted, mine, rows)
+                read = read or reading_of(compared, ran.wanted, rows)
             check_labels(sample, mine[0], rows, label_offset)
             tally += tally_of(
                 mine,
@@ -95,7 +123,7 @@ def evaluate_model(
                 labels=sample.labels,
                 reference=wanted,
                 reading=read,
-                floor=floor_of(runner, next(iter(outputs))),
+                floor=floor_of(runner, next(iter(ran.outputs))),
             )
     if tally.n == 0:
         raise DataError("no samples to evaluate")

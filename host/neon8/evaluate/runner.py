@@ -29,8 +29,10 @@ class FloatRunner:
     """A network that is open.
 
     run: name -> array as `inputs` describes them to name -> real values, in the order
-    of the network.  maker: the ONNX operator that computes an output, "" if the file
-    does not say.  steps: of int8 and int16 outputs, the distance of two values.
+    of the network; several threads may call it at the same time.  most: how many of
+    them have room in memory, None: any number.  maker: the ONNX operator that computes
+    an output, "" if the file does not say.  steps: of int8 and int16 outputs, the
+    distance of two values.
     turned: inputs and outputs that lie N H W C where ONNX has N C H W, with the same
     dimensions.
     """
@@ -40,6 +42,7 @@ class FloatRunner:
     maker: Callable[[str], str] = field(default=lambda _: "")
     steps: Mapping[str, float] = field(default_factory=dict)
     turned: frozenset[str] = frozenset()
+    most: int | None = None
 
 
 @contextmanager
@@ -95,6 +98,7 @@ def open_float(
                 if info.quantized
             },
             turned=_turned(runner.steps, runner.inputs | runner.outputs),
+            most=runner.most,
         )
 
 

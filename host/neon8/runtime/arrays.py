@@ -132,6 +132,11 @@ class Memory:
         """What the model and one session take."""
         return self.tables + self.packed + self.arena + threads * self.scratch
 
+    def sessions(self, limit: int) -> int:
+        """How many sessions of one thread a model has room for, at least the first."""
+        one = max(self.arena + self.scratch, 1)
+        return max((limit - self.tables - self.packed) // one, 1)
+
 
 def checked(
     inputs: Mapping[str, Array], expected: Mapping[str, TensorInfo], *, source: str

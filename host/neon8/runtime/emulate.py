@@ -94,6 +94,7 @@ class EmulatedModel(Closable):
         self.steps = tuple(StepInfo(**with_tuples(step)) for step in facts["steps"])
         self.facts = ModelFacts(**facts["facts"])
         self.memory = Memory(**facts["memory"])
+        self.max_bytes = int(facts["max_bytes"])
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once, as Session.run does."""

@@ -95,12 +95,14 @@ class Model(Closable):
     """An opened .n8 file: immutable, and free to be shared by threads.
 
     Open it with Model.open; close it, or use it in a `with` statement.
+    max_bytes: the most that it and one session may take.
     """
 
-    def __init__(self, lib: Library, handle: Any, source: str) -> None:
+    def __init__(self, lib: Library, handle: Any, source: str, max_bytes: int) -> None:
         """Use Model.open."""
         self._library = lib
         self._handle = handle
+        self.max_bytes = max_bytes
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self.source = source
         self.inputs = self._describe(lib.lib.N8_INPUT)
@@ -152,8 +154,8 @@ class Model(Closable):
                 f"{source}: instruction set {wanted!r} is not one of this build's or "
                 f"not one of this processor's; {remedy}"
             )
+        limit = int(max_bytes or lib.lib.N8_DEFAULT_MAX_BYTES)
         if status == lib.lib.N8_E_LIMIT:
-            limit = max_bytes or lib.lib.N8_DEFAULT_MAX_BYTES
             needed = measure(content, source=source, isa=isa)
             raise ModelError(
                 f"{source}: takes {needed.total()} bytes of memory (packed weights "
@@ -163,7 +165,7 @@ class Model(Closable):
             )
         check_opened(lib, status, source, refusal)
         handle = lib.ffi.gc(out[0], lib.lib.n8_model_close)
-        return cls(lib, handle, source)
+        return cls(lib, handle, source, limit)
 
     @property
     def facts(self) -> ModelFacts:

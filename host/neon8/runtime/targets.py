@@ -2,14 +2,16 @@
 """Where an .n8 file runs: on this machine or in an emulated ARM process."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from neon8.errors import DataError
 from neon8.runtime.arrays import Array, StepInfo, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC, Model
+from neon8.runtime.sessions import Sessions
 
 TARGETS = ("native", "aarch64")
 
@@ -19,13 +21,16 @@ class Runner:
     """A network that is open.
 
     run: name -> array as `inputs` describes them to name -> array, in the order of the
-    network.  outputs: those of an .n8 file that runs as it is, otherwise empty.
+    network; several threads may call it at the same time.  outputs: those of an .n8
+    file that runs as it is, otherwise empty.  most: how many threads have room in the
+    memory that the model may take.
     """
 
     inputs: dict[str, TensorInfo]
     outputs: dict[str, TensorInfo]
     run: Callable[[dict[str, Array]], dict[str, Array]]
     steps: tuple[StepInfo, ...] = ()
+    most: int = 1
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -64,18 +69,24 @@ def open_model(
     Model.open.
     ModelError, SetupError.
     """
-    if target == "aarch64":
-        with EmulatedModel(
-            path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
-        ) as emulated:
-            yield Runner(
-                emulated.inputs, emulated.outputs, emulated.run, emulated.steps
+    with ExitStack() as stack:
+        model: Model | EmulatedModel
+        if target == "aarch64":
+            emulate = partial(
+                EmulatedModel,
+                path,
+                target=target,
+                cpu=cpu,
+                isa=isa,
+                max_bytes=max_bytes,
             )
-    elif target == "native":
-        with (
-            Model.open(path, isa=isa, max_bytes=max_bytes) as model,
-            model.session() as session,
-        ):
-            yield Runner(model.inputs, model.outputs, session.run, model.steps)
-    else:
-        raise DataError(f"target {target!r} is not one of {', '.join(TARGETS)}")
+            model = emulate()
+            sessions = stack.enter_context(Sessions(model, emulate))
+            most = model.max_bytes // max(model.memory.total(), 1)
+        elif target == "native":
+            model = stack.enter_context(Model.open(path, isa=isa, max_bytes=max_bytes))
+            sessions = stack.enter_context(Sessions(model.session(), model.session))
+            most = model.memory.sessions(model.max_bytes)
+        else:
+            raise DataError(f"target {target!r} is not one of {', '.join(TARGETS)}")
+        yield Runner(model.inputs, model.outputs, sessions.run, model.steps, most)

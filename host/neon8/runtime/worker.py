@@ -48,6 +48,7 @@ def description(model: Model) -> Message:
         "steps": [dataclasses.asdict(step) for step in model.steps],
         "facts": dataclasses.asdict(model.facts),
         "memory": dataclasses.asdict(model.memory),
+        "max_bytes": model.max_bytes,
     }
     return Message(facts=facts)
 

@@ -20,11 +20,16 @@ DEPTH = 2
 State = TypeVar("State")
 
 
-def usable() -> int:
-    """How many threads are worth having on this machine."""
+def cores() -> int:
+    """How many threads this process may run at once."""
     if sys.platform == "linux":
-        return min(len(os.sched_getaffinity(0)), MOST)
-    return min(os.cpu_count() or 1, MOST)
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def usable() -> int:
+    """How many threads are worth having where they share Python's data."""
+    return min(cores(), MOST)
 
 
 def prefetch(

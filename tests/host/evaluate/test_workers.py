@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that are evaluated side by side: the same result as one after the other."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import neon8
+from neon8.cli.main import main
+from neon8.data.preprocess import Preprocess
+from neon8.errors import DataError
+
+SMOOTH = Preprocess(mean=(100.0,), std=(50.0,))
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Images of noise with labels, and their preprocessing."""
+    folder = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(5)
+    for number in range(COUNT):
+        pixels = rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number:02}.png")
+    lines = [f"{number:02}.png {number % 6}" for number in range(COUNT)]
+    (folder / "labels.txt").write_text("\n".join(lines))
+    (folder / "p.toml").write_text("mean = [100]\nstd = [50]\n")
+    return folder
+
+
+@pytest.mark.parametrize("model", ["n8", "n8_int8", "onnx"])
+@pytest.mark.parametrize("compared", [False, True])
+def test_the_figures_are_those_of_one(tiny, photos, model, compared):
+    reference = tiny.onnx if compared else None
+    found = [
+        neon8.evaluate_model(
+            getattr(tiny, model),
+            photos,
+            preprocess=SMOOTH,
+            reference=reference,
+            workers=workers,
+        )
+        for workers in (1, 2, 7, None)
+    ]
+    assert found[0].n == COUNT
+    assert (found[0].sqnr_db is not None) == compared
+    assert found[1:] == found[:1] * 3
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_arrays_and_files_of_arrays(tiny, workers):
+    x = np.load(tiny.labelled)["x"]
+    wanted = neon8.evaluate_model(tiny.n8, list(x), reference=tiny.onnx, workers=1)
+    for data in (tiny.data, iter(x), x):
+        found = neon8.evaluate_model(
+            tiny.n8, data, reference=tiny.onnx, workers=workers
+        )
+        assert found == wanted
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_the_first_image_that_is_damaged_is_named(tiny, photos, tmp_path, workers):
+    for path in photos.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    for number in (11, 30):
+        (tmp_path / f"{number}.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"11\.png: "):
+        neon8.evaluate_model(tiny.n8, tmp_path, preprocess=SMOOTH, workers=workers)
+
+
+def test_watched_in_order_with_their_number(tiny, photos):
+    seen = []
+
+    def watch(results):
+        assert (len(results), results.batch) == (COUNT, 1)
+        for result in results:
+            seen.append(result.sample.name)
+            yield result
+
+    neon8.evaluate_model(tiny.n8, photos, preprocess=SMOOTH, workers=3, watch=watch)
+    assert seen == [str(photos / f"{number:02}.png") for number in range(COUNT)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_ctrl_c_ends_it(tiny, photos, workers):
+    def watch(results):
+        for number, result in enumerate(results):
+            if number == 5:
+                raise KeyboardInterrupt
+            yield result
+
+    options = {"preprocess": SMOOTH, "workers": workers, "watch": watch}
+    with pytest.raises(KeyboardInterrupt):
+        neon8.evaluate_model(tiny.n8, photos, reference=tiny.onnx, **options)
+    names = [thread.name for thread in threading.enumerate()]
+    assert not [name for name in names if name.startswith("neon8-sample")]
+
+
+def test_ctrl_c_at_the_command_line(tiny, photos, tmp_path):
+    names = [f"{number % COUNT:02}.png {number % 6}\n" for number in range(30_000)]
+    (tmp_path / "images").symlink_to(photos)
+    (tmp_path / "labels.txt").write_text("".join(names))
+    words = ["evaluate", tiny.n8, "--data", tmp_path, "--preprocess", photos / "p.toml"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "neon8", *map(str, words), "--workers", "3"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    tasks = Path(f"/proc/{process.pid}/task")
+    while len(list(tasks.iterdir())) < 4:  # main thread and workers
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert error == "neon8: interrupted\n"
+
+
+def test_the_option(tiny, photos, capsys):
+    words = ["evaluate", tiny.n8, "--data", photos, "--preprocess", photos / "p.toml"]
+    found = []
+    for workers in (["--workers", 1], ["--workers", 2], []):
+        assert main([*map(str, (*words, "--json", *workers))]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[1:] == found[:1] * 2
+    assert main([*map(str, (*words, "--workers", 0))]) == 2
+    assert "--workers: must be at least 1" in capsys.readouterr().err
+    with pytest.raises(DataError, match="workers: 0 is not above 0"):
+        neon8.evaluate_model(tiny.n8, photos, preprocess=SMOOTH, workers=0)
+
+
+def test_many_runs_side_by_side(tiny, tmp_path):
+    np.save(tmp_path / "x.npy", np.load(tiny.data)["x"])
+    found = []
+    for number in (1, 2, 5):
+        words = ["run", tiny.n8, "--input", tmp_path / "x.npy"]
+        words += ["-o", tmp_path / f"{number}.npy", "--workers", number]
+        assert main([*map(str, words)]) == 0
+        found.append((tmp_path / f"{number}.npy").read_bytes())
+    assert found[1:] == found[:1] * 2
