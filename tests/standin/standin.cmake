@@ -11,6 +11,11 @@ target_compile_definitions(
         "N8_EXTRA_KERNELS=\"${standin}/kernels.inc\""
 )
 list(APPEND sources "${standin}/kernels.c")
+# A library for boards lacks the levels of computers, which other builds for this processor have.
+if(compiled_vectors AND NOT N8_VECTOR)
+    list(APPEND sources ${compiled_vectors})
+    target_compile_definitions(standin_options INTERFACE N8_VECTOR)
+endif()
 n8_add_objects(standin_objects)
 target_link_libraries(standin_objects PRIVATE standin_options)
 add_library(standin STATIC $<TARGET_OBJECTS:standin_objects>)
