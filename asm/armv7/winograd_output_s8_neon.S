@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the sums of the 36 planes of Winograd tiles to 4x4 outputs each: acc'' of (13), then
+//
+// v = fmul((float) acc'', multiplier[n]), where there is a residual v = fadd(v, fmul((float)
+//     (residual - residual_zero_point), residual_scale))                                    (6)
+// leaky by slope[n] if there is one                                                         (5b)
+// out = clamp(rne(v) + zero_point, lo, hi)                                                  (5)
+//
+//   void n8_winograd_output_s8_neon(const struct n8_winograd_output_args *args);
+//
+// Four channels at a time, and a tile at a time of these. What six rows of planes give does not fit
+// the registers, so its columns 0 and 2 become outputs first, then 1 and 3: the sums of the points 1
+// and -1 and of 2 and -2 are enough for the first two, their differences for the others. Factors
+// are shifts, which take less than products of 32 bits.
+//
+// Bounds: sums wrap; what they add up to, times 1/9 modulo 2^32, is 64 * acc'' and below 2^31, and
+//   vcvt divides it by 64 and rounds once, to even (7). round16_s8.inc says why nothing after that
+//   wraps. Infinities may meet in (6) and (5b): NaN becomes 0 there.
+// Registers: r0-r12 and lr, see below; of q registers, see the lines below.
+// Stack: 352 bytes: what it preserves, constants, the outputs of a tile with fewer than four
+//   channels, and where they lie.
+#include "asm.h"
+#include "kernel.h"
+
+#define args           r0
+#define bytes          r1
+#define place          r2
+#define residual       r3
+#define residual_place r4
+#define sums           r5
+#define plane          r6
+#define low            r7
+#define far            r8
+#define tiles          r9
+#define channels       r10
+#define slope          r11
+#define ptr            r12
+#define two_planes     r12
+
+// Of the stack: what .Lcolumns wants in q0-q5, and what follows.
+#define MAGIC       48                          // q3 of round16_s8.inc
+#define MULTIPLIERS 64
+#define FACTORS     80
+#define BIAS        96
+#define BYTES       112
+#define TABLE       176
+#define LINK        240
+#define OUT         244
+#define PLACE       248
+#define FRAME       252
+
+#define multipliers     q4
+#define ninth           d10[0]                  // 1/9 modulo 2^32
+#define residual_scale  d10[1]
+#define residual_zp     d11
+
+#include "round16_s8.inc"
+
+        // What columns 0 and 2 need of a row: of the first four planes the points 1, -1 and 0, of the last
+        // two 2 and -2.
+.macro  near02   a, b, t0
+        vld1.32 {q\b}, [low :128], plane
+        vld1.32 {q\t0}, [low :128], two_planes
+        vld1.32 {q\a}, [low :128], plane
+.endm
+
+        // And 1 and 3: the points 1, -1 and infinity, then the same.
+.macro  near13   a, b, t0
+        vld1.32 {q\t0}, [low :128], plane
+        vld1.32 {q\a}, [low :128], plane
+        vld1.32 {q\b}, [low :128], two_planes
+.endm
+
+.macro  rest    t1, t2
+        vld1.32 {q\t1}, [far :128], plane
+        vld1.32 {q\t2}, [far :128], plane
+.endm
+
+        // The two columns of it, to a and b.
+.macro  pair02   a, b, t0, t1, t2
+        vadd.i32 q\t0, q\b, q\t0
+        vadd.i32 q\t1, q\t1, q\t2
+        vadd.i32 q\a, q\a, q\t0
+        vshl.i32 q\t2, q\t1, #2
+        vadd.i32 q\a, q\a, q\t1
+        vadd.i32 q\b, q\t0, q\t2
+.endm
+
+.macro  pair13   a, b, t0, t1, t2
+        vsub.i32 q\t0, q\t0, q\a
+        vsub.i32 q\a, q\t1, q\t2
+        vadd.i32 q\a, q\a, q\a
+        vadd.i32 q\b, q\b, q\a
+        vadd.i32 q\a, q\a, q\t0
+        vshl.i32 q\b, q\b, #2
+        vadd.i32 q\b, q\b, q\t0
+.endm
+
+        // Two columns of the six rows: q14, q0, q1, q8, q2, q10 and q15, q3, q4, q9, q5, q11. A row is
+        // loaded while the one before it is computed. What is added to the point (1, 1), which is
+        // in \first, adds to every output.
+.macro  rows    columns, first
+        add     far, sums, plane, lsl #4
+        mov     low, sums
+        add     far, far, plane, lsl #3
+        lsl     two_planes, plane, #1
+        near\columns 14, 15, 6
+        rest    7, 12
+        vldr    d26, [sp, #BIAS]
+        vldr    d27, [sp, #BIAS + 8]
+        vadd.i32 q\first, q\first, q13
+        near\columns 0, 3, 13
+        rest    10, 11
+        pair\columns 14, 15, 6, 7, 12
+        near\columns 1, 4, 6
+        rest    7, 12
+        pair\columns 0, 3, 13, 10, 11
+        near\columns 8, 9, 13
+        rest    10, 11
+        pair\columns 1, 4, 6, 7, 12
+        near\columns 2, 5, 6
+        rest    7, 12
+        pair\columns 8, 9, 13, 10, 11
+        near\columns 10, 11, 13
+        pair\columns 2, 5, 6, 7, 12
+        rest    6, 7
+        pair\columns 10, 11, 13, 6, 7
+.endm
+
+        // Two pixels and their residual, scaled.
+.macro  add_residual a, b
+        ldr     low, [residual_place], #8
+        ldr     far, [residual_place], #8
+        add     low, residual, low
+        add     far, residual, far
+        vld1.32 {d12[0]}, [low]
+        vld1.32 {d12[1]}, [far]
+        vsubl.s8 q6, d12, residual_zp
+        vmovl.s16 q7, d13
+        vmovl.s16 q6, d12
+        vcvt.f32.s32 q7, q7
+        vcvt.f32.s32 q6, q6
+        vmul.f32 q7, q7, residual_scale
+        vmul.f32 q6, q6, residual_scale
+        vadd.f32 \b, \b, q7
+        vadd.f32 \a, \a, q6
+.endm
+
+.macro  leaky   v
+        vmul.f32 q6, \v, q3
+        vclt.f32 q7, \v, #0
+        vbit    \v, q6, q7
+.endm
+
+.macro  number  v
+        vceq.f32 q6, \v, \v
+        vand    \v, \v, q6
+.endm
+
+        // A pixel of four channels, and on to the next column but one.
+.macro  store   value
+        ldr     low, [place], #8
+        add     low, bytes, low
+        vst1.32 {\value}, [low]
+.endm
+
+        // Four pixels, of two lines, from 576 * acc'' to memory.
+.macro  pixels  a, b, c, d
+        vmul.i32 q8, \a, ninth
+        vmul.i32 q9, \b, ninth
+        vmul.i32 q10, \c, ninth
+        vmul.i32 q11, \d, ninth
+        vcvt.f32.s32 q8, q8, #6
+        vcvt.f32.s32 q9, q9, #6
+        vcvt.f32.s32 q10, q10, #6
+        vcvt.f32.s32 q11, q11, #6
+        vmul.f32 q8, q8, multipliers
+        vmul.f32 q9, q9, multipliers
+        vmul.f32 q10, q10, multipliers
+        vmul.f32 q11, q11, multipliers
+        orrs    low, residual, slope
+        blne    .Ladjust
+        round16
+        store   d16[0]
+        store   d16[1]
+        store   d17[0]
+        store   d17[1]
+.endm
+
+func    n8_winograd_output_s8_neon
+        push    {r4-r11, lr}
+        .cfi_def_cfa_offset 36
+        vpush   {d8-d15}
+        .cfi_def_cfa_offset 100
+        sub     sp, sp, #FRAME
+        .cfi_def_cfa_offset 100 + FRAME
+        load_limits N8_OFF_WO_ZERO_POINT, N8_OFF_WO_LO, N8_OFF_WO_HI
+        vstm    sp, {d0-d7}
+        movw    low, #0x8e39
+        movt    low, #0x38e3
+        ldr     far, [args, #N8_OFF_WO_RESIDUAL_SCALE]
+        ldr     ptr, [args, #N8_OFF_WO_RESIDUAL_ZERO_POINT]
+        vmov    d0, low, far
+        vdup.8  d1, ptr
+        vstr    d0, [sp, #FACTORS]
+        vstr    d1, [sp, #FACTORS + 8]
+        ldr     plane, [args, #N8_OFF_WO_PLANE]
+        ldr     channels, [args, #N8_OFF_WO_CHANNELS]
+
+        // Four channels of all tiles.
+.Lchannels:
+        ldr     ptr, [args, #N8_OFF_WO_CHANNELS]
+        ldr     bytes, [args, #N8_OFF_WO_OUT]
+        ldr     place, [args, #N8_OFF_WO_PLACES]
+        ldr     residual, [args, #N8_OFF_WO_RESIDUAL]
+        ldr     residual_place, [args, #N8_OFF_WO_RESIDUAL_PLACES]
+        ldr     sums, [args, #N8_OFF_WO_SUMS]
+        ldr     tiles, [args, #N8_OFF_WO_TILES]
+        ldr     low, [args, #N8_OFF_WO_BIAS]
+        ldr     far, [args, #N8_OFF_WO_MULTIPLIER]
+        ldr     slope, [args, #N8_OFF_WO_SLOPE]
+        sub     ptr, ptr, channels              // how many are done
+        add     bytes, bytes, ptr
+        cmp     residual, #0
+        addne   residual, residual, ptr
+        add     sums, sums, ptr, lsl #2
+        add     low, low, ptr, lsl #2
+        add     far, far, ptr, lsl #2
+        cmp     slope, #0
+        addne   slope, slope, ptr, lsl #2
+        vld1.32 {q0}, [low :128]
+        vld1.32 {q1}, [far :128]
+        vshl.i32 q2, q0, #9
+        vshl.i32 q0, q0, #6
+        vadd.i32 q0, q0, q2                     // 576 times the bias
+        vstr    d0, [sp, #BIAS]
+        vstr    d1, [sp, #BIAS + 8]
+        vstr    d2, [sp, #MULTIPLIERS]
+        vstr    d3, [sp, #MULTIPLIERS + 8]
+        cmp     channels, #4
+        bhs     .Ltile
+
+        // Fewer: their outputs go to the stack first.
+        str     bytes, [sp, #OUT]
+        str     place, [sp, #PLACE]
+        add     bytes, sp, #BYTES
+        add     place, sp, #TABLE
+        mov     ptr, #0
+1:      str     ptr, [place, ptr]
+        add     ptr, ptr, #4
+        cmp     ptr, #64
+        bne     1b
+
+.Ltile:
+        rows    02, 15
+        bl      .Lcolumns
+        sub     place, place, #60               // to column 1
+        sub     residual_place, residual_place, #60
+        rows    13, 6
+        bl      .Lcolumns
+        ldr     ptr, [args, #N8_OFF_WO_TILE]
+        sub     residual_place, residual_place, #4
+        cmp     channels, #4
+        add     sums, sums, ptr
+        blo     2f
+        sub     place, place, #4
+        subs    tiles, tiles, #1
+        bne     .Ltile
+        subs    channels, channels, #4
+        bne     .Lchannels
+        b       .Lend
+
+        // The outputs on the stack to their places.
+2:      sub     place, place, #68
+        ldr     low, [sp, #PLACE]
+        mov     ptr, #0
+3:      ldr     far, [sp, #OUT]
+        ldr     lr, [low], #4
+        add     far, far, lr
+        ldr     lr, [bytes, ptr]
+        tst     channels, #2
+        beq     4f
+        strh    lr, [far], #2
+        lsr     lr, lr, #16
+4:      tst     channels, #1
+        strbne  lr, [far]
+        add     ptr, ptr, #4
+        cmp     ptr, #64
+        bne     3b
+        str     low, [sp, #PLACE]
+        subs    tiles, tiles, #1
+        bne     .Ltile
+
+.Lend:
+        add     sp, sp, #FRAME
+        .cfi_remember_state
+        .cfi_def_cfa_offset 100
+        vpop    {d8-d15}
+        .cfi_def_cfa_offset 36
+        pop     {r4-r11, pc}
+        .cfi_restore_state
+
+        // Two columns of six rows to two of four outputs, and these to memory.
+.Lcolumns:
+        vadd.i32 q12, q14, q0
+        vadd.i32 q13, q15, q3
+        vsub.i32 q14, q14, q0
+        vsub.i32 q15, q15, q3
+        vadd.i32 q0, q2, q10
+        vadd.i32 q3, q5, q11
+        vsub.i32 q2, q2, q10
+        vsub.i32 q5, q5, q11
+        vadd.i32 q8, q8, q12
+        vadd.i32 q9, q9, q13
+        vadd.i32 q2, q2, q2
+        vadd.i32 q5, q5, q5
+        vadd.i32 q8, q8, q0                     // line 0
+        vadd.i32 q9, q9, q3
+        vadd.i32 q1, q1, q2
+        vadd.i32 q4, q4, q5
+        vadd.i32 q10, q14, q2                   // line 1
+        vadd.i32 q11, q15, q5
+        vshl.i32 q0, q0, #2
+        vshl.i32 q3, q3, #2
+        vshl.i32 q1, q1, #2
+        vshl.i32 q4, q4, #2
+        vadd.i32 q12, q12, q0                   // line 2
+        vadd.i32 q13, q13, q3
+        vadd.i32 q14, q14, q1                   // line 3
+        vadd.i32 q15, q15, q4
+        vldm    sp, {d0-d11}
+        str     lr, [sp, #LINK]
+        pixels  q8, q9, q10, q11
+        pixels  q12, q13, q14, q15
+        ldr     pc, [sp, #LINK]
+
+        // Four pixels: the residual (6) and the slope (5b), where there are.
+.Ladjust:
+        cmp     residual, #0
+        beq     5f
+        add_residual q8, q9
+        add_residual q10, q11
+5:      cmp     slope, #0
+        beq     6f
+        vld1.32 {q3}, [slope :128]
+        leaky   q8
+        leaky   q9
+        leaky   q10
+        leaky   q11
+        vldr    d6, [sp, #MAGIC]
+        vldr    d7, [sp, #MAGIC + 8]
+6:      number  q8
+        number  q9
+        number  q10
+        number  q11
+        bx      lr
+endfunc n8_winograd_output_s8_neon
