@@ -29,6 +29,33 @@
         .size   \name, . - \name
 .endm
 
+// Preserves all that a function must, in 100 bytes of the stack.
+.macro  push_all
+        push    {r4-r11, lr}
+        .cfi_def_cfa_offset 36
+        vpush   {d8-d15}
+        .cfi_def_cfa_offset 100
+        .set    n8_place, -100
+    .irp    register, d8, d9, d10, d11, d12, d13, d14, d15
+        .cfi_offset \register, n8_place
+        .set    n8_place, n8_place + 8
+    .endr
+    .irp    register, r4, r5, r6, r7, r8, r9, r10, r11, lr
+        .cfi_offset \register, n8_place
+        .set    n8_place, n8_place + 4
+    .endr
+.endm
+
+// Gives it back and returns.
+.macro  pop_all
+        vpop    {d8-d15}
+        .cfi_def_cfa_offset 36
+    .irp    register, d8, d9, d10, d11, d12, d13, d14, d15
+        .cfi_restore \register
+    .endr
+        pop     {r4-r11, pc}
+.endm
+
         .section .note.GNU-stack, "", %progbits
         .text
 

@@ -112,10 +112,7 @@
 .endm
 
 func    n8_winograd_gemm_s32_neon
-        push    {r4-r11, lr}
-        .cfi_def_cfa_offset 36
-        vpush   {d8-d15}
-        .cfi_def_cfa_offset 100
+        push_all
         ldm     args, {r1-r8}
         lsl     stride, depth, #1
         mls     in_left, tiles, stride, in_left
@@ -151,6 +148,5 @@ func    n8_winograd_gemm_s32_neon
         subs    planes, planes, #1
         bne     .Lplane
 
-        vpop    {d8-d15}
-        pop     {r4-r11, pc}
+        pop_all
 endfunc n8_winograd_gemm_s32_neon

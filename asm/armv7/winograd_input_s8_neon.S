@@ -149,10 +149,7 @@
 .endm
 
 func    n8_winograd_input_s8_neon
-        push    {r4-r11, lr}
-        .cfi_def_cfa_offset 36
-        vpush   {d8-d15}
-        .cfi_def_cfa_offset 100
+        push_all
         ldr     pixel, [sp, #100]
         ldr     channels, [sp, #104]
         add     line2, line0, row, lsl #1
@@ -196,6 +193,5 @@ func    n8_winograd_input_s8_neon
         subs    channels, channels, #8
         bne     1b
 
-        vpop    {d8-d15}
-        pop     {r4-r11, pc}
+        pop_all
 endfunc n8_winograd_input_s8_neon

@@ -189,10 +189,7 @@
 .endm
 
 func    n8_winograd_output_s8_neon
-        push    {r4-r11, lr}
-        .cfi_def_cfa_offset 36
-        vpush   {d8-d15}
-        .cfi_def_cfa_offset 100
+        push_all
         sub     sp, sp, #FRAME
         .cfi_def_cfa_offset 100 + FRAME
         load_limits N8_OFF_WO_ZERO_POINT, N8_OFF_WO_LO, N8_OFF_WO_HI
@@ -296,9 +293,7 @@ func    n8_winograd_output_s8_neon
         add     sp, sp, #FRAME
         .cfi_remember_state
         .cfi_def_cfa_offset 100
-        vpop    {d8-d15}
-        .cfi_def_cfa_offset 36
-        pop     {r4-r11, pc}
+        pop_all
         .cfi_restore_state
 
         // Two columns of six rows to two of four outputs, and these to memory.
