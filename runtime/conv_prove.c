@@ -191,8 +191,8 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
             !fixed_ok(n8_load_i32(e->fixed, 2 * n), n8_load_i32(e->fixed, 2 * n + 1))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier of (10) is out of range");
         }
-        if (e->bias_f32 != NULL && !isfinite(load_f32(e->bias_f32, n))) {
-            return n8_refuse(error, N8_E_FORMAT, "a float bias is not finite");
+        if (e->bias_f32 != NULL && !n8_float_bias_ok(load_f32(e->bias_f32, n))) {
+            return n8_refuse(error, N8_E_FORMAT, "a float bias is neither 0 nor a normal number");
         }
         if (e->slope != NULL && !n8_slope_ok(load_f32(e->slope, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a slope is outside +-2^30");

@@ -3,6 +3,10 @@
 // What a kernel may rely on. Kernels are pure: they check nothing, allocate nothing and
 // return void; whoever calls one has proved the preconditions written here.
 //
+// Wherever nothing else is said, multipliers and scales are 0 or from 1e-30 to 2^64, those of a
+// residual or a second operand of either sign, slopes within +-2^30, and float biases 0 or normal:
+// what limits.h checks. So nothing becomes infinite or NaN.
+//
 // Assembly includes this header for the offsets in the structs of arguments.
 #ifndef N8_KERNEL_H
 #define N8_KERNEL_H
@@ -211,7 +215,8 @@
 //   requantize_s8   v = fmul((float) A, a_scale)
 //   multiply_s8     v = fmul((float)(A * B), a_scale)                                         (16)
 //   divide_s8       v = fmul(fdiv((float) A, (float) B), a_scale)                             (16)
-// and then v = v < 0 ? fmul(v, slope) : v; out = clamp(rne(v) + zero_point, lo, hi), NaN as 0.
+// and then v = v < 0 ? fmul(v, slope) : v; out = clamp(rne(v) + zero_point, lo, hi), and of the NaN
+// that only divide_s8 meets, clamp(zero_point, lo, hi).
 //
 //   out            exactly `count` bytes are written; may be `a` or `b` itself
 //   b              NULL for requantize_s8

@@ -68,7 +68,7 @@ enum n8_status n8_dequantize_s32_f32(float *out, const int32_t *in, size_t pixel
         return N8_E_ARGUMENT;
     }
     for (size_t c = 0; bias != NULL && c < channels; c++) {
-        if (!isfinite(bias[c])) {
+        if (!n8_float_bias_ok(bias[c])) {
             return N8_E_ARGUMENT;
         }
     }

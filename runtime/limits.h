@@ -17,9 +17,15 @@ static inline bool n8_scale_ok(float scale) {
     return scale >= 1e-30f && scale <= 1e30f;
 }
 
-// The bounds that keep requantization free of NaN and of denormals.
+// The bounds that keep requantization free of NaN and of denormals that count.
 static inline bool n8_multiplier_ok(float multiplier) {
     return multiplier == 0.0f || (multiplier >= 1e-30f && multiplier <= 0x1p64f);
+}
+
+// The bias of a float output, (4). Units that flush denormals would lose one where the product is
+// 0; with normal ones no sum is denormal, as products are 0 or at least 1e-30.
+static inline bool n8_float_bias_ok(float bias) {
+    return bias == 0.0f || isnormal(bias);
 }
 
 // Leaky, (5b).

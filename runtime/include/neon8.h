@@ -253,7 +253,8 @@ N8_API enum n8_status n8_quantize_f32_s8(int8_t *out, const float *in, size_t co
 N8_API enum n8_status n8_dequantize_s8_f32(float *out, const int8_t *in, size_t count, float scale,
                                            int32_t zero_point);
 
-// (4): out[p][c] = in[p][c] * scale[c] + bias[c], two roundings. `bias` may be NULL.
+// (4): out[p][c] = in[p][c] * scale[c] + bias[c], two roundings. `bias` may be NULL; else each is 0
+// or normal.
 N8_API enum n8_status n8_dequantize_s32_f32(float *out, const int32_t *in, size_t pixels,
                                             size_t channels, const float *scale, const float *bias);
 

@@ -110,8 +110,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     float *bias_f32 = guard_place(rng, REGION_BIAS_F32, array);
     data_bias(rng, pattern, bias, padded, (int64_t)(size.taps * size.depth * sides) * 128 * 128);
     data_multipliers(rng, pattern, multiplier, padded);
-    for (size_t i = 0; i < padded; i++)
-        bias_f32[i] = rng_float(rng, -1000.0f, 1000.0f);
+    data_float_biases(rng, multiplier, bias_f32, padded);
     // In place of the residual the output lies like it, and has its slack behind it.
     const bool in_place = adds && rng_below(rng, 2) == 0;
     const size_t residual_stride = in_place ? out_stride : size.channels + rng_below(rng, 9);

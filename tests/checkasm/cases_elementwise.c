@@ -91,8 +91,7 @@ static void cases_acc(struct context *context, bool to_float) {
         for (size_t i = 0; i < total; i++)
             in[i] = accumulator(rng);
         data_multipliers(rng, pattern, scale, channels);
-        for (size_t i = 0; i < channels; i++)
-            bias[i] = rng_float(rng, -1000.0f, 1000.0f);
+        data_float_biases(rng, scale, bias, channels);
         const bool has_bias = rng_below(rng, 4) != 0;
         struct test_case test = {.out = out, .out_size = out_size};
         test.call = (struct call){

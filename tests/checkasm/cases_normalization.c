@@ -25,6 +25,7 @@ void cases_affine(struct context *context) {
         rng_bytes(rng, in, in_size);
         data_multipliers(rng, pattern, multiplier, channels);
         for (size_t c = 0; c < channels; c++) {
+            multiplier[c] = rng_below(rng, 32) == 0 ? 3e38f : multiplier[c]; // these have no limits
             multiplier[c] = rng_below(rng, 2) ? multiplier[c] : -multiplier[c];
             offset[c] = rng_below(rng, 2) ? rng_float(rng, -200.0f, 200.0f) : 0.5f;
         }

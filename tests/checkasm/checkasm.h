@@ -112,6 +112,7 @@ void data_bias(struct rng *rng, int pattern, int32_t *bias, size_t count, int64_
 void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, int32_t reach,
                 float others);
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count);
+void data_float_biases(struct rng *rng, const float *multipliers, float *out, size_t count);
 void data_floats(struct rng *rng, float *out, size_t count, float unit);
 float data_slope(struct rng *rng);
 // Arguments of 32 bits as a call has them: with noise above.

@@ -129,7 +129,7 @@ void data_small(struct rng *rng, int pattern, int32_t *bias, float *multiplier, 
 // multiply-add, which skips that rounding (6), misses the tie.
 void data_multipliers(struct rng *rng, int pattern, float *out, size_t count) {
     static const float ties[] = {0.5f, 0.25f, 1.5f, 1.0f, 1.0f / 6.0f, 1.0f / 6.0f};
-    static const float extremes[] = {1e-30f, 3e38f, 1.0f, 1e30f, 1e-12f};
+    static const float extremes[] = {1e-30f, 0x1p64f, 1.0f, 0.0f, 1e-12f};
     for (size_t i = 0; i < count; i++) {
         if (pattern == DATA_TIES)
             out[i] = ties[rng_below(rng, sizeof ties / sizeof ties[0])];
@@ -137,6 +137,22 @@ void data_multipliers(struct rng *rng, int pattern, float *out, size_t count) {
             out[i] = extremes[rng_below(rng, 5)];
         else
             out[i] = ldexpf(rng_float(rng, 1.0f, 2.0f), rng_range(rng, -20, -6));
+    }
+}
+
+// Of float outputs, with the multipliers of their channels: among others 0 of both signs, the
+// smallest there are, and those that leave of a product as little as there can be.
+void data_float_biases(struct rng *rng, const float *multipliers, float *out, size_t count) {
+    static const float special[] = {0.0f, -0.0f, FLT_MIN, -FLT_MIN, 1e-37f, FLT_MAX, -FLT_MAX};
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t pick = rng_below(rng, 16);
+        const float product = (float)rng_range(rng, -500, 500) * multipliers[i];
+        if (pick < sizeof special / sizeof special[0])
+            out[i] = special[pick];
+        else if (pick < 10 && product != 0.0f)
+            out[i] = nextafterf(product, rng_below(rng, 2) ? 0.0f : 2.0f * product);
+        else
+            out[i] = rng_float(rng, -1000.0f, 1000.0f);
     }
 }
 
@@ -168,7 +184,7 @@ void data_floats(struct rng *rng, float *out, size_t count, float unit) {
 }
 
 float data_slope(struct rng *rng) {
-    static const float slopes[] = {0.0f, 1.0f, 0.5f, 0.01f, -1.0f, 1e30f};
+    static const float slopes[] = {0.0f, 1.0f, 0.5f, 0.01f, -1.0f, 0x1p30f};
     const uint32_t pick = rng_below(rng, 8);
     return pick < 6 ? slopes[pick] : rng_float(rng, -2.0f, 2.0f);
 }

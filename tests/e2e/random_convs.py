@@ -7,6 +7,9 @@ from neon8.compile.program import Conv2d, Quantize, Tensor
 from neon8.compile.proof import int16_depth
 from random_net import Net, gain, pick_wide, window
 
+NORMAL = np.finfo(np.float32).tiny
+"""The least float bias that there is, but for 0."""
+
 
 def random_weights(rng, shape):
     """int8 weights of several temperaments; one of a channel may be -128  (11)."""
@@ -141,6 +144,9 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
     ]
     if floats:
         bias_f32 = rng.normal(0, 10, out_channels).astype(np.float32)
+        smallest = np.array([0, -0.0, NORMAL, -NORMAL], np.float32)
+        where = rng.random(out_channels) < 0.2
+        bias_f32[where] = rng.choice(smallest, np.count_nonzero(where))
     elif rng.integers(3) == 0:
         slopes = rng.normal(0, 1, out_channels).astype(np.float32)
     if not floats and residuals and rng.integers(4):

@@ -78,6 +78,8 @@ def test_dequantize_s32(pixels, channels):
     acc = sums(rng, (pixels, channels))
     scale = (2.0 ** rng.uniform(-20, 3, channels)).astype(np.float32)
     bias = rng.normal(0, 100, channels).astype(np.float32)
+    acc[rng.random(acc.shape) < 0.3] = 0  # which leave the bias
+    bias[rng.random(channels) < 0.5] = np.finfo(np.float32).tiny
     product = oracle.as_float(acc.astype(np.int64)) * scale
     assert bits(layers.dequantize_s32(acc, scale, bias)) == bits(product + bias)
     zero = np.float32(0)

@@ -294,7 +294,7 @@ def test_bound_runs_use_the_pointers_of_the_moment():
         ffi.release(session)
 
 
-def test_misaligned_arrays_of_layers_are_refused():
+def test_misaligned_arrays_and_denormal_biases_of_layers_are_refused():
     lib = library.load()
     ffi, room = lib.ffi, np.zeros(64, np.float32)
     good = ffi.from_buffer("float[]", room)
@@ -303,6 +303,7 @@ def test_misaligned_arrays_of_layers_are_refused():
     whole = ffi.cast("int32_t *", good)
     odd = ffi.cast("int32_t *", bad)
     call, refused = lib.lib, lib.lib.N8_E_ARGUMENT
+    denormal = ffi.new("float[]", [0, 1e-39, 0, 0])
     assert call.n8_quantize_f32_s8(q, good, 4, 1, 0, -128, 127) == call.N8_OK
     assert call.n8_quantize_f32_s8(q, bad, 4, 1, 0, -128, 127) == refused
     assert call.n8_dequantize_s8_f32(good, q, 4, 1, 0) == call.N8_OK
@@ -313,6 +314,7 @@ def test_misaligned_arrays_of_layers_are_refused():
         (good, odd, good, ffi.NULL, refused),
         (good, whole, bad, ffi.NULL, refused),
         (good, whole, good, bad, refused),
+        (good, whole, good, denormal, refused),
     ):
         assert call.n8_dequantize_s32_f32(out, given, 1, 4, scale, bias) == status
     for given, scale, status in (

@@ -637,8 +637,12 @@ STEP = [
         *("last", put("float *", "multiplier", float("nan"), at=(3,))),
     ),
     (
-        "a float bias is not finite",
+        "a float bias is neither 0 nor a normal number",
         *("real", put("float *", "bias_f32", float("inf"))),
+    ),
+    (
+        "a float bias is neither 0 nor a normal number",
+        *("real", put("float *", "bias_f32", 1e-38)),
     ),
     ("a slope is outside +-2^30", "last", put("float *", "slopes", float("nan"))),
     ("its function is neither none nor log", "p", step("p", function=3)),

@@ -46,6 +46,14 @@ def test_float_constants_by_hand():
     assert op.bias_f32.tolist() == [1, 2, 3, 4]
 
 
+def test_denormal_bias_of_a_float_output_is_0():
+    smallest = np.finfo(np.float32).tiny
+    bias = np.array([1e-39, -1e-45, smallest, -smallest], np.float32)
+    op = lowered(conv("y", bias=bias), scales={"x": scale(0.5)}, io="float").ops[1]
+    assert op.bias_f32.tolist() == [0, 0, smallest, -smallest]
+    assert op.bias_f32.dtype == np.float32
+
+
 @pytest.mark.parametrize(
     ("activation", "clamp"),
     [

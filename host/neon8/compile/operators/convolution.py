@@ -234,7 +234,7 @@ def to_float(
         weights=channels_last(sums),
         bias=sums.bias.astype(np.int32),
         multiplier=multipliers(node.name, np.float64(source.scale) * scales),
-        bias_f32=node.bias.astype(np.float32),
+        bias_f32=float_biases(node.bias),
         strides=node.strides,
         pads=node.pads,
         dilations=node.dilations,
@@ -243,6 +243,12 @@ def to_float(
         int16_depth=int16_depth(sums.weights, source.dtype),
         winograd=form_of(node, sums, source),
     )
+
+
+def float_biases(bias: FloatArray) -> FloatArray:
+    """(4), in float32, of which (C,) what is denormal is 0."""
+    single = bias.astype(np.float32)
+    return np.where(np.abs(single) < np.finfo(np.float32).tiny, np.float32(0), single)
 
 
 def form_of(node: Conv2d, sums: Sums, source: Tensor) -> str:
