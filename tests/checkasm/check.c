@@ -94,6 +94,9 @@ static const char *run_kernel(struct context *context, struct test_case *test) {
     case SIGILL:
         inside = 0;
         return "illegal instruction";
+    case SIGBUS:
+        inside = 0;
+        return "used memory that is not aligned for it";
     default:
         inside = 0;
         return guard_contains(fault_address) ? "touched a guard page" : "touched wild memory";

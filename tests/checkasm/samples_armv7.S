@@ -115,6 +115,22 @@ func    sample_stores_below_sp
         bx      lr                              // nothing written
 endfunc sample_stores_below_sp
 
+// Whose loads fault where floats lie at a multiple of 4 and bytes anywhere: on processors, and under
+// qemu from 7.0 on.
+func    sample_trusts_a_hint
+        cmp     r2, #2
+        blo     n8_quantize_f32_s8_c
+        vld1.32 {d16}, [r1 :64]
+        b       n8_quantize_f32_s8_c
+endfunc sample_trusts_a_hint
+
+func    sample_loads_bytes_as_words
+        cmp     r2, #4
+        blo     n8_quantize_f32_s8_c
+        vldr    s1, [r0]
+        b       n8_quantize_f32_s8_c
+endfunc sample_loads_bytes_as_words
+
 // The rest does nothing where it was given noise.
 func    sample_trusts_vectors
         vmov.32 r12, d20[0]
