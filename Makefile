@@ -19,7 +19,7 @@ armv7: setup ## the same for 32-bit ARM in build/armv7
 native native-asan native-tsan aarch64 armv7:
 	@cross/build.sh $@
 
-sysroot: setup ## make the arm64 Python that qemu runs, in build/sysroot
+sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
 
 demo: native aarch64 sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
