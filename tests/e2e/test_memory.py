@@ -236,14 +236,17 @@ def test_a_session_with_threads_survives_fork():
     """The threads stay with the parent: both go on, and so does a third generation.
 
     So with a pool. One test for both: qemu-user 7.2 stops when a child starts threads
-    and its parent has forked before.
+    and its parent has forked before. It also stops when a child's first thread gets the
+    number of one that the parent had when it forked: `early` keeps that one free.
     """
     program = max(map(random_program, range(40)), key=work)
     inputs = random_inputs(program, 1)
     expected = oracle.run(program, inputs)
     model = Model.from_bytes(writer.dumps(program))
+    early = model.session(2)
     pool = ThreadPool(3)
     session, pooled = model.session(4), model.session(pool=pool)
+    early.close()
 
     def same() -> bool:
         results = [each.run(inputs) for each in (session, pooled)]
