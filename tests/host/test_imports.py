@@ -12,6 +12,7 @@ ORDER = (
     "version",
     "errors",
     "files",
+    "machines",
     "text",
     "graph",
     "data",

@@ -13,6 +13,7 @@ examples:
                                           every node that is not supported, with why
   neon8 inspect net.n8                    inputs, outputs, steps, proofs, kernels
   neon8 inspect net.n8 --target aarch64   with the kernels that ARM chooses, and why
+  neon8 inspect net.n8 --target armv7 --cpu cortex-a9
   neon8 inspect net.n8 --target aarch64 --cpu cortex-a53 --isa neon
   neon8 inspect net.scales.json           scales, ranges, guards that fired
   neon8 inspect net.calib                 samples, and what was seen in each tensor

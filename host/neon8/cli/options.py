@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from neon8.calibrate.thresholds import methods
 from neon8.errors import CalibrationError, DataError, Neon8Error, SetupError
 from neon8.files import STDOUT
+from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS
 from neon8.quant.scale_table import BITS, PRECISIONS, TABLE_SCHEMES
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 MAX_SQNR_LOSS = {"--accumulator-aware": 0.1, "--fast": 6.0}
 """Defaults, in dB, by the option whose cost they limit."""
 MOST_DECIBELS = 200
-
-CPUS = ("cortex-a53", "neoverse-n1", "max")
 
 DATA = """\
 data:
@@ -269,12 +268,18 @@ def target(parser: argparse.ArgumentParser) -> None:
     """Where the int8 network runs."""
     parser.add_argument(
         "--target",
-        choices=("native", "aarch64"),
-        default="native",
+        choices=TARGETS,
+        default=NATIVE,
         help="this machine, or ARM under qemu (default: native)",
     )
+    cores = "; ".join(
+        f"{name}: {', '.join(emulation.cpus)}" for name, emulation in EMULATIONS.items()
+    )
     parser.add_argument(
-        "--cpu", choices=CPUS, help="the core that qemu emulates (default: max)"
+        "--cpu",
+        choices=dict.fromkeys(c for e in EMULATIONS.values() for c in e.cpus),
+        metavar="CORE",
+        help=f"the core that qemu emulates, of {cores} (default: {DEFAULT_CPU})",
     )
     parser.add_argument(
         "--isa",
@@ -292,12 +297,24 @@ def target(parser: argparse.ArgumentParser) -> None:
 
 
 def cpu_of(arguments: argparse.Namespace) -> str:
-    """The core of --cpu, which only means something under emulation."""
-    if arguments.cpu is not None and arguments.target != "aarch64":
+    """The core of --cpu, which only means something under emulation.
+
+    UsageError: it is not a core of the target.
+    """
+    cpu, target = arguments.cpu, arguments.target
+    if cpu is None:
+        return DEFAULT_CPU
+    fitting = [name for name, e in EMULATIONS.items() if cpu in e.cpus]
+    if target == NATIVE:
+        remedy = f"add --target {' or '.join(fitting)}"
+        raise UsageError(f"--cpu {cpu} is a core that qemu emulates: {remedy}")
+    if target not in fitting:
+        cores = ", ".join(EMULATIONS[target].cpus)
         raise UsageError(
-            f"--cpu {arguments.cpu} is a core that qemu emulates: add --target aarch64"
+            f"--cpu {cpu} is a core of {' and '.join(fitting)}, not of {target}, "
+            f"whose cores are {cores}"
         )
-    return arguments.cpu or "max"
+    return str(cpu)
 
 
 def side_by_side(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ HELP = """\
 examples:
   neon8 run net.n8 --input x.npy -o y.npy
   neon8 run net.n8 --input x.npy -o y.npy --target aarch64 --cpu cortex-a53
+  neon8 run net.n8 --input x.npy -o y.npy --target armv7 --cpu cortex-a9
   neon8 run net.n8 --input x.npy --isa c
 
 X.npy holds one sample, with or without its batch axis, or many along the first axis;
@@ -22,10 +23,12 @@ the outputs come in the same order. A network with several inputs takes an .npz 
 array for each, under its name; one with several outputs writes an .npz. Without -o a
 summary is printed. A network with int8 inputs takes int8 arrays as they are.
 
---target aarch64 runs the NEON kernels in an ARM Python under qemu-user; the bytes are
-the same as on this PC. `make sysroot aarch64` builds both in a checkout of neon8. An
-installed neon8 uses those of a checkout: set N8_SYSROOT to its build/sysroot/aarch64
-and N8_AARCH64_LIBRARY to its build/aarch64/libneon8.so.
+--target aarch64, and armv7 for 32-bit ARM, run the NEON kernels in an ARM Python under
+qemu-user; the bytes are the same as on this PC. `make sysroot aarch64 armv7` builds all
+of it in a checkout of neon8. An installed neon8 uses that of a checkout: set N8_SYSROOT
+to its build/sysroot/aarch64 and N8_AARCH64_LIBRARY to its build/aarch64/libneon8.so, or
+N8_SYSROOT to its build/sysroot/armv7 and N8_ARMV7_LIBRARY to its
+build/armv7/libneon8.so.
 """
 
 SHOWN_RUNS = 10

@@ -22,6 +22,7 @@ from neon8.evaluate.metrics import Array, Evaluation, Tally, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, open_float
 from neon8.evaluate.scores import LEAST, Reading, reading
 from neon8.graph.onnx_file import Shapes
+from neon8.machines import DEFAULT_CPU, NATIVE
 
 SAME_LAYOUT = (
     "compare one that lies as the reference: compiled without --io-layout nhwc and "
@@ -43,8 +44,8 @@ def evaluate_model(
     data: Data,
     *,
     reference: str | Path | None = None,
-    target: str = "native",
-    cpu: str = "max",
+    target: str = NATIVE,
+    cpu: str = DEFAULT_CPU,
     isa: str | None = None,
     max_bytes: int | None = None,
     shapes: Shapes | None = None,

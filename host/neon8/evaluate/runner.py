@@ -17,6 +17,7 @@ from neon8.data.inputs import Input, of_shapes
 from neon8.errors import ModelError
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.machines import DEFAULT_CPU, NATIVE
 from neon8.runtime import TensorInfo
 from neon8.runtime.arrays import QUANTIZED, StepInfo
 from neon8.runtime.targets import is_model_file, open_model
@@ -50,8 +51,8 @@ def open_float(
     path: Path,
     *,
     shapes: Shapes | None = None,
-    target: str = "native",
-    cpu: str = "max",
+    target: str = NATIVE,
+    cpu: str = DEFAULT_CPU,
     isa: str | None = None,
     max_bytes: int | None = None,
 ) -> Iterator[FloatRunner]:
@@ -62,7 +63,7 @@ def open_float(
     GraphError, ModelError, SetupError.
     """
     if not is_model_file(path):
-        if target != "native":
+        if target != NATIVE:
             raise ModelError(f"{path}: only an .n8 file runs on {target}; compile it")
         file = open_onnx(path, shapes=shapes)
         reference = Reference(file)

@@ -12,6 +12,7 @@ from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.inspection import elf, foreign, network, observation, plan
 from neon8.inspection.guards import legend
+from neon8.machines import DEFAULT_CPU, NATIVE
 from neon8.quant.reasons import condensed
 from neon8.quant.rounding import moved
 from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
@@ -23,8 +24,8 @@ from neon8.runtime.model import MAGIC
 def describe(
     path: Path,
     *,
-    target: str = "native",
-    cpu: str = "max",
+    target: str = NATIVE,
+    cpu: str = DEFAULT_CPU,
     isa: str | None = None,
     max_bytes: int | None = None,
     shapes: Shapes | None = None,
@@ -40,7 +41,7 @@ def describe(
     except OSError as error:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
     if path.suffix == ".n8" or data.startswith(MAGIC):
-        if target == "aarch64":
+        if target != NATIVE:
             with EmulatedModel(
                 path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
             ) as emulated:
@@ -51,7 +52,7 @@ def describe(
             return _opened(path, model, where="this machine")
     given = {"--isa": isa, "--max-bytes": max_bytes}
     named = [name for name, value in given.items() if value is not None]
-    named += ["--target"] if target != "native" else []
+    named += ["--target"] if target != NATIVE else []
     if named:
         meant = "is for an .n8 file, whose kernels are chosen when it is opened"
         raise SetupError(f"{path}: {named[0]} {meant}; compile it first")

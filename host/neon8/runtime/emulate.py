@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """EmulatedModel: a .n8 file run by the ARM library, on this PC.
 
-A child process runs qemu with an arm64 Python and neon8.runtime.worker; arrays travel
+A child process runs qemu with an ARM Python and neon8.runtime.worker; arrays travel
 through pipes. All is as on the board but for the processor.
 """
 
@@ -19,6 +19,7 @@ from typing import IO, Any, BinaryIO, cast, final
 
 from neon8 import errors
 from neon8.errors import Neon8Error, SetupError
+from neon8.machines import DEFAULT_CPU, EMULATIONS
 from neon8.runtime.arrays import (
     Array,
     Memory,
@@ -31,7 +32,6 @@ from neon8.runtime.closable import Closable
 from neon8.runtime.library import PACKAGE
 from neon8.runtime.pipes import Message, receive, send
 
-TARGETS = ("aarch64",)
 BUILD = PACKAGE.parents[1] / "build"
 GRACE_SECONDS = 5
 STDERR_LINES = 5
@@ -59,14 +59,15 @@ class EmulatedModel(Closable):
         self,
         path: str | Path,
         target: str = "aarch64",
-        cpu: str = "max",
+        cpu: str = DEFAULT_CPU,
         isa: str | None = None,
         *,
         max_bytes: int | None = None,
     ) -> None:
         """Start the process and open the model.
 
-        cpu: as qemu calls it, e.g. "cortex-a53"; isa: as in Model.open;
+        target: one of neon8.machines.EMULATIONS; cpu: as its qemu calls it, e.g.
+        "cortex-a53"; isa: as in Model.open;
         max_bytes: see Model.open.
         SetupError: qemu, the sysroot or the library is missing, or the process died.
         ModelError: the runtime refuses the file.
@@ -140,13 +141,13 @@ class EmulatedModel(Closable):
 
 def start_command(target: str, cpu: str) -> tuple[list[str], dict[str, str]]:
     """Command and environment of a worker.  SetupError: something is missing."""
-    if target not in TARGETS:
-        raise SetupError(f"target {target!r} is not one of {', '.join(TARGETS)}")
-    qemu = shutil.which(f"qemu-{target}") or shutil.which(f"qemu-{target}-static")
+    if target not in EMULATIONS:
+        known = ", ".join(EMULATIONS)
+        raise SetupError(f"target {target!r} is not one of {known}, which qemu runs")
+    name = EMULATIONS[target].qemu
+    qemu = shutil.which(name) or shutil.which(f"{name}-static")
     if qemu is None:
-        raise SetupError(
-            f"qemu-{target} is not installed; it is in the package qemu-user"
-        )
+        raise SetupError(f"{name} is not installed; it is in the package qemu-user")
     sysroot = _built("N8_SYSROOT", f"sysroot/{target}", target)
     library = _built(f"N8_{target.upper()}_LIBRARY", f"{target}/libneon8.so", target)
     python = sysroot / "usr" / "bin" / "python3"

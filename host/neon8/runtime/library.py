@@ -7,6 +7,7 @@ The only module of the package that imports cffi.
 import functools
 import os
 import platform
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +22,19 @@ FILE_NAME = "libneon8.dylib" if sys.platform == "darwin" else "libneon8.so"
 CDEF_NAME = "neon8_cdef.h"
 PACKAGE = Path(__file__).resolve().parents[1]
 
+MOST_NARROW = 2**31 - 1
+"""sys.maxsize of a Python of 32 bits."""
+
 ELF_MAGIC = b"\x7fELF"
 ELF_MACHINES = {3: "x86", 40: "32-bit ARM", 62: "x86-64", 183: "AArch64", 243: "RISC-V"}
-PYTHON_MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "arm64": "AArch64"}
+PYTHON_MACHINES = {
+    "aarch64": "AArch64",
+    "amd64": "x86-64",
+    "arm64": "AArch64",
+    "x86_64": "x86-64",
+}
+NARROW_MACHINES = {"AArch64": "32-bit ARM", "x86-64": "x86"}
+"""What a 32-bit process is on a machine of 64 bits, whose name it is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +130,17 @@ def check_machine(path: Path) -> None:
         return
     code = int.from_bytes(head[18:20], "big" if head[5] == 2 else "little")
     theirs = ELF_MACHINES.get(code, f"ELF machine {code}")
-    machine = platform.machine().lower()
-    ours = "AArch64" if machine == "aarch64" else PYTHON_MACHINES.get(machine, machine)
-    known = ours in ELF_MACHINES.values()
-    if known and theirs != ours:
+    ours = python_machine(platform.machine(), wide=sys.maxsize > MOST_NARROW)
+    if ours is not None and theirs != ours:
         raise SetupError(
             f"{path}: {path.name} is for {theirs}, this Python runs on {ours}; "
             "build it with 'make native' or run in the emulated Python"
         )
+
+
+def python_machine(name: str, *, wide: bool) -> str | None:
+    """What ELF_MACHINES calls a Python of 64 bits, or not, on such a machine."""
+    if re.fullmatch(r"armv[5-8]\w*", name):
+        return "32-bit ARM"
+    machine = PYTHON_MACHINES.get(name.lower())
+    return machine if wide or machine is None else NARROW_MACHINES[machine]

@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from neon8.errors import DataError
+from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS
 from neon8.runtime.arrays import Array, StepInfo, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC, Model
 from neon8.runtime.sessions import Sessions
-
-TARGETS = ("native", "aarch64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,8 @@ def is_model_file(path: Path) -> bool:
 def open_model(
     path: Path,
     *,
-    target: str = "native",
-    cpu: str = "max",
+    target: str = NATIVE,
+    cpu: str = DEFAULT_CPU,
     isa: str | None = None,
     max_bytes: int | None = None,
 ) -> Iterator[Runner]:
@@ -71,7 +70,7 @@ def open_model(
     """
     with ExitStack() as stack:
         model: Model | EmulatedModel
-        if target == "aarch64":
+        if target in EMULATIONS:
             emulate = partial(
                 EmulatedModel,
                 path,
@@ -83,7 +82,7 @@ def open_model(
             model = emulate()
             sessions = stack.enter_context(Sessions(model, emulate))
             most = model.max_bytes // max(model.memory.total(), 1)
-        elif target == "native":
+        elif target == NATIVE:
             model = stack.enter_context(Model.open(path, isa=isa, max_bytes=max_bytes))
             sessions = stack.enter_context(Sessions(model.session(), model.session))
             most = model.memory.sessions(model.max_bytes)

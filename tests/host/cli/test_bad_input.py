@@ -69,9 +69,11 @@ CASES = [
         for command, target in (
             ("run", "native"),
             ("run", "aarch64"),
+            ("run", "armv7"),
             ("evaluate", "native"),
             ("inspect", "native"),
             ("inspect", "aarch64"),
+            ("inspect", "armv7"),
         )
     ),
     Case(
@@ -258,10 +260,27 @@ CASES = [
         ),
         ("x.npy", "NaN"),
     ),
-    Case(
-        "a core without emulation",
-        lambda t, d: ("run", t.n8, "--input", t.data, "--cpu", "max"),
-        ("--cpu", "--target aarch64"),
+    *(
+        Case(
+            f"the core {cpu} on {target}",
+            lambda t, d, cpu=cpu, target=target: (
+                *("run", t.n8, "--input", t.data),
+                *("--cpu", cpu, "--target", target),
+            ),
+            says,
+        )
+        for cpu, target, says in (
+            ("max", "native", ("--cpu max", "add --target aarch64 or armv7")),
+            ("cortex-a9", "native", ("--cpu cortex-a9", "add --target armv7")),
+            (
+                *("cortex-a9", "aarch64"),
+                ("a core of armv7, not of aarch64", "cortex-a53, neoverse-n1, max"),
+            ),
+            (
+                *("cortex-a53", "armv7"),
+                ("a core of aarch64, not of armv7", "cortex-a9, cortex-a15, max"),
+            ),
+        )
     ),
     Case(
         "kernels that this machine lacks",

@@ -12,6 +12,7 @@ import pytest
 
 import neon8
 from neon8.cli.main import COMMANDS, main
+from neon8.machines import EMULATIONS
 
 
 def process(*words, **options) -> subprocess.CompletedProcess:
@@ -179,17 +180,20 @@ def test_compile_for_images(tiny, tmp_path, capsys):
     ).replace("   ", "  ")
 
 
-@pytest.mark.parametrize("target", ["native", "aarch64"])
-def test_run_gives_the_same_bytes_everywhere(tiny, tmp_path, capsys, target):
+@pytest.mark.parametrize(
+    "where",
+    [
+        ("--target", "native"),
+        ("--target", "aarch64", "--cpu", "cortex-a53"),
+        ("--target", "armv7", "--cpu", "cortex-a9"),
+    ],
+    ids=lambda words: words[1],
+)
+def test_run_gives_the_same_bytes_everywhere(tiny, tmp_path, capsys, where):
     x = np.load(tiny.data)["x"][:3]
     np.save(tmp_path / "x.npy", x)
     out = tmp_path / "y.npy"
-    cpu = ("--cpu", "cortex-a53") if target == "aarch64" else ()
-    succeed(
-        capsys,
-        *("run", tiny.n8, "--input", tmp_path / "x.npy", "-o", out),
-        *("--target", target, *cpu),
-    )
+    succeed(capsys, "run", tiny.n8, "--input", tmp_path / "x.npy", "-o", out, *where)
     with neon8.Model.open(tiny.n8, isa="c") as model, model.session() as session:
         rows = [session.run({"image": image[None]})["scores"] for image in x]
     assert np.load(out).tobytes() == np.concatenate(rows).tobytes()
@@ -213,11 +217,12 @@ def test_run_moves_int8_untouched(tiny, tmp_path, capsys):
     np.testing.assert_array_equal(np.load(out)["scores"], np.concatenate(rows))
 
 
-def test_evaluate_prints_one_json_object(tiny, capsys):
+@pytest.mark.parametrize("target", EMULATIONS)
+def test_evaluate_prints_one_json_object(tiny, capsys, target):
     out = succeed(
         capsys,
         *("evaluate", tiny.n8, "--data", tiny.labelled, "--json"),
-        *("--reference", tiny.onnx, "--target", "aarch64", "--limit", 6),
+        *("--reference", tiny.onnx, "--target", target, "--limit", 6),
     )
     result = json.loads(out)
     first = ["n", "top1", "top5", "agreement", "sqnr_db"]

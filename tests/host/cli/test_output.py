@@ -164,6 +164,7 @@ def test_no_code_from_the_working_directory(words, tmp_path):
     for line in (
         (*words["observe"], "--workers", 2, "-o", elsewhere / "a.calib"),
         (*words["run"], "--target", "aarch64", "-o", elsewhere / "y.npy"),
+        (*words["run"], "--target", "armv7", "-o", elsewhere / "z.npy"),
     ):
         done = subprocess.run(
             [sys.executable, script, *map(str, line)],
