@@ -7,7 +7,6 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/logs
 python=$PWD/.venv/bin/python
-arm_python=$PWD/build/sysroot/aarch64/usr/bin/python3
 summary=() failed=0
 
 # step NAME COMMAND...
@@ -26,12 +25,15 @@ checks() { # PRESET [CTEST OPTIONS]
     (cd runtime && ctest --preset "$preset" "$@")
 }
 
-emulated() {
-    N8_LIBRARY=$PWD/build/aarch64/libneon8.so PYTHONPATH=$PWD/host \
-        cross/run-aarch64 "$arm_python" -m pytest -p no:cacheprovider "$@"
+emulated() { # MACHINE [PYTEST OPTIONS]
+    local machine=$1
+    shift
+    N8_LIBRARY=$PWD/build/$machine/libneon8.so PYTHONPATH=$PWD/host \
+        "cross/run-$machine" "$PWD/build/sysroot/$machine/usr/bin/python3" \
+        -m pytest -p no:cacheprovider "$@"
 }
 
-step "set-up" make --no-print-directory native native-asan native-tsan aarch64 sysroot
+step "set-up" make --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
 step "c under asan and ubsan" checks native-asan
@@ -43,7 +45,8 @@ N8_QEMU_CPU=neoverse-n1 step "c on aarch64 neoverse-n1" checks aarch64 -E 'fuzz_
 N8_QEMU_CPU=max step "c on aarch64 max" checks aarch64 -E checkasm_vector
 step "host" "$python" -m pytest -n 2 tests/host
 step "e2e native" "$python" -m pytest tests/e2e
-step "e2e emulated aarch64" emulated tests/e2e
+step "e2e emulated aarch64" emulated aarch64 tests/e2e
+step "e2e emulated armv7" emulated armv7 tests/e2e
 step "elf audit" "$python" -m pytest tests/elf
 
 echo
