@@ -136,7 +136,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->packed_size = n8_add(weights, n8_mul(array, 4)); // bias, multiplier, bias_f32, slope
     return conv->packed_size == SIZE_MAX || conv->scratch_size == SIZE_MAX ||
                    conv->units == SIZE_MAX
-               ? N8_E_FORMAT
+               ? N8_E_ADDRESS
                : N8_OK;
 }
 

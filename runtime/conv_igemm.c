@@ -28,7 +28,7 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
     // A slice begins where its panel of weights and its entries of the arrays are aligned.
     size_t panels = 1;
     while (n8_mul(panels, tile->nr) % (N8_ALIGN_PART / sizeof(int32_t)) != 0 ||
-           n8_mul(panels, panel) % N8_ALIGN_PART != 0) {
+           panels * (panel % N8_ALIGN_PART) % N8_ALIGN_PART != 0) { // whatever its size
         panels++;
     }
     const size_t least = n8_mul(panels, tile->nr);

@@ -122,7 +122,7 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
         status = n8_conv_plan(&plan, shape, &input, epilogue, &certificate, &kernels);
     }
     if (status != N8_OK) {
-        return N8_E_ARGUMENT; // there is no file here that could be malformed
+        return status == N8_E_ADDRESS ? status : N8_E_ARGUMENT; // no file here is malformed
     }
     struct n8_conv_proof proof;
     struct n8_model_error error;

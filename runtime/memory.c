@@ -28,3 +28,16 @@ void n8_free(void *memory) {
         free(block);
     }
 }
+
+static bool fits(const struct n8_memory *memory, size_t threads, uint64_t most) {
+    // No sum overflows: there are few arrays, each of which fits size_t or says that it does not.
+    const uint64_t shared = memory->tables + memory->packed + memory->arena;
+    return shared <= most && memory->scratch <= (most - shared) / threads;
+}
+
+enum n8_status n8_check_memory(const struct n8_memory *memory, size_t threads, uint64_t max_bytes) {
+    if (!fits(memory, threads, PTRDIFF_MAX)) {
+        return N8_E_ADDRESS;
+    }
+    return fits(memory, threads, max_bytes) ? N8_OK : N8_E_LIMIT;
+}

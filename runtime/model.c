@@ -156,14 +156,12 @@ static enum n8_status open_model(const void *bytes, size_t size,
         return status;
     }
     const uint64_t given = options == NULL ? 0 : options->max_bytes;
-    const uint64_t wanted = given == 0 ? N8_DEFAULT_MAX_BYTES : given;
-    const uint64_t max_bytes = wanted < PTRDIFF_MAX ? wanted : PTRDIFF_MAX;
-    // No sum overflows: weights are in the file, and packing fills up tiles of a few bytes.
-    if (memory.tables + memory.packed + memory.arena + memory.scratch > max_bytes) {
-        return N8_E_LIMIT;
-    }
+    const uint64_t max_bytes = given == 0 ? N8_DEFAULT_MAX_BYTES : given;
+    status = n8_check_memory(&memory, 1, max_bytes);
     struct n8_model *model = NULL;
-    status = read_model(reader, &kernels, (size_t)memory.packed, &model);
+    if (status == N8_OK) {
+        status = read_model(reader, &kernels, (size_t)memory.packed, &model);
+    }
     if (status != N8_OK) {
         return status;
     }

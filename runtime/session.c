@@ -22,10 +22,9 @@ enum n8_status n8_session_create(const struct n8_model *model,
     }
     const size_t threads = pool == NULL ? (size_t)own : n8_threads_count(pool);
     const struct n8_memory *memory = &model->memory;
-    // The model was opened within its limit, with one thread: only threads are left to count.
-    const uint64_t left = model->max_bytes - memory->tables - memory->packed - memory->arena;
-    if (memory->scratch > left / threads) {
-        return N8_E_LIMIT;
+    const enum n8_status allowed = n8_check_memory(memory, threads, model->max_bytes);
+    if (allowed != N8_OK) {
+        return allowed;
     }
     // Session, arena and the threads' scratch in one allocation.
     const size_t head = n8_round_up(sizeof(struct n8_session), N8_ALIGN);

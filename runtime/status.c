@@ -25,6 +25,8 @@ const char *n8_status_string(enum n8_status status) {
         return "not supported by this build or this processor";
     case N8_E_LIMIT:
         return "the model takes more memory than max_bytes allows";
+    case N8_E_ADDRESS:
+        return "it takes more memory than this processor can address";
     }
     return "unknown status";
 }

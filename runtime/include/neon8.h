@@ -33,6 +33,7 @@ enum n8_status {
     N8_E_OVERFLOW = 6,    // an accumulator could leave int32 (12); refused, never wrapped
     N8_E_UNSUPPORTED = 7, // valid, but this build or this processor cannot do it
     N8_E_LIMIT = 8,       // valid, but takes more memory than max_bytes allows
+    N8_E_ADDRESS = 9,     // valid, but takes more memory than pointers of this processor reach
 };
 
 enum n8_type {
@@ -175,14 +176,16 @@ N8_API const char *n8_status_string(enum n8_status status);
 
 // Checks a model file in memory, plans it and packs its weights. Nothing of `bytes` is
 // needed afterwards. `options` may be NULL. Any byte of `bytes` may be hostile: N8_E_FORMAT,
-// N8_E_VERSION, N8_E_CHECKSUM or N8_E_OVERFLOW refuse it, N8_E_LIMIT does before anything large
-// is allocated. `error` may be NULL; it is filled in whatever the status is not N8_OK.
+// N8_E_VERSION, N8_E_CHECKSUM or N8_E_OVERFLOW refuse it, N8_E_LIMIT and N8_E_ADDRESS do before
+// anything large is allocated. `error` may be NULL; it is filled in whatever the status is not
+// N8_OK.
 N8_API enum n8_status n8_model_open(const void *bytes, size_t size,
                                     const struct n8_model_options *options, struct n8_model **out,
                                     struct n8_model_error *error);
 
 // What opening and running the model would take, without packing its weights: all of
-// n8_model_open's checks but those of the weights' values. options->max_bytes is not looked at.
+// n8_model_open's checks but those of the weights' values. options->max_bytes is not looked at. What
+// is beyond the reach of pointers is no less than `out` says.
 N8_API enum n8_status n8_model_measure(const void *bytes, size_t size,
                                        const struct n8_model_options *options,
                                        struct n8_memory *out, struct n8_model_error *error);
@@ -219,7 +222,8 @@ N8_API void n8_threads_destroy(struct n8_threads *threads);
 
 // Allocates everything that runs of `model` need. Several sessions may share a model and
 // run at the same time; one session serves one thread at a time. `options` may be NULL.
-// N8_E_LIMIT: with its threads' scratch, model and session are beyond the model's max_bytes.
+// N8_E_LIMIT, N8_E_ADDRESS: with its threads' scratch, model and session are beyond the model's
+// max_bytes, or beyond what pointers reach.
 // Memory is touched when a run first needs it. After fork() the child may go on with a session:
 // its threads have stayed with the parent, so it runs on the calling thread alone.
 N8_API enum n8_status n8_session_create(const struct n8_model *model,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from neon8.compile import oracle, writer
-from neon8.compile.program import Pool, Program, Tensor
+from neon8.compile.program import Conv2d, Pool, Program, Tensor
 from neon8.errors import ModelError, SetupError
 from neon8.runtime import Model, ThreadPool, library
 from neon8.runtime.model import MAX_BYTES, measure
@@ -26,31 +26,45 @@ ROUNDING = 256
 """Bytes: some buffers of a small network, each rounded up to 64."""
 
 
-def chain(count, shape) -> bytes:
-    """`count` pools of one tap, which do not work in place, on this shape."""
-    names = [f"t{index}" for index in range(count + 1)]
-    ops = tuple(
-        Pool(
-            name=after,
-            inputs=(before,),
-            output=after,
-            kind="max",
-            kernel=(1, 1),
-            strides=(1, 1),
-            dilations=(1, 1),
-            pads=(0, 0, 0, 0),
-        )
-        for before, after in itertools.pairwise(names)
+def pool(before, after, kernel=(1, 1)) -> Pool:
+    """A maximum pool, which does not work in place."""
+    return Pool(
+        name=after,
+        inputs=(before,),
+        output=after,
+        kind="max",
+        kernel=kernel,
+        strides=(1, 1),
+        dilations=(1, 1),
+        pads=(0, 0, 0, 0),
     )
+
+
+def dumps(tensors, ops, outputs) -> bytes:
+    """The file of int8 tensors, name -> shape, of which t0 is the input."""
     return writer.dumps(
         Program(
             source_digest="00" * 32,
-            tensors={name: Tensor(name=name, dims=shape) for name in names},
-            ops=ops,
+            tensors={name: Tensor(name=name, dims=dims) for name, dims in tensors},
+            ops=tuple(ops),
             inputs=("t0",),
-            outputs=(names[-1],),
+            outputs=outputs,
         )
     )
+
+
+def chain(count, shape) -> bytes:
+    """`count` pools of one tap, on this shape."""
+    names = [f"t{index}" for index in range(count + 1)]
+    ops = [pool(before, after) for before, after in itertools.pairwise(names)]
+    return dumps([(name, shape) for name in names], ops, (names[-1],))
+
+
+def star(count, shape) -> bytes:
+    """`count` pools of one tensor, which all are alive in the end."""
+    names = [f"t{index}" for index in range(count + 1)]
+    ops = [pool("t0", after) for after in names[1:]]
+    return dumps([(name, shape) for name in names], ops, tuple(names[1:]))
 
 
 def resident() -> int:
@@ -60,11 +74,11 @@ def resident() -> int:
 
 
 def test_a_small_file_that_wants_much_is_refused():
-    content = chain(2, (1, 8, 2**14, 15000))
+    content = chain(2, (1, 8, 2**13, 15000))
     assert len(content) < 1400
     start, before = time.perf_counter(), resident()
     with pytest.raises(
-        ModelError, match=r"^net\.n8: takes 39\d{8} bytes .* limit of 1"
+        ModelError, match=r"^net\.n8: takes 19\d{8} bytes .* limit of 1"
     ):
         Model.from_bytes(content, source="net.n8")
     assert time.perf_counter() - start < SECONDS
@@ -102,6 +116,80 @@ def test_the_limit_is_exact():
             model.session(2)
     with Model.from_bytes(content, max_bytes=memory.total(2)) as model:
         model.session(2).close()
+
+
+NARROW = library.load().ffi.sizeof("void *") == 4
+"""This process has 32 bits."""
+
+
+@pytest.mark.parametrize("count", [1, 3])  # beyond 2^31, and beyond 2^32
+def test_a_model_beyond_the_address_space(count):
+    shape = (1, 8, 2**14, 15000)
+    content = star(count, shape)
+    memory = measure(content)
+    assert memory.arena == (count + 1) * (8 * 2**14 * 15000 + 64)
+    start, before = time.perf_counter(), resident()
+    if NARROW:
+        wanted = (
+            rf"^net\.n8: takes at least {memory.total()} bytes .* "
+            "more than the 2147483647 that a process of 32 bits can address; use"
+        )
+        for limit in (None, MAX_BYTES):
+            with pytest.raises(ModelError, match=wanted):
+                Model.from_bytes(content, source="net.n8", max_bytes=limit)
+    else:
+        with pytest.raises(ModelError, match="raise it"):
+            Model.from_bytes(content, source="net.n8")
+        Model.from_bytes(content, max_bytes=MAX_BYTES).close()
+    assert time.perf_counter() - start < SECONDS
+    assert resident() - before < LITTLE
+
+
+def test_threads_beyond_the_address_space():
+    """64 lists of 2^23 pointers."""
+    image, point = (1, 1, 2**11, 2**12), (1, 1, 1, 1)
+    step = pool("t0", "t1", image[2:])
+    content = dumps([("t0", image), ("t1", point)], [step], ("t1",))
+    memory = measure(content)
+    assert memory.scratch == 2**23 * (4 if NARROW else 8)
+    with Model.from_bytes(content, max_bytes=MAX_BYTES) as model:
+        model.session(2).close()
+        if NARROW:
+            with pytest.raises(ModelError, match="than this processor can address"):
+                model.session(64)
+    with (
+        Model.from_bytes(content, max_bytes=memory.total()) as model,
+        pytest.raises(ModelError, match="more memory than max_bytes allows"),
+    ):
+        model.session(2)
+
+
+def test_a_layer_beyond_the_address_space():
+    """Copies of 2^10 rows of 2^20 pixels, most of them padding."""
+    conv = Conv2d(
+        name="wide",
+        inputs=("t0",),
+        output="t1",
+        weights=np.zeros((8, 2**10, 2, 1), np.int8),
+        bias=np.zeros(8, np.int32),
+        multiplier=np.ones(8, np.float32),
+        pads=(2**10 - 1, 2**20 - 1, 0, 0),
+        dilations=(1, 2**20 - 1),
+        groups=8,
+    )
+    content = dumps([("t0", (1, 8, 1, 1)), ("t1", (1, 8, 1, 1))], [conv], ("t1",))
+    refused = "layer 'wide': it takes more memory than this processor can address"
+    with pytest.raises(ModelError, match=refused if NARROW else r"scratch 8\d{9}\)"):
+        Model.from_bytes(content)
+
+
+def test_a_file_larger_than_memory(monkeypatch, tmp_path):
+    def read_bytes(_: Path) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    with pytest.raises(SetupError, match=r"net\.n8: is larger than the memory left"):
+        Model.open(tmp_path / "net.n8")
 
 
 def unshared_arena(model, program) -> int:

@@ -124,6 +124,8 @@ class Model(Closable):
             content = Path(path).read_bytes()
         except OSError as error:
             raise ModelError(f"{path}: {error.strerror}") from error
+        except (MemoryError, OverflowError) as error:  # the latter on 32 bits
+            raise SetupError(f"{path}: is larger than the memory left") from error
         return cls.from_bytes(content, source=str(path), isa=isa, max_bytes=max_bytes)
 
     @classmethod
@@ -156,12 +158,18 @@ class Model(Closable):
             )
         limit = int(max_bytes or lib.lib.N8_DEFAULT_MAX_BYTES)
         if status == lib.lib.N8_E_LIMIT:
-            needed = measure(content, source=source, isa=isa)
+            needed = described(measure(content, source=source, isa=isa))
             raise ModelError(
-                f"{source}: takes {needed.total()} bytes of memory (packed weights "
-                f"{needed.packed}, activations {needed.arena}, scratch "
-                f"{needed.scratch}), more than the limit of {limit}; raise it "
+                f"{source}: takes {needed}, more than the limit of {limit}; raise it "
                 "(max_bytes, --max-bytes) if you trust the file"
+            )
+        if status == lib.lib.N8_E_ADDRESS:
+            needed = described(measure(content, source=source, isa=isa))
+            bits = 8 * lib.ffi.sizeof("void *")
+            raise ModelError(
+                f"{source}: takes at least {needed}, more than the "
+                f"{2 ** (bits - 1) - 1} that a process of {bits} bits can address; use "
+                "one of 64 bits, or compile the network for smaller inputs"
             )
         check_opened(lib, status, source, refusal)
         handle = lib.ffi.gc(out[0], lib.lib.n8_model_close)
@@ -334,6 +342,14 @@ def memory_of(memory: Any) -> Memory:
         arena=int(memory.arena),
         arena_least=int(memory.arena_least),
         scratch=int(memory.scratch),
+    )
+
+
+def described(memory: Memory) -> str:
+    """What it takes to open and run a model, as words."""
+    return (
+        f"{memory.total()} bytes of memory (packed weights {memory.packed}, "
+        f"activations {memory.arena}, scratch {memory.scratch})"
     )
 
 
