@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sums[p][c] = bias[c] + sum over y, x of in[y][p * step + x * tap_stride + c] * w[y][x][c]
+//
+//   void n8_depthwise_s16_s32_neon(const struct n8_depthwise_s16_args *args);
+//
+// A group is 4 outputs of 8 channels. The pointer to their inputs goes from an output to the next by
+// `apart`, `middle` and `apart`, and by `back` to the next tap of the first. The last group of a row
+// ends with the row; where a row has fewer than 4 outputs, a distance is 0 or both are, and some are
+// computed several times and stored at the same place.
+//
+//                  q0              weights of a tap
+//   in             q8 .. q15       sums, two registers for each output
+//   q1 q2 q3 q4
+//
+// Bounds: sums wrap.
+// Registers: below. Stack: 88 bytes: d8-d11, r4-r11 and lr above what there is no register for.
+#include "asm.h"
+#include "kernel.h"
+
+args            .req r0
+in              .req r1
+apart           .req r2
+middle          .req r3
+back            .req r4
+w               .req r5
+left            .req r6                         // taps of this row
+width           .req r7
+row             .req r8
+rows_left       .req r9
+at              .req r10                        // of the first output in its row, in bytes
+channel         .req r11
+temp            .req r12
+
+#define AT_APART        0                       // of sums
+#define AT_MIDDLE       4
+#define AT_FIRST        8                       // output of the group
+#define AT_WEIGHTS      12
+#define LOCALS          20
+
+func    n8_depthwise_s16_s32_neon
+        push    {r4-r11, lr}
+        .cfi_def_cfa_offset 36
+        .cfi_offset r4, -36
+        .cfi_offset r5, -32
+        .cfi_offset r6, -28
+        .cfi_offset r7, -24
+        .cfi_offset r8, -20
+        .cfi_offset r9, -16
+        .cfi_offset r10, -12
+        .cfi_offset r11, -8
+        .cfi_offset lr, -4
+        vpush   {d8-d11}
+        .cfi_def_cfa_offset 68
+        sub     sp, sp, #LOCALS
+        .cfi_def_cfa_offset 68 + LOCALS
+
+        // Three outputs are 0 1 1 2, two 0 0 1 1.
+        ldr     temp, [args, #N8_OFF_DS_PIXELS]
+        ldr     apart, [args, #N8_OFF_DS_STEP]
+        ldr     r5, [args, #N8_OFF_DS_CHANNELS]
+        mov     middle, apart
+        mov     r5, r5, lsl #2
+        mov     r6, r5
+        cmp     temp, #3
+        moveq   middle, #0
+        moveq   r6, #0
+        movlo   apart, #0
+        movlo   r5, #0
+        cmp     temp, #1
+        moveq   middle, #0
+        moveq   r6, #0
+        str     r5, [sp, #AT_APART]
+        str     r6, [sp, #AT_MIDDLE]
+        ldr     back, [args, #N8_OFF_DS_TAP_STRIDE]
+        ldr     width, [args, #N8_OFF_DS_KERNEL_WIDTH]
+        sub     back, back, middle
+        sub     back, back, apart, lsl #1
+        ldr     temp, [args, #N8_OFF_DS_WEIGHTS]
+        mov     channel, #0
+
+1:      str     temp, [sp, #AT_WEIGHTS]
+        mov     temp, #0
+2:      str     temp, [sp, #AT_FIRST]
+        ldr     r5, [args, #N8_OFF_DS_STEP]
+        ldr     r6, [args, #N8_OFF_DS_BIAS]
+        mul     at, temp, r5
+        add     r6, r6, channel, lsl #2
+        add     at, at, channel, lsl #1
+        vld1.32 {d16-d19}, [r6:128]
+        ldr     row, [args, #N8_OFF_DS_ROWS]
+        ldr     rows_left, [args, #N8_OFF_DS_KERNEL_HEIGHT]
+        ldr     w, [sp, #AT_WEIGHTS]
+        vmov    q10, q8
+        vmov    q11, q9
+        vmov    q12, q8
+        vmov    q13, q9
+        vmov    q14, q8
+        vmov    q15, q9
+
+3:      ldr     in, [row], #4
+        mov     left, width
+        add     in, in, at
+4:      vld1.16 {d0-d1}, [w:128]!
+        vld1.16 {d2-d3}, [in], apart
+        vld1.16 {d4-d5}, [in], middle
+        vmlal.s16 q8, d0, d2
+        vld1.16 {d6-d7}, [in], apart
+        vmlal.s16 q9, d1, d3
+        vld1.16 {d8-d9}, [in], back
+        vmlal.s16 q10, d0, d4
+        vmlal.s16 q11, d1, d5
+        vmlal.s16 q12, d0, d6
+        vmlal.s16 q13, d1, d7
+        subs    left, left, #1
+        vmlal.s16 q14, d0, d8
+        vmlal.s16 q15, d1, d9
+        bne     4b
+        subs    rows_left, rows_left, #1
+        bne     3b
+
+        ldr     temp, [sp, #AT_FIRST]
+        ldr     r6, [args, #N8_OFF_DS_CHANNELS]
+        ldr     r8, [args, #N8_OFF_DS_SUMS]
+        mla     r6, r6, temp, channel
+        ldr     r9, [sp, #AT_APART]
+        ldr     r10, [sp, #AT_MIDDLE]
+        add     r8, r8, r6, lsl #2
+        vst1.32 {d16-d19}, [r8:128], r9
+        vst1.32 {d20-d23}, [r8:128], r10
+        vst1.32 {d24-d27}, [r8:128], r9
+        vst1.32 {d28-d31}, [r8:128]
+        ldr     r6, [args, #N8_OFF_DS_PIXELS]
+        add     temp, temp, #4
+        cmp     temp, r6
+        bhs     5f
+        sub     r6, r6, #4
+        cmp     temp, r6
+        movhi   temp, r6
+        b       2b
+
+5:      ldr     r6, [args, #N8_OFF_DS_CHANNELS]
+        mov     temp, w
+        add     channel, channel, #8
+        cmp     channel, r6
+        blo     1b
+
+        add     sp, sp, #LOCALS
+        vpop    {d8-d11}
+        pop     {r4-r11, pc}
+endfunc n8_depthwise_s16_s32_neon

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v = fmul((float) acc''[p][c], multiplier[c]), leaky by slope[c] if there is one       (5b)
+// out[p][c] = clamp(rne(v) + zero_point, lo, hi)                                         (5)
+// acc''[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c]
+// for any number of taps.
+//
+//   void n8_depthwise_s8_neon(const struct n8_depthwise_args *args);
+//
+// A group is 4 outputs of 8 channels. Its taps are taken in pairs, whose products share an int16
+// lane: in two rows one below the other, in the first of an odd number of rows side by side, where an
+// odd first tap stands alone. So a pointer for each tap of a pair serves all rows:
+//
+//   a b b c c      width 5, height 3
+//   d e f g h
+//   d e f g h
+//
+// The products of a pair are added to the sums while the inputs of the next one are loaded. A pointer
+// goes from an output to the next by `apart`, `middle` and `apart`, and by `back` to the next tap of
+// the first. The last group of a row ends with the row; where a row has fewer than 4 outputs, a
+// distance is 0 or both are, and some are computed several times and stored at the same place.
+//
+// Bounds: |input| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products
+//   that share an int16 lane reach at most 32640. int32 is proved by (12).
+// Registers: below. Stack: 168 bytes: d8-d15, r4-r11 and lr above what there is no register for.
+#include "asm.h"
+#include "kernel.h"
+
+args            .req r0
+first_in        .req r1                         // pointers to the inputs of a pair
+second_in       .req r2
+apart           .req r3
+middle          .req r4
+back            .req r5
+first_w         .req r6                         // to its weights
+second_w        .req r7
+next_w          .req r8                         // bytes from a pair's to the next one's
+left            .req r9                         // pairs of these rows
+next_row        .req r10
+column          .req r11                        // of the first output, with the channel
+temp            .req r12
+more            .req lr                         // two rows of taps each
+
+#define AT_MAGIC        0
+#define AT_FACTS        4
+#define AT_CHANNEL      8
+#define AT_WEIGHTS      12                      // of these channels
+#define AT_NEXT_WEIGHTS 16                      // of the next rows
+#define AT_FIRST        20                      // output of the group
+#define AT_BACK         24
+#define AT_APART        28                      // of outputs where they are stored
+#define AT_MIDDLE       32
+#define AT_ROW_BYTES    36                      // of weights
+#define AT_OUT          40
+#define LOCALS          68
+
+// Inputs and weights of a pair.
+one0            .req d0
+one1            .req d1
+one2            .req d2
+one3            .req d3
+one_w           .req d4
+two_w           .req d5
+two0            .req d6
+two1            .req d7
+two2            .req d0
+two3            .req d1
+t0              .req q4
+t0l             .req d8
+t0h             .req d9
+t1              .req q5
+t1l             .req d10
+t1h             .req d11
+t2              .req q6
+t2l             .req d12
+t2h             .req d13
+t3              .req q7
+t3l             .req d14
+t3h             .req d15
+sum0l           .req q8
+sum0h           .req q9
+sum1l           .req q10
+sum1h           .req q11
+sum2l           .req q12
+sum2h           .req q13
+sum3l           .req q14
+sum3h           .req q15
+scalel          .req q0
+scaleh          .req q1
+magic           .req q2
+// of all four outputs, when they have 8 bits
+out01           .req q8
+out23           .req q9
+
+#include "depthwise_s8_round.inc"
+
+func    n8_depthwise_s8_neon
+        push    {r4-r11, lr}
+        .cfi_def_cfa_offset 36
+        .cfi_offset r4, -36
+        .cfi_offset r5, -32
+        .cfi_offset r6, -28
+        .cfi_offset r7, -24
+        .cfi_offset r8, -20
+        .cfi_offset r9, -16
+        .cfi_offset r10, -12
+        .cfi_offset r11, -8
+        .cfi_offset lr, -4
+        vpush   {d8-d15}
+        .cfi_def_cfa_offset 100
+        sub     sp, sp, #LOCALS
+        .cfi_def_cfa_offset 100 + LOCALS
+        find_facts r1, r2, temp
+        str     r2, [sp, #AT_MAGIC]
+        str     r1, [sp, #AT_FACTS]
+
+        // Three outputs are 0 1 1 2, two 0 0 1 1.
+        ldr     temp, [args, #N8_OFF_DW_PIXELS]
+        ldr     apart, [args, #N8_OFF_DW_STEP]
+        ldr     r1, [args, #N8_OFF_DW_OUT_STRIDE]
+        mov     middle, apart
+        mov     r2, r1
+        cmp     temp, #3
+        moveq   middle, #0
+        moveq   r2, #0
+        movlo   apart, #0
+        movlo   r1, #0
+        cmp     temp, #1
+        moveq   middle, #0
+        moveq   r2, #0
+        str     r1, [sp, #AT_APART]
+        str     r2, [sp, #AT_MIDDLE]
+        ldr     temp, [args, #N8_OFF_DW_TAP_STRIDE]
+        sub     temp, temp, middle
+        sub     temp, temp, apart, lsl #1
+        str     temp, [sp, #AT_BACK]
+        ldr     temp, [args, #N8_OFF_DW_KERNEL_WIDTH]
+        mov     temp, temp, lsl #3
+        str     temp, [sp, #AT_ROW_BYTES]
+        ldr     r1, [args, #N8_OFF_DW_WEIGHTS]
+        mov     r2, #0
+
+.Lchannels:
+        str     r1, [sp, #AT_WEIGHTS]
+        str     r2, [sp, #AT_CHANNEL]
+        mov     temp, #0
+.Lgroup:
+        str     temp, [sp, #AT_FIRST]
+        ldr     r9, [args, #N8_OFF_DW_STEP]
+        ldr     r10, [sp, #AT_CHANNEL]
+        ldr     r5, [args, #N8_OFF_DW_OUT]
+        ldr     r7, [args, #N8_OFF_DW_OUT_STRIDE]
+        mla     column, temp, r9, r10
+        mla     r5, temp, r7, r5
+        ldr     r9, [args, #N8_OFF_DW_BIAS]
+        add     r5, r5, r10
+        add     r9, r9, r10, lsl #2
+        str     r5, [sp, #AT_OUT]
+        vld1.32 {d16-d19}, [r9:128]
+        ldr     next_row, [args, #N8_OFF_DW_ROWS]
+        ldr     more, [args, #N8_OFF_DW_KERNEL_HEIGHT]
+        ldr     left, [args, #N8_OFF_DW_KERNEL_WIDTH]
+        ldr     first_w, [sp, #AT_WEIGHTS]
+        ldr     back, [sp, #AT_BACK]
+        vmov    sum1l, sum0l
+        vmov    sum1h, sum0h
+        vmov    sum2l, sum0l
+        vmov    sum2h, sum0h
+        vmov    sum3l, sum0l
+        vmov    sum3h, sum0h
+        vmov.i8 t0, #0
+        vmov.i8 t1, #0
+        vmov.i8 t2, #0
+        vmov.i8 t3, #0
+        movs    more, more, lsr #1
+        bcc     .Lrows
+
+        // A row of its own.
+        ldr     first_in, [next_row], #4
+        movs    left, left, lsr #1
+        add     first_in, first_in, column
+        bcc     1f
+        vld1.8  {one_w}, [first_w:64]!
+        vld1.8  {one0}, [first_in], apart
+        vld1.8  {one1}, [first_in], middle
+        vld1.8  {one2}, [first_in], apart
+        vld1.8  {one3}, [first_in], back
+        vmull.s8 t0, one0, one_w
+        vmull.s8 t1, one1, one_w
+        vmull.s8 t2, one2, one_w
+        vmull.s8 t3, one3, one_w
+1:      add     temp, first_w, left, lsl #4
+        str     temp, [sp, #AT_NEXT_WEIGHTS]
+        cmp     left, #0
+        beq     .Lnext_rows
+        ldr     temp, [args, #N8_OFF_DW_TAP_STRIDE]
+        add     second_w, first_w, #8
+        mov     next_w, #16
+        add     second_in, first_in, temp
+        add     back, back, temp
+        b       .Lpair
+
+        // Two rows.
+.Lnext_rows:
+        ldr     left, [args, #N8_OFF_DW_KERNEL_WIDTH]
+        ldr     first_w, [sp, #AT_NEXT_WEIGHTS]
+        ldr     back, [sp, #AT_BACK]
+        subs    more, more, #1
+        blo     .Lsum
+        b       1f
+.Lrows:
+        sub     more, more, #1
+1:      ldr     temp, [sp, #AT_ROW_BYTES]
+        ldr     first_in, [next_row], #4
+        ldr     second_in, [next_row], #4
+        add     second_w, first_w, temp
+        add     first_in, first_in, column
+        add     second_in, second_in, column
+        mov     next_w, #8
+        add     temp, second_w, temp
+        str     temp, [sp, #AT_NEXT_WEIGHTS]
+
+.Lpair:
+        vld1.8  {one_w}, [first_w:64], next_w
+        vaddw.s16 sum0l, sum0l, t0l
+        vld1.8  {one0}, [first_in], apart
+        vaddw.s16 sum0h, sum0h, t0h
+        vld1.8  {one1}, [first_in], middle
+        vaddw.s16 sum1l, sum1l, t1l
+        vld1.8  {one2}, [first_in], apart
+        vaddw.s16 sum1h, sum1h, t1h
+        vld1.8  {one3}, [first_in], back
+        vmull.s8 t0, one0, one_w
+        vld1.8  {two_w}, [second_w:64], next_w
+        vmull.s8 t1, one1, one_w
+        vld1.8  {two0}, [second_in], apart
+        vaddw.s16 sum2l, sum2l, t2l
+        vld1.8  {two1}, [second_in], middle
+        vaddw.s16 sum2h, sum2h, t2h
+        vld1.8  {two2}, [second_in], apart
+        vaddw.s16 sum3l, sum3l, t3l
+        vld1.8  {two3}, [second_in], back
+        vaddw.s16 sum3h, sum3h, t3h
+        vmull.s8 t2, one2, one_w
+        vmull.s8 t3, one3, one_w
+        vmlal.s8 t0, two0, two_w
+        subs    left, left, #1
+        vmlal.s8 t1, two1, two_w
+        vmlal.s8 t2, two2, two_w
+        vmlal.s8 t3, two3, two_w
+        bne     .Lpair
+        b       .Lnext_rows
+
+.Lsum:
+        ldr     temp, [args, #N8_OFF_DW_MULTIPLIER]
+        ldr     r1, [sp, #AT_CHANNEL]
+        vaddw.s16 sum0l, sum0l, t0l
+        vaddw.s16 sum0h, sum0h, t0h
+        add     temp, temp, r1, lsl #2
+        vaddw.s16 sum1l, sum1l, t1l
+        vld1.32 {d0-d3}, [temp:128]
+        vaddw.s16 sum1h, sum1h, t1h
+        ldr     r2, [sp, #AT_FACTS]
+        vaddw.s16 sum2l, sum2l, t2l
+        vld1.32 {d4[], d5[]}, [sp]
+        vaddw.s16 sum2h, sum2h, t2h
+        ldr     r9, [sp, #AT_OUT]
+        vaddw.s16 sum3l, sum3l, t3l
+        ldr     r10, [sp, #AT_APART]
+        vaddw.s16 sum3h, sum3h, t3h
+        // Flags that stay as they are: carry: not small; not equal: something remains to be done.
+        lsls    temp, r2, #1
+        ldr     r11, [sp, #AT_MIDDLE]
+        bcs     .Lany
+        scale2  sum0l, sum0h, sum1l, sum1h
+        scale2  sum2l, sum2h, sum3l, sum3h
+        bne     .Ladjust
+.Lnarrow:
+        vqmovn.s16 d16, sum0l
+        vqmovn.s16 d17, sum1l
+        vqmovn.s16 d18, sum2l
+        vqmovn.s16 d19, sum3l
+        bne     .Llimit
+.Lstore:
+        vst1.8  {d16}, [r9], r10
+        ldr     temp, [sp, #AT_FIRST]
+        ldr     r2, [args, #N8_OFF_DW_PIXELS]
+        vst1.8  {d17}, [r9], r11
+        add     temp, temp, #4
+        vst1.8  {d18}, [r9], r10
+        cmp     temp, r2
+        vst1.8  {d19}, [r9]
+        bhs     .Lnext
+        sub     r2, r2, #4
+        cmp     temp, r2
+        movhi   temp, r2
+        b       .Lgroup
+
+.Lnext:
+        ldr     r2, [sp, #AT_CHANNEL]
+        ldr     temp, [args, #N8_OFF_DW_CHANNELS]
+        ldr     r1, [sp, #AT_NEXT_WEIGHTS]
+        add     r2, r2, #8
+        cmp     r2, temp
+        blo     .Lchannels
+
+        add     sp, sp, #LOCALS
+        vpop    {d8-d15}
+        pop     {r4-r11, pc}
+
+        // An odd zero point, which leaves the flags as they are, and limits. Their low bytes are the
+        // int8 values.
+.Ladjust:
+        vmov.i16 q0, #1
+        and     temp, r2, #1
+        vdup.16 q1, temp
+        vand    q0, q0, q1
+        vadd.i16 sum0l, sum0l, q0
+        vadd.i16 sum1l, sum1l, q0
+        vadd.i16 sum2l, sum2l, q0
+        vadd.i16 sum3l, sum3l, q0
+        b       .Lnarrow
+.Llimit:
+        add     temp, args, #N8_OFF_DW_LO
+        vld1.8  {d0[], d1[]}, [temp]
+        add     temp, args, #N8_OFF_DW_HI
+        vld1.8  {d2[], d3[]}, [temp]
+        vmax.s8 out01, out01, q0
+        vmax.s8 out23, out23, q0
+        vmin.s8 out01, out01, q1
+        vmin.s8 out23, out23, q1
+        b       .Lstore
+
+.Lany:
+        vmov    q4, sum0l
+        vmov    q5, sum0h
+        vmov    q6, sum1l
+        vmov    q7, sum1h
+        ldr     temp, [sp, #AT_CHANNEL]
+        bl      n8_depthwise_round2
+        vmov    q0, q12
+        vmov    q12, q4
+        vmov    q13, q5
+        vmov    q14, q6
+        vmov    q15, q7
+        ldr     temp, [sp, #AT_CHANNEL]
+        bl      n8_depthwise_round2
+        vmov    out01, q12
+        vmov    out23, q0
+        b       .Lstore
+endfunc n8_depthwise_s8_neon
