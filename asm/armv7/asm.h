@@ -56,6 +56,20 @@
         pop     {r4-r11, pc}
 .endm
 
+// The float argument that comes after three of one word: s0 gets it, r3 the integer behind it, and what
+// follows that is on the stack, from FOLLOWING on. Comes before anything is pushed.
+#ifdef __ARM_PCS_VFP
+#define FOLLOWING 0
+.macro  take_float
+.endm
+#else
+#define FOLLOWING 4
+.macro  take_float
+        vmov    s0, r3
+        ldr     r3, [sp]
+.endm
+#endif
+
         .section .note.GNU-stack, "", %progbits
         .text
 
