@@ -14,7 +14,7 @@
 //   q1 q2 q3 q4
 //
 // Bounds: sums wrap.
-// Registers: below. Stack: 88 bytes: d8-d11, r4-r11 and lr above what there is no register for.
+// Registers: below. Stack: 120 bytes: d8-d15, r4-r11 and lr above what there is no register for.
 #include "asm.h"
 #include "kernel.h"
 
@@ -39,21 +39,9 @@ temp            .req r12
 #define LOCALS          20
 
 func    n8_depthwise_s16_s32_neon
-        push    {r4-r11, lr}
-        .cfi_def_cfa_offset 36
-        .cfi_offset r4, -36
-        .cfi_offset r5, -32
-        .cfi_offset r6, -28
-        .cfi_offset r7, -24
-        .cfi_offset r8, -20
-        .cfi_offset r9, -16
-        .cfi_offset r10, -12
-        .cfi_offset r11, -8
-        .cfi_offset lr, -4
-        vpush   {d8-d11}
-        .cfi_def_cfa_offset 68
+        push_all
         sub     sp, sp, #LOCALS
-        .cfi_def_cfa_offset 68 + LOCALS
+        .cfi_def_cfa_offset 100 + LOCALS
 
         // Three outputs are 0 1 1 2, two 0 0 1 1.
         ldr     temp, [args, #N8_OFF_DS_PIXELS]
@@ -146,6 +134,6 @@ func    n8_depthwise_s16_s32_neon
         blo     1b
 
         add     sp, sp, #LOCALS
-        vpop    {d8-d11}
-        pop     {r4-r11, pc}
+        .cfi_def_cfa_offset 100
+        pop_all
 endfunc n8_depthwise_s16_s32_neon

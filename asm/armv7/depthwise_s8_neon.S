@@ -95,19 +95,7 @@ out23           .req q9
 #include "depthwise_s8_round.inc"
 
 func    n8_depthwise_s8_neon
-        push    {r4-r11, lr}
-        .cfi_def_cfa_offset 36
-        .cfi_offset r4, -36
-        .cfi_offset r5, -32
-        .cfi_offset r6, -28
-        .cfi_offset r7, -24
-        .cfi_offset r8, -20
-        .cfi_offset r9, -16
-        .cfi_offset r10, -12
-        .cfi_offset r11, -8
-        .cfi_offset lr, -4
-        vpush   {d8-d15}
-        .cfi_def_cfa_offset 100
+        push_all
         sub     sp, sp, #LOCALS
         .cfi_def_cfa_offset 100 + LOCALS
         find_facts r1, r2, temp
@@ -304,9 +292,11 @@ func    n8_depthwise_s8_neon
         cmp     r2, temp
         blo     .Lchannels
 
+        .cfi_remember_state
         add     sp, sp, #LOCALS
-        vpop    {d8-d15}
-        pop     {r4-r11, pc}
+        .cfi_def_cfa_offset 100
+        pop_all
+        .cfi_restore_state
 
         // An odd zero point, which leaves the flags as they are, and limits. Their low bytes are the
         // int8 values.
