@@ -34,13 +34,34 @@ mid3            .req d12
 low2            .req d13
 low3            .req d14
 
+        // What is padding, or seen by no output of the row, is not loaded.
 .macro  load_columns
+        ldr     temp, [args, #N8_OFF_DW_LEFT]
+        and     left, left, #1
+        adds    left, left, temp
+        add     temp, args, #N8_OFF_DW_IN_ZERO_POINT
+        bne     2f
         vld1.8  {top0}, [row0], tap_stride
-        vld1.8  {top1}, [row0], tap_stride
         vld1.8  {mid0}, [row1], tap_stride
-        vld1.8  {mid1}, [row1], tap_stride
         vld1.8  {low0}, [row2], tap_stride
+        b       3f
+2:      vld1.8  {top0[]}, [temp]
+        vld1.8  {mid0[]}, [temp]
+        vld1.8  {low0[]}, [temp]
+        cmp     left, #1
+        beq     3f
+        vld1.8  {top1[]}, [temp]
+        vld1.8  {mid1[]}, [temp]
+        vld1.8  {low1[]}, [temp]
+        b       4f
+3:      vld1.8  {top1}, [row0], tap_stride
+        vld1.8  {mid1}, [row1], tap_stride
         vld1.8  {low1}, [row2], tap_stride
+4:      ldr     left, [args, #N8_OFF_DW_PIXELS]
+.endm
+        // It is the odd one, and stored over the other.
+.macro  lone
+        mov     out_gap, #0
 .endm
 .macro  early1
         vmull.s8 t1, top1, w00
@@ -61,36 +82,46 @@ low3            .req d14
         early4
 .endm
 
-func    n8_depthwise3x3s1_s8_neon
-        begin
-
-        // A column takes over the register of one as soon as the last product with that is under
-        // way. Sums of the even output are in t0 and t2, of the odd one in t1 and t3.
-.Lpair:
+        // The sums of two outputs, with the multipliers and the magic number. A column takes over the
+        // register of one as soon as the last product with that is under way. Sums of the even output
+        // are in t0 and t2, of the odd one in t1 and t3. padded: column 3 is.
+.macro  sums    padded
         vmlal.s8 t2, mid1, w11
         vld1.32 {d28-d31}, [bias:128]
         vmlal.s8 t0, top1, w01
-        vld1.8  {mid2}, [row1], beside
+        vld1.8  {mid2}, [row1], tap_stride
         vmlal.s8 t1, low1, w20
-        vld1.8  {top2}, [row0], beside
+        vld1.8  {top2}, [row0], tap_stride
         vaddw.s16 evenl, oddl, t2l
         vaddw.s16 evenh, oddh, t2h
+    .if \padded
+        vld1.8  {top3[]}, [temp]
+    .else
         vld1.8  {top3}, [row0], tap_stride
+    .endif
         vmull.s8 t2, low0, w20
         vaddw.s16 oddl, oddl, t1l
         vaddw.s16 oddh, oddh, t1h
+    .if \padded
+        vld1.8  {mid3[]}, [temp]
+    .else
         vld1.8  {mid3}, [row1], tap_stride
+    .endif
         vmlal.s8 t3, top2, w01
         vaddw.s16 evenl, evenl, t0l
         vaddw.s16 evenh, evenh, t0h
         vmlal.s8 t2, low1, w21
         vmull.s8 t1, top3, w02
-        vld1.8  {low2}, [row2], beside
+        vld1.8  {low2}, [row2], tap_stride
         vmull.s8 t0, top2, w02
         vaddw.s16 oddl, oddl, t3l
         vaddw.s16 oddh, oddh, t3h
         vmlal.s8 t1, mid2, w11
+    .if \padded
+        vld1.8  {low3[]}, [temp]
+    .else
         vld1.8  {low3}, [row2], tap_stride
+    .endif
         vmlal.s8 t0, mid2, w12
         vaddw.s16 evenl, evenl, t2l
         vaddw.s16 evenh, evenh, t2h
@@ -110,5 +141,25 @@ func    n8_depthwise3x3s1_s8_neon
         vld1.32 {d20-d23}, [multiplier:128]
         vaddw.s16 oddl, oddl, t1l
         vaddw.s16 oddh, oddh, t1h
-        finish  .Lpair
+.endm
+
+func    n8_depthwise3x3s1_s8_neon
+        begin   1
+        cmp     left, #0
+        beq     .Llast
+.Lpair:
+        sums    0
+.Lround:
+        finish
+
+        // Unless pairs follow the lone output that this is.
+.Llast:
+        ldr     temp, [sp, #AT_BEHIND]
+        cmp     temp, #0
+        ldr     temp, [args, #N8_OFF_DW_RIGHT]
+        cmpeq   temp, #1
+        bne     .Lpair
+        add     temp, args, #N8_OFF_DW_IN_ZERO_POINT
+        sums    1
+        b       .Lround
 endfunc n8_depthwise3x3s1_s8_neon

@@ -32,9 +32,24 @@ in2             .req d13
 in3             .req d14
 
 .macro  load_columns
+        ldr     temp, [args, #N8_OFF_DW_LEFT]
+        cmp     temp, #0
+        bne     2f
         vld1.8  {top0}, [row0], tap_stride
         vld1.8  {mid0}, [row1], tap_stride
         vld1.8  {low0}, [row2], tap_stride
+        b       3f
+2:      add     temp, args, #N8_OFF_DW_IN_ZERO_POINT
+        vld1.8  {top0[]}, [temp]
+        vld1.8  {mid0[]}, [temp]
+        vld1.8  {low0[]}, [temp]
+3:
+.endm
+        // It is the even one. The other sees column 2 only, and is stored beside what counts.
+.macro  lone
+        mov     beside, #0
+        add     temp, sp, #AT_LONE
+        sub     out_gap, temp, out
 .endm
 .macro  early1
 .endm
@@ -52,11 +67,12 @@ in3             .req d14
 .endm
 
 func    n8_depthwise3x3s2_s8_neon
-        begin
+        begin   2
 
         // A column takes over the register of one as soon as the last product with that is under
         // way. Sums of the even output are in t0 and t2, of the odd one in t1 and t3.
 .Lpair:
+.Llast:
         vld1.8  {in1}, [row0], tap_stride
         vld1.8  {in2}, [row0], beside
         vld1.8  {in3}, [row0], beside
@@ -108,5 +124,5 @@ func    n8_depthwise3x3s2_s8_neon
         vld1.32 {d20-d23}, [multiplier:128]
         vaddw.s16 oddl, oddl, t1l
         vaddw.s16 oddh, oddh, t1h
-        finish  .Lpair
+        finish
 endfunc n8_depthwise3x3s2_s8_neon

@@ -88,6 +88,7 @@ sum3h           .req q15
 scalel          .req q0
 scaleh          .req q1
 magic           .req q2
+qlo             .req q3
 // of all four outputs, when they have 8 bits
 out01           .req q8
 out23           .req q9
@@ -256,6 +257,9 @@ func    n8_depthwise_s8_neon
         vaddw.s16 sum3l, sum3l, t3l
         ldr     r10, [sp, #AT_APART]
         vaddw.s16 sum3h, sum3h, t3h
+        // Low bytes of the int32 limits are the int8 limits.
+        add     temp, args, #N8_OFF_DW_LO
+        vld1.8  {d6[], d7[]}, [temp]
         // Flags that stay as they are: carry: not small; not equal: something remains to be done.
         lsls    temp, r2, #1
         ldr     r11, [sp, #AT_MIDDLE]
@@ -268,7 +272,10 @@ func    n8_depthwise_s8_neon
         vqmovn.s16 d17, sum1l
         vqmovn.s16 d18, sum2l
         vqmovn.s16 d19, sum3l
-        bne     .Llimit
+        bne     .Lhigh
+.Llow:
+        vmax.s8 out01, out01, qlo
+        vmax.s8 out23, out23, qlo
 .Lstore:
         vst1.8  {d16}, [r9], r10
         ldr     temp, [sp, #AT_FIRST]
@@ -298,28 +305,21 @@ func    n8_depthwise_s8_neon
         pop_all
         .cfi_restore_state
 
-        // An odd zero point, which leaves the flags as they are, and limits. Their low bytes are the
-        // int8 values.
+        // An odd zero point, which leaves the flags as they are, and an upper limit.
 .Ladjust:
-        vmov.i16 q0, #1
         and     temp, r2, #1
-        vdup.16 q1, temp
-        vand    q0, q0, q1
+        vdup.16 q0, temp
         vadd.i16 sum0l, sum0l, q0
         vadd.i16 sum1l, sum1l, q0
         vadd.i16 sum2l, sum2l, q0
         vadd.i16 sum3l, sum3l, q0
         b       .Lnarrow
-.Llimit:
-        add     temp, args, #N8_OFF_DW_LO
-        vld1.8  {d0[], d1[]}, [temp]
+.Lhigh:
         add     temp, args, #N8_OFF_DW_HI
-        vld1.8  {d2[], d3[]}, [temp]
-        vmax.s8 out01, out01, q0
-        vmax.s8 out23, out23, q0
-        vmin.s8 out01, out01, q1
-        vmin.s8 out23, out23, q1
-        b       .Lstore
+        vld1.8  {d0[], d1[]}, [temp]
+        vmin.s8 out01, out01, q0
+        vmin.s8 out23, out23, q0
+        b       .Llow
 
 .Lany:
         vmov    q4, sum0l
