@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v = fadd(fmul((float)(a[i] - a_zero_point), a_scale), fmul((float)(b[i] - b_zero_point), b_scale))
+// out[i] = clamp(rne(v < 0 ? fmul(v, slope) : v) + zero_point, lo, hi)                        (6)
+//
+//   void n8_add_s16_neon(const struct n8_add_s16_args *args);
+//
+// Eight values at a time; what is left is eight again, which end with the last and were loaded
+// first, as `out` may be an operand. Fewer than eight go one by one.
+//
+// Bounds: a difference of int16 fits int32, and int32 to float is exact for it; vmla rounds the
+//   product and then the sum; nearest_f32.inc.
+// Registers: r0-r3, r12, lr, see below; d0 scales, d1 slope, q1-q3 nearest_f32.inc, q12 zero point,
+//   d26 that of a, d27 of b (16 bits); q8 and q9 even and odd values of a and b, q10-q11, q14-q15
+//   floats; q4 and q5 the last of a and b.
+// Stack: 40 bytes, what it preserves. Reads and writes exactly `count` values.
+#include "asm.h"
+#include "kernel.h"
+#include "nearest_f32.inc"
+
+#define args  r0
+#define out   r1
+#define a     r2
+#define b_    r3
+#define left  r12
+#define slope lr
+#define ptr   r4
+
+        // q8 and q9 to the int16 of q10.
+.macro  sum8
+        vsubl.s16 q10, d16, d26
+        vsubl.s16 q11, d17, d26
+        vsubl.s16 q14, d18, d27
+        vsubl.s16 q15, d19, d27
+        vcvt.f32.s32 q10, q10
+        vcvt.f32.s32 q11, q11
+        vcvt.f32.s32 q14, q14
+        vcvt.f32.s32 q15, q15
+        vmul.f32 q10, q10, d0[0]
+        vmul.f32 q11, q11, d0[0]
+        vmla.f32 q10, q14, d0[1]
+        vmla.f32 q11, q15, d0[1]
+        cmp     slope, #0x3f800000              // 1
+        beq     7f
+        vmul.f32 q14, q10, d1[0]
+        vmul.f32 q15, q11, d1[0]
+        vclt.f32 q8, q10, #0
+        vclt.f32 q9, q11, #0
+        vbit    q10, q14, q8
+        vbit    q11, q15, q9
+7:      nearest8 q10, q11
+        vsli.32 q10, q11, #16
+        vadd.i16 q10, q10, q12
+.endm
+
+func    n8_add_s16_neon
+        push    {r4, lr}
+        .cfi_def_cfa_offset 8
+        .cfi_offset r4, -8
+        .cfi_offset lr, -4
+        vpush   {d8-d11}
+        .cfi_def_cfa_offset 40
+        .cfi_offset d8, -40
+        .cfi_offset d9, -32
+        .cfi_offset d10, -24
+        .cfi_offset d11, -16
+        ldr     out, [args, #N8_OFF_AW_ZERO_POINT]
+        ldr     ptr, [args, #N8_OFF_AW_LO]
+        set_limit q1, ptr, out
+        ldr     ptr, [args, #N8_OFF_AW_HI]
+        set_limit q2, ptr, out
+        set_rounding
+        vdup.16 q12, out
+        add     ptr, args, #N8_OFF_AW_A_SCALE   // the slope is behind both scales
+        vld1.32 {d0-d1}, [ptr]
+        ldr     slope, [args, #N8_OFF_AW_SLOPE]
+        ldr     ptr, [args, #N8_OFF_AW_A_ZERO_POINT]
+        vdup.16 d26, ptr
+        ldr     ptr, [args, #N8_OFF_AW_B_ZERO_POINT]
+        vdup.16 d27, ptr
+        ldr     out, [args, #N8_OFF_AW_OUT]
+        ldr     a, [args, #N8_OFF_AW_A]
+        ldr     b_, [args, #N8_OFF_AW_B]
+        ldr     left, [args, #N8_OFF_AW_COUNT]
+        subs    left, left, #8
+        blo     3f
+        add     ptr, a, left, lsl #1
+        vld2.16 {d8-d9}, [ptr]
+        add     ptr, b_, left, lsl #1
+        vld2.16 {d10-d11}, [ptr]
+
+1:      vld2.16 {d16-d17}, [a]!
+        vld2.16 {d18-d19}, [b_]!
+        sum8
+        subs    left, left, #8
+        vst1.16 {d20-d21}, [out]!
+        bhs     1b
+        adds    left, left, #8
+        beq     5f
+        vmov    q8, q4
+        vmov    q9, q5
+        sum8
+        add     out, out, left, lsl #1
+        sub     out, out, #16
+        vst1.16 {d20-d21}, [out]
+        b       5f
+
+3:      adds    left, left, #8
+        beq     5f
+4:      vld1.16 {d16[0]}, [a]!
+        vld1.16 {d18[0]}, [b_]!
+        sum8
+        subs    left, left, #1
+        vst1.16 {d20[0]}, [out]!
+        bne     4b
+5:      vpop    {d8-d11}
+        .cfi_def_cfa_offset 8
+        pop     {r4, pc}
+endfunc n8_add_s16_neon

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v = fmul((float)(sums[p][n] + bias[n]), multiplier[n]), fadd(v, fmul((float)(residual[p][n] -
+// residual_zero_point), residual_scale)), v < 0 ? fmul(v, slope[n]) : v;
+// out[p][n] = clamp(rne(v) + zero_point, lo, hi)                                     (5)(5b)(6)
+//
+//   void n8_output_s32_s16_neon(const struct n8_output_args *args);
+//
+// Eight channels of all pixels, then four and four, the last of which may be fewer: what belongs to
+// channels stays in registers.
+//
+// Bounds: sums wrap; vmla rounds the product and then the sum; nearest_f32.inc.
+// Registers: r0-r12, lr, see below; d0 residual scale, d1 residual zero point (16 bits), q1-q3
+//   nearest_f32.inc, q4 zero point (16 bits), q8-q9 multipliers, q10-q11 biases, q12-q13 slopes, of
+//   eight channels the even ones and the odd ones, q14-q15 results, q5-q7 scratch.
+// Stack: 100 bytes, what it preserves.
+#include "asm.h"
+#include "kernel.h"
+#include "nearest_f32.inc"
+
+#define args            r0
+#define out             r1
+#define out_stride      r2
+#define sums            r3
+#define sums_stride     r4
+#define residual        r5
+#define residual_stride r6
+#define offset          r7
+#define to              r8
+#define from            r9
+#define added           r10
+#define left            r11
+#define channels        r12
+#define ptr             lr
+#define slope           lr
+
+        // To the first pixel.
+.macro  rewind
+        mov     to, out
+        mov     from, sums
+        mov     added, residual
+        ldr     left, [args, #N8_OFF_OW_PIXELS]
+.endm
+
+func    n8_output_s32_s16_neon
+        push_all
+        ldr     out, [args, #N8_OFF_OW_ZERO_POINT]
+        ldr     ptr, [args, #N8_OFF_OW_LO]
+        set_limit q1, ptr, out
+        ldr     ptr, [args, #N8_OFF_OW_HI]
+        set_limit q2, ptr, out
+        set_rounding
+        vdup.16 q4, out
+        ldr     ptr, [args, #N8_OFF_OW_RESIDUAL_SCALE]
+        vdup.32 d0, ptr
+        ldr     ptr, [args, #N8_OFF_OW_RESIDUAL_ZERO_POINT]
+        vdup.16 d1, ptr
+        ldr     out, [args, #N8_OFF_OW_OUT]
+        ldr     out_stride, [args, #N8_OFF_OW_OUT_STRIDE]
+        ldr     sums, [args, #N8_OFF_OW_SUMS]
+        ldr     sums_stride, [args, #N8_OFF_OW_SUMS_STRIDE]
+        ldr     residual, [args, #N8_OFF_OW_RESIDUAL]
+        ldr     residual_stride, [args, #N8_OFF_OW_RESIDUAL_STRIDE]
+        ldr     channels, [args, #N8_OFF_OW_CHANNELS]
+        mov     offset, #0
+        vmov.i32 q10, #0
+        vmov.i32 q11, #0
+        subs    channels, channels, #8
+        blo     5f
+
+1:      ldr     ptr, [args, #N8_OFF_OW_MULTIPLIER]
+        add     ptr, ptr, offset
+        vld2.32 {d16-d19}, [ptr]
+        ldr     ptr, [args, #N8_OFF_OW_BIAS]
+        cmp     ptr, #0
+        beq     2f
+        add     ptr, ptr, offset
+        vld2.32 {d20-d23}, [ptr]
+2:      ldr     slope, [args, #N8_OFF_OW_SLOPE]
+        cmp     slope, #0
+        beq     2f
+        add     slope, slope, offset
+        vld2.32 {d24-d27}, [slope]
+2:      rewind
+3:      vld2.32 {d28-d31}, [from], sums_stride
+        vadd.i32 q14, q14, q10
+        vadd.i32 q15, q15, q11
+        vcvt.f32.s32 q14, q14
+        vcvt.f32.s32 q15, q15
+        vmul.f32 q14, q14, q8
+        vmul.f32 q15, q15, q9
+        cmp     residual, #0
+        beq     4f
+        vld2.16 {d10-d11}, [added], residual_stride
+        vsubl.s16 q6, d10, d1
+        vsubl.s16 q7, d11, d1
+        vcvt.f32.s32 q6, q6
+        vcvt.f32.s32 q7, q7
+        vmla.f32 q14, q6, d0[0]
+        vmla.f32 q15, q7, d0[0]
+4:      cmp     slope, #0
+        beq     4f
+        vmul.f32 q5, q14, q12
+        vmul.f32 q6, q15, q13
+        vclt.f32 q7, q14, #0
+        vbit    q14, q5, q7
+        vclt.f32 q7, q15, #0
+        vbit    q15, q6, q7
+4:      nearest8 q14, q15
+        subs    left, left, #1
+        vsli.32 q14, q15, #16
+        vadd.i16 q14, q14, q4
+        vst1.16 {d28-d29}, [to], out_stride
+        bne     3b
+        add     sums, sums, #32
+        add     out, out, #16
+        add     offset, offset, #32
+        cmp     residual, #0
+        addne   residual, residual, #16
+        subs    channels, channels, #8
+        bhs     1b
+
+5:      adds    channels, channels, #8
+        beq     9f
+6:      ldr     ptr, [args, #N8_OFF_OW_MULTIPLIER]
+        add     ptr, ptr, offset
+        vld1.32 {d16-d17}, [ptr]
+        ldr     ptr, [args, #N8_OFF_OW_BIAS]
+        cmp     ptr, #0
+        beq     2f
+        add     ptr, ptr, offset
+        vld1.32 {d20-d21}, [ptr]
+2:      ldr     slope, [args, #N8_OFF_OW_SLOPE]
+        cmp     slope, #0
+        beq     2f
+        add     slope, slope, offset
+        vld1.32 {d24-d25}, [slope]
+2:      rewind
+7:      vld1.32 {d28-d29}, [from], sums_stride
+        vadd.i32 q14, q14, q10
+        vcvt.f32.s32 q14, q14
+        vmul.f32 q14, q14, q8
+        cmp     residual, #0
+        beq     4f
+        vld1.16 {d10}, [added], residual_stride
+        vsubl.s16 q6, d10, d1
+        vcvt.f32.s32 q6, q6
+        vmla.f32 q14, q6, d0[0]
+4:      cmp     slope, #0
+        beq     4f
+        vmul.f32 q5, q14, q12
+        vclt.f32 q7, q14, #0
+        vbit    q14, q5, q7
+4:      nearest2 d28
+        nearest2 d29
+        vmovn.i32 d28, q14
+        vadd.i16 d28, d28, d8
+        cmp     channels, #4
+        blo     8f
+        vst1.16 {d28}, [to], out_stride
+        subs    left, left, #1
+        bne     7b
+        add     sums, sums, #16
+        add     out, out, #8
+        add     offset, offset, #16
+        cmp     residual, #0
+        addne   residual, residual, #8
+        subs    channels, channels, #4
+        bne     6b
+        b       9f
+
+        // Exactly as many as there are.
+8:      mov     out, to
+        tst     channels, #2
+        beq     4f
+        vst1.32 {d28[0]}, [out]!
+        vext.16 d28, d28, d28, #2
+4:      tst     channels, #1
+        beq     4f
+        vst1.16 {d28[0]}, [out]
+4:      add     to, to, out_stride
+        subs    left, left, #1
+        bne     7b
+9:      pop_all
+endfunc n8_output_s32_s16_neon
