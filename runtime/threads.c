@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 // Work that some caller waits for; it lives on the caller's stack, in the pool's list.
@@ -18,14 +19,19 @@ struct job {
     size_t chunk; // units taken at once
     n8_work_fn *work;
     void *context;
-    size_t busy; // workers in it; under the pool's lock
+    atomic_size_t busy; // workers in it; changed under the pool's lock
 };
+
+// Steps follow each other within microseconds, and a thread that sleeps takes tens of them to
+// wake up. So whoever waits keeps looking for so long before it sleeps.
+enum { PATIENCE = 20000 }; // nanoseconds
 
 struct n8_threads {
     pthread_mutex_t lock;
     pthread_cond_t start; // a new job, or the end
     pthread_cond_t left;  // the last worker left some job
     struct job *jobs;     // first come, first served
+    atomic_size_t posted; // jobs so far, and the end: rises where somebody may look again
     bool ending;
     pid_t owner; // the process that has the workers; a child made by fork() has none
     size_t worker_count;
@@ -56,6 +62,26 @@ static struct job *find_job(const struct n8_threads *threads) {
     return job;
 }
 
+static int64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// Waits for the next job or the end, of which there were `posted` when the lock was held.
+static void look_for_job(struct n8_threads *threads, size_t posted) {
+    const int64_t end = nanoseconds() + PATIENCE;
+    while (atomic_load(&threads->posted) == posted && nanoseconds() < end) {
+    }
+}
+
+// Waits for the workers in the job to leave it.
+static void look_for_end(struct job *job) {
+    const int64_t end = nanoseconds() + PATIENCE;
+    while (atomic_load(&job->busy) > 0 && nanoseconds() < end) {
+    }
+}
+
 static void *run_worker(void *argument) {
     struct worker *self = argument;
     struct n8_threads *threads = self->threads;
@@ -63,14 +89,20 @@ static void *run_worker(void *argument) {
     while (!threads->ending) {
         struct job *job = find_job(threads);
         if (job == NULL) {
-            pthread_cond_wait(&threads->start, &threads->lock);
+            const size_t posted = atomic_load(&threads->posted);
+            pthread_mutex_unlock(&threads->lock);
+            look_for_job(threads, posted);
+            pthread_mutex_lock(&threads->lock);
+            if (atomic_load(&threads->posted) == posted) {
+                pthread_cond_wait(&threads->start, &threads->lock);
+            }
             continue;
         }
-        job->busy++;
+        atomic_fetch_add(&job->busy, 1);
         pthread_mutex_unlock(&threads->lock);
         take_units(job, self->number);
         pthread_mutex_lock(&threads->lock);
-        if (--job->busy == 0) {
+        if (atomic_fetch_sub(&job->busy, 1) == 1) {
             pthread_cond_broadcast(&threads->left); // callers of several jobs may wait
         }
     }
@@ -88,6 +120,7 @@ void n8_threads_destroy(struct n8_threads *threads) {
     }
     pthread_mutex_lock(&threads->lock);
     threads->ending = true;
+    atomic_fetch_add(&threads->posted, 1);
     pthread_cond_broadcast(&threads->start);
     pthread_mutex_unlock(&threads->lock);
     for (size_t i = 0; i < threads->worker_count; i++) {
@@ -185,6 +218,7 @@ void n8_threads_run(struct n8_threads *threads, size_t units, size_t grain, n8_w
     const size_t others = (units - 1) / job.chunk; // chunks that the caller can leave
     pthread_mutex_lock(&threads->lock);
     add_job(threads, &job);
+    atomic_fetch_add(&threads->posted, 1);
     if (others < threads->worker_count) {
         for (size_t i = 0; i < others; i++) {
             pthread_cond_signal(&threads->start);
@@ -194,9 +228,10 @@ void n8_threads_run(struct n8_threads *threads, size_t units, size_t grain, n8_w
     }
     pthread_mutex_unlock(&threads->lock);
     take_units(&job, 0);
+    look_for_end(&job);
     pthread_mutex_lock(&threads->lock);
     remove_job(threads, &job);
-    while (job.busy > 0) {
+    while (atomic_load(&job.busy) > 0) {
         pthread_cond_wait(&threads->left, &threads->lock);
     }
     pthread_mutex_unlock(&threads->lock);
