@@ -1,30 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cross-built library, and a compiler for the bad objects of the self-tests."""
+"""The cross-built libraries, and compilers for the bad objects of the self-tests."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
+from machines import MACHINES
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(scope="session", params=MACHINES, ids=lambda machine: machine.name)
+def machine(request):
+    return request.param
+
+
 @pytest.fixture(scope="session")
-def build() -> Path:
+def build(machine) -> Path:
     """The folder of the cross build."""
-    folder = ROOT / "build" / "aarch64"
-    assert (folder / "libneon8.so").exists(), "run `make aarch64` first"
+    folder = ROOT / "build" / machine.name
+    assert (folder / "libneon8.so").exists(), f"run `make {machine.name}` first"
     return folder
 
 
+@pytest.fixture(scope="session")
+def objects(machine, build, tmp_path_factory) -> list[Path]:
+    """Those in libneon8.a."""
+    folder = tmp_path_factory.mktemp(machine.name)
+    archive = build / "libneon8.a"
+    ar = machine.tool("ar")
+    subprocess.run([ar, "x", archive], cwd=folder, check=True)
+    names = subprocess.check_output([ar, "t", archive], text=True).split()
+    found = sorted(folder.iterdir())
+    assert len(found) == len(names), "two objects of one name"
+    return found
+
+
 @pytest.fixture
-def cross(tmp_path):
-    """cross(source, *flags, language="c") compiles for aarch64; returns the file."""
+def cross(machine, tmp_path):
+    """cross(source, *flags, language="c") compiles for it; returns the file."""
 
     def compile_(source: str, *flags: str, language: str = "c") -> Path:
         path = tmp_path / "bad"
         subprocess.run(
-            ["aarch64-linux-gnu-gcc", "-x", language, "-", "-o", path, *flags],
+            [machine.tool("gcc"), "-x", language, "-", "-o", path, *flags],
             input=source,
             text=True,
             check=True,
