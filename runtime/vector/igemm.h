@@ -82,27 +82,6 @@ N8_INLINE void n8_igemm_begin(n8_s32s begin[N8_IGEMM_VECTORS], const int32_t *bi
 
 enum { N8_IGEMM_BLOCK = 256 };
 
-// As many bytes as a register has 16-bit lanes, each widened.
-N8_INLINE n8_s16s n8_igemm_widen(const int8_t *from) {
-#if N8_LANES == 8
-    return (n8_s16s)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)from));
-#elif defined(__x86_64__)
-    return (n8_s16s)_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)from));
-#else
-    return (n8_s16s)vmovl_s8(vld1_s8(from));
-#endif
-}
-
-N8_INLINE n8_s32s n8_igemm_multiply(n8_s32s sum, n8_s16s x, n8_s16s w) {
-#if defined(__x86_64__)
-    return sum + (n8_s32s)N8_MM(madd_epi16)((n8_mm)x, (n8_mm)w);
-#else
-    const int16x8_t a = (int16x8_t)x, b = (int16x8_t)w;
-    const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
-    return sum + (n8_s32s)vpaddq_s32(low, vmull_high_s16(a, b));
-#endif
-}
-
 N8_INLINE void n8_igemm_tap(n8_igemm_sums sums, size_t rows, const int8_t *const *row,
                             const int8_t *weights, size_t depth) {
     enum { PIECE = 8 }; // a row is readable to the next multiple
@@ -125,18 +104,18 @@ N8_INLINE void n8_igemm_tap(n8_igemm_sums sums, size_t rows, const int8_t *const
             }
         }
         for (size_t k = 0; k < size; k += N8_IGEMM_KR) {
-            n8_s16s w[N8_IGEMM_VECTORS];
+            n8_s32s w[N8_IGEMM_VECTORS];
 #pragma GCC unroll 2
-            for (size_t v = 0; v < N8_IGEMM_VECTORS; v++, weights += sizeof(n8_s16s) / 2)
-                w[v] = n8_igemm_widen(weights);
+            for (size_t v = 0; v < N8_IGEMM_VECTORS; v++, weights += sizeof(n8_s32s) / 2)
+                w[v] = (n8_s32s)n8_load_s8_as_s16(weights);
 #pragma GCC unroll 4
             for (size_t m = 0; m < rows; m++) {
                 int32_t pair;
                 memcpy(&pair, wide[m] + k, sizeof pair);
-                const n8_s16s x = (n8_s16s)((n8_s32s){0} + pair);
+                const n8_s32s x = (n8_s32s){0} + pair;
 #pragma GCC unroll 2
                 for (size_t v = 0; v < N8_IGEMM_VECTORS; v++)
-                    sums[m][v] = n8_igemm_multiply(sums[m][v], x, w[v]);
+                    sums[m][v] = n8_add_products(sums[m][v], x, w[v]);
             }
         }
     }
