@@ -39,14 +39,22 @@ N8_INLINE n8_s32s n8_igemm_multiply(n8_s32s sum, n8_s32s x, n8_s32s w) {
     return (n8_s32s)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
 }
 
+// Register v of a step of a panel.
+N8_INLINE n8_s32s n8_load_panel(const int8_t *weights, size_t v) {
+    n8_s32s w;
+    memcpy(&w, weights + v * sizeof w, sizeof w);
+    return w;
+}
+
 // The products of one tap.
 N8_INLINE void n8_igemm_tap(n8_igemm_sums sums, size_t rows, const int8_t *const *row,
                             const int8_t *weights, size_t depth) {
     for (size_t k = 0; k < depth; k += N8_IGEMM_KR) {
         n8_s32s w[N8_IGEMM_VECTORS];
 #pragma GCC unroll 2
-        for (size_t v = 0; v < N8_IGEMM_VECTORS; v++, weights += sizeof(n8_s32s))
-            w[v] = n8_load_s32((const int32_t *)(const void *)weights);
+        for (size_t v = 0; v < N8_IGEMM_VECTORS; v++)
+            w[v] = n8_load_panel(weights, v);
+        weights += N8_IGEMM_NR * N8_IGEMM_KR;
 #pragma GCC unroll 8
         for (size_t m = 0; m < rows; m++) {
             uint32_t bytes;
@@ -62,19 +70,22 @@ N8_INLINE void n8_igemm_tap(n8_igemm_sums sums, size_t rows, const int8_t *const
 // What the sums of a panel begin with.
 N8_INLINE void n8_igemm_begin(n8_s32s begin[N8_IGEMM_VECTORS], const int32_t *bias,
                               const int8_t *weights, size_t steps) {
+    enum { STEP = N8_IGEMM_NR * N8_IGEMM_KR };
     const n8_s32s ones = (n8_s32s){0} + 0x01010101;
-    n8_s32s total[N8_IGEMM_VECTORS] = {0};
-    for (size_t i = 0; i < steps; i++) {
+    n8_s32s even[N8_IGEMM_VECTORS] = {0}, odd[N8_IGEMM_VECTORS] = {0}; // do not wait for each other
+    for (size_t i = 0; i < steps; i += 2, weights += 2 * STEP) {
+        const int8_t *next = i + 1 < steps ? weights + STEP : NULL;
 #pragma GCC unroll 2
-        for (size_t v = 0; v < N8_IGEMM_VECTORS; v++, weights += sizeof(n8_s32s)) {
-            const n8_s32s w = n8_load_s32((const int32_t *)(const void *)weights);
-            total[v] = n8_igemm_multiply(total[v], ones, w);
+        for (size_t v = 0; v < N8_IGEMM_VECTORS; v++) {
+            even[v] = n8_igemm_multiply(even[v], ones, n8_load_panel(weights, v));
+            if (next)
+                odd[v] = n8_igemm_multiply(odd[v], ones, n8_load_panel(next, v));
         }
     }
 #pragma GCC unroll 2
     for (size_t v = 0; v < N8_IGEMM_VECTORS; v++) {
-        const n8_u32s from = (n8_u32s)n8_load_s32(bias + v * N8_LANES);
-        begin[v] = (n8_s32s)(from - ((n8_u32s)total[v] << 7));
+        const n8_u32s sum = (n8_u32s)even[v] + (n8_u32s)odd[v];
+        begin[v] = (n8_s32s)((n8_u32s)n8_load_s32(bias + v * N8_LANES) - (sum << 7));
     }
 }
 
@@ -187,10 +198,17 @@ N8_INLINE void n8_igemm_tile(const struct n8_igemm_args *args, enum n8_igemm_kin
         }
         return;
     }
+    n8_igemm_sums kept; // in memory, where an index may vary
+#pragma GCC unroll 8
+    for (size_t m = 0; m < rows; m++) {
+#pragma GCC unroll 2
+        for (size_t v = 0; v < N8_IGEMM_VECTORS; v++)
+            kept[m][v] = sums[m][v];
+    }
     for (size_t m = 0; m < rows && m < pixels; m++) {
         for (size_t v = 0; v * N8_LANES < channels; v++) {
             const size_t left = channels - v * N8_LANES;
-            n8_igemm_store(args, kind, to, p + m, n + v * N8_LANES, sums[m][v], left >= N8_LANES,
+            n8_igemm_store(args, kind, to, p + m, n + v * N8_LANES, kept[m][v], left >= N8_LANES,
                            left);
         }
     }
