@@ -211,8 +211,8 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
     const int8_t *image = d->io->in + (ptrdiff_t)n * s->in_height * s->in_width * d->io->in_stride;
     const ptrdiff_t out_row = (ptrdiff_t)n * s->out_height + (ptrdiff_t)oy;
     const size_t channels = d->args.channels;
-    d->args.tap_stride = s->dilation_width * (ptrdiff_t)channels;
-    d->args.step = s->stride_width * (ptrdiff_t)channels;
+    d->args.tap_stride = n8_strides((ptrdiff_t)channels, s->dilation_width);
+    d->args.step = n8_strides((ptrdiff_t)channels, s->stride_width);
     d->args.left = 0;
     d->args.right = 0;
     for (int64_t ox = from; ox < to; ox += (int64_t)conv->block) {
@@ -255,8 +255,8 @@ static void run_inner(struct depthwise *d, size_t n, int64_t oy, int64_t from, i
                           ? image + (ptrdiff_t)(y * s->in_width + x) * d->io->in_stride
                           : d->padding;
     }
-    d->args.tap_stride = d->io->in_stride * s->dilation_width;
-    d->args.step = d->io->in_stride * s->stride_width;
+    d->args.tap_stride = n8_strides(d->io->in_stride, s->dilation_width);
+    d->args.step = n8_strides(d->io->in_stride, s->stride_width);
     d->args.pixels = (size_t)(to - from);
     d->args.out = (int8_t *)d->io->out + (out_row * s->out_width + from) * d->io->out_stride;
     d->conv->row->depthwise(&d->args);

@@ -12,13 +12,14 @@ static void point_pixel(const struct n8_igemm_rows *it, const int8_t *image, int
                         ptrdiff_t at, const int8_t **table) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t mr = it->conv->row->tile.mr;
-    const ptrdiff_t across = s->dilation_width * it->io->in_stride;
-    const ptrdiff_t down = (ptrdiff_t)s->dilation_height * s->in_width * it->io->in_stride;
+    const size_t across = (size_t)n8_strides(it->io->in_stride, s->dilation_width);
+    const size_t down = (size_t)n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
     int64_t y = y0;
-    for (int32_t ky = 0; ky < s->kernel_height; ky++, y += s->dilation_height, at += down) {
+    size_t row = (size_t)at;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, y += s->dilation_height, row += down) {
         const int64_t width = y >= 0 && y < s->in_height ? s->in_width : 0;
         int64_t x = x0;
-        ptrdiff_t tap = at;
+        size_t tap = row;
         for (int32_t kx = 0; kx < s->kernel_width; kx++, x += s->dilation_width, tap += across) {
             *table = x >= 0 && x < width ? image + tap : it->padding;
             table += mr;
@@ -31,8 +32,8 @@ static void point_tile(const struct n8_igemm_rows *it, const int8_t *image, cons
                        const int8_t **table) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t mr = it->conv->row->tile.mr;
-    const ptrdiff_t across = s->dilation_width * it->io->in_stride;
-    const ptrdiff_t down = (ptrdiff_t)s->dilation_height * s->in_width * it->io->in_stride;
+    const ptrdiff_t across = n8_strides(it->io->in_stride, s->dilation_width);
+    const ptrdiff_t down = n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
     for (int32_t ky = 0; ky < s->kernel_height; ky++) {
         const int8_t *tap = image + ky * down;
         for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr, tap += across) {
@@ -90,8 +91,8 @@ static void copy_inner_window(const struct n8_igemm_rows *it, const int8_t *imag
                               int8_t *to) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t channels = n8_igemm_channels_read(it->conv);
-    const ptrdiff_t across = s->dilation_width * it->io->in_stride;
-    const ptrdiff_t down = (ptrdiff_t)s->dilation_height * s->in_width * it->io->in_stride;
+    const ptrdiff_t across = n8_strides(it->io->in_stride, s->dilation_width);
+    const ptrdiff_t down = n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
     const int32_t rows = s->kernel_height, taps = s->kernel_width;
     const int8_t *from = image + at;
     // The usual distances and sizes as constants, for speed; nothing depends on it.
@@ -147,7 +148,7 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
         for (size_t m = 0; m < mr; m++) {
             y[m] = n8_tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
             x[m] = n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
-            at[m] = (ptrdiff_t)(y[m] * s->in_width + x[m]) * it->io->in_stride;
+            at[m] = n8_strides(it->io->in_stride, y[m] * s->in_width + x[m]);
             inside = inside && y[m] >= 0 && y[m] <= last_y && x[m] >= 0 && x[m] <= last_x;
             if (p + m + 1 < it->count && ++ox == s->out_width) {
                 ox = 0;

@@ -19,6 +19,12 @@ static inline size_t n8_add(size_t a, size_t b) {
     return a >= SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
+// `count` strides, modulo what pointers have: as much as an image has where something is read
+// there.
+static inline ptrdiff_t n8_strides(ptrdiff_t stride, int64_t count) {
+    return (ptrdiff_t)((size_t)stride * (size_t)count);
+}
+
 // Of what runs once, when a model is opened, in files that are built to be fast.
 #define N8_ONCE __attribute__((cold))
 

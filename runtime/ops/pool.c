@@ -90,8 +90,8 @@ static size_t point_taps(const struct n8_file_op *row, const struct n8_tensor *i
                          const int8_t *image, const struct n8_window *wy,
                          const struct n8_window *wx, const int8_t **rows) {
     const ptrdiff_t stride = (ptrdiff_t)in->pixel_stride;
-    const ptrdiff_t across = row->dilation[1] * stride;
-    const ptrdiff_t down = (ptrdiff_t)row->dilation[0] * in->dims[3] * stride;
+    const ptrdiff_t across = n8_strides(stride, row->dilation[1]);
+    const ptrdiff_t down = n8_strides(stride * in->dims[3], row->dilation[0]);
     const int64_t y = wy->start + wy->from * row->dilation[0];
     const int64_t x = wx->start + wx->from * row->dilation[1];
     const int8_t *line = image + (ptrdiff_t)(y * in->dims[3] + x) * stride;
