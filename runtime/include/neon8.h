@@ -184,8 +184,8 @@ N8_API enum n8_status n8_model_open(const void *bytes, size_t size,
                                     struct n8_model_error *error);
 
 // What opening and running the model would take, without packing its weights: all of
-// n8_model_open's checks but those of the weights' values. options->max_bytes is not looked at. What
-// is beyond the reach of pointers is no less than `out` says.
+// n8_model_open's checks but those of the weights' values. options->max_bytes is not looked at.
+// What is beyond the reach of pointers is no less than `out` says.
 N8_API enum n8_status n8_model_measure(const void *bytes, size_t size,
                                        const struct n8_model_options *options,
                                        struct n8_memory *out, struct n8_model_error *error);
