@@ -22,7 +22,7 @@ native native-asan native-tsan aarch64 armv7:
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
 
-demo: native aarch64 sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
+demo: native aarch64 armv7 sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
 	@.venv/bin/python tests/demo/demo.py
 
 test: ## set up and run every test there is
