@@ -22,7 +22,7 @@
 //
 // Bounds: |input| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products
 //   that share an int16 lane reach at most 32640. int32 is proved by (12).
-// Registers: below. Stack: 168 bytes: d8-d15, r4-r11 and lr above what there is no register for.
+// Registers: below. Stack: 144 bytes: what push_all preserves above what there is no register for.
 #include "asm.h"
 #include "kernel.h"
 
@@ -45,14 +45,13 @@ more            .req lr                         // two rows of taps each
 #define AT_FACTS        4
 #define AT_CHANNEL      8
 #define AT_WEIGHTS      12                      // of these channels
-#define AT_NEXT_WEIGHTS 16                      // of the next rows
-#define AT_FIRST        20                      // output of the group
-#define AT_BACK         24
-#define AT_APART        28                      // of outputs where they are stored
-#define AT_MIDDLE       32
-#define AT_ROW_BYTES    36                      // of weights
-#define AT_OUT          40
-#define LOCALS          68
+#define AT_FIRST        16                      // output of the group
+#define AT_BACK         20
+#define AT_APART        24                      // of outputs where they are stored
+#define AT_MIDDLE       28
+#define AT_ROW_BYTES    32                      // of weights
+#define AT_OUT          36
+#define LOCALS          44
 
 // Inputs and weights of a pair.
 one0            .req d0
@@ -141,73 +140,69 @@ func    n8_depthwise_s8_neon
         ldr     r7, [args, #N8_OFF_DW_OUT_STRIDE]
         mla     column, temp, r9, r10
         mla     r5, temp, r7, r5
-        ldr     r9, [args, #N8_OFF_DW_BIAS]
+        ldr     r8, [args, #N8_OFF_DW_BIAS]
         add     r5, r5, r10
-        add     r9, r9, r10, lsl #2
+        add     r8, r8, r10, lsl #2
         str     r5, [sp, #AT_OUT]
-        vld1.32 {d16-d19}, [r9:128]
-        ldr     next_row, [args, #N8_OFF_DW_ROWS]
+        vld1.32 {d16-d19}, [r8:128]
         ldr     more, [args, #N8_OFF_DW_KERNEL_HEIGHT]
+        vld1.32 {d20-d23}, [r8:128]
         ldr     left, [args, #N8_OFF_DW_KERNEL_WIDTH]
-        ldr     first_w, [sp, #AT_WEIGHTS]
-        ldr     back, [sp, #AT_BACK]
-        vmov    sum1l, sum0l
-        vmov    sum1h, sum0h
-        vmov    sum2l, sum0l
-        vmov    sum2h, sum0h
-        vmov    sum3l, sum0l
-        vmov    sum3h, sum0h
-        vmov.i8 t0, #0
-        vmov.i8 t1, #0
-        vmov.i8 t2, #0
-        vmov.i8 t3, #0
+        vld1.32 {d24-d27}, [r8:128]
+        ldr     next_row, [args, #N8_OFF_DW_ROWS]
+        vld1.32 {d28-d31}, [r8:128]
+        ldr     second_w, [sp, #AT_WEIGHTS]
         movs    more, more, lsr #1
-        bcc     .Lrows
+        ldr     back, [sp, #AT_BACK]
+        bcc     .Leven
 
-        // A row of its own.
-        ldr     first_in, [next_row], #4
+        // A row of its own: the first of a pair is the second pointer's, which so ends with the row.
+        ldr     second_in, [next_row], #4
         movs    left, left, lsr #1
-        add     first_in, first_in, column
+        add     second_in, second_in, column
         bcc     1f
-        vld1.8  {one_w}, [first_w:64]!
-        vld1.8  {one0}, [first_in], apart
-        vld1.8  {one1}, [first_in], middle
-        vld1.8  {one2}, [first_in], apart
-        vld1.8  {one3}, [first_in], back
+        vld1.8  {one_w}, [second_w:64]!
+        vld1.8  {one0}, [second_in], apart
+        vld1.8  {one1}, [second_in], middle
+        vld1.8  {one2}, [second_in], apart
+        vld1.8  {one3}, [second_in], back
         vmull.s8 t0, one0, one_w
         vmull.s8 t1, one1, one_w
         vmull.s8 t2, one2, one_w
         vmull.s8 t3, one3, one_w
-1:      add     temp, first_w, left, lsl #4
-        str     temp, [sp, #AT_NEXT_WEIGHTS]
         cmp     left, #0
         beq     .Lnext_rows
-        ldr     temp, [args, #N8_OFF_DW_TAP_STRIDE]
-        add     second_w, first_w, #8
+        b       2f
+1:      vmov.i8 t0, #0
+        vmov.i8 t1, #0
+        vmov.i8 t2, #0
+        vmov.i8 t3, #0
+2:      ldr     temp, [args, #N8_OFF_DW_TAP_STRIDE]
+        add     first_w, second_w, #8
         mov     next_w, #16
-        add     second_in, first_in, temp
+        add     first_in, second_in, temp
         add     back, back, temp
         b       .Lpair
 
-        // Two rows.
+.Leven:
+        vmov.i8 t0, #0
+        vmov.i8 t1, #0
+        vmov.i8 t2, #0
+        vmov.i8 t3, #0
 .Lnext_rows:
-        ldr     left, [args, #N8_OFF_DW_KERNEL_WIDTH]
-        ldr     first_w, [sp, #AT_NEXT_WEIGHTS]
-        ldr     back, [sp, #AT_BACK]
         subs    more, more, #1
         blo     .Lsum
-        b       1f
 .Lrows:
-        sub     more, more, #1
-1:      ldr     temp, [sp, #AT_ROW_BYTES]
         ldr     first_in, [next_row], #4
+        ldr     temp, [sp, #AT_ROW_BYTES]
         ldr     second_in, [next_row], #4
-        add     second_w, first_w, temp
+        mov     first_w, second_w
+        ldr     back, [sp, #AT_BACK]
+        add     second_w, second_w, temp
         add     first_in, first_in, column
         add     second_in, second_in, column
+        mov     left, temp, lsr #3
         mov     next_w, #8
-        add     temp, second_w, temp
-        str     temp, [sp, #AT_NEXT_WEIGHTS]
 
 .Lpair:
         vld1.8  {one_w}, [first_w:64], next_w
@@ -238,7 +233,8 @@ func    n8_depthwise_s8_neon
         vmlal.s8 t2, two2, two_w
         vmlal.s8 t3, two3, two_w
         bne     .Lpair
-        b       .Lnext_rows
+        subs    more, more, #1
+        bhs     .Lrows
 
 .Lsum:
         ldr     temp, [args, #N8_OFF_DW_MULTIPLIER]
@@ -294,7 +290,7 @@ func    n8_depthwise_s8_neon
 .Lnext:
         ldr     r2, [sp, #AT_CHANNEL]
         ldr     temp, [args, #N8_OFF_DW_CHANNELS]
-        ldr     r1, [sp, #AT_NEXT_WEIGHTS]
+        mov     r1, second_w
         add     r2, r2, #8
         cmp     r2, temp
         blo     .Lchannels
