@@ -1,22 +1,66 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every test there is, in order, each with a heading and a log in build/logs; all run even
-# when one fails, and the summary comes last.
-set -uo pipefail
+# Every test there is, each step with a heading and a log in build/logs; all run even when one
+# fails, and the summary comes last. Most steps keep one processor busy, so two run at once.
+set -uom pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build/logs
 python=$PWD/.venv/bin/python
 summary=() failed=0
+declare -A running=() # process -> name, and the second in which it began
+trap 'for process in "${!running[@]}"; do kill -- "-$process"; done' EXIT
+trap 'exit 130' INT TERM
 
-# step NAME COMMAND...
+log_of() { # NAME
+    echo "build/logs/${1//[^a-z0-9]/-}.log"
+}
+
+# verdict NAME SECOND STATUS: what became of a step that began then.
+verdict() {
+    local word=passed
+    [ "$3" = 0 ] || { word=FAILED failed=1; }
+    summary+=("$(printf '%-34s %s %4d s' "$1" "$word" $((SECONDS - $2)))")
+}
+
+# step NAME COMMAND...: alone, seen as it goes.
 step() {
-    local name=$1 start=$SECONDS verdict=passed
+    local name=$1 start=$SECONDS
     shift
+    rest
     echo
     echo "=== $name"
-    "$@" 2>&1 | tee "build/logs/${name//[^a-z0-9]/-}.log" || { verdict=FAILED failed=1; }
-    summary+=("$(printf '%-34s %s %4d s' "$name" "$verdict" $((SECONDS - start)))")
+    "$@" 2>&1 | tee "$(log_of "$name")"
+    verdict "$name" "$start" $?
+}
+
+# beside NAME COMMAND...: with one other, seen when it has ended.
+beside() {
+    local name=$1
+    shift
+    [ ${#running[@]} -lt 2 ] || ended
+    "$@" >"$(log_of "$name")" 2>&1 &
+    running[$!]="$SECONDS $name"
+}
+
+# Waits for one of the steps that run.
+ended() {
+    local process status name start
+    wait -n -p process
+    status=$?
+    start=${running[$process]%% *} name=${running[$process]#* }
+    unset "running[$process]"
+    echo
+    echo "=== $name"
+    cat "$(log_of "$name")"
+    verdict "$name" "$start" "$status"
+}
+
+# Waits for all of them.
+rest() {
+    while [ ${#running[@]} -gt 0 ]; do
+        ended
+    done
 }
 
 checks() { # PRESET [CTEST OPTIONS]
@@ -36,18 +80,19 @@ emulated() { # MACHINE [PYTEST OPTIONS]
 step "set-up" make --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
-step "c under asan and ubsan" checks native-asan
-step "sessions under tsan" checks native-tsan
-N8_QEMU_CPU=cortex-a53 step "c on aarch64 cortex-a53" checks aarch64
+# Those that take longest come first.
+beside "e2e emulated armv7" emulated armv7 tests/e2e
+beside "e2e emulated aarch64" emulated aarch64 tests/e2e
+N8_QEMU_CPU=max beside "c on aarch64 max" checks aarch64 -E checkasm_vector
+N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" checks aarch64
 # The reader plans as on one of the other two; damaging every byte once more takes minutes. Kernels
 # in C do the same on all three.
-N8_QEMU_CPU=neoverse-n1 step "c on aarch64 neoverse-n1" checks aarch64 -E 'fuzz_reader|checkasm_vector'
-N8_QEMU_CPU=max step "c on aarch64 max" checks aarch64 -E checkasm_vector
+N8_QEMU_CPU=neoverse-n1 beside "c on aarch64 neoverse-n1" checks aarch64 -E 'fuzz_reader|checkasm_vector'
+beside "c under asan and ubsan" checks native-asan
+beside "sessions under tsan" checks native-tsan
+beside "e2e native" "$python" -m pytest tests/e2e
+beside "elf audit" "$python" -m pytest tests/elf
 step "host" "$python" -m pytest -n 2 tests/host
-step "e2e native" "$python" -m pytest tests/e2e
-step "e2e emulated aarch64" emulated aarch64 tests/e2e
-step "e2e emulated armv7" emulated armv7 tests/e2e
-step "elf audit" "$python" -m pytest tests/elf
 
 echo
 echo "=== summary"
