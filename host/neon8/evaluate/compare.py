@@ -31,10 +31,9 @@ from neon8.evaluate.ranking import Gain, rank_settings
 from neon8.evaluate.runner import FloatRunner, as_float32
 from neon8.evaluate.scores import Reading
 from neon8.graph.graph import Graph, Softmax
-from neon8.graph.importer import load
+from neon8.graph.importer import load_compilable
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
-from neon8.graph.remedies import refusal
 from neon8.quant.reasons import guards_of
 from neon8.runtime import Model
 
@@ -108,10 +107,7 @@ def compare(
     its scales is a row without a result.
     """
     file = open_onnx(model, shapes=shapes)
-    graph = before_softmax(load(file))
-    refused = refusal(graph)
-    if refused is not None:
-        raise CompileError(f"{model}: {refused.text}", refused.details)
+    graph = before_softmax(load_compilable(file))
     if observation.model_digest != graph.digest:
         raise CalibrationError(
             f"{model}: the calibration file is of another model, "

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from neon8.errors import CompileError
 from neon8.graph.graph import MAX_RANK, Conv2d, Graph, Node, Opaque, Tensor
 from neon8.graph.layout import channels_first
-from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
+from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
 from neon8.graph.operators import OPERATORS
 from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
-from neon8.graph.remedies import remedy
+from neon8.graph.remedies import refusal, remedy
 from neon8.graph.source import OnnxNode, Source, UnsupportedError, failure, shape_of
 
 
@@ -26,6 +27,15 @@ def load(model: ModelLike, *, shapes: Shapes | None = None) -> Graph:
     graph = convert(channels_first(source, _supported))
     for apply in PASSES:
         graph = apply(graph)
+    return graph
+
+
+def load_compilable(file: OnnxFile) -> Graph:
+    """As load().  CompileError, one line for each: nodes that cannot run in neon8."""
+    graph = load(file)
+    refused = refusal(graph)
+    if refused is not None:
+        raise CompileError(f"{file.path}: {refused.text}", refused.details)
     return graph
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from neon8.graph.graph import Conv2d, Graph
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import ScaleTable
+from neon8.quant.weights import channel_scales
 
 
 def rounded_layers(
@@ -27,7 +28,7 @@ def rounded_layers(
         count = len(node.weight)
         if len(entry.weight_scales) not in (1, count):
             continue
-        scales = np.broadcast_to(np.array(entry.weight_scales), (count,))
+        scales = channel_scales(node.name, entry, count)
         levels = quantizer(entry.rounding)(node.weight, scales)
         weight = levels.astype(np.float32)
         for channel, scale in enumerate(scales):

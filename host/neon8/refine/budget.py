@@ -10,13 +10,12 @@ from pathlib import Path
 from neon8.calibrate.calibrate import Refinement, Settled
 from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
-from neon8.errors import CalibrationError, CompileError
+from neon8.errors import CalibrationError
 from neon8.evaluate.compare import before_softmax
 from neon8.files import write_atomic
-from neon8.graph.importer import load
+from neon8.graph.importer import load_compilable
 from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
-from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine.precision import Found, Goal, search
 from neon8.refine.sensitivity import Watch, nobody
@@ -51,10 +50,7 @@ def more_bits(
     if is_quantized(file):
         text = "was quantized elsewhere, so its precision cannot be chosen"
         raise CalibrationError(f"{model}: {text}; give the float network")
-    graph = load(file)
-    refused = refusal(graph)
-    if refused is not None:
-        raise CompileError(f"{model}: {refused.text}", refused.details)
+    graph = load_compilable(file)
 
     def run(settled: Settled) -> ScaleTable:
         ranking, held = divided(settled.samples)

@@ -21,10 +21,9 @@ from neon8.errors import CompileError
 from neon8.evaluate.compare import before_softmax
 from neon8.evaluate.runner import as_float32
 from neon8.graph.graph import Graph
-from neon8.graph.importer import load
+from neon8.graph.importer import load_compilable
 from neon8.graph.onnx_file import OnnxFile
 from neon8.graph.quantized import is_quantized
-from neon8.graph.remedies import refusal
 from neon8.quant.scale_table import ScaleTable
 
 Array = npt.NDArray[np.generic]
@@ -73,11 +72,7 @@ def pair(file: OnnxFile, table: ScaleTable) -> Pair:
     if is_quantized(file):
         text = "was quantized elsewhere, so there is no float network to compare with"
         raise CompileError(f"{file.path}: {text}; give the one that it was made from")
-    whole = load(file)
-    refused = refusal(whole)
-    if refused is not None:
-        raise CompileError(f"{file.path}: {refused.text}", refused.details)
-    graph = before_softmax(whole)
+    graph = before_softmax(load_compilable(file))
     program = lower(graph, table)
     forms = _forms(graph, program)
     wanted = dict.fromkeys((*forms.values(), *graph.outputs))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neon8.calibrate.recipe.bias import CORRECTED
 from neon8.compile import program
 from neon8.compile.lower import lower
 from neon8.compile.program import Op, Program
@@ -30,7 +31,14 @@ from neon8.quant.scale_table import (
     LayerScale,
     ScaleTable,
 )
-from neon8.quant.weights import ACC_LIMIT, DoubleArray, FloatArray, Int8Array, sums
+from neon8.quant.weights import (
+    ACC_LIMIT,
+    DoubleArray,
+    FloatArray,
+    Int8Array,
+    channel_scales,
+    sums,
+)
 from neon8.refine.inputs import mean_row, some_rows
 from neon8.refine.lockstep import Values, in_lockstep, peak
 from neon8.refine.rounding import ERROR_BITS, MOST_INPUTS, covariance, descend
@@ -42,8 +50,6 @@ DIGITS = 16
 MEAN_BITS = {"int8": 14, "int16": 6}
 """Fraction bits of the mean of what a layer reads: with K inputs and errors of
 ERROR_BITS, no sum of products reaches K * 2**39."""
-CORRECTED = "corrected"
-"""Reason code of a layer with a bias correction."""
 
 Watch = Callable[[], None]
 """Called for each layer that is chosen."""
@@ -150,8 +156,7 @@ class Layer:
     @property
     def scales(self) -> DoubleArray:
         """(O,)."""
-        scales = np.array(self.entry.weight_scales)
-        return np.broadcast_to(scales, self.node.weight.shape[:1])
+        return channel_scales(self.node.name, self.entry, len(self.node.weight))
 
     @property
     def factors(self) -> DoubleArray:

@@ -42,7 +42,7 @@ NARROWER = (0.5, 0.7, 0.85)
 SAME = 0.02
 """Ranges that differ by less of their width are the same."""
 WIDE_BITS = 16
-RECIPE = frozenset({"step", "equalized", "corrected"})
+DEFAULT = frozenset({"step", "equalized", "absorbed", "corrected"})
 """Reason codes of what calibration does by default."""
 LEAST_GAIN = 0.1
 """In dB: what is less is no help."""
@@ -269,7 +269,7 @@ def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change
     """
     codes = {code for entry in pair.table.tensors.values() for code in entry.reasons}
     codes |= {code for entry in pair.table.layers.values() for code in entry.reasons}
-    if codes & RECIPE:
+    if codes & DEFAULT:
         return
     tensors = pair.graph.tensors
     shapes = {name: tensors[name].dims for name in pair.graph.inputs}

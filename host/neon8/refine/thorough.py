@@ -20,16 +20,15 @@ from neon8.calibrate.run.reference import Reference
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Array, Arrays
 from neon8.data.few import Kept
-from neon8.errors import CalibrationError, CompileError
+from neon8.errors import CalibrationError
 from neon8.evaluate.compare import before_softmax
 from neon8.evaluate.metrics import sqnr_db, squares
 from neon8.evaluate.ranking import Ranking, rank_settings
 from neon8.evaluate.runner import as_float32
 from neon8.graph.graph import Conv2d, Graph
-from neon8.graph.importer import load
+from neon8.graph.importer import load_compilable
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
-from neon8.graph.remedies import refusal
 from neon8.quant.groups import scale_groups
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray
@@ -112,10 +111,7 @@ def thorough(
     if is_quantized(file):
         text = "was quantized elsewhere, so its weights cannot be chosen"
         raise CalibrationError(f"{model}: {text}; give the float network")
-    graph = load(file)
-    refused = refusal(graph)
-    if refused is not None:
-        raise CompileError(f"{model}: {refused.text}", refused.details)
+    graph = load_compilable(file)
 
     def run(settled: Settled) -> ScaleTable:
         found = best_of(file, graph, settled.table, settled.samples, watch=watch)

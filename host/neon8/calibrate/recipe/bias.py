@@ -19,7 +19,7 @@ import numpy as np
 from neon8.graph.graph import Conv2d, Graph
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
-from neon8.quant.weights import DoubleArray
+from neon8.quant.weights import DoubleArray, channel_scales
 
 CORRECTED = "corrected"
 """Reason code of a layer with a correction."""
@@ -69,7 +69,7 @@ def correction(
     count = len(node.weight)
     if not np.isfinite(node.weight).all():
         return np.full(count, np.nan)
-    scales = np.broadcast_to(np.array(entry.weight_scales), (count,))
+    scales = channel_scales(node.name, entry, count)
     levels = quantizer(entry.rounding)(node.weight, scales)
     read = means.reshape(node.groups, -1, 1, 1) * _shares(node, size)
     result = np.empty(count)

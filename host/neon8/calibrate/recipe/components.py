@@ -47,7 +47,7 @@ def components(graph: Graph, closed: Collection[str]) -> list[Component]:
                 names.join(link.source, node.output)
         elif not isinstance(node, Conv2d) or node.transposed:
             fixed.update((*node.inputs, *node.outputs))
-        elif not _ordinary(node):
+        elif not ordinary(node):
             fixed.update((*node.inputs, node.output))
         elif not (homogeneous(node.activation) and node.activation.hi > 0):
             fixed.add(node.output)
@@ -61,7 +61,7 @@ def components(graph: Graph, closed: Collection[str]) -> list[Component]:
     return [part for part in parts if part.readers]
 
 
-def _ordinary(node: Conv2d) -> bool:
+def ordinary(node: Conv2d) -> bool:
     """True if weights and bias are finite and come as floats."""
     finite = np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
     return node.weight_scales is None and bool(finite)

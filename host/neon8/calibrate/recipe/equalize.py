@@ -51,6 +51,11 @@ DECIMALS = 2
 show."""
 
 
+def headroom(observation: Observation) -> float:
+    """By what the largest value seen of a channel is multiplied for those not seen."""
+    return 1 + HEADROOM / math.sqrt(len(observation.samples))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Equalized:
     """factors: (C,) of each tensor, float32 values.  limits: of its scale group.
@@ -181,7 +186,7 @@ def _behind(
     likely = hi
     if activation.lo == 0:
         likely = before.mean() + DEVIATIONS * np.sqrt(before.variance())
-    room = 1 + HEADROOM / math.sqrt(len(observation.samples))
+    room = headroom(observation)
     reach = (
         np.maximum(np.minimum(lo * room, lo), activation.lo),
         np.minimum(np.maximum(np.maximum(likely, hi) * room, hi), activation.hi),

@@ -7,14 +7,14 @@ channels share, and says nothing. With the means of the channels as offsets the 
 that of what varies.
 """
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from neon8.calibrate.observation import Observation
-from neon8.calibrate.recipe.equalize import HEADROOM
+from neon8.calibrate.recipe.components import ordinary
+from neon8.calibrate.recipe.equalize import headroom
 from neon8.calibrate.statistics.channels import ChannelStatistics
 from neon8.calibrate.thresholds.choose import scheme_of
 from neon8.graph.graph import Conv2d, Graph
@@ -62,7 +62,7 @@ def absorb(
     signed = scheme_of(scheme, negative=True)
     found = Absorbed(offsets={}, limits={}, seen={}, scheme=signed)
     offsets, limits, seen = {}, {}, {}
-    room = 1 + HEADROOM / math.sqrt(len(observation.samples))
+    room = headroom(observation)
     for name in _free(graph, observation, closed):
         entry, channels = tensors[name], observation.channels[name]
         if entry.bits > NARROW or not channels.count.all():
@@ -91,23 +91,15 @@ def _free(graph: Graph, observation: Observation, closed: Collection[str]) -> li
     read: set[str] = set()
     for node in graph.nodes:
         read.update(node.inputs)
-        if not (reads(node) and _ordinary(node)):
+        if not (isinstance(node, Conv2d) and reads(node) and ordinary(node)):
             shut.update(node.inputs)
     return [
         node.output
         for node in graph.nodes
-        if makes(node)
-        and _ordinary(node)
+        if isinstance(node, Conv2d)
+        and makes(node)
+        and ordinary(node)
         and node.output in read - shut
         and node.output in observation.channels
         and groups.count(observation.scale_groups.get(node.output, "")) == 1
     ]
-
-
-def _ordinary(node: object) -> bool:
-    """True of a convolution with finite weights and bias that come as floats."""
-    return (
-        isinstance(node, Conv2d)
-        and node.weight_scales is None
-        and bool(np.isfinite(node.weight).all() and np.isfinite(node.bias).all())
-    )

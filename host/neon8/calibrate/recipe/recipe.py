@@ -14,7 +14,7 @@ from neon8.calibrate.statistics import patches
 from neon8.graph.graph import Conv2d, Graph
 from neon8.quant.absorption import with_offsets
 from neon8.quant.equalization import with_factors
-from neon8.quant.grid import Grid
+from neon8.quant.grid import Grid, on_grid
 from neon8.quant.scale_table import LayerScale, TensorScale
 from neon8.quant.weights import DoubleArray, weight_scales
 
@@ -97,19 +97,10 @@ def _over(
     entry: TensorScale, limits: tuple[float, float], seen: tuple[float, float]
 ) -> TensorScale:
     """`entry` on the same grid over another range, with other values seen."""
-    grid = Grid(entry.scheme, entry.bits)
-    scale, zero_point = grid.cover(*limits)
-    return replace(
-        entry,
-        scale=float(scale),
-        zero_point=zero_point,
-        threshold=(
-            float(scale * np.float32(grid.lowest - zero_point)),
-            float(scale * np.float32(grid.highest - zero_point)),
-        ),
-        min=float(np.float32(seen[0])),
-        max=float(np.float32(seen[1])),
-    )
+    scale, zero_point = Grid(entry.scheme, entry.bits).cover(*limits)
+    lo, hi = (float(np.float32(end)) for end in seen)
+    moved = on_grid(entry, scale, zero_point, bits=entry.bits)
+    return replace(moved, min=lo, max=hi)
 
 
 def prepare(
