@@ -78,10 +78,11 @@ def test_runs_whole(name, compiled):
     assert sqnr_db(signal, noise) > LEAST_SQNR
 
 
+@pytest.mark.parametrize("core", [("aarch64", "cortex-a53"), ("armv7", "cortex-a9")])
 @pytest.mark.parametrize("name", EMULATED)
-def test_the_same_bytes_on_aarch64(name, compiled):
+def test_the_same_bytes_on_arm(name, core, compiled):
     _, _, file, data = compiled(name)
     with Model.open(file) as model, model.session() as session:
         here = session.run(data[0])
-    with EmulatedModel(file, cpu="cortex-a53") as emulated:
+    with EmulatedModel(file, *core) as emulated:
         assert differing_bytes(emulated.run(data[0]), here) == {}
