@@ -93,27 +93,33 @@ N8_INLINE void n8_igemm_begin(n8_s32s begin[N8_IGEMM_VECTORS], const int32_t *bi
 
 enum { N8_IGEMM_BLOCK = 256 };
 
+// The bytes up to the next multiple of 8, to which a row is readable, each widened.
+N8_INLINE void n8_igemm_widen(int16_t *to, const int8_t *from, size_t size) {
+    enum { PIECE = 8, WIDE = 2 * N8_LANES };
+    size_t k = 0;
+    for (; k + WIDE <= size; k += WIDE) {
+        const n8_s16s words = n8_load_s8_as_s16(from + k);
+        memcpy(to + k, &words, sizeof words);
+    }
+    for (; k < size; k += PIECE) {
+#if defined(__x86_64__)
+        const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)(from + k));
+        const __m128i words = _mm_cvtepi8_epi16(bytes);
+#else
+        const int16x8_t words = vmovl_s8(vld1_s8(from + k));
+#endif
+        memcpy(to + k, &words, sizeof words);
+    }
+}
+
 N8_INLINE void n8_igemm_tap(n8_igemm_sums sums, size_t rows, const int8_t *const *row,
                             const int8_t *weights, size_t depth) {
-    enum { PIECE = 8 }; // a row is readable to the next multiple
     int16_t wide[N8_IGEMM_MR][N8_IGEMM_BLOCK];
     for (size_t from = 0; from < depth; from += N8_IGEMM_BLOCK) {
         const size_t size = depth - from < N8_IGEMM_BLOCK ? depth - from : N8_IGEMM_BLOCK;
 #pragma GCC unroll 4
-        for (size_t m = 0; m < rows; m++) {
-            for (size_t k = 0; k < size; k += PIECE) {
-                typedef int8_t bytes __attribute__((vector_size(PIECE)));
-                typedef int16_t words __attribute__((vector_size(2 * PIECE)));
-                bytes x;
-                memcpy(&x, row[m] + from + k, sizeof x);
-#if defined(__x86_64__)
-                const words y = (words)_mm_cvtepi8_epi16(_mm_set_epi64x(0, (int64_t)x));
-#else
-                const words y = __builtin_convertvector(x, words);
-#endif
-                memcpy(wide[m] + k, &y, sizeof y);
-            }
-        }
+        for (size_t m = 0; m < rows; m++)
+            n8_igemm_widen(wide[m], row[m] + from, size);
         for (size_t k = 0; k < size; k += N8_IGEMM_KR) {
             n8_s32s w[N8_IGEMM_VECTORS];
 #pragma GCC unroll 2
