@@ -18,12 +18,15 @@ enum { MOST_WHOLE = 1 << 30 };
 // Rows of outputs in which two pixels at once are worth it.
 enum { LEAST_COLUMNS = 4 };
 
-// What Winograd in int16 costs a tile of 4x4 outputs of a 3x3 convolution beside its products, in
-// those that it sums meanwhile, and how fast it is compared with implicit GEMM for each product.
+// What Winograd in int16 costs a tile of 4x4 outputs of a 3x3 convolution beside its products, and
+// implicit GEMM a pixel, in those that they sum meanwhile; and how fast each is for a product. One
+// set of figures suits AArch64 and ARMv7, where whole layers were counted.
 enum {
     TILE_PRODUCTS = 36, // of each pair of channels
     TILE_INPUT = 100,   // of each channel of the input
     TILE_OUTPUT = 365,  // and of the output, in whole panels
+    PIXEL_PRODUCTS = 9,
+    PIXEL_TAPS = 1000, // where they are
     GEMM_FACTOR = 5,
     WINOGRAD_FACTOR = 4,
     MOST_CHANNELS = 4096, // for which weights, eight times as large, are worth their memory
@@ -88,17 +91,33 @@ static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_c
     return NULL;
 }
 
+// The cost of a group of a tile by Winograd.
+static float tile_cost(const struct n8_conv_row *row, size_t in, size_t out) {
+    const size_t depth = n8_round_up(in, N8_PIXEL);
+    const size_t wide = n8_pieces(out, row->tile.nr) * row->tile.nr;
+    const size_t products = TILE_PRODUCTS * depth * wide;
+    return (float)(GEMM_FACTOR * (products + TILE_INPUT * depth + TILE_OUTPUT * wide));
+}
+
+// The cost of a group of a pixel by implicit GEMM, which pads no channels where they are few: then
+// it copies what they see, and takes such groups together.
+static float pixel_cost(size_t groups, size_t in, size_t out) {
+    const bool few = in < N8_PIXEL;
+    const size_t depth = few ? in : n8_round_up(in, N8_PIXEL);
+    const size_t wide = n8_round_up(out, N8_PIXEL);
+    const size_t bundle = few && groups > 1 ? N8_PIXEL / in : 1;
+    return (float)(WINOGRAD_FACTOR * (PIXEL_PRODUCTS * depth * wide + PIXEL_TAPS / bundle));
+}
+
 // Whether a layer that Winograd serves takes fewer cycles by it. As floats, which do not overflow;
 // nothing depends on the last bit.
 static bool winograd16_pays(const struct n8_conv_row *row, const struct n8_conv2d_shape *s) {
-    const int32_t in = s->in_channels / s->groups, out = s->out_channels / s->groups;
-    const size_t depth = n8_round_up((size_t)in, N8_PIXEL);
-    const size_t wide = n8_pieces((size_t)out, row->tile.nr) * row->tile.nr;
-    const size_t tile = TILE_PRODUCTS * depth * wide + TILE_INPUT * depth + TILE_OUTPUT * wide;
+    const size_t groups = (size_t)s->groups;
+    const size_t in = (size_t)s->in_channels / groups, out = (size_t)s->out_channels / groups;
     const float tiles =
         (float)(n8_pieces((size_t)s->out_height, 4) * n8_pieces((size_t)s->out_width, 4));
     const float pixels = (float)((int64_t)s->out_height * s->out_width);
-    return tiles * (float)(tile * GEMM_FACTOR) < pixels * (float)(9 * WINOGRAD_FACTOR * in * out);
+    return tiles * tile_cost(row, in, out) < pixels * pixel_cost(groups, in, out);
 }
 
 static const char *refuse_winograd16(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
