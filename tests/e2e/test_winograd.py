@@ -215,3 +215,58 @@ def test_a_file_that_claims_it(most, source, claimed, isa):
             # In int16 it is n8_winograd_gemm_s32_neon, which needs no claim.
             assert steps[name].kernel.endswith(("_winograd", "_winograd_a55")) == fits
         assert differing_bytes(model.session().run({"image": image}), expected) == {}
+
+
+def layer(rng, channels, out, size, groups):
+    """A 3x3 layer of `groups` that keeps the size of its input."""
+    shape = (out, 3, 3, channels // groups)
+    weights = rng.integers(-99, 100, shape).astype(np.int8)
+    bias = rng.integers(-999, 999, out).astype(np.int32)
+    tensors = {
+        "image": Tensor(name="image", dims=(1, channels, size, size), dtype="float32"),
+        "x": Tensor(name="x", dims=(1, channels, size, size), scale=np.float32(0.1)),
+        "y": Tensor(name="y", dims=(1, out, size, size), scale=np.float32(0.1)),
+    }
+    conv = Conv2d(
+        name="y",
+        inputs=("x",),
+        output="y",
+        weights=weights,
+        bias=bias,
+        multiplier=np.full(out, 1e-3, np.float32),
+        pads=(1, 1, 1, 1),
+        groups=groups,
+        acc_bound=bound(weights, bias),
+    )
+    return Program(
+        tensors=tensors,
+        ops=(Quantize(name="x", inputs=("image",), output="x"), conv),
+        inputs=("image",),
+        outputs=("y",),
+        source_digest="00" * 32,
+    )
+
+
+@pytest.mark.parametrize(
+    ("channels", "out", "size", "groups", "pays"),
+    [
+        (64, 64, 14, 1, True),
+        (8, 8, 14, 1, True),
+        (4, 16, 14, 1, True),
+        (3, 64, 14, 1, False),
+        (64, 64, 2, 1, False),
+        (128, 128, 14, 8, True),
+        (64, 64, 14, 32, False),
+    ],
+)
+def test_where_it_pays_in_int16(channels, out, size, groups, pays):
+    """As counted in whole layers: both count what they do beside products."""
+    if "neon" not in levels():
+        return
+    rng = np.random.default_rng(7)
+    program = layer(rng, channels, out, size, groups)
+    image = rng.normal(0, 9, (1, channels, size, size)).astype(np.float32)
+    expected = oracle.run(program, {"image": image})
+    with Model.from_bytes(File(program).content(), isa="neon") as model:
+        assert (model.steps[1].kernel == "n8_winograd_gemm_s32_neon") == pays
+        assert differing_bytes(model.session().run({"image": image}), expected) == {}
