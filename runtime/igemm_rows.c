@@ -37,6 +37,16 @@ static void point_tile(const struct n8_igemm_rows *it, const int8_t *image, cons
     for (int32_t ky = 0; ky < s->kernel_height; ky++) {
         const int8_t *tap = image + ky * down;
         for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr, tap += across) {
+#if defined(__arm__)
+            // Kernels have this many pixels, or one; a constant for speed, nothing depends on it.
+            if (mr == 4) {
+#pragma GCC unroll 4
+                for (size_t m = 0; m < 4; m++) {
+                    table[m] = tap + at[m];
+                }
+                continue;
+            }
+#endif
             for (size_t m = 0; m < mr; m++) {
                 table[m] = tap + at[m];
             }
@@ -67,21 +77,25 @@ copy_rows(int8_t *restrict to, const int8_t *restrict from, int32_t rows, ptrdif
     }
 }
 
-// A tap after the other of the window that begins at row y0 and column x0.
+// A tap after the other of the window that begins at row y0 and column x0, `at` bytes from the
+// image's beginning.
 static void copy_window(const struct n8_igemm_rows *it, const int8_t *image, int64_t y0, int64_t x0,
-                        int8_t *to) {
+                        ptrdiff_t at, int8_t *to) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t channels = n8_igemm_channels_read(it->conv);
-    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
-        const int64_t y = y0 + (int64_t)ky * s->dilation_height;
-        for (int32_t kx = 0; kx < s->kernel_width; kx++, to += channels) {
-            const int64_t x = x0 + (int64_t)kx * s->dilation_width;
-            if (y >= 0 && y < s->in_height && x >= 0 && x < s->in_width) {
-                copy_tap(to, image + (ptrdiff_t)(y * s->in_width + x) * it->io->in_stride,
-                         channels);
-            } else {
-                memset(to, it->conv->in_zero_point, channels);
-            }
+    const size_t across = (size_t)n8_strides(it->io->in_stride, s->dilation_width);
+    const size_t down = (size_t)n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
+    int8_t padding[N8_PIXEL];
+    memset(padding, it->conv->in_zero_point, sizeof padding);
+    int64_t y = y0;
+    size_t row = (size_t)at;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, y += s->dilation_height, row += down) {
+        const int64_t width = y >= 0 && y < s->in_height ? s->in_width : 0;
+        int64_t x = x0;
+        size_t tap = row;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, x += s->dilation_width, tap += across) {
+            copy_tap(to, x >= 0 && x < width ? image + tap : padding, channels);
+            to += channels;
         }
     }
 }
@@ -133,26 +147,51 @@ static void point_pixels(const struct n8_igemm_rows *it, const int8_t *image) {
     }
 }
 
+// Where the window of an output pixel begins: its row and column, and the bytes from the image's
+// beginning; whether rows of the window lie outside the image.
+struct place {
+    int64_t y, x;
+    size_t at;
+    bool outside;
+};
+
+static struct place place_of(const struct n8_igemm_rows *it, int64_t oy, int64_t ox) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const int64_t y = n8_tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
+    const int64_t x = n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
+    const int64_t last = s->in_height - 1 - (int64_t)(s->kernel_height - 1) * s->dilation_height;
+    return (struct place){.y = y,
+                          .x = x,
+                          .at = (size_t)n8_strides(it->io->in_stride, y * s->in_width + x),
+                          .outside = y < 0 || y > last};
+}
+
 // Writes the pointer table of a unit; the last tile repeats the last pixel.
 static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
     const struct n8_conv *conv = it->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t mr = conv->row->tile.mr;
-    const int64_t last_y = s->in_height - 1 - (int64_t)(s->kernel_height - 1) * s->dilation_height;
     const int64_t last_x = s->in_width - 1 - (int64_t)(s->kernel_width - 1) * s->dilation_width;
-    int64_t oy = (int64_t)it->first / s->out_width, ox = (int64_t)it->first % s->out_width;
+    const size_t step = (size_t)n8_strides(it->io->in_stride, s->stride_width);
+    size_t oy = it->first / (size_t)s->out_width, ox = it->first % (size_t)s->out_width;
+    struct place place = place_of(it, (int64_t)oy, (int64_t)ox);
     for (size_t p = 0; p < it->count; p += mr) {
         int64_t y[N8_MAX_MR], x[N8_MAX_MR];
         ptrdiff_t at[N8_MAX_MR];
         bool inside = true;
         for (size_t m = 0; m < mr; m++) {
-            y[m] = n8_tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
-            x[m] = n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
-            at[m] = n8_strides(it->io->in_stride, y[m] * s->in_width + x[m]);
-            inside = inside && y[m] >= 0 && y[m] <= last_y && x[m] >= 0 && x[m] <= last_x;
-            if (p + m + 1 < it->count && ++ox == s->out_width) {
+            y[m] = place.y;
+            x[m] = place.x;
+            at[m] = (ptrdiff_t)place.at;
+            inside = inside && !place.outside && place.x >= 0 && place.x <= last_x;
+            if (p + m + 1 >= it->count) {
+                continue;
+            }
+            place.x += s->stride_width;
+            place.at += step;
+            if (++ox == (size_t)s->out_width) {
                 ox = 0;
-                oy++;
+                place = place_of(it, (int64_t)++oy, 0);
             }
         }
         const int8_t **table = it->table + p * conv->taps;
@@ -162,7 +201,7 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
             if (inside) {
                 copy_inner_window(it, image, at[m], to);
             } else {
-                copy_window(it, image, y[m], x[m], to);
+                copy_window(it, image, y[m], x[m], at[m], to);
             }
         }
         if (conv->unfolded) {
