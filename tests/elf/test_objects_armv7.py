@@ -63,6 +63,12 @@ def wrong_convention(path: Path, convention: int) -> list[str]:
     return [] if have == convention else [f"{path.name}: floats are passed by {have}"]
 
 
+def with_vectors(path: Path) -> list[str]:
+    """C keeps denormals, which NEON does not."""
+    have = attributes(path).get("TAG_ADVANCED_SIMD_ARCH", 0)
+    return [f"{path.name}: is compiled for NEON"] if have else []
+
+
 def functions(path: Path) -> list[tuple[str, int, int, str]]:
     """Name, value, size and the state of its code of each function of an object."""
     with path.open("rb") as file:
@@ -143,6 +149,7 @@ def test_compiled_objects(objects, assembly):
     compiled = [path for path in objects if path not in assembly]
     wrong = [line for path in compiled for line in wrong_convention(path, HARD_FLOAT)]
     assert wrong == []
+    assert [line for path in compiled for line in with_vectors(path)] == []
 
 
 def test_assembly_returns_to_either_state(assembly):
@@ -178,6 +185,13 @@ def test_audit_sees_the_other_convention(cross):
     path = cross("float n8_x(void) { return 1; }", "-c")
     assert wrong_convention(path, HARD_FLOAT) == []
     assert wrong_convention(path, 0) == ["bad: floats are passed by 1"]
+
+
+def test_audit_sees_what_flushes_denormals(cross):
+    source = "float n8_x(float x) { return x + 1; }"
+    assert with_vectors(cross(source, "-c", "-mfpu=vfpv3-d16")) == []
+    bad = cross(source, "-c", "-mfpu=neon")
+    assert with_vectors(bad) == ["bad: is compiled for NEON"]
 
 
 def test_audit_sees_a_wrong_state(cross):
