@@ -39,7 +39,7 @@ bench-host: native ## measure the PC against onnxruntime; NETWORKS=squeezenet1_1
 		$(if $(NETWORKS)$(SQUEEZENET),,--write docs/performance.md)
 
 # Without LAYERS and CORES, the whole table, which is then written into the page.
-bench-kernels: native aarch64 ## count and model the ARM kernels; LAYERS=net,fc2048-1000 CORES=a53,n2 for some
+bench-kernels: native aarch64 armv7 ## count and model the ARM kernels; LAYERS=net,fc2048-1000 CORES=a53,n2 for some
 	@cross/setup.sh llvm-mca-19:llvm-19
 	@PYTHONPATH=tests/bench:tests/networks .venv/bin/python tests/bench/kernels/bench_kernels.py \
 		$(if $(LAYERS),--layers $(LAYERS)) $(if $(CORES),--cores $(CORES)) \

@@ -31,23 +31,24 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """All that was built once.  code: the guest's instructions."""
+    """All that was built once.  guests: with their instructions, by Machine.name."""
 
     tools: Tools
     counter: emulation.Counter
-    guest: Path
-    code: Program
+    guests: dict[str, tuple[Path, Program]]
 
     def measure(self, case: Case, core: str) -> Figure:
         """Run, check and judge.  BenchError: other bytes than on this machine."""
         result = OUT / "result"
         result.unlink(missing_ok=True)
         arguments = (*case.arguments, result)
-        edges = self.counter.count(CORES[core], self.guest, arguments)
+        guest, code = self.guests[CORES[core].machine.name]
+        edges = self.counter.count(CORES[core], guest, arguments)
         if result.read_bytes() != case.expected:
             raise BenchError(f"{case.key} on {core}: other bytes than on this machine")
-        functions = self.code.functions(flow.runs(edges))
-        cycles, loops = self.judge(edges, core)
+        functions = code.functions(flow.runs(edges))
+        modelled = cores.has_model(core)
+        cycles, loops = self.judge(code, edges, core) if modelled else (None, ())
         return Figure(
             layer=case.key,
             core=core,
@@ -58,7 +59,9 @@ class Bench:
             loops=loops,
         )
 
-    def judge(self, edges: flow.Edges, core: str) -> tuple[float, tuple[Loop, ...]]:
+    def judge(
+        self, code: Program, edges: flow.Edges, core: str
+    ) -> tuple[float, tuple[Loop, ...]]:
         """Modelled cycles of all that was counted, and the dearest loops."""
         total = flow.instructions(edges)
         chosen, covered = [], 0
@@ -67,11 +70,11 @@ class Bench:
                 break
             chosen.append(cycle)
             covered += cycle.instructions
-        steps = [self.code.steps(cycle.blocks) for cycle in chosen]
+        steps = [code.steps(cycle.blocks) for cycle in chosen]
         costs = cores.cycles(self.tools.llvm_mca, steps, core)
         loops = [
             Loop(
-                function=self.code.function[max(cycle.blocks).address],
+                function=code.function[max(cycle.blocks).address],
                 passes=cycle.count,
                 instructions=cycle.instructions // cycle.count,
                 cycles=cost,
@@ -83,25 +86,33 @@ class Bench:
         return spent * total / covered, tuple(dearest[:SHOWN])
 
 
-def build() -> Bench:
-    """The guest, the plugin and what is known of their tools.  BenchError."""
+def build(columns: Collection[str]) -> Bench:
+    """The guests, the plugin and what is known of their tools.  BenchError.
+
+    columns: names of CORES.
+    """
     OUT.mkdir(parents=True, exist_ok=True)
-    found = tools.find()
+    machines = {CORES[core].machine for core in columns}
+    used = [machine for machine in cores.MACHINES if machine in machines]
+    found = tools.find(
+        command for machine in used for command in (machine.compiler, machine.emulator)
+    )
     if found.other_llvm:
         print(found.other_llvm, file=sys.stderr)
-    version = found.versions[found.emulator]
-    guest = emulation.build_guest(found, OUT)
+    guests = {machine.name: emulation.build_guest(machine, OUT) for machine in used}
     return Bench(
         tools=found,
-        counter=emulation.build_counter(found.emulator, version, OUT),
-        guest=guest,
-        code=disassemble(found.llvm_objdump, guest),
+        counter=emulation.build_counter(found.versions[used[0].emulator], OUT),
+        guests={
+            name: (guest, disassemble(found.llvm_objdump, guest))
+            for name, guest in guests.items()
+        },
     )
 
 
 def measure_all(layers: list[str], columns: list[str]) -> str:
     """The page's tables; build/bench/kernels/figures.json has the figures, too."""
-    bench = build()
+    bench = build(columns)
     figures = []
     for layer in layers:
         print(f"{layer:12}", end="", file=sys.stderr, flush=True)
@@ -109,7 +120,7 @@ def measure_all(layers: list[str], columns: list[str]) -> str:
         for core in columns:
             figure = bench.measure(case, core)
             figures.append(figure)
-            shown = f"  {core} {page.rate(figure):>5}"
+            shown = f"  {core} {page.brief(figure):>5}"
             print(shown, end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
     text = json.dumps([asdict(figure) for figure in figures], indent=2)

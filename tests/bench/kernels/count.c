@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plugin for qemu-aarch64 that counts which translated block follows which:
+// A plugin for qemu-aarch64 and qemu-arm that counts which translated block follows which:
 //
 //   -plugin count.so,out=FILE,begin=ADDRESS,end=ADDRESS
 //

@@ -9,8 +9,8 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 import flow
-from cores import Core
-from tools import BenchError, Tools, run
+from cores import Core, Machine
+from tools import BenchError, run
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -22,9 +22,8 @@ SECOND_INTERFACE = (8, 2)
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """count.c, built in `folder` for qemu `emulator`."""
+    """count.c, built in `folder`."""
 
-    emulator: str
     folder: Path
 
     def count(
@@ -38,13 +37,15 @@ class Counter:
         root = self.folder / "root"
         midr = root / MIDR
         midr.parent.mkdir(parents=True, exist_ok=True)
-        midr.write_text(f"{core.midr:#018x}\n")
+        midr.unlink(missing_ok=True)
+        if core.midr is not None:
+            midr.write_text(f"{core.midr:#018x}\n")
         counts = self.folder / "counts"
         counts.unlink(missing_ok=True)
         begin, end = marks(program)
         plugin = f"{self.folder / 'count.so'},out={counts},begin={begin},end={end}"
         run(
-            *(self.emulator, "-cpu", core.cpu, "-L", root, "-plugin", plugin),
+            *(core.machine.emulator, "-cpu", core.cpu, "-L", root, "-plugin", plugin),
             *(program, *arguments),
         )
         edges = flow.read(counts)
@@ -56,17 +57,20 @@ class Counter:
 
 
 def marks(program: Path) -> tuple[int, int]:
-    """The addresses of measure_begin and measure_end in a static program."""
+    """The addresses of measure_begin and measure_end in a static program.
+
+    A symbol of Thumb code is 1 more than that.
+    """
     with program.open("rb") as file:
         symbols = ELFFile(file).get_section_by_name(".symtab")
         begin, end = (
-            symbols.get_symbol_by_name(name)[0]["st_value"]
+            symbols.get_symbol_by_name(name)[0]["st_value"] & ~1
             for name in ("measure_begin", "measure_end")
         )
     return begin, end
 
 
-def build_counter(emulator: str, version: str, folder: Path) -> Counter:
+def build_counter(version: str, folder: Path) -> Counter:
     """count.c for a version of qemu, by the compiler of this machine.  BenchError."""
     numbers = tuple(int(number) for number in version.split(".")[:2])
     interface = 2 if numbers >= SECOND_INTERFACE else 1
@@ -75,15 +79,16 @@ def build_counter(emulator: str, version: str, folder: Path) -> Counter:
         *("-fvisibility=hidden", f"-DVERSION={interface}"),
         *(HERE / "count.c", "-o", folder / "count.so"),
     )
-    return Counter(emulator, folder)
+    return Counter(folder)
 
 
-def build_guest(tools: Tools, folder: Path) -> Path:
-    """guest.c with build/aarch64/libneon8.a, static.  BenchError."""
-    guest = folder / "guest"
+def build_guest(machine: Machine, folder: Path) -> Path:
+    """guest.c with the libneon8.a of a machine, static.  BenchError."""
+    guest = folder / f"guest-{machine.name}"
+    library = ROOT / "build" / machine.name / "libneon8.a"
     run(
-        *(tools.compiler, *FLAGS, "-static", "-no-pie"),
+        *(machine.compiler, *FLAGS, "-static", "-no-pie"),
         *("-I", ROOT / "runtime" / "include", HERE / "guest.c"),
-        *(ROOT / "build" / "aarch64" / "libneon8.a", "-lm", "-lpthread", "-o", guest),
+        *(library, "-lm", "-lpthread", "-o", guest),
     )
     return guest

@@ -27,14 +27,15 @@ class Loop:
 class Figure:
     """A layer of ROWS on a core of CORES.
 
-    kernel: the function with most of its instructions.  loops: the dearest ones.
+    cycles: None where the core has no model.  kernel: the function with most of its
+    instructions.  loops: the dearest ones.
     """
 
     layer: str
     core: str
     macs: int
     instructions: int
-    cycles: float
+    cycles: float | None
     kernel: str
     loops: tuple[Loop, ...] = ()
 
@@ -45,8 +46,10 @@ def text(figures: Sequence[Figure], tools: Tools) -> str:
     parts = [f"neon8 {__version__}; {versions}."]
     if tools.other_llvm:
         parts.append(tools.other_llvm)
+    if modelled := [figure for figure in figures if figure.cycles is not None]:
+        parts.append("Multiply-accumulates (MACs) per modelled cycle, one thread:")
+        parts.append(table(modelled, brief))
     tables = {
-        "Multiply-accumulates (MACs) per modelled cycle, one thread:": rate,
         "Executed instructions in thousands, and MACs per instruction:": count,
         "The function that executes most of them:": kernel,
     }
@@ -55,8 +58,9 @@ def text(figures: Sequence[Figure], tools: Tools) -> str:
     return "\n\n".join(parts)
 
 
-def rate(figure: Figure) -> str:
-    return f"{figure.macs / figure.cycles:.2f}"
+def brief(figure: Figure) -> str:
+    """MACs per cycle, or per instruction where the core has no model."""
+    return f"{figure.macs / (figure.cycles or figure.instructions):.2f}"
 
 
 def count(figure: Figure) -> str:

@@ -4,6 +4,7 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +43,6 @@ def version(command: str) -> str:
 class Tools:
     """Commands, and versions by the names that people know."""
 
-    compiler: str
-    emulator: str
     llvm_mca: str
     llvm_objdump: str
     versions: dict[str, str]
@@ -60,22 +59,18 @@ class Tools:
         )
 
 
-def find() -> Tools:
+def find(others: Iterable[str]) -> Tools:
     """Those of this machine: of LLVM the version LLVM if it is there, else the default.
 
-    BenchError: one is missing.
+    others: commands of which only the versions are wanted.  BenchError: one is missing.
     """
     suffix = f"-{LLVM}" if shutil.which(f"llvm-mca-{LLVM}") else ""
-    compiler, emulator = "aarch64-linux-gnu-gcc", "qemu-aarch64"
     llvm_mca = f"llvm-mca{suffix}"
     return Tools(
-        compiler=compiler,
-        emulator=emulator,
         llvm_mca=llvm_mca,
         llvm_objdump=f"llvm-objdump{suffix}",
         versions={
-            compiler: version(compiler),
-            emulator: version(emulator),
+            **{command: version(command) for command in others},
             "LLVM": version(llvm_mca),
         },
     )

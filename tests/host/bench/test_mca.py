@@ -96,7 +96,5 @@ def test_tools_that_are_missing_or_fail():
 @pytest.mark.parametrize(("version", "said"), [("19.1.7", False), ("22.1.0", True)])
 def test_another_llvm_is_named(version, said):
     versions = {"LLVM": version}
-    tools = Tools(
-        compiler="", emulator="", llvm_mca="", llvm_objdump="", versions=versions
-    )
+    tools = Tools(llvm_mca="", llvm_objdump="", versions=versions)
     assert (version in tools.other_llvm) == said
