@@ -185,8 +185,9 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }
-        out->small = out->small && bound < SMALL_SUM &&
-                     (double)bound * (double)load_f32(e->multiplier, n) + residual < SMALL_RESULT;
+        out->small =
+            out->small && bound < SMALL_SUM &&
+            (double)bound * (double)load_f32(e->multiplier, n) + residual < (double)SMALL_RESULT;
         if (e->fixed != NULL &&
             !fixed_ok(n8_load_i32(e->fixed, 2 * n), n8_load_i32(e->fixed, 2 * n + 1))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier of (10) is out of range");

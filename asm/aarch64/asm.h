@@ -21,6 +21,13 @@
         hint    #34
 .endm
 
+// Each of the registers is as the caller had it, from here on.
+.macro  restored registers:vararg
+        .irp    register, \registers
+        .cfi_restore \register
+        .endr
+.endm
+
 // Closes it.
 .macro  endfunc name
         .cfi_endproc

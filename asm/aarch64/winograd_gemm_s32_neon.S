@@ -165,6 +165,6 @@ func    n8_winograd_gemm_s32_neon
         ldp     d10, d11, [sp, #16]
         ldp     d8, d9, [sp], #32
         .cfi_def_cfa_offset 0
-        .cfi_restore b8, b9, b10, b11
+        restored b8, b9, b10, b11
         ret
 endfunc n8_winograd_gemm_s32_neon

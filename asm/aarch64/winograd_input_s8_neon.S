@@ -200,7 +200,7 @@ func    n8_winograd_input_s8_neon
         ldr     x30, [sp, #64]
         ldp     d8, d9, [sp], #80
         .cfi_def_cfa_offset 0
-        .cfi_restore b8, b9, b10, b11, b12, b13, b14, b15
+        restored b8, b9, b10, b11, b12, b13, b14, b15
         .cfi_restore x30
         ret
 

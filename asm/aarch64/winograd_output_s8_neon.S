@@ -362,8 +362,8 @@ func    n8_winograd_output_s8_neon
         ldr     x30, [sp, #112]
         ldp     d8, d9, [sp], #FRAME
         .cfi_def_cfa_offset 0
-        .cfi_restore b8, b9, b10, b11, b12, b13, b14, b15
-        .cfi_restore x19, x20, x21, x22, x23, x24, x30
+        restored b8, b9, b10, b11, b12, b13, b14, b15
+        restored x19, x20, x21, x22, x23, x24, x30
         ret
 
         // Four pixels: the residual (6) and the slope (5b), where there are.

@@ -17,7 +17,8 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 }
 
 static bool ok(const struct parameters *p) {
-    const bool size = p->size >= 1.0f && p->size <= N8_FORMAT_MAX_DIM && fmodf(p->size, 2) == 1.0f;
+    const bool size =
+        p->size >= 1.0f && p->size <= (float)N8_FORMAT_MAX_DIM && fmodf(p->size, 2) == 1.0f;
     const bool alpha = p->alpha >= 0.0f && p->alpha <= 1e30f;
     return size && alpha && p->beta >= 0.0f && p->beta <= 16.0f && p->bias >= 1e-30f &&
            p->bias <= 1e30f;

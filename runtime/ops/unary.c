@@ -129,7 +129,7 @@ static double softplus(double x) {
 static double power(double x, double exponent) {
     const double size = fabs(exponent);
     double result = 1.0;
-    if (size == rint(size) && size <= LARGEST_EXPONENT) {
+    if (size == rint(size) && size <= (double)LARGEST_EXPONENT) {
         for (int i = 0; i < (int)size; i++) {
             result = result * x;
         }
