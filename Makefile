@@ -4,6 +4,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot demo test bench
 .PHONY: bench-host bench-kernels accuracy lint clean
+.PHONY: armv7-softfp clang native-clang aarch64-clang armv7-clang
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z].*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,8 +17,16 @@ native-asan: setup
 native-tsan: setup
 aarch64: setup ## cross-build it in build/aarch64
 armv7: setup ## the same for 32-bit ARM in build/armv7
-native native-asan native-tsan aarch64 armv7:
+armv7-softfp: setup
+	@cross/setup.sh arm-linux-gnueabi-gcc:gcc-arm-linux-gnueabi \
+		arm-linux-gnueabi-gcc:libc6-dev-armel-cross
 	@cross/build.sh $@
+native-clang aarch64-clang armv7-clang: clang
+native native-asan native-tsan aarch64 armv7 native-clang aarch64-clang armv7-clang:
+	@cross/build.sh $@
+
+clang: setup # any will do; cross/clang.cmake takes the newest
+	@ls /usr/bin | grep -Eqx 'clang(-[0-9]+)?' || cross/setup.sh clang-19:clang-19
 
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py

@@ -69,6 +69,10 @@ checks() { # PRESET [CTEST OPTIONS]
     (cd runtime && ctest --preset "$preset" "$@")
 }
 
+kernels() { # MACHINE PRESET LEVEL
+    "cross/run-$1" "build/$2/tests/checkasm/checkasm" --kernel "$3"
+}
+
 emulated() { # MACHINE [PYTEST OPTIONS]
     local machine=$1
     shift
@@ -77,7 +81,8 @@ emulated() { # MACHINE [PYTEST OPTIONS]
         -m pytest -p no:cacheprovider "$@"
 }
 
-step "set-up" make --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot
+step "set-up" make --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot \
+    armv7-softfp native-clang aarch64-clang armv7-clang
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
 # Those that take longest come first.
@@ -88,6 +93,18 @@ N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" checks aarch64
 # The reader plans as on one of the other two; damaging every byte once more takes minutes. Kernels
 # in C do the same on all three.
 N8_QEMU_CPU=neoverse-n1 beside "c on aarch64 neoverse-n1" checks aarch64 -E 'fuzz_reader|checkasm_vector'
+# Processors of one level run the same kernels, and stand-ins for kernels are C.
+N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7 -E checkasm_standin
+N8_QEMU_CPU=cortex-a15 beside "neon on armv7 cortex-a15" kernels armv7 armv7 neon
+N8_QEMU_CPU=max beside "neon on armv7 max" kernels armv7 armv7 neon
+N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 \
+    beside "neon on armv7 softfp" kernels armv7 armv7-softfp neon
+# The ELF audit shows that Clang makes the same of the assembly.
+N8_QEMU_CPU=cortex-a9 beside "c by clang on armv7" kernels armv7 armv7-clang c
+N8_QEMU_CPU=cortex-a53 beside "c by clang on aarch64" kernels aarch64 aarch64-clang c
+beside "c by clang" build/native-clang/tests/checkasm/checkasm
+N8_LIBRARY=$PWD/build/native-clang/libneon8.so \
+    beside "e2e by clang" "$python" -m pytest -p no:cacheprovider tests/e2e
 beside "c under asan and ubsan" checks native-asan
 beside "sessions under tsan" checks native-tsan
 beside "e2e native" "$python" -m pytest tests/e2e

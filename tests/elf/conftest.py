@@ -24,16 +24,34 @@ def build(machine) -> Path:
 
 
 @pytest.fixture(scope="session")
-def objects(machine, build, tmp_path_factory) -> list[Path]:
+def extract(machine, tmp_path_factory):
+    """extract(build) unpacks the libneon8.a of a build; returns the objects."""
+
+    def extract_(build: Path) -> list[Path]:
+        folder = tmp_path_factory.mktemp(build.name)
+        archive = build / "libneon8.a"
+        ar = machine.tool("ar")
+        subprocess.run([ar, "x", archive], cwd=folder, check=True)
+        names = subprocess.check_output([ar, "t", archive], text=True).split()
+        found = sorted(folder.iterdir())
+        assert len(found) == len(names), "two objects of one name"
+        return found
+
+    return extract_
+
+
+@pytest.fixture(scope="session")
+def objects(build, extract) -> list[Path]:
     """Those in libneon8.a."""
-    folder = tmp_path_factory.mktemp(machine.name)
-    archive = build / "libneon8.a"
-    ar = machine.tool("ar")
-    subprocess.run([ar, "x", archive], cwd=folder, check=True)
-    names = subprocess.check_output([ar, "t", archive], text=True).split()
-    found = sorted(folder.iterdir())
-    assert len(found) == len(names), "two objects of one name"
-    return found
+    return extract(build)
+
+
+@pytest.fixture(scope="session")
+def by_clang(machine, extract) -> list[Path]:
+    """The same, compiled and assembled by Clang."""
+    folder = ROOT / "build" / f"{machine.name}-clang"
+    assert (folder / "libneon8.a").exists(), f"run `make {folder.name}` first"
+    return extract(folder)
 
 
 @pytest.fixture

@@ -93,6 +93,50 @@ def test_kernel(machine, row, objects):
     assert beyond(levels(machine)[row.level], path, machine) == []
 
 
+def code(path: Path) -> tuple[bytearray, set[int]]:
+    """An object's code, and where in it are words that the linker completes."""
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        text = bytearray(elf.get_section_by_name(".text").data())
+        sections = (
+            elf.get_section_by_name(f"{kind}.text") for kind in (".rel", ".rela")
+        )
+        return text, {
+            relocation["r_offset"]
+            for section in sections
+            if section is not None
+            for relocation in section.iter_relocations()
+        }
+
+
+def different(one: Path, other: Path) -> list[str]:
+    """Complains unless the code is the same, but for words that a linker completes."""
+    (text, places), (other_text, other_places) = code(one), code(other)
+    for at in places | other_places:
+        text[at : at + 4] = other_text[at : at + 4] = bytes(4)
+    return [] if text == other_text else [f"{one.name}: assembled in two ways"]
+
+
+def test_clang_assembles_the_same(objects, by_clang):
+    pairs = [
+        (one, other)
+        for one in objects
+        for other in by_clang
+        if one.name == other.name and one.name.endswith(".S.o")
+    ]
+    assert len(pairs) == sum(path.name.endswith(".S.o") for path in objects) > 0
+    assert [line for one, other in pairs for line in different(one, other)] == []
+
+
+def test_audit_sees_other_code(cross, tmp_path):
+    one = cross("nop\nnop\n", "-c", language="assembler").rename(tmp_path / "one")
+    assert different(one, one) == []
+    other = cross("nop\nb elsewhere\n", "-c", language="assembler")
+    assert different(one, other) == []
+    bad = cross("b elsewhere\nbl . + 4\n", "-c", language="assembler")
+    assert different(one, bad) == ["one: assembled in two ways"]
+
+
 def test_the_tables_were_read(machine):
     found = rows(machine)
     assert list(levels(machine)) == sorted(

@@ -12,6 +12,8 @@ from disassembly import disassembly
 from elftools.elf.elffile import ELFFile
 from machines import ARMV7
 
+ROOT = Path(__file__).resolve().parents[2]
+
 pytestmark = pytest.mark.parametrize(
     "machine", [ARMV7], indirect=True, ids=lambda machine: machine.name
 )
@@ -34,7 +36,8 @@ LACKING = (
     "TAG_T2EE_USE",
     "TAG_WMMX_ARCH",
 )
-HARD_FLOAT = 1  # TAG_ABI_VFP_ARGS: floats are passed in registers of VFP
+# TAG_ABI_VFP_ARGS: floats are passed in core registers, or in those of VFP.
+SOFT_FLOAT, HARD_FLOAT = 0, 1
 
 
 def attributes(path: Path) -> dict[str, int]:
@@ -129,6 +132,14 @@ def assembly(objects) -> list[Path]:
     return found
 
 
+@pytest.fixture
+def softfp(machine) -> Path:
+    """The library as Android calls it."""
+    path = ROOT / "build" / f"{machine.name}-softfp" / "libneon8.so"
+    assert path.exists(), f"run `make {path.parent.name}` first"
+    return path
+
+
 def test_library(build):
     library = build / "libneon8.so"
     assert wrong_hardware(library) == []
@@ -138,6 +149,12 @@ def test_library(build):
     assert {tag: have[tag] for tag in HARDWARE} == {
         tag: values[0] for tag, values in HARDWARE.items()
     }
+
+
+def test_library_for_android(softfp):
+    assert wrong_hardware(softfp) == []
+    assert wrong_convention(softfp, SOFT_FLOAT) == []
+    assert wrong_calls(softfp) == []
 
 
 def test_every_object(objects):
@@ -184,7 +201,7 @@ def test_audit_sees_what_needs_a_later_processor(flags, instruction, tags, cross
 def test_audit_sees_the_other_convention(cross):
     path = cross("float n8_x(void) { return 1; }", "-c")
     assert wrong_convention(path, HARD_FLOAT) == []
-    assert wrong_convention(path, 0) == ["bad: floats are passed by 1"]
+    assert wrong_convention(path, SOFT_FLOAT) == ["bad: floats are passed by 1"]
 
 
 def test_audit_sees_what_flushes_denormals(cross):
