@@ -8,7 +8,8 @@ void N8_VECTOR_KERNEL(depthwise_s8)(const struct n8_depthwise_args *args) {
     const struct n8_rounding to = n8_rounding_of(args->zero_point, args->lo, args->hi);
     const size_t width = (size_t)args->kernel_width;
     const size_t taps = (size_t)args->kernel_height * width;
-    for (size_t c = 0; c < args->channels; c += N8_DEPTHWISE_BLOCK) {
+    for (size_t c = 0; c < args->channels; c += N8_DEPTHWISE_ONCE) {
+        const size_t channels = args->channels - c;
         const struct n8_depthwise_channels of = n8_depthwise_channels(args, c);
         const int8_t *weights = args->weights + c * taps;
         const int8_t *places[PIECE + 1];
@@ -23,16 +24,16 @@ void N8_VECTOR_KERNEL(depthwise_s8)(const struct n8_depthwise_args *args) {
                     const size_t y = (first + t) / width, x = (first + t) % width;
                     places[t] = args->rows[y] + (ptrdiff_t)x * args->tap_stride;
                     if (t % 2 == 0)
-                        w[t / 2] = n8_depthwise_weights(weights, first + t, taps);
+                        w[t / 2] = n8_depthwise_weights(weights, first + t, taps, channels);
                     places[t + 1] = places[t]; // what an odd one is paired with has weight 0
                 }
                 for (size_t t = 0; t < count; t += 2) {
-                    n8_depthwise_pair(&sums, n8_load_s8_as_s16(places[t] + at),
-                                      n8_load_s8_as_s16(places[t + 1] + at), w[t / 2]);
+                    n8_depthwise_pair(&sums, n8_depthwise_load(places[t] + at, channels),
+                                      n8_depthwise_load(places[t + 1] + at, channels), w[t / 2]);
                 }
             }
             n8_depthwise_store(args->out + (ptrdiff_t)p * args->out_stride + c, sums, &of,
-                               args->slope, &to, args->channels - c);
+                               args->slope, &to, channels);
         }
     }
 }
