@@ -107,8 +107,9 @@ def evaluate_model(
             return _Ran(sample, outputs, wanted)
 
         threads = workers or cores()
-        if runner.most is not None:
-            threads = min(threads, runner.most)
+        for each in (runner, compared):
+            if each is not None and each.most is not None:
+                threads = min(threads, each.most)
         several = stack.enter_context(side_by_side(samples, run, workers=threads))
         for ran in watch(several):
             sample, mine, wanted = ran.sample, list(ran.outputs.values()), None

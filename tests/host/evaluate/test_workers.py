@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +17,10 @@ from PIL import Image
 
 import neon8
 from neon8.cli.main import main
+from neon8.data.parallel import side_by_side
 from neon8.data.preprocess import Preprocess
 from neon8.errors import DataError
+from neon8.evaluate.runner import open_float
 
 SMOOTH = Preprocess(mean=(100.0,), std=(50.0,))
 COUNT = 40
@@ -74,6 +78,25 @@ def test_the_first_image_that_is_damaged_is_named(tiny, photos, tmp_path, worker
         (tmp_path / f"{number}.png").write_bytes(b"no image")
     with pytest.raises(DataError, match=r"11\.png: "):
         neon8.evaluate_model(tiny.n8, tmp_path, preprocess=SMOOTH, workers=workers)
+
+
+@pytest.mark.parametrize("narrow", ["model", "reference"])
+def test_no_more_than_both_networks_have_room_for(tiny, photos, monkeypatch, narrow):
+    files, asked = {"model": tiny.n8, "reference": tiny.onnx}, []
+
+    @contextmanager
+    def opened(path, **options):
+        with open_float(path, **options) as runner:
+            yield replace(runner, most=2) if path == files[narrow] else runner
+
+    def recorded(samples, work, *, workers):
+        asked.append(workers)
+        return side_by_side(samples, work, workers=workers)
+
+    monkeypatch.setattr("neon8.evaluate.evaluate.open_float", opened)
+    monkeypatch.setattr("neon8.evaluate.evaluate.side_by_side", recorded)
+    neon8.evaluate_model(**files, data=photos, preprocess=SMOOTH, workers=7)
+    assert asked == [2]
 
 
 def test_watched_in_order_with_their_number(tiny, photos):
