@@ -32,6 +32,7 @@
 func    n8_avgpool_s8_neon
         push    {r4-r8, lr}
         .cfi_def_cfa_offset 24
+        .cfi_offset lr, -4
         vpush   {d8-d10}
         .cfi_def_cfa_offset 48
         ldr     out, [args, #N8_OFF_PL_OUT]

@@ -27,6 +27,7 @@
 func    n8_maxpool_s8_neon
         push    {r4-r8, lr}
         .cfi_def_cfa_offset 24
+        .cfi_offset lr, -4
         ldr     out, [args, #N8_OFF_PL_OUT]
         ldr     rows, [args, #N8_OFF_PL_ROWS]
         ldr     taps, [args, #N8_OFF_PL_TAPS]
