@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The same for 32-bit ARM as Android calls it: floats are passed in core registers, and VFP and
-# NEON compute with them. The C library is Debian's armel, which has that convention. N8_QEMU_CPU
-# (cortex-a9, cortex-a15, max) picks the processor.
+# GNU cross compiler for 32-bit ARM Linux by Android's calling convention: floats are passed in core
+# registers, and VFP and NEON compute with them. The C library is Debian's armel, which has that
+# convention. What is built runs under qemu; N8_QEMU_CPU (cortex-a9, cortex-a15, max) picks the
+# processor.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR armv7)
 set(CMAKE_C_COMPILER arm-linux-gnueabi-gcc)

@@ -10,7 +10,7 @@
 //
 // Bounds: a difference of int16 fits int32, and int32 to float is exact for it; vmla rounds the
 //   product and then the sum; nearest_f32.inc.
-// Registers: r0-r3, r12, lr, see below; d0 scales, d1 slope, q1-q3 nearest_f32.inc, q12 zero point,
+// Registers: r0-r4, r12, lr, see below; d0 scales, d1 slope, q1-q3 nearest_f32.inc, q12 zero point,
 //   d26 that of a, d27 of b (16 bits); q8 and q9 even and odd values of a and b, q10-q11, q14-q15
 //   floats; q4 and q5 the last of a and b.
 // Stack: 40 bytes, what it preserves. Reads and writes exactly `count` values.

@@ -9,7 +9,8 @@
 // Eight channels of all pixels, then four and four, the last of which may be fewer: what belongs to
 // channels stays in registers.
 //
-// Bounds: sums wrap; vmla rounds the product and then the sum; nearest_f32.inc.
+// Bounds: sums wrap; vmla rounds the product and then the sum; nearest_f32.inc. Reads up to the next
+//   multiple of 4 channels; writes exactly `channels`.
 // Registers: r0-r12, lr, see below; d0 residual scale, d1 residual zero point (16 bits), q1-q3
 //   nearest_f32.inc, q4 zero point (16 bits), q8-q9 multipliers, q10-q11 biases, q12-q13 slopes, of
 //   eight channels the even ones and the odd ones, q14-q15 results, q5-q7 scratch.
