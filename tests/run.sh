@@ -63,10 +63,11 @@ rest() {
     done
 }
 
+# ctest keeps what it saw last in the build's folder, where two at once would meet.
 checks() { # PRESET [CTEST OPTIONS]
     local preset=$1
     shift
-    (cd runtime && ctest --preset "$preset" "$@")
+    (cd runtime && flock "../build/$preset/ctest.lock" ctest --preset "$preset" "$@")
 }
 
 kernels() { # MACHINE PRESET LEVEL
@@ -85,18 +86,19 @@ step "set-up" make --no-print-directory native native-asan native-tsan aarch64 a
     armv7-softfp native-clang aarch64-clang armv7-clang
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
-# Those that take longest come first.
+# Those that take longest come first, and no two of one build follow each other.
 N8_QEMU_CPU=cortex-a9 beside "e2e emulated armv7" emulated armv7 tests/e2e
 beside "e2e emulated aarch64" emulated aarch64 tests/e2e
 N8_QEMU_CPU=max beside "c on aarch64 max" checks aarch64 -E checkasm_vector
+# Processors of one level run the same kernels, and stand-ins for kernels are C.
+N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7 -E checkasm_standin
+beside "c under asan and ubsan" checks native-asan
 N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" checks aarch64
+N8_QEMU_CPU=cortex-a15 beside "neon on armv7 cortex-a15" kernels armv7 armv7 neon
+N8_QEMU_CPU=max beside "neon on armv7 max" kernels armv7 armv7 neon
 # The reader plans as on one of the other two; damaging every byte once more takes minutes. Kernels
 # in C do the same on all three.
 N8_QEMU_CPU=neoverse-n1 beside "c on aarch64 neoverse-n1" checks aarch64 -E 'fuzz_reader|checkasm_vector'
-# Processors of one level run the same kernels, and stand-ins for kernels are C.
-N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7 -E checkasm_standin
-N8_QEMU_CPU=cortex-a15 beside "neon on armv7 cortex-a15" kernels armv7 armv7 neon
-N8_QEMU_CPU=max beside "neon on armv7 max" kernels armv7 armv7 neon
 N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 \
     beside "neon on armv7 softfp" kernels armv7 armv7-softfp neon
 # The ELF audit shows that Clang makes the same of the assembly.
@@ -105,7 +107,6 @@ N8_QEMU_CPU=cortex-a53 beside "c by clang on aarch64" kernels aarch64 aarch64-cl
 beside "c by clang" build/native-clang/tests/checkasm/checkasm
 N8_LIBRARY=$PWD/build/native-clang/libneon8.so \
     beside "e2e by clang" "$python" -m pytest -p no:cacheprovider tests/e2e
-beside "c under asan and ubsan" checks native-asan
 beside "sessions under tsan" checks native-tsan
 beside "e2e native" "$python" -m pytest tests/e2e
 beside "elf audit" "$python" -m pytest tests/elf
