@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../floats.h"
 #include "../kernel.h"
 #include "elementary.h"
 
@@ -15,5 +16,5 @@ void n8_softmax_f32_c(float *out, const float *in, size_t count) {
     for (size_t i = 0; i < count; i++)
         sum += exp_of((double)in[i] - largest);
     for (size_t i = 0; i < count; i++)
-        out[i] = (float)(exp_of((double)in[i] - largest) / sum);
+        out[i] = n8_one_nan((float)(exp_of((double)in[i] - largest) / sum));
 }

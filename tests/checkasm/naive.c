@@ -487,8 +487,10 @@ void naive_blend_s8(const struct n8_blend_args *args) {
 
 void naive_blend_f32(const struct n8_blend_args *args) {
     const float *const *in = (const float *const *)args->in;
-    for (size_t i = 0; i < args->channels; i++)
-        ((float *)args->out)[i] = blend(in[0][i], in[1][i], in[2][i], in[3][i], args);
+    for (size_t i = 0; i < args->channels; i++) {
+        const float v = blend(in[0][i], in[1][i], in[2][i], in[3][i], args);
+        ((float *)args->out)[i] = isnan(v) ? NAN : v;
+    }
 }
 
 static double exp_of(double d) {

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from levels import levels
 from neon8.compile import oracle, writer
 from neon8.compile.program import (
     Dequantize,
@@ -12,6 +13,7 @@ from neon8.compile.program import (
     Program,
     Quantize,
     Requantize,
+    ResizeLinear,
     Softmax,
     Tensor,
 )
@@ -253,3 +255,46 @@ def test_every_byte_of_an_image_is_looked_up(dims):
             assert differing_bytes(result, expected) == {}
         with pytest.raises(DataError, match="has type float32, expected uint8"):
             model.session().run({"x": inputs["x"].astype(np.float32)})
+
+
+def resized(dims):
+    """float32 to float32, between two rows and two columns."""
+    count = sum(dims[2:])
+    return program(
+        [real("x", dims), real("y", dims)],
+        [
+            ResizeLinear(
+                name="y",
+                inputs=("x",),
+                output="y",
+                scale=np.float32(1),
+                indices=np.tile([0, 1], count).astype(np.int32),
+                values=np.full(2 * count, 0.5, np.float32),
+            )
+        ],
+        ("y",),
+    )
+
+
+def shares(dims):
+    return program(
+        [real("x", dims), real("y", dims)],
+        [Softmax(name="y", inputs=("x",), output="y", axis=1)],
+        ("y",),
+    )
+
+
+@pytest.mark.parametrize("isa", levels())
+@pytest.mark.parametrize("build", [resized, shares])
+def test_a_nan_that_is_computed_has_one_pattern(build, isa):
+    net = build((1, 40, 3, 3))
+    values = np.random.default_rng(0).normal(0, 1, (1, 40, 3, 3)).astype(np.float32)
+    values.view(np.uint32)[0, ::3, 0] = 0xFFC12345
+    values[0, 1::3, 1] = np.inf, np.nan, -np.inf
+    with (
+        Model.from_bytes(writer.dumps(net), isa=isa) as model,
+        model.session() as session,
+    ):
+        y = session.run({"x": values})["y"]
+    assert set(y[np.isnan(y)].view(np.uint32)) == {0x7FC00000}
+    assert y.tobytes() == oracle.run(net, {"x": values})["y"].tobytes()

@@ -261,10 +261,10 @@ def softmax(op: Softmax, out: Tensor, x: Array) -> FloatArray:
     e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
     total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
     if op.function == "log":
-        y = oracle_floats.one_nan(d - elementary.log(total))
+        y = d - elementary.log(total)
     else:
-        y = (e / total).astype(np.float32)
-    return np.moveaxis(y, -1, op.axis).reshape(out.shape)
+        y = e / total
+    return np.moveaxis(oracle_floats.one_nan(y), -1, op.axis).reshape(out.shape)
 
 
 def add(op: Add, out: Tensor, sources: list[Tensor], operands: list[Array]) -> Array:
@@ -405,7 +405,7 @@ def resize_linear(
     across = x[..., left] * before + x[..., right] * after
     up, down = across[:, :, top] * above[:, None], across[:, :, bottom] * below[:, None]
     v: FloatArray = np.add(up, down, dtype=np.float32)
-    return v if real else rounded(v * op.scale, out, out.lo, out.hi)
+    return oracle_floats.one_nan(v) if real else rounded(v * op.scale, out, out.lo, out.hi)
 
 
 def image(op: Image, pixels: Array) -> Int8Array:
