@@ -260,10 +260,7 @@ def softmax(op: Softmax, out: Tensor, x: Array) -> FloatArray:
         d = x64 - x64.max(axis=-1, keepdims=True)
     e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
     total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
-    if op.function == "log":
-        y = d - elementary.log(total)
-    else:
-        y = e / total
+    y = d - elementary.log(total) if op.function == "log" else e / total
     return np.moveaxis(oracle_floats.one_nan(y), -1, op.axis).reshape(out.shape)
 
 
@@ -405,7 +402,9 @@ def resize_linear(
     across = x[..., left] * before + x[..., right] * after
     up, down = across[:, :, top] * above[:, None], across[:, :, bottom] * below[:, None]
     v: FloatArray = np.add(up, down, dtype=np.float32)
-    return oracle_floats.one_nan(v) if real else rounded(v * op.scale, out, out.lo, out.hi)
+    return (
+        oracle_floats.one_nan(v) if real else rounded(v * op.scale, out, out.lo, out.hi)
+    )
 
 
 def image(op: Image, pixels: Array) -> Int8Array:
