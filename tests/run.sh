@@ -70,8 +70,17 @@ checks() { # PRESET [CTEST OPTIONS]
     (cd runtime && flock "../build/$preset/ctest.lock" ctest --preset "$preset" "$@")
 }
 
-kernels() { # MACHINE PRESET LEVEL
-    "cross/run-$1" "build/$2/tests/checkasm/checkasm" --kernel "$3"
+kernels() { # MACHINE PRESET LEVEL...
+    local machine=$1 preset=$2 level
+    shift 2
+    for level in "$@"; do
+        "cross/run-$machine" "build/$preset/tests/checkasm/checkasm" --kernel "$level" || return
+    done
+}
+
+# Kernels in C, and stand-ins for others, do the same on every processor.
+beyond_c() { # MACHINE LEVEL...
+    kernels "$1" "$@" && checks "$1" -E checkasm
 }
 
 emulated() { # MACHINE [PYTEST OPTIONS]
@@ -89,18 +98,15 @@ step "lint" tests/lint.sh
 # Those that take longest come first, and no two of one build follow each other.
 N8_QEMU_CPU=cortex-a9 beside "e2e emulated armv7" emulated armv7 tests/e2e
 beside "e2e emulated aarch64" emulated aarch64 tests/e2e
-N8_QEMU_CPU=max beside "c on aarch64 max" checks aarch64 -E checkasm_vector
-# Processors of one level run the same kernels, and stand-ins for kernels are C.
+N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" checks aarch64
 N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7 -E checkasm_standin
 beside "c under asan and ubsan" checks native-asan
-N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" checks aarch64
+N8_QEMU_CPU=max beside "neon to i8mm on aarch64 max" beyond_c aarch64 neon dotprod i8mm
 N8_QEMU_CPU=cortex-a15 beside "neon on armv7 cortex-a15" kernels armv7 armv7 neon
 N8_QEMU_CPU=max beside "neon on armv7 max" kernels armv7 armv7 neon
-# The reader plans as on one of the other two; damaging every byte once more takes minutes. Kernels
-# in C do the same on all three.
-N8_QEMU_CPU=neoverse-n1 beside "c on aarch64 neoverse-n1" checks aarch64 -E 'fuzz_reader|checkasm_vector'
 N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 \
     beside "neon on armv7 softfp" kernels armv7 armv7-softfp neon
+N8_QEMU_CPU=neoverse-n1 beside "dotprod on aarch64 neoverse-n1" kernels aarch64 aarch64 dotprod
 # The ELF audit shows that Clang makes the same of the assembly.
 N8_QEMU_CPU=cortex-a9 beside "c by clang on armv7" kernels armv7 armv7-clang c
 N8_QEMU_CPU=cortex-a53 beside "c by clang on aarch64" kernels aarch64 aarch64-clang c
