@@ -132,12 +132,15 @@ def test_ctrl_c_at_the_command_line(tiny, photos, tmp_path):
     (tmp_path / "images").symlink_to(photos)
     (tmp_path / "labels.txt").write_text("".join(names))
     words = ["evaluate", tiny.n8, "--data", tmp_path, "--preprocess", photos / "p.toml"]
+    # Jobs that a shell runs in the background ignore it, and so would the process.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, "-m", "neon8", *map(str, words), "--workers", "3"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    signal.signal(signal.SIGINT, before)
     tasks = Path(f"/proc/{process.pid}/task")
     while len(list(tasks.iterdir())) < 4:  # main thread and workers
         assert process.poll() is None, process.communicate()[1]
