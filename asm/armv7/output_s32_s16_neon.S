@@ -35,9 +35,22 @@
 #define ptr             lr
 #define slope           lr
 
-        // To the first pixel.
-.macro  rewind
-        mov     to, out
+        // The entries of the next channels, the bias where there is one, and to the first pixel.
+.macro  begin_channels load, multipliers, biases, slopes
+        ldr     ptr, [args, #N8_OFF_OW_MULTIPLIER]
+        add     ptr, ptr, offset
+        \load   {\multipliers}, [ptr]
+        ldr     ptr, [args, #N8_OFF_OW_BIAS]
+        cmp     ptr, #0
+        beq     2f
+        add     ptr, ptr, offset
+        \load   {\biases}, [ptr]
+2:      ldr     slope, [args, #N8_OFF_OW_SLOPE]
+        cmp     slope, #0
+        beq     2f
+        add     slope, slope, offset
+        \load   {\slopes}, [slope]
+2:      mov     to, out
         mov     from, sums
         mov     added, residual
         ldr     left, [args, #N8_OFF_OW_PIXELS]
@@ -69,20 +82,7 @@ func    n8_output_s32_s16_neon
         subs    channels, channels, #8
         blo     5f
 
-1:      ldr     ptr, [args, #N8_OFF_OW_MULTIPLIER]
-        add     ptr, ptr, offset
-        vld2.32 {d16-d19}, [ptr]
-        ldr     ptr, [args, #N8_OFF_OW_BIAS]
-        cmp     ptr, #0
-        beq     2f
-        add     ptr, ptr, offset
-        vld2.32 {d20-d23}, [ptr]
-2:      ldr     slope, [args, #N8_OFF_OW_SLOPE]
-        cmp     slope, #0
-        beq     2f
-        add     slope, slope, offset
-        vld2.32 {d24-d27}, [slope]
-2:      rewind
+1:      begin_channels vld2.32, d16-d19, d20-d23, d24-d27
 3:      vld2.32 {d28-d31}, [from], sums_stride
         vadd.i32 q14, q14, q10
         vadd.i32 q15, q15, q11
@@ -123,20 +123,7 @@ func    n8_output_s32_s16_neon
 
 5:      adds    channels, channels, #8
         beq     9f
-6:      ldr     ptr, [args, #N8_OFF_OW_MULTIPLIER]
-        add     ptr, ptr, offset
-        vld1.32 {d16-d17}, [ptr]
-        ldr     ptr, [args, #N8_OFF_OW_BIAS]
-        cmp     ptr, #0
-        beq     2f
-        add     ptr, ptr, offset
-        vld1.32 {d20-d21}, [ptr]
-2:      ldr     slope, [args, #N8_OFF_OW_SLOPE]
-        cmp     slope, #0
-        beq     2f
-        add     slope, slope, offset
-        vld1.32 {d24-d25}, [slope]
-2:      rewind
+6:      begin_channels vld1.32, d16-d17, d20-d21, d24-d25
 7:      vld1.32 {d28-d29}, [from], sums_stride
         vadd.i32 q14, q14, q10
         vcvt.f32.s32 q14, q14
