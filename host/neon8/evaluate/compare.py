@@ -258,8 +258,9 @@ def _measure(
             )
             arrays = {name: as_float32(each) for name, each in sample.inputs.items()}
             for program, session in sessions.items():
+                results = session.run(arrays)
                 one = tally_of(
-                    list(session.run(arrays).values()),
+                    [results[each] for each in given],
                     rows=rows,
                     labels=sample.labels,
                     reference=wanted,

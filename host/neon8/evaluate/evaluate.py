@@ -60,7 +60,8 @@ def evaluate_model(
     """Run an ONNX or .n8 file on samples and measure it.
 
     data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
-    with the same inputs and with its outputs in the same order.  target, cpu, isa,
+    with the same inputs; its first output is the one that is classified, and outputs
+    are paired by name, or in order if the names differ.  target, cpu, isa,
     max_bytes: where an .n8 file runs, and in how much memory.  shapes: of inputs whose
     dimensions an ONNX file leaves open.  label_offset: is added to every label.
     detection: as for --detection; "" looks whether the outputs are a detector's.
@@ -104,6 +105,8 @@ def evaluate_model(
             wanted = None
             if compared is not None:
                 wanted = float_outputs(str(reference), compared, sample)
+                if outputs.keys() == wanted.keys():
+                    outputs = {name: outputs[name] for name in wanted}
             return _Ran(sample, outputs, wanted)
 
         threads = workers or cores()

@@ -218,10 +218,10 @@ def errors(
     data = compile_model(graph, table)
     with Model.from_bytes(data, source=graph.name) as model, model.session() as session:
         for arrays, want in zip(inputs, wanted, strict=True):
-            got = session.run(arrays).values()
+            got = session.run(arrays)
             pairs = [
-                squares(real, mine, centred=max(real.shape) == real.size > 1)
-                for real, mine in zip(want, got, strict=True)
+                squares(real, got[name], centred=max(real.shape) == real.size > 1)
+                for name, real in zip(graph.outputs, want, strict=True)
             ]
             found.append([(each.signal, each.noise) for each in pairs])
     sums = np.array(found)  # samples, outputs, signal and noise

@@ -450,7 +450,7 @@ class Session(Closable):
 
     def _run_large(self, handle: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run it with arrays that C reads or writes where they are."""
-        results: dict[str, Array] = {}
+        results: dict[str, Any] = dict.fromkeys(self._model.outputs)
         kept = []
         call, _, copies = self._small
         arguments, made = self._large

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs are told apart by name, whatever their size and order."""
+
+import numpy as np
+import pytest
+
+import neon8
+from neon8.calibrate.calibrate import calibrate
+from neon8.evaluate.compare import compare
+from neon8.refine.diagnosis import diagnose_model
+from neon8.refine.thorough import thorough
+from neon8.runtime.model import SMALL
+from onnx_nets import net, node, save
+
+F = np.float32
+SHAPE = (3, 40, 40)
+
+
+def two_outputs(outputs):
+    """Scores of 5 classes and the map that they are pooled from, which is large."""
+    weight = np.random.default_rng(1).normal(size=(5, 3, 1, 1)).astype(F)
+    nodes = [
+        node("Conv", "x w", "map", "conv"),
+        node("GlobalAveragePool", "map", "pooled"),
+        node("Flatten", "pooled", "scores"),
+    ]
+    return net(nodes, {"x": (1, *SHAPE)}, outputs, {"w": weight})
+
+
+@pytest.fixture(scope="module")
+def images():
+    """Pictures of one colour and some noise, so that no class is a near miss."""
+    rng = np.random.default_rng(2)
+    colours = rng.normal(0, 2, (30, 3, 1, 1))
+    return (colours + 0.1 * rng.normal(size=(30, *SHAPE))).astype(F)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("outputs"), two_outputs("scores map"))
+
+
+@pytest.fixture(scope="module")
+def table(path, images):
+    return neon8.calibrate_model(path, images)
+
+
+def test_a_session_gives_them_in_the_order_of_the_model(path, table, images):
+    with neon8.Model.from_bytes(neon8.compile_model(path, table)) as model:
+        assert list(model.outputs) == ["scores", "map"]
+        sizes = [4 * np.prod(info.shape) for info in model.outputs.values()]
+        assert sizes[0] <= SMALL < sizes[1]
+        with model.session() as session:
+            assert list(session.run({"x": images[:1]})) == ["scores", "map"]
+
+
+@pytest.mark.parametrize("outputs", ["scores map", "map scores"])
+def test_evaluate(path, table, images, tmp_path, outputs):
+    """The reference decides which output is classified."""
+    neon8.save_model(neon8.compile_model(path, table), tmp_path / "net.n8")
+    reference = save(tmp_path, two_outputs(outputs))
+    found = neon8.evaluate_model(tmp_path / "net.n8", images, reference=reference)
+    assert [each.name for each in found.outputs] == outputs.split()
+    assert min(each.sqnr_db for each in found.outputs) > 25
+    assert found.agreement == (100 if outputs == "scores map" else None)
+
+
+def test_outputs_of_other_names_are_paired_in_order(path, table, images, tmp_path):
+    neon8.save_model(neon8.compile_model(path, table), tmp_path / "net.n8")
+    renamed = two_outputs("scores map")
+    renamed.graph.node[-1].output[0] = renamed.graph.output[0].name = "logits"
+    reference = save(tmp_path, renamed)
+    found = neon8.evaluate_model(tmp_path / "net.n8", images, reference=reference)
+    assert [each.name for each in found.outputs] == ["logits", "map"]
+    assert found.agreement == 100
+
+
+def test_compare(path, images):
+    observation = neon8.observe_model(path, images)
+    found = compare(observation, path, images, methods=("mse",), schemes=("auto",))
+    assert found.rows[0].result.agreement == 100
+    assert found.rows[0].result.sqnr_db > 25
+
+
+def test_diagnose(path, table, images):
+    found = diagnose_model(path, table, images, top=1)
+    gains = [each.gain_db for each in found.remedies if each.gain_db is not None]
+    assert max(gains) > 20  # int16
+
+
+def test_thorough(path, images):
+    found = []
+    calibrate(path, images, refinements=[thorough(path, tell=found.append)])
+    assert found[0].trials[0].sqnr_db > 25
