@@ -38,26 +38,26 @@ test: ## set up and run every test there is
 	@tests/run.sh
 
 bench: native bench-host ## measure the PC, then calibration; SQUEEZENET=file.onnx JPEGS=folder for that network, too
-	@.venv/bin/python tests/bench/calibration/bench_calibration.py \
+	@.venv/bin/python -m bench.calibration.report \
 		$(if $(JPEGS),--squeezenet $(SQUEEZENET) --jpegs $(JPEGS))
 
 # Without NETWORKS and SQUEEZENET, the whole table, which is then written into the page.
 bench-host: native ## measure the PC against onnxruntime; NETWORKS=squeezenet1_1,resnet50 for some, SQUEEZENET=file.onnx
-	@PYTHONPATH=tests/bench:tests/networks .venv/bin/python tests/bench/host/bench_host.py \
+	@.venv/bin/python -m bench.host.report \
 		$(if $(NETWORKS),--networks $(NETWORKS)) $(if $(SQUEEZENET),--squeezenet $(SQUEEZENET)) \
 		$(if $(NETWORKS)$(SQUEEZENET),,--write docs/performance.md)
 
 # Without LAYERS and CORES, the whole table, which is then written into the page.
 bench-kernels: native aarch64 armv7 ## count and model the ARM kernels; LAYERS=net,fc2048-1000 CORES=a53,n2 for some
 	@cross/setup.sh llvm-mca-19:llvm-19
-	@PYTHONPATH=tests/bench:tests/networks .venv/bin/python tests/bench/kernels/bench_kernels.py \
+	@.venv/bin/python -m bench.kernels.report \
 		$(if $(LAYERS),--layers $(LAYERS)) $(if $(CORES),--cores $(CORES)) \
 		$(if $(LAYERS)$(CORES),,--write docs/performance.md)
 
 # Without NETWORKS and RECIPES, the whole table, which is then written into the page.
 accuracy: native ## measure int8 on the trained networks of ZOO=folder; NETWORKS=a,b RECIPES=plain,default for some
-	@.venv/bin/python tests/accuracy/report.py \
-		$(or $(ZOO),$(error ZOO=folder is missing: tests/accuracy/networks.py says what is in it)) \
+	@.venv/bin/python -m bench.accuracy.report \
+		$(or $(ZOO),$(error ZOO=folder is missing: bench/accuracy/networks.py says what is in it)) \
 		$(if $(NETWORKS),--networks $(NETWORKS)) $(if $(RECIPES),--recipes $(RECIPES)) \
 		$(if $(NETWORKS)$(RECIPES),,--write docs/accuracy.md)
 

@@ -114,7 +114,7 @@ def test_links_lead_somewhere():
 
 
 NAMED = re.compile(
-    r"\b(?:host|runtime|asm|tests|cross|docs)/[\w/]+\.(?:py|c|h|inc|S|md|sh|cmake)\b"
+    r"\b(?:host|runtime|asm|bench|tests|cross|docs)/[\w/]+\.(?:py|c|h|inc|S|md|sh|cmake)\b"
 )
 """A file of this checkout, as comments and documentation name it."""
 

@@ -59,7 +59,7 @@ def sections(diff: str) -> dict[str, str]:
 def copy(tmp_path, request):
     """What the recipe needs of this checkout, with the recipe applied."""
     ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("asm", "docs", "host", "runtime", "tests"):
+    for name in ("asm", "bench", "docs", "host", "runtime", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     diff = RECIPES[request.param]

@@ -10,9 +10,9 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-import catalogue
-from harden import HOMOGENEOUS, OCTAVES, OUTLIER, harden
-from onnx_net import Net
+from bench.accuracy.harden import HOMOGENEOUS, OCTAVES, OUTLIER, harden
+from bench.accuracy.onnx_net import Net
+from bench.networks import catalogue
 
 resnet = cache(lambda: catalogue.build("resnet18", small=True)[1])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import networks
+from bench.accuracy import networks
 from neon8.data.preprocess import Preprocess
 
 HERE = Path(networks.__file__).parent

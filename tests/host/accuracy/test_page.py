@@ -3,9 +3,9 @@
 
 from pathlib import Path
 
-from accuracy_page import figures, page
-from networks import Network
-from rows import FP32, Case
+from bench.accuracy.networks import Network
+from bench.accuracy.page import figures, page
+from bench.accuracy.rows import FP32, Case
 
 FACTS = {"command": "report.py zoo", "neon8": "1", "onnxruntime": "2", "bins": 2048}
 

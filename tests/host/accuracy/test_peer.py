@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from onnxruntime.quantization.calibrate import HistogramCollector
 
-import peer
+from bench.accuracy import peer
 
 LEVELS = 128
 

@@ -7,11 +7,11 @@ import numpy as np
 import onnx
 import pytest
 
-import rows as measuring
+from bench.accuracy import rows as measuring
+from bench.accuracy.networks import Network
+from bench.accuracy.rows import FP32, Rows, cases
 from neon8 import calibrate_model, compile_model, evaluate_model
 from neon8.data.preprocess import Preprocess
-from networks import Network
-from rows import FP32, Rows, cases
 
 
 @pytest.fixture

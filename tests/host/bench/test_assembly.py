@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What llvm-objdump prints, read."""
 
-from assembly import Program, Step, registers
-from flow import Block
+from bench.kernels.assembly import Program, Step, registers
+from bench.kernels.flow import Block
 
 LISTING = """
 guest:\tfile format elf64-littleaarch64

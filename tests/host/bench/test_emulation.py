@@ -5,12 +5,10 @@ import re
 
 import pytest
 
-import emulation
-import flow
-import tools
-from cases import ROWS, make
-from cores import CORES, IN_ORDER, MACHINES
-from tools import BenchError
+from bench.kernels import emulation, flow, tools
+from bench.kernels.cases import ROWS, make
+from bench.kernels.cores import CORES, IN_ORDER, MACHINES
+from bench.kernels.tools import BenchError
 
 COMPILER = ("aarch64-linux-gnu-gcc", "-static", "-no-pie")
 PROGRAM = """\

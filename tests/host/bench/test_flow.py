@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import flow
-from flow import OUTSIDE, Block, Cycle
+from bench.kernels import flow
+from bench.kernels.flow import OUTSIDE, Block, Cycle
 
 HEAD, INNER, TAIL = (Block(0x1000 + 0x100 * i, 5 + i) for i in range(3))
 

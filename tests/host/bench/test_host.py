@@ -9,15 +9,15 @@ import numpy as np
 import onnx
 import pytest
 
-import bench_host
-import catalogue
-import host_page
-import marked
-import subjects
-from contestants import Contestant, contestants, levels
-from host_page import Figure
+from bench import pages
+from bench.host import page as host_page
+from bench.host import report as bench_host
+from bench.host import subjects
+from bench.host.contestants import Contestant, contestants, levels
+from bench.host.page import Figure
+from bench.host.race import Rules, race
+from bench.networks import catalogue
 from neon8.version import __version__
-from race import Rules, race
 
 ROOT = Path(__file__).resolve().parents[3]
 ORT1, ORT2 = Contestant("", 1), Contestant("", 2)
@@ -163,7 +163,7 @@ def test_processor(tmp_path):
 
 
 def test_the_page_has_every_network():
-    written = marked.read(ROOT / "docs" / "performance.md", bench_host.COMMAND)
+    written = pages.read(ROOT / "docs" / "performance.md", bench_host.COMMAND)
     for title in subjects.NETWORKS.values():
         assert written.count(f"| {title} |") == 3
 

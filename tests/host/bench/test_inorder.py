@@ -3,9 +3,9 @@
 
 import pytest
 
-import inorder
-from assembly import Step
-from inorder import A53, A55
+from bench.kernels import inorder
+from bench.kernels.assembly import Step
+from bench.kernels.inorder import A53, A55
 
 SMULL = "smull v0.8h, v1.8b, v2.8b"
 ADDS = ("add x0, x0, #1", "add x1, x1, #1")

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-import mca
-from assembly import Step
-from tools import BenchError, Tools, run
+from bench.kernels import mca
+from bench.kernels.assembly import Step
+from bench.kernels.tools import BenchError, Tools, run
 
 ANSWERS = """\
 #!{python}

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import marked
-import page
-from bench_kernels import COMMAND, names
-from cases import ROWS
-from cores import CORES, has_model
+from bench import pages
+from bench.kernels import page
+from bench.kernels.cases import ROWS
+from bench.kernels.cores import CORES, has_model
+from bench.kernels.page import Figure
+from bench.kernels.report import COMMAND, names
+from bench.kernels.tools import Tools
 from neon8.version import __version__
-from page import Figure
-from tools import Tools
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = Tools(
@@ -78,7 +78,7 @@ def test_a_core_without_a_model_is_counted_only():
 
 
 def test_the_page_has_every_layer_and_core():
-    written = marked.read(ROOT / "docs" / "performance.md", COMMAND)
+    written = pages.read(ROOT / "docs" / "performance.md", COMMAND)
     for row in ROWS.values():
         assert written.count(f"| {row.name} |") == 3
     for key, core in CORES.items():

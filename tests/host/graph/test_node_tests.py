@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.operators.report import COMMAND, render
 from node_tests import collect, run
-from operator_report import COMMAND, render
 
 PAGE = Path(__file__).parents[3] / "docs/operators.md"
 

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-import catalogue
+from bench.networks import catalogue
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks of tests/networks are the published ones, and valid ONNX."""
+"""The networks of bench/networks are the published ones, and valid ONNX."""
 
 import numpy as np
 import onnx
 import pytest
 
-import catalogue
-import samples
-import weights
-from catalogue import NETWORKS
+from bench.networks import catalogue, samples, weights
+from bench.networks.catalogue import NETWORKS
 
 PUBLISHED = [name for name, network in NETWORKS.items() if network.parameters]
 ROUNDING = 0.01

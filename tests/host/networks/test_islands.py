@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from islands import islands
+from bench.networks.islands import islands
 from neon8.compile.program import Conv2d, Dequantize, Op, Program, Quantize, Tensor
 
 

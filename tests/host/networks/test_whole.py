@@ -8,10 +8,10 @@ import onnx
 import pytest
 
 import neon8
-import samples
-from catalogue import NETWORKS
-from islands import islands
-from measure import convolutions
+from bench.networks import samples
+from bench.networks.catalogue import NETWORKS
+from bench.networks.islands import islands
+from bench.networks.measure import convolutions
 from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
 from neon8.compile.lower import lower

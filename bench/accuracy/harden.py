@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a network hard to quantize by rewritings that keep what it computes.
+
+What a float network computes does not change when a channel is divided by a power of
+two and the weights that read it are multiplied; int8 with one scale for each tensor
+loses the channel. So what calibration makes of the rewritten network shows what it
+does about badly scaled channels, with the network itself for comparison.
+
+    python -m bench.accuracy.harden net.onnx hard.onnx --by depthwise --seed 1
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from bench.accuracy.onnx_net import Net, attribute, groups, pads_nothing
+
+POOLS = ("MaxPool", "AveragePool", "GlobalAveragePool")
+HOMOGENEOUS = ("Relu", "LeakyRelu", "PRelu", "Identity", *POOLS)
+"""f(s x) = s f(x) for s > 0, channel by channel, zeros of the padding included."""
+
+TRANSLATED = ("Identity", *POOLS)
+"""f(x + t) = f(x) + t, where nothing is padded."""
+
+OCTAVES = 8
+"""A channel is divided by up to 2**OCTAVES."""
+
+OUTLIER = 32.0
+ONE_OUTLIER_IN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """maker: a Conv, or the BatchNormalization after one.  readers: Convs, all of them.
+
+    channels: of the tensors between.
+    """
+
+    maker: onnx.NodeProto
+    readers: tuple[onnx.NodeProto, ...]
+    channels: int
+
+    @property
+    def depthwise(self) -> bool:
+        return all(groups(reader) == self.channels > 1 for reader in self.readers)
+
+
+def edges(net: Net) -> Iterator[Edge]:
+    """From convolutions to the convolutions that alone read them.
+
+    Activations and pools may lie between.
+    """
+    for node in net.model.graph.node:
+        weights = net.constant(node, 1)
+        if node.op_type != "Conv" or weights is None:
+            continue
+        maker = _maker(net, node)
+        found = _reached(net, maker.output[0])
+        if found:
+            yield Edge(maker, tuple(found), len(weights))
+
+
+def _maker(net: Net, conv: onnx.NodeProto) -> onnx.NodeProto:
+    """The BatchNormalization after the convolution, or the convolution itself."""
+    after = net.readers[conv.output[0]]
+    if len(after) != 1 or after[0].op_type != "BatchNormalization":
+        return conv
+    known = all(net.constant(after[0], index) is not None for index in range(1, 5))
+    return after[0] if known else conv
+
+
+def _reached(net: Net, tensor: str) -> list[onnx.NodeProto] | None:
+    """The Convs behind this tensor; None: something else reads it, or nothing."""
+    if tensor in net.outputs or not net.readers[tensor]:
+        return None
+    found = []
+    for node in net.readers[tensor]:
+        if node.op_type == "Conv" and node.input[0] == tensor:
+            if net.constant(node, 1) is None:
+                return None
+            found.append(node)
+        elif node.op_type in HOMOGENEOUS and len(node.output) == 1:
+            behind = _reached(net, node.output[0])
+            if behind is None:
+                return None
+            found += behind
+        else:
+            return None
+    return found
+
+
+def scale_edge(net: Net, edge: Edge, factors: np.ndarray) -> None:
+    """Multiply the channels between by factors, (C,), and divide where they are read.
+
+    By powers of two no bit of the network's result changes, short of overflow.
+    """
+    if edge.maker.op_type == "Conv":
+        _scale(net, edge.maker, 1, factors, axis=0)
+        if net.constant(edge.maker, 2) is not None:
+            _scale(net, edge.maker, 2, factors, axis=0)
+    else:
+        for index in (1, 2):
+            _scale(net, edge.maker, index, factors, axis=0)
+    for reader in edge.readers:
+        weights, count = net.constant(reader, 1), groups(reader)
+        rows = weights.reshape(count, len(weights) // count, *weights.shape[1:])
+        own = factors.reshape(count, 1, -1, *[1] * (weights.ndim - 2))
+        net.replace(reader, 1, (rows / own).reshape(weights.shape))
+
+
+def _scale(net: Net, node: onnx.NodeProto, index: int, factors, *, axis: int) -> None:
+    array = net.constant(node, index)
+    shape = [1] * array.ndim
+    shape[axis] = -1
+    net.replace(node, index, array * factors.reshape(shape))
+
+
+def drift(rng: np.random.Generator, channels: int) -> np.ndarray:
+    """Factors 1 to 2**-OCTAVES, (C,), both ends among them."""
+    octaves = rng.integers(0, OCTAVES + 1, channels)
+    octaves[rng.permutation(channels)[:2]] = [0, OCTAVES][:channels]
+    return np.exp2(-octaves).astype(np.float32)
+
+
+def stand_out(rng: np.random.Generator, channels: int) -> np.ndarray:
+    """OUTLIER for a few channels, else 1, (C,)."""
+    factors = np.ones(channels, np.float32)
+    count = -(-channels // ONE_OUTLIER_IN)
+    factors[rng.permutation(channels)[:count]] = OUTLIER
+    return factors
+
+
+def depthwise(net: Net, rng: np.random.Generator) -> int:
+    """Channels of all scales before depthwise convolutions."""
+    return _scaled(net, rng, drift, lambda edge: edge.depthwise)
+
+
+def dense(net: Net, rng: np.random.Generator) -> int:
+    """Channels of all scales before the other convolutions."""
+    return _scaled(net, rng, drift, lambda edge: not edge.depthwise)
+
+
+def outliers(net: Net, rng: np.random.Generator) -> int:
+    """A few channels that are larger than all others."""
+    return _scaled(net, rng, stand_out, lambda _edge: True)
+
+
+def _scaled(
+    net: Net,
+    rng: np.random.Generator,
+    draw: Callable[[np.random.Generator, int], np.ndarray],
+    chosen: Callable[[Edge], bool],
+) -> int:
+    found = [edge for edge in edges(net) if chosen(edge)]
+    for edge in found:
+        scale_edge(net, edge, draw(rng, edge.channels))
+    return len(found)
+
+
+def lattice_tensor(net: Net, _rng: np.random.Generator) -> int:
+    """Weights that are multiples of one step a layer, as quantized training leaves."""
+    return _snapped(net, per_channel=False)
+
+
+def lattice_channel(net: Net, _rng: np.random.Generator) -> int:
+    """The same with a step for each output channel."""
+    return _snapped(net, per_channel=True)
+
+
+def _snapped(net: Net, *, per_channel: bool) -> int:
+    """This changes the network: what it gives is a network of its own."""
+    count = 0
+    for node in net.model.graph.node:
+        weights = net.constant(node, 1)
+        if node.op_type not in ("Conv", "Gemm") or weights is None:
+            continue
+        turned = node.op_type == "Gemm" and not attribute(node, "transB", 0)
+        rows = (weights.T if turned else weights).astype(np.float64)
+        axes = tuple(range(1, rows.ndim)) if per_channel else None
+        step = np.abs(rows).max(axis=axes, keepdims=True) / 127
+        step = np.where(step == 0, 1, step)
+        snapped = (np.rint(rows / step) * step).astype(np.float32)
+        net.replace(node, 1, snapped.T if turned else snapped)
+        count += 1
+    return count
+
+
+def biases(net: Net, rng: np.random.Generator) -> int:
+    """A constant on each channel of a linear tensor, taken back where it is read."""
+    count = 0
+    for node in net.model.graph.node:
+        weights = net.constant(node, 1)
+        if node.op_type != "Conv" or weights is None:
+            continue
+        maker = _maker(net, node)
+        readers = _linear_readers(net, maker.output[0])
+        if not readers:
+            continue
+        bias = net.constant(maker, 2)
+        channels = len(weights)
+        spread = np.sqrt((weights.reshape(channels, -1) ** 2).sum(axis=1))
+        if maker is not node:
+            gamma, variance = net.constant(maker, 1), net.constant(maker, 4)
+            spread = np.abs(gamma) * spread / np.sqrt(variance + 1e-3)
+        shift = (rng.choice([-4.0, 4.0], channels) * spread).astype(np.float64)
+        net.replace(maker, 2, shift + (0 if bias is None else bias))
+        for reader in readers:
+            _take_back(net, reader, shift)
+        count += 1
+    return count
+
+
+def _passes(node: onnx.NodeProto) -> bool:
+    """True if a shift of an input is that of the output."""
+    if node.op_type == "Add":
+        return len(set(node.input)) == 2
+    return node.op_type in TRANSLATED and pads_nothing(node)
+
+
+def _linear_readers(net: Net, tensor: str) -> list[onnx.NodeProto] | None:
+    """The Convs that a shift of the channels of `tensor` reaches.
+
+    None: something else reads it, which would not take the shift.
+    """
+    if tensor in net.outputs or not net.readers[tensor]:
+        return None
+    found = []
+    for node in net.readers[tensor]:
+        if node.op_type == "Conv" and pads_nothing(node):
+            if net.constant(node, 1) is None or groups(node) > 1:
+                return None
+            found.append(node)
+        elif _passes(node):
+            behind = _linear_readers(net, node.output[0])
+            if behind is None:
+                return None
+            found += behind
+        else:
+            return None
+    return found
+
+
+def _take_back(net: Net, reader: onnx.NodeProto, shift: np.ndarray) -> None:
+    """What the reader's weights make of the shift is subtracted from its bias."""
+    weights = net.constant(reader, 1).astype(np.float64)
+    made = weights.sum(axis=tuple(range(2, weights.ndim))) @ shift
+    bias = net.constant(reader, 2)
+    net.replace(reader, 2, (0 if bias is None else bias) - made)
+
+
+REWRITINGS = {
+    one.__name__: one
+    for one in (depthwise, dense, outliers, biases, lattice_tensor, lattice_channel)
+}
+EXACT = frozenset({"depthwise", "dense", "outliers", "biases"})
+"""These keep what the network computes: the first three to the last bit."""
+
+
+def harden(model: onnx.ModelProto, by: str, seed: int = 1) -> int:
+    """Rewrite the model in place by the rewriting of this name: how many places."""
+    net = Net(model)
+    count = REWRITINGS[by](net, np.random.default_rng(seed))
+    net.finished()
+    return count
+
+
+def main() -> int:
+    """Rewrite a file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--by", choices=REWRITINGS, required=True, help="the rewriting")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    model = onnx.load(arguments.model)
+    print(harden(model, arguments.by, arguments.seed), "places rewritten")
+    onnx.save(model, arguments.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What int8 loses on trained networks, and on what was made of them to be hard.
+
+    make accuracy ZOO=folder
+
+Each row is kept in build/accuracy, so a run that was ended goes on, and only what
+changed is measured again.
+"""
+
+import argparse
+import logging
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import onnxruntime
+from tqdm import tqdm
+
+import neon8
+from bench.accuracy import networks
+from bench.accuracy.harden import REWRITINGS
+from bench.accuracy.page import figures, page
+from bench.accuracy.peer import BINS
+from bench.accuracy.rows import RECIPES, Case, Row, Rows, cases
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "accuracy"
+
+Wanted = tuple[Case, str]
+
+
+def measured(
+    rows: Rows, wanted: list[Wanted], workers: int
+) -> Iterator[tuple[Wanted, Row]]:
+    """In the order in which they end; those that are known come first."""
+    rest = []
+    for one in wanted:
+        row = rows.known(*one)
+        if row is None:
+            rest.append(one)
+        else:
+            yield one, row
+    with ProcessPoolExecutor(workers, initializer=_quiet) as pool:
+        jobs = {pool.submit(rows.measured, *one): one for one in rest}
+        try:
+            for job in as_completed(jobs):
+                yield jobs[job], job.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _quiet() -> None:
+    logging.getLogger("neon8").setLevel(logging.ERROR)
+
+
+def command(arguments: argparse.Namespace) -> str:
+    """As it can be typed again, with the folder's name alone."""
+    words = [".venv/bin/python", "-m", "bench.accuracy.report"]
+    words.append(arguments.zoo.resolve().name)
+    for name in ("description", "write"):
+        path = getattr(arguments, name)
+        if path is not None:
+            words += [f"--{name}", str(path)]
+    for name in ("networks", "rewritings", "recipes"):
+        chosen = getattr(arguments, name)
+        if chosen is not None:
+            words += [f"--{name}", ",".join(chosen)]
+    return shlex.join(words)
+
+
+def main() -> int:
+    """0 if no network was refused."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("zoo", type=Path, help="the folder of models and data")
+    parser.add_argument(
+        *("--description",),
+        type=Path,
+        metavar="FILE.toml",
+        help=f"what is in it, see networks.py (default: its {networks.FILE}, or else "
+        f"bench/accuracy/{networks.SAMPLE.name})",
+    )
+    parser.add_argument("--networks", type=_names, metavar="A,B", help="only these")
+    parser.add_argument(
+        *("--rewritings",),
+        type=_names,
+        metavar="A,B",
+        help=f"only these, of {', '.join(REWRITINGS)}; '': networks as they are",
+    )
+    parser.add_argument(
+        *("--recipes",),
+        type=_names,
+        metavar="A,B",
+        help=f"only these, of {', '.join(RECIPES)}",
+    )
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--write", type=Path, metavar="docs/accuracy.md")
+    arguments = parser.parse_args()
+    try:
+        found = networks.load(arguments.zoo, arguments.description)
+    except networks.DescriptionError as error:
+        parser.error(str(error))
+    known = {"networks": [one.name for one in found], "rewritings": REWRITINGS}
+    for name, names in (known | {"recipes": RECIPES}).items():
+        for one in getattr(arguments, name) or ():
+            if one not in names:
+                parser.error(f"--{name}: {one!r} is none of {', '.join(names)}")
+    chosen = list(_cases(found, arguments.networks, arguments.rewritings))
+    recipes = arguments.recipes or list(RECIPES)
+    wanted = [(case, recipe) for case in chosen for recipe in recipes]
+    results = {}
+    bar = tqdm(total=len(wanted), unit="row", disable=None)
+    for (case, recipe), row in measured(
+        Rows(BUILD / "rows"), wanted, arguments.workers
+    ):
+        results[case.name, recipe] = row
+        bar.write(f"{case.name:<40} {recipe:<20} {'  '.join(figures(row))}")
+        bar.update()
+    bar.close()
+    if arguments.write:
+        versions = {"neon8": neon8.__version__, "onnxruntime": onnxruntime.__version__}
+        facts = {"command": command(arguments), "bins": BINS, **versions}
+        arguments.write.write_text(page(chosen, results, recipes, facts))
+    return int(any("refused" in row for row in results.values()))
+
+
+def _cases(
+    found: list[networks.Network],
+    names: Iterable[str] | None,
+    rewritings: Iterable[str] | None,
+) -> Iterator[Case]:
+    for network in found:
+        if names is not None and network.name not in names:
+            continue
+        for case in cases(network, BUILD / "models"):
+            if not case.rewriting or rewritings is None or case.rewriting in rewritings:
+                yield case
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured: eleven layers and a small network, with random weights.
+
+Each is an ONNX network whose weights are normal, as those of trained layers nearly are,
+calibrated and compiled as any other. A layer is then run by itself, through
+n8_conv2d_run; the network as a whole. The same bytes every time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+import neon8
+from bench.networks import weights
+from bench.networks.builder import Net
+from neon8.compile import lower
+from neon8.compile.program import Conv2d, Program
+from neon8.quant.scale_table import ScaleTable
+from neon8.runtime import layers
+
+Arguments = tuple[str | Path, ...]
+Random = np.random.Generator
+
+OPSET = 13
+SEED = 8
+SAMPLES = 32
+
+
+def conv(
+    channels: tuple[int, int], kernel: int, stride: int, size: int, groups: int = 1
+) -> Net:
+    """A convolution of `size` x `size` pixels, padded by half its kernel."""
+    inside, out = channels
+    net = Net("layer", OPSET, seed=SEED)
+    x = net.input("x", inside, size, size)
+    options = {"stride": stride, "pads": [kernel // 2] * 4, "groups": groups}
+    net.output(net.conv(x, "conv", out, kernel, plain=True, **options), "y")
+    return net
+
+
+def fully_connected(inside: int, out: int) -> Net:
+    """One pixel."""
+    net = Net("layer", OPSET, seed=SEED)
+    net.output(net.linear(net.input("x", inside), "fc", out), "y")
+    return net
+
+
+AT_ANY_COST = 100.0
+"""dB, more than four products in 16 bits cost any layer."""
+
+SMALL_NET = (
+    (16, 3, 2, 1),
+    (16, 3, 1, 16),
+    (32, 1, 1, 1),
+    (32, 3, 2, 32),
+    (64, 1, 1, 1),
+    (64, 3, 1, 1),
+    (64, 3, 2, 64),
+    (128, 1, 1, 1),
+)
+"""Output channels, kernel, stride, groups."""
+
+
+def small_net() -> Net:
+    """A small MobileNet of 96 x 96 pixels, with one 3x3 convolution among the 1x1."""
+    net = Net("net", OPSET, seed=SEED)
+    x = net.input("x", 3, 96, 96)
+    for number, (out, kernel, stride, groups) in enumerate(SMALL_NET):
+        options = {"stride": stride, "pads": [kernel // 2] * 4, "groups": groups}
+        x = net.relu(net.conv(x, f"{number}", out, kernel, plain=True, **options))
+    x = net.op("Flatten", [net.op("GlobalAveragePool", [x])])
+    net.output(net.linear(x, "fc", 100), "y")
+    return net
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table.
+
+    name: for people; draw: makes the network; fast: it is calibrated with --fast;
+    most_loss: dB that --accumulator-aware may cost, or None without it.
+    """
+
+    name: str
+    draw: Callable[[], Net]
+    fast: bool = False
+    most_loss: float | None = None
+
+
+ROWS = {
+    "pw64-256": Row("1x1 64→256 @56", lambda: conv((64, 256), 1, 1, 56)),
+    "pw256-64": Row("1x1 256→64 @56", lambda: conv((256, 64), 1, 1, 56)),
+    "pw256-64-aware": Row(
+        "... compiled with `--accumulator-aware`",
+        lambda: conv((256, 64), 1, 1, 56),
+        most_loss=AT_ANY_COST,
+    ),
+    "pw512-2048": Row("1x1 512→2048 @7", lambda: conv((512, 2048), 1, 1, 7)),
+    "c3-64": Row("3x3 s1 64 @56", lambda: conv((64, 64), 3, 1, 56)),
+    "c3-256": Row("3x3 s1 256 @14", lambda: conv((256, 256), 3, 1, 14)),
+    "c3s2-128": Row("3x3 s2 128 @56", lambda: conv((128, 128), 3, 2, 56)),
+    "c7s2-3": Row("7x7 s2 3→64 @224", lambda: conv((3, 64), 7, 2, 224)),
+    "dw3-144": Row("dw 3x3 s1 144 @56", lambda: conv((144, 144), 3, 1, 56, 144)),
+    "dw3s2-144": Row("dw 3x3 s2 144 @56", lambda: conv((144, 144), 3, 2, 56, 144)),
+    "fc2048-1000": Row("FC 2048→1000", lambda: fully_connected(2048, 1000)),
+    "net": Row("the small net", small_net),
+    "net-fast": Row("... calibrated with `--fast`", small_net, fast=True),
+}
+"""By their names on the command line, in the order of the table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A row, ready to be measured.
+
+    arguments: of guest.c, but for the output's file; expected: what that must hold;
+    macs: multiply-accumulates of a run, those with padding included.
+    """
+
+    key: str
+    macs: int
+    arguments: Arguments
+    expected: bytes
+
+
+def make(key: str, folder: Path) -> Case:
+    """Compile a row into `folder` and run it on this machine."""
+    row = ROWS[key]
+    net = row.draw()
+    path = folder / f"{key}.onnx"
+    onnx.save(weights.model(net, weights.draw(net)), path)
+    rng = np.random.default_rng(SEED)
+    shape = net.shape("x")[1:]
+    samples = rng.standard_normal((SAMPLES, *shape), np.float32)
+    table = neon8.calibrate_model(path, samples, method="minmax", fast=row.fast)
+    if row.draw is small_net:
+        arguments, expected = make_model(folder / key, path, table, rng)
+    else:
+        graph = neon8.load_graph(path)
+        program = lower.lower(graph, table, io="int8", max_sqnr_loss=row.most_loss)
+        arguments, expected = make_layer(folder / key, program, rng)
+    return Case(key=key, macs=net.macs, arguments=arguments, expected=expected)
+
+
+def make_model(
+    base: Path, path: Path, table: ScaleTable, rng: Random
+) -> tuple[Arguments, bytes]:
+    """Files of a .n8 model and its input; the output's bytes."""
+    file = base.with_suffix(".n8")
+    neon8.save_model(neon8.compile_model(path, table, io="int8"), file)
+    source = base.with_suffix(".in")
+    with neon8.Model.open(file) as model, model.session(threads=1) as session:
+        (info,) = model.inputs.values()
+        x = rng.integers(info.lo, info.hi, info.shape, np.int8, endpoint=True)
+        (y,) = session.run({"x": x}).values()
+    source.write_bytes(x.tobytes())
+    return ("model", file, source), y.tobytes()
+
+
+def make_layer(base: Path, program: Program, rng: Random) -> tuple[Arguments, bytes]:
+    """A file for guest.c of a Program's only convolution; the output's bytes."""
+    (op,) = (op for op in program.ops if isinstance(op, Conv2d))
+    assert op.multiplier is not None
+    source, target = (program.tensors[name] for name in (op.inputs[0], op.output))
+    _, channels, height, width = source.shape
+    shape = (1, height, width, channels)
+    x = rng.integers(source.lo, source.hi, shape, np.int8, endpoint=True)
+    epilogue = layers.Epilogue(
+        bias=op.bias,
+        multiplier=op.multiplier,
+        zero_point=target.zero_point,
+        lo=op.lo,
+        hi=op.hi,
+    )
+    native = layers.Conv2d(
+        op.weights,
+        shape,
+        epilogue,
+        in_zero_point=source.zero_point,
+        strides=op.strides,
+        pads=op.pads,
+        dilations=op.dilations,
+        groups=op.groups,
+    )
+    geometry = (
+        *(*shape, *native.out_shape[1:], *op.weights.shape[1:3]),
+        *(*op.strides, *op.dilations, *op.pads[:2], op.groups),
+        *(0, 0),  # any input
+    )
+    numbers = (source.zero_point, target.zero_point, op.lo, op.hi)
+    parts = (
+        np.array(geometry + numbers, np.int32),
+        op.multiplier,
+        op.bias,
+        op.weights,
+        layers.padded_pixels(x)[0],
+    )
+    file = base.with_suffix(".layer")
+    file.write_bytes(b"".join(part.tobytes() for part in parts))
+    result, _ = layers.padded_pixels(native.run(x))
+    return ("layer", file), result[: -layers.SLACK].tobytes()

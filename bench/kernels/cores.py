@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cores of the table: how qemu plays each, and which model judges its loops."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.kernels import inorder, mca
+from bench.kernels.assembly import Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """name: of its folder in build/.  compiler, emulator: commands."""
+
+    name: str
+    compiler: str
+    emulator: str
+
+
+AARCH64 = Machine(
+    name="aarch64", compiler="aarch64-linux-gnu-gcc", emulator="qemu-aarch64"
+)
+ARMV7 = Machine(name="armv7", compiler="arm-linux-gnueabihf-gcc", emulator="qemu-arm")
+MACHINES = (AARCH64, ARMV7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """name: for people.  level: of levels.inc, which neon8 is to find.
+
+    cpu: qemu's, with that level and none above; it need not be this core.  midr: the
+    core's own MIDR_EL1, by which neon8 knows whether it issues in order; None where it
+    does not ask.
+    """
+
+    name: str
+    level: str
+    cpu: str
+    midr: int | None = None
+    machine: Machine = AARCH64
+
+    @property
+    def title(self) -> str:
+        """Of its column."""
+        return f"{self.name}, {self.level}"
+
+
+CORES = {
+    "a53": Core(name="Cortex-A53", level="neon", cpu="cortex-a53", midr=0x410FD034),
+    "a55": Core(name="Cortex-A55", level="dotprod", cpu="cortex-a76", midr=0x411FD050),
+    "a76": Core(name="Cortex-A76", level="dotprod", cpu="cortex-a76", midr=0x414FD0B1),
+    "n2": Core(
+        name="Neoverse N2",
+        level="i8mm",
+        cpu="max,sve=off,sme=off,pauth-impdef=on",
+        midr=0x410FD493,
+    ),
+    "a9": Core(name="Cortex-A9", level="neon", cpu="cortex-a9", machine=ARMV7),
+}
+"""By their names on the command line."""
+
+IN_ORDER = {"a53": inorder.A53, "a55": inorder.A55}
+
+
+def has_model(core: str) -> bool:
+    """Whether a core of CORES has one."""
+    return core in IN_ORDER or core in mca.CPUS
+
+
+def cycles(llvm_mca: str, loops: Sequence[Sequence[Step]], core: str) -> list[float]:
+    """Of a pass through each loop on a core of CORES that has a model."""
+    if core in IN_ORDER:
+        return [inorder.cycles(loop, IN_ORDER[core]) for loop in loops]
+    return mca.cycles(llvm_mca, loops, core)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""guest.c and count.c: built, and one run under the other."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from bench.kernels import flow
+from bench.kernels.cores import Core, Machine
+from bench.kernels.tools import BenchError, run
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror")
+MIDR = Path("sys/devices/system/cpu/cpu0/regs/identification/midr_el1")
+SECOND_INTERFACE = (8, 2)
+"""The first qemu that runs plugins of version 2, and none of version 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """count.c, built in `folder`."""
+
+    folder: Path
+
+    def count(
+        self, core: Core, program: Path, arguments: Sequence[str | Path] = ()
+    ) -> flow.Edges:
+        """What `program` runs between its functions measure_begin and measure_end.
+
+        It finds a system whose only processor is `core`.  BenchError: it fails, or it
+        gets to one of the two only.
+        """
+        root = self.folder / "root"
+        midr = root / MIDR
+        midr.parent.mkdir(parents=True, exist_ok=True)
+        midr.unlink(missing_ok=True)
+        if core.midr is not None:
+            midr.write_text(f"{core.midr:#018x}\n")
+        counts = self.folder / "counts"
+        counts.unlink(missing_ok=True)
+        begin, end = marks(program)
+        plugin = f"{self.folder / 'count.so'},out={counts},begin={begin},end={end}"
+        run(
+            *(core.machine.emulator, "-cpu", core.cpu, "-L", root, "-plugin", plugin),
+            *(program, *arguments),
+        )
+        edges = flow.read(counts)
+        if flow.unbalanced(edges) or not edges:
+            raise BenchError(
+                f"{program}: does not get from measure_begin to measure_end"
+            )
+        return edges
+
+
+def marks(program: Path) -> tuple[int, int]:
+    """The addresses of measure_begin and measure_end in a static program.
+
+    A symbol of Thumb code is 1 more than that.
+    """
+    with program.open("rb") as file:
+        symbols = ELFFile(file).get_section_by_name(".symtab")
+        begin, end = (
+            symbols.get_symbol_by_name(name)[0]["st_value"] & ~1
+            for name in ("measure_begin", "measure_end")
+        )
+    return begin, end
+
+
+def build_counter(version: str, folder: Path) -> Counter:
+    """count.c for a version of qemu, by the compiler of this machine.  BenchError."""
+    numbers = tuple(int(number) for number in version.split(".")[:2])
+    interface = 2 if numbers >= SECOND_INTERFACE else 1
+    run(
+        *(os.environ.get("CC", "cc"), *FLAGS, "-fPIC", "-shared"),
+        *("-fvisibility=hidden", f"-DVERSION={interface}"),
+        *(HERE / "count.c", "-o", folder / "count.so"),
+    )
+    return Counter(folder)
+
+
+def build_guest(machine: Machine, folder: Path) -> Path:
+    """guest.c with the libneon8.a of a machine, static.  BenchError."""
+    guest = folder / f"guest-{machine.name}"
+    library = ROOT / "build" / machine.name / "libneon8.a"
+    run(
+        *(machine.compiler, *FLAGS, "-static", "-no-pie"),
+        *("-I", ROOT / "runtime" / "include", HERE / "guest.c"),
+        *(library, "-lm", "-lpthread", "-o", guest),
+    )
+    return guest

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One network through the whole line, run here and on emulated ARM."""
+
+import tempfile
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from bench.networks import catalogue, samples, ultraface
+from bench.networks.islands import Island, islands
+from neon8 import calibrate_model, compile_model, evaluate_model
+from neon8.calibrate.run.reference import Reference
+from neon8.compile.lower import lower
+from neon8.data.preprocess import Preprocess
+from neon8.data.samples import gather
+from neon8.errors import CalibrationError, CompileError, GraphError, ModelError
+from neon8.evaluate.metrics import sqnr_db
+from neon8.graph.importer import load
+from neon8.quant.scale_table import ScaleTable
+from neon8.runtime import Model
+from neon8.runtime.arrays import Memory
+from neon8.runtime.emulate import EmulatedModel
+
+CALIBRATION = 8
+TEST = 4
+EMULATED = 1
+"""Samples with random weights; one run of the largest network takes qemu a minute."""
+MOST_REAL = 100
+"""Real samples that calibrate, the first half of them at most; the others judge."""
+
+REFUSALS = (GraphError, CalibrationError, CompileError, ModelError)
+"""What is said of a network; a set-up that is not complete ends the report."""
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a network costs.  file: bytes of the .n8 file; packed weights in memory.
+
+    equal: of `emulated` samples, those whose bytes were the same on AArch64.
+    """
+
+    name: str
+    input: tuple[int, ...]
+    macs: int
+    layers: int
+    islands: list[Island]
+    file: int
+    memory: Memory
+    sqnr: float
+    equal: int
+    emulated: int
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A network that does not run; why: the error."""
+
+    name: str
+    why: str
+
+
+def random_network(name: str) -> Figures | Refused:
+    """A network of the catalogue at full size."""
+    net, proto = catalogue.build(name)
+    shapes = {i: net.shape(i)[1:] for i in net.inputs}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.onnx"
+        onnx.save(proto, path)
+        data = samples.images(shapes, CALIBRATION + TEST, seed=1)
+        try:
+            table = calibrate_model(path, data[:CALIBRATION])
+            return measure(name, path, table, data[CALIBRATION:])
+        except REFUSALS as error:
+            return Refused(name=name, why=str(error).replace(f"{folder}/", ""))
+
+
+def real_network(
+    path: Path, data: Path, preprocess: Preprocess | None
+) -> Figures | Refused:
+    """A trained network on real samples, with its accuracy where they have labels."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            inputs = Reference(path).inputs
+            known = gather(data, inputs, preprocess=preprocess)
+            count = min(MOST_REAL, len(known) // 2)
+            table = calibrate_model(path, data, preprocess=preprocess, limit=count)
+            unseen = [one.inputs for one in islice(known, count, count + TEST)]
+            figures = measure(path.stem, path, table, unseen)
+            compiled = Path(folder) / f"{path.stem}.n8"
+            compiled.write_bytes(compile_model(path, table))
+            options = {"preprocess": preprocess, "skip": count}
+            if output_shapes(compiled) == ultraface.SHAPES:
+                rest = [one.inputs for one in islice(known, count, None)]
+                figures.notes.append(faces(path, compiled, rest))
+            else:
+                ours = evaluate_model(compiled, data, reference=path, **options)
+                theirs = evaluate_model(path, data, **options)
+                figures.notes.append(
+                    f"top-1 of {ours.n}: FP32 {theirs.top1:.1f} %, int8 "
+                    f"{ours.top1:.1f} %; the same class {ours.agreement:.1f} %"
+                )
+        except REFUSALS as error:
+            return Refused(
+                name=path.stem, why=str(error).replace(f"{path.parent}/", "")
+            )
+    return figures
+
+
+def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> Figures:
+    """Figures of a calibrated network.  inputs: samples it did not see."""
+    program = lower(load(path), table)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{name}.n8"
+        file.write_bytes(compile_model(path, table))
+        reference = Reference(path)
+        signal = noise = 0.0
+        results = []
+        with Model.open(file) as model, model.session(threads=2) as session:
+            for sample in inputs:
+                results.append(session.run(sample))
+                for output, wanted in reference.run(sample).items():
+                    exact = wanted.astype(np.float64)
+                    signal += float((exact**2).sum())
+                    noise += float(((results[-1][output] - exact) ** 2).sum())
+            memory, steps = model.memory, model.steps
+            size = model.facts.size
+        with EmulatedModel(file) as emulated:
+            equal = sum(
+                same_bytes(emulated.run(sample), result)
+                for sample, result in zip(inputs[:EMULATED], results, strict=False)
+            )
+    (first, *_) = inputs[0].values()
+    return Figures(
+        name=name,
+        input=first.shape,
+        macs=sum(step.macs for step in steps),
+        layers=len(steps),
+        islands=islands(program, convolutions(path)),
+        file=size,
+        memory=memory,
+        sqnr=sqnr_db(signal, noise),
+        equal=equal,
+        emulated=len(inputs[:EMULATED]),
+    )
+
+
+def convolutions(path: Path) -> set[str]:
+    """Names of the convolutions, as neon8 calls them."""
+    nodes = onnx.load(path, load_external_data=False).graph.node
+    kinds = ("Conv", "ConvTranspose")
+    found = [node for node in nodes if node.op_type in kinds]
+    return {node.name or f"{node.op_type}_{node.output[0]}" for node in found}
+
+
+def same_bytes(a: Arrays, b: Arrays) -> bool:
+    """Equal outputs, to the last bit."""
+    return a.keys() == b.keys() and all(a[k].tobytes() == b[k].tobytes() for k in a)
+
+
+def output_shapes(compiled: Path) -> dict[str, tuple[int, ...]]:
+    """Of an .n8 file."""
+    with Model.open(compiled) as model:
+        return {name: info.shape for name, info in model.outputs.items()}
+
+
+def faces(path: Path, compiled: Path, inputs: list[Arrays]) -> str:
+    """How the faces found by int8 compare with those of FP32."""
+    reference = Reference(path)
+    with Model.open(compiled) as model, model.session() as session:
+        pairs = [
+            (
+                ultraface.faces(reference.run(sample)),
+                ultraface.faces(session.run(sample)),
+            )
+            for sample in inputs
+        ]
+    matches = [ultraface.match(*pair) for pair in pairs]
+    overlaps = [overlap for match in matches for overlap in match]
+    wanted, found = (sum(len(pair[side]) for pair in pairs) for side in (0, 1))
+    return (
+        f"faces in {len(pairs)} photographs: FP32 {wanted}, int8 {found}, "
+        f"the same {len(overlaps)}, their boxes overlapping by {np.mean(overlaps):.3f} "
+        f"on average and {min(overlaps):.3f} at least"
+    )

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What whole networks cost in int8: a row for each, and docs/networks.md of them.
+
+Networks with random weights are built from their published definitions; trained ones
+are given by --model.
+"""
+
+import argparse
+import logging
+import math
+import sys
+from pathlib import Path
+
+from bench.networks.catalogue import NETWORKS
+from bench.networks.measure import (
+    CALIBRATION,
+    TEST,
+    Figures,
+    Refused,
+    random_network,
+    real_network,
+)
+from neon8.data.preprocess import Preprocess
+
+HEADER = (
+    ("network", ":--"),
+    ("input", ":--"),
+    ("MMACs", "--:"),
+    ("layers", "--:"),
+    ("float islands", ":--"),
+    ("weights, kB", "--:"),
+    ("file, kB", "--:"),
+    ("arena, kB", "--:"),
+    ("/ least", "--:"),
+    ("SQNR, dB", "--:"),
+    ("AArch64 = x86", ":--"),
+)
+
+INTRODUCTION = f"""\
+# Whole networks
+
+Made by
+
+    {{command}}
+
+Every network is calibrated, compiled, and run in int8 on this machine and on an
+emulated AArch64. The first table has published architectures with **random weights**,
+which `bench/networks` builds: layers, multiply-accumulates, memory, file size and the
+equality of bytes do not depend on the weights. SQNR does: weights are He's,
+normalisations have the statistics of their inputs, images are synthetic,
+{CALIBRATION} calibrate and {TEST} others judge. Nothing was trained to stand noise,
+so depth costs more than in a trained network, where the output is read pixel by pixel
+above all: mobilenet_v1 has 11 dB before its global pooling, which averages the noise
+away, and ssd_mobilenet has the same layers without one.
+Read it as "nothing is broken" and to compare versions of neon8, not as the accuracy to
+expect.
+
+- **MMACs**: millions of multiply-accumulates of one run. **layers**: steps of the plan.
+- **float islands**: groups of steps between the first and the last convolution that
+  compute in float32, and what they do. Heads after the last one are no islands.
+- **weights**: packed, in memory; **arena**: all activations of a run, and how it
+  compares with the largest set of tensors that are alive at once.
+- **SQNR**: of all outputs against FP32 by onnxruntime.
+- **AArch64 = x86**: runs whose outputs had the same bytes on both.
+"""
+
+
+def cells(result: Figures | Refused) -> list[str]:
+    """One row."""
+    if isinstance(result, Refused):
+        refused = f"refused: {result.why}".replace("|", "\\|")
+        return [result.name, refused, *[""] * (len(HEADER) - 2)]
+    memory = result.memory
+    found = [island.text for island in result.islands]
+    kinds = [f"{found.count(kind)} x {kind}" for kind in dict.fromkeys(found)]
+    return [
+        result.name,
+        " x ".join(map(str, result.input)),
+        f"{result.macs / 1e6:.1f}",
+        str(result.layers),
+        f"{len(found)}: {'; '.join(kinds)}" if found else "none",
+        f"{memory.packed / 1e3:.0f}",
+        f"{result.file / 1e3:.0f}",
+        f"{memory.arena / 1e3:.0f}",
+        f"{memory.arena / memory.arena_least:.3f}",
+        "equal" if math.isinf(result.sqnr) else f"{result.sqnr:.1f}",
+        f"{result.equal} of {result.emulated}",
+    ]
+
+
+def table(results: list[Figures | Refused]) -> list[str]:
+    """Markdown, and the notes below it."""
+    names, rules = zip(*HEADER, strict=True)
+    rows = [names, rules, *(cells(result) for result in results)]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    notes = [
+        f"- {result.name}: {note}."
+        for result in results
+        if isinstance(result, Figures)
+        for note in result.notes
+    ]
+    return [*lines, *(["", *notes] if notes else [])]
+
+
+def document(
+    command: str, built: list[Figures | Refused], given: list[Figures | Refused]
+) -> str:
+    """docs/networks.md."""
+    parts = [INTRODUCTION.format(command=command)]
+    if built:
+        parts += ["## Published architectures, random weights", "", *table(built), ""]
+    if given:
+        parts += ["## Trained networks, real samples", "", *table(given), ""]
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """0 if every network ran and all bytes were equal."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="*", choices=NETWORKS, metavar="NAME")
+    parser.add_argument(
+        *("--model",),
+        nargs=3,
+        action="append",
+        default=[],
+        metavar=("FILE.onnx", "DATA", "SETTINGS.toml"),
+        help="a trained network, its samples, their preprocessing or '-'",
+    )
+    parser.add_argument("--write", type=Path, metavar="docs/networks.md")
+    arguments = parser.parse_args()
+    logging.getLogger("neon8").setLevel(logging.ERROR)
+    names = list(NETWORKS) if arguments.only is None else arguments.only
+    built = [shown(random_network(name)) for name in names]
+    given = []
+    for file, data, settings in arguments.model:
+        preprocess = None if settings == "-" else Preprocess.load(settings)
+        result = real_network(Path(file), Path(data), preprocess)
+        given.append(shown(result))
+    words = [".venv/bin/python -m bench.networks.report"]
+    if arguments.only is not None:
+        words += ["--only", *names]
+    for file, data, settings in arguments.model:
+        words += ["--model", Path(file).name, Path(data).name, settings]
+    if arguments.write:
+        words += ["--write", str(arguments.write)]
+        arguments.write.write_text(document(" ".join(words), built, given))
+    return int(any(not ran(result) for result in (*built, *given)))
+
+
+def ran(result: Figures | Refused) -> bool:
+    """The same bytes everywhere."""
+    return isinstance(result, Figures) and result.equal == result.emulated
+
+
+def shown(result: Figures | Refused) -> Figures | Refused:
+    """The result, printed."""
+    print("  ".join(word for word in cells(result) if word), flush=True)
+    for note in getattr(result, "notes", []):
+        print(f"  {note}")
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())
