@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model and Session: what they say, and what they refuse."""
 
+import copy
+import pickle
 import struct
 import threading
 import zlib
@@ -11,7 +13,7 @@ import pytest
 from neon8.compile import oracle, writer
 from neon8.compile.program import Conv2d
 from neon8.errors import DataError, ModelError, SetupError
-from neon8.runtime import Model, library
+from neon8.runtime import Model, ThreadPool, library
 from random_program import differing_bytes, random_inputs, random_program
 
 SEED = 1
@@ -184,6 +186,27 @@ def test_closed_is_an_error_not_a_crash(content, inputs):
 def test_session_outlives_the_name_of_its_model(program, content, inputs):
     session = Model.from_bytes(content).session()
     assert differing_bytes(session.run(inputs), oracle.run(program, inputs)) == {}
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_what_holds_memory_is_not_copied(model, again):
+    """The memory would be freed under the copy."""
+    with model.session() as session, ThreadPool(2) as pool:
+        for each in (model, session, pool):
+            kind = type(each).__name__
+            message = f"^{kind}: cannot be copied or pickled; open another$"
+            with pytest.raises(TypeError, match=message):
+                again(each)
+
+
+def test_what_they_print(content):
+    model, pool = Model.from_bytes(content, source="net.n8"), ThreadPool(2)
+    each = (model, model.session(), pool)
+    names = ["<Model 'net.n8'", "<Session of 'net.n8'", "<ThreadPool of 2"]
+    assert [repr(one) for one in each] == [f"{name}>" for name in names]
+    model.close()
+    pool.close()
+    assert [repr(one) for one in each] == [f"{name}, closed>" for name in names]
 
 
 @pytest.mark.parametrize("threads", [0, -1, 65])

@@ -39,7 +39,7 @@ class OutputFigures:
     agreement: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Evaluation:
     """n: samples seen; shares are percentages, 0 to 100, and changes are in points.
 
@@ -75,6 +75,16 @@ class Evaluation:
     hint: str | None = None
     outputs: tuple[OutputFigures, ...] = ()
     detection: Detections | None = None
+
+    def __repr__(self) -> str:
+        """The main figures, as far as they are known."""
+        shown = {
+            name: value
+            for name in ("top1", "top5", "agreement", "sqnr_db")
+            if (value := getattr(self, name)) is not None
+        }
+        figures = "".join(f", {name}={value:.2f}" for name, value in shown.items())
+        return f"Evaluation(n={self.n}{figures})"
 
 
 def as_json(result: Evaluation) -> dict[str, object]:

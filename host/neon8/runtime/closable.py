@@ -3,14 +3,14 @@
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing as of Python 3.11
 
 
 class Closable(ABC):
-    """To be closed by hand or by leaving a `with` block."""
+    """To be closed by hand or by leaving a `with` block; not to be copied."""
 
     __slots__ = ()
 
@@ -30,3 +30,8 @@ class Closable(ABC):
     ) -> None:
         """Close it."""
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse copy and pickle: closing one would free the other's memory."""
+        message = f"{type(self).__name__}: cannot be copied or pickled; open another"
+        raise TypeError(message)

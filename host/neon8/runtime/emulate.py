@@ -97,6 +97,11 @@ class EmulatedModel(Closable):
         self.memory = Memory(**facts["memory"])
         self.max_bytes = int(facts["max_bytes"])
 
+    def __repr__(self) -> str:
+        """Name the file, and say if the process has ended."""
+        state = "" if self._stop.alive else ", closed"
+        return f"<EmulatedModel {self.source!r}{state}>"
+
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once, as Session.run does."""
         arrays = checked(inputs, self.inputs, source=self.source)

@@ -108,6 +108,10 @@ class Model(Closable):
         self.inputs = self._describe(lib.lib.N8_INPUT)
         self.outputs = self._describe(lib.lib.N8_OUTPUT)
 
+    def __repr__(self) -> str:
+        """Name the file, and say if the model is closed."""
+        return f"<Model {self.source!r}{'' if self._handle else ', closed'}>"
+
     @classmethod
     def open(
         cls, path: str | Path, isa: str | None = None, *, max_bytes: int | None = None
@@ -411,6 +415,11 @@ class Session(Closable):
         self._large = (large_inputs, large_outputs)
         self._count = len(model.inputs)
         self._has_large = bool(large_inputs or large_outputs)
+
+    def __repr__(self) -> str:
+        """Name the model's file, and say if the session is closed."""
+        state = "" if self._handle else ", closed"
+        return f"<Session of {self._model.source!r}{state}>"
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run once.  inputs, result: name -> array, as the model describes them.

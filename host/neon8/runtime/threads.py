@@ -42,6 +42,10 @@ class ThreadPool(Closable):
         self._handle = lib.ffi.gc(out[0], lib.lib.n8_threads_destroy)
         self._sessions: weakref.WeakSet[Closable] = weakref.WeakSet()
 
+    def __repr__(self) -> str:
+        """Say how many threads there are, and if they have ended."""
+        return f"<ThreadPool of {self.threads}{'' if self._handle else ', closed'}>"
+
     def handle_in(self, lib: Library) -> Any:
         """The pool for a session of `lib`.  SetupError: closed, another library's."""
         if self._handle is None:

@@ -151,6 +151,14 @@ def test_no_samples_are_refused(tiny):
         neon8.evaluate_model(tiny.n8, [])
 
 
+def test_what_it_prints(tiny):
+    found = neon8.evaluate_model(tiny.n8, tiny.labelled, reference=tiny.onnx)
+    figures = f"top1={found.top1:.2f}, top5={found.top5:.2f}, "
+    figures += f"agreement={found.agreement:.2f}, sqnr_db={found.sqnr_db:.2f}"
+    assert repr(found) == f"Evaluation(n=24, {figures})"
+    assert repr(neon8.evaluate_model(tiny.n8, tiny.data)) == "Evaluation(n=24)"
+
+
 def test_outputs_in_another_order_are_refused(tmp_path):
     """Of the same size, but N H W C: what was measured would be nonsense."""
     ends = {"x": (1, 4), "y": (1, 2, 3, 3)}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same bytes from the oracle, on the PC and on the emulated ARM core."""
 
+import copy
 import gc
 import platform
 import shutil
@@ -93,9 +94,13 @@ def test_refused_inputs_leave_it_usable(program, path, inputs, target):
 def test_nothing_is_left_behind(path):
     emulated = EmulatedModel(path)
     process = emulated._process
+    with pytest.raises(TypeError, match="EmulatedModel: cannot be copied"):
+        copy.copy(emulated)
+    assert repr(emulated) == f"<EmulatedModel {str(path)!r}>"
     emulated.close()
     emulated.close()
     assert process.returncode == 0
+    assert repr(emulated) == f"<EmulatedModel {str(path)!r}, closed>"
     forgotten = EmulatedModel(path)
     process = forgotten._process
     del forgotten
