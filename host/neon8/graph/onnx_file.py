@@ -6,7 +6,7 @@ The file is hostile until onnx.checker and the checks below have passed it.
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -275,6 +275,7 @@ def inner_nodes(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
 
 
 def _check(path: Path, model: onnx.ModelProto) -> None:
+    _check_names(path, model.graph)
     try:
         onnx.checker.check_model(model)
     except MemoryError:  # is not the file's fault
@@ -291,3 +292,18 @@ def _check(path: Path, model: onnx.ModelProto) -> None:
             text += " dynamically: its scales are computed at run time and cannot be"
             text += " taken over; give the float network that it was made from"
             raise GraphError(f"{path}: {text}")
+
+
+def _check_names(path: Path, graph: onnx.GraphProto) -> None:
+    """GraphError: a name is not UTF-8, which protobuf hands out as bytes."""
+    values = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    places: list[tuple[str, Iterable[object]]] = [("graph", [v.name for v in values])]
+    places += [
+        (f"node {number}", (n.name, n.op_type, n.domain, *n.input, *n.output))
+        for number, n in enumerate(nodes_of(graph))
+    ]
+    for place, names in places:
+        for name in names:
+            if isinstance(name, bytes):
+                text = f"{place}: name {name[:40]!r} is not UTF-8"
+                raise GraphError(f"{path}: {text}; export the network again")

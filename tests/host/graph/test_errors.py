@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file that cannot be read is one line with its cause; what cannot run, a list."""
 
+import re
+
 import numpy as np
 import onnx
 import pytest
 
 from neon8.errors import GraphError
 from neon8.graph.importer import load
+from neon8.graph.onnx_file import read_model
 from onnx_nets import chain, net, node, save, why_opaque
 
 F = np.float32
@@ -84,6 +87,23 @@ def test_a_node_is_named(tmp_path):
     nodes = [node("Relu", "x", "a"), node("Sinh", "a", "y", "the odd one")]
     model = net(nodes, {"x": (1, 1, 6)}, "y")
     opaque(tmp_path, model, "'the odd one' (operator Sinh): is not supported")
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("a", "graph"), ("x", "graph"), ("odd", "node 1"), ("Neg", "node 1")],
+)
+def test_a_name_that_is_not_utf_8(tmp_path, name, place):
+    nodes = [node("Relu", "x", "a"), node("Neg", "a", "y", "odd")]
+    content = net(nodes, {"x": (1, 1, 6)}, "y a").SerializeToString()
+    bad = b"\xff" * len(name)
+    size = bytes([len(name)])
+    path = tmp_path / "net.onnx"
+    path.write_bytes(content.replace(size + name.encode(), size + bad))
+    said = re.escape(f"{path}: {place}: name {bad!r} is not UTF-8; export")
+    for read in (load, read_model):
+        with pytest.raises(GraphError, match=f"^{said}"):
+            read(path)
 
 
 NETWORKS = {
