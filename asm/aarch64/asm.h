@@ -8,9 +8,15 @@
 // Debuggers find how to unwind in a section that takes no memory; nothing else unwinds.
         .cfi_sections .debug_frame
 
+// What functions of a level may use: its march in runtime/levels.inc.
+#define NEON    armv8-a
+#define DOTPROD armv8.2-a+dotprod
+#define I8MM    armv8.2-a+dotprod+i8mm
+
 // Opens a global function that is hidden from users of the library. The hint is `bti c`,
 // which assemblers accept by that name only above the baseline.
-.macro  func    name
+.macro  func    name, march=NEON
+        .arch   \march
         .text
         .p2align 4
         .global \name
@@ -32,6 +38,7 @@
 .macro  endfunc name
         .cfi_endproc
         .size   \name, . - \name
+        .arch   NEON
 .endm
 
         .section .note.GNU-stack, "", %progbits

@@ -28,7 +28,7 @@
 #define edgew           w8
 #define last            x9              // the last column that is not padding
 
-func    n8_depthwise3x3s1_s8_dotprod
+func    n8_depthwise3x3s1_s8_dotprod, DOTPROD
 #include "depthwise3x3_s8_dotprod_begin.inc"
 
 // Weights of column `x` to `a` and `ah`, moved to the second row: `b` and `bh`. v21 is zero.

@@ -36,7 +36,7 @@
 #define column2         x8
 #define column3         x9
 
-func    n8_depthwise3x3s2_s8_dotprod
+func    n8_depthwise3x3s2_s8_dotprod, DOTPROD
 #include "depthwise3x3_s8_dotprod_begin.inc"
 
 // The first column, alone, as the second of a pair of rows `a` and `b`.

@@ -15,7 +15,7 @@
 
 #define TILE_BYTES 64
 
-func    n8_igemm_s8_f32_dotprod_1x16
+func    n8_igemm_s8_f32_dotprod_1x16, DOTPROD
 #include "igemm_1x16_begin.inc"
 #include "igemm_1x16_sums_dotprod.inc"
 #include "igemm_1x16_scale.inc"

@@ -13,7 +13,7 @@
 
 #define TILE_BYTES 32
 
-func    n8_igemm_s8_f32_dotprod_a55
+func    n8_igemm_s8_f32_dotprod_a55, DOTPROD
 #include "igemm_8x8_begin.inc"
 #include "igemm_8x8_sums_dotprod_a55.inc"
 #include "igemm_8x8_scale.inc"

@@ -14,7 +14,7 @@
 #define TILE_BYTES 32
 #define ROWS_PACKED
 
-func    n8_igemm_s8_f32_i8mm_packed
+func    n8_igemm_s8_f32_i8mm_packed, I8MM
 #include "igemm_8x8_begin.inc"
 #include "igemm_8x8_sums_i8mm_packed.inc"
 #include "igemm_8x8_unfold.inc"

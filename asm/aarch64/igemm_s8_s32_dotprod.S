@@ -11,7 +11,7 @@
 
 #define TILE_BYTES 32
 
-func    n8_igemm_s8_s32_dotprod
+func    n8_igemm_s8_s32_dotprod, DOTPROD
 #include "igemm_8x8_begin.inc"
 #include "igemm_8x8_sums_dotprod.inc"
 #include "igemm_8x8_store32.inc"

@@ -11,7 +11,7 @@
 
 #define TILE_BYTES 32
 
-func    n8_igemm_s8_s32_i8mm
+func    n8_igemm_s8_s32_i8mm, I8MM
 #include "igemm_8x8_begin.inc"
 #include "igemm_8x8_sums_i8mm.inc"
 #include "igemm_8x8_store32.inc"

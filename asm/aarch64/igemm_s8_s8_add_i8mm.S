@@ -17,7 +17,7 @@
 
 #define TILE_BYTES 8
 
-func    n8_igemm_s8_s8_add_i8mm
+func    n8_igemm_s8_s8_add_i8mm, I8MM
 #include "igemm_8x8_begin.inc"
 #include "igemm_8x8_sums_i8mm.inc"
 #include "igemm_8x8_scale.inc"

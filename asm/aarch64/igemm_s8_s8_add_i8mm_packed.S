@@ -18,7 +18,7 @@
 #define TILE_BYTES 8
 #define ROWS_PACKED
 
-func    n8_igemm_s8_s8_add_i8mm_packed
+func    n8_igemm_s8_s8_add_i8mm_packed, I8MM
 #include "igemm_8x8_begin.inc"
 #include "igemm_8x8_sums_i8mm_packed.inc"
 #include "igemm_8x8_unfold.inc"

@@ -17,7 +17,7 @@
 #define TILE_BYTES 8
 #define WINOGRAD
 
-func    n8_igemm_s8_s8_add_i8mm_winograd
+func    n8_igemm_s8_s8_add_i8mm_winograd, I8MM
 #include "igemm_8x8_begin.inc"
 #include "igemm_8x8_sums_winograd_i8mm.inc"
 #include "igemm_8x8_scale.inc"

@@ -16,7 +16,7 @@
 
 #define TILE_BYTES 16
 
-func    n8_igemm_s8_s8_dotprod_1x16
+func    n8_igemm_s8_s8_dotprod_1x16, DOTPROD
 #include "igemm_1x16_begin.inc"
 #include "igemm_1x16_sums_dotprod.inc"
 #include "igemm_1x16_scale.inc"

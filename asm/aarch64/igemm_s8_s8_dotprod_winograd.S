@@ -6,6 +6,6 @@
 //   void n8_igemm_s8_s8_dotprod_winograd(const struct n8_igemm_args *args);
 #include "asm.h"
 
-func    n8_igemm_s8_s8_dotprod_winograd
+func    n8_igemm_s8_s8_dotprod_winograd, DOTPROD
         b       n8_igemm_s8_s8_add_dotprod_winograd
 endfunc n8_igemm_s8_s8_dotprod_winograd

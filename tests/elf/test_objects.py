@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from disassembly import disassembly, refused
+from disassembly import Line, disassembly, functions, inside, refused
 from elftools.elf.elffile import ELFFile
 from machines import AARCH64, ARMV7, MACHINES, Machine
 
@@ -73,11 +73,30 @@ def named(value) -> str | None:
     return value.name if isinstance(value, Machine) else None
 
 
-def beyond(march: str, path: Path, machine: Machine) -> list[str]:
+def beyond(march: str, lines: list[Line], machine: Machine) -> list[str]:
     """Instructions that `march` does not have."""
-    lines = disassembly(path, machine)
     known = [line for line in lines if line.code.split()[:1] not in HINTS]
     return refused(march, known, machine)
+
+
+def kernel(path: Path, symbol: str, machine: Machine) -> list[Line]:
+    """The code of one kernel of an object."""
+    return inside(disassembly(path, machine), functions(path)[symbol])
+
+
+def shared(path: Path, symbols: set[str], machine: Machine) -> list[Line]:
+    """All code of an object that is in none of the kernels `symbols`."""
+    lines, places = disassembly(path, machine), functions(path)
+    for symbol in symbols & set(places):
+        own = inside(lines, places[symbol])
+        lines = [line for line in lines if line not in own]
+    return lines
+
+
+@pytest.fixture(scope="session")
+def holders(objects) -> dict[str, Path]:
+    """Function -> the object that defines it."""
+    return {name: path for path in objects for name in functions(path)}
 
 
 @pytest.mark.parametrize(
@@ -86,11 +105,27 @@ def beyond(march: str, path: Path, machine: Machine) -> list[str]:
     indirect=["machine"],
     ids=named,
 )
-def test_kernel(machine, row, objects):
-    stem = row.slot if row.level == "c" else row.symbol.removeprefix("n8_")
-    (path,) = (path for path in objects if path.name.split(".")[0] == stem)
+def test_kernel(machine, row, holders):
+    path = holders[row.symbol]
+    assert (path.name == f"{row.slot}.c.o") == (row.level == "c")
     assert wrong_kernel(path, row.symbol) == []
-    assert beyond(levels(machine)[row.level], path, machine) == []
+    own = kernel(path, row.symbol, machine)
+    if row.level == "c":  # with all that the compiler put beside it
+        own = disassembly(path, machine)
+    assert own
+    assert beyond(levels(machine)[row.level], own, machine) == []
+
+
+def test_what_kernels_share(machine, objects):
+    symbols = {row.symbol for row in rows(machine)}
+    lowest = levels(machine)["neon"]
+    assembly = [path for path in objects if path.name.endswith(".S.o")]
+    assert assembly
+    assert [
+        f"{path.name}: {line}"
+        for path in assembly
+        for line in beyond(lowest, shared(path, symbols, machine), machine)
+    ] == []
 
 
 def code(path: Path) -> tuple[bytearray, set[int]]:
@@ -215,10 +250,12 @@ NEWEST = {
 )
 def test_audit_sees_what_a_plain_processor_lacks(machine, instruction, cross):
     newest = NEWEST[machine]
-    good = cross(PLAIN[machine], "-c", *newest, language="assembler")
+    path = cross(PLAIN[machine], "-c", *newest, language="assembler")
+    good = disassembly(path, machine)
     assert beyond(machine.baseline, good, machine) == []
     source = f"{machine.dialect}\n{instruction}\nnop\n"
-    bad = cross(source, "-c", *newest, language="assembler")
+    path = cross(source, "-c", *newest, language="assembler")
+    bad = disassembly(path, machine)
     assert len(beyond(machine.baseline, bad, machine)) == 1
 
 
@@ -235,5 +272,29 @@ def test_audit_lets_a_level_use_what_it_names(
     machine, march, instruction, without, cross
 ):
     path = cross(f"{instruction}\n", "-c", f"-march={march}", language="assembler")
-    assert beyond(march, path, machine) == []
-    assert len(beyond(without, path, machine)) == 1
+    code = disassembly(path, machine)
+    assert beyond(march, code, machine) == []
+    assert len(beyond(without, code, machine)) == 1
+
+
+@pytest.mark.parametrize(
+    ("machine", "instruction"),
+    [(AARCH64, "sdot v0.4s, v1.16b, v2.16b"), (ARMV7, "vfma.f32 s0, s1, s2")],
+    indirect=["machine"],
+    ids=named,
+)
+def test_audit_sees_which_function_goes_beyond(machine, instruction, cross):
+    code = {"n8_low": "nop", "n8_high": instruction}
+    source = machine.dialect + "".join(
+        f"\n.type {name}, %function\n{name}: {text}\n.size {name}, . - {name}\n"
+        for name, text in code.items()
+    )
+    source += f'{instruction}\n.section .text.more, "ax"\nnop\n{instruction}\n'
+    path = cross(source, "-c", *NEWEST[machine], language="assembler")
+    for name, count in (("n8_low", 0), ("n8_high", 1)):
+        own = kernel(path, name, machine)
+        assert [line.code.split() for line in own] == [code[name].split()]
+        assert len(beyond(machine.baseline, own, machine)) == count
+    rest = shared(path, set(code), machine)
+    assert len(rest) == 3
+    assert len(beyond(machine.baseline, rest, machine)) == 2

@@ -106,16 +106,12 @@ def test_every_recipe_is_counted():
 @pytest.mark.parametrize("copy", KERNELS, indirect=True, ids=str)
 def test_the_kernel_of_a_recipe_assembles(copy, request):
     diff = RECIPES[request.node.callspec.id]
-    name = re.search(r"^\+\+\+ b/asm/aarch64/(\S+)\.S$", diff, re.MULTILINE)[1]
+    source = re.search(r"^\+\+\+ b/(asm/aarch64/\S+\.S)$", diff, re.MULTILINE)[1]
     slot, level = re.search(r"^\+N8_\w+\((\w+), (\w+)", diff, re.MULTILINE).groups()
-    assert name == f"{slot}_{level}"
-    march = re.search(
-        rf'N8_LEVEL\({level}, \w+, "(\S+)"', (copy / "runtime/levels.inc").read_text()
-    )[1]
     subprocess.run(
         [
-            *("aarch64-linux-gnu-gcc", f"-march={march}", "-c", "-o", "kernel.o"),
-            *("-Iasm/aarch64", "-Iruntime", f"asm/aarch64/{name}.S"),
+            *("aarch64-linux-gnu-gcc", "-march=armv8-a", "-c", "-o", "kernel.o"),
+            *("-Iasm/aarch64", "-Iruntime", source),
         ],
         cwd=copy,
         check=True,
@@ -126,7 +122,7 @@ def test_the_kernel_of_a_recipe_assembles(copy, request):
         text=True,
         check=True,
     ).stdout
-    assert f" T n8_{name}" in symbols
+    assert f" T n8_{slot}_{level}" in symbols
 
 
 @pytest.mark.parametrize("copy", TESTS, indirect=True, ids=str)
