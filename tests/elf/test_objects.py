@@ -293,7 +293,7 @@ def test_audit_sees_which_function_goes_beyond(machine, instruction, cross):
     path = cross(source, "-c", *NEWEST[machine], language="assembler")
     for name, count in (("n8_low", 0), ("n8_high", 1)):
         own = kernel(path, name, machine)
-        assert [line.code.split() for line in own] == [code[name].split()]
+        assert [line.code.split()[0] for line in own] == code[name].split()[:1]
         assert len(beyond(machine.baseline, own, machine)) == count
     rest = shared(path, set(code), machine)
     assert len(rest) == 3
