@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a page that a command writes, between marks that name the command."""
+"""Tables in Markdown, and the part of a page that a command writes."""
 
+import argparse
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from neon8.errors import Neon8Error
@@ -11,6 +13,29 @@ END = "<!-- up to here -->"
 
 class MarkError(Neon8Error):
     """A page has no place for what a command writes."""
+
+
+def table(
+    header: Iterable[str], rows: Iterable[Iterable[str]], *, left: Collection[str] = ()
+) -> str:
+    """Markdown; columns of numbers, but for the first and those named in `left`."""
+    header = list(header)
+    rule = [":--" if name in (header[0], *left) else "--:" for name in header]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
+
+
+def some_of(known: Collection[str]) -> Callable[[str], list[str]]:
+    """A type of argument: some of `known`, in their order, with commas between them."""
+
+    def parse(text: str) -> list[str]:
+        chosen = text.split(",")
+        for name in chosen:
+            if name not in known:
+                listed = ", ".join(known)
+                raise argparse.ArgumentTypeError(f"{name!r} is not one of {listed}")
+        return [name for name in known if name in chosen]
+
+    return parse
 
 
 def begin(command: str) -> str:
@@ -25,9 +50,3 @@ def write(path: Path, command: str, text: str) -> None:
     if not first or not last:
         raise MarkError(f"{path}: has no {begin(command)} with {END} after it")
     write_atomic(path, f"{before}{first}\n\n{text}\n\n{last}{after}".encode())
-
-
-def read(path: Path, command: str) -> str:
-    """What stands between the command's marks; "" where they are missing."""
-    text = path.read_text(encoding="utf-8")
-    return text.partition(begin(command))[2].partition(END)[0]

@@ -5,15 +5,10 @@ What a float network computes does not change when a channel is divided by a pow
 two and the weights that read it are multiplied; int8 with one scale for each tensor
 loses the channel. So what calibration makes of the rewritten network shows what it
 does about badly scaled channels, with the network itself for comparison.
-
-    python -m bench.accuracy.harden net.onnx hard.onnx --by depthwise --seed 1
 """
 
-import argparse
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -267,21 +262,3 @@ def harden(model: onnx.ModelProto, by: str, seed: int = 1) -> int:
     count = REWRITINGS[by](net, np.random.default_rng(seed))
     net.finished()
     return count
-
-
-def main() -> int:
-    """Rewrite a file."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", type=Path)
-    parser.add_argument("output", type=Path)
-    parser.add_argument("--by", choices=REWRITINGS, required=True, help="the rewriting")
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    model = onnx.load(arguments.model)
-    print(harden(model, arguments.by, arguments.seed), "places rewritten")
-    onnx.save(model, arguments.output)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,7 +13,7 @@ notes = { dense = "why this one loses more" } # for the page, where it does
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.accuracy.harden import REWRITINGS
@@ -59,28 +59,18 @@ def load(folder: Path, description: Path | None = None) -> list[Network]:
     return [_network(folder, path, name, entry) for name, entry in found.items()]
 
 
-def _network(folder: Path, path: Path, name: str, entry: object) -> Network:
-    known = {each.name for each in fields(Network)} - {"name"}
-    if not isinstance(entry, dict) or not entry.keys() <= known:
-        raise DescriptionError(f"{path}: [{name}]: keys are {', '.join(sorted(known))}")
+def _network(folder: Path, path: Path, name: str, entry: dict) -> Network:
     try:
-        network = Network(
-            name=name,
-            model=folder / entry["model"],
-            data=folder / entry["data"],
-            calibrate=int(entry["calibrate"]),
-            evaluate=int(entry["evaluate"]),
-            preprocess=_toml(entry.get("preprocess", {})),
-            harden=tuple(entry.get("harden", ())),
-            notes=dict(entry.get("notes", {})),
-        )
-    except KeyError as error:
-        raise DescriptionError(f"{path}: [{name}]: {error} is missing") from error
+        files = {key: folder / entry.pop(key) for key in ("model", "data")}
+        settings = _toml(entry.pop("preprocess", {}))
+        network = Network(name=name, preprocess=settings, **files, **entry)
+    except (KeyError, TypeError) as error:
+        raise DescriptionError(f"{path}: [{name}]: {error}") from error
     for rewriting in (*network.harden, *network.notes):
         if rewriting not in REWRITINGS:
             text = f"there is no rewriting {rewriting!r}; {', '.join(REWRITINGS)}"
             raise DescriptionError(f"{path}: [{name}]: {text}")
-    for file in (network.model, network.data):
+    for file in files.values():
         if not file.exists():
             raise DescriptionError(f"{path}: [{name}]: there is no {file}")
     return network

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from bench import pages
 from bench.accuracy.rows import FP32, RECIPES, Case, Row
 
 Results = Mapping[tuple[str, str], Row]
@@ -60,7 +61,7 @@ def page(
             INTRODUCTION.format(**facts),
             "## SQNR in dB",
             "",
-            *_table(
+            pages.table(
                 ("network", *shown),
                 (
                     [case.name, *(sqnr(results[case.name, r]) for r in shown)]
@@ -72,7 +73,7 @@ def page(
             "## All figures",
             "",
             COLUMNS,
-            *_table(
+            pages.table(
                 HEADER,
                 (
                     [case.name, recipe, *figures(results[case.name, recipe])]
@@ -83,12 +84,6 @@ def page(
             "",
         ]
     )
-
-
-def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    header = list(header)
-    lines = [header, [":--", *["--:"] * (len(header) - 1)], *rows]
-    return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def figures(row: Row) -> list[str]:

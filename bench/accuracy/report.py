@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What int8 loses on trained networks, and on what was made of them to be hard.
 
-    make accuracy ZOO=folder
-
-Each row is kept in build/accuracy, so a run that was ended goes on, and only what
-changed is measured again.
+make accuracy ZOO=folder
 """
 
 import argparse
@@ -23,7 +20,7 @@ from bench.accuracy import networks
 from bench.accuracy.harden import REWRITINGS
 from bench.accuracy.page import figures, page
 from bench.accuracy.peer import BINS
-from bench.accuracy.rows import RECIPES, Case, Row, Rows, cases
+from bench.accuracy.rows import RECIPES, Case, Row, cases, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "accuracy"
@@ -31,19 +28,10 @@ BUILD = ROOT / "build" / "accuracy"
 Wanted = tuple[Case, str]
 
 
-def measured(
-    rows: Rows, wanted: list[Wanted], workers: int
-) -> Iterator[tuple[Wanted, Row]]:
-    """In the order in which they end; those that are known come first."""
-    rest = []
-    for one in wanted:
-        row = rows.known(*one)
-        if row is None:
-            rest.append(one)
-        else:
-            yield one, row
+def measured(wanted: list[Wanted], workers: int) -> Iterator[tuple[Wanted, Row]]:
+    """In the order in which they end."""
     with ProcessPoolExecutor(workers, initializer=_quiet) as pool:
-        jobs = {pool.submit(rows.measured, *one): one for one in rest}
+        jobs = {pool.submit(measure, *one): one for one in wanted}
         try:
             for job in as_completed(jobs):
                 yield jobs[job], job.result()
@@ -117,9 +105,7 @@ def main() -> int:
     wanted = [(case, recipe) for case in chosen for recipe in recipes]
     results = {}
     bar = tqdm(total=len(wanted), unit="row", disable=None)
-    for (case, recipe), row in measured(
-        Rows(BUILD / "rows"), wanted, arguments.workers
-    ):
+    for (case, recipe), row in measured(wanted, arguments.workers):
         results[case.name, recipe] = row
         bar.write(f"{case.name:<40} {recipe:<20} {'  '.join(figures(row))}")
         bar.update()

@@ -2,18 +2,14 @@
 """One network by one recipe: calibrated, compiled, run on samples it has not seen."""
 
 import contextlib
-import hashlib
 import io
-import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from pathlib import Path
 
 import onnx
-import onnxruntime
 
 import neon8
 from bench.accuracy import peer
@@ -71,40 +67,6 @@ def cases(network: Network, folder: Path) -> Iterator[Case]:
         yield Case(network, by, path, network.model if by in EXACT else path)
 
 
-class Rows:
-    """Rows that are measured once: they are kept as files in the folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def known(self, case: Case, recipe: str) -> Row | None:
-        """The row, if nothing that it depends on has changed since."""
-        path = self._path(case, recipe)
-        return json.loads(path.read_text()) if path.exists() else None
-
-    def measured(self, case: Case, recipe: str) -> Row:
-        """The row, kept."""
-        row = self.known(case, recipe)
-        if row is None:
-            row = measure(case, recipe)
-            path = self._path(case, recipe)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(path, json.dumps(row, indent=1).encode())
-        return row
-
-    def _path(self, case: Case, recipe: str) -> Path:
-        network = case.network
-        facts = [
-            *(file_digest(case.model), file_digest(case.reference)),
-            *(data_digest(network.data), network.preprocess),
-            *(network.calibrate, network.evaluate),
-            *(maker_digest(recipe), OPTIONS.get(recipe)),
-        ]
-        digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-        words = f"{case.name} {recipe}".replace(" ", ".")
-        return self.folder / f"{words}.{digest[:16]}.json"
-
-
 def measure(case: Case, recipe: str) -> Row:
     """What the recipe loses on the samples after those that calibrate."""
     network = case.network
@@ -158,40 +120,3 @@ def _compiled(
         if status:
             return said.getvalue().strip().removeprefix("neon8: error: ")
     return ""
-
-
-@cache
-def file_digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@cache
-def data_digest(path: Path) -> str:
-    """Of all files; of pictures, their names and sizes stand for them."""
-    if path.is_file():
-        return file_digest(path)
-    files = sorted(each for each in path.rglob("*") if each.is_file())
-    listed = [(str(each.relative_to(path)), each.stat().st_size) for each in files]
-    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
-
-
-def maker_digest(recipe: str) -> str:
-    """Of the programs that a row depends on: neon8, or what compares and the peer."""
-    package = Path(neon8.__file__).parent
-    if recipe in OPTIONS:
-        return _sources(package, package.parents[1] / "build" / "native")
-    own = _sources(package / "evaluate")
-    return f"{own} {onnxruntime.__version__} {file_digest(Path(peer.__file__))}"
-
-
-@cache
-def _sources(*folders: Path) -> str:
-    """Of the Python sources and libraries in them."""
-    digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in (".py", ".so"):
-                digest.update(
-                    f"{path.relative_to(folder)} {file_digest(path)}".encode()
-                )
-    return digest.hexdigest()

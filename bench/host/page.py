@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import pages
 from bench.host.contestants import THREADS, Contestant
 
 AIM, LEAST = 1.0, 0.5
@@ -52,7 +53,7 @@ def table(figures: Sequence[Figure], threads: int) -> str:
         ]
         for figure in figures
     ]
-    return markdown(header, rows)
+    return pages.table(header, rows)
 
 
 def judged(ratio: float) -> str:
@@ -69,12 +70,7 @@ def by_level(figures: Sequence[Figure]) -> str:
         [figure.title, *(f"{figure.rates[Contestant(one, 1)]:.1f}" for one in columns)]
         for figure in figures
     ]
-    return markdown(["network", *(f"`{one}`" for one in columns)], rows)
-
-
-def markdown(header: list[str], rows: list[list[str]]) -> str:
-    line = [":--", *["--:"] * (len(header) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, line, *rows))
+    return pages.table(["network", *(f"`{one}`" for one in columns)], rows)
 
 
 def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

@@ -52,21 +52,11 @@ def as_json(figure: Figure) -> dict:
     return {"title": figure.title, "macs": figure.macs, "rates": rates}
 
 
-def names(given: str) -> list[str]:
-    """Some of NETWORKS, in their order, with commas between them."""
-    chosen = given.split(",")
-    for name in chosen:
-        if name not in NETWORKS:
-            known = ", ".join(NETWORKS)
-            raise argparse.ArgumentTypeError(f"{name!r} is not one of {known}")
-    return [name for name in NETWORKS if name in chosen]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--networks",
-        type=names,
+        type=pages.some_of(NETWORKS),
         default=list(NETWORKS),
         metavar="NAME,...",
         help=f"some of {', '.join(NETWORKS)}; default: all",

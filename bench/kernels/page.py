@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bench import pages
 from bench.kernels.cases import ROWS
 from bench.kernels.cores import CORES
 from bench.kernels.tools import Tools
@@ -77,10 +78,10 @@ def table(figures: Sequence[Figure], cell: Callable[[Figure], str]) -> str:
     by = {(figure.layer, figure.core): figure for figure in figures}
     layers = [key for key in ROWS if any(key == layer for layer, _ in by)]
     cores = [key for key in CORES if any(key == core for _, core in by)]
-    rows = [["layer", "MMACs", *(CORES[core].title for core in cores)]]
-    rows.append([":--", *["--:"] * (len(cores) + 1)])
+    header = ["layer", "MMACs", *(CORES[core].title for core in cores)]
+    rows = []
     for layer in layers:
         macs = by[layer, cores[0]].macs
         cells = (cell(by[layer, core]) for core in cores)
         rows.append([ROWS[layer].name, f"{macs / 1e6:.1f}", *cells])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return pages.table(header, rows)

@@ -4,7 +4,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -124,27 +124,12 @@ def measure_all(layers: list[str], columns: list[str]) -> str:
     return page.text(figures, bench.tools)
 
 
-def names(known: Collection[str]) -> Callable[[str], list[str]]:
-    """A type of argument: some of `known`, with commas between them."""
-
-    def parse(text: str) -> list[str]:
-        chosen = text.split(",")
-        for name in chosen:
-            if name not in known:
-                raise argparse.ArgumentTypeError(
-                    f"{name!r} is not one of {', '.join(known)}"
-                )
-        return [name for name in known if name in chosen]
-
-    return parse
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for option, known in (("--layers", ROWS), ("--cores", CORES)):
         parser.add_argument(
             option,
-            type=names(known),
+            type=pages.some_of(known),
             default=list(known),
             metavar="NAME,...",
             help=f"some of {', '.join(known)}; default: all",

@@ -11,6 +11,7 @@ import math
 import sys
 from pathlib import Path
 
+from bench import pages
 from bench.networks.catalogue import NETWORKS
 from bench.networks.measure import (
     CALIBRATION,
@@ -22,18 +23,10 @@ from bench.networks.measure import (
 )
 from neon8.data.preprocess import Preprocess
 
+WORDS = ("input", "float islands", "AArch64 = x86")
 HEADER = (
-    ("network", ":--"),
-    ("input", ":--"),
-    ("MMACs", "--:"),
-    ("layers", "--:"),
-    ("float islands", ":--"),
-    ("weights, kB", "--:"),
-    ("file, kB", "--:"),
-    ("arena, kB", "--:"),
-    ("/ least", "--:"),
-    ("SQNR, dB", "--:"),
-    ("AArch64 = x86", ":--"),
+    *("network", "input", "MMACs", "layers", "float islands", "weights, kB"),
+    *("file, kB", "arena, kB", "/ least", "SQNR, dB", "AArch64 = x86"),
 )
 
 INTRODUCTION = f"""\
@@ -90,16 +83,14 @@ def cells(result: Figures | Refused) -> list[str]:
 
 def table(results: list[Figures | Refused]) -> list[str]:
     """Markdown, and the notes below it."""
-    names, rules = zip(*HEADER, strict=True)
-    rows = [names, rules, *(cells(result) for result in results)]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
+    shown = pages.table(HEADER, map(cells, results), left=WORDS)
     notes = [
         f"- {result.name}: {note}."
         for result in results
         if isinstance(result, Figures)
         for note in result.notes
     ]
-    return [*lines, *(["", *notes] if notes else [])]
+    return [shown, *(["", *notes] if notes else [])]
 
 
 def document(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import onnx
 
+from bench import pages
 from neon8.graph.operators import OPERATORS
 from node_tests import NEWEST, Result, collect, run
 
@@ -89,18 +90,21 @@ INTEGERS = re.compile(r"(tensor|weights) '\w+' (is|are) u?int\d+.*")
 
 def render(results: list[Result]) -> str:
     """docs/operators.md."""
-    lines = [
-        "| operator | versions | runs in | what of it |",
-        "| :-- | :-- | :-- | :-- |",
-    ]
     ran = defaultdict(set)
     for result in results:
         if result.outcome == "passed":
             ran[result.operator].add(result.detail)
-    for name in sorted(OPERATORS):
-        kinds = ", ".join(sorted(ran[name], reverse=True)) or "-"
-        lines.append(f"| {name} | {_versions(name)} | {kinds} | {_note(name)} |")
-    text = INTRODUCTION + "\n".join(lines) + "\n" + TESTS
+    header = ("operator", "versions", "runs in", "what of it")
+    rows = [
+        (
+            name,
+            _versions(name),
+            ", ".join(sorted(ran[name], reverse=True)) or "-",
+            _note(name),
+        )
+        for name in sorted(OPERATORS)
+    ]
+    text = f"{INTRODUCTION}{pages.table(header, rows, left=header)}\n{TESTS}"
     count = Counter(result.outcome for result in results)
     text += (
         f"{count['passed']} passed, {count['refused']} refused, "
@@ -109,11 +113,17 @@ def render(results: list[Result]) -> str:
     )
     passed = Counter(r.operator for r in results if r.outcome == "passed")
     whole = Counter(r.operator for r in results)
-    text += "| operator | passed | of | refused, and why |\n| :-- | --: | --: | :-- |\n"
-    for name in sorted(whole):
-        why = "; ".join(_refusals([r for r in results if r.operator == name]))
-        text += f"| {name} | {passed[name]} | {whole[name]} | {why} |\n"
-    return text
+    header = ("operator", "passed", "of", "refused, and why")
+    rows = [
+        (
+            name,
+            f"{passed[name]}",
+            f"{whole[name]}",
+            "; ".join(_refusals([r for r in results if r.operator == name])),
+        )
+        for name in sorted(whole)
+    ]
+    return f"{text}{pages.table(header, rows, left=header[-1:])}\n"
 
 
 def _versions(name: str) -> str:

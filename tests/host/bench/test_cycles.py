@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of the A53 and A55: loops short enough to be counted by hand."""
+"""What modelled cycles rest on: A53 and A55, and what llvm-mca is shown of others."""
 
 import pytest
 
-from bench.kernels import inorder
+from bench.kernels import inorder, mca
 from bench.kernels.assembly import Step
 from bench.kernels.inorder import A53, A55
 
@@ -139,3 +139,39 @@ def test_registers_of_an_instruction(text, reads, writes, base):
     assert set(what.reads) == reads
     assert set(what.writes) == writes
     assert set(what.base) == base
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("smmla v0.4s, v1.16b, v2.16b", ["smmla v0.4s, v1.16b, v2.16b"]),
+        ("ldr q0, [x1, #0x20]", ["ldr q0, [x1, #0x20]"]),
+        ("ldr q0, [x1], #0x20", ["ldr q0, [x1]", "add x1, x1, #0x20"]),
+        ("ldr q0, [x1], #-0x20", ["ldr q0, [x1]", "sub x1, x1, #0x20"]),
+        ("ld1 { v0.16b }, [x1], x2", ["ld1 { v0.16b }, [x1]", "add x1, x1, x2"]),
+        (
+            "stp x29, x30, [sp, #-0x10]!",
+            ["sub sp, sp, #0x10", "stp x29, x30, [sp]"],
+        ),
+        (
+            "ld1 { v31.s }[2], [x1], #0x4",
+            ["ldr s30, [x1]", "mov v31.s[2], v30.s[0]", "add x1, x1, #0x4"],
+        ),
+        (
+            "ld2 { v0.h, v1.h }[3], [x1]",
+            ["ldr q31, [x1]", "mov v0.h[3], v31.h[0]", "mov v1.h[3], v31.h[0]"],
+        ),
+        ("b.ne 0x400280", ["b.ne #4"]),
+        ("cbnz w3, 0x400280", ["cbnz w3, #4"]),
+        ("tbz x3, #0x1f, 0x400280", ["tbz x3, #0x1f, #4"]),
+        ("bl 0x400280", ["b #4"]),
+        ("ret", ["b #4"]),
+        ("blr x8", ["b #4"]),
+        ("bic x0, x1, x2", ["bic x0, x1, x2"]),
+        ("adrp x16, 0x4d0000", ["adrp x16, #0"]),
+        ("bti c", ["nop"]),
+        ("mrs x0, TPIDR_EL0", ["nop"]),
+    ],
+)
+def test_what_llvm_mca_is_shown(text, seen):
+    assert mca.rewritten([text]) == seen

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counted instructions: of qemu's plugin, as a sum of loops, and by their text."""
+
+import re
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.kernels import emulation, flow, tools
+from bench.kernels.assembly import Program
+from bench.kernels.cores import CORES, IN_ORDER
+from bench.kernels.flow import OUTSIDE, Block
+
+COMPILER = ("aarch64-linux-gnu-gcc", "-static", "-no-pie")
+PROGRAM = """\
+#include <stdio.h>
+__attribute__((noipa)) static void measure_begin(void) {{ __asm__ volatile(""); }}
+__attribute__((noipa)) static void measure_end(void) {{ __asm__ volatile(""); }}
+int main(void) {{
+    measure_begin();
+    {body}
+    measure_end();
+    return 0;
+}}
+"""
+NESTED = """\
+__asm__ volatile("mov x0, #10\\n1: mov x1, #7\\n"
+                 "2: nop\\n subs x1, x1, #1\\n b.ne 2b\\n"
+                 "subs x0, x0, #1\\n b.ne 1b" ::: "x0", "x1", "cc");
+"""
+
+
+def test_instructions_are_counted_exactly(tmp_path):
+    counter = emulation.build_counter(tools.version("qemu-aarch64"), tmp_path)
+
+    def built(body):
+        source, program = tmp_path / "program.c", tmp_path / "program"
+        source.write_text(PROGRAM.format(body=body))
+        tools.run(*COMPILER, source, "-o", program)
+        return program
+
+    edges = counter.count(CORES["a53"], built(NESTED))
+    around = flow.instructions(counter.count(CORES["a53"], built("")))
+    assert flow.instructions(edges) - around == 1 + 10 * (1 + 7 * 3 + 2)
+    inner, outer, *_ = flow.cycles(edges)
+    assert (inner.count, inner.instructions) == (10 * 6 - 10, 50 * 3)
+    assert outer.count in {9, 10}
+
+
+def test_the_runtime_takes_each_core_for_what_it_is():
+    """In order or not, by its part number in MIDR_EL1."""
+    source = (emulation.ROOT / "runtime" / "cpu.c").read_text()
+    in_order = {int(part, 16) for part in re.findall(r"0x(d[0-9a-f]{2}), //", source)}
+    assert len(in_order) == 6
+    parts = {key: core.midr >> 4 & 0xFFF for key, core in CORES.items() if core.midr}
+    found = {key for key, part in parts.items() if part in in_order}
+    assert found == set(IN_ORDER)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=60))
+def test_the_sum_of_cycles_is_what_was_counted(path):
+    blocks = [Block(0x40 * number, number) for number in path]
+    pairs = zip([OUTSIDE, *blocks], [*blocks, OUTSIDE], strict=True)
+    edges = dict(Counter(pairs))
+    cycles = flow.cycles(edges)
+    counted: Counter = Counter()
+    for cycle in cycles:
+        for pair in zip(cycle.blocks, cycle.blocks[1:] + cycle.blocks[:1], strict=True):
+            counted[pair] += cycle.count
+    assert counted == edges
+    assert sum(cycle.instructions for cycle in cycles) == sum(path)
+    assert all(len(set(cycle.blocks)) == len(cycle.blocks) for cycle in cycles)
+    assert flow.cycles(dict(reversed(edges.items()))) == cycles
+
+
+LISTING = """
+guest:\tfile format elf64-littleaarch64
+
+Disassembly of section .text:
+
+0000000000400280 <add_all>:
+  400280:      \tldr\tq0, [x0], #0x10
+  400284:      \tsubs\tx1, x1, #0x1
+  400288:      \tb.ne\t0x400280 <add_all>
+  40028c:      \tret
+
+00000000004002a0 <next>:
+  4002a0:      \tadrp\tx16, 0x4d0000 <table+0x10>
+  4002a4:      \tbl\t0x400280 <add_all>    // again
+"""
+
+
+def test_the_listing_of_a_program():
+    program = Program(LISTING)
+    assert len(program.text) == 6
+    assert program.text[0x400280] == "ldr q0, [x0], #0x10"
+    assert program.text[0x4002A4] == "bl 0x400280"
+    whole = program.steps([Block(0x4002A0, 2), Block(0x400280, 3), Block(0x40028C, 1)])
+    assert [step.taken for step in whole] == [False, True, False, False, False, True]
+    runs = {Block(0x400280, 3): 10, Block(0x40028C, 1): 1, Block(0x4002A0, 2): 1}
+    assert program.functions(runs) == {"add_all": 31, "next": 2}
