@@ -15,8 +15,6 @@
 //   floats; q4 and q5 the last of a and b.
 // Stack: 40 bytes, what it preserves. Reads and writes exactly `count` values.
 #include "asm.h"
-#include "kernel.h"
-#include "nearest_f32.inc"
 
 #define args  r0
 #define out   r1
@@ -32,44 +30,22 @@
         vsubl.s16 q11, d17, d26
         vsubl.s16 q14, d18, d27
         vsubl.s16 q15, d19, d27
-        vcvt.f32.s32 q10, q10
-        vcvt.f32.s32 q11, q11
-        vcvt.f32.s32 q14, q14
-        vcvt.f32.s32 q15, q15
-        vmul.f32 q10, q10, d0[0]
-        vmul.f32 q11, q11, d0[0]
+        to_float q10, q11, q14, q15
+        scale   d0[0], q10, q11
         vmla.f32 q10, q14, d0[1]
         vmla.f32 q11, q15, d0[1]
         cmp     slope, #0x3f800000              // 1
         beq     7f
-        vmul.f32 q14, q10, d1[0]
-        vmul.f32 q15, q11, d1[0]
-        vclt.f32 q8, q10, #0
-        vclt.f32 q9, q11, #0
-        vbit    q10, q14, q8
-        vbit    q11, q15, q9
-7:      nearest8 q10, q11
+        leaky2  q10, q11, d1[0], q14, q15, q8, q9
+7:      nearest q10, q11
         vsli.32 q10, q11, #16
         vadd.i16 q10, q10, q12
 .endm
 
 func    n8_add_s16_neon
-        push    {r4, lr}
-        .cfi_def_cfa_offset 8
-        .cfi_offset r4, -8
-        .cfi_offset lr, -4
-        vpush   {d8-d11}
-        .cfi_def_cfa_offset 40
-        .cfi_offset d8, -40
-        .cfi_offset d9, -32
-        .cfi_offset d10, -24
-        .cfi_offset d11, -16
-        ldr     out, [args, #N8_OFF_AW_ZERO_POINT]
-        ldr     ptr, [args, #N8_OFF_AW_LO]
-        set_limit q1, ptr, out
-        ldr     ptr, [args, #N8_OFF_AW_HI]
-        set_limit q2, ptr, out
-        set_rounding
+        save    r4, lr
+        save_double d8, d9, d10, d11
+        load_range N8_OFF_AW, out, ptr
         vdup.16 q12, out
         add     ptr, args, #N8_OFF_AW_A_SCALE   // the slope is behind both scales
         vld1.32 {d0-d1}, [ptr]
@@ -113,7 +89,6 @@ func    n8_add_s16_neon
         subs    left, left, #1
         vst1.16 {d20[0]}, [out]!
         bne     4b
-5:      vpop    {d8-d11}
-        .cfi_def_cfa_offset 8
+5:      restore_double d8, d9, d10, d11
         pop     {r4, pc}
 endfunc n8_add_s16_neon

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frame of every assembly file: symbols, unwinding, and the note that tells the linker that no
-// executable stack is needed. Kernels are A32 code; linkers turn the calls of Thumb code into blx, and
-// `bx lr` goes back to it.
+// What every assembly file begins with: symbols, unwinding, the note that tells the linker that no
+// executable stack is needed, and the arithmetic that several families of kernels share.
+//
+// Kernels are A32 code; linkers turn the calls of Thumb code into blx, and `bx lr` goes back to it.
 #ifndef N8_ASM_H
 #define N8_ASM_H
+
+#include "kernel.h"
 
         .syntax unified
         .arm
@@ -29,34 +32,71 @@
         .size   \name, . - \name
 .endm
 
-// Preserves all that a function must, in 100 bytes of the stack.
-.macro  push_all
-        push    {r4-r11, lr}
-        .cfi_def_cfa_offset 36
-        vpush   {d8-d15}
-        .cfi_def_cfa_offset 100
-        .set    n8_place, -100
-    .irp    register, d8, d9, d10, d11, d12, d13, d14, d15
-        .cfi_offset \register, n8_place
-        .set    n8_place, n8_place + 8
+// Tells debuggers of registers of \size bytes that were just pushed, or popped.
+.macro  pushed  size, registers:vararg
+        .set    n8_place, 0
+    .irp    register, \registers
+        .set    n8_place, n8_place + \size
     .endr
-    .irp    register, r4, r5, r6, r7, r8, r9, r10, r11, lr
-        .cfi_offset \register, n8_place
-        .set    n8_place, n8_place + 4
+        .cfi_adjust_cfa_offset n8_place
+        .set    n8_place, 0
+    .irp    register, \registers
+        .cfi_rel_offset \register, n8_place
+        .set    n8_place, n8_place + \size
     .endr
 .endm
 
-// Gives it back and returns.
-.macro  pop_all
-        vpop    {d8-d15}
-        .cfi_def_cfa_offset 36
-    .irp    register, d8, d9, d10, d11, d12, d13, d14, d15
+.macro  popped  size, registers:vararg
+    .irp    register, \registers
+        .cfi_adjust_cfa_offset -\size
         .cfi_restore \register
     .endr
-        pop     {r4-r11, pc}
 .endm
 
-// The float argument that comes after three of one word: s0 gets it, r3 the integer behind it, and what
+// Push and pop core registers, and double ones.
+.macro  save    registers:vararg
+        push    {\registers}
+        pushed  4, \registers
+.endm
+
+.macro  restore registers:vararg
+        pop     {\registers}
+        popped  4, \registers
+.endm
+
+.macro  save_double registers:vararg
+        vpush   {\registers}
+        pushed  8, \registers
+.endm
+
+.macro  restore_double registers:vararg
+        vpop    {\registers}
+        popped  8, \registers
+.endm
+
+// Preserves all that a function must, in 100 bytes of the stack, below which it gets \locals bytes.
+.macro  push_all locals=0
+        save    r4, r5, r6, r7, r8, r9, r10, r11, lr
+        save_double d8, d9, d10, d11, d12, d13, d14, d15
+    .if \locals
+        sub     sp, sp, #\locals
+        .cfi_adjust_cfa_offset \locals
+    .endif
+.endm
+
+// Gives it back and returns. What follows is code of the same function, if anything.
+.macro  pop_all locals=0
+        .cfi_remember_state
+    .if \locals
+        add     sp, sp, #\locals
+        .cfi_adjust_cfa_offset -\locals
+    .endif
+        restore_double d8, d9, d10, d11, d12, d13, d14, d15
+        pop     {r4-r11, pc}
+        .cfi_restore_state
+.endm
+
+// The float argument that comes after three of one word: s0 gets it, r3 the integer after it, and what
 // follows that is on the stack, from FOLLOWING on. Comes before anything is pushed.
 #ifdef __ARM_PCS_VFP
 #define FOLLOWING 0
@@ -69,6 +109,176 @@
         ldr     r3, [sp]
 .endm
 #endif
+
+// Integers to floats, rounded to nearest even (7).
+.macro  to_float registers:vararg
+    .irp    register, \registers
+        vcvt.f32.s32 \register, \register
+    .endr
+.endm
+
+// Floats times \factor, a register or a lane.
+.macro  scale   factor, registers:vararg
+    .irp    register, \registers
+        vmul.f32 \register, \register, \factor
+    .endr
+.endm
+
+// Where \value is negative, times its slope (5b).
+.macro  leaky   value, slopes, product, negative
+        vmul.f32 \product, \value, \slopes
+        vclt.f32 \negative, \value, #0
+        vbit    \value, \product, \negative
+.endm
+
+// Two of them with one slope, interleaved.
+.macro  leaky2  a, b, slope, product_a, product_b, negative_a, negative_b
+        vmul.f32 \product_a, \a, \slope
+        vmul.f32 \product_b, \b, \slope
+        vclt.f32 \negative_a, \a, #0
+        vclt.f32 \negative_b, \b, #0
+        vbit    \a, \product_a, \negative_a
+        vbit    \b, \product_b, \negative_b
+.endm
+
+// C = 1.5 * 2^23: a float below 2^22 plus C has no bit for a fraction, so the addition rounds it, half
+// to even. The low 16 bits of C are 0, so those of the sum are the integer.
+.macro  set_rounding c=q3
+        vmov.i32 \c, #0x4b000000
+        vorr.i32 \c, #0x400000
+.endm
+
+// Any floats to integers, C in \c. The bits of floats rise with them: less the bits of C, saturating,
+// what is below 2^22 is the rounded value, and what is above is at least 2^22, of its sign. NaN is for
+// the caller to take out.
+.macro  round   c, registers:vararg
+    .irp    register, \registers
+        vadd.f32 \register, \register, \c
+    .endr
+    .irp    register, \registers
+        vqsub.s32 \register, \register, \c
+    .endr
+.endm
+
+// Sixteen floats in q8-q11 to the int8 values of q8: clamp(rne(v) + zero_point, lo, hi)       (5)
+//
+// Bounds: after `round` the rest saturates to 16 and then 8 bits, so nothing wraps and the clamp sees
+//   the right side.
+// Registers: q0 zero point (16 bits), q1 lo, q2 hi, q3 C.
+.macro  round16
+        round   q3, q8, q9, q10, q11
+        vqmovn.s32 d16, q8
+        vqmovn.s32 d17, q9
+        vqmovn.s32 d18, q10
+        vqmovn.s32 d19, q11
+        vqadd.s16 q8, q8, q0
+        vqadd.s16 q9, q9, q0
+        vqmovn.s16 d16, q8
+        vqmovn.s16 d17, q9
+        vmax.s8 q8, q8, q1
+        vmin.s8 q8, q8, q2
+.endm
+
+// q0-q3 of round16 from the struct of arguments at r0, the offsets of whose fields begin with \fields.
+// The low bytes of int32 fields are the int16 and int8 values.
+.macro  load_limits fields, ptr
+        add     \ptr, r0, #\fields\()_ZERO_POINT
+        vld1.16 {d0[], d1[]}, [\ptr]
+        add     \ptr, r0, #\fields\()_LO
+        vld1.8  {d2[], d3[]}, [\ptr]
+        add     \ptr, r0, #\fields\()_HI
+        vld1.8  {d4[], d5[]}, [\ptr]
+        set_rounding
+.endm
+
+// Stores the first \count % 16 bytes of q8; \to moves.
+.macro  store_last to, count
+        tst     \count, #8
+        beq     7f
+        vst1.8  {d16}, [\to]!
+        vmov    d16, d17
+7:      tst     \count, #4
+        beq     7f
+        vst1.8  {d16[0]}, [\to]!
+        vst1.8  {d16[1]}, [\to]!
+        vst1.8  {d16[2]}, [\to]!
+        vst1.8  {d16[3]}, [\to]!
+        vext.8  d16, d16, d16, #4
+7:      tst     \count, #2
+        beq     7f
+        vst1.8  {d16[0]}, [\to]!
+        vst1.8  {d16[1]}, [\to]!
+        vext.8  d16, d16, d16, #2
+7:      tst     \count, #1
+        beq     7f
+        vst1.8  {d16[0]}, [\to]!
+7:
+.endm
+
+// Floats to integers of limited range, as (2), (5) and (6) have it.
+//
+// Bounds: the limits are moved by the zero point and are floats, below 2^17: what is between them, plus
+//   C, is rounded. The zero point is added to the low bits of the sum modulo 2^8 or 2^16: the result
+//   fits. NaN passes through as 0x7fc00000, the only one that NEON makes, and gives the zero point.
+// Registers: q1 lo - zero_point, q2 hi - zero_point, q3 C.
+.macro  nearest registers:vararg
+        nearest_between q1, q2, q3, \registers
+.endm
+
+.macro  nearest_between lo, hi, c, registers:vararg
+    .irp    register, \registers
+        vmax.f32 \register, \register, \lo
+    .endr
+    .irp    register, \registers
+        vmin.f32 \register, \register, \hi
+    .endr
+    .irp    register, \registers
+        vadd.f32 \register, \register, \c
+    .endr
+.endm
+
+// Two floats in a double register.
+.macro  nearest2 d
+        nearest_between d2, d4, d6, \d
+.endm
+
+// q1 or q2 from a core register, which changes.
+.macro  set_limit limit, value, zero_point
+        sub     \value, \value, \zero_point
+        vdup.32 \limit, \value
+        vcvt.f32.s32 \limit, \limit
+.endm
+
+// q1-q3, and a register with the zero point, from the struct of arguments at r0, the offsets of whose
+// fields begin with \fields.
+.macro  load_range fields, zero_point, temp
+        ldr     \zero_point, [r0, #\fields\()_ZERO_POINT]
+        ldr     \temp, [r0, #\fields\()_LO]
+        set_limit q1, \temp, \zero_point
+        ldr     \temp, [r0, #\fields\()_HI]
+        set_limit q2, \temp, \zero_point
+        set_rounding
+.endm
+
+// What depthwise kernels need to know to requantize (5), from the struct of arguments at r0.
+//   facts   bit 31: values are not small (kernel.h); else 1: the zero point is odd; 2: there is an
+//           upper limit that int8 does not have
+//   magic   the bits of C and the zero point, made even: small values and their zero point fit 16
+//           bits, so the low ones of v + magic are the result
+.macro  find_facts facts, magic, temp
+        ldr     \facts, [r0, #N8_OFF_DW_SMALL]
+        ldr     \temp, [r0, #N8_OFF_DW_HI]
+        eor     \facts, \facts, #1
+        mov     \facts, \facts, lsl #31
+        cmp     \temp, #127
+        ldr     \temp, [r0, #N8_OFF_DW_ZERO_POINT]
+        orrne   \facts, \facts, #2
+        and     \magic, \temp, #1
+        orr     \facts, \facts, \magic
+        bic     \magic, \temp, #1
+        add     \magic, \magic, #0x4b000000
+        add     \magic, \magic, #0x400000
+.endm
 
         .section .note.GNU-stack, "", %progbits
         .text

@@ -16,21 +16,20 @@
 // Bounds: sums wrap.
 // Registers: below. Stack: 120 bytes: d8-d15, r4-r11 and lr above what there is no register for.
 #include "asm.h"
-#include "kernel.h"
 
-args            .req r0
-in              .req r1
-apart           .req r2
-middle          .req r3
-back            .req r4
-w               .req r5
-left            .req r6                         // taps of this row
-width           .req r7
-row             .req r8
-rows_left       .req r9
-at              .req r10                        // of the first output in its row, in bytes
-channel         .req r11
-temp            .req r12
+#define args      r0
+#define in        r1
+#define apart     r2
+#define middle    r3
+#define back      r4
+#define w         r5
+#define left      r6                            // taps of this row
+#define width     r7
+#define row       r8
+#define rows_left r9
+#define at        r10                           // of the first output in its row, in bytes
+#define channel   r11
+#define temp      r12
 
 #define AT_APART        0                       // of sums
 #define AT_MIDDLE       4
@@ -39,9 +38,7 @@ temp            .req r12
 #define LOCALS          20
 
 func    n8_depthwise_s16_s32_neon
-        push_all
-        sub     sp, sp, #LOCALS
-        .cfi_def_cfa_offset 100 + LOCALS
+        push_all LOCALS
 
         // Three outputs are 0 1 1 2, two 0 0 1 1.
         ldr     temp, [args, #N8_OFF_DS_PIXELS]
@@ -132,8 +129,5 @@ func    n8_depthwise_s16_s32_neon
         add     channel, channel, #8
         cmp     channel, r6
         blo     1b
-
-        add     sp, sp, #LOCALS
-        .cfi_def_cfa_offset 100
-        pop_all
+        pop_all LOCALS
 endfunc n8_depthwise_s16_s32_neon

@@ -24,22 +24,21 @@
 //   that share an int16 lane reach at most 32640. int32 is proved by (12).
 // Registers: below. Stack: 144 bytes: what push_all preserves above what there is no register for.
 #include "asm.h"
-#include "kernel.h"
 
-args            .req r0
-first_in        .req r1                         // pointers to the inputs of a pair
-second_in       .req r2
-apart           .req r3
-middle          .req r4
-back            .req r5
-first_w         .req r6                         // to its weights
-second_w        .req r7
-next_w          .req r8                         // bytes from a pair's to the next one's
-left            .req r9                         // pairs of these rows
-next_row        .req r10
-column          .req r11                        // of the first output, with the channel
-temp            .req r12
-more            .req lr                         // two rows of taps each
+#define args       r0
+#define first_in   r1                           // pointers to the inputs of a pair
+#define second_in  r2
+#define apart      r3
+#define middle     r4
+#define back       r5
+#define first_w    r6                           // to its weights
+#define second_w   r7
+#define next_w     r8                           // bytes from a pair's to the next one's
+#define left       r9                           // pairs of these rows
+#define next_row   r10
+#define column     r11                          // of the first output, with the channel
+#define temp       r12
+#define more       lr                           // two rows of taps each
 
 #define AT_MAGIC        0
 #define AT_FACTS        4
@@ -54,50 +53,120 @@ more            .req lr                         // two rows of taps each
 #define LOCALS          44
 
 // Inputs and weights of a pair.
-one0            .req d0
-one1            .req d1
-one2            .req d2
-one3            .req d3
-one_w           .req d4
-two_w           .req d5
-two0            .req d6
-two1            .req d7
-two2            .req d0
-two3            .req d1
-t0              .req q4
-t0l             .req d8
-t0h             .req d9
-t1              .req q5
-t1l             .req d10
-t1h             .req d11
-t2              .req q6
-t2l             .req d12
-t2h             .req d13
-t3              .req q7
-t3l             .req d14
-t3h             .req d15
-sum0l           .req q8
-sum0h           .req q9
-sum1l           .req q10
-sum1h           .req q11
-sum2l           .req q12
-sum2h           .req q13
-sum3l           .req q14
-sum3h           .req q15
-scalel          .req q0
-scaleh          .req q1
-magic           .req q2
-qlo             .req q3
+#define one0       d0
+#define one1       d1
+#define one2       d2
+#define one3       d3
+#define one_w      d4
+#define two_w      d5
+#define two0       d6
+#define two1       d7
+#define two2       d0
+#define two3       d1
+#define t0         q4
+#define t0l        d8
+#define t0h        d9
+#define t1         q5
+#define t1l        d10
+#define t1h        d11
+#define t2         q6
+#define t2l        d12
+#define t2h        d13
+#define t3         q7
+#define t3l        d14
+#define t3h        d15
+#define acc0l      q8
+#define acc0h      q9
+#define acc1l      q10
+#define acc1h      q11
+#define acc2l      q12
+#define acc2h      q13
+#define acc3l      q14
+#define acc3h      q15
+#define scalel     q0
+#define scaleh     q1
+#define magic      q2
+#define qlo        q3
 // of all four outputs, when they have 8 bits
-out01           .req q8
-out23           .req q9
+#define out01      q8
+#define out23      q9
 
-#include "depthwise_s8_round.inc"
+// Of what n8_depthwise_round2 has in other places.
+#define slope      r1
+#define channel    r12
+
+// Two outputs, of two registers of four channels each, to 8 int16 in `el` and in `ol` (5).
+.macro  scale_pair el, eh, ol, oh
+        to_float \el, \eh, \ol, \oh
+        vmul.f32 \el, \el, scalel
+        vmul.f32 \eh, \eh, scaleh
+        vmul.f32 \ol, \ol, scalel
+        vmul.f32 \oh, \oh, scaleh
+    .irp    v, \el, \eh, \ol, \oh
+        vadd.f32 \v, \v, magic
+    .endr
+        vuzp.16 \el, \eh
+        vuzp.16 \ol, \oh
+.endm
+
+// Times its slope where it is negative; 0 for the NaN that is infinite times 0.
+.macro  leaky_number v, slopes
+        leaky   \v, \slopes, q8, q9
+        vceq.f32 q9, \v, \v
+        vand    \v, \v, q9
+.endm
+
+// What all depthwise kernels of int8 call for layers, and they are few, whose values are not small:
+// requantizes two outputs of 8 channels of whatever size, q12-q13 and q14-q15, to d24 and d25, r12 the
+// first channel. q8-q15, r12 and the flags change. NaN becomes 0.
+//
+// Bounds: as of round16 in asm.h.
+// Stack: 8 bytes, what it preserves.
+func    n8_depthwise_round2
+        save    r1, r2
+        ldr     r2, [args, #N8_OFF_DW_MULTIPLIER]
+        ldr     slope, [args, #N8_OFF_DW_SLOPE]
+        add     r2, r2, channel, lsl #2
+        vld1.32 {d16-d19}, [r2:128]
+        to_float q12, q13, q14, q15
+        vmul.f32 q12, q12, q8
+        vmul.f32 q13, q13, q9
+        vmul.f32 q14, q14, q8
+        vmul.f32 q15, q15, q9
+        cmp     slope, #0
+        beq     1f
+        add     slope, slope, channel, lsl #2
+        vld1.32 {d20-d23}, [slope:128]
+        leaky_number q12, q10
+        leaky_number q13, q11
+        leaky_number q14, q10
+        leaky_number q15, q11
+1:      set_rounding q8
+        round   q8, q12, q13, q14, q15
+
+        // The low bytes of int32 fields are the int16 and int8 values.
+        add     temp, args, #N8_OFF_DW_ZERO_POINT
+        vld1.16 {d16[], d17[]}, [temp]
+        vqmovn.s32 d24, q12
+        vqmovn.s32 d25, q13
+        vqmovn.s32 d26, q14
+        vqmovn.s32 d27, q15
+        vqadd.s16 q12, q12, q8
+        vqadd.s16 q13, q13, q8
+        add     temp, args, #N8_OFF_DW_LO
+        vld1.8  {d16[], d17[]}, [temp]
+        add     temp, args, #N8_OFF_DW_HI
+        vld1.8  {d18[], d19[]}, [temp]
+        vqmovn.s16 d24, q12
+        vqmovn.s16 d25, q13
+        vmax.s8 q12, q12, q8
+        vmin.s8 q12, q12, q9
+        restore r1, r2
+        bx      lr
+endfunc n8_depthwise_round2
 
 func    n8_depthwise_s8_neon
-        push_all
-        sub     sp, sp, #LOCALS
-        .cfi_def_cfa_offset 100 + LOCALS
+        push_all LOCALS
         find_facts r1, r2, temp
         str     r2, [sp, #AT_MAGIC]
         str     r1, [sp, #AT_FACTS]
@@ -191,7 +260,7 @@ func    n8_depthwise_s8_neon
         vmov.i8 t3, #0
 .Lnext_rows:
         subs    more, more, #1
-        blo     .Lsum
+        blo     .Lscale
 .Lrows:
         ldr     first_in, [next_row], #4
         ldr     temp, [sp, #AT_ROW_BYTES]
@@ -206,25 +275,25 @@ func    n8_depthwise_s8_neon
 
 .Lpair:
         vld1.8  {one_w}, [first_w:64], next_w
-        vaddw.s16 sum0l, sum0l, t0l
+        vaddw.s16 acc0l, acc0l, t0l
         vld1.8  {one0}, [first_in], apart
-        vaddw.s16 sum0h, sum0h, t0h
+        vaddw.s16 acc0h, acc0h, t0h
         vld1.8  {one1}, [first_in], middle
-        vaddw.s16 sum1l, sum1l, t1l
+        vaddw.s16 acc1l, acc1l, t1l
         vld1.8  {one2}, [first_in], apart
-        vaddw.s16 sum1h, sum1h, t1h
+        vaddw.s16 acc1h, acc1h, t1h
         vld1.8  {one3}, [first_in], back
         vmull.s8 t0, one0, one_w
         vld1.8  {two_w}, [second_w:64], next_w
         vmull.s8 t1, one1, one_w
         vld1.8  {two0}, [second_in], apart
-        vaddw.s16 sum2l, sum2l, t2l
+        vaddw.s16 acc2l, acc2l, t2l
         vld1.8  {two1}, [second_in], middle
-        vaddw.s16 sum2h, sum2h, t2h
+        vaddw.s16 acc2h, acc2h, t2h
         vld1.8  {two2}, [second_in], apart
-        vaddw.s16 sum3l, sum3l, t3l
+        vaddw.s16 acc3l, acc3l, t3l
         vld1.8  {two3}, [second_in], back
-        vaddw.s16 sum3h, sum3h, t3h
+        vaddw.s16 acc3h, acc3h, t3h
         vmull.s8 t2, one2, one_w
         vmull.s8 t3, one3, one_w
         vmlal.s8 t0, two0, two_w
@@ -236,23 +305,23 @@ func    n8_depthwise_s8_neon
         subs    more, more, #1
         bhs     .Lrows
 
-.Lsum:
+.Lscale:
         ldr     temp, [args, #N8_OFF_DW_MULTIPLIER]
         ldr     r1, [sp, #AT_CHANNEL]
-        vaddw.s16 sum0l, sum0l, t0l
-        vaddw.s16 sum0h, sum0h, t0h
+        vaddw.s16 acc0l, acc0l, t0l
+        vaddw.s16 acc0h, acc0h, t0h
         add     temp, temp, r1, lsl #2
-        vaddw.s16 sum1l, sum1l, t1l
+        vaddw.s16 acc1l, acc1l, t1l
         vld1.32 {d0-d3}, [temp:128]
-        vaddw.s16 sum1h, sum1h, t1h
+        vaddw.s16 acc1h, acc1h, t1h
         ldr     r2, [sp, #AT_FACTS]
-        vaddw.s16 sum2l, sum2l, t2l
+        vaddw.s16 acc2l, acc2l, t2l
         vld1.32 {d4[], d5[]}, [sp]
-        vaddw.s16 sum2h, sum2h, t2h
+        vaddw.s16 acc2h, acc2h, t2h
         ldr     r9, [sp, #AT_OUT]
-        vaddw.s16 sum3l, sum3l, t3l
+        vaddw.s16 acc3l, acc3l, t3l
         ldr     r10, [sp, #AT_APART]
-        vaddw.s16 sum3h, sum3h, t3h
+        vaddw.s16 acc3h, acc3h, t3h
         // Low bytes of the int32 limits are the int8 limits.
         add     temp, args, #N8_OFF_DW_LO
         vld1.8  {d6[], d7[]}, [temp]
@@ -260,14 +329,14 @@ func    n8_depthwise_s8_neon
         lsls    temp, r2, #1
         ldr     r11, [sp, #AT_MIDDLE]
         bcs     .Lany
-        scale2  sum0l, sum0h, sum1l, sum1h
-        scale2  sum2l, sum2h, sum3l, sum3h
+        scale_pair acc0l, acc0h, acc1l, acc1h
+        scale_pair acc2l, acc2h, acc3l, acc3h
         bne     .Ladjust
 .Lnarrow:
-        vqmovn.s16 d16, sum0l
-        vqmovn.s16 d17, sum1l
-        vqmovn.s16 d18, sum2l
-        vqmovn.s16 d19, sum3l
+        vqmovn.s16 d16, acc0l
+        vqmovn.s16 d17, acc1l
+        vqmovn.s16 d18, acc2l
+        vqmovn.s16 d19, acc3l
         bne     .Lhigh
 .Llow:
         vmax.s8 out01, out01, qlo
@@ -294,21 +363,16 @@ func    n8_depthwise_s8_neon
         add     r2, r2, #8
         cmp     r2, temp
         blo     .Lchannels
-
-        .cfi_remember_state
-        add     sp, sp, #LOCALS
-        .cfi_def_cfa_offset 100
-        pop_all
-        .cfi_restore_state
+        pop_all LOCALS
 
         // An odd zero point, which leaves the flags as they are, and an upper limit.
 .Ladjust:
         and     temp, r2, #1
         vdup.16 q0, temp
-        vadd.i16 sum0l, sum0l, q0
-        vadd.i16 sum1l, sum1l, q0
-        vadd.i16 sum2l, sum2l, q0
-        vadd.i16 sum3l, sum3l, q0
+        vadd.i16 acc0l, acc0l, q0
+        vadd.i16 acc1l, acc1l, q0
+        vadd.i16 acc2l, acc2l, q0
+        vadd.i16 acc3l, acc3l, q0
         b       .Lnarrow
 .Lhigh:
         add     temp, args, #N8_OFF_DW_HI
@@ -318,10 +382,10 @@ func    n8_depthwise_s8_neon
         b       .Llow
 
 .Lany:
-        vmov    q4, sum0l
-        vmov    q5, sum0h
-        vmov    q6, sum1l
-        vmov    q7, sum1h
+        vmov    q4, acc0l
+        vmov    q5, acc0h
+        vmov    q6, acc1l
+        vmov    q7, acc1h
         ldr     temp, [sp, #AT_CHANNEL]
         bl      n8_depthwise_round2
         vmov    q0, q12

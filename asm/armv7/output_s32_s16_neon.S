@@ -16,8 +16,6 @@
 //   eight channels the even ones and the odd ones, q14-q15 results, q5-q7 scratch.
 // Stack: 100 bytes, what it preserves.
 #include "asm.h"
-#include "kernel.h"
-#include "nearest_f32.inc"
 
 #define args            r0
 #define out             r1
@@ -58,12 +56,7 @@
 
 func    n8_output_s32_s16_neon
         push_all
-        ldr     out, [args, #N8_OFF_OW_ZERO_POINT]
-        ldr     ptr, [args, #N8_OFF_OW_LO]
-        set_limit q1, ptr, out
-        ldr     ptr, [args, #N8_OFF_OW_HI]
-        set_limit q2, ptr, out
-        set_rounding
+        load_range N8_OFF_OW, out, ptr
         vdup.16 q4, out
         ldr     ptr, [args, #N8_OFF_OW_RESIDUAL_SCALE]
         vdup.32 d0, ptr
@@ -86,8 +79,7 @@ func    n8_output_s32_s16_neon
 3:      vld2.32 {d28-d31}, [from], sums_stride
         vadd.i32 q14, q14, q10
         vadd.i32 q15, q15, q11
-        vcvt.f32.s32 q14, q14
-        vcvt.f32.s32 q15, q15
+        to_float q14, q15
         vmul.f32 q14, q14, q8
         vmul.f32 q15, q15, q9
         cmp     residual, #0
@@ -95,8 +87,7 @@ func    n8_output_s32_s16_neon
         vld2.16 {d10-d11}, [added], residual_stride
         vsubl.s16 q6, d10, d1
         vsubl.s16 q7, d11, d1
-        vcvt.f32.s32 q6, q6
-        vcvt.f32.s32 q7, q7
+        to_float q6, q7
         vmla.f32 q14, q6, d0[0]
         vmla.f32 q15, q7, d0[0]
 4:      cmp     slope, #0
@@ -107,7 +98,7 @@ func    n8_output_s32_s16_neon
         vbit    q14, q5, q7
         vclt.f32 q7, q15, #0
         vbit    q15, q6, q7
-4:      nearest8 q14, q15
+4:      nearest q14, q15
         subs    left, left, #1
         vsli.32 q14, q15, #16
         vadd.i16 q14, q14, q4
@@ -136,9 +127,7 @@ func    n8_output_s32_s16_neon
         vmla.f32 q14, q6, d0[0]
 4:      cmp     slope, #0
         beq     4f
-        vmul.f32 q5, q14, q12
-        vclt.f32 q7, q14, #0
-        vbit    q14, q5, q7
+        leaky   q14, q12, q5, q7
 4:      nearest2 d28
         nearest2 d29
         vmovn.i32 d28, q14

@@ -48,8 +48,7 @@
 func    n8_table_s8_neon
         subs    count, count, #48
         blo     2f
-        vpush   {d8-d15}
-        .cfi_def_cfa_offset 64
+        save_double d8, d9, d10, d11, d12, d13, d14, d15
         vmov.i8 q6, #32
         vmov.i8 q7, #128
 
@@ -86,16 +85,13 @@ func    n8_table_s8_neon
         vst1.8  {d6-d9}, [out]!
         vst1.8  {d10-d11}, [out]!
         bhs     1b
-        vpop    {d8-d15}
-        .cfi_def_cfa_offset 0
+        restore_double d8, d9, d10, d11, d12, d13, d14, d15
 
         // Up to 47, eight at a time in two words, which are used up for their highest byte.
 2:      add     table, table, #128
         adds    count, count, #40
         bmi     4f
-        push    {r4-r9, lr}
-        .cfi_def_cfa_offset 28
-        .cfi_offset lr, -4
+        save    r4, r5, r6, r7, r8, r9, lr
 3:      ldr     low, [in], #4
         ldr     high, [in], #4
         subs    count, count, #8
@@ -122,9 +118,7 @@ func    n8_table_s8_neon
         orr     byte4, byte4, high, lsl #24
         str     byte4, [out], #4
         bhs     3b
-        pop     {r4-r9, lr}
-        .cfi_restore lr
-        .cfi_def_cfa_offset 0
+        restore r4, r5, r6, r7, r8, r9, lr
 
         // Up to 7 single bytes.
 4:      adds    count, count, #8

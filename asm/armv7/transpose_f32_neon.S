@@ -34,9 +34,7 @@
 #define value      lr
 
 func    n8_transpose_f32_neon
-        push    {r4-r11, lr}
-        .cfi_def_cfa_offset 36
-        .cfi_offset lr, -4
+        save    r4, r5, r6, r7, r8, r9, r10, r11, lr
         ldr     rows, [sp, #36]
         ldr     left, [sp, #40]
         cmp     rows, #4

@@ -18,7 +18,6 @@
 // Registers: r0-r12 and lr, see below.
 // Stack: 100 bytes, what it preserves.
 #include "asm.h"
-#include "kernel.h"
 
 #define args       r0
 #define sums       r1

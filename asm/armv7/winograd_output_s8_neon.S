@@ -21,7 +21,6 @@
 // Stack: 352 bytes: what it preserves, constants, the outputs of a tile with fewer than four
 //   channels, and where they lie.
 #include "asm.h"
-#include "kernel.h"
 
 #define args           r0
 #define bytes          r1
@@ -55,7 +54,6 @@
 #define residual_scale  d10[1]
 #define residual_zp     d11
 
-#include "round16_s8.inc"
 
         // What columns 0 and 2 need of a row: of the first four planes the points 1, -1 and 0, of the last
         // two 2 and -2.
@@ -147,12 +145,6 @@
         vadd.f32 \a, \a, q6
 .endm
 
-.macro  leaky   v
-        vmul.f32 q6, \v, q3
-        vclt.f32 q7, \v, #0
-        vbit    \v, q6, q7
-.endm
-
 .macro  number  v
         vceq.f32 q6, \v, \v
         vand    \v, \v, q6
@@ -175,10 +167,7 @@
         vcvt.f32.s32 q9, q9, #6
         vcvt.f32.s32 q10, q10, #6
         vcvt.f32.s32 q11, q11, #6
-        vmul.f32 q8, q8, multipliers
-        vmul.f32 q9, q9, multipliers
-        vmul.f32 q10, q10, multipliers
-        vmul.f32 q11, q11, multipliers
+        scale   multipliers, q8, q9, q10, q11
         orrs    low, residual, slope
         blne    .Ladjust
         round16
@@ -189,10 +178,8 @@
 .endm
 
 func    n8_winograd_output_s8_neon
-        push_all
-        sub     sp, sp, #FRAME
-        .cfi_def_cfa_offset 100 + FRAME
-        load_limits N8_OFF_WO_ZERO_POINT, N8_OFF_WO_LO, N8_OFF_WO_HI
+        push_all FRAME
+        load_limits N8_OFF_WO, ptr
         vstm    sp, {d0-d7}
         movw    low, #0x8e39
         movt    low, #0x38e3
@@ -290,11 +277,7 @@ func    n8_winograd_output_s8_neon
         bne     .Ltile
 
 .Lend:
-        add     sp, sp, #FRAME
-        .cfi_remember_state
-        .cfi_def_cfa_offset 100
-        pop_all
-        .cfi_restore_state
+        pop_all FRAME
 
         // Two columns of six rows to two of four outputs, and these to memory.
 .Lcolumns:
@@ -339,10 +322,10 @@ func    n8_winograd_output_s8_neon
 5:      cmp     slope, #0
         beq     6f
         vld1.32 {q3}, [slope :128]
-        leaky   q8
-        leaky   q9
-        leaky   q10
-        leaky   q11
+        leaky   q8, q3, q6, q7
+        leaky   q9, q3, q6, q7
+        leaky   q10, q3, q6, q7
+        leaky   q11, q3, q6, q7
         vldr    d6, [sp, #MAGIC]
         vldr    d7, [sp, #MAGIC + 8]
 6:      number  q8

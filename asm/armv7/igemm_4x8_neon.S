@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Implicit GEMM in tiles of 4 pixels x 8 channels: igemm_s8_s32, igemm_s8_f32, igemm_s8_s8 and
+// igemm_s8_s8_add of runtime/kernel.h, which has the equations and the layout of all arrays.
+//
+//   void n8_igemm_s8_..._neon(const struct n8_igemm_args *args);
+//   void n8_igemm_s8_..._neon_depth4(const struct n8_igemm_args *args);   four products to a lane
+//
+//   acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[t][p][k] * w[n][t][k]       (3)(12)
+//
+//                       w d8   d9      2 bytes of 8 channels; d10-d15: the next 6 bytes
+//                  a d0   q8   q9      2 bytes of a pixel, in all lanes; d1-d3: the next 6
+//
+// A load of 8 bytes of a pixel leaves each 2 of them in all four lanes of a vector, which are
+// multiplied by the 2 of four channels; vpadal adds the two products of a pair, so that an accumulator
+// stands in its lane from the first, and what is read of the weights serves four pixels. A step is 8
+// bytes deep.
+//
+// Where values are small (kernel.h), accumulators begin with the bias and the bits of the float
+// C = 1.5 * 2^23. These and acc'' make those of C + acc'', from which a subtraction leaves acc'',
+// exactly. And the low 16 bits of C + v are rne(v), see asm.h; with an even zero point added to C,
+// rne(v) + zero_point. See numerics.md, Compilers. Tiles of other values, or with fewer pixels or
+// channels, take the general path: `usual` is more than any count of pixels where all tiles do.
+//
+// Bounds: |a| <= 128 and the `products` largest |w| of a channel are 255 together at most (11), so
+//   the products that share an int16 lane reach at most 32640; vpadal empties it before the next one.
+//   int32 is proved by (12). Small values and the zero point together fit 16 bits. |residual - zero
+//   point| <= 255 fits int16, and is small: its float is exact as that of a small accumulator.
+// Registers: the accumulators of pixel p lie in q8 + 2 * p, channels 0-3, and q9 + 2 * p, channels
+//   4-7. Between the parts of a kernel, q0-q7, ptr0-ptr3, weights, left and taps_left are free.
+// Stack: 448 bytes: the places below and callee-saved registers.
+#include "asm.h"
+
+#define constants       r0      // at sp + CONSTANTS
+#define ptr0            r1
+#define ptr1            r2
+#define ptr2            r3
+#define ptr3            r4
+#define left            r5
+#define weights         r6
+#define taps_left       r7
+#define cursor          r8      // the pointers of the tile, of the next one once it is accumulated
+#define pixels          r9      // left, over 4 where tiles follow
+#define out             r10     // this tile's
+#define out_stride      r11
+#define entry           r12     // where in the loop a tap begins
+#define usual           lr      // the pixels from which on a tile needs nothing general
+
+// Places on the stack.
+#define START           0       // 128 bytes: what the accumulators begin with
+#define PANEL           128     // words from here on: weights of these 8 channels, and
+#define TAPS            132     // taps; loaded as a pair
+#define PASSES          136     // of the loop for each tap
+#define USUAL           140
+#define CHANNELS        144     // left, over 8 where panels follow
+#define OFFSET          148     // 4 * the first channel
+#define OUT_BASE        152
+#define RESIDUAL_BASE   156
+#define RESIDUAL        160     // this tile's
+#define RESIDUAL_STRIDE 164
+#define PANEL_BYTES     168
+#define ARGS            172
+#define ODD             176     // 1: the zero point is, and is added to what is rounded
+#define CONSTANTS       184     // 160 bytes
+#define FRAME           348
+
+// Places after `constants`, 16 bytes each if nothing else is said.
+#define SCALE           0       // 32 bytes
+#define BIAS_F32        32      // 32 bytes, of igemm_s8_f32, which has nothing of the following
+#define MAGIC           32      // C
+#define ROUNDING        48      // C, and the zero point if it is even
+#define LO              64
+#define HI              80
+#define RESIDUAL_SCALE  96
+#define RESIDUAL_ZERO   112
+#define ZERO_POINT      128
+#define START_BITS      144     // integers: the bits of C where values are small, or 0
+
+#define STEPS           8       // of 8 bytes of depth, in a pass through the loop
+
+// The same to all accumulators; by another register to those of the upper channels.
+.macro  each    operation, value
+    .irp    acc, q8, q9, q10, q11, q12, q13, q14, q15
+        \operation \acc, \acc, \value
+    .endr
+.endm
+
+.macro  by_channel operation, low, high
+    .irp    acc, q8, q10, q12, q14
+        \operation \acc, \acc, \low
+    .endr
+    .irp    acc, q9, q11, q13, q15
+        \operation \acc, \acc, \high
+    .endr
+.endm
+
+// Entry. A tap of n steps enters the loop before the last n % STEPS ones, and goes through it until
+// `left` is 0.
+.macro  begin   steps, to, products
+        push_all FRAME
+    .if \products == 4
+        .set    n8_step_bytes, 180
+    .else
+        .set    n8_step_bytes, 212
+    .endif
+        ldr     r1, [r0, #N8_OFF_IG_DEPTH]
+        ldr     r2, [r0, #N8_OFF_IG_TAPS]
+        ldr     r3, [r0, #N8_OFF_IG_WEIGHTS]
+        str     r0, [sp, #ARGS]
+        mul     r4, r1, r2
+        lsl     r4, r4, #3
+        str     r4, [sp, #PANEL_BYTES]
+        str     r2, [sp, #TAPS]
+        str     r3, [sp, #PANEL]
+        lsr     r1, r1, #3
+        add     r2, r1, #STEPS - 1
+        lsr     r2, r2, #3
+        str     r2, [sp, #PASSES]
+        rsb     r1, r1, #0
+        and     r1, r1, #STEPS - 1
+        mov     r2, #n8_step_bytes
+        adr     r3, \steps
+        mla     entry, r1, r2, r3
+
+        ldr     r1, [r0, #N8_OFF_IG_CHANNELS]
+        ldr     r2, [r0, #N8_OFF_IG_OUT]
+        ldr     r3, [r0, #N8_OFF_IG_RESIDUAL]
+        ldr     r4, [r0, #N8_OFF_IG_RESIDUAL_STRIDE]
+        ldr     out_stride, [r0, #N8_OFF_IG_OUT_STRIDE]
+        str     r1, [sp, #CHANNELS]
+        str     r2, [sp, #OUT_BASE]
+        str     r3, [sp, #RESIDUAL_BASE]
+        str     r4, [sp, #RESIDUAL_STRIDE]
+        mov     r5, #0
+        str     r5, [sp, #OFFSET]
+        mov     r6, #4
+    .ifc \to, s8
+        ldr     r1, [r0, #N8_OFF_IG_ZERO_POINT]
+        ldr     r2, [r0, #N8_OFF_IG_SMALL]
+        mov     r3, #0x4b000000
+        orr     r3, r3, #0x400000
+        cmp     r2, #0
+        mvneq   r6, #0
+        ands    r5, r1, #1
+        addeq   r4, r3, r1
+        movne   r4, r3
+        str     r5, [sp, #ODD]
+        vdup.32 q0, r3
+        vdup.32 q1, r4
+        mul     r4, r3, r2
+        vdup.16 q8, r1
+        vdup.32 q9, r4
+        ldr     r1, [r0, #N8_OFF_IG_LO]
+        ldr     r2, [r0, #N8_OFF_IG_HI]
+        ldr     r3, [r0, #N8_OFF_IG_RESIDUAL_SCALE]
+        ldr     r4, [r0, #N8_OFF_IG_RESIDUAL_ZERO_POINT]
+        vdup.8  q2, r1
+        vdup.8  q3, r2
+        vdup.32 q4, r3
+        vdup.8  q5, r4
+        add     r1, sp, #CONSTANTS + MAGIC
+        vstmia  r1!, {q0-q5}
+        vstmia  r1, {q8-q9}
+    .endif
+        str     r6, [sp, #USUAL]
+.endm
+
+// What the pixels of 8 channels share, and the first tile of them.
+.macro  begin_channels to
+        ldr     r4, [sp, #ARGS]
+        ldr     r5, [sp, #OFFSET]
+        ldr     r1, [r4, #N8_OFF_IG_BIAS]
+        add     r1, r1, r5
+        vldmia  r1, {q0-q1}
+    .ifc \to, s8
+        add     r1, sp, #CONSTANTS + START_BITS
+        vldmia  r1, {q2}
+        vadd.i32 q0, q0, q2
+        vadd.i32 q1, q1, q2
+    .endif
+        mov     r1, sp
+        vmov    q2, q0
+        vmov    q3, q1
+        vstmia  r1!, {q0-q3}
+        vstmia  r1, {q0-q3}
+        add     constants, sp, #CONSTANTS
+    .ifnc \to, s32
+        ldr     r1, [r4, #N8_OFF_IG_MULTIPLIER]
+        add     r1, r1, r5
+        vldmia  r1, {q0-q1}
+        vstmia  constants, {q0-q1}
+    .endif
+    .ifc \to, f32
+        ldr     r1, [r4, #N8_OFF_IG_BIAS_F32]
+        add     r1, r1, r5
+        add     r2, constants, #BIAS_F32
+        vldmia  r1, {q0-q1}
+        vstmia  r2, {q0-q1}
+    .endif
+        ldr     r1, [sp, #CHANNELS]
+        ldr     usual, [sp, #USUAL]
+        cmp     r1, #8
+        mvnlo   usual, #0
+        str     usual, [sp, #USUAL]
+        ldr     cursor, [r4, #N8_OFF_IG_ROWS]
+        ldr     pixels, [r4, #N8_OFF_IG_PIXELS]
+        ldr     out, [sp, #OUT_BASE]
+        ldr     r1, [sp, #RESIDUAL_BASE]
+        str     r1, [sp, #RESIDUAL]
+.endm
+
+// 8 bytes of a pixel, while those of the next one are loaded; q3 holds products of `before`.
+//
+// Cores that issue in order add to what was just multiplied without a wait, but are late with a product
+// for anything else: products of two halves of the channels take turns in q2 and q3, and q3 is added
+// only after the end of a pixel, a step and a tap.
+.macro  multiply products, acc0, acc1, before, next
+        vmull.s8 q2, d0, d8
+        vmlal.s8 q2, d1, d10
+    .if \products == 4
+        vmlal.s8 q2, d2, d12
+        vmlal.s8 q2, d3, d14
+    .endif
+        vpadal.s16 \before, q3
+        vmull.s8 q3, d0, d9
+        vmlal.s8 q3, d1, d11
+    .if \products == 4
+        vmlal.s8 q3, d2, d13
+    .else
+        vpadal.s16 \acc0, q2
+        vmull.s8 q2, d2, d12
+        vmlal.s8 q2, d3, d14
+        vpadal.s16 \acc1, q3
+        vmull.s8 q3, d2, d13
+    .endif
+        vmlal.s8 q3, d3, d15
+    .ifnb \next
+        vld4.16 {d0[], d1[], d2[], d3[]}, [\next]!
+    .endif
+        vpadal.s16 \acc0, q2
+.endm
+
+.macro  step    products
+        vldmia  weights!, {d8-d15}
+        vld4.16 {d0[], d1[], d2[], d3[]}, [ptr0]!
+        multiply \products, q8, q9, q15, ptr1
+        multiply \products, q10, q11, q9, ptr2
+        multiply \products, q12, q13, q11, ptr3
+        multiply \products, q14, q15, q13
+.endm
+
+// The accumulators of a tile.
+.macro  accumulate steps, products
+        ldrd    weights, taps_left, [sp, #PANEL]
+        vldmia  sp, {d16-d31}
+        vmov.i32 q3, #0
+
+        // One tap.
+1:      ldmia   cursor!, {ptr0, ptr1, ptr2, ptr3}
+        ldr     left, [sp, #PASSES]
+        bx      entry
+\steps:
+        step    \products
+    .if . - \steps - n8_step_bytes
+        .error  "n8_step_bytes is not the size of a step"
+    .endif
+    .rept   STEPS - 2
+        step    \products
+    .endr
+        subs    left, left, #1
+        step    \products
+        bne     \steps
+        subs    taps_left, taps_left, #1
+        bne     1b
+        vpadal.s16 q15, q3
+.endm
+
+// To floats: fmul((float) acc'', multiplier[n]). Changes q0 and q1.
+.macro  scale_tile
+        vldmia  constants, {q0-q1}
+        to_float q8, q9, q10, q11, q12, q13, q14, q15
+        by_channel vmul.f32, q0, q1
+.endm
+
+// A tile of small values to int8, in d16-d19.
+.macro  requantize residual
+    .if \residual
+        vldmia  constants, {q0-q2}
+    .else
+        vldmia  constants, {q0-q5}
+    .endif
+        each    vsub.f32, q2
+        by_channel vmul.f32, q0, q1
+    .if \residual
+        ldr     ptr0, [sp, #RESIDUAL]
+        ldr     ptr1, [sp, #RESIDUAL_STRIDE]
+        vld1.8  {d12}, [ptr0], ptr1
+        vld1.8  {d13}, [ptr0], ptr1
+        vld1.8  {d14}, [ptr0], ptr1
+        vld1.8  {d15}, [ptr0], ptr1
+        str     ptr0, [sp, #RESIDUAL]
+        bl      n8_igemm_4x8_add
+        ldr     usual, [sp, #USUAL]
+        add     ptr0, constants, #ROUNDING
+        vldmia  ptr0, {q3-q5}
+    .endif
+        each    vadd.f32, q3
+        vuzp.16 q8, q9
+        vuzp.16 q10, q11
+        vuzp.16 q12, q13
+        vuzp.16 q14, q15
+        ldr     ptr0, [sp, #ODD]
+        cmp     ptr0, #0
+        beq     1f
+        add     ptr0, constants, #ZERO_POINT
+        vldmia  ptr0, {q0}
+        vadd.i16 q8, q8, q0
+        vadd.i16 q10, q10, q0
+        vadd.i16 q12, q12, q0
+        vadd.i16 q14, q14, q0
+1:      vqmovn.s16 d16, q8
+        vqmovn.s16 d17, q10
+        vqmovn.s16 d18, q12
+        vqmovn.s16 d19, q14
+        clamp_tile
+.endm
+
+.macro  clamp_tile
+        vmax.s8 q8, q8, q4
+        vmax.s8 q9, q9, q4
+        vmin.s8 q8, q8, q5
+        vmin.s8 q9, q9, q5
+.endm
+
+// On to the next 8 channels; `hi` if there are any.
+.macro  next_channels bytes
+        ldr     r1, [sp, #PANEL]
+        ldr     r2, [sp, #PANEL_BYTES]
+        ldr     r3, [sp, #OUT_BASE]
+        ldr     r4, [sp, #RESIDUAL_BASE]
+        ldr     r5, [sp, #OFFSET]
+        ldr     r6, [sp, #CHANNELS]
+        add     r1, r1, r2
+        add     r3, r3, #\bytes
+        add     r4, r4, #8
+        add     r5, r5, #32
+        subs    r6, r6, #8
+        str     r1, [sp, #PANEL]
+        str     r3, [sp, #OUT_BASE]
+        str     r4, [sp, #RESIDUAL_BASE]
+        str     r5, [sp, #OFFSET]
+        str     r6, [sp, #CHANNELS]
+.endm
+
+// A whole kernel, with loops over channel tiles (outer), whose weights serve all pixels, and pixel
+// tiles (inner). The stores move `out`.
+.macro  igemm_4x8 to, products=2, residual=0
+        begin   .Lsteps\@, \to, \products
+.Lchannels\@:
+        begin_channels \to
+.Lpixels\@:
+        accumulate .Lsteps\@, \products
+    .ifc \to, f32
+        scale_tile
+        add     ptr0, constants, #BIAS_F32
+        vldmia  ptr0, {q2-q3}
+        by_channel vadd.f32, q2, q3
+    .endif
+        cmp     pixels, usual
+        blo     .Lgeneral\@
+    .ifc \to, s8
+        requantize \residual
+        vst1.8  {d16}, [out], out_stride
+        vst1.8  {d17}, [out], out_stride
+        vst1.8  {d18}, [out], out_stride
+        vst1.8  {d19}, [out], out_stride
+    .else
+        vst1.32 {d16-d19}, [out], out_stride
+        vst1.32 {d20-d23}, [out], out_stride
+        vst1.32 {d24-d27}, [out], out_stride
+        vst1.32 {d28-d31}, [out], out_stride
+    .endif
+.Lnext\@:
+        subs    pixels, pixels, #4
+        bhi     .Lpixels\@
+    .ifc \to, s8
+        next_channels 8
+    .else
+        next_channels 32
+    .endif
+        bhi     .Lchannels\@
+        pop_all FRAME
+
+.Lgeneral\@:
+    .ifc \to, s8
+        bl      n8_igemm_4x8_scale
+      .if \residual
+        bl      n8_igemm_4x8_residual
+        bl      n8_igemm_4x8_add
+      .endif
+        bl      n8_igemm_4x8_round
+        bl      n8_igemm_4x8_edge
+    .else
+        bl      n8_igemm_4x8_edge32
+    .endif
+        ldr     usual, [sp, #USUAL]
+        b       .Lnext\@
+.endm
+
+// Functions that kernels call with their registers and their stack: what tiles of the general path
+// need, and the addition of residuals.
+
+// Accumulators to floats. Changes q0-q2 and ptr0.
+func    n8_igemm_4x8_scale
+        add     ptr0, constants, #START_BITS
+        vldmia  ptr0, {q2}
+        each    vsub.i32, q2
+        scale_tile
+        bx      lr
+endfunc n8_igemm_4x8_scale
+
+// Loads the residual of a tile into d12-d15, of pixels that do not exist from the last one that
+// does; the bytes after the last channel are slack. Changes ptr0-ptr2.
+func    n8_igemm_4x8_residual
+        ldr     ptr0, [sp, #RESIDUAL]
+        ldr     ptr1, [sp, #RESIDUAL_STRIDE]
+        add     ptr2, ptr0, ptr1, lsl #2
+        str     ptr2, [sp, #RESIDUAL]
+        vld1.8  {d12}, [ptr0]
+        cmp     pixels, #2
+        addhs   ptr0, ptr0, ptr1
+        vld1.8  {d13}, [ptr0]
+        cmp     pixels, #3
+        addhs   ptr0, ptr0, ptr1
+        vld1.8  {d14}, [ptr0]
+        cmp     pixels, #4
+        addhs   ptr0, ptr0, ptr1
+        vld1.8  {d15}, [ptr0]
+        bx      lr
+endfunc n8_igemm_4x8_residual
+
+// Adds the residual in d12-d15 to floats: v = fadd(v, fmul((float)(residual[p][n] -
+// residual_zero_point), residual_scale)) (6). Changes q0-q7 and ptr0.
+.macro  add_residual row, low, high, v0, v1
+        vaddw.s16 q1, q2, \low
+        vaddw.s16 \row, q2, \high
+        vsub.f32 q1, q1, q2
+        vsub.f32 \row, \row, q2
+        vmul.f32 q1, q1, q0
+        vmul.f32 \row, \row, q0
+        vadd.f32 \v0, \v0, q1
+        vadd.f32 \v1, \v1, \row
+.endm
+
+func    n8_igemm_4x8_add
+        add     ptr0, constants, #RESIDUAL_SCALE
+        vldmia  ptr0, {q0-q1}
+        vldr    d4, [constants, #MAGIC]
+        vldr    d5, [constants, #MAGIC]
+        vsubl.s8 q4, d12, d2
+        vsubl.s8 q5, d13, d2
+        vsubl.s8 q6, d14, d2
+        vsubl.s8 q7, d15, d2
+        add_residual q4, d8, d9, q8, q9
+        add_residual q5, d10, d11, q10, q11
+        add_residual q6, d12, d13, q12, q13
+        add_residual q7, d14, d15, q14, q15
+        bx      lr
+endfunc n8_igemm_4x8_add
+
+// Floats to int8, pixels 0 and 1 in q8, 2 and 3 in q9: leaky by the slopes if there are any (5b),
+// rounded, with the zero point, and clamped (5), by the bounds of round16 in asm.h. NaN cannot be:
+// kernel.h. Changes q0-q5, q10-q15, ptr0 and ptr1.
+func    n8_igemm_4x8_round
+        ldr     ptr0, [sp, #ARGS]
+        ldr     ptr1, [sp, #OFFSET]
+        ldr     ptr0, [ptr0, #N8_OFF_IG_SLOPE]
+        cmp     ptr0, #0
+        beq     1f
+        add     ptr0, ptr0, ptr1
+        vldmia  ptr0, {q4-q5}
+    .irp    v, q8, q10, q12, q14
+        leaky   \v, q4, q0, q1
+    .endr
+    .irp    v, q9, q11, q13, q15
+        leaky   \v, q5, q0, q1
+    .endr
+1:      add     ptr0, constants, #MAGIC
+        vldmia  ptr0, {q2-q5}
+        round   q2, q8, q9, q10, q11, q12, q13, q14, q15
+        vqmovn.s32 d16, q8
+        vqmovn.s32 d17, q9
+        vqmovn.s32 d18, q10
+        vqmovn.s32 d19, q11
+        vqmovn.s32 d20, q12
+        vqmovn.s32 d21, q13
+        vqmovn.s32 d22, q14
+        vqmovn.s32 d23, q15
+        add     ptr0, constants, #ZERO_POINT
+        vldmia  ptr0, {q0}
+        vqadd.s16 q8, q8, q0
+        vqadd.s16 q9, q9, q0
+        vqadd.s16 q10, q10, q0
+        vqadd.s16 q11, q11, q0
+        vqmovn.s16 d16, q8
+        vqmovn.s16 d17, q9
+        vqmovn.s16 d18, q10
+        vqmovn.s16 d19, q11
+        clamp_tile
+        bx      lr
+endfunc n8_igemm_4x8_round
+
+// Stores the bytes in q8 and q9 of the pixels and channels there are. Moves `out`; changes q8, q9,
+// ptr0, left and weights.
+func    n8_igemm_4x8_edge
+        ldr     weights, [sp, #CHANNELS]
+        mov     left, pixels
+        cmp     left, #4
+        movhi   left, #4
+1:      cmp     weights, #8
+        blo     2f
+        vst1.8  {d16}, [out], out_stride
+        b       6f
+2:      mov     ptr0, out
+        tst     weights, #4
+        beq     3f
+        vst1.32 {d16[0]}, [ptr0]!
+        vshr.u64 d16, d16, #32
+3:      tst     weights, #2
+        beq     4f
+        vst1.16 {d16[0]}, [ptr0]!
+        vshr.u64 d16, d16, #16
+4:      tst     weights, #1
+        beq     5f
+        vst1.8  {d16[0]}, [ptr0]
+5:      add     out, out, out_stride
+6:      vmov    d16, d17
+        vmov    d17, d18
+        vmov    d18, d19
+        subs    left, left, #1
+        bne     1b
+        bx      lr
+endfunc n8_igemm_4x8_edge
+
+// The same of 32-bit results in q8-q15. Changes q8-q13, ptr0, left and weights.
+func    n8_igemm_4x8_edge32
+        ldr     weights, [sp, #CHANNELS]
+        mov     left, pixels
+        cmp     left, #4
+        movhi   left, #4
+1:      cmp     weights, #8
+        blo     2f
+        vst1.32 {d16-d19}, [out], out_stride
+        b       6f
+2:      mov     ptr0, out
+        tst     weights, #4
+        beq     3f
+        vst1.32 {d16-d17}, [ptr0]!
+        vmov    q8, q9
+3:      tst     weights, #2
+        beq     4f
+        vst1.32 {d16}, [ptr0]!
+        vmov    d16, d17
+4:      tst     weights, #1
+        beq     5f
+        vst1.32 {d16[0]}, [ptr0]
+5:      add     out, out, out_stride
+6:      vmov    q8, q10
+        vmov    q9, q11
+        vmov    q10, q12
+        vmov    q11, q13
+        vmov    q12, q14
+        vmov    q13, q15
+        subs    left, left, #1
+        bne     1b
+        bx      lr
+endfunc n8_igemm_4x8_edge32
+
+func    n8_igemm_s8_s32_neon
+        igemm_4x8 s32
+endfunc n8_igemm_s8_s32_neon
+
+func    n8_igemm_s8_f32_neon
+        igemm_4x8 f32
+endfunc n8_igemm_s8_f32_neon
+
+func    n8_igemm_s8_s8_neon
+        igemm_4x8 s8
+endfunc n8_igemm_s8_s8_neon
+
+func    n8_igemm_s8_s8_neon_depth4
+        igemm_4x8 s8, products=4
+endfunc n8_igemm_s8_s8_neon_depth4
+
+func    n8_igemm_s8_s8_add_neon
+        igemm_4x8 s8, residual=1
+endfunc n8_igemm_s8_s8_add_neon
+
+func    n8_igemm_s8_s8_add_neon_depth4
+        igemm_4x8 s8, products=4, residual=1
+endfunc n8_igemm_s8_s8_add_neon_depth4

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// maxpool_s8:  out[c] = clamp(the largest rows[t][c] over the taps t, lo, hi)                (9)
+// avgpool_s8:  v = fmul((float)(the sum of rows[t][c] - in_zero_point over the taps t), multiplier)
+//              out[c] = clamp(rne(v) + zero_point, lo, hi)
+//
+//   void n8_..._s8_neon(const struct n8_pool_args *args);
+//
+// Bounds: 255 bytes fit int16 before they are added to the int32 accumulators, and these hold 255 *
+//   taps by the caller's word. Reads up to 31 bytes beyond the last channel, which are slack; writes
+//   exactly `channels`.
+// Registers: below; q0-q3 as of round16; results or accumulators from q8 on. avgpool: q12-q13 int16
+//   accumulators, q14 a tap, q4 - taps * in_zero_point, d10 multiplier. maxpool: q10-q11 a tap.
+// Stack: 48 bytes or 24, what they preserve.
+#include "asm.h"
+
+#define args     r0
+#define out      r1
+#define rows     r2
+#define taps     r3
+#define channels r4                             // left
+#define ptr      r5
+#define next     r6                             // row pointer
+#define left     r7                             // taps
+#define channel  r8                             // the first of a block
+#define room     lr                             // taps that int16 still holds
+
+.macro  load_arguments
+        ldr     out, [args, #N8_OFF_PL_OUT]
+        ldr     rows, [args, #N8_OFF_PL_ROWS]
+        ldr     taps, [args, #N8_OFF_PL_TAPS]
+        ldr     channels, [args, #N8_OFF_PL_CHANNELS]
+        load_limits N8_OFF_PL, ptr
+.endm
+
+func    n8_avgpool_s8_neon
+        save    r4, r5, r6, r7, r8, lr
+        save_double d8, d9, d10
+        load_arguments
+        ldr     ptr, [args, #N8_OFF_PL_IN_ZERO_POINT]
+        mul     ptr, taps, ptr
+        vdup.32 q4, ptr
+        vneg.s32 q4, q4
+        vldr    d10, [args, #N8_OFF_PL_MULTIPLIER]
+        mov     channel, #0
+        cmp     channels, #0
+        beq     6f
+
+        // 16 channels of all taps.
+1:      mov     next, rows
+        mov     left, taps
+        vmov    q8, q4
+        vmov    q9, q4
+        vmov    q10, q4
+        vmov    q11, q4
+2:      mov     room, #255
+        vmov.i16 q12, #0
+        vmov.i16 q13, #0
+        cmp     left, room
+        movlo   room, left
+        sub     left, left, room
+3:      ldr     ptr, [next], #4
+        subs    room, room, #1
+        add     ptr, ptr, channel
+        vld1.8  {d28-d29}, [ptr]
+        vaddw.s8 q12, q12, d28
+        vaddw.s8 q13, q13, d29
+        bne     3b
+        vaddw.s16 q8, q8, d24
+        vaddw.s16 q9, q9, d25
+        vaddw.s16 q10, q10, d26
+        vaddw.s16 q11, q11, d27
+        cmp     left, #0
+        bne     2b
+
+        to_float q8, q9, q10, q11
+        scale   d10[0], q8, q9, q10, q11
+        round16
+        add     channel, channel, #16
+        subs    channels, channels, #16
+        blo     4f
+        vst1.8  {d16-d17}, [out]!
+        bhi     1b
+        b       6f
+4:      store_last out, channels
+6:      restore_double d8, d9, d10
+        pop     {r4-r8, pc}
+endfunc n8_avgpool_s8_neon
+
+func    n8_maxpool_s8_neon
+        save    r4, r5, r6, r7, r8, lr
+        load_arguments
+        mov     channel, #0
+        cmp     channels, #0
+        beq     6f
+
+        // 32 channels of all taps.
+1:      mov     next, rows
+        mov     left, taps
+        vmov    q8, q1
+        vmov    q9, q1
+2:      ldr     ptr, [next], #4
+        add     ptr, ptr, channel
+        vld1.8  {d20-d23}, [ptr]
+        subs    left, left, #1
+        vmax.s8 q8, q8, q10
+        vmax.s8 q9, q9, q11
+        bne     2b
+        vmin.s8 q8, q8, q2
+        vmin.s8 q9, q9, q2
+        add     channel, channel, #32
+        subs    channels, channels, #32
+        blo     3f
+        vst1.8  {d16-d19}, [out]!
+        bhi     1b
+        b       6f
+
+        // The last channels.
+3:      tst     channels, #16
+        beq     4f
+        vst1.8  {d16-d17}, [out]!
+        vmov    q8, q9
+4:      store_last out, channels
+6:      pop     {r4-r8, pc}
+endfunc n8_maxpool_s8_neon
