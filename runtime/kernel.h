@@ -571,8 +571,8 @@ typedef void n8_transpose_fn(void *out, size_t out_stride, const void *in, size_
 typedef void n8_softmax_fn(float *out, const float *in, size_t count);
 
 // The slots, one for each operation, with the type of its kernels. Convolutions have kernels
-// of several geometries, so these are chosen for each layer (choose.h); all others are chosen
-// once for a model (kernels.h).
+// of several geometries, so these are chosen for each layer (conv/choose.h); all others are chosen
+// once for a model (cpu/dispatch.h).
 #define N8_PLAIN_SLOTS(X)                                                                          \
     X(quantize_f32_s8, n8_quantize_fn)                                                             \
     X(dequantize_s8_f32, n8_dequantize_fn)                                                         \

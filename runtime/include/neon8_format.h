@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model file, version 2, as C structs: read by runtime/reader.c and, through cffi,
+// The model file, version 2, as C structs: read by runtime/model/reader.c and, through cffi,
 // written by host/neon8/compile/writer.py. docs/format.md describes it in words.
 //
 //   header | tensors | ops | links | strings | data

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moves values: the inputs one after the other along N, C, H or W.
-#include "ops.h"
+#include "model/operator.h"
 
 #include <string.h>
 

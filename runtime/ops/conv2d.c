@@ -2,9 +2,9 @@
 //
 // Convolution with its epilogue, (4) to (6): conv.h does the work, this file takes it from the
 // model file to a session.
-#include "ops.h"
+#include "model/operator.h"
 
-#include "conv_way.h"
+#include "conv/algorithm.h"
 #include "size.h"
 #include "window.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // int8 or int16 to float32, (1).
-#include "ops.h"
+#include "model/operator.h"
 
+#include "move/planes.h"
 #include "size.h"
-#include "transpose.h"
 
 #include <string.h>
 

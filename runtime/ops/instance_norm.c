@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each channel of each image is normalized by its own mean and variance, (19).
-#include "ops.h"
+#include "model/operator.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Local response normalization over neighbouring channels, (18).
-#include "ops.h"
+#include "model/operator.h"
 
 #include <math.h>
 #include <string.h>

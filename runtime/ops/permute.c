@@ -4,9 +4,9 @@
 //
 // Where the caller has an input or wants an output N H W C, the network N C H W, the pixels lie
 // in the caller's buffer as they do in the arena, and no value is turned.
-#include "ops.h"
-#include "transpose.h"
-#include "turn.h"
+#include "move/permute.h"
+#include "model/operator.h"
+#include "move/planes.h"
 
 #include <string.h>
 

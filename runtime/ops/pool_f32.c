@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Max and average pooling in float32, (20).
-#include "floats.h"
-#include "ops.h"
+#include "model/operator.h"
+#include "ref/floats.h"
 #include "window.h"
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // float32 to int8 or int16, (2).
-#include "ops.h"
+#include "model/operator.h"
 
+#include "move/planes.h"
 #include "size.h"
-#include "transpose.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each pixel between two rows and two columns of the input, (17).
-#include "ops.h"
+#include "model/operator.h"
 
 #include <string.h>
 

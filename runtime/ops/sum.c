@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sum of several tensors of one shape, rounded once, (6).
-#include "ops.h"
+#include "model/operator.h"
 #include "ref/epilogue.h"
 
 #include <math.h>

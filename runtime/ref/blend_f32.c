@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../floats.h"
 #include "blend.h"
+#include "floats.h"
 
 void n8_blend_f32_c(const struct n8_blend_args *args) {
     const struct n8_blend_args p = *args;

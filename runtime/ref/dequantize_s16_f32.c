@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../kernel.h"
+#include "kernel.h"
 
 void n8_dequantize_s16_f32_c(float *restrict out, const int16_t *restrict in, size_t count,
                              float scale, int32_t zero_point) {

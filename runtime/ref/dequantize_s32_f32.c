@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../kernel.h"
+#include "kernel.h"
 
 void n8_dequantize_s32_f32_c(float *restrict out, const int32_t *restrict in, size_t pixels,
                              size_t channels, const float *restrict scale,

@@ -5,7 +5,7 @@
 #ifndef N8_REF_EPILOGUE_H
 #define N8_REF_EPILOGUE_H
 
-#include "../kernel.h"
+#include "kernel.h"
 
 #define N8_INLINE static inline __attribute__((always_inline))
 

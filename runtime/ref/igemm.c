@@ -7,7 +7,7 @@
 // is taken four channels at a time, whatever its width.
 #include "igemm.h"
 
-#include "../panel.h"
+#include "panel.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #ifndef N8_REF_IGEMM_H
 #define N8_REF_IGEMM_H
 
-#include "../panel.h"
 #include "epilogue.h"
+#include "panel.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../kernel.h"
 #include "elementary.h"
+#include "kernel.h"
 
 // d^beta by roots where they say it, as in AlexNet and GoogLeNet, else by exp and log.
 static double power(double d, double beta) {

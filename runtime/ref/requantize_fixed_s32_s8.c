@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../kernel.h"
+#include "kernel.h"
 
 // x * 2^left, at the ends of int32 where it would leave it.
 static int32_t shift_left(int32_t x, int32_t left) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../floats.h"
-#include "../kernel.h"
 #include "elementary.h"
+#include "floats.h"
+#include "kernel.h"
 
 // The powers of (14): d <= 0.
 static double exp_of(double d) {

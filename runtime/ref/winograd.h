@@ -5,7 +5,7 @@
 #ifndef N8_REF_WINOGRAD_H
 #define N8_REF_WINOGRAD_H
 
-#include "../kernel.h"
+#include "kernel.h"
 
 enum { N8_WINOGRAD_SIDE = 6, N8_WINOGRAD_PLANES = 36, N8_WINOGRAD_OUT = 4 };
 

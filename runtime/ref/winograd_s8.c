@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../kernel.h"
+#include "kernel.h"
 
 void n8_winograd_s8_c(const struct n8_winograd_args *args) {
     for (size_t i = 0; i < args->tiles; i++) {

@@ -9,7 +9,7 @@
 #ifndef N8_VECTOR_VECTOR_H
 #define N8_VECTOR_VECTOR_H
 
-#include "../ref/epilogue.h"
+#include "ref/epilogue.h"
 
 #include <stdbool.h>
 #include <string.h>

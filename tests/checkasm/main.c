@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkasm.h"
-#include "cpu.h"
+#include "cpu/cpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>

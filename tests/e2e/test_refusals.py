@@ -1029,7 +1029,7 @@ def reasons() -> set[str]:
     """What the C sources can say."""
     found = set()
     call = r"refuse\(\s*[\w>-]+,\s*(?:N8_E_\w+,\s*)?((?:\"[^\"]*\"\s*)+)\)"
-    for path in (*RUNTIME.glob("*.[ch]"), *RUNTIME.glob("ops/*.c")):
+    for path in RUNTIME.rglob("*.[ch]"):
         for words in re.findall(call, path.read_text(encoding="utf-8")):
             found.add("".join(re.findall(r'"([^"]*)"', words)))
     return found

@@ -12,8 +12,8 @@
 //   random     1 to 8 bytes and words at random places, checksum right: likewise
 //
 // Whatever is accepted is run, unless it is too large to wait for.
-#include "checksum.h"
-#include "model.h"
+#include "model/checksum.h"
+#include "model/model.h"
 #include "neon8.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 //
 // The CRC of every length up to some words more than what is divided bit by bit, against its
 // definition.
-#include "checksum.h"
+#include "model/checksum.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 //
 //   sessions MODEL.n8
 #define TEST "sessions"
-#include "cpu.h"
+#include "cpu/cpu.h"
 #include "model_file.h"
 
 #include <pthread.h>

@@ -4,9 +4,9 @@
 // and that single layers and a network give the bytes of the C kernels.
 //
 //   standin_layers MODEL.n8
-#include "choose.h"
-#include "conv.h"
-#include "model.h"
+#include "conv/choose.h"
+#include "conv/conv.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,7 +50,7 @@ def test_instructions_are_counted_exactly(tmp_path):
 
 def test_the_runtime_takes_each_core_for_what_it_is():
     """In order or not, by its part number in MIDR_EL1."""
-    source = (emulation.ROOT / "runtime" / "cpu.c").read_text()
+    source = (emulation.ROOT / "runtime" / "cpu" / "cpu.c").read_text()
     in_order = {int(part, 16) for part in re.findall(r"0x(d[0-9a-f]{2}), //", source)}
     assert len(in_order) == 6
     parts = {key: core.midr >> 4 & 0xFFF for key, core in CORES.items() if core.midr}

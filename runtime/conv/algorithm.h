@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ways to compute a convolution: conv.c finds out which one a layer goes, one file has each.
+#ifndef N8_CONV_ALGORITHM_H
+#define N8_CONV_ALGORITHM_H
+
+#include "conv.h"
+
+#include <string.h>
+
+enum { N8_ALIGN_PART = 16 }; // of each group's packed weights and arrays
+
+struct n8_conv_way {
+    // Completes a plan whose kernel is chosen. Sizes saturate to SIZE_MAX.
+    void (*plan)(struct n8_conv *conv);
+    // Packs the weights into group_weights bytes of each group, which are zero.
+    void (*pack)(const struct n8_conv *conv, const int8_t *weights, void *memory);
+    // n8_conv_run
+    void (*run)(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
+                void *scratch);
+};
+
+#pragma GCC visibility push(hidden)
+extern const struct n8_conv_way n8_conv_igemm;
+extern const struct n8_conv_way n8_conv_depthwise;
+extern const struct n8_conv_way n8_conv_winograd8;
+extern const struct n8_conv_way n8_conv_winograd16;
+extern const struct n8_conv_way n8_conv_wide;
+extern const struct n8_conv_way n8_conv_wide_depthwise;
+#pragma GCC visibility pop
+
+// Where there are fewer units than many threads want, as in a fully connected layer, threads share
+// the channels, too: sets `slices` and `slice` of a plan whose panels are of `panel` bytes.
+void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel);
+
+// The arguments of a GEMM kernel for the `count` output pixels from pixel `first` of all images on
+// and channels [channel, channel + channels) of one group, but for its rows and weights.
+struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io,
+                                      size_t first, size_t count, size_t group, size_t channel,
+                                      size_t channels);
+
+// What becomes of the sums of `pixels` output pixels from `pixel` of all images on and of channels
+// [channel, channel + channels) of the layer, whose entries of the arrays begin at `entry`: int8,
+// int16 or float32. `bias`: what is still to be added to them, or NULL.
+struct n8_conv_sums {
+    int32_t *sums; // `stride` bytes from pixel to pixel; may be changed
+    ptrdiff_t stride;
+    const int32_t *bias;
+    size_t pixel, pixels, channel, channels, entry;
+};
+void n8_conv_output(const struct n8_conv *conv, const struct n8_conv_io *io,
+                    const struct n8_conv_sums *sums);
+
+// Whether the tiles of a kernel of (23) may run on from one row of outputs into the next.
+static inline bool n8_winograd_runs_on(const struct n8_tile *tile,
+                                       const struct n8_conv2d_shape *shape) {
+    return shape->out_width % (tile->packing == N8_PACKING_WINOGRAD_PAIRS ? 4 : 2) == 0;
+}
+
+// The arrays of a model file are as aligned as the caller's buffer: not at all.
+static inline int32_t n8_load_i32(const int32_t *array, size_t index) {
+    int32_t value;
+    memcpy(&value, (const uint8_t *)array + index * sizeof value, sizeof value);
+    return value;
+}
+
+// Where one tap of a window falls.
+static inline int64_t n8_tap_at(int64_t out, int32_t stride, int32_t tap, int32_t dilation,
+                                int32_t pad) {
+    return out * stride + (int64_t)tap * dilation - pad;
+}
+
+#endif // N8_CONV_ALGORITHM_H

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all convolutions have in common. All checks are here and in prove.c, so that running
+// one has none.
+#include "algorithm.h"
+
+#include "choose.h"
+#include "include/neon8_format.h"
+#include "ref/panel.h"
+#include "size.h"
+
+#include <string.h>
+
+static bool shape_ok(const struct n8_conv2d_shape *s) {
+    const int32_t positive[] = {
+        s->batch,        s->in_height,    s->in_width,        s->in_channels,    s->out_height,
+        s->out_width,    s->out_channels, s->kernel_height,   s->kernel_width,   s->stride_height,
+        s->stride_width, s->groups,       s->dilation_height, s->dilation_width,
+    };
+    for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
+        if (!n8_in_range(positive[i], 1, N8_FORMAT_MAX_DIM)) {
+            return false;
+        }
+    }
+    return n8_in_range(s->in_lo, INT8_MIN, s->in_hi) && s->in_hi <= INT8_MAX &&
+           n8_in_range(s->pad_top, 0, N8_FORMAT_MAX_DIM) &&
+           n8_in_range(s->pad_left, 0, N8_FORMAT_MAX_DIM) && s->in_channels % s->groups == 0 &&
+           s->out_channels % s->groups == 0;
+}
+
+static bool code_ok(int32_t code, enum n8_type type) {
+    return type == N8_TYPE_S16 ? n8_in_range(code, INT16_MIN, INT16_MAX)
+                               : n8_in_range(code, INT8_MIN, INT8_MAX);
+}
+
+static bool epilogue_ok(const struct n8_conv2d_epilogue *e, enum n8_type residual) {
+    const bool s8 = e->type == N8_TYPE_S8, codes = s8 || e->type == N8_TYPE_S16;
+    if (!codes && e->type != N8_TYPE_F32 && e->type != N8_TYPE_S32) {
+        return false;
+    }
+    if (e->type != N8_TYPE_S32 && (e->multiplier == NULL) == (e->fixed == NULL)) {
+        return false;
+    }
+    if (e->fixed != NULL && (!s8 || e->slope != NULL || e->residual_scale != 0.0f)) {
+        return false;
+    }
+    if (!codes && (e->slope != NULL || e->residual_scale != 0.0f)) {
+        return false;
+    }
+    return n8_multiplier_ok(e->residual_scale) && code_ok(e->residual_zero_point, residual) &&
+           code_ok(e->zero_point, e->type) && code_ok(e->lo, e->type) && code_ok(e->hi, e->type) &&
+           e->lo <= e->hi;
+}
+
+// Whether int16 is read or made: kernels that do so in one go are for int8 only.
+static bool is_wide(const struct n8_conv_input *input, const struct n8_conv2d_epilogue *e) {
+    return input->type == N8_TYPE_S16 || e->type == N8_TYPE_S16 ||
+           (e->residual_scale != 0.0f && input->residual == N8_TYPE_S16);
+}
+
+enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
+                            const struct n8_conv_input *input,
+                            const struct n8_conv2d_epilogue *epilogue,
+                            const struct n8_conv_certificate *certificate,
+                            const struct n8_kernels *kernels) {
+    const bool wide = is_wide(input, epilogue);
+    const int32_t in_zero_point = input->zero_point;
+    if (!shape_ok(shape) || !epilogue_ok(epilogue, input->residual) ||
+        !code_ok(in_zero_point, input->type) || (wide && epilogue->fixed != NULL)) {
+        return N8_E_FORMAT;
+    }
+    const bool any = shape->in_lo == 0 && shape->in_hi == 0;
+    const int32_t lo = any ? INT8_MIN : shape->in_lo, hi = any ? INT8_MAX : shape->in_hi;
+    const struct n8_conv_facts facts = {
+        .shape = shape,
+        .epilogue = epilogue,
+        .certificate = certificate,
+        .in_lo = in_zero_point < lo ? in_zero_point : lo,
+        .in_hi = in_zero_point > hi ? in_zero_point : hi,
+        .level = kernels->isa,
+        .core = kernels->core,
+        .sums = wide || epilogue->fixed != NULL,
+    };
+    memset(conv, 0, sizeof *conv);
+    if (wide && shape->groups == shape->in_channels) {
+        conv->way = &n8_conv_wide_depthwise;
+        conv->kernel_name = kernels->depthwise_s16_s32_name;
+        conv->reasons.chosen = "depthwise, with int16";
+    } else if (input->type == N8_TYPE_S16) {
+        conv->way = &n8_conv_wide;
+        conv->kernel_name = kernels->gemm_name;
+        conv->reasons.chosen = "int16 times int16";
+    } else {
+        conv->row = n8_choose_conv(&facts, &conv->reasons);
+        if (conv->row == NULL) {
+            return N8_E_UNSUPPORTED;
+        }
+        conv->kernel_name = n8_conv_row_name(conv->row);
+        conv->way = conv->row->kind == N8_CONV_DEPTHWISE    ? &n8_conv_depthwise
+                    : conv->row->kind == N8_CONV_WINOGRAD16 ? &n8_conv_winograd16
+                    : n8_is_winograd(&conv->row->tile)      ? &n8_conv_winograd8
+                                                            : &n8_conv_igemm;
+    }
+    conv->shape = *shape;
+    conv->epilogue = *epilogue;
+    conv->in_zero_point = in_zero_point;
+    conv->in_lo = facts.in_lo;
+    conv->in_hi = facts.in_hi;
+    conv->in_type = input->type;
+    conv->residual_type = input->residual;
+    conv->reach = input->reach;
+    conv->sums = facts.sums;
+    conv->form = certificate->winograd;
+    conv->requantize_fixed = kernels->requantize_fixed_s32_s8;
+    conv->output = kernels->output_s32_s16;
+    conv->dequantize = kernels->dequantize_s32_f32;
+    conv->gemm = kernels->gemm;
+    conv->panel = kernels->gemm_width;
+    conv->depthwise = kernels->depthwise_s16_s32;
+    conv->interleave = kernels->interleave_s8;
+    conv->winograd = kernels->winograd_s8;
+    conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
+    conv->group_in = (size_t)(shape->in_channels / shape->groups);
+    conv->group_out = (size_t)(shape->out_channels / shape->groups);
+    conv->bundle = 1;
+    conv->exact = true;
+    conv->way->plan(conv);
+    if (conv->row != NULL) { // rows or blocks of channels need no filling up
+        conv->exact = conv->row->kind == N8_CONV_DEPTHWISE
+                          ? (size_t)shape->out_channels % conv->row->block == 0
+                          : conv->depth == (size_t)(shape->in_channels / shape->groups);
+    }
+    const size_t weights = n8_round_up(n8_mul(conv->group_weights, conv->groups), N8_CONV_ALIGN);
+    const size_t entries = n8_mul(conv->group_entries, conv->groups);
+    const size_t array = n8_round_up(n8_mul(entries, sizeof(int32_t)), N8_CONV_ALIGN);
+    conv->packed_size = n8_add(weights, n8_mul(array, 4)); // bias, multiplier, bias_f32, slope
+    return conv->packed_size == SIZE_MAX || conv->scratch_size == SIZE_MAX ||
+                   conv->units == SIZE_MAX
+               ? N8_E_ADDRESS
+               : N8_OK;
+}
+
+// One array of entries of `size` bytes: each group starts at a multiple of group_entries.
+static const void *pack_array(const struct n8_conv *conv, const void *from, uint8_t *to,
+                              size_t size) {
+    const size_t count = (size_t)conv->shape.out_channels / conv->groups;
+    for (size_t g = 0; from != NULL && g < conv->groups; g++) {
+        memcpy(to + g * conv->group_entries * size, (const uint8_t *)from + g * count * size,
+               count * size);
+    }
+    return to;
+}
+
+void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_conv_proof *proof,
+                  void *memory) {
+    conv->way->pack(conv, weights, memory);
+    conv->weights = memory;
+    conv->small = proof->small;
+    struct n8_conv2d_epilogue *e = &conv->epilogue;
+    const size_t array =
+        n8_round_up(conv->group_entries * conv->groups * sizeof(int32_t), N8_CONV_ALIGN);
+    uint8_t *next =
+        (uint8_t *)memory + n8_round_up(conv->group_weights * conv->groups, N8_CONV_ALIGN);
+    e->bias = pack_array(conv, e->bias, next, sizeof *e->bias);
+    if (e->fixed != NULL) { // as long as the two arrays in whose place it is
+        e->fixed = pack_array(conv, e->fixed, next + array, 2 * sizeof *e->fixed);
+        return;
+    }
+    e->multiplier = pack_array(conv, e->multiplier, next + array, sizeof *e->multiplier);
+    e->bias_f32 = pack_array(conv, e->bias_f32, next + 2 * array, sizeof *e->bias_f32);
+    if (e->slope != NULL) {
+        e->slope = pack_array(conv, e->slope, next + 3 * array, sizeof *e->slope);
+    }
+}
+
+void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
+                 void *scratch) {
+    conv->way->run(conv, io, begin, end, scratch);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A convolution, planned and packed: what every layer with weights runs on.
+//
+// A layer goes one of several ways, which algorithm.h lists.
+#ifndef N8_CONV_H
+#define N8_CONV_H
+
+#include "cpu/dispatch.h"
+#include "include/neon8.h"
+#include "limits.h"
+
+enum {
+    N8_WINOGRAD_REACH = 1 << 25, // (13): beyond all its sums
+    N8_CONV_ALIGN = 64,          // of packed weights, arrays and parts of scratch memory
+    N8_PIXEL = 8, // the channels of an int8 or int16 pixel are padded to a multiple of this
+};
+
+// What decided on a kernel, in words.
+struct n8_conv_reasons {
+    const char *chosen; // why this one or, where there is none, why not the last candidate
+    const char *passed; // one that would be preferred to it, or NULL
+    const char *lack;   // why it was not taken
+};
+
+struct n8_conv {
+    struct n8_conv2d_shape shape;
+    struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
+    int32_t in_zero_point;
+    int32_t in_lo, in_hi;                // codes of an int8 input, in_zero_point among them
+    enum n8_type in_type, residual_type; // int8 or int16
+    uint32_t reach;                      // of the input: no |q| is more, for (12)
+    const struct n8_conv_row *row; // the kernel, with the geometry of everything below; NULL: way's
+    const struct n8_conv_way *way;
+    const char *kernel_name;
+    struct n8_conv_reasons reasons;
+    bool unfolded;   // igemm: few channels; each window is copied and is a single tap
+    size_t taps;     // kernel_height * kernel_width, or 1
+    size_t groups;   // packed one by one; a depthwise kernel takes all as one
+    size_t bundle;   // igemm: groups of the layer that are packed as one
+    size_t group_in; // channels of one group, times the taps of an unfolded window
+    size_t group_out;
+    size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step;
+                          // winograd: group_in rounded up to a multiple of 8
+    size_t group_weights; // packed bytes of one group
+    size_t group_entries; // entries of one group in each of the epilogue's arrays
+    bool sums;            // kernels leave int32 sums in scratch memory; what becomes of them:
+    n8_requantize_fixed_fn *requantize_fixed;
+    n8_output_fn *output;
+    n8_dequantize_acc_fn *dequantize;
+    n8_winograd_gemm_fn *gemm; // wide: of panels of `panel` channels
+    size_t panel;
+    n8_depthwise_s16_fn *depthwise; // wide
+    n8_planes_fn *interleave;       // winograd16: of weights, to be packed
+    n8_winograd_fn *winograd;       // makes the rows of (23)
+    uint32_t form;                  // of (23), as in the certificate
+    const int8_t *weights;
+    size_t window;       // igemm: bytes from one copied window to the next;
+                         // depthwise: columns of a copy of the border; winograd8: tiles of a row
+    size_t packed_rows;  // igemm: bytes of a unit's rows, where the kernel reads packed ones, or 0
+    size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding;
+                         // depthwise: of a row of padding; winograd8: of a row of tiles
+    size_t block;        // igemm: output pixels of one unit; depthwise: of a copy of the border;
+                         // winograd8: output rows of one unit; winograd16: its tiles
+    bool whole_rows;     // depthwise: a copy is a row of the input
+    bool exact;          // no byte beyond the channels of an input pixel is read
+    bool small;          // as n8_conv_proof has it
+    size_t slices;       // units that share a block's channels, the same number a group;
+                         // igemm, 1: a unit has all channels of all groups
+    size_t slice;        // channels of one slice, at most; packed panels begin there
+    size_t units;        // of work; each may run on another thread
+    size_t packed_size;  // bytes that n8_conv_pack fills
+    size_t scratch_size; // bytes of one thread
+};
+
+// All pixels are aligned to their type.
+struct n8_conv_io {
+    void *out;
+    ptrdiff_t out_stride; // bytes between pixels, as all strides here
+    const int8_t *in;
+    ptrdiff_t in_stride;
+    const int8_t *residual;
+    ptrdiff_t residual_stride;
+};
+
+// What is claimed of a layer's weights. The plan relies on it, n8_conv_prove checks it.
+struct n8_conv_certificate {
+    uint32_t int16_depth; // (11): products that int16 holds, at least 2
+    uint64_t acc_bound;   // (12): no sum is larger
+    uint32_t winograd;    // (23): N8_OP_WINOGRAD_WHOLE, N8_OP_WINOGRAD_HALF or 0
+};
+
+// What a convolution reads.
+struct n8_conv_input {
+    int32_t zero_point;
+    enum n8_type type, residual; // int8 or int16; `residual` means nothing where there is none
+    uint32_t reach;              // 128, or of int16 the largest |q| of its range
+};
+
+// Checks everything but the arrays, chooses the kernel and computes the sizes. `epilogue`'s
+// pointers are only looked at for being NULL. N8_E_FORMAT: a field is out of range;
+// N8_E_UNSUPPORTED: no kernel.
+enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *shape,
+                            const struct n8_conv_input *input,
+                            const struct n8_conv2d_epilogue *epilogue,
+                            const struct n8_conv_certificate *certificate,
+                            const struct n8_kernels *kernels);
+
+// What the arrays of a convolution prove, over all output channels.
+struct n8_conv_proof {
+    uint64_t acc_bound;             // (12): the largest sum |w| * reach + |bias|
+    int32_t weights_lo, weights_hi; // the smallest and the largest weight
+    bool small; // sums stay below 2^22 and results below 32639, whatever the input and the
+                // residual; there is no slope
+};
+
+// Checks the arrays of a planned convolution, which may be aligned to nothing. N8_E_FORMAT: a
+// multiplier, bias or slope out of range, or weights of which the certificate does not hold (two
+// products always fit int16, but for those of -128); N8_E_OVERFLOW: a sum can exceed int32.
+// `error` is told the reason.
+enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
+                             const struct n8_conv_certificate *certificate,
+                             struct n8_conv_proof *out, struct n8_model_error *error);
+
+// What the weights prove, of a layer whose plan was accepted with a certificate that claims less.
+struct n8_conv_certificate n8_conv_certify(const struct n8_conv *conv, const int8_t *weights);
+
+// Packs checked arrays into `memory`, packed_size zeroed bytes, aligned to 64.
+void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_conv_proof *proof,
+                  void *memory);
+
+// Runs units [begin, end). `scratch`: scratch_size bytes of this thread, aligned to 64.
+void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
+                 void *scratch);
+
+#endif // N8_CONV_H

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise layers that read or make int16. The kernel sees a copy of the rows under an output row,
+// as int16, with their padding and, where a channel of the input has several of the output, each as
+// often; a row that the next output row sees, too, is copied once.
+#include "algorithm.h"
+
+#include "move/widen.h"
+#include "size.h"
+
+#include <string.h>
+
+enum {
+    COPIES_BYTES = 131072, // of copied rows, which stay in a second-level cache
+    SUMS_BYTES = 8192,     // that stay in a first-level one until they are outputs
+};
+
+static size_t channels_of(const struct n8_conv *conv) {
+    return n8_round_up((size_t)conv->shape.out_channels, N8_PIXEL);
+}
+
+// The columns that `pixels` neighbouring outputs see, from first to last.
+static size_t window_of(const struct n8_conv2d_shape *s, size_t pixels) {
+    const size_t span = n8_mul((size_t)(s->kernel_width - 1), (size_t)s->dilation_width);
+    return n8_add(n8_add(n8_mul(pixels - 1, (size_t)s->stride_width), span), 1);
+}
+
+// Outputs whose sums are made at once.
+static size_t piece_of(const struct n8_conv *conv) {
+    const size_t fit = SUMS_BYTES / sizeof(int32_t) / channels_of(conv);
+    return fit < 1 ? 1 : fit < conv->block ? fit : conv->block;
+}
+
+// Parts of a thread's scratch memory, once the sizes are known not to overflow.
+struct parts {
+    size_t copies, sums, held, rows, size;
+};
+
+static struct parts parts_of(const struct n8_conv *conv) {
+    const size_t height = (size_t)conv->shape.kernel_height, channels = channels_of(conv);
+    const size_t row = n8_mul(n8_mul(conv->window, channels), sizeof(int16_t));
+    struct parts parts = {.copies = n8_round_up(row, N8_CONV_ALIGN)}; // behind a row of padding
+    parts.sums = n8_add(parts.copies, n8_round_up(n8_mul(height, row), N8_CONV_ALIGN));
+    parts.held = n8_add(parts.sums, n8_mul(n8_mul(piece_of(conv), channels), sizeof(int32_t)));
+    parts.rows = n8_add(parts.held, n8_mul(height, sizeof(int64_t)));
+    parts.size = n8_add(parts.rows, n8_mul(height, sizeof(int16_t *)));
+    return parts;
+}
+
+static void plan_depthwise(struct n8_conv *conv) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t channels = channels_of(conv);
+    conv->groups = 1;
+    conv->group_entries = channels;
+    conv->group_weights = n8_mul(n8_mul(conv->taps, channels), sizeof(int16_t));
+    conv->units = n8_mul((size_t)s->batch, (size_t)s->out_height);
+    conv->block = (size_t)s->out_width;
+    conv->window = window_of(s, conv->block);
+    conv->whole_rows = true;
+    const size_t column = n8_mul(n8_mul((size_t)s->kernel_height, channels), sizeof(int16_t));
+    while (conv->block > 1 && n8_mul(conv->window, column) > COPIES_BYTES) {
+        conv->whole_rows = false;
+        conv->block = (conv->block + 1) / 2;
+        conv->window = window_of(s, conv->block);
+    }
+    conv->scratch_size = parts_of(conv).size;
+}
+
+// [C][taps] to [C / 8][taps][8].
+static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+    int16_t *out = memory;
+    for (size_t c = 0; c < (size_t)conv->shape.out_channels; c++) {
+        int16_t *to = out + c / N8_PIXEL * conv->taps * N8_PIXEL + c % N8_PIXEL;
+        for (size_t t = 0; t < conv->taps; t++) {
+            to[t * N8_PIXEL] = *weights++;
+        }
+    }
+}
+
+struct depthwise {
+    const struct n8_conv *conv;
+    const struct n8_conv_io *io;
+    int16_t *padding;     // a row of zero points
+    int16_t *copies;      // [kernel_height][window][channels]
+    int64_t *held;        // [kernel_height]: whole rows: the row of the batch that is there, or -1
+    const int16_t **rows; // [kernel_height]
+    size_t channels, piece;
+    struct n8_depthwise_s16_args args;
+};
+
+static void fill(int16_t *to, int32_t value, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (int16_t)value;
+    }
+}
+
+// The channels of a pixel, each as often as it has outputs.
+static void copy_pixel(const struct depthwise *d, const uint8_t *in, int16_t *to) {
+    const struct n8_conv *conv = d->conv;
+    const size_t count = (size_t)conv->shape.in_channels, times = conv->group_out;
+    if (times == 1) {
+        n8_widen(to, in, count, conv->in_type);
+        return;
+    }
+    for (size_t c = 0; c < count; c++) {
+        int16_t value;
+        n8_widen(&value, in + c * (conv->in_type == N8_TYPE_S16 ? sizeof value : 1), 1,
+                 conv->in_type);
+        fill(to + c * times, value, times);
+    }
+}
+
+// Columns [x, x + window) of row `y` of the image.
+static void copy_row(const struct depthwise *d, const uint8_t *image, int64_t y, int64_t x,
+                     size_t window, int16_t *to) {
+    const struct n8_conv2d_shape *s = &d->conv->shape;
+    const int64_t end = x + (int64_t)window;
+    for (; x < end; x++, to += d->channels) {
+        if (x < 0 || x >= s->in_width) {
+            fill(to, d->conv->in_zero_point, d->channels);
+        } else {
+            copy_pixel(d, image + (ptrdiff_t)(y * s->in_width + x) * d->io->in_stride, to);
+        }
+    }
+}
+
+// What the outputs [ox, ox + count) of a row see.
+static void copy_rows(struct depthwise *d, size_t n, int64_t oy, int64_t ox, size_t count) {
+    const struct n8_conv2d_shape *s = &d->conv->shape;
+    const size_t area = (size_t)s->in_height * (size_t)s->in_width;
+    const uint8_t *image = (const uint8_t *)d->io->in + (ptrdiff_t)(n * area) * d->io->in_stride;
+    const int64_t x = n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int64_t y = n8_tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
+        if (y < 0 || y >= s->in_height) {
+            d->rows[ky] = d->padding;
+            continue;
+        }
+        const int64_t row = (int64_t)n * s->in_height + y;
+        const int64_t slot = s->dilation_height == 1 ? y % s->kernel_height : ky;
+        int16_t *copy = d->copies + (size_t)slot * d->conv->window * d->channels;
+        d->rows[ky] = copy;
+        if (!d->conv->whole_rows || d->held[slot] != row) {
+            copy_row(d, image, y, x, window_of(s, count), copy);
+            d->held[slot] = row;
+        }
+    }
+}
+
+// The outputs of a row of which everything is copied, `count` from pixel `pixel` on.
+static void run_pieces(struct depthwise *d, size_t pixel, size_t count) {
+    const struct n8_conv *conv = d->conv;
+    struct n8_conv_sums sums = {
+        .sums = d->args.sums,
+        .stride = (ptrdiff_t)(d->channels * sizeof(int32_t)),
+        .channels = (size_t)conv->shape.out_channels,
+    };
+    for (size_t done = 0; done < count; done += sums.pixels) {
+        sums.pixel = pixel + done;
+        sums.pixels = count - done < d->piece ? count - done : d->piece;
+        d->args.pixels = sums.pixels;
+        conv->depthwise(&d->args);
+        n8_conv_output(conv, d->io, &sums);
+        for (int32_t ky = 0; ky < conv->shape.kernel_height; ky++) {
+            d->rows[ky] += (ptrdiff_t)sums.pixels * d->args.step / (ptrdiff_t)sizeof(int16_t);
+        }
+    }
+}
+
+static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                          size_t end, void *memory) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const struct parts parts = parts_of(conv);
+    uint8_t *scratch = memory;
+    struct depthwise d = {
+        .conv = conv,
+        .io = io,
+        .padding = memory,
+        .copies = (int16_t *)(void *)(scratch + parts.copies),
+        .held = (int64_t *)(void *)(scratch + parts.held),
+        .rows = (const int16_t **)(void *)(scratch + parts.rows),
+        .channels = channels_of(conv),
+        .piece = piece_of(conv),
+    };
+    const size_t pixel = d.channels * sizeof(int16_t);
+    d.args = (struct n8_depthwise_s16_args){
+        .sums = (int32_t *)(void *)(scratch + parts.sums),
+        .rows = d.rows,
+        .weights = (const int16_t *)(const void *)conv->weights,
+        .bias = conv->epilogue.bias,
+        .tap_stride = n8_strides((ptrdiff_t)pixel, s->dilation_width),
+        .step = n8_strides((ptrdiff_t)pixel, s->stride_width),
+        .channels = d.channels,
+        .kernel_height = (size_t)s->kernel_height,
+        .kernel_width = (size_t)s->kernel_width,
+    };
+    fill(d.padding, conv->in_zero_point, conv->window * d.channels);
+    memset(d.copies, 0, parts.sums - parts.copies); // the channels that pad a pixel
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        d.held[ky] = -1;
+    }
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t n = unit / (size_t)s->out_height, oy = unit % (size_t)s->out_height;
+        const size_t first = unit * (size_t)s->out_width;
+        for (size_t ox = 0; ox < (size_t)s->out_width; ox += conv->block) {
+            const size_t rest = (size_t)s->out_width - ox;
+            const size_t count = rest < conv->block ? rest : conv->block;
+            copy_rows(&d, n, (int64_t)oy, (int64_t)ox, count);
+            run_pieces(&d, first + ox, count);
+        }
+    }
+}
+
+const struct n8_conv_way n8_conv_wide_depthwise = {plan_depthwise, pack_depthwise, run_depthwise};

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Implicit GEMM: for a block of output pixels the driver writes down where the input pixel under
+// each tap lies (or the padding row), and the kernel multiplies; igemm_rows.h does the first.
+#include "algorithm.h"
+
+#include "igemm_rows.h"
+#include "ref/panel.h"
+#include "size.h"
+
+#include <string.h>
+
+enum {
+    TABLE_BYTES = 16384, // the pointer table of one unit stays well inside L1
+    MAX_BLOCK = 32,
+    PACKED_BYTES = 32768, // of a unit's rows, which all of its channels read
+    ENOUGH_UNITS = 64,    // for many threads to finish at the same time
+    MAX_UNFOLDED = 8,     // channels, which are copied at once
+};
+
+void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
+    const struct n8_tile *tile = &conv->row->tile;
+    conv->slices = 1;
+    conv->slice = conv->group_out;
+    if (blocks >= ENOUGH_UNITS) {
+        return;
+    }
+    // A slice begins where its panel of weights and its entries of the arrays are aligned.
+    size_t panels = 1;
+    while (n8_mul(panels, tile->nr) % (N8_ALIGN_PART / sizeof(int32_t)) != 0 ||
+           panels * (panel % N8_ALIGN_PART) % N8_ALIGN_PART != 0) { // whatever its size
+        panels++;
+    }
+    const size_t least = n8_mul(panels, tile->nr);
+    const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
+    conv->slice = n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), least), least);
+    conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
+}
+
+// Groups of so few channels that several fit a step and a panel are packed as one, with zeros for
+// the channels of others: that takes no product more, as the rest would be padding.
+static void plan_bundle(struct n8_conv *conv) {
+    const size_t groups = (size_t)conv->shape.groups;
+    size_t bundle = MAX_UNFOLDED / conv->group_in;
+    while (bundle > 1 && (groups % bundle != 0 || bundle * conv->group_out > conv->row->tile.nr)) {
+        bundle--;
+    }
+    conv->bundle = bundle > 1 ? bundle : 1;
+    conv->groups = groups / conv->bundle;
+    conv->group_in *= conv->bundle;
+    conv->group_out *= conv->bundle;
+}
+
+// Where the channels of a pixel fill no step of a kernel, or hardly one, copying a window is less
+// work than padding each of its taps.
+static void plan_unfolding(struct n8_conv *conv) {
+    if (conv->group_in > MAX_UNFOLDED || conv->taps == 1) {
+        return;
+    }
+    conv->unfolded = true;
+    conv->group_in = n8_mul(conv->taps, conv->group_in);
+    conv->taps = 1;
+    const size_t depth = n8_round_up(conv->group_in, n8_panel_step(&conv->row->tile));
+    conv->window = n8_round_up(n8_add(depth, MAX_UNFOLDED), N8_ALIGN_PART);
+}
+
+static void plan_igemm(struct n8_conv *conv) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const struct n8_tile *tile = &conv->row->tile;
+    plan_bundle(conv);
+    const size_t channels = n8_mul(n8_pieces(conv->group_out, tile->nr), tile->nr);
+    plan_unfolding(conv);
+    conv->depth = n8_round_up(conv->group_in, n8_panel_step(tile));
+    conv->group_weights =
+        n8_round_up(n8_mul(n8_mul(conv->taps, conv->depth), channels), N8_ALIGN_PART);
+    conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
+    const size_t pixels = n8_mul((size_t)s->out_height, (size_t)s->out_width);
+    const size_t fit = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
+    size_t block = fit > MAX_BLOCK ? MAX_BLOCK : fit;
+    const size_t row = n8_mul(conv->taps, conv->depth);
+    if (tile->packing == N8_PACKING_BOTH && PACKED_BYTES / row < block) {
+        block = PACKED_BYTES / row;
+    }
+    conv->block = block < tile->mr ? tile->mr : block / tile->mr * tile->mr;
+    conv->packed_rows = tile->packing == N8_PACKING_BOTH ? n8_mul(conv->block, row) : 0;
+    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->block));
+    n8_plan_slices(conv, blocks, n8_mul(row, tile->nr));
+    conv->units = n8_mul(blocks, conv->slices);
+    const size_t table = n8_mul(n8_mul(conv->block, conv->taps), sizeof(int8_t *));
+    conv->rows_size = conv->unfolded ? n8_mul(conv->block, conv->window) : conv->depth;
+    conv->scratch_size = n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN),
+                                n8_add(n8_round_up(conv->packed_rows, N8_CONV_ALIGN), table));
+    if (conv->sums) { // of one unit and group, and what may be read behind them
+        const size_t values = n8_mul(conv->block, conv->slice);
+        const size_t sums = n8_add(n8_mul(values, sizeof(int32_t)), N8_ALIGN_PART);
+        conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), sums);
+    }
+}
+
+// Pieces of `kr` bytes, `step` bytes from one to the next; the last may be shorter. `kr` is a
+// constant wherever this is called, so that a piece is a load and a store.
+static inline __attribute__((always_inline)) void
+scatter(int8_t *to, size_t step, const int8_t *from, size_t count, size_t kr) {
+    for (; count >= kr; count -= kr, from += kr, to += step) {
+        memcpy(to, from, kr);
+    }
+    memcpy(to, from, count);
+}
+
+// The `count` bytes of channel n in one tap of a panel.
+static void pack_weights(const struct n8_tile *tile, int8_t *to, size_t n, const int8_t *from,
+                         size_t count) {
+    const size_t step = tile->kr * tile->nr;
+    const size_t kr = tile->packing == N8_PACKING_PAIRS ? 0 : tile->kr; // all others look alike
+    if (kr == 2) {
+        scatter(to + n * 2, step, from, count, 2);
+    } else if (kr == 4) {
+        scatter(to + n * 4, step, from, count, 4);
+    } else if (kr == 8) {
+        scatter(to + n * 8, step, from, count, 8);
+    } else if (kr == 16) {
+        scatter(to + n * 16, step, from, count, 16);
+    } else {
+        for (size_t k = 0; k < count; k += tile->kr) {
+            const size_t rest = count - k;
+            memcpy(to + n8_panel_at(tile, n, k), from + k, rest < tile->kr ? rest : tile->kr);
+        }
+    }
+}
+
+// [O][taps][I] to [O / nr][taps] and the order of the packing.
+static void pack_group(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
+    const struct n8_tile *tile = &conv->row->tile;
+    for (size_t n = 0; n < conv->group_out; n++) {
+        for (size_t t = 0; t < conv->taps; t++) {
+            pack_weights(tile, out + (n / tile->nr * conv->taps + t) * conv->depth * tile->nr,
+                         n % tile->nr, weights + (n * conv->taps + t) * conv->group_in,
+                         conv->group_in);
+        }
+    }
+}
+
+// The same of a bundle: each channel has weights for the channels of its own group.
+static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
+    const struct n8_tile *tile = &conv->row->tile;
+    const size_t read = n8_igemm_channels_read(conv);
+    const size_t own = read / conv->bundle;
+    const size_t each = conv->group_out / conv->bundle;
+    for (size_t n = 0; n < conv->group_out; n++) {
+        int8_t *panel = out + n / tile->nr * conv->taps * conv->depth * tile->nr;
+        // Where an unfolded window is the only tap, it has the pixels one after the other.
+        for (size_t at = n / each * own; at < conv->taps * conv->group_in; at += read) {
+            int8_t *tap = panel + at / conv->group_in * conv->depth * tile->nr;
+            for (size_t i = 0; i < own; i++) {
+                tap[n8_panel_at(tile, n % tile->nr, at % conv->group_in + i)] = *weights++;
+            }
+        }
+    }
+}
+
+static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+    for (size_t g = 0; g < conv->groups; g++) {
+        const size_t size = conv->group_out * conv->taps * conv->group_in / conv->bundle;
+        (conv->bundle > 1 ? pack_bundle : pack_group)(conv, weights + g * size,
+                                                      (int8_t *)memory + g * conv->group_weights);
+    }
+}
+
+// What a unit of implicit GEMM works on: its rows, and one slice of the channels or all of them.
+struct igemm {
+    struct n8_igemm_rows rows;
+    int32_t *sums; // [count][channels], where they are requantized afterwards
+};
+
+// (10) of the sums of a unit.
+static void requantize_fixed(const struct igemm *it, int8_t *out, size_t channels, size_t entry) {
+    const struct n8_conv *conv = it->rows.conv;
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    for (size_t p = 0; p < it->rows.count; p++) {
+        conv->requantize_fixed(out + (ptrdiff_t)p * it->rows.io->out_stride,
+                               it->sums + p * channels, 1, channels, e->fixed + 2 * entry,
+                               e->zero_point, e->lo, e->hi);
+    }
+}
+
+struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io,
+                                      size_t first, size_t count, size_t group, size_t channel,
+                                      size_t channels) {
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    const size_t out_size = e->type == N8_TYPE_S8 ? 1 : e->type == N8_TYPE_S16 ? 2 : 4;
+    const size_t out_channel = group * conv->group_out + channel;
+    const size_t entry = group * conv->group_entries + channel;
+    const ptrdiff_t pixel = (ptrdiff_t)first;
+    return (struct n8_igemm_args){
+        .out = (uint8_t *)io->out + pixel * io->out_stride + out_channel * out_size,
+        .out_stride = io->out_stride,
+        .pixels = count,
+        .channels = channels,
+        .taps = conv->taps,
+        .depth = conv->depth,
+        .bias = e->bias + entry,
+        .multiplier = e->fixed != NULL ? NULL : e->multiplier + entry,
+        .bias_f32 = e->fixed != NULL ? NULL : e->bias_f32 + entry,
+        .slope = e->slope == NULL ? NULL : e->slope + entry,
+        .residual =
+            io->residual == NULL ? NULL : io->residual + pixel * io->residual_stride + out_channel,
+        .residual_stride = io->residual_stride,
+        .tile = &conv->row->tile,
+        .residual_scale = e->residual_scale,
+        .residual_zero_point = e->residual_zero_point,
+        .zero_point = e->zero_point,
+        .lo = e->lo,
+        .hi = e->hi,
+        .small = conv->small,
+    };
+}
+
+// Channels [channel, channel + channels) of one group. A slice begins with a panel.
+static void run_channels(struct igemm *it, size_t block, size_t group, size_t channel,
+                         size_t channels) {
+    struct n8_igemm_rows *rows = &it->rows;
+    const struct n8_conv *conv = rows->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
+    n8_igemm_make_rows(rows, block, group);
+    struct n8_igemm_args args =
+        n8_igemm_args_of(conv, rows->io, rows->image * out_pixels + rows->first, rows->count, group,
+                         channel, channels);
+    args.rows = rows->table;
+    args.weights = conv->weights + group * conv->group_weights + channel * conv->taps * conv->depth;
+    int8_t *out = args.out;
+    if (!conv->sums) {
+        conv->row->igemm(&args);
+        return;
+    }
+    args.out = it->sums;
+    args.out_stride = (ptrdiff_t)(channels * sizeof *it->sums);
+    conv->row->igemm(&args);
+    const size_t entry = group * conv->group_entries + channel;
+    if (conv->epilogue.fixed != NULL) {
+        requantize_fixed(it, out, channels, entry);
+        return;
+    }
+    n8_conv_output(conv, rows->io,
+                   &(struct n8_conv_sums){.sums = it->sums,
+                                          .stride = args.out_stride,
+                                          .pixel = rows->image * out_pixels + rows->first,
+                                          .pixels = rows->count,
+                                          .channel = group * conv->group_out + channel,
+                                          .channels = channels,
+                                          .entry = entry});
+}
+
+static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                      size_t end, void *memory) {
+    uint8_t *scratch = memory;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
+    const size_t blocks_of_image = n8_pieces(out_pixels, conv->block);
+    const size_t slices_of_group = conv->slices / conv->groups;
+    const size_t padding = n8_round_up(conv->rows_size, N8_CONV_ALIGN);
+    const size_t copies = padding + n8_round_up(conv->packed_rows, N8_CONV_ALIGN);
+    const size_t pointers = n8_round_up(conv->block, conv->row->tile.mr) * conv->taps;
+    const size_t used = copies + pointers * sizeof(int8_t *);
+    struct igemm it = {
+        .rows = {.conv = conv,
+                 .io = io,
+                 .windows = (int8_t *)scratch,
+                 .padding = (const int8_t *)scratch,
+                 .packed = (int8_t *)scratch + padding,
+                 .table = (const int8_t **)(void *)(scratch + copies),
+                 .made = SIZE_MAX},
+    };
+    it.sums = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
+    memset(scratch, conv->in_zero_point, conv->rows_size);
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t block = unit / conv->slices;
+        it.rows.image = block / blocks_of_image;
+        it.rows.first = block % blocks_of_image * conv->block;
+        it.rows.count =
+            out_pixels - it.rows.first < conv->block ? out_pixels - it.rows.first : conv->block;
+        if (conv->slices == 1) {
+            for (size_t g = 0; g < conv->groups; g++) {
+                run_channels(&it, block, g, 0, conv->group_out);
+            }
+            continue;
+        }
+        // Slices that follow one another in a group run as one, unless their sums are kept.
+        const size_t slice = unit % conv->slices;
+        const size_t first = slice % slices_of_group;
+        size_t slices = conv->sums ? 1 : slices_of_group - first;
+        slices = slices > end - unit ? end - unit : slices;
+        const size_t channel = first * conv->slice;
+        const size_t rest = conv->group_out - channel;
+        const size_t channels = slices * conv->slice;
+        run_channels(&it, block, slice / slices_of_group, channel,
+                     rest < channels ? rest : channels);
+        unit += slices - 1;
+    }
+}
+
+const struct n8_conv_way n8_conv_igemm = {plan_igemm, pack_igemm, run_igemm};

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "igemm_rows.h"
+
+#include "algorithm.h"
+#include "size.h"
+
+#include <string.h>
+
+// Writes the pointers of one output pixel, whose window begins at row y0 and column x0 and `at`
+// bytes from the image's beginning, one for each tap, mr entries apart.
+static void point_pixel(const struct n8_igemm_rows *it, const int8_t *image, int64_t y0, int64_t x0,
+                        ptrdiff_t at, const int8_t **table) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t mr = it->conv->row->tile.mr;
+    const size_t across = (size_t)n8_strides(it->io->in_stride, s->dilation_width);
+    const size_t down = (size_t)n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
+    int64_t y = y0;
+    size_t row = (size_t)at;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, y += s->dilation_height, row += down) {
+        const int64_t width = y >= 0 && y < s->in_height ? s->in_width : 0;
+        int64_t x = x0;
+        size_t tap = row;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, x += s->dilation_width, tap += across) {
+            *table = x >= 0 && x < width ? image + tap : it->padding;
+            table += mr;
+        }
+    }
+}
+
+// The same for a tile of pixels whose windows lie inside the image, `at` bytes from its beginning.
+static void point_tile(const struct n8_igemm_rows *it, const int8_t *image, const ptrdiff_t *at,
+                       const int8_t **table) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t mr = it->conv->row->tile.mr;
+    const ptrdiff_t across = n8_strides(it->io->in_stride, s->dilation_width);
+    const ptrdiff_t down = n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
+    for (int32_t ky = 0; ky < s->kernel_height; ky++) {
+        const int8_t *tap = image + ky * down;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, table += mr, tap += across) {
+#if defined(__arm__)
+            // Kernels have this many pixels, or one; a constant for speed, nothing depends on it.
+            if (mr == 4) {
+#pragma GCC unroll 4
+                for (size_t m = 0; m < 4; m++) {
+                    table[m] = tap + at[m];
+                }
+                continue;
+            }
+#endif
+            for (size_t m = 0; m < mr; m++) {
+                table[m] = tap + at[m];
+            }
+        }
+    }
+}
+
+// Copies `count` channels of one tap; up to 8 bytes are read and written.
+static inline void copy_tap(int8_t *to, const int8_t *from, size_t count) {
+    if (count <= 4) {
+        memcpy(to, from, 4);
+    } else {
+        memcpy(to, from, 8);
+    }
+}
+
+// Rows of a window inside the image, `down` bytes apart. The bytes that a tap writes beyond its
+// channels are those of the next one.
+static inline __attribute__((always_inline)) void
+copy_rows(int8_t *restrict to, const int8_t *restrict from, int32_t rows, ptrdiff_t down,
+          int32_t taps, ptrdiff_t across, size_t channels) {
+    for (int32_t ky = 0; ky < rows; ky++, from += down) {
+        const int8_t *tap = from;
+#pragma GCC unroll 8
+        for (int32_t kx = 0; kx < taps; kx++, tap += across, to += channels) {
+            copy_tap(to, tap, channels);
+        }
+    }
+}
+
+// A tap after the other of the window that begins at row y0 and column x0, `at` bytes from the
+// image's beginning.
+static void copy_window(const struct n8_igemm_rows *it, const int8_t *image, int64_t y0, int64_t x0,
+                        ptrdiff_t at, int8_t *to) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t channels = n8_igemm_channels_read(it->conv);
+    const size_t across = (size_t)n8_strides(it->io->in_stride, s->dilation_width);
+    const size_t down = (size_t)n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
+    int8_t padding[N8_PIXEL];
+    memset(padding, it->conv->in_zero_point, sizeof padding);
+    int64_t y = y0;
+    size_t row = (size_t)at;
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, y += s->dilation_height, row += down) {
+        const int64_t width = y >= 0 && y < s->in_height ? s->in_width : 0;
+        int64_t x = x0;
+        size_t tap = row;
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, x += s->dilation_width, tap += across) {
+            copy_tap(to, x >= 0 && x < width ? image + tap : padding, channels);
+            to += channels;
+        }
+    }
+}
+
+// The same of a window inside the image, `at` bytes from its beginning.
+static void copy_inner_window(const struct n8_igemm_rows *it, const int8_t *image, ptrdiff_t at,
+                              int8_t *to) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t channels = n8_igemm_channels_read(it->conv);
+    const ptrdiff_t across = n8_strides(it->io->in_stride, s->dilation_width);
+    const ptrdiff_t down = n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
+    const int32_t rows = s->kernel_height, taps = s->kernel_width;
+    const int8_t *from = image + at;
+    // The usual distances and sizes as constants, for speed; nothing depends on it.
+    if (across != N8_PIXEL || (channels != 1 && channels != 3)) {
+        copy_rows(to, from, rows, down, taps, across, channels);
+    } else if (channels == 1 && taps == 3) {
+        copy_rows(to, from, rows, down, 3, N8_PIXEL, 1);
+    } else if (channels == 1) {
+        copy_rows(to, from, rows, down, taps, N8_PIXEL, 1);
+    } else if (taps == 3) {
+        copy_rows(to, from, rows, down, 3, N8_PIXEL, 3);
+    } else if (taps == 5) {
+        copy_rows(to, from, rows, down, 5, N8_PIXEL, 3);
+    } else if (taps == 7) {
+        copy_rows(to, from, rows, down, 7, N8_PIXEL, 3);
+    } else {
+        copy_rows(to, from, rows, down, taps, N8_PIXEL, 3);
+    }
+}
+
+// Whether output pixel i reads input pixel i and no other.
+static bool is_pointwise(const struct n8_conv2d_shape *s) {
+    return s->kernel_height == 1 && s->kernel_width == 1 && s->stride_height == 1 &&
+           s->stride_width == 1 && s->pad_top == 0 && s->pad_left == 0 &&
+           s->out_width == s->in_width && s->out_height <= s->in_height;
+}
+
+// The pointer table of such a layer's unit; the last tile repeats the last pixel.
+static void point_pixels(const struct n8_igemm_rows *it, const int8_t *image) {
+    const size_t mr = it->conv->row->tile.mr;
+    const size_t end = n8_pieces(it->count, mr) * mr;
+    const int8_t *pixel = image + (ptrdiff_t)it->first * it->io->in_stride;
+    for (size_t p = 0; p < it->count; p++, pixel += it->io->in_stride) {
+        it->table[p] = pixel;
+    }
+    for (size_t p = it->count; p < end; p++) {
+        it->table[p] = it->table[it->count - 1];
+    }
+}
+
+// Where the window of an output pixel begins: its row and column, and the bytes from the image's
+// beginning; whether rows of the window lie outside the image.
+struct place {
+    int64_t y, x;
+    size_t at;
+    bool outside;
+};
+
+static struct place place_of(const struct n8_igemm_rows *it, int64_t oy, int64_t ox) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const int64_t y = n8_tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top);
+    const int64_t x = n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
+    const int64_t last = s->in_height - 1 - (int64_t)(s->kernel_height - 1) * s->dilation_height;
+    return (struct place){.y = y,
+                          .x = x,
+                          .at = (size_t)n8_strides(it->io->in_stride, y * s->in_width + x),
+                          .outside = y < 0 || y > last};
+}
+
+// Writes the pointer table of a unit; the last tile repeats the last pixel.
+static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t mr = conv->row->tile.mr;
+    const int64_t last_x = s->in_width - 1 - (int64_t)(s->kernel_width - 1) * s->dilation_width;
+    const size_t step = (size_t)n8_strides(it->io->in_stride, s->stride_width);
+    size_t oy = it->first / (size_t)s->out_width, ox = it->first % (size_t)s->out_width;
+    struct place place = place_of(it, (int64_t)oy, (int64_t)ox);
+    for (size_t p = 0; p < it->count; p += mr) {
+        int64_t y[N8_MAX_MR], x[N8_MAX_MR];
+        ptrdiff_t at[N8_MAX_MR];
+        bool inside = true;
+        for (size_t m = 0; m < mr; m++) {
+            y[m] = place.y;
+            x[m] = place.x;
+            at[m] = (ptrdiff_t)place.at;
+            inside = inside && !place.outside && place.x >= 0 && place.x <= last_x;
+            if (p + m + 1 >= it->count) {
+                continue;
+            }
+            place.x += s->stride_width;
+            place.at += step;
+            if (++ox == (size_t)s->out_width) {
+                ox = 0;
+                place = place_of(it, (int64_t)++oy, 0);
+            }
+        }
+        const int8_t **table = it->table + p * conv->taps;
+        for (size_t m = 0; conv->unfolded && m < mr; m++) {
+            int8_t *to = it->windows + (p + m) * conv->window;
+            table[m] = to;
+            if (inside) {
+                copy_inner_window(it, image, at[m], to);
+            } else {
+                copy_window(it, image, y[m], x[m], at[m], to);
+            }
+        }
+        if (conv->unfolded) {
+            continue;
+        }
+        if (inside) {
+            point_tile(it, image, at, table);
+            continue;
+        }
+        for (size_t m = 0; m < mr; m++) {
+            point_pixel(it, image, y[m], x[m], at[m], table + m);
+        }
+    }
+}
+
+// One tap of a tile of rows, `kr` bytes of each at a time.
+static int8_t *pack_tap(int8_t *to, const int8_t *const *rows, size_t depth, size_t mr, size_t kr) {
+    for (size_t k = 0; k < depth; k += kr) {
+        for (size_t m = 0; m < mr; m++, to += kr) {
+            memcpy(to, rows[m] + k, kr);
+        }
+    }
+    return to;
+}
+
+// The same for the usual geometry, for speed: two steps and rows at once make loads and stores of
+// 16 bytes.
+static int8_t *pack_tap_8x8(int8_t *to, const int8_t *const *rows, size_t depth) {
+    enum { ROWS = 8, STEP = sizeof(uint64_t), TILE = ROWS * STEP };
+    const int8_t *from[ROWS];
+#pragma GCC unroll 8
+    for (size_t m = 0; m < ROWS; m++) {
+        from[m] = rows[m];
+    }
+    size_t k = 0;
+    for (; depth - k >= 2 * STEP; k += 2 * STEP, to += 2 * TILE) {
+#pragma GCC unroll 8
+        for (size_t m = 0; m < ROWS; m += 2) {
+            uint64_t a[2], b[2];
+            memcpy(a, from[m] + k, sizeof a);
+            memcpy(b, from[m + 1] + k, sizeof b);
+            memcpy(to + m * STEP, &(const uint64_t[2]){a[0], b[0]}, sizeof a);
+            memcpy(to + TILE + m * STEP, &(const uint64_t[2]){a[1], b[1]}, sizeof b);
+        }
+    }
+    for (size_t m = 0; m < ROWS && k < depth; m++, to += STEP) {
+        memcpy(to, from[m] + k, STEP);
+    }
+    return to;
+}
+
+// Packs the rows of a unit's table, and leaves in the table where they are.
+static void pack_rows(const struct n8_igemm_rows *it) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_tile *tile = &conv->row->tile;
+    const bool usual = tile->mr == 8 && tile->kr == 8;
+    const size_t tiles = n8_pieces(it->count, tile->mr);
+    int8_t *to = it->packed;
+    for (size_t i = 0; i < tiles * conv->taps; i++) {
+        const int8_t *const *rows = it->table + i * tile->mr;
+        to = usual ? pack_tap_8x8(to, rows, conv->depth)
+                   : pack_tap(to, rows, conv->depth, tile->mr, tile->kr);
+    }
+    it->table[0] = it->packed;
+}
+
+void n8_igemm_make_rows(struct n8_igemm_rows *it, size_t block, size_t group) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    if (it->made == block * conv->groups + group) {
+        return;
+    }
+    it->made = block * conv->groups + group;
+    const ptrdiff_t pixels = (ptrdiff_t)s->in_height * s->in_width;
+    const int8_t *image = it->io->in + (ptrdiff_t)it->image * pixels * it->io->in_stride +
+                          (ptrdiff_t)(group * n8_igemm_channels_read(conv));
+    if (is_pointwise(s)) {
+        point_pixels(it, image);
+    } else {
+        point_unit(it, image);
+    }
+    if (conv->packed_rows != 0) {
+        pack_rows(it);
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Winograd F(4,3) in int16, exact by (13): 3x3 convolutions of stride 1 with a quarter of the
+// products. A unit is a block of tiles of 4x4 outputs: the transform of what they see stays in a
+// second-level cache, and for one panel of channels after the other the sums of all planes stay in
+// a first-level one until they are outputs. No int32 tensor is written as a whole.
+#include "algorithm.h"
+
+#include "ref/winograd.h"
+#include "size.h"
+
+#include <string.h>
+
+enum {
+    SIDE = N8_WINOGRAD_SIDE,
+    PLANES = N8_WINOGRAD_PLANES,
+    OUT = N8_WINOGRAD_OUT,
+    OUTPUTS = OUT * OUT,
+    TAPS = 9,
+    LANES = 8,
+    PIECE = 32,           // channels of the input whose weights are packed at once
+    MAX_BLOCK = 16,       // tiles, whose sums of a panel nearly fit a first-level cache
+    LEAST_BLOCK = 4,      // tiles that share a load of weights
+    BLOCK_BYTES = 320000, // of transformed input, in a second-level cache
+    ENOUGH_UNITS = 16,    // for threads to share; each transforms its input anew
+    LEAST_SLICE = 32,     // channels, so that this costs a tenth at most
+};
+
+static size_t tiles_across(const struct n8_conv2d_shape *s) {
+    return n8_pieces((size_t)s->out_width, OUT);
+}
+
+static size_t tiles_of(const struct n8_conv2d_shape *s) {
+    return n8_mul(tiles_across(s), n8_pieces((size_t)s->out_height, OUT));
+}
+
+// Parts of a thread's scratch memory. Channels are so few, by choose.c, that no size overflows.
+struct parts {
+    size_t in, sums, window, nowhere, places, residual_places, size;
+};
+
+static struct parts parts_of(const struct n8_conv *conv) {
+    const size_t table = conv->block * OUTPUTS * sizeof(ptrdiff_t);
+    struct parts parts = {.in = 0};
+    parts.sums = conv->block * PLANES * conv->depth * sizeof(int16_t);
+    parts.window = parts.sums + conv->block * PLANES * conv->row->tile.nr * sizeof(int32_t);
+    parts.nowhere = parts.window + SIDE * SIDE * conv->depth;
+    parts.places =
+        n8_round_up(parts.nowhere + (size_t)conv->shape.out_channels + N8_SLACK, N8_CONV_ALIGN);
+    parts.residual_places = parts.places + table;
+    parts.size = parts.residual_places + table;
+    return parts;
+}
+
+static N8_ONCE void plan_winograd(struct n8_conv *conv) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t panel = conv->row->tile.nr;
+    const size_t tiles = tiles_of(s);
+    conv->groups = (size_t)s->groups;
+    conv->depth = n8_round_up(conv->group_in, N8_PIXEL);
+    conv->group_entries = n8_pieces(conv->group_out, panel) * panel;
+    conv->group_weights = PLANES * sizeof(int16_t) * conv->depth * conv->group_entries;
+    const size_t fit = BLOCK_BYTES / (PLANES * sizeof(int16_t) * conv->depth);
+    const size_t most = fit < LEAST_BLOCK ? LEAST_BLOCK : fit > MAX_BLOCK ? MAX_BLOCK : fit;
+    conv->block = n8_round_up(n8_pieces(tiles, n8_pieces(tiles, most)), LEAST_BLOCK);
+    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(tiles, conv->block));
+    // Where there are few tiles, threads share the channels, too.
+    const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
+    const size_t slice = n8_pieces(conv->group_out, wanted);
+    const size_t least = slice < LEAST_SLICE ? LEAST_SLICE : slice;
+    conv->slice = n8_pieces(least, panel) * panel;
+    conv->slices = n8_pieces(conv->group_out, conv->slice) * conv->groups;
+    conv->units = n8_mul(blocks, conv->slices);
+    conv->scratch_size = parts_of(conv).size;
+}
+
+// Eight values, which take one operation where the processor has vectors.
+typedef int16_t lanes __attribute__((vector_size(LANES * sizeof(int16_t))));
+
+// One direction of the transform of weights, times 24, from 3 taps: |u| <= 12 |w| at most.
+static inline void transform_taps(lanes u[SIDE], lanes g0, lanes g1, lanes g2) {
+    const lanes ends = g0 + g2, far = g0 + 4 * g2;
+    u[0] = -4 * (ends + g1);
+    u[1] = -4 * (ends - g1);
+    u[2] = 6 * g2;
+    u[3] = 6 * g0;
+    u[4] = far + 2 * g1;
+    u[5] = far - 2 * g1;
+}
+
+// One channel of the input of eight of the output: to all planes.
+static void pack_lanes(int16_t *to, size_t plane, const lanes g[TAPS]) {
+    lanes rows[3][SIDE], u[SIDE];
+    for (size_t y = 0; y < 3; y++) {
+        transform_taps(rows[y], g[3 * y], g[3 * y + 1], g[3 * y + 2]);
+    }
+#pragma GCC unroll 6
+    for (size_t j = 0; j < SIDE; j++) {
+        transform_taps(u, rows[0][j], rows[1][j], rows[2][j]);
+#pragma GCC unroll 6
+        for (size_t i = 0; i < SIDE; i++) {
+            memcpy(to + n8_winograd_plane(i, j) * plane, &u[i], sizeof u[i]);
+        }
+    }
+}
+
+// `size` channels of the input of `count` of the output, of which the file has one after the other.
+static void pack_piece(const struct n8_conv *conv, int16_t *to, const int8_t *from, size_t count,
+                       size_t size) {
+    const size_t panel = conv->row->tile.nr, in = conv->group_in;
+    int8_t bytes[PIECE * LANES] = {0};
+    int16_t taps[TAPS][PIECE * LANES];
+    for (size_t t = 0; t < TAPS; t++) {
+        conv->interleave(bytes, LANES, from + t * in, TAPS * in, count, size);
+        for (size_t i = 0; i < PIECE * LANES; i++) {
+            taps[t][i] = bytes[i];
+        }
+    }
+    for (size_t k = 0; k < size; k++, to += panel) {
+        lanes g[TAPS];
+        for (size_t t = 0; t < TAPS; t++) {
+            memcpy(&g[t], &taps[t][k * LANES], sizeof g[t]);
+        }
+        pack_lanes(to, conv->depth * panel, g);
+    }
+}
+
+// [O][3][3][I] to [O / panel][planes][depth][panel].
+static void pack_winograd(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+    const size_t panel = conv->row->tile.nr, in = conv->group_in, out = conv->group_out;
+    for (size_t g = 0; g < conv->groups; g++, weights += out * TAPS * in) {
+        int16_t *group = (int16_t *)memory + g * (conv->group_weights / sizeof(int16_t));
+        for (size_t n = 0; n < out; n += LANES) {
+            const size_t count = out - n < LANES ? out - n : LANES;
+            int16_t *to = group + n / panel * PLANES * conv->depth * panel + n % panel;
+            for (size_t k = 0; k < in; k += PIECE) {
+                pack_piece(conv, to + k * panel, weights + n * TAPS * in + k, count,
+                           in - k < PIECE ? in - k : PIECE);
+            }
+        }
+    }
+}
+
+struct winograd {
+    const struct n8_conv *conv;
+    const struct n8_conv_io *io;
+    int16_t *in;       // [planes][block][depth]
+    int32_t *sums;     // [planes][block][panel]
+    int8_t *window;    // [6][6][depth], a copy with padding
+    int8_t *nowhere;   // a pixel for what is behind the edge
+    ptrdiff_t *places; // [block][16], of the output
+    ptrdiff_t *residual_places;
+    size_t transformed;         // the block and group that `in` belongs to
+    size_t image, first, count; // the block: tiles [first, first + count) of an image
+};
+
+// Copies the window whose first pixel is at row y0 and column x0, padding included.
+static void copy_window(const struct winograd *w, const int8_t *image, int64_t y0, int64_t x0) {
+    const struct n8_conv2d_shape *s = &w->conv->shape;
+    const size_t depth = w->conv->depth;
+    int8_t *to = w->window;
+    for (int64_t y = y0; y < y0 + SIDE; y++) {
+        for (int64_t x = x0; x < x0 + SIDE; x++, to += depth) {
+            if (y >= 0 && y < s->in_height && x >= 0 && x < s->in_width) {
+                memcpy(to, image + (ptrdiff_t)(y * s->in_width + x) * w->io->in_stride, depth);
+            } else {
+                memset(to, w->conv->in_zero_point, depth);
+            }
+        }
+    }
+}
+
+// What all tiles of the block see of a group's channels.
+static void transform_block(struct winograd *w, size_t block, size_t group) {
+    const struct n8_conv *conv = w->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    if (w->transformed == block * conv->groups + group) {
+        return;
+    }
+    w->transformed = block * conv->groups + group;
+    const ptrdiff_t pixel = w->io->in_stride, row = s->in_width * pixel;
+    const int8_t *image =
+        w->io->in + (ptrdiff_t)w->image * s->in_height * row + (ptrdiff_t)(group * conv->group_in);
+    const size_t across = tiles_across(s);
+    const size_t plane = conv->block * conv->depth * sizeof *w->in;
+    for (size_t t = 0; t < w->count; t++) {
+        const int64_t y = (int64_t)((w->first + t) / across) * OUT - s->pad_top;
+        const int64_t x = (int64_t)((w->first + t) % across) * OUT - s->pad_left;
+        int16_t *to = w->in + t * conv->depth;
+        if (y >= 0 && x >= 0 && y + SIDE <= s->in_height && x + SIDE <= s->in_width) {
+            conv->row->winograd16->input(to, plane,
+                                         image + (ptrdiff_t)y * row + (ptrdiff_t)x * pixel, row,
+                                         pixel, conv->depth);
+        } else {
+            copy_window(w, image, y, x);
+            conv->row->winograd16->input(to, plane, w->window, (ptrdiff_t)(SIDE * conv->depth),
+                                         (ptrdiff_t)conv->depth, conv->depth);
+        }
+    }
+}
+
+// From one piece of memory to another.
+static ptrdiff_t distance(const void *from, const void *to) {
+    return (ptrdiff_t)((uintptr_t)to - (uintptr_t)from);
+}
+
+// Where the outputs of the block go.
+static void point_block(const struct winograd *w) {
+    const struct n8_conv2d_shape *s = &w->conv->shape;
+    const size_t across = tiles_across(s);
+    const ptrdiff_t image = (ptrdiff_t)w->image * s->out_height * s->out_width;
+    const ptrdiff_t away = distance(w->io->out, w->nowhere);
+    const ptrdiff_t residual_away = distance(w->io->residual, w->nowhere);
+    for (size_t t = 0; t < w->count; t++) {
+        const int32_t y0 = (int32_t)((w->first + t) / across) * OUT;
+        const int32_t x0 = (int32_t)((w->first + t) % across) * OUT;
+        for (int32_t i = 0; i < OUTPUTS; i++) {
+            const int32_t y = y0 + i / OUT, x = x0 + i % OUT;
+            const bool inside = y < s->out_height && x < s->out_width;
+            const ptrdiff_t at = image + (ptrdiff_t)y * s->out_width + x;
+            const size_t entry = t * OUTPUTS + (size_t)i;
+            w->places[entry] = inside ? at * w->io->out_stride : away;
+            w->residual_places[entry] = inside ? at * w->io->residual_stride : residual_away;
+        }
+    }
+}
+
+// Channels [channel, channel + channels) of a group, a panel at a time.
+static void run_slice(const struct winograd *w, size_t group, size_t channel, size_t channels) {
+    const struct n8_conv *conv = w->conv;
+    const struct n8_conv2d_epilogue *e = &conv->epilogue;
+    const size_t panel = conv->row->tile.nr;
+    const int16_t *weights =
+        (const int16_t *)(const void *)(conv->weights + group * conv->group_weights);
+    struct n8_winograd_gemm_args gemm = {
+        .sums = w->sums,
+        .in = w->in,
+        .depth = conv->depth,
+        .tiles = w->count,
+        .planes = PLANES,
+        .sums_plane = conv->block * panel * sizeof *w->sums,
+        .in_plane = conv->block * conv->depth * sizeof *w->in,
+        .width = panel,
+    };
+    struct n8_winograd_output_args output = {
+        .places = w->places,
+        .residual_places = w->residual_places,
+        .sums = w->sums,
+        .plane = gemm.sums_plane,
+        .tile = panel * sizeof *w->sums,
+        .tiles = w->count,
+        .residual_scale = e->residual_scale,
+        .residual_zero_point = e->residual_zero_point,
+        .zero_point = e->zero_point,
+        .lo = e->lo,
+        .hi = e->hi,
+    };
+    for (size_t n = channel; n < channel + channels; n += panel) {
+        const size_t entry = group * conv->group_entries + n;
+        const size_t first = group * conv->group_out + n;
+        const size_t rest = channel + channels - n;
+        gemm.weights = weights + n * PLANES * conv->depth;
+        conv->row->winograd16->gemm(&gemm);
+        output.out = (int8_t *)w->io->out + first;
+        output.residual = w->io->residual == NULL ? NULL : w->io->residual + first;
+        output.channels = rest < panel ? rest : panel;
+        output.bias = e->bias + entry;
+        output.multiplier = e->multiplier + entry;
+        output.slope = e->slope == NULL ? NULL : e->slope + entry;
+        conv->row->winograd16->output(&output);
+    }
+}
+
+static void run_winograd(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                         size_t end, void *memory) {
+    int8_t *scratch = memory;
+    const struct parts parts = parts_of(conv);
+    const size_t tiles = tiles_of(&conv->shape);
+    const size_t blocks_of_image = n8_pieces(tiles, conv->block);
+    const size_t slices_of_group = conv->slices / conv->groups;
+    struct winograd w = {
+        .conv = conv,
+        .io = io,
+        .in = (int16_t *)(void *)(scratch + parts.in),
+        .sums = (int32_t *)(void *)(scratch + parts.sums),
+        .window = scratch + parts.window,
+        .nowhere = scratch + parts.nowhere,
+        .places = (ptrdiff_t *)(void *)(scratch + parts.places),
+        .residual_places = (ptrdiff_t *)(void *)(scratch + parts.residual_places),
+        .transformed = SIZE_MAX,
+    };
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t block = unit / conv->slices, slice = unit % conv->slices;
+        const size_t channel = slice % slices_of_group * conv->slice;
+        const size_t rest = conv->group_out - channel;
+        w.image = block / blocks_of_image;
+        w.first = block % blocks_of_image * conv->block;
+        w.count = tiles - w.first < conv->block ? tiles - w.first : conv->block;
+        if (unit == begin || slice == 0) {
+            point_block(&w);
+        }
+        transform_block(&w, block, slice / slices_of_group);
+        run_slice(&w, slice / slices_of_group, channel, rest < conv->slice ? rest : conv->slice);
+    }
+}
+
+const struct n8_conv_way n8_conv_winograd16 = {plan_winograd, pack_winograd, run_winograd};

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.h"
+
+#include "memory/allocate.h"
+#include "model/operator.h"
+#include "move/planes.h"
+#include "size.h"
+
+#include <string.h>
+
+enum n8_status n8_session_create(const struct n8_model *model,
+                                 const struct n8_session_options *options,
+                                 struct n8_session **out) {
+    if (out == NULL) {
+        return N8_E_ARGUMENT;
+    }
+    *out = NULL;
+    struct n8_threads *pool = options == NULL ? NULL : options->pool;
+    const int32_t own = options == NULL ? 1 : options->threads;
+    if (model == NULL || (pool == NULL ? own < 1 || own > N8_MAX_THREADS : own != 0)) {
+        return N8_E_ARGUMENT;
+    }
+    const size_t threads = pool == NULL ? (size_t)own : n8_threads_count(pool);
+    const struct n8_memory *memory = &model->memory;
+    const enum n8_status allowed = n8_check_memory(memory, threads, model->max_bytes);
+    if (allowed != N8_OK) {
+        return allowed;
+    }
+    // Session, arena and the threads' scratch in one allocation.
+    const size_t head = n8_round_up(sizeof(struct n8_session), N8_ALIGN);
+    const size_t scratch = (size_t)memory->scratch;
+    const size_t arena = (size_t)memory->arena;
+    struct n8_session *session = n8_allocate(n8_add(n8_add(head, arena), n8_mul(scratch, threads)));
+    if (session == NULL) {
+        return N8_E_MEMORY;
+    }
+    session->model = model;
+    session->arena = (uint8_t *)session + head;
+    session->scratch = session->arena + arena;
+    session->scratch_stride = scratch;
+    if (own > 1) {
+        const enum n8_status status = n8_threads_create(own, &session->own);
+        if (status != N8_OK) {
+            n8_free(session);
+            return status;
+        }
+    }
+    session->threads = pool == NULL ? session->own : pool;
+    *out = session;
+    return N8_OK;
+}
+
+void n8_session_destroy(struct n8_session *session) {
+    if (session != NULL) {
+        n8_threads_destroy(session->own);
+        n8_free(session);
+    }
+}
+
+struct job {
+    const struct n8_session *session;
+    const struct n8_step *step;     // of a step
+    const struct n8_tensor *tensor; // of a copy
+    uint8_t *arena;
+    const uint8_t *in;
+    uint8_t *out;
+};
+
+static void run_units(void *context, size_t begin, size_t end, size_t worker) {
+    const struct job *job = context;
+    const struct n8_session *session = job->session;
+    job->step->op->run(session, job->step, begin, end,
+                       session->scratch + worker * session->scratch_stride);
+}
+
+// From the first pixel on, on one thread: source and destination overlap.
+static void spread(const struct n8_session *session, const struct n8_spread *spread) {
+    const struct n8_tensor *tensor = &session->model->tensors[spread->tensor];
+    const uint8_t *from = n8_buffer(session, spread->tensor);
+    uint8_t *to = session->arena + spread->offset;
+    for (size_t p = 0; p < tensor->pixels; p++) {
+        memmove(to, from, (size_t)tensor->dims[1] * n8_value_size(tensor));
+        from += tensor->pixel_stride;
+        to += spread->stride;
+    }
+}
+
+static void run_step(const struct n8_session *session, const struct n8_step *step) {
+    if (step->spread.wanted) {
+        spread(session, &step->spread);
+    }
+    struct job job = {.session = session, .step = step};
+    n8_threads_run(session->threads, step->units, step->grain, run_units, &job);
+}
+
+enum { PIECE = 1024 }; // pixels of one unit of a copy
+
+// A unit of a copy: pixels [first, first + count) of image `image`.
+struct piece {
+    size_t image, first, count;
+};
+
+static struct piece piece_of(const struct n8_tensor *tensor, size_t unit) {
+    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t pieces = n8_pieces(area, PIECE);
+    struct piece piece = {.image = unit / pieces, .first = unit % pieces * PIECE};
+    piece.count = area - piece.first < PIECE ? area - piece.first : PIECE;
+    return piece;
+}
+
+// From the caller's N C H W to the arena's N H W C.
+static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
+    (void)worker;
+    const struct job *job = context;
+    const struct n8_tensor *tensor = job->tensor;
+    const size_t channels = (size_t)tensor->dims[1];
+    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t size = n8_value_size(tensor);
+    for (size_t unit = begin; unit < end; unit++) {
+        const struct piece piece = piece_of(tensor, unit);
+        uint8_t *to = job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
+        const uint8_t *from = job->in + (piece.image * channels * area + piece.first) * size;
+        // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
+        const size_t room = tensor->slice ? channels * size : tensor->pixel_stride;
+        if (area == 1) {
+            memcpy(to, from, channels * size);
+            continue;
+        }
+        n8_interleave(&job->session->model->kernels, to, tensor->pixel_stride, room, from,
+                      area * size, channels, piece.count, size);
+    }
+}
+
+static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
+    (void)worker;
+    const struct job *job = context;
+    const struct n8_tensor *tensor = job->tensor;
+    const size_t channels = (size_t)tensor->dims[1];
+    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t size = n8_value_size(tensor);
+    for (size_t unit = begin; unit < end; unit++) {
+        const struct piece piece = piece_of(tensor, unit);
+        const uint8_t *from =
+            job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
+        uint8_t *to = job->out + (piece.image * channels * area + piece.first) * size;
+        if (area == 1) {
+            memcpy(to, from, channels * size);
+            continue;
+        }
+        n8_deinterleave(&job->session->model->kernels, to, area * size, from, tensor->pixel_stride,
+                        channels, piece.count, size);
+    }
+}
+
+// Copies a tensor from or to the caller.
+static void copy(const struct n8_session *session, uint32_t number, const void *in, void *out) {
+    const struct n8_tensor *tensor = &session->model->tensors[number];
+    struct job job = {
+        .session = session,
+        .tensor = tensor,
+        .arena = n8_buffer(session, number),
+        .in = in,
+        .out = out,
+    };
+    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
+    const size_t units = (size_t)tensor->dims[0] * n8_pieces(area, PIECE);
+    const size_t piece = area < PIECE ? area : PIECE;
+    n8_threads_run(session->threads, units, n8_grain_of(piece * tensor->pixel_stride),
+                   in != NULL ? copy_in : copy_out, &job);
+}
+
+enum n8_status n8_session_run(struct n8_session *session, const void *const *inputs,
+                              void *const *outputs) {
+    if (session == NULL || inputs == NULL || outputs == NULL) {
+        return N8_E_ARGUMENT;
+    }
+    const struct n8_model *model = session->model;
+    for (size_t i = 0; i < model->facts.input_count; i++) {
+        if (inputs[i] == NULL) {
+            return N8_E_ARGUMENT;
+        }
+    }
+    for (size_t i = 0; i < model->facts.output_count; i++) {
+        if (outputs[i] == NULL) {
+            return N8_E_ARGUMENT;
+        }
+    }
+    session->inputs = inputs;
+    session->outputs = outputs;
+    for (size_t i = 0; i < model->facts.input_count; i++) {
+        const struct n8_tensor *tensor = &model->tensors[model->inputs[i]];
+        if (!tensor->caller) {
+            copy(session, model->inputs[i], inputs[i], NULL);
+        }
+    }
+    for (size_t s = 0; s < model->facts.step_count; s++) {
+        run_step(session, &model->steps[s]);
+    }
+    for (size_t i = 0; i < model->facts.output_count; i++) {
+        if (!model->tensors[model->outputs[i]].caller) {
+            copy(session, model->outputs[i], NULL, outputs[i]);
+        }
+    }
+    return N8_OK;
+}
+
+enum n8_status n8_session_bind(struct n8_session *session, const void *const *inputs,
+                               void *const *outputs) {
+    if (session == NULL || inputs == NULL || outputs == NULL) {
+        return N8_E_ARGUMENT;
+    }
+    session->bound_inputs = inputs;
+    session->bound_outputs = outputs;
+    return N8_OK;
+}
+
+enum n8_status n8_session_run_bound(struct n8_session *session) {
+    return session == NULL ? N8_E_ARGUMENT
+                           : n8_session_run(session, session->bound_inputs, session->bound_outputs);
+}

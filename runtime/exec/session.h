@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session: the memory of one run, and the threads that share its work.
+#ifndef N8_SESSION_H
+#define N8_SESSION_H
+
+#include "model/model.h"
+#include "threads.h"
+
+struct n8_session {
+    const struct n8_model *model;
+    struct n8_threads *threads; // NULL for one thread
+    struct n8_threads *own;     // those of them that end with the session, or NULL
+    uint8_t *arena;
+    uint8_t *scratch; // threads x scratch_stride
+    size_t scratch_stride;
+    const void *const *inputs; // of the current run
+    void *const *outputs;
+    const void *const *bound_inputs; // NULL, or what runs use that name none
+    void *const *bound_outputs;
+};
+
+// Where a tensor lives; not for one that stays with the caller.
+static inline uint8_t *n8_buffer(const struct n8_session *session, uint32_t tensor) {
+    const struct n8_tensor *t = &session->model->tensors[tensor];
+    return t->fixed != NULL ? t->fixed : session->arena + t->offset;
+}
+
+static inline uint8_t *n8_in_buffer(const struct n8_session *session, const struct n8_step *step,
+                                    size_t index) {
+    return n8_buffer(session, step->inputs[index]);
+}
+
+static inline uint8_t *n8_out_buffer(const struct n8_session *session, const struct n8_step *step) {
+    return n8_buffer(session, step->row.output);
+}
+
+// Pixel `pixel` of an input and of the output of a step. Pixels are numbered in N H W order; the
+// channels of one are contiguous.
+static inline const uint8_t *n8_in_pixel(const struct n8_session *session,
+                                         const struct n8_step *step, size_t index, size_t pixel) {
+    return n8_in_buffer(session, step, index) +
+           pixel * n8_input(session->model, step, index)->pixel_stride;
+}
+
+static inline uint8_t *n8_out_pixel(const struct n8_session *session, const struct n8_step *step,
+                                    size_t pixel) {
+    return n8_out_buffer(session, step) + pixel * n8_output(session->model, step)->pixel_stride;
+}
+
+#endif // N8_SESSION_H

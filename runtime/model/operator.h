@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an operator is: a row of ops.inc and a file of ops/ that defines the struct below.
+#ifndef N8_OPERATOR_H
+#define N8_OPERATOR_H
+
+#include "exec/session.h"
+#include "reader.h"
+
+// Fields of n8_file_op that an operator may use. The reader refuses a file that sets others.
+enum n8_fields {
+    N8_FIELD_WINDOW = 1,    // kernel, stride, dilation, pad, pad_end
+    N8_FIELD_COUNT_PAD = 2, // the flag N8_OP_COUNT_PAD
+    N8_FIELD_AXIS = 4,
+    N8_FIELD_CLAMP = 8, // lo, hi
+    N8_FIELD_SCALE = 16,
+    N8_FIELD_RESIDUAL = 32, // residual_scale
+    N8_FIELD_SLOPE = 64,
+    N8_FIELD_WEIGHTS = 128, // groups, arrays, proofs
+    N8_FIELD_FILL = 256,
+    N8_FIELD_FUNCTION = 512,
+    N8_FIELD_TABLE = 1024,
+    N8_FIELD_INDICES = 2048,
+    N8_FIELD_VALUES = 4096,
+    N8_FIELD_GROUPS = 1 << 13,    // those of N8_FIELD_WEIGHTS one by one: groups,
+    N8_FIELD_BIAS_F32 = 1 << 14,  // bias_f32,
+    N8_FIELD_MATRICES = 1 << 15,  // and weights, multiplier and bias_f32
+    N8_FIELD_LEVELS = 1 << 17,    // weights as an array of plain bytes
+    N8_FIELD_RECURRENT = 1 << 16, // the flags N8_OP_REVERSE and N8_OP_LINEAR_BEFORE_RESET
+};
+
+// What the plan of the memory may do with the tensors of a step.
+enum n8_placing {
+    // Every input may lie between the channels of other tensors: each pixel is read by itself,
+    // at a distance of pixel_stride. Bytes beyond its channels may be read, up to the next
+    // multiple of 64, as long as the result does not depend on them.
+    N8_READS_SLICES = 1,
+    // So may the output: where `slice` is set, dims[1] values of each pixel are written and
+    // nothing else. n8_stretch_of sees to both for those who use it.
+    N8_WRITES_SLICES = 2,
+    // The output may lie exactly where an input of its shape and type does, if nobody else reads
+    // that one: a unit reads of this input what it is going to overwrite itself, and no more, and
+    // reads each value before it writes it.
+    N8_OVER_FIRST = 4,
+    N8_OVER_SECOND = 8,
+    // No byte beyond the channels of an input is read, so that the output may lie right there.
+    N8_READS_EXACTLY = 16,
+};
+
+// An operator may look for an end of the network where the caller has it instead of in the arena:
+// in session->inputs, for an input, and in session->outputs, for an output that is `caller`. If a
+// step does not, its `plan` says so in the tensor.
+enum n8_ends {
+    N8_END_INPUT = 1,
+    N8_END_OUTPUT = 2,
+};
+
+struct n8_operator {
+    char name[20]; // as in n8_step_info; here, as the address of one would have to be relocated
+    // Of all inputs and of the output. in == 0: any, the same as the output's; out == 0: `check`
+    // looks at it.
+    enum n8_type in, out;
+    uint32_t least_inputs, most_inputs;
+    uint32_t fields;  // enum n8_fields
+    uint32_t placing; // enum n8_placing; `plan` may take away from it in step->placing
+    uint32_t ends;    // enum n8_ends
+    bool moves; // every value of an int8 output is one of an input or `fill`, before the clamp
+    bool wide;  // int16 may stand where int8 is said, in any mix unless `check` forbids it
+
+    // Whether shapes, scales and fields fit together; counts, types, the limits of each field
+    // and unused fields were checked before. May be NULL.
+    enum n8_status (*check)(struct n8_reader *reader, const struct n8_step *step);
+
+    // Fills in kernel_name; units, where there are more than one; and, where they are not 0,
+    // the sizes and macs of the step.
+    enum n8_status (*plan)(struct n8_reader *reader, struct n8_step *step);
+
+    // For steps that only move values; each may be NULL. `piece`: whether input `index` is, as it
+    // lies, a part of the output, so that it may be written there at once; `run` then finds it
+    // in its place and leaves it there. `view`: whether the output is, as it lies, a part of the
+    // first input; a step that has nothing left to move is not run. The part begins `byte` bytes
+    // into pixel `pixel` of the larger tensor, and its pixels are neighbours there, too. Inputs
+    // are asked for in order, and `piece` finds what it said of the one before.
+    bool (*piece)(const struct n8_model *model, const struct n8_step *step, size_t index,
+                  size_t *pixel, size_t *byte);
+    bool (*view)(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
+                 size_t *byte);
+
+    // Checks the weights and packs them into step->packed_size zeroed bytes, aligned to
+    // N8_ALIGN. NULL: there are none.
+    enum n8_status (*pack)(struct n8_reader *reader, struct n8_step *step, void *memory);
+
+    // Units [begin, end) of one run. Threads take units in any order and at the same time, so a
+    // unit writes no byte that another one reads or writes, and its result does not depend on
+    // how the units are grouped. A unit is mostly a pixel or a row of the output; the session
+    // sees to it that nobody is woken for a few bytes. `scratch`: step->scratch_size bytes of
+    // this thread, aligned to N8_ALIGN. Nothing is left to check, and nothing fails.
+    void (*run)(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch);
+};
+
+#pragma GCC visibility push(hidden)
+#define N8_OPERATOR(kind, symbol) extern const struct n8_operator n8_op_##symbol;
+#include "ops.inc"
+#undef N8_OPERATOR
+#pragma GCC visibility pop
+
+// NULL: no such kind.
+const struct n8_operator *n8_operator_of(uint32_t kind);
+
+// How a step whose values do not look at their neighbours goes through its pixels: `pixels` of
+// them at a time, each time `count` values in one run of bytes, the same in every tensor. All
+// at once where the output and its inputs of the same shape lie alike and without a gap; the
+// padding of the channels is then computed like the rest, and nobody looks at it.
+struct n8_stretch {
+    size_t pixels, count;
+};
+struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
+                                size_t pixels);
+
+// True if input `index` of a step with pieces was moved into the output before, so that it is no
+// longer where it was.
+static inline bool n8_is_spread(const struct n8_model *model, const struct n8_step *step,
+                                size_t index) {
+    const struct n8_tensor *in = n8_input(model, step, index);
+    return in->sharing == N8_SHARES_TAIL && in->shared == step->row.output;
+}
+
+// Units that make the call of a thread worth its while: of a planned step, and of units that
+// each read and write this many bytes.
+size_t n8_grain_of(uint64_t bytes);
+size_t n8_grain(const struct n8_model *model, const struct n8_step *step);
+
+// What a run of the step costs, in int8 multiply-accumulates: those that it has, more for other
+// types, and what moving its bytes takes. As struct n8_step_info has it.
+uint64_t n8_cost(const struct n8_model *model, const struct n8_step *step);
+
+// value_range.c: code_lo and code_hi of the output of a planned step, whose inputs have theirs.
+void n8_find_codes(struct n8_reader *reader, const struct n8_step *step);
+
+// What several operators check.
+enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
+                                   const struct n8_tensor *b);
+enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
+                                   const struct n8_tensor *b);
+// Of steps that move values: the same scale, too, and an int16 input's range in that of its output.
+enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *in,
+                              const struct n8_tensor *out);
+enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
+                                   const struct n8_tensor *out);
+
+#endif // N8_OPERATOR_H
