@@ -5,14 +5,14 @@
 //
 //   void n8_add_s16_neon(const struct n8_add_s16_args *args);
 //
-// Eight values at a time; what is left is eight again, which end with the last and were loaded
-// first, as `out` may be an operand. Fewer than eight go one by one.
+// Eight values at a time. The last ones are eight again, which end with the last value and were loaded
+// before anything was stored, as `out` may be an operand. Fewer than eight go one by one.
 //
-// Bounds: a difference of int16 fits int32, and int32 to float is exact for it; vmla rounds the
-//   product and then the sum; nearest_f32.inc.
-// Registers: r0-r4, r12, lr, see below; d0 scales, d1 slope, q1-q3 nearest_f32.inc, q12 zero point,
-//   d26 that of a, d27 of b (16 bits); q8 and q9 even and odd values of a and b, q10-q11, q14-q15
-//   floats; q4 and q5 the last of a and b.
+// Bounds: a difference of int16 fits int32, and its float is exact; vmla rounds the product and then
+//   the sum; `nearest` in asm.h.
+// Registers: below; d0 scales, d1 slope, q1-q3 as `nearest` wants them, q12 zero point, d26 that of a,
+//   d27 of b (16 bits); q8 and q9 even and odd values of a and b, q10-q11, q14-q15 floats; q4 and q5
+//   the last of a and b.
 // Stack: 40 bytes, what it preserves. Reads and writes exactly `count` values.
 #include "asm.h"
 
@@ -20,18 +20,18 @@
 #define out   r1
 #define a     r2
 #define b_    r3
-#define left  r12
-#define slope lr
 #define ptr   r4
+#define left  r12                               // values, less 8 of this round
+#define slope lr                                // its bits
 
-        // q8 and q9 to the int16 of q10.
+// q8 and q9 to the int16 of q10.
 .macro  sum8
         vsubl.s16 q10, d16, d26
         vsubl.s16 q11, d17, d26
         vsubl.s16 q14, d18, d27
         vsubl.s16 q15, d19, d27
         to_float q10, q11, q14, q15
-        scale   d0[0], q10, q11
+        each    vmul.f32, d0[0], q10, q11
         vmla.f32 q10, q14, d0[1]
         vmla.f32 q11, q15, d0[1]
         cmp     slope, #0x3f800000              // 1
@@ -47,7 +47,7 @@ func    n8_add_s16_neon
         save_double d8, d9, d10, d11
         load_range N8_OFF_AW, out, ptr
         vdup.16 q12, out
-        add     ptr, args, #N8_OFF_AW_A_SCALE   // the slope is behind both scales
+        add     ptr, args, #N8_OFF_AW_A_SCALE   // the slope comes after both scales
         vld1.32 {d0-d1}, [ptr]
         ldr     slope, [args, #N8_OFF_AW_SLOPE]
         ldr     ptr, [args, #N8_OFF_AW_A_ZERO_POINT]

@@ -110,6 +110,20 @@
 .endm
 #endif
 
+// Each of the registers becomes what the operation makes of it and the operand.
+.macro  each    operation, operand, registers:vararg
+    .irp    register, \registers
+        \operation \register, \register, \operand
+    .endr
+.endm
+
+// Each of the registers gets the value.
+.macro  fill    operation, value, registers:vararg
+    .irp    register, \registers
+        \operation \register, \value
+    .endr
+.endm
+
 // Integers to floats, rounded to nearest even (7).
 .macro  to_float registers:vararg
     .irp    register, \registers
@@ -117,21 +131,16 @@
     .endr
 .endm
 
-// Floats times \factor, a register or a lane.
-.macro  scale   factor, registers:vararg
+// Floats, times their slopes where they are negative (5b).
+.macro  leaky   slopes, product, negative, registers:vararg
     .irp    register, \registers
-        vmul.f32 \register, \register, \factor
+        vmul.f32 \product, \register, \slopes
+        vclt.f32 \negative, \register, #0
+        vbit    \register, \product, \negative
     .endr
 .endm
 
-// Where \value is negative, times its slope (5b).
-.macro  leaky   value, slopes, product, negative
-        vmul.f32 \product, \value, \slopes
-        vclt.f32 \negative, \value, #0
-        vbit    \value, \product, \negative
-.endm
-
-// Two of them with one slope, interleaved.
+// Two of them, interleaved.
 .macro  leaky2  a, b, slope, product_a, product_b, negative_a, negative_b
         vmul.f32 \product_a, \a, \slope
         vmul.f32 \product_b, \b, \slope
@@ -139,6 +148,14 @@
         vclt.f32 \negative_b, \b, #0
         vbit    \a, \product_a, \negative_a
         vbit    \b, \product_b, \negative_b
+.endm
+
+// 0 for NaN, of which (5b) and (6) may make one where infinities meet.
+.macro  number  temp, registers:vararg
+    .irp    register, \registers
+        vceq.f32 \temp, \register, \register
+        vand    \register, \register, \temp
+    .endr
 .endm
 
 // C = 1.5 * 2^23: a float below 2^22 plus C has no bit for a fraction, so the addition rounds it, half
@@ -152,12 +169,8 @@
 // what is below 2^22 is the rounded value, and what is above is at least 2^22, of its sign. NaN is for
 // the caller to take out.
 .macro  round   c, registers:vararg
-    .irp    register, \registers
-        vadd.f32 \register, \register, \c
-    .endr
-    .irp    register, \registers
-        vqsub.s32 \register, \register, \c
-    .endr
+        each    vadd.f32, \c, \registers
+        each    vqsub.s32, \c, \registers
 .endm
 
 // Sixteen floats in q8-q11 to the int8 values of q8: clamp(rne(v) + zero_point, lo, hi)       (5)
@@ -171,8 +184,7 @@
         vqmovn.s32 d17, q9
         vqmovn.s32 d18, q10
         vqmovn.s32 d19, q11
-        vqadd.s16 q8, q8, q0
-        vqadd.s16 q9, q9, q0
+        each    vqadd.s16, q0, q8, q9
         vqmovn.s16 d16, q8
         vqmovn.s16 d17, q9
         vmax.s8 q8, q8, q1
@@ -215,6 +227,22 @@
 7:
 .endm
 
+// Stores the first \count % 8 words of q8 and q9; \to moves.
+.macro  store_last32 to, count
+        tst     \count, #4
+        beq     7f
+        vst1.32 {d16-d17}, [\to]!
+        vmov    q8, q9
+7:      tst     \count, #2
+        beq     7f
+        vst1.32 {d16}, [\to]!
+        vmov    d16, d17
+7:      tst     \count, #1
+        beq     7f
+        vst1.32 {d16[0]}, [\to]
+7:
+.endm
+
 // Floats to integers of limited range, as (2), (5) and (6) have it.
 //
 // Bounds: the limits are moved by the zero point and are floats, below 2^17: what is between them, plus
@@ -226,15 +254,9 @@
 .endm
 
 .macro  nearest_between lo, hi, c, registers:vararg
-    .irp    register, \registers
-        vmax.f32 \register, \register, \lo
-    .endr
-    .irp    register, \registers
-        vmin.f32 \register, \register, \hi
-    .endr
-    .irp    register, \registers
-        vadd.f32 \register, \register, \c
-    .endr
+        each    vmax.f32, \lo, \registers
+        each    vmin.f32, \hi, \registers
+        each    vadd.f32, \c, \registers
 .endm
 
 // Two floats in a double register.
@@ -278,6 +300,21 @@
         bic     \magic, \temp, #1
         add     \magic, \magic, #0x4b000000
         add     \magic, \magic, #0x400000
+.endm
+
+// Depthwise kernels that compute 4 outputs of 8 channels at a time, a group, go from one to the next by
+// \apart, \middle and \apart bytes of the input, and of the output by two distances of its own. The last
+// group of a row ends with the row. Where a row has fewer than 4 outputs, distances become 0, and some
+// outputs are computed several times and stored at the same place: three are 0 1 1 2, two 0 0 1 1.
+.macro  few_outputs pixels, apart, middle, out_apart, out_middle
+        cmp     \pixels, #3
+        moveq   \middle, #0
+        moveq   \out_middle, #0
+        movlo   \apart, #0
+        movlo   \out_apart, #0
+        cmp     \pixels, #1
+        moveq   \middle, #0
+        moveq   \out_middle, #0
 .endm
 
         .section .note.GNU-stack, "", %progbits

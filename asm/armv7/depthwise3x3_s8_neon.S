@@ -169,6 +169,12 @@
     .endif
 .endm
 
+// The products of an int16 lane to their accumulators.
+.macro  add_products low, high, product_low, product_high
+        vaddw.s16 \low, \low, \product_low
+        vaddw.s16 \high, \high, \product_high
+.endm
+
 // The accumulators of two outputs, of the even one from t0 and t2, of the odd one from t1 and t3; then
 // the multipliers and the magic number. A column takes over the register of one as soon as the last
 // product with that is under way. padded: column 3 is.
@@ -183,39 +189,30 @@
         vaddw.s16 evenh, oddh, t2h
         load_last top3, row0, \padded
         vmull.s8 t2, low0, w20
-        vaddw.s16 oddl, oddl, t1l
-        vaddw.s16 oddh, oddh, t1h
+        add_products oddl, oddh, t1l, t1h
         load_last mid3, row1, \padded
         vmlal.s8 t3, top2, w01
-        vaddw.s16 evenl, evenl, t0l
-        vaddw.s16 evenh, evenh, t0h
+        add_products evenl, evenh, t0l, t0h
         vmlal.s8 t2, low1, w21
         vmull.s8 t1, top3, w02
         vld1.8  {low2}, [row2], tap_stride
         vmull.s8 t0, top2, w02
-        vaddw.s16 oddl, oddl, t3l
-        vaddw.s16 oddh, oddh, t3h
+        add_products oddl, oddh, t3l, t3h
         vmlal.s8 t1, mid2, w11
         load_last low3, row2, \padded
         vmlal.s8 t0, mid2, w12
-        vaddw.s16 evenl, evenl, t2l
-        vaddw.s16 evenh, evenh, t2h
+        add_products evenl, evenh, t2l, t2h
         vmull.s8 t3, mid3, w12
         vmull.s8 t2, low2, w22
-        vaddw.s16 oddl, oddl, t1l
-        vaddw.s16 oddh, oddh, t1h
+        add_products oddl, oddh, t1l, t1h
         vmlal.s8 t3, low2, w21
         vmull.s8 t1, low3, w22
-        vaddw.s16 evenl, evenl, t0l
-        vaddw.s16 evenh, evenh, t0h
+        add_products evenl, evenh, t0l, t0h
         vld1.32 {d16[], d17[]}, [sp]
-        vaddw.s16 oddl, oddl, t3l
-        vaddw.s16 oddh, oddh, t3h
-        vaddw.s16 evenl, evenl, t2l
-        vaddw.s16 evenh, evenh, t2h
+        add_products oddl, oddh, t3l, t3h
+        add_products evenl, evenh, t2l, t2h
         vld1.32 {d20-d23}, [multiplier:128]
-        vaddw.s16 oddl, oddl, t1l
-        vaddw.s16 oddh, oddh, t1h
+        add_products oddl, oddh, t1l, t1h
 .endm
 
 .macro  load_last column, row, padded
@@ -246,38 +243,29 @@
         vld1.8  {mid_edge}, [row1], tap_stride
         vmlal.s8 t3, in2, w10
         vld1.8  {in1}, [row2], tap_stride
-        vaddw.s16 evenl, evenl, t2l
-        vaddw.s16 evenh, evenh, t2h
+        add_products evenl, evenh, t2l, t2h
         vmlal.s8 t0, in2, w12
         vmull.s8 t2, low_edge, w20
         vld1.8  {in2}, [row2], beside
-        vaddw.s16 oddl, oddl, t1l
-        vaddw.s16 oddh, oddh, t1h
+        add_products oddl, oddh, t1l, t1h
         vmull.s8 t1, in3, w11
         vld1.8  {in3}, [row2], beside
-        vaddw.s16 oddl, oddl, t3l
-        vaddw.s16 oddh, oddh, t3h
+        add_products oddl, oddh, t3l, t3h
         vmlal.s8 t2, in1, w21
         vld1.8  {low_edge}, [row2], tap_stride
         vmlal.s8 t1, mid_edge, w12
-        vaddw.s16 evenl, evenl, t0l
-        vaddw.s16 evenh, evenh, t0h
+        add_products evenl, evenh, t0l, t0h
         vmull.s8 t3, in2, w20
         vmull.s8 t0, in2, w22
-        vaddw.s16 evenl, evenl, t2l
-        vaddw.s16 evenh, evenh, t2h
+        add_products evenl, evenh, t2l, t2h
         vmlal.s8 t3, in3, w21
-        vaddw.s16 oddl, oddl, t1l
-        vaddw.s16 oddh, oddh, t1h
+        add_products oddl, oddh, t1l, t1h
         vmull.s8 t1, low_edge, w22
-        vaddw.s16 evenl, evenl, t0l
-        vaddw.s16 evenh, evenh, t0h
+        add_products evenl, evenh, t0l, t0h
         vld1.32 {d16[], d17[]}, [sp]
-        vaddw.s16 oddl, oddl, t3l
-        vaddw.s16 oddh, oddh, t3h
+        add_products oddl, oddh, t3l, t3h
         vld1.32 {d20-d23}, [multiplier:128]
-        vaddw.s16 oddl, oddl, t1l
-        vaddw.s16 oddh, oddh, t1h
+        add_products oddl, oddh, t1l, t1h
 .endm
 
 // Two outputs to int16 in evenl and oddl (5), while the first products of the next two begin: of t1 and
@@ -288,18 +276,15 @@
         vmul.f32 evenh, evenh, scaleh
         vmul.f32 oddl, oddl, scalel
         vmul.f32 oddh, oddh, scaleh
-        vadd.f32 evenl, evenl, magic
-        vadd.f32 evenh, evenh, magic
+        each    vadd.f32, magic, evenl, evenh
     .if \stride == 1
         vmull.s8 t1, top1, w00
-        vadd.f32 oddl, oddl, magic
-        vadd.f32 oddh, oddh, magic
+        each    vadd.f32, magic, oddl, oddh
         vmull.s8 t2, mid0, w10
         vuzp.16 evenl, evenh
         vmull.s8 t3, mid1, w10
     .else
-        vadd.f32 oddl, oddl, magic
-        vadd.f32 oddh, oddh, magic
+        each    vadd.f32, magic, oddl, oddh
         vmull.s8 t2, mid_edge, w10
         vuzp.16 evenl, evenh
     .endif
@@ -342,9 +327,7 @@
         ldr     temp, [args, #N8_OFF_DW_BIAS]
         ldr     left, [args, #N8_OFF_DW_PIXELS]
         add     out, out, bias
-        add     row0, row0, bias
-        add     row1, row1, bias
-        add     row2, row2, bias
+        each    add, bias, row0, row1, row2
         add     bias, temp, bias, lsl #2
         mov     beside, tap_stride
         mov     out_gap, out_stride
@@ -376,8 +359,7 @@
         vqmovn.s16 d24, evenl
         vqmovn.s16 d25, oddl
 .Llow\@:
-        vmax.s8 d24, d24, qlo
-        vmax.s8 d25, d25, qlo
+        each    vmax.s8, qlo, d24, d25
 .Lstore\@:
         vst1.8  {d24}, [out], out_gap
         subs    left, left, #1
@@ -419,8 +401,7 @@
         and     temp, facts, #1
         vdup.16 q13, temp
         add     temp, args, #N8_OFF_DW_HI
-        vadd.i16 evenl, evenl, q13
-        vadd.i16 oddl, oddl, q13
+        each    vadd.i16, q13, evenl, oddl
         vld1.8  {d30[], d31[]}, [temp]
         vqmovn.s16 d24, evenl
         vqmovn.s16 d25, oddl

@@ -4,17 +4,15 @@
 //
 //   void n8_depthwise_s16_s32_neon(const struct n8_depthwise_s16_args *args);
 //
-// A group is 4 outputs of 8 channels. The pointer to their inputs goes from an output to the next by
-// `apart`, `middle` and `apart`, and by `back` to the next tap of the first. The last group of a row
-// ends with the row; where a row has fewer than 4 outputs, a distance is 0 or both are, and some are
-// computed several times and stored at the same place.
+// Groups of outputs are those of few_outputs in asm.h; the pointer to their inputs goes by `back` from
+// the last output to the next tap of the first.
 //
 //                  q0              weights of a tap
-//   in             q8 .. q15       sums, two registers for each output
+//   in             q8 .. q15       accumulators, two registers for each output
 //   q1 q2 q3 q4
 //
-// Bounds: sums wrap.
-// Registers: below. Stack: 120 bytes: d8-d15, r4-r11 and lr above what there is no register for.
+// Bounds: accumulators wrap.
+// Registers: below. Stack: 120 bytes: what push_all preserves above what there is no register for.
 #include "asm.h"
 
 #define args      r0
@@ -31,7 +29,7 @@
 #define channel   r11
 #define temp      r12
 
-#define AT_APART        0                       // of sums
+#define AT_APART        0                       // of outputs where they are stored
 #define AT_MIDDLE       4
 #define AT_FIRST        8                       // output of the group
 #define AT_WEIGHTS      12
@@ -40,21 +38,13 @@
 func    n8_depthwise_s16_s32_neon
         push_all LOCALS
 
-        // Three outputs are 0 1 1 2, two 0 0 1 1.
         ldr     temp, [args, #N8_OFF_DS_PIXELS]
         ldr     apart, [args, #N8_OFF_DS_STEP]
         ldr     r5, [args, #N8_OFF_DS_CHANNELS]
         mov     middle, apart
         mov     r5, r5, lsl #2
         mov     r6, r5
-        cmp     temp, #3
-        moveq   middle, #0
-        moveq   r6, #0
-        movlo   apart, #0
-        movlo   r5, #0
-        cmp     temp, #1
-        moveq   middle, #0
-        moveq   r6, #0
+        few_outputs temp, apart, middle, r5, r6
         str     r5, [sp, #AT_APART]
         str     r6, [sp, #AT_MIDDLE]
         ldr     back, [args, #N8_OFF_DS_TAP_STRIDE]
@@ -64,6 +54,7 @@ func    n8_depthwise_s16_s32_neon
         ldr     temp, [args, #N8_OFF_DS_WEIGHTS]
         mov     channel, #0
 
+        // 8 channels, then a group, a row of its taps, and a tap.
 1:      str     temp, [sp, #AT_WEIGHTS]
         mov     temp, #0
 2:      str     temp, [sp, #AT_FIRST]

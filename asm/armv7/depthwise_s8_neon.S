@@ -7,18 +7,16 @@
 //
 //   void n8_depthwise_s8_neon(const struct n8_depthwise_args *args);
 //
-// A group is 4 outputs of 8 channels. Its taps are taken in pairs, whose products share an int16
-// lane: in two rows one below the other, in the first of an odd number of rows side by side, where an
-// odd first tap stands alone. So a pointer for each tap of a pair serves all rows:
+// Groups of outputs are those of few_outputs in asm.h. Taps are taken in pairs, whose products share
+// an int16 lane: in two rows one below the other, in the first of an odd number of rows side by side,
+// where an odd first tap stands alone. So a pointer for each tap of a pair serves all rows:
 //
 //   a b b c c      width 5, height 3
 //   d e f g h
 //   d e f g h
 //
-// The products of a pair are added to the sums while the inputs of the next one are loaded. A pointer
-// goes from an output to the next by `apart`, `middle` and `apart`, and by `back` to the next tap of
-// the first. The last group of a row ends with the row; where a row has fewer than 4 outputs, a
-// distance is 0 or both are, and some are computed several times and stored at the same place.
+// The products of a pair are added to the accumulators while the inputs of the next one are loaded. A
+// pointer goes by `back` from the last output of a group to the next tap of the first.
 //
 // Bounds: |input| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products
 //   that share an int16 lane reach at most 32640. int32 is proved by (12).
@@ -102,18 +100,15 @@
         vmul.f32 \eh, \eh, scaleh
         vmul.f32 \ol, \ol, scalel
         vmul.f32 \oh, \oh, scaleh
-    .irp    v, \el, \eh, \ol, \oh
-        vadd.f32 \v, \v, magic
-    .endr
+        each    vadd.f32, magic, \el, \eh, \ol, \oh
         vuzp.16 \el, \eh
         vuzp.16 \ol, \oh
 .endm
 
 // Times its slope where it is negative; 0 for the NaN that is infinite times 0.
 .macro  leaky_number v, slopes
-        leaky   \v, \slopes, q8, q9
-        vceq.f32 q9, \v, \v
-        vand    \v, \v, q9
+        leaky   \slopes, q8, q9, \v
+        number  q9, \v
 .endm
 
 // What all depthwise kernels of int8 call for layers, and they are few, whose values are not small:
@@ -151,8 +146,7 @@ func    n8_depthwise_round2
         vqmovn.s32 d25, q13
         vqmovn.s32 d26, q14
         vqmovn.s32 d27, q15
-        vqadd.s16 q12, q12, q8
-        vqadd.s16 q13, q13, q8
+        each    vqadd.s16, q8, q12, q13
         add     temp, args, #N8_OFF_DW_LO
         vld1.8  {d16[], d17[]}, [temp]
         add     temp, args, #N8_OFF_DW_HI
@@ -171,20 +165,12 @@ func    n8_depthwise_s8_neon
         str     r2, [sp, #AT_MAGIC]
         str     r1, [sp, #AT_FACTS]
 
-        // Three outputs are 0 1 1 2, two 0 0 1 1.
         ldr     temp, [args, #N8_OFF_DW_PIXELS]
         ldr     apart, [args, #N8_OFF_DW_STEP]
         ldr     r1, [args, #N8_OFF_DW_OUT_STRIDE]
         mov     middle, apart
         mov     r2, r1
-        cmp     temp, #3
-        moveq   middle, #0
-        moveq   r2, #0
-        movlo   apart, #0
-        movlo   r1, #0
-        cmp     temp, #1
-        moveq   middle, #0
-        moveq   r2, #0
+        few_outputs temp, apart, middle, r1, r2
         str     r1, [sp, #AT_APART]
         str     r2, [sp, #AT_MIDDLE]
         ldr     temp, [args, #N8_OFF_DW_TAP_STRIDE]
@@ -242,10 +228,7 @@ func    n8_depthwise_s8_neon
         cmp     left, #0
         beq     .Lnext_rows
         b       2f
-1:      vmov.i8 t0, #0
-        vmov.i8 t1, #0
-        vmov.i8 t2, #0
-        vmov.i8 t3, #0
+1:      fill    vmov.i8, #0, t0, t1, t2, t3
 2:      ldr     temp, [args, #N8_OFF_DW_TAP_STRIDE]
         add     first_w, second_w, #8
         mov     next_w, #16
@@ -254,10 +237,7 @@ func    n8_depthwise_s8_neon
         b       .Lpair
 
 .Leven:
-        vmov.i8 t0, #0
-        vmov.i8 t1, #0
-        vmov.i8 t2, #0
-        vmov.i8 t3, #0
+        fill    vmov.i8, #0, t0, t1, t2, t3
 .Lnext_rows:
         subs    more, more, #1
         blo     .Lscale
@@ -339,8 +319,7 @@ func    n8_depthwise_s8_neon
         vqmovn.s16 d19, acc3l
         bne     .Lhigh
 .Llow:
-        vmax.s8 out01, out01, qlo
-        vmax.s8 out23, out23, qlo
+        each    vmax.s8, qlo, out01, out23
 .Lstore:
         vst1.8  {d16}, [r9], r10
         ldr     temp, [sp, #AT_FIRST]
@@ -369,16 +348,12 @@ func    n8_depthwise_s8_neon
 .Ladjust:
         and     temp, r2, #1
         vdup.16 q0, temp
-        vadd.i16 acc0l, acc0l, q0
-        vadd.i16 acc1l, acc1l, q0
-        vadd.i16 acc2l, acc2l, q0
-        vadd.i16 acc3l, acc3l, q0
+        each    vadd.i16, q0, acc0l, acc1l, acc2l, acc3l
         b       .Lnarrow
 .Lhigh:
         add     temp, args, #N8_OFF_DW_HI
         vld1.8  {d0[], d1[]}, [temp]
-        vmin.s8 out01, out01, q0
-        vmin.s8 out23, out23, q0
+        each    vmin.s8, q0, out01, out23
         b       .Llow
 
 .Lany:

@@ -87,9 +87,7 @@
         ldr     ptr, [args, #N8_OFF_IG_BIAS]
         add     ptr, ptr, offset
         vldmia  ptr, {q8-q11}
-    .irp    products, q12, q13, q14, q15
-        vmov.i32 \products, #0
-    .endr
+        fill    vmov.i32, #0, q12, q13, q14, q15
         mov     cursor, rows
         mov     taps_left, taps
 
@@ -149,17 +147,7 @@ func    n8_igemm_s8_f32_neon_1x16
         vst1.32 {d16-d19}, [out]!
         vmov    q8, q10
         vmov    q9, q11
-5:      tst     channels, #4
-        beq     6f
-        vst1.32 {d16-d17}, [out]!
-        vmov    q8, q9
-6:      tst     channels, #2
-        beq     7f
-        vst1.32 {d16}, [out]!
-        vmov    d16, d17
-7:      tst     channels, #1
-        beq     8f
-        vst1.32 {d16[0]}, [out]
+5:      store_last32 out, channels
 8:      next_channels
         bhi     .Lchannels_f32
         pop_all
@@ -175,10 +163,10 @@ func    n8_igemm_s8_s8_neon_1x16
         beq     4f
         add     ptr, ptr, offset
         vldmia  ptr, {q0-q3}
-        leaky   q8, q0, q12, q13
-        leaky   q9, q1, q12, q13
-        leaky   q10, q2, q12, q13
-        leaky   q11, q3, q12, q13
+        leaky   q0, q12, q13, q8
+        leaky   q1, q12, q13, q9
+        leaky   q2, q12, q13, q10
+        leaky   q3, q12, q13, q11
 4:      load_limits N8_OFF_IG, ptr
         round16
         cmp     channels, #16

@@ -78,20 +78,14 @@
 
 #define STEPS           8       // of 8 bytes of depth, in a pass through the loop
 
-// The same to all accumulators; by another register to those of the upper channels.
-.macro  each    operation, value
-    .irp    acc, q8, q9, q10, q11, q12, q13, q14, q15
-        \operation \acc, \acc, \value
-    .endr
+// An operation on all accumulators with one operand, or with one for each half of the channels.
+.macro  on_tile operation, operand
+        each    \operation, \operand, q8, q9, q10, q11, q12, q13, q14, q15
 .endm
 
 .macro  by_channel operation, low, high
-    .irp    acc, q8, q10, q12, q14
-        \operation \acc, \acc, \low
-    .endr
-    .irp    acc, q9, q11, q13, q15
-        \operation \acc, \acc, \high
-    .endr
+        each    \operation, \low, q8, q10, q12, q14
+        each    \operation, \high, q9, q11, q13, q15
 .endm
 
 // Entry. A tap of n steps enters the loop before the last n % STEPS ones, and goes through it until
@@ -289,7 +283,7 @@
     .else
         vldmia  constants, {q0-q5}
     .endif
-        each    vsub.f32, q2
+        on_tile vsub.f32, q2
         by_channel vmul.f32, q0, q1
     .if \residual
         ldr     ptr0, [sp, #RESIDUAL]
@@ -304,7 +298,7 @@
         add     ptr0, constants, #ROUNDING
         vldmia  ptr0, {q3-q5}
     .endif
-        each    vadd.f32, q3
+        on_tile vadd.f32, q3
         vuzp.16 q8, q9
         vuzp.16 q10, q11
         vuzp.16 q12, q13
@@ -314,22 +308,13 @@
         beq     1f
         add     ptr0, constants, #ZERO_POINT
         vldmia  ptr0, {q0}
-        vadd.i16 q8, q8, q0
-        vadd.i16 q10, q10, q0
-        vadd.i16 q12, q12, q0
-        vadd.i16 q14, q14, q0
+        each    vadd.i16, q0, q8, q10, q12, q14
 1:      vqmovn.s16 d16, q8
         vqmovn.s16 d17, q10
         vqmovn.s16 d18, q12
         vqmovn.s16 d19, q14
-        clamp_tile
-.endm
-
-.macro  clamp_tile
-        vmax.s8 q8, q8, q4
-        vmax.s8 q9, q9, q4
-        vmin.s8 q8, q8, q5
-        vmin.s8 q9, q9, q5
+        each    vmax.s8, q4, q8, q9
+        each    vmin.s8, q5, q8, q9
 .endm
 
 // On to the next 8 channels; `hi` if there are any.
@@ -414,7 +399,7 @@
 func    n8_igemm_4x8_scale
         add     ptr0, constants, #START_BITS
         vldmia  ptr0, {q2}
-        each    vsub.i32, q2
+        on_tile vsub.i32, q2
         scale_tile
         bx      lr
 endfunc n8_igemm_4x8_scale
@@ -479,12 +464,8 @@ func    n8_igemm_4x8_round
         beq     1f
         add     ptr0, ptr0, ptr1
         vldmia  ptr0, {q4-q5}
-    .irp    v, q8, q10, q12, q14
-        leaky   \v, q4, q0, q1
-    .endr
-    .irp    v, q9, q11, q13, q15
-        leaky   \v, q5, q0, q1
-    .endr
+        leaky   q4, q0, q1, q8, q10, q12, q14
+        leaky   q5, q0, q1, q9, q11, q13, q15
 1:      add     ptr0, constants, #MAGIC
         vldmia  ptr0, {q2-q5}
         round   q2, q8, q9, q10, q11, q12, q13, q14, q15
@@ -498,15 +479,13 @@ func    n8_igemm_4x8_round
         vqmovn.s32 d23, q15
         add     ptr0, constants, #ZERO_POINT
         vldmia  ptr0, {q0}
-        vqadd.s16 q8, q8, q0
-        vqadd.s16 q9, q9, q0
-        vqadd.s16 q10, q10, q0
-        vqadd.s16 q11, q11, q0
+        each    vqadd.s16, q0, q8, q9, q10, q11
         vqmovn.s16 d16, q8
         vqmovn.s16 d17, q9
         vqmovn.s16 d18, q10
         vqmovn.s16 d19, q11
-        clamp_tile
+        each    vmax.s8, q4, q8, q9
+        each    vmin.s8, q5, q8, q9
         bx      lr
 endfunc n8_igemm_4x8_round
 
@@ -553,18 +532,8 @@ func    n8_igemm_4x8_edge32
         vst1.32 {d16-d19}, [out], out_stride
         b       6f
 2:      mov     ptr0, out
-        tst     weights, #4
-        beq     3f
-        vst1.32 {d16-d17}, [ptr0]!
-        vmov    q8, q9
-3:      tst     weights, #2
-        beq     4f
-        vst1.32 {d16}, [ptr0]!
-        vmov    d16, d17
-4:      tst     weights, #1
-        beq     5f
-        vst1.32 {d16[0]}, [ptr0]
-5:      add     out, out, out_stride
+        store_last32 ptr0, weights
+        add     out, out, out_stride
 6:      vmov    q8, q10
         vmov    q9, q11
         vmov    q10, q12

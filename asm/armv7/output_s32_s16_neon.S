@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// v = fmul((float)(sums[p][n] + bias[n]), multiplier[n]), fadd(v, fmul((float)(residual[p][n] -
-// residual_zero_point), residual_scale)), v < 0 ? fmul(v, slope[n]) : v;
-// out[p][n] = clamp(rne(v) + zero_point, lo, hi)                                     (5)(5b)(6)
+// v = fmul((float)(sums[p][n] + bias[n]), multiplier[n])
+// v = fadd(v, fmul((float)(residual[p][n] - residual_zero_point), residual_scale))            (6)
+// v = v < 0 ? fmul(v, slope[n]) : v                                                          (5b)
+// out[p][n] = clamp(rne(v) + zero_point, lo, hi)                                              (5)
+// without bias, residual or slope where the pointer to it is NULL.
 //
 //   void n8_output_s32_s16_neon(const struct n8_output_args *args);
 //
-// Eight channels of all pixels, then four and four, the last of which may be fewer: what belongs to
+// Eight channels of all pixels at a time, then four, the last of which may be fewer: what belongs to
 // channels stays in registers.
 //
-// Bounds: sums wrap; vmla rounds the product and then the sum; nearest_f32.inc. Reads up to the next
-//   multiple of 4 channels; writes exactly `channels`.
-// Registers: r0-r12, lr, see below; d0 residual scale, d1 residual zero point (16 bits), q1-q3
-//   nearest_f32.inc, q4 zero point (16 bits), q8-q9 multipliers, q10-q11 biases, q12-q13 slopes, of
-//   eight channels the even ones and the odd ones, q14-q15 results, q5-q7 scratch.
+// Bounds: adding the bias wraps; vmla rounds the product and then the sum; `nearest` in asm.h. Reads up
+//   to the next multiple of 4 channels; writes exactly `channels`.
+// Registers: below; d0 residual scale, d1 residual zero point (16 bits), q1-q3 as `nearest` wants them,
+//   q4 zero point (16 bits), q8-q9 multipliers, q10-q11 biases, q12-q13 slopes, of eight channels the
+//   even ones and the odd ones, q14-q15 results, q5-q7 scratch.
 // Stack: 100 bytes, what it preserves.
 #include "asm.h"
 
@@ -24,16 +26,16 @@
 #define sums_stride     r4
 #define residual        r5
 #define residual_stride r6
-#define offset          r7
-#define to              r8
-#define from            r9
-#define added           r10
-#define left            r11
-#define channels        r12
+#define offset          r7                      // of these channels, in arrays of 32-bit values
+#define to              r8                      // of this pixel: output,
+#define from            r9                      // accumulators,
+#define added           r10                     // residual
+#define left            r11                     // pixels
+#define channels        r12                     // left
 #define ptr             lr
 #define slope           lr
 
-        // The entries of the next channels, the bias where there is one, and to the first pixel.
+// What the pixels of the next channels share, and the first pixel.
 .macro  begin_channels load, multipliers, biases, slopes
         ldr     ptr, [args, #N8_OFF_OW_MULTIPLIER]
         add     ptr, ptr, offset
@@ -70,8 +72,7 @@ func    n8_output_s32_s16_neon
         ldr     residual_stride, [args, #N8_OFF_OW_RESIDUAL_STRIDE]
         ldr     channels, [args, #N8_OFF_OW_CHANNELS]
         mov     offset, #0
-        vmov.i32 q10, #0
-        vmov.i32 q11, #0
+        fill    vmov.i32, #0, q10, q11
         subs    channels, channels, #8
         blo     5f
 
@@ -127,7 +128,7 @@ func    n8_output_s32_s16_neon
         vmla.f32 q14, q6, d0[0]
 4:      cmp     slope, #0
         beq     4f
-        leaky   q14, q12, q5, q7
+        leaky   q12, q5, q7, q14
 4:      nearest2 d28
         nearest2 d29
         vmovn.i32 d28, q14

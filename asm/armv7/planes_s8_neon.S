@@ -70,9 +70,7 @@
         cmn     left, #16
         beq     5f
         mla     \pixels, left, \stride, \pixels
-    .irp    plane, plane0, plane1, plane2, plane3, plane4, plane5, plane6, plane7
-        add     \plane, \plane, left
-    .endr
+        each    add, left, plane0, plane1, plane2, plane3, plane4, plane5, plane6, plane7
         mov     left, #0
         b       \tile
 .endm
@@ -99,12 +97,6 @@
         \operation {d1, d3, d5, d7}, [\pixels]!
         \operation {d16, d18, d20, d22}, [\pixels]!
         \operation {d17, d19, d21, d23}, [\pixels]!
-.endm
-
-// What there is of a pair of channels.
-.macro  mask    low, high, pair
-        vand    \low, \low, \pair
-        vand    \high, \high, \pair
 .endm
 
 func    n8_interleave_s8_neon
@@ -137,27 +129,24 @@ func    n8_interleave_s8_neon
         vzip.8  q1, q9
         vzip.8  q2, q10
         vzip.8  q3, q11
-        mask    q0, q8, q12
-        mask    q1, q9, q13
-        mask    q2, q10, q14
-        mask    q3, q11, q15
+        each    vand, q12, q0, q8
+        each    vand, q13, q1, q9
+        each    vand, q14, q2, q10
+        each    vand, q15, q3, q11
         subs    left, left, #16
         sixteen_pixels vst4.16, out, out_stride
         next_tile 1b, out, out_stride
 
         // Up to 4 planes and adjacent pixels, of which the upper halves are 0.
-2:      vmov.i8 q2, #0
-        vmov.i8 q3, #0
-        vmov.i8 q10, #0
-        vmov.i8 q11, #0
+2:      fill    vmov.i8, #0, q2, q3, q10, q11
 6:      vld1.8  {d0-d1}, [plane0]!
         vld1.8  {d16-d17}, [plane1]!
         vld1.8  {d2-d3}, [plane2]!
         vld1.8  {d18-d19}, [plane3]!
         vzip.8  q0, q8
         vzip.8  q1, q9
-        mask    q0, q8, q12
-        mask    q1, q9, q13
+        each    vand, q12, q0, q8
+        each    vand, q13, q1, q9
         subs    left, left, #16
         sixteen_adjacent vst4.16, out
         next_tile 6b, out, out_stride

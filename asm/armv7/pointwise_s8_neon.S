@@ -43,7 +43,7 @@
         widen   q12, q13, d24, d25
         widen   q14, q15, d28, d29
         to_float q8, q9, q10, q11, q12, q13, q14, q15
-        scale   d0[0], q8, q9, q10, q11
+        each    vmul.f32, d0[0], q8, q9, q10, q11
         vmla.f32 q8, q12, d0[1]
         vmla.f32 q9, q13, d0[1]
         vmla.f32 q10, q14, d0[1]
@@ -60,7 +60,7 @@
         vmull.s16 q10, d30, d26
         vmull.s16 q11, d31, d27
         to_float q8, q9, q10, q11
-        scale   d0[0], q8, q9, q10, q11
+        each    vmul.f32, d0[0], q8, q9, q10, q11
 .endm
 
 .macro  take_operand
@@ -69,7 +69,7 @@
         widen   q8, q9, d16, d17
         widen   q10, q11, d20, d21
         to_float q8, q9, q10, q11
-        scale   d0[0], q8, q9, q10, q11
+        each    vmul.f32, d0[0], q8, q9, q10, q11
 .endm
 
 // Register q, which is low and high, gets the left % 16 bytes at `from`, from the last on.

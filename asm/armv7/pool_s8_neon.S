@@ -49,13 +49,9 @@ func    n8_avgpool_s8_neon
         // 16 channels of all taps.
 1:      mov     next, rows
         mov     left, taps
-        vmov    q8, q4
-        vmov    q9, q4
-        vmov    q10, q4
-        vmov    q11, q4
+        fill    vmov, q4, q8, q9, q10, q11
 2:      mov     room, #255
-        vmov.i16 q12, #0
-        vmov.i16 q13, #0
+        fill    vmov.i16, #0, q12, q13
         cmp     left, room
         movlo   room, left
         sub     left, left, room
@@ -74,7 +70,7 @@ func    n8_avgpool_s8_neon
         bne     2b
 
         to_float q8, q9, q10, q11
-        scale   d10[0], q8, q9, q10, q11
+        each    vmul.f32, d10[0], q8, q9, q10, q11
         round16
         add     channel, channel, #16
         subs    channels, channels, #16
@@ -97,8 +93,7 @@ func    n8_maxpool_s8_neon
         // 32 channels of all taps.
 1:      mov     next, rows
         mov     left, taps
-        vmov    q8, q1
-        vmov    q9, q1
+        fill    vmov, q1, q8, q9
 2:      ldr     ptr, [next], #4
         add     ptr, ptr, channel
         vld1.8  {d20-d23}, [ptr]
@@ -106,8 +101,7 @@ func    n8_maxpool_s8_neon
         vmax.s8 q8, q8, q10
         vmax.s8 q9, q9, q11
         bne     2b
-        vmin.s8 q8, q8, q2
-        vmin.s8 q9, q9, q2
+        each    vmin.s8, q2, q8, q9
         add     channel, channel, #32
         subs    channels, channels, #32
         blo     3f

@@ -57,7 +57,7 @@
         vld2.32 {d20-d23}, [in]!
     .endif
         subs    count, count, #16
-        scale   d0[0], q8, q9, q10, q11
+        each    vmul.f32, d0[0], q8, q9, q10, q11
         nearest q8, q9, q10, q11
         vsli.32 q8, q9, #\bits
         vsli.32 q10, q11, #\bits
@@ -125,7 +125,7 @@ endfunc n8_quantize_f32_s16_neon
         vsubl.s16 q11, d7, d2
     .endif
         to_float q8, q9, q10, q11
-        scale   d0[0], q8, q9, q10, q11
+        each    vmul.f32, d0[0], q8, q9, q10, q11
         vst1.32 {d16-d19}, [out]!
         vst1.32 {d20-d23}, [out]!
     .if \bits == 8
@@ -140,7 +140,7 @@ endfunc n8_quantize_f32_s16_neon
         vmovl.s16 q8, d16
     .endif
         to_float d16
-        scale   d0[0], d16
+        each    vmul.f32, d0[0], d16
         vst1.32 {d16[0]}, [out]!
         bne     3b
         bx      lr
@@ -177,8 +177,7 @@ func    n8_dequantize_s32_f32_neon
         ldr     scale_base, [sp, #24]
         ldr     bias_base, [sp, #28]
         // Without a bias the cursor stands still on eight zeros.
-        vmov.i32 q2, #0
-        vmov.i32 q3, #0
+        fill    vmov.i32, #0, q2, q3
         vpush   {d4-d7}
         .cfi_adjust_cfa_offset 32
         mov     step8, #32

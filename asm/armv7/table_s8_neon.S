@@ -4,22 +4,22 @@
 //
 //   void n8_table_s8_neon(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
 //
-// Bounds: exactly `count` bytes are read and written, and 256 of the table.
-// Registers: r0 out, r1 in, r2 count, r3 the table, r12 its next 32 bytes; q0-q2 indices of 48 values,
-//   q3-q5 results, q6 32, q7 128, q8-q15 half of the table. Values by twos of words: r3 the middle of
-//   the table, r4-r5 eight bytes, r6-r9, r12, lr indices, and what the table has there.
-// Stack: 64 bytes, what it preserves.
+// 48 values at a time: vtbl looks up 32 bytes and gives 0 for an index beyond them; vtbx leaves what is
+// there. So 32 is subtracted from the indices after each eighth of the table, and each index is below 32
+// for one of the eight. The second half of the table takes the place of the first one, an eighth as
+// soon as all 48 values have been looked up in it.
 //
-// vtbl looks 32 bytes up and gives 0 for an index beyond them; vtbx leaves what is there. So the
-// indices go down by 32 from eighth to eighth, and each is below 32 for one of the eight. The second
-// half of the table takes the place of the first one, an eighth as soon as all 48 values are through.
+// Bounds: exactly `count` bytes are read and written, and 256 of the table.
+// Registers: below; q0-q2 indices of 48 values, q3-q5 results, q6 32, q7 128, q8-q15 half of the table.
+// Stack: 64 bytes, what it preserves.
 #include "asm.h"
 
 #define out      r0
 #define in       r1
 #define count    r2
-#define table    r3
-#define eighth   r12
+#define table    r3                             // its middle where values do not go by 48
+#define eighth   r12                            // the next one
+// Eight values: their bytes, the indices, and what the table has there.
 #define low      r4
 #define high     r5
 #define byte0    r6
@@ -29,7 +29,7 @@
 #define byte5    r12
 #define byte6    lr
 
-        // 48 values in an eighth of the table.
+// 48 values in an eighth of the table, which is in the registers \first to \last.
 .macro  look_up operation, first, last
         \operation d6, {\first-\last}, d0
         \operation d7, {\first-\last}, d1
@@ -37,12 +37,6 @@
         \operation d9, {\first-\last}, d3
         \operation d10, {\first-\last}, d4
         \operation d11, {\first-\last}, d5
-.endm
-
-.macro  go_on
-        vsub.i8 q0, q0, q6
-        vsub.i8 q1, q1, q6
-        vsub.i8 q2, q2, q6
 .endm
 
 func    n8_table_s8_neon
@@ -57,29 +51,27 @@ func    n8_table_s8_neon
         mov     eighth, table
         vld1.8  {d16-d19}, [eighth]!
         vld1.8  {d20-d23}, [eighth]!
-        veor    q0, q0, q7                      // + 128
-        veor    q1, q1, q7
-        veor    q2, q2, q7
+        each    veor, q7, q0, q1, q2            // + 128
         vld1.8  {d24-d27}, [eighth]!
         vld1.8  {d28-d31}, [eighth]!
         look_up vtbl.8, d16, d19
-        go_on
+        each    vsub.i8, q6, q0, q1, q2
         vld1.8  {d16-d19}, [eighth]!
         look_up vtbx.8, d20, d23
-        go_on
+        each    vsub.i8, q6, q0, q1, q2
         vld1.8  {d20-d23}, [eighth]!
         look_up vtbx.8, d24, d27
-        go_on
+        each    vsub.i8, q6, q0, q1, q2
         vld1.8  {d24-d27}, [eighth]!
         look_up vtbx.8, d28, d31
-        go_on
+        each    vsub.i8, q6, q0, q1, q2
         vld1.8  {d28-d31}, [eighth]
         look_up vtbx.8, d16, d19
-        go_on
+        each    vsub.i8, q6, q0, q1, q2
         look_up vtbx.8, d20, d23
-        go_on
+        each    vsub.i8, q6, q0, q1, q2
         look_up vtbx.8, d24, d27
-        go_on
+        each    vsub.i8, q6, q0, q1, q2
         look_up vtbx.8, d28, d31
         subs    count, count, #48
         vst1.8  {d6-d9}, [out]!
@@ -87,7 +79,7 @@ func    n8_table_s8_neon
         bhs     1b
         restore_double d8, d9, d10, d11, d12, d13, d14, d15
 
-        // Up to 47, eight at a time in two words, which are used up for their highest byte.
+        // Up to 47, eight at a time in two words, which the last look-up of each overwrites.
 2:      add     table, table, #128
         adds    count, count, #40
         bmi     4f

@@ -5,13 +5,11 @@
 //   void n8_transpose_f32_neon(void *out, size_t out_stride, const void *in, size_t in_stride,
 //                              size_t rows, size_t columns);
 //
-// Bounds: reads and writes the values, nothing between them. The last of 4 rows, or columns, or
-//   more are a whole tile, too, which begins among those that are done.
-// Registers: r0-r3 the arguments, r4 rows, r5 columns left less 4; r6 next tile in `in`, r7 rows left
-//   less 4, r8-r11 next tile in four rows of `out`; without tiles r8, r9 the steps of the inner loop
-//   in `out` and `in`, r10, r11 those of the outer one, r12 next value in `out`, r4 how many there
-//   are, r7 how many are left, lr a value; q0-q3 a tile.
-// Stack: 36 bytes, what it preserves.
+// Tiles are 4 x 4, in q0-q3. Where there are 4 rows and columns or more, the last of them are a whole
+// tile, too, which begins among those that are done; where there are fewer, values go one by one.
+//
+// Bounds: reads and writes the values, nothing between them.
+// Registers: below. Stack: 36 bytes, what it preserves.
 #include "asm.h"
 
 #define out        r0
@@ -19,13 +17,14 @@
 #define in         r2
 #define in_stride  r3
 #define rows       r4
-#define left       r5
-#define next       r6
-#define rows_left  r7
-#define row0       r8
+#define left       r5                           // columns, less 4 where there are tiles
+#define next       r6                           // tile or value in `in`
+#define rows_left  r7                           // the same as `left`
+#define row0       r8                           // of `out`, at the next tile
 #define row1       r9
 #define row2       r10
 #define row3       r11
+// Value by value: the steps of the inner loop and of the outer one.
 #define out_inner  r8
 #define in_inner   r9
 #define out_outer  r10
@@ -80,7 +79,7 @@ func    n8_transpose_f32_neon
         add     in, in, next, lsl #2
         b       1b
 
-        // Less than four rows or columns: value by value, along the longer ones.
+        // Fewer than four rows or columns: value by value, along the longer side.
 4:      cmp     rows, #0
         cmpne   left, #0
         beq     7f

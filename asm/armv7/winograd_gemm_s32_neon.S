@@ -9,14 +9,13 @@
 // fill; so eight loads serve 64 products, and nothing else would need fewer.
 //
 //                       q4 q5 q6 q7         weights of 8 channels, four k
-//   in q0 q1 q2 q3      q8 .. q15           8 k of each tile; the sums of tile r are in q8 + 2 * r
-//                                           and the next one
+//   in q0 q1 q2 q3      q8 .. q15           8 k of each tile; the accumulators of tile r are in
+//                                           q8 + 2 * r and the next one
 //
-// What a product needs is loaded as soon as the last use of its register is over, and that is at
-//   least 6 products before. In the last k nothing is: no byte beyond the arrays is read.
-// Bounds: products are below 2^28, sums wrap.
-// Registers: r0-r12 and lr, see below.
-// Stack: 100 bytes, what it preserves.
+// What a product needs is loaded right after the last use of its register, at least 6 products before.
+//   In the last k nothing is loaded: no byte beyond the arrays is read.
+// Bounds: products are below 2^28, accumulators wrap.
+// Registers: below. Stack: 100 bytes, what it preserves.
 #include "asm.h"
 
 #define args       r0
@@ -26,7 +25,7 @@
 #define depth      r4
 #define tiles      r5
 #define planes     r6
-#define sums_left  r7                           // from behind a plane to the next one
+#define sums_left  r7                           // from the end of a plane to the next one
 #define in_left    r8
 #define stride     r9                           // from a tile to the next one
 #define back       r10                          // from the fourth to the first, and eight k on
@@ -34,13 +33,13 @@
 #define left       r12
 #define tiles_left lr
 
-        // One k of a tile.
+// One k of a tile.
 .macro  tile    op, s0, s1, w0, w1, in, k
         \op     q\s0, d\w0, d\in[\k]
         \op     q\s1, d\w1, d\in[\k]
 .endm
 
-        // One k of \rows tiles, lane \k of \t0-\t3.
+// One k of \rows tiles, lane \k of \t0-\t3.
 .macro  one_k   op, rows, w0, w1, k, t0, t1, t2, t3
         tile    \op, 8, 9, \w0, \w1, \t0, \k
     .if \rows == 4
@@ -50,7 +49,7 @@
     .endif
 .endm
 
-        // Eight k of \rows tiles, the first four.
+// Eight k of \rows tiles, the first four.
 .macro  first4  op, rows
         one_k   \op, \rows, 8, 9, 0, 0, 2, 4, 6
         one_k   vmlal.s16, \rows, 10, 11, 1, 0, 2, 4, 6
@@ -60,7 +59,7 @@
         vld1.16 {d12-d15}, [next :128]!
 .endm
 
-        // The last four, while the next eight are loaded if there are.
+// The last four, while the next eight are loaded if there are any.
 .macro  last4   rows, more
         one_k   vmlal.s16, \rows, 8, 9, 0, 1, 3, 5, 7
         one_k   vmlal.s16, \rows, 10, 11, 1, 1, 3, 5, 7
@@ -87,7 +86,7 @@
     .endif
 .endm
 
-        // All of \rows tiles but their sums' store. The first products begin the sums.
+// The accumulators of \rows tiles, which begin with the first products.
 .macro  block   rows
         mov     next, weights
         vld1.16 {d8-d11}, [next :128]!
@@ -128,7 +127,7 @@ func    n8_winograd_gemm_s32_neon
         vst1.32 {d20-d23}, [sums :128]!
         vst1.32 {d24-d27}, [sums :128]!
         vst1.32 {d28-d31}, [sums :128]!
-        // Behind the first tile.
+        // `in` is after the first tile.
         add     in, in, stride, lsl #1
         add     in, in, stride
         subs    tiles_left, tiles_left, #4
@@ -146,6 +145,5 @@ func    n8_winograd_gemm_s32_neon
         add     sums, sums, sums_left
         subs    planes, planes, #1
         bne     .Lplane
-
         pop_all
 endfunc n8_winograd_gemm_s32_neon

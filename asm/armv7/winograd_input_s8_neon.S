@@ -6,15 +6,15 @@
 //                                  ptrdiff_t pixel, size_t channels);
 //
 // Eight channels at a time. 36 vectors do not fit the registers, so two points of the vertical
-// direction at a time are computed from all pixels, those that share their terms: 1 and -1, then
-// infinity and 0, then 2 and -2. Each pixel of a column is loaded while the column before it is
-// transformed, and the address walks on by itself, as that of the planes does.
+// direction at a time are computed from all pixels, two that share terms: 1 and -1, then infinity and
+// 0, then 2 and -2. The pixels of a column are loaded while the column before it is transformed;
+// loads and stores move their pointers on.
 //
 //   q4-q9, q10-q15   a point of the vertical direction each, by columns
 //
 // Bounds: |pixel| <= 128, so |a column's value| <= 1280 and |a plane's value| <= 12800.
-// Registers: r0-r12 and lr, see below; q0 constants; q1-q3 pixels of columns 1, 3 and 5, later
-//   temporaries; q9 and q15 pixels of columns 0, 2 and 4, too.
+// Registers: below; q0 constants; q1-q3 pixels of columns 1, 3 and 5, later temporaries; q9 and q15
+//   pixels of columns 0, 2 and 4, too.
 // Stack: 100 bytes, what it preserves.
 #include "asm.h"
 
@@ -22,7 +22,7 @@
 #define plane    r1
 #define line0    r2
 #define row      r3
-#define line1    r3                             // row is not needed any more
+#define line1    r3                             // once row is no longer needed
 #define line2    r4
 #define line3    r5
 #define line4    r6
@@ -38,7 +38,7 @@
 #define less_five d0                            // between the lines of points
 #define four      d0[0]                         // in them
 
-        // Pixels 1-4 of a column, from which it is \step to the next one.
+// Pixels 1-4 of a column, from which it is \step to the next one.
 .macro  inner   p1, p2, p3, p4, step=pixel
         vld1.8  {d\p2}, [line2], \step
         vld1.8  {d\p4}, [line4], \step
@@ -46,7 +46,7 @@
         vld1.8  {d\p3}, [line3], \step
 .endm
 
-        // Points 1 and -1 of a column.
+// Points 1 and -1 of a column.
 .macro  ones    plus, minus, p1, p2, p3, p4
         vmull.s8 q\minus, d\p2, less_four
         vmull.s8 q3, d\p1, less_four
@@ -56,7 +56,7 @@
         vsub.i16 q\minus, q\minus, q3
 .endm
 
-        // Points 2 and -2.
+// Points 2 and -2.
 .macro  twos    plus, minus, p1, p2, p3, p4
         vsubl.s8 q3, d\p3, d\p1
         vsubl.s8 q\minus, d\p4, d\p2
@@ -65,7 +65,7 @@
         vsub.i16 q\minus, q\minus, q3
 .endm
 
-        // A pair of points of all columns; the last pixels are \step before the next ones.
+// A pair of points of all columns; the last pixels are \step before the next ones.
 .macro  columns points, step
         inner   18, 19, 30, 31
         inner   2, 3, 4, 5
@@ -81,14 +81,14 @@
         \points 9, 15, 2, 3, 4, 5
 .endm
 
-        // Pixels 1, 3 and 5 of a column.
+// Pixels 1, 3 and 5 of a column.
 .macro  odd     step=pixel, outer=pixel
         vld1.8  {d2}, [line1], \step
         vld1.8  {d3}, [line3], \step
         vld1.8  {d4}, [line5], \outer
 .endm
 
-        // The point infinity of a column, from d2-d4, while its pixels 0, 2 and 4 are loaded.
+// The point infinity of a column, from d2-d4, while its pixels 0, 2 and 4 are loaded.
 .macro  third   to, step=pixel, outer=pixel
         vld1.8  {d5}, [line0], \outer
         vmull.s8 q\to, d3, less_five
@@ -98,7 +98,7 @@
         vaddw.s8 q\to, q\to, d4
 .endm
 
-        // The point 0, from those.
+// The point 0, from these.
 .macro  fourth  to
         vmull.s8 q\to, d6, less_five
         vmlsl.s8 q\to, d5, less_four
@@ -111,8 +111,8 @@
     .endif
 .endm
 
-        // One line, and the store of another, whose points are in \p0-\p5. The points of this one are
-        // left in c1, c4, c5, t0, c3 and c2.
+// One line, and the store of another, whose points are in \p0-\p5. The points of this one are
+// left in c1, c4, c5, t0, c3 and c2.
 .macro  line    c0, c1, c2, c3, c4, c5, t0, t1, p0, p1, p2, p3, p4, p5
         vsub.i16 q\t0, q\c4, q\c2
         vsub.i16 q\t1, q\c3, q\c1
@@ -135,7 +135,7 @@
         vmla.i16 q\t0, q\c0, four
 .endm
 
-        // The two lines that columns left, and their stores.
+// The two lines that columns left, and their stores.
 .macro  lines
         vmov.i16 d0, #4
         line    4, 5, 6, 7, 8, 9, 1, 2
@@ -192,6 +192,5 @@ func    n8_winograd_input_s8_neon
         add     out, out, #16
         subs    channels, channels, #8
         bne     1b
-
         pop_all
 endfunc n8_winograd_input_s8_neon

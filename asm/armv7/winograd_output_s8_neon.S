@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the sums of the 36 planes of Winograd tiles to 4x4 outputs each: acc'' of (13), then
+// The output of Winograd tiles, 4x4 pixels from 36 planes of accumulators: acc'' of (13), then
 //
-// v = fmul((float) acc'', multiplier[n]), where there is a residual v = fadd(v, fmul((float)
-//     (residual - residual_zero_point), residual_scale))                                    (6)
+// v = fmul((float) acc'', multiplier[n])
+// v = fadd(v, fmul((float)(residual - residual_zero_point), residual_scale)) if there is one  (6)
 // leaky by slope[n] if there is one                                                         (5b)
-// out = clamp(rne(v) + zero_point, lo, hi)                                                  (5)
+// out = clamp(rne(v) + zero_point, lo, hi)                                                   (5)
 //
 //   void n8_winograd_output_s8_neon(const struct n8_winograd_output_args *args);
 //
-// Four channels at a time, and a tile at a time of these. What six rows of planes give does not fit
-// the registers, so its columns 0 and 2 become outputs first, then 1 and 3: the sums of the points 1
-// and -1 and of 2 and -2 are enough for the first two, their differences for the others. Factors
-// are shifts, which take less than products of 32 bits.
+// Four channels at a time, and of these a tile at a time. What six rows of planes give does not fit
+// the registers, so columns 0 and 2 of the output are computed first, then 1 and 3: the sums of the
+// points 1 and -1 and of 2 and -2 are enough for the first two, their differences for the others.
+// Factors are shifts, which are faster than products of 32 bits.
 //
-// Bounds: sums wrap; what they add up to, times 1/9 modulo 2^32, is 64 * acc'' and below 2^31, and
-//   vcvt divides it by 64 and rounds once, to even (7). round16_s8.inc says why nothing after that
-//   wraps. Infinities may meet in (6) and (5b): NaN becomes 0 there.
-// Registers: r0-r12 and lr, see below; of q registers, see the lines below.
+// Bounds: accumulators wrap; what they add up to, times 1/9 modulo 2^32, is 64 * acc'' and below 2^31,
+//   and vcvt divides it by 64 and rounds once, to even (7). After that nothing wraps: round16 in asm.h.
+//   NaN, of infinities that meet in (6) and (5b), becomes 0.
+// Registers: below.
 // Stack: 352 bytes: what it preserves, constants, the outputs of a tile with fewer than four
 //   channels, and where they lie.
 #include "asm.h"
@@ -38,7 +38,7 @@
 #define two_planes     r12
 
 // Of the stack: what .Lcolumns wants in q0-q5, and what follows.
-#define MAGIC       48                          // q3 of round16_s8.inc
+#define MAGIC       48                          // q3 of round16
 #define MULTIPLIERS 64
 #define FACTORS     80
 #define BIAS        96
@@ -54,17 +54,15 @@
 #define residual_scale  d10[1]
 #define residual_zp     d11
 
-
-        // What columns 0 and 2 need of a row: of the first four planes the points 1, -1 and 0, of the last
-        // two 2 and -2.
-.macro  near02   a, b, t0
+// What columns 0 and 2 need of a row: of the first four planes the points 1, -1 and 0; with columns 1
+// and 3, 1, -1 and infinity; of the last two planes 2 and -2.
+.macro  near02  a, b, t0
         vld1.32 {q\b}, [low :128], plane
         vld1.32 {q\t0}, [low :128], two_planes
         vld1.32 {q\a}, [low :128], plane
 .endm
 
-        // And 1 and 3: the points 1, -1 and infinity, then the same.
-.macro  near13   a, b, t0
+.macro  near13  a, b, t0
         vld1.32 {q\t0}, [low :128], plane
         vld1.32 {q\a}, [low :128], plane
         vld1.32 {q\b}, [low :128], two_planes
@@ -75,8 +73,8 @@
         vld1.32 {q\t2}, [far :128], plane
 .endm
 
-        // The two columns of it, to a and b.
-.macro  pair02   a, b, t0, t1, t2
+// The two columns of a row, to a and b.
+.macro  pair02  a, b, t0, t1, t2
         vadd.i32 q\t0, q\b, q\t0
         vadd.i32 q\t1, q\t1, q\t2
         vadd.i32 q\a, q\a, q\t0
@@ -85,7 +83,7 @@
         vadd.i32 q\b, q\t0, q\t2
 .endm
 
-.macro  pair13   a, b, t0, t1, t2
+.macro  pair13  a, b, t0, t1, t2
         vsub.i32 q\t0, q\t0, q\a
         vsub.i32 q\a, q\t1, q\t2
         vadd.i32 q\a, q\a, q\a
@@ -95,9 +93,9 @@
         vadd.i32 q\b, q\b, q\t0
 .endm
 
-        // Two columns of the six rows: q14, q0, q1, q8, q2, q10 and q15, q3, q4, q9, q5, q11. A row is
-        // loaded while the one before it is computed. What is added to the point (1, 1), which is
-        // in \first, adds to every output.
+// Two columns of the six rows: q14, q0, q1, q8, q2, q10 and q15, q3, q4, q9, q5, q11. A row is loaded
+// while the one before it is computed. The bias goes to the point (1, 1), in \first, which is part of
+// every output.
 .macro  rows    columns, first
         add     far, sums, plane, lsl #4
         mov     low, sums
@@ -126,7 +124,7 @@
         pair\columns 10, 11, 13, 6, 7
 .endm
 
-        // Two pixels and their residual, scaled.
+// Two pixels and their residual, scaled.
 .macro  add_residual a, b
         ldr     low, [residual_place], #8
         ldr     far, [residual_place], #8
@@ -137,37 +135,27 @@
         vsubl.s8 q6, d12, residual_zp
         vmovl.s16 q7, d13
         vmovl.s16 q6, d12
-        vcvt.f32.s32 q7, q7
-        vcvt.f32.s32 q6, q6
-        vmul.f32 q7, q7, residual_scale
-        vmul.f32 q6, q6, residual_scale
+        to_float q7, q6
+        each    vmul.f32, residual_scale, q7, q6
         vadd.f32 \b, \b, q7
         vadd.f32 \a, \a, q6
 .endm
 
-.macro  number  v
-        vceq.f32 q6, \v, \v
-        vand    \v, \v, q6
-.endm
-
-        // A pixel of four channels, and on to the next column but one.
+// A pixel of four channels, and on to the one after the next.
 .macro  store   value
         ldr     low, [place], #8
         add     low, bytes, low
         vst1.32 {\value}, [low]
 .endm
 
-        // Four pixels, of two lines, from 576 * acc'' to memory.
+// Four pixels, of two lines, from 576 * acc'' to memory.
 .macro  pixels  a, b, c, d
         vmul.i32 q8, \a, ninth
         vmul.i32 q9, \b, ninth
         vmul.i32 q10, \c, ninth
         vmul.i32 q11, \d, ninth
-        vcvt.f32.s32 q8, q8, #6
-        vcvt.f32.s32 q9, q9, #6
-        vcvt.f32.s32 q10, q10, #6
-        vcvt.f32.s32 q11, q11, #6
-        scale   multipliers, q8, q9, q10, q11
+        each    vcvt.f32.s32, #6, q8, q9, q10, q11
+        each    vmul.f32, multipliers, q8, q9, q10, q11
         orrs    low, residual, slope
         blne    .Ladjust
         round16
@@ -225,7 +213,7 @@ func    n8_winograd_output_s8_neon
         cmp     channels, #4
         bhs     .Ltile
 
-        // Fewer: their outputs go to the stack first.
+        // Outputs of fewer than four go to the stack first.
         str     bytes, [sp, #OUT]
         str     place, [sp, #PLACE]
         add     bytes, sp, #BYTES
@@ -255,7 +243,7 @@ func    n8_winograd_output_s8_neon
         bne     .Lchannels
         b       .Lend
 
-        // The outputs on the stack to their places.
+        // From the stack to their places.
 2:      sub     place, place, #68
         ldr     low, [sp, #PLACE]
         mov     ptr, #0
@@ -299,10 +287,7 @@ func    n8_winograd_output_s8_neon
         vadd.i32 q4, q4, q5
         vadd.i32 q10, q14, q2                   // line 1
         vadd.i32 q11, q15, q5
-        vshl.i32 q0, q0, #2
-        vshl.i32 q3, q3, #2
-        vshl.i32 q1, q1, #2
-        vshl.i32 q4, q4, #2
+        each    vshl.i32, #2, q0, q3, q1, q4
         vadd.i32 q12, q12, q0                   // line 2
         vadd.i32 q13, q13, q3
         vadd.i32 q14, q14, q1                   // line 3
@@ -322,15 +307,9 @@ func    n8_winograd_output_s8_neon
 5:      cmp     slope, #0
         beq     6f
         vld1.32 {q3}, [slope :128]
-        leaky   q8, q3, q6, q7
-        leaky   q9, q3, q6, q7
-        leaky   q10, q3, q6, q7
-        leaky   q11, q3, q6, q7
+        leaky   q3, q6, q7, q8, q9, q10, q11
         vldr    d6, [sp, #MAGIC]
         vldr    d7, [sp, #MAGIC + 8]
-6:      number  q8
-        number  q9
-        number  q10
-        number  q11
+6:      number  q6, q8, q9, q10, q11
         bx      lr
 endfunc n8_winograd_output_s8_neon
