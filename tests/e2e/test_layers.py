@@ -162,7 +162,7 @@ def layer_of(program, op, operands, *, kind, isa):
 
 
 @pytest.mark.parametrize("isa", ["c", None])
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples * 3 // 2)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_conv2d(isa, seed):
     for program, op, operands in convolutions(seed):

@@ -3,13 +3,15 @@
 // Throws damaged model files at the reader. Built with ASan and UBSan, so that a read outside
 // the file or an undefined operation ends the program.
 //
-//   fuzz_reader [--seed N] [--rounds N] MODEL.n8 ...
+//   fuzz_reader [--seed N] [--rounds N] [--every N] MODEL.n8 ...
 //
 //   truncate   every length but the whole: must be refused
 //   flip       every byte changed, checksum left alone: must be refused
 //   repair     every byte changed, checksum made right: any status, but no crash
 //   words      every 32-bit word set to an awkward value, checksum right: likewise
 //   random     1 to 8 bytes and words at random places, checksum right: likewise
+//
+// With --every 17, one length, byte and word in 17.
 //
 // Whatever is accepted is run, unless it is too large to wait for.
 #include "model/checksum.h"
@@ -175,9 +177,9 @@ static void must_refuse(const uint8_t *bytes, size_t size, struct counts *counts
     }
 }
 
-static void damage_each_byte(uint8_t *bytes, size_t size, struct counts *counts) {
+static void damage_each_byte(uint8_t *bytes, size_t size, size_t every, struct counts *counts) {
     static const uint8_t changes[] = {0x01, 0x80, 0xff};
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i += every) {
         const uint8_t before = bytes[i];
         uint32_t checksum;
         memcpy(&checksum, bytes + offsetof(struct n8_file_header, checksum), sizeof checksum);
@@ -192,10 +194,11 @@ static void damage_each_byte(uint8_t *bytes, size_t size, struct counts *counts)
     }
 }
 
-static void damage_each_word(uint8_t *bytes, size_t size, struct counts *counts) {
+static void damage_each_word(uint8_t *bytes, size_t size, size_t every, struct counts *counts) {
+    const size_t step = every * sizeof(uint32_t);
     struct n8_file_header header;
     memcpy(&header, bytes, sizeof header);
-    for (size_t i = CHECKED_FROM; i + sizeof(uint32_t) <= header.data; i += sizeof(uint32_t)) {
+    for (size_t i = CHECKED_FROM; i + sizeof(uint32_t) <= header.data; i += step) {
         uint32_t before;
         memcpy(&before, bytes + i, sizeof before);
         for (size_t v = 0; v < sizeof AWKWARD / sizeof AWKWARD[0]; v++) {
@@ -248,7 +251,7 @@ static uint8_t *read_file(const char *path, size_t *size) {
     return bytes;
 }
 
-static void fuzz(const char *path, unsigned long rounds) {
+static void fuzz(const char *path, size_t every, unsigned long rounds) {
     size_t size = 0;
     uint8_t *bytes = read_file(path, &size);
     struct counts counts = {0};
@@ -256,11 +259,11 @@ static void fuzz(const char *path, unsigned long rounds) {
         fprintf(stderr, "fuzz_reader: %s is no valid small model\n", path);
         exit(1);
     }
-    for (size_t length = 0; length < size; length++) {
+    for (size_t length = 0; length < size; length += every) {
         must_refuse(bytes, length, &counts, "truncated", length);
     }
-    damage_each_byte(bytes, size, &counts);
-    damage_each_word(bytes, size, &counts);
+    damage_each_byte(bytes, size, every, &counts);
+    damage_each_word(bytes, size, every, &counts);
     damage_at_random(bytes, size, rounds, &counts);
     printf("%s: %lu refused, %lu accepted, %lu of them run\n", path, counts.refused,
            counts.accepted, counts.run);
@@ -268,7 +271,7 @@ static void fuzz(const char *path, unsigned long rounds) {
 }
 
 int main(int argc, char **argv) {
-    unsigned long rounds = 20000;
+    unsigned long rounds = 20000, every = 1;
     uint64_t seed = 1;
     int first = 1;
     for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
@@ -276,19 +279,21 @@ int main(int argc, char **argv) {
             seed = strtoull(argv[first + 1], NULL, 0);
         } else if (strcmp(argv[first], "--rounds") == 0) {
             rounds = strtoul(argv[first + 1], NULL, 0);
+        } else if (strcmp(argv[first], "--every") == 0) {
+            every = strtoul(argv[first + 1], NULL, 0);
         } else {
             fprintf(stderr, "fuzz_reader: unknown option %s\n", argv[first]);
             return 2;
         }
     }
-    if (first >= argc) {
-        fprintf(stderr, "usage: fuzz_reader [--seed N] [--rounds N] MODEL.n8 ...\n");
+    if (first >= argc || every == 0) {
+        fprintf(stderr, "usage: fuzz_reader [--seed N] [--rounds N] [--every N] MODEL.n8 ...\n");
         return 2;
     }
     printf("seed %" PRIu64 "\n", seed);
     for (int i = first; i < argc; i++) {
         random_state = seed * 2 + 1;
-        fuzz(argv[i], rounds);
+        fuzz(argv[i], every, rounds);
     }
     return 0;
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A level whose kernels have other geometries, through the whole library: which row is chosen,
-// and that single layers and a network give the bytes of the C kernels.
-//
-//   standin_layers MODEL.n8
+// Random layers give the bytes of the C kernels on every level that this processor has. In a build
+// with the stand-in level, whose kernels have other geometries, also which row is chosen.
 #include "conv/choose.h"
 #include "conv/conv.h"
 #include "model/model.h"
@@ -12,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYERS = 2500, ALIGN = 64 };
+enum { LAYERS = 2500, LEAST_USES = 3, ALIGN = 64 };
 
+#ifdef N8_EXTRA_LEVELS
 static const enum n8_isa STANDIN = (enum n8_isa)N8_LEVEL_standin;
+#endif
 static int failures;
 
 static void fail(const char *what, const char *detail) {
@@ -37,6 +37,8 @@ static void *allocate(size_t size) {
 }
 
 // The choice ---------------------------------------------------------------------------
+
+#ifdef N8_EXTRA_LEVELS
 
 // The kernel that the layers below lack something for, where they get `chosen`; or NULL.
 static const char *passed_for(const char *chosen) {
@@ -134,6 +136,8 @@ static void check_choice(void) {
         strcmp(reasons.chosen, "of a level beyond the one allowed") != 0)
         fail("no level", reasons.chosen);
 }
+
+#endif
 
 // Single layers ------------------------------------------------------------------------
 
@@ -381,28 +385,43 @@ static bool same_bytes(const struct layer *layer, enum n8_isa level, enum inputs
     return same;
 }
 
+// Levels beyond C that this processor has, the stand-in one first.
+static size_t levels_here(enum n8_isa levels[N8_ISA_I8MM + 1]) {
+    size_t count = 0;
+#ifdef N8_EXTRA_LEVELS
+    levels[count++] = STANDIN;
+#endif
+    for (int isa = N8_ISA_C + 1; isa <= N8_ISA_I8MM; isa++) {
+        if (n8_cpu_has((enum n8_isa)isa))
+            levels[count++] = (enum n8_isa)isa;
+    }
+    return count;
+}
+
 static void check_layers(void) {
+    enum n8_isa levels[N8_ISA_I8MM + 1];
+    const size_t level_count = levels_here(levels);
     unsigned *used = allocate(n8_conv_row_count * sizeof *used);
-    for (int i = 0; i < LAYERS; i++) {
+    for (size_t i = 0; i < LAYERS; i++) {
         struct layer layer = {0};
         const struct n8_conv_row *row = NULL;
         if (!draw_layer(&layer))
             continue;
         draw_arrays(&layer);
-        if (!same_bytes(&layer, STANDIN, NOISE, &row))
-            fail("layer", row == NULL ? "it does not run" : n8_conv_row_name(row));
-        else
-            used[row - n8_conv_rows]++;
-        // One of the levels that this processor does have, in turn.
-        const enum n8_isa level = (enum n8_isa)(N8_ISA_C + 1 + i % 3);
-        if (n8_cpu_has(level) && !same_bytes(&layer, level, NOISE, &row))
-            fail("layer", row == NULL ? "it does not run" : n8_conv_row_name(row));
+        // The first of them each time, and one of the others in turn.
+        for (size_t n = 0; n < level_count && n < 2; n++) {
+            const enum n8_isa level = levels[n == 0 ? 0 : 1 + i % (level_count - 1)];
+            if (!same_bytes(&layer, level, NOISE, &row))
+                fail("layer", row == NULL ? "it does not run" : n8_conv_row_name(row));
+            else
+                used[row - n8_conv_rows]++;
+        }
         free_arrays(&layer);
     }
     for (size_t i = 0; i < n8_conv_row_count; i++) {
         const struct n8_conv_row *row = &n8_conv_rows[i];
-        if (row->level == STANDIN && used[i] < 5)
-            fail("used less than five times", n8_conv_row_name(row));
+        if (level_count > 0 && row->level == levels[0] && used[i] < LEAST_USES)
+            fail("hardly ever used", n8_conv_row_name(row));
     }
     free(used);
 }
@@ -446,87 +465,23 @@ static void check_winograd_reach(void) {
         layer.epilogue.type = N8_TYPE_S8;
         layer.epilogue.residual_scale = i % 2 == 0 ? 0.0f : 0.3f;
         const struct n8_conv_row *row = NULL;
+#ifdef N8_EXTRA_LEVELS
         const char *expected = beyond == 0  ? "n8_winograd_gemm_s32_standin"
                                : i % 2 == 0 ? "n8_igemm_s8_s8_standin"
                                             : "n8_igemm_s8_s8_add_standin_packed";
         if (!same_bytes(&layer, STANDIN, LOWEST, &row) ||
             strcmp(n8_conv_row_name(row), expected) != 0)
             fail(expected, row == NULL ? "it does not run" : n8_conv_row_name(row));
+#endif
         if (n8_cpu_has(N8_ISA_NEON) && !same_bytes(&layer, N8_ISA_NEON, LOWEST, &row))
             fail("at the bound", row == NULL ? "it does not run" : n8_conv_row_name(row));
         free_arrays(&layer);
     }
 }
 
-// A network ----------------------------------------------------------------------------
-
-static uint8_t *read_file(const char *path, size_t *size) {
-    enum { LARGEST = 1 << 20 };
-    uint8_t *bytes = allocate(LARGEST);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        perror(path);
-        exit(1);
-    }
-    *size = fread(bytes, 1, LARGEST, file);
-    fclose(file);
-    return bytes;
-}
-
-// Runs the model on inputs of noise; all its outputs one after the other.
-static uint8_t *run_model(const uint8_t *bytes, size_t size, enum n8_isa level, size_t *out_size,
-                          unsigned *standins) {
-    enum { MOST = 8 };
-    const struct n8_model_options options = {.isa = level};
-    struct n8_model *model = NULL;
-    struct n8_session *session = NULL;
-    if (n8_model_open(bytes, size, &options, &model, NULL) != N8_OK ||
-        n8_session_create(model, NULL, &session) != N8_OK) {
-        fail("network", "it does not open");
-        exit(1);
-    }
-    struct n8_step_info step;
-    for (size_t i = 0; n8_model_step(model, i, &step) == N8_OK; i++)
-        *standins += strcmp(step.operation, "conv2d") == 0 && strstr(step.kernel, "_standin");
-    struct n8_tensor_info info;
-    void *inputs[MOST] = {0}, *outputs[MOST] = {0};
-    for (size_t i = 0; n8_model_io(model, N8_INPUT, i, &info) == N8_OK; i++) {
-        inputs[i] = allocate(info.size);
-        for (size_t b = 0; b < info.size / 4; b++)
-            ((float *)inputs[i])[b] = (float)((b * 7919 + i) % 255) * 0.01f - 1.0f;
-    }
-    uint8_t *all = allocate(1 << 20);
-    *out_size = 0;
-    for (size_t i = 0; n8_model_io(model, N8_OUTPUT, i, &info) == N8_OK; i++) {
-        outputs[i] = all + *out_size;
-        *out_size += (info.size + ALIGN - 1) / ALIGN * ALIGN;
-    }
-    if (n8_session_run(session, (const void *const *)inputs, outputs) != N8_OK)
-        fail("network", "it does not run");
-    for (size_t i = 0; i < MOST; i++)
-        free(inputs[i]);
-    n8_session_destroy(session);
-    n8_model_close(model);
-    return all;
-}
-
-static void check_network(const char *path) {
-    size_t size, out_size, expected_size;
-    unsigned standins = 0, others = 0;
-    uint8_t *bytes = read_file(path, &size);
-    uint8_t *expected = run_model(bytes, size, N8_ISA_C, &expected_size, &others);
-    uint8_t *out = run_model(bytes, size, STANDIN, &out_size, &standins);
-    if (out_size != expected_size || memcmp(out, expected, out_size) != 0)
-        fail("network", "its bytes differ");
-    if (others != 0 || standins < 3)
-        fail("network", "it does not use the kernels of its level");
-    free(bytes);
-    free(expected);
-    free(out);
-}
-
 // Levels and cores ---------------------------------------------------------------------
 
+#ifdef N8_EXTRA_LEVELS
 static void check_levels(void) {
     struct n8_kernels kernels;
     if (setenv("N8_ISA", "standin", 1) != 0 || n8_kernels_select(N8_ISA_AUTO, &kernels) != N8_OK ||
@@ -548,6 +503,8 @@ static void check_levels(void) {
         fail("level", "absent");
 }
 
+#endif
+
 // The emulator says which core it imitates.
 static void check_core(void) {
     static const struct {
@@ -565,17 +522,14 @@ static void check_core(void) {
     }
 }
 
-int main(int count, char **arguments) {
-    if (count != 2) {
-        fprintf(stderr, "usage: standin_layers MODEL.n8\n");
-        return 2;
-    }
-    check_levels();
+int main(void) {
     check_core();
-    check_choice();
     check_layers();
     check_winograd_reach();
-    check_network(arguments[1]);
-    printf("standin: %d failures\n", failures);
+#ifdef N8_EXTRA_LEVELS
+    check_levels();
+    check_choice();
+#endif
+    printf("layers: %d failures\n", failures);
     return failures > 0;
 }

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The random networks can tell: they reach everything, vary, and show a wrong byte."""
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+
+from neon8.compile import oracle, writer
+from neon8.compile.program import Conv2d, Pool
+from neon8.runtime import Model, library
+from random_convs import bound
+from random_program import differing_bytes, random_inputs, random_program
+
+MOST_KINDS = 4
+"""Of inputs and output, of a step that is counted by their types."""
+MIXED = ("int8 int16", "int16 int8", "int16 int16", "int16 float32")
+
+
+def test_comparison_notices_one_level():
+    """A bias that is off by what moves the result by one level is found."""
+    noticed = 0
+    for seed in range(60):
+        program = random_program(seed)
+        ops = list(program.ops)
+        for at, op in enumerate(ops):
+            if isinstance(op, Conv2d):
+                bias = np.where(np.abs(op.bias) < 2**30, op.bias // 2 + 99, op.bias)
+                reach = program.tensors[op.inputs[0]].reach
+                proved = bound(op.weights, bias, reach=reach)
+                ops[at] = dataclasses.replace(
+                    op, bias=bias.astype(np.int32), acc_bound=proved
+                )
+        wrong = dataclasses.replace(program, ops=tuple(ops))
+        inputs = random_inputs(program, seed)
+        with Model.from_bytes(writer.dumps(wrong)) as model:
+            result = model.session().run(inputs)
+        noticed += differing_bytes(result, oracle.run(program, inputs)) != {}
+    assert noticed > 10
+
+
+def test_generator_reaches_everything():
+    """What the networks are made of, over the seeds that a run surely sees."""
+    seen = Counter()
+    for seed in range(600):
+        program = random_program(seed)
+        with Model.from_bytes(writer.dumps(program)) as model:
+            seen.update(step.operation for step in model.steps)
+            seen.update(step.kernel.rpartition("_")[0] for step in model.steps)
+        for op in program.ops:
+            kinds = [program.tensors[name].dtype for name in (*op.inputs, op.output)]
+            seen[" ".join([type(op).__name__, *kinds])] += len(kinds) < MOST_KINDS
+            if isinstance(op, Conv2d):
+                source = program.tensors[op.inputs[0]]
+                seen["int16 residual"] += kinds[1:-1] == ["int16"]
+                seen["grouped"] += 1 < op.groups < source.shape[1]
+                seen["slopes"] += op.slopes is not None
+                seen["fixed"] += op.indices is not None
+                seen["weights of -128"] += op.weights.min() == -128
+                seen["dilated"] += max(op.dilations) > 1
+                seen["batch"] += source.shape[0] > 1
+                seen["odd channels"] += source.shape[1] % 8 != 0
+            if isinstance(op, Pool):
+                seen["count_pad"] += op.count_pad
+        seen.update(tensor.zero_point for tensor in program.tensors.values())
+    kinds = library.load().ffi.typeof("enum n8_op").relements
+    for what in (
+        *(kind.removeprefix("N8_OP_").lower() for kind in kinds),
+        *("n8_igemm_s8_s8", "n8_igemm_s8_f32", "n8_igemm_s8_s8_add"),
+        *("n8_depthwise_s8", "n8_depthwise3x3s1_s8", "n8_depthwise3x3s2_s8"),
+        *("grouped", "slopes", "dilated", "batch", "odd channels", "count_pad"),
+        *("fixed", "weights of -128", "int16 residual"),
+        *(f"Conv2d {kinds}" for kinds in MIXED),
+        *(f"Requantize {kinds}" for kinds in MIXED if "float32" not in kinds),
+        *("Pool int16 int16", "Pool int8 float32", "Pool int16 float32"),
+        *("Add int16 int16 int16", "Add int8 int8 int16", "Add int16 int16 int8"),
+        *(f"{kind} int16 int16" for kind in ("Reshape", "Permute", "Gather")),
+        *("Concat int16 int16 int16", "Quantize float32 int16"),
+        "Dequantize int16 float32",
+        *(-128, -1, 0, 1, 127),
+    ):
+        assert seen[what] >= 5, what
+
+
+def test_results_vary():
+    """Not all is saturated: a comparison of constants would prove nothing."""
+    varied = 0
+    for seed in range(100):
+        program = random_program(seed)
+        result = oracle.run(program, random_inputs(program, seed))
+        varied += any(np.unique(array).size > 4 for array in result.values())
+    assert varied > 60
