@@ -78,7 +78,12 @@ kernels() { # MACHINE PRESET LEVEL...
     done
 }
 
-# Kernels in C do the same on every processor; what damaged files do was seen on another.
+# Kernels do the same on every processor that has them, as none uses more than the ELF audit allows:
+# those in C run on one, the others where branches must land where they may.
+on_plain() { # MACHINE
+    kernels "$1" "$1" c && checks "$1" -E '^checkasm$'
+}
+
 beyond_c() { # MACHINE LEVEL...
     kernels "$1" "$@" && checks "$1" -E "checkasm|fuzz"
 }
@@ -101,15 +106,12 @@ step "lint" tests/lint.sh
 N8_QEMU_CPU=cortex-a9 beside "e2e emulated armv7" emulated armv7
 # Files are read as on 64 bits here.
 beside "e2e emulated aarch64" emulated aarch64 --ignore=tests/e2e/test_refusals.py
-N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" checks aarch64
+N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" on_plain aarch64
 N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7
 beside "c under asan and ubsan" checks native-asan
 N8_QEMU_CPU=max beside "neon to i8mm on aarch64 max" beyond_c aarch64 neon dotprod i8mm
-N8_QEMU_CPU=cortex-a15 beside "neon on armv7 cortex-a15" kernels armv7 armv7 neon
-N8_QEMU_CPU=max beside "neon on armv7 max" kernels armv7 armv7 neon
 N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 \
     beside "neon on armv7 softfp" kernels armv7 armv7-softfp neon
-N8_QEMU_CPU=neoverse-n1 beside "dotprod on aarch64 neoverse-n1" kernels aarch64 aarch64 dotprod
 # The ELF audit shows that Clang makes the same of the assembly.
 N8_QEMU_CPU=cortex-a9 beside "c by clang on armv7" kernels armv7 armv7-clang c
 N8_QEMU_CPU=cortex-a53 beside "c by clang on aarch64" kernels aarch64 aarch64-clang c

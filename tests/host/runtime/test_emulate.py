@@ -23,6 +23,7 @@ from random_program import differing_bytes, random_inputs, random_program
 TARGETS = sorted(EMULATIONS)
 CORES = [
     ("aarch64", "cortex-a53"),
+    ("aarch64", "neoverse-n1"),
     ("aarch64", "max"),
     ("armv7", "cortex-a9"),
     ("armv7", "max"),
