@@ -22,6 +22,7 @@ from onnx.external_data_helper import (
 )
 
 from neon8.errors import GraphError
+from neon8.graph.expansion import check_size
 from neon8.graph.graph import FloatArray
 
 LARGE = 4096
@@ -282,6 +283,7 @@ def _check(path: Path, model: onnx.ModelProto) -> None:
         raise
     except Exception as error:  # as above
         raise GraphError(f"{path}: is not valid ONNX: {one_line(error)}") from error
+    check_size(path, model)
     for sparse in model.graph.sparse_initializer:
         text = f"initializer {sparse.values.name!r} is sparse, which is not supported"
         raise GraphError(f"{path}: {text}; store it as a plain one, zeros included")
