@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of single values, the patterns that exporters write, and arithmetic."""
 
+import importlib
 import itertools
 
 import numpy as np
@@ -298,3 +299,12 @@ def test_any_network_of_functions(tmp_path_factory, steps, outputs):
 def test_parameters_that_are_not_finite(tmp_path):
     model = chain([("Elu", [], {"alpha": float("inf")})], IMAGE)
     assert "a parameter is not finite" in why_opaque(tmp_path, model)
+
+
+def test_a_long_chain_of_activations_is_not_searched(tmp_path, monkeypatch):
+    """Looking for patterns in it took most of the time of the import."""
+    nodes = [node("LeakyRelu", f"t{i}", f"t{i + 1}") for i in range(200)]
+    path = save(tmp_path, net(nodes, {"t0": IMAGE}, "t200"))
+    module = importlib.import_module("neon8.graph.passes.compose_pointwise")
+    monkeypatch.setattr(module, "_inside", pytest.fail)
+    assert kinds(load(path)) == [Activate] * 200

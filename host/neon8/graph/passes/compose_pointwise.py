@@ -28,6 +28,9 @@ BINARY: dict[type[Binary], str] = {
     Subtract: "subtract",
 }
 
+SERIOUS = Pointwise | Multiply | Divide | Subtract
+"""What makes a table the right thing: a function or a product."""
+
 Forms = dict[str, Function]
 """What a tensor is as a function of others: their names, and the functions."""
 
@@ -43,7 +46,10 @@ def compose_pointwise(graph: Graph) -> Graph:
     forms: dict[str, Forms] = {}
     made = {node.output: node for node in graph.nodes}
     readers: dict[str, list[Node]] = {name: [] for name in graph.tensors}
+    serious: set[str] = set()  # what a SERIOUS node makes, and all that follows
     for node in graph.nodes:
+        if isinstance(node, SERIOUS) or not serious.isdisjoint(node.inputs):
+            serious.add(node.output)
         forms[node.output] = _forms(node, forms)
         for name in node.inputs:
             readers[name].append(node)
@@ -54,7 +60,7 @@ def compose_pointwise(graph: Graph) -> Graph:
         if node.output in gone:
             continue
         best: tuple[str, set[str]] | None = None
-        for root in forms[node.output]:
+        for root in forms[node.output] if node.output in serious else ():
             inside = _inside(made, readers, outputs, node, root)
             if inside is None or not _worthwhile(made, readers, root, inside):
                 continue
@@ -163,7 +169,7 @@ def _worthwhile(
     node before them can take in: an activation, or constants behind a convolution.
     """
     nodes = [made[name] for name in inside]
-    if not any(isinstance(n, Pointwise | Multiply | Divide | Subtract) for n in nodes):
+    if not any(isinstance(node, SERIOUS) for node in nodes):
         return False
     before = made.get(root)
     first = readers[root][0] if len(readers[root]) == 1 else None
