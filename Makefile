@@ -3,7 +3,7 @@
 # Thin on purpose: CMake owns the C side, pytest the tests, cross/ the emulation.
 .DEFAULT_GOAL := help
 .PHONY: help setup native native-asan native-tsan aarch64 armv7 sysroot demo test bench
-.PHONY: bench-host bench-kernels accuracy lint clean
+.PHONY: bench-host bench-kernels accuracy docs doxygen lint clean
 .PHONY: armv7-softfp clang native-clang aarch64-clang armv7-clang
 
 help: ## list the commands
@@ -60,6 +60,12 @@ accuracy: native ## measure int8 on the trained networks of ZOO=folder; NETWORKS
 		$(or $(ZOO),$(error ZOO=folder is missing: bench/accuracy/networks.py says what is in it)) \
 		$(if $(NETWORKS),--networks $(NETWORKS)) $(if $(RECIPES),--recipes $(RECIPES)) \
 		$(if $(NETWORKS)$(RECIPES),,--write docs/accuracy.md)
+
+doxygen: setup
+	@cross/setup.sh doxygen:doxygen
+
+docs: doxygen ## make the documentation in build/docs; a broken link is an error
+	@.venv/bin/python -m sphinx -b html -W --keep-going -q docs build/docs
 
 lint: setup ## judge the sources only
 	@tests/lint.sh

@@ -99,7 +99,7 @@ emulated() { # MACHINE [PYTEST OPTIONS]
 }
 
 step "set-up" make --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot \
-    armv7-softfp native-clang aarch64-clang armv7-clang
+    armv7-softfp native-clang aarch64-clang armv7-clang doxygen
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
 # Those that take longest come first, and no two of one build follow each other.
@@ -121,6 +121,7 @@ N8_LIBRARY=$PWD/build/native-clang/libneon8.so \
     tests/e2e/test_{agreement,golden,layers,winograd}.py
 beside "sessions under tsan" checks native-tsan
 beside "e2e native" "$python" -m pytest tests/e2e
+beside "docs" make --no-print-directory docs
 beside "elf audit" "$python" -m pytest tests/elf
 step "host" "$python" -m pytest -n 2 tests/host
 

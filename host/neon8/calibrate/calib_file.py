@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Observation as a .calib file and back; docs/calibration.md has the layout.
+"""An Observation as a .calib file and back; docs/calib-format.md has the layout.
 
 The bytes are canonical: equal observations give equal bytes, and loads() takes no other
 bytes for them. It trusts nothing: every number is checked against every other.

@@ -150,7 +150,7 @@ def window(values: Float32Array, node: Conv2d, row: int, column: int) -> Float32
 def draws(digest: str, layer: str, pixels: int) -> list[tuple[int, int]]:
     """(key, output pixel) of each row that a sample offers for a layer, one or two.
 
-    digest: of the sample.  pixels: of the layer's output.  docs/calibration.md has the
+    digest: of the sample.  pixels: of the layer's output.  docs/calib-format.md has the
     rule.
     """
     words = (
