@@ -28,7 +28,7 @@ the rows of neon8 by the library, whose bytes are those of the device.
 into Q/DQ, with weights per channel where it can, and {bins} bins for Entropy: of its
 own 128 it can cut hardly any off. ncnn is not measured.
 
-The word behind a name says how `bench/accuracy/harden.py` rewrote the network:
+The word after a name says how `bench/accuracy/harden.py` rewrote the network:
 **depthwise** and **dense** divide channels before such convolutions by up to 256 and
 multiply where they are read, **outliers** multiplies a channel in 16 by 32, **biases**
 adds constants to linear channels. That keeps what the float network computes.
