@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// v = fadd(fmul((float)(a[i] - a_zero_point), a_scale), fmul((float)(b[i] - b_zero_point), b_scale))
+// v = fadd(fmul((float)(a[i] - a_zero_point), a_scale),
+//          fmul((float)(b[i] - b_zero_point), b_scale))
 // out[i] = clamp(rne(v < 0 ? fmul(v, slope) : v) + zero_point, lo, hi)                        (6)
 //
 //   void n8_add_s16_neon(const struct n8_add_s16_args *args);
 //
-// Eight values at a time. The last ones are eight again, which end with the last value and were loaded
-// before anything was stored, as `out` may be an operand. Fewer than eight go one by one.
+// Eight values at a time. The last ones are eight again, which end with the last value and were
+// loaded before anything was stored, as `out` may be an operand. Fewer than eight go one by one.
 //
-// Bounds: a difference of int16 fits int32, and its float is exact; vmla rounds the product and then
-//   the sum; `nearest` in asm.h.
-// Registers: below; d0 scales, d1 slope, q1-q3 as `nearest` wants them, q12 zero point, d26 that of a,
-//   d27 of b (16 bits); q8 and q9 even and odd values of a and b, q10-q11, q14-q15 floats; q4 and q5
-//   the last of a and b.
+// Bounds: a difference of int16 fits int32, and its float is exact; vmla rounds the product and
+//   then the sum; `nearest` in asm.h.
+// Registers: below; d0 scales, d1 slope, q1-q3 as `nearest` wants them, q12 zero point, d26 that of
+//   a, d27 of b (16 bits); q8 and q9 even and odd values of a and b, q10-q11, q14-q15 floats; q4
+//   and q5 the last of a and b.
 // Stack: 40 bytes, what it preserves. Reads and writes exactly `count` values.
 #include "asm.h"
 

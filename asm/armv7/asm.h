@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every assembly file begins with: symbols, unwinding, the note that tells the linker that no
-// executable stack is needed, and the arithmetic that several families of kernels share.
+// What all assembly files share: symbols, unwinding, the note that tells the linker that no
+// executable stack is needed, and macros that several families of kernels use.
 //
-// Kernels are A32 code; linkers turn the calls of Thumb code into blx, and `bx lr` goes back to it.
+// Kernels are A32 code; linkers turn calls from Thumb code into blx, and `bx lr` returns to it.
 #ifndef N8_ASM_H
 #define N8_ASM_H
 
@@ -12,7 +12,7 @@
         .syntax unified
         .arm
 
-// Debuggers find how to unwind in a section that takes no memory; nothing else unwinds.
+// Only debuggers unwind, by a section that takes no memory.
         .cfi_sections .debug_frame
 
 // Opens a global function that is hidden from users of the library.
@@ -32,7 +32,7 @@
         .size   \name, . - \name
 .endm
 
-// Tells debuggers of registers of \size bytes that were just pushed, or popped.
+// Tell debuggers of registers of \size bytes that were just pushed or popped.
 .macro  pushed  size, registers:vararg
         .set    n8_place, 0
     .irp    register, \registers
@@ -84,7 +84,7 @@
     .endif
 .endm
 
-// Gives it back and returns. What follows is code of the same function, if anything.
+// Restores it and returns. If anything follows, it is code of the same function.
 .macro  pop_all locals=0
         .cfi_remember_state
     .if \locals
@@ -96,8 +96,8 @@
         .cfi_restore_state
 .endm
 
-// The float argument that comes after three of one word: s0 gets it, r3 the integer after it, and what
-// follows that is on the stack, from FOLLOWING on. Comes before anything is pushed.
+// The float argument after three of one word goes to s0, the integer after it to r3, and what
+// follows is on the stack, from FOLLOWING on. Comes before anything is pushed.
 #ifdef __ARM_PCS_VFP
 #define FOLLOWING 0
 .macro  take_float
@@ -110,14 +110,14 @@
 .endm
 #endif
 
-// Each of the registers becomes what the operation makes of it and the operand.
+// An operation on each of the registers, in place, with the same operand.
 .macro  each    operation, operand, registers:vararg
     .irp    register, \registers
         \operation \register, \register, \operand
     .endr
 .endm
 
-// Each of the registers gets the value.
+// The same value for each of the registers.
 .macro  fill    operation, value, registers:vararg
     .irp    register, \registers
         \operation \register, \value
@@ -131,7 +131,7 @@
     .endr
 .endm
 
-// Floats, times their slopes where they are negative (5b).
+// Multiplies floats by their slopes where they are negative (5b).
 .macro  leaky   slopes, product, negative, registers:vararg
     .irp    register, \registers
         vmul.f32 \product, \register, \slopes
@@ -150,7 +150,7 @@
         vbit    \b, \product_b, \negative_b
 .endm
 
-// 0 for NaN, of which (5b) and (6) may make one where infinities meet.
+// Replaces NaN by 0: (5b) and (6) make it of infinities.
 .macro  number  temp, registers:vararg
     .irp    register, \registers
         vceq.f32 \temp, \register, \register
@@ -158,16 +158,16 @@
     .endr
 .endm
 
-// C = 1.5 * 2^23: a float below 2^22 plus C has no bit for a fraction, so the addition rounds it, half
-// to even. The low 16 bits of C are 0, so those of the sum are the integer.
+// C = 1.5 * 2^23: a float below 2^22 plus C has no bit for a fraction, so the addition rounds it,
+// half to even. The low 16 bits of C are 0, so those of the sum are the integer.
 .macro  set_rounding c=q3
         vmov.i32 \c, #0x4b000000
         vorr.i32 \c, #0x400000
 .endm
 
-// Any floats to integers, C in \c. The bits of floats rise with them: less the bits of C, saturating,
-// what is below 2^22 is the rounded value, and what is above is at least 2^22, of its sign. NaN is for
-// the caller to take out.
+// Floats of any size to integers, C in \c. The bits of floats rise with their values: v + C less
+// the bits of C, saturating, is the rounded value where |v| is below 2^22, and elsewhere at least
+// 2^22, with the sign of v. The caller excludes NaN.
 .macro  round   c, registers:vararg
         each    vadd.f32, \c, \registers
         each    vqsub.s32, \c, \registers
@@ -175,8 +175,8 @@
 
 // Sixteen floats in q8-q11 to the int8 values of q8: clamp(rne(v) + zero_point, lo, hi)       (5)
 //
-// Bounds: after `round` the rest saturates to 16 and then 8 bits, so nothing wraps and the clamp sees
-//   the right side.
+// Bounds: what follows `round` saturates to 16 and then 8 bits, so nothing wraps, and the clamp
+//   sees values on the right side.
 // Registers: q0 zero point (16 bits), q1 lo, q2 hi, q3 C.
 .macro  round16
         round   q3, q8, q9, q10, q11
@@ -191,8 +191,8 @@
         vmin.s8 q8, q8, q2
 .endm
 
-// q0-q3 of round16 from the struct of arguments at r0, the offsets of whose fields begin with \fields.
-// The low bytes of int32 fields are the int16 and int8 values.
+// q0-q3 of round16 from the struct of arguments at r0, the offsets of whose fields begin with
+// \fields. The low bytes of int32 fields are the int16 and int8 values.
 .macro  load_limits fields, ptr
         add     \ptr, r0, #\fields\()_ZERO_POINT
         vld1.16 {d0[], d1[]}, [\ptr]
@@ -245,9 +245,10 @@
 
 // Floats to integers of limited range, as (2), (5) and (6) have it.
 //
-// Bounds: the limits are moved by the zero point and are floats, below 2^17: what is between them, plus
-//   C, is rounded. The zero point is added to the low bits of the sum modulo 2^8 or 2^16: the result
-//   fits. NaN passes through as 0x7fc00000, the only one that NEON makes, and gives the zero point.
+// Bounds: limits less the zero point are floats below 2^17, so adding C to what is between them
+//   rounds it. The zero point is added to the low 8 or 16 bits of the sum, and the result fits
+//   these. NaN passes through as 0x7fc00000, the only one that NEON makes, and gives the zero
+//   point.
 // Registers: q1 lo - zero_point, q2 hi - zero_point, q3 C.
 .macro  nearest registers:vararg
         nearest_between q1, q2, q3, \registers
@@ -271,8 +272,8 @@
         vcvt.f32.s32 \limit, \limit
 .endm
 
-// q1-q3, and a register with the zero point, from the struct of arguments at r0, the offsets of whose
-// fields begin with \fields.
+// q1-q3, and a register with the zero point, from the struct of arguments at r0, the offsets of
+// whose fields begin with \fields.
 .macro  load_range fields, zero_point, temp
         ldr     \zero_point, [r0, #\fields\()_ZERO_POINT]
         ldr     \temp, [r0, #\fields\()_LO]
@@ -285,8 +286,8 @@
 // What depthwise kernels need to know to requantize (5), from the struct of arguments at r0.
 //   facts   bit 31: values are not small (kernel.h); else 1: the zero point is odd; 2: there is an
 //           upper limit that int8 does not have
-//   magic   the bits of C and the zero point, made even: small values and their zero point fit 16
-//           bits, so the low ones of v + magic are the result
+//   magic   the bits of C and of the zero point, made even: small values plus the zero point fit 16
+//           bits, so the low 16 bits of v + magic are the result
 .macro  find_facts facts, magic, temp
         ldr     \facts, [r0, #N8_OFF_DW_SMALL]
         ldr     \temp, [r0, #N8_OFF_DW_HI]
@@ -302,10 +303,11 @@
         add     \magic, \magic, #0x400000
 .endm
 
-// Depthwise kernels that compute 4 outputs of 8 channels at a time, a group, go from one to the next by
-// \apart, \middle and \apart bytes of the input, and of the output by two distances of its own. The last
-// group of a row ends with the row. Where a row has fewer than 4 outputs, distances become 0, and some
-// outputs are computed several times and stored at the same place: three are 0 1 1 2, two 0 0 1 1.
+// Depthwise kernels that compute groups of 4 outputs, of 8 channels, go from one to the next by
+// \apart, \middle and \apart bytes in the input, and by distances of its own in the output. The
+// last group of a row ends with the row. Where a row has fewer than 4 outputs, distances become 0,
+// and some outputs are computed several times and stored at the same place: three are 0 1 1 2, two
+// 0 0 1 1.
 .macro  few_outputs pixels, apart, middle, out_apart, out_middle
         cmp     \pixels, #3
         moveq   \middle, #0

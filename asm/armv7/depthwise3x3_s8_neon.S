@@ -8,25 +8,24 @@
 //   void n8_depthwise3x3s1_s8_neon(const struct n8_depthwise_args *args);
 //   void n8_depthwise3x3s2_s8_neon(const struct n8_depthwise_args *args);
 //
-// Two neighbouring outputs, even and odd, of 8 channels are computed at a time. The 9 weights of these
-// channels stay in registers for both rows of outputs. The outputs need 4 inputs, with s2 5, of each of
-// the 3 rows, top, mid and low. Those that the next two outputs see, too, stay in registers: columns 2
-// and 3 of s1, which become 0 and 1, column 4 of s2, which becomes 0.
+// Two neighbouring outputs, even and odd, of 8 channels are computed at a time. The 9 weights of
+// these channels stay in registers for both rows of outputs. Two outputs need 4 inputs, with s2 5,
+// of each of the 3 rows: top, mid and low. Those that the next two outputs need again stay in
+// registers: columns 2 and 3 of s1 become 0 and 1, column 4 of s2 becomes 0.
 //
 //   s1   0 1 2 3    inputs           s2   0 1 2 3 4    inputs
 //        +-+-+      even output           +-+-+        even output
 //          +-+-+    odd output                +-+-+    odd output
 //
-// Where a row has an odd number of outputs, only one of the first two is an output of the row: with s1
-// the odd one, stored over the other; with s2 the even one, as the other sees column 2 only, and is
-// stored aside. The columns then are those that the next two need. Inputs that are padding, or seen by
-// no output of the row, are not loaded.
+// Where a row has an odd number of outputs, the first pair has only one of them, a lone output:
+// with s1 the odd one, stored over the other; with s2 the even one, as the other sees column 2
+// only, and is stored on the stack. So the columns are those that the next two outputs need. Inputs
+// that are padding, or seen by no output of the row, are not loaded.
 //
 // Bounds: |input| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products
 //   that share an int16 lane reach at most 32640; vaddw empties the lane before a third. int32 is
 //   proved by (12). Values that are not small (kernel.h) go through n8_depthwise_round2.
-// Registers: below. Stack: 136 bytes: what push_all preserves above what there is no register for.
-// The layout of all arrays: runtime/kernel.h.
+// Registers: below. Stack: 136 bytes: what push_all preserves above what has no register.
 #include "asm.h"
 
 #define args       r0
@@ -49,7 +48,7 @@
 #define AT_WEIGHTS 8
 #define AT_ROW     12                           // of outputs, 0 or 1
 #define AT_AFTER   16                           // pairs after a lone output
-#define AT_LONE    24                           // what is computed with that
+#define AT_LONE    24                           // what is computed with it
 #define LOCALS     36
 
 #define w00        d0
@@ -145,7 +144,7 @@
 3:
 .endm
 
-// Where the output goes that is none of the row.
+// Where the other output goes that is computed with a lone one.
 .macro  lone_s1
         mov     out_gap, #0
 .endm
@@ -169,15 +168,15 @@
     .endif
 .endm
 
-// The products of an int16 lane to their accumulators.
+// Products to their accumulators.
 .macro  add_products low, high, product_low, product_high
         vaddw.s16 \low, \low, \product_low
         vaddw.s16 \high, \high, \product_high
 .endm
 
-// The accumulators of two outputs, of the even one from t0 and t2, of the odd one from t1 and t3; then
-// the multipliers and the magic number. A column takes over the register of one as soon as the last
-// product with that is under way. padded: column 3 is.
+// The accumulators of two outputs, of the even one from t0 and t2, of the odd one from t1 and t3;
+// then the multipliers and the magic number are loaded. A column takes over a register as soon as
+// the last product with what was there is under way. padded: column 3 is.
 .macro  accumulate_s1 padded
         vmlal.s8 t2, mid1, w11
         vld1.32 {d28-d31}, [bias:128]
@@ -268,8 +267,8 @@
         add_products oddl, oddh, t1l, t1h
 .endm
 
-// Two outputs to int16 in evenl and oddl (5), while the first products of the next two begin: of t1 and
-// t2 once the multipliers are no longer needed, of t0 once the magic number is not.
+// Two outputs to int16 in evenl and oddl (5), while the first products of the next two begin: of t1
+// and t2 once the multipliers are no longer needed, of t0 once the magic number is not.
 .macro  scale_pair stride
         to_float evenl, evenh, oddl, oddh
         vmul.f32 evenl, evenl, scalel
@@ -418,7 +417,7 @@
         b       .Lstore\@
 
     .if \stride == 1
-        // The last pair is padded, unless it is a lone output that pairs follow.
+        // The last pair may be padded, unless it is a lone output that pairs follow.
 .Llast\@:
         ldr     temp, [sp, #AT_AFTER]
         cmp     temp, #0

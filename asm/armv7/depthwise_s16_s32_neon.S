@@ -4,15 +4,15 @@
 //
 //   void n8_depthwise_s16_s32_neon(const struct n8_depthwise_s16_args *args);
 //
-// Groups of outputs are those of few_outputs in asm.h; the pointer to their inputs goes by `back` from
-// the last output to the next tap of the first.
+// Outputs are computed in the groups of few_outputs in asm.h; the pointer to their inputs goes by
+// `back` from the last output to the next tap of the first.
 //
 //                  q0              weights of a tap
 //   in             q8 .. q15       accumulators, two registers for each output
 //   q1 q2 q3 q4
 //
 // Bounds: accumulators wrap.
-// Registers: below. Stack: 120 bytes: what push_all preserves above what there is no register for.
+// Registers: below. Stack: 120 bytes: what push_all preserves above what has no register.
 #include "asm.h"
 
 #define args      r0

@@ -7,20 +7,21 @@
 //
 //   void n8_depthwise_s8_neon(const struct n8_depthwise_args *args);
 //
-// Groups of outputs are those of few_outputs in asm.h. Taps are taken in pairs, whose products share
-// an int16 lane: in two rows one below the other, in the first of an odd number of rows side by side,
-// where an odd first tap stands alone. So a pointer for each tap of a pair serves all rows:
+// Outputs are computed in the groups of few_outputs in asm.h. Taps are taken in pairs, whose
+// products share an int16 lane: one below the other in two rows, side by side in the first of an
+// odd number of rows, where an odd first tap stands alone. So a pointer for each tap of a pair
+// serves all rows:
 //
 //   a b b c c      width 5, height 3
 //   d e f g h
 //   d e f g h
 //
-// The products of a pair are added to the accumulators while the inputs of the next one are loaded. A
-// pointer goes by `back` from the last output of a group to the next tap of the first.
+// The products of a pair are added to the accumulators while the inputs of the next one are loaded.
+// A pointer goes by `back` from the last output of a group to the next tap of the first.
 //
 // Bounds: |input| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products
 //   that share an int16 lane reach at most 32640. int32 is proved by (12).
-// Registers: below. Stack: 144 bytes: what push_all preserves above what there is no register for.
+// Registers: below. Stack: 144 bytes: what push_all preserves above what has no register.
 #include "asm.h"
 
 #define args       r0
@@ -89,7 +90,7 @@
 #define out01      q8
 #define out23      q9
 
-// Of what n8_depthwise_round2 has in other places.
+// In n8_depthwise_round2:
 #define slope      r1
 #define channel    r12
 
@@ -105,18 +106,17 @@
         vuzp.16 \ol, \oh
 .endm
 
-// Times its slope where it is negative; 0 for the NaN that is infinite times 0.
+// Times its slope where it is negative; 0 for NaN, which is infinity times 0.
 .macro  leaky_number v, slopes
         leaky   \slopes, q8, q9, \v
         number  q9, \v
 .endm
 
-// What all depthwise kernels of int8 call for layers, and they are few, whose values are not small:
-// requantizes two outputs of 8 channels of whatever size, q12-q13 and q14-q15, to d24 and d25, r12 the
-// first channel. q8-q15, r12 and the flags change. NaN becomes 0.
+// What all depthwise kernels of int8 call for the few layers whose values are not small (kernel.h):
+// requantizes two outputs of 8 channels, q12-q13 and q14-q15, whatever their values, to d24 and
+// d25; r12 is the first channel. q8-q15, r12 and the flags change.
 //
-// Bounds: as of round16 in asm.h.
-// Stack: 8 bytes, what it preserves.
+// Bounds: as in round16 of asm.h. Stack: 8 bytes, what it preserves.
 func    n8_depthwise_round2
         save    r1, r2
         ldr     r2, [args, #N8_OFF_DW_MULTIPLIER]
@@ -211,7 +211,7 @@ func    n8_depthwise_s8_neon
         ldr     back, [sp, #AT_BACK]
         bcc     .Leven
 
-        // A row of its own: the first of a pair is the second pointer's, which so ends with the row.
+        // A row alone: its pairs begin at the second pointer, which so ends with the row.
         ldr     second_in, [next_row], #4
         movs    left, left, lsr #1
         add     second_in, second_in, column
@@ -302,10 +302,11 @@ func    n8_depthwise_s8_neon
         vaddw.s16 acc3l, acc3l, t3l
         ldr     r10, [sp, #AT_APART]
         vaddw.s16 acc3h, acc3h, t3h
-        // Low bytes of the int32 limits are the int8 limits.
+        // The low bytes of the int32 limits are the int8 limits.
         add     temp, args, #N8_OFF_DW_LO
         vld1.8  {d6[], d7[]}, [temp]
-        // Flags that stay as they are: carry: not small; not equal: something remains to be done.
+        // Flags that stay as they are: carry, values are not small; ne, something remains to be
+        // done.
         lsls    temp, r2, #1
         ldr     r11, [sp, #AT_MIDDLE]
         bcs     .Lany

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implicit GEMM for one pixel, as of a fully connected layer, 16 channels at a time: igemm_s8_f32 and
-// igemm_s8_s8 of runtime/kernel.h, which has the equations and the layout of all arrays.
+// Implicit GEMM for one pixel, as of a fully connected layer, 16 channels at a time: igemm_s8_f32
+// and igemm_s8_s8 of runtime/kernel.h, which has the equations and the layout of all arrays.
 //
 //   void n8_igemm_s8_..._neon_1x16(const struct n8_igemm_args *args);
 //
@@ -10,9 +10,9 @@
 //                       w d8  d9  d10  d11    2 bytes of 16 channels; d12-d15: the next 2
 //                  a d0   q8  q9  q10  q11    2 bytes of the pixel, in all lanes; d1-d3: the next 6
 //
-// As in igemm_4x8_neon.S an accumulator stands in its lane from the first. Products go through q12-q15
-//   and are added only after the end of a step of 8 bytes: loads stand between them and their
-//   additions.
+// As in igemm_4x8_neon.S, each accumulator has its lane from the first product on. Products are in
+// q12-q15 and are added only after the loads of the next ones.
+//
 // Bounds: |a| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products that
 //   share an int16 lane reach at most 32640; vpadal empties it before a third. int32 is proved by
 //   (12).
@@ -75,7 +75,7 @@
         mov     offset, #0
 .endm
 
-// The values of these 16 channels in an array of 32-bit ones, to q0-q3.
+// What an array of 32-bit values has for these 16 channels, to q0-q3.
 .macro  load_channels array
         ldr     ptr, [args, #\array]
         add     ptr, ptr, offset
@@ -91,7 +91,7 @@
         mov     cursor, rows
         mov     taps_left, taps
 
-        // One tap, two steps at a time; with an odd number it begins at the second.
+        // One tap, two steps at a time; an odd number begins with the second.
 1:      ldr     ptr, [cursor], #4
         add     left, steps, #1
         lsr     left, left, #1
@@ -121,8 +121,8 @@
         by_channel vmul.f32
 .endm
 
-// On to the next 16 channels, whose weights begin where those of the last ones end; `hi` if there are
-// any. The stores have moved `out`.
+// On to the next 16 channels, whose weights begin where those of the last ones end; `hi` if there
+// are any. The stores have moved `out`.
 .macro  next_channels
         add     offset, offset, #64
         subs    channels, channels, #16
@@ -136,7 +136,7 @@ func    n8_igemm_s8_f32_neon_1x16
         load_channels N8_OFF_IG_BIAS_F32
         by_channel vadd.f32
 
-        // Exactly the channels there are.
+        // Exactly the channels that exist.
         cmp     channels, #16
         blo     4f
         vst1.32 {d16-d19}, [out]!

@@ -11,22 +11,22 @@
 //                       w d8   d9      2 bytes of 8 channels; d10-d15: the next 6 bytes
 //                  a d0   q8   q9      2 bytes of a pixel, in all lanes; d1-d3: the next 6
 //
-// A load of 8 bytes of a pixel leaves each 2 of them in all four lanes of a vector, which are
-// multiplied by the 2 of four channels; vpadal adds the two products of a pair, so that an accumulator
-// stands in its lane from the first, and what is read of the weights serves four pixels. A step is 8
-// bytes deep.
+// A load of 8 bytes of a pixel puts each pair of them into all four lanes of a vector, to be
+// multiplied by the pairs of four channels. vpadal adds the two products of a pair, so each
+// accumulator has its lane from the first product on, and each load of weights serves four pixels.
+// A step is 8 bytes deep.
 //
-// Where values are small (kernel.h), accumulators begin with the bias and the bits of the float
-// C = 1.5 * 2^23. These and acc'' make those of C + acc'', from which a subtraction leaves acc'',
-// exactly. And the low 16 bits of C + v are rne(v), see asm.h; with an even zero point added to C,
-// rne(v) + zero_point. See numerics.md, Compilers. Tiles of other values, or with fewer pixels or
-// channels, take the general path: `usual` is more than any count of pixels where all tiles do.
+// Where values are small (kernel.h), accumulators begin with the bias plus the bits of the float
+// C = 1.5 * 2^23. Adding acc'' to these bits gives those of the float C + acc'', from which
+// subtracting C leaves acc'', exactly. And the low 16 bits of C + v are rne(v), see asm.h; with an
+// even zero point added to C, rne(v) + zero_point. See numerics.md, Compilers. Tiles of other
+// values, or of fewer pixels or channels, take the general path.
 //
-// Bounds: |a| <= 128 and the `products` largest |w| of a channel are 255 together at most (11), so
-//   the products that share an int16 lane reach at most 32640; vpadal empties it before the next one.
+// Bounds: |a| <= 128 and the `products` largest |w| of a channel add up to 255 at most (11), so the
+//   products that share an int16 lane reach at most 32640; vpadal empties it before the next one.
 //   int32 is proved by (12). Small values and the zero point together fit 16 bits. |residual - zero
-//   point| <= 255 fits int16, and is small: its float is exact as that of a small accumulator.
-// Registers: the accumulators of pixel p lie in q8 + 2 * p, channels 0-3, and q9 + 2 * p, channels
+//   point| <= 255 fits int16, and its float is as exact as that of a small accumulator.
+// Registers: the accumulators of pixel p are in q8 + 2 * p, channels 0-3, and q9 + 2 * p, channels
 //   4-7. Between the parts of a kernel, q0-q7, ptr0-ptr3, weights, left and taps_left are free.
 // Stack: 448 bytes: the places below and callee-saved registers.
 #include "asm.h"
@@ -39,12 +39,12 @@
 #define left            r5
 #define weights         r6
 #define taps_left       r7
-#define cursor          r8      // the pointers of the tile, of the next one once it is accumulated
+#define cursor          r8      // the pointers of the next tap
 #define pixels          r9      // left, over 4 where tiles follow
 #define out             r10     // this tile's
 #define out_stride      r11
 #define entry           r12     // where in the loop a tap begins
-#define usual           lr      // the pixels from which on a tile needs nothing general
+#define usual           lr      // fewer pixels take the general path: 4, or ~0 where all tiles do
 
 // Places on the stack.
 #define START           0       // 128 bytes: what the accumulators begin with
@@ -60,13 +60,13 @@
 #define RESIDUAL_STRIDE 164
 #define PANEL_BYTES     168
 #define ARGS            172
-#define ODD             176     // 1: the zero point is, and is added to what is rounded
+#define ODD             176     // 1: the zero point is odd, and added after rounding; or 0
 #define CONSTANTS       184     // 160 bytes
 #define FRAME           348
 
-// Places after `constants`, 16 bytes each if nothing else is said.
+// Places after `constants`, 16 bytes each unless it says otherwise.
 #define SCALE           0       // 32 bytes
-#define BIAS_F32        32      // 32 bytes, of igemm_s8_f32, which has nothing of the following
+#define BIAS_F32        32      // 32 bytes, of igemm_s8_f32, which has none of the following
 #define MAGIC           32      // C
 #define ROUNDING        48      // C, and the zero point if it is even
 #define LO              64
@@ -74,9 +74,9 @@
 #define RESIDUAL_SCALE  96
 #define RESIDUAL_ZERO   112
 #define ZERO_POINT      128
-#define START_BITS      144     // integers: the bits of C where values are small, or 0
+#define START_BITS      144     // the bits of C where values are small, else 0
 
-#define STEPS           8       // of 8 bytes of depth, in a pass through the loop
+#define STEPS           8       // in a pass through the loop
 
 // An operation on all accumulators with one operand, or with one for each half of the channels.
 .macro  on_tile operation, operand
@@ -88,15 +88,11 @@
         each    \operation, \high, q9, q11, q13, q15
 .endm
 
-// Entry. A tap of n steps enters the loop before the last n % STEPS ones, and goes through it until
+// Entry. A tap of n steps enters the loop where n % STEPS steps of a pass are left, and runs until
 // `left` is 0.
 .macro  begin   steps, to, products
         push_all FRAME
-    .if \products == 4
-        .set    n8_step_bytes, 180
-    .else
-        .set    n8_step_bytes, 212
-    .endif
+        .set    n8_step_bytes, 180 + 16 * (4 - \products)
         ldr     r1, [r0, #N8_OFF_IG_DEPTH]
         ldr     r2, [r0, #N8_OFF_IG_TAPS]
         ldr     r3, [r0, #N8_OFF_IG_WEIGHTS]
@@ -205,9 +201,9 @@
 
 // 8 bytes of a pixel, while those of the next one are loaded; q3 holds products of `before`.
 //
-// Cores that issue in order add to what was just multiplied without a wait, but are late with a product
-// for anything else: products of two halves of the channels take turns in q2 and q3, and q3 is added
-// only after the end of a pixel, a step and a tap.
+// Cores that issue in order accumulate products without a wait, but any other use of a product
+// waits: those of the two halves of the channels take turns in q2 and q3, and q3 is added only
+// after the end of a pixel, a step and a tap.
 .macro  multiply products, acc0, acc1, before, next
         vmull.s8 q2, d0, d8
         vmlal.s8 q2, d1, d10
@@ -392,8 +388,8 @@
         b       .Lnext\@
 .endm
 
-// Functions that kernels call with their registers and their stack: what tiles of the general path
-// need, and the addition of residuals.
+// Functions that kernels call with their registers and their stack, for the general path and to add
+// residuals.
 
 // Accumulators to floats. Changes q0-q2 and ptr0.
 func    n8_igemm_4x8_scale
@@ -404,7 +400,7 @@ func    n8_igemm_4x8_scale
         bx      lr
 endfunc n8_igemm_4x8_scale
 
-// Loads the residual of a tile into d12-d15, of pixels that do not exist from the last one that
+// Loads the residual of a tile into d12-d15, for pixels that do not exist that of the last one that
 // does; the bytes after the last channel are slack. Changes ptr0-ptr2.
 func    n8_igemm_4x8_residual
         ldr     ptr0, [sp, #RESIDUAL]
@@ -454,8 +450,8 @@ func    n8_igemm_4x8_add
 endfunc n8_igemm_4x8_add
 
 // Floats to int8, pixels 0 and 1 in q8, 2 and 3 in q9: leaky by the slopes if there are any (5b),
-// rounded, with the zero point, and clamped (5), by the bounds of round16 in asm.h. NaN cannot be:
-// kernel.h. Changes q0-q5, q10-q15, ptr0 and ptr1.
+// rounded, with the zero point, and clamped (5). Bounds: as in round16 of asm.h; kernel.h excludes
+// NaN. Changes q0-q5, q10-q15, ptr0 and ptr1.
 func    n8_igemm_4x8_round
         ldr     ptr0, [sp, #ARGS]
         ldr     ptr1, [sp, #OFFSET]
@@ -489,8 +485,8 @@ func    n8_igemm_4x8_round
         bx      lr
 endfunc n8_igemm_4x8_round
 
-// Stores the bytes in q8 and q9 of the pixels and channels there are. Moves `out`; changes q8, q9,
-// ptr0, left and weights.
+// Stores the bytes in q8 and q9, of the pixels and channels that exist. Moves `out`; changes q8,
+// q9, ptr0, left and weights.
 func    n8_igemm_4x8_edge
         ldr     weights, [sp, #CHANNELS]
         mov     left, pixels
@@ -521,7 +517,7 @@ func    n8_igemm_4x8_edge
         bx      lr
 endfunc n8_igemm_4x8_edge
 
-// The same of 32-bit results in q8-q15. Changes q8-q13, ptr0, left and weights.
+// The same for 32-bit results in q8-q15. Changes q8-q13, ptr0, left and weights.
 func    n8_igemm_4x8_edge32
         ldr     weights, [sp, #CHANNELS]
         mov     left, pixels

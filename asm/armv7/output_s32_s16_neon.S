@@ -8,14 +8,14 @@
 //
 //   void n8_output_s32_s16_neon(const struct n8_output_args *args);
 //
-// Eight channels of all pixels at a time, then four, the last of which may be fewer: what belongs to
-// channels stays in registers.
+// Eight channels of all pixels at a time, then four, at last fewer: what belongs to channels stays
+// in registers.
 //
-// Bounds: adding the bias wraps; vmla rounds the product and then the sum; `nearest` in asm.h. Reads up
-//   to the next multiple of 4 channels; writes exactly `channels`.
-// Registers: below; d0 residual scale, d1 residual zero point (16 bits), q1-q3 as `nearest` wants them,
-//   q4 zero point (16 bits), q8-q9 multipliers, q10-q11 biases, q12-q13 slopes, of eight channels the
-//   even ones and the odd ones, q14-q15 results, q5-q7 scratch.
+// Bounds: adding the bias wraps; vmla rounds the product and then the sum; `nearest` in asm.h.
+//   Reads up to the next multiple of 4 channels; writes exactly `channels`.
+// Registers: below; d0 residual scale, d1 residual zero point (16 bits), q1-q3 as `nearest` wants
+//   them, q4 zero point (16 bits), q8-q9 multipliers, q10-q11 biases, q12-q13 slopes, of eight
+//   channels the even ones and the odd ones, q14-q15 results, q5-q7 scratch.
 // Stack: 100 bytes, what it preserves.
 #include "asm.h"
 
@@ -27,9 +27,9 @@
 #define residual        r5
 #define residual_stride r6
 #define offset          r7                      // of these channels, in arrays of 32-bit values
-#define to              r8                      // of this pixel: output,
-#define from            r9                      // accumulators,
-#define added           r10                     // residual
+#define to              r8                      // the output of this pixel,
+#define from            r9                      // its accumulators,
+#define added           r10                     // its residual
 #define left            r11                     // pixels
 #define channels        r12                     // left
 #define ptr             lr
@@ -147,7 +147,7 @@ func    n8_output_s32_s16_neon
         bne     6b
         b       9f
 
-        // Exactly as many as there are.
+        // Exactly the channels that exist.
 8:      mov     out, to
         tst     channels, #2
         beq     4f

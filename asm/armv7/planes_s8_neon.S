@@ -12,14 +12,14 @@
 //   void n8_deinterleave_s8_neon(int8_t *out, size_t out_stride, const int8_t *in,
 //                                size_t in_stride, size_t channels, size_t pixels);
 //
-// Planes are walked in tiles of 16 pixels: the first eight in q0-q3, the others in q8-q11. As pairs, q0
-// and q8 hold the bytes of planes 0 and 1 for each pixel, q1 and q9 those of 2 and 3, and so on: a pixel
-// is one such pair of each. vzip makes q0 and q8 from whole planes 0 and 1, vuzp makes these from pairs.
-// The last of 16 pixels or more are a whole tile, too, which begins among those that are done.
+// A tile is 16 pixels, eight in q0-q3, the others in q8-q11. As pairs, q0 and q8 hold the bytes of
+// planes 0 and 1 for each pixel, q1 and q9 those of 2 and 3, and so on: a pixel is one such pair of
+// each. vzip makes pairs in q0 and q8 from planes 0 and 1, vuzp planes from pairs. Of 16 pixels or
+// more, the last ones are a whole tile, too, which begins among those that are done.
 //
 // Bounds: touches `pixels` bytes of each plane and 8 bytes of each pixel.
-// Registers: below; q12-q15 masks of the pairs of channels that there are, of which d24 is first one of
-//   all. Planes after the last one are the last one again, and are written before it.
+// Registers: below; q12-q15 masks of the channels that exist, of a pair each; at first d24 is that
+//   of all. Planes after the last one are the last one again, and are written before it.
 // Stack: 36 bytes, what it preserves.
 // The caller proves 1 <= channels <= 8 and a stride of 8 or more from pixel to pixel.
 #include "asm.h"
@@ -39,7 +39,7 @@
 #define channels   r12
 #define left       lr                           // pixels
 
-// Entry, where 5 is the end.
+// Entry; 5 is the end.
 .macro  begin   planes, stride
         save    r4, r5, r6, r7, r8, r9, r10, r11, lr
         ldr     channels, [sp, #36]
@@ -56,15 +56,15 @@
         next_plane plane7, plane6, 7, \stride
 .endm
 
-// `plane` is the next plane, or the one before again where there is none.
+// \plane is the next plane, or the one before again where there is none.
 .macro  next_plane plane, before, number, stride
         cmp     channels, #\number
         mov     \plane, \before
         addhi   \plane, \before, \stride
 .endm
 
-// After a tile, back to \tile while there are pixels. After the whole tiles -15 to -1 are `left`: back
-// to the last 16.
+// After a tile, back to \tile while there are pixels. After the whole tiles `left` is -16, or up to
+// -1: then the last 16 pixels are one more.
 .macro  next_tile tile, pixels, stride
         bhs     \tile
         cmn     left, #16
@@ -101,7 +101,7 @@
 
 func    n8_interleave_s8_neon
         begin   in, in_stride
-        // 8 * channels ones, of 64.
+        // 8 * channels ones in 64 bits.
         lsl     in, channels, #3
         sub     in, in, #64
         vdup.8  d25, in

@@ -9,13 +9,13 @@
 //
 //   void n8_..._s8_neon(const struct n8_pointwise_args *args);
 //
-// Sixteen bytes at a time, the even ones apart from the odd ones.
+// Sixteen bytes at a time, even and odd ones in registers of their own.
 //
-// Bounds: a difference of bytes fits int16, a product of two is below 2^17, and both are exact as
-//   floats; vmla rounds the product and then the sum.
-// Registers: below; d0 scales of a and b, d1 slope, q1-q3 as `nearest` wants them, q4 zero point, d10
-//   that of a, d11 of b (8 bits); d24, d25 even and odd bytes of a, d26, d27 of b; v in q8, q9 of even
-//   bytes, in q10, q11 of odd ones; q12-q15 scratch.
+// Bounds: a difference of bytes fits int16, a product of two is below 2^17, and the floats of both
+//   are exact; vmla rounds the product and then the sum.
+// Registers: below; d0 scales of a and b, d1 slope, q1-q3 as `nearest` wants them, q4 zero point,
+//   d10 that of a, d11 of b (8 bits); d24, d25 even and odd bytes of a, d26, d27 of b; v in q8, q9
+//   of even bytes, in q10, q11 of odd ones; q12-q15 scratch.
 // Stack: 40 bytes, what it preserves. Reads and writes exactly `count` bytes.
 #include "asm.h"
 
@@ -27,12 +27,13 @@
 #define left     r12                            // bytes, less 16 of this round
 #define slope    lr                             // its bits
 
-// v, of 16 values.
+// int16 to int32.
 .macro  widen   low, high, lower, upper
         vmovl.s16 \high, \upper
         vmovl.s16 \low, \lower
 .endm
 
+// v of 16 values.
 .macro  add_operands
         vsubl.s8 q8, d24, d10
         vsubl.s8 q10, d25, d10
@@ -72,7 +73,7 @@
         each    vmul.f32, d0[0], q8, q9, q10, q11
 .endm
 
-// Register q, which is low and high, gets the left % 16 bytes at `from`, from the last on.
+// Register \q, which is \low and \high, gets the left % 16 bytes at \from, the last ones first.
 .macro  load_last q, low, high, from
         add     ptr, \from, left
         tst     left, #1

@@ -6,10 +6,10 @@
 //
 //   void n8_..._s8_neon(const struct n8_pool_args *args);
 //
-// Bounds: 255 bytes fit int16 before they are added to the int32 accumulators, and these hold 255 *
-//   taps by the caller's word. Reads up to 31 bytes beyond the last channel, which are slack; writes
-//   exactly `channels`.
-// Registers: below; q0-q3 as of round16; results or accumulators from q8 on. avgpool: q12-q13 int16
+// Bounds: int16 holds the sum of 255 bytes, which then is added to an int32 accumulator; that this
+//   holds 255 * taps is proved by the caller. Reads up to 31 bytes beyond the last channel, which
+//   are slack; writes exactly `channels`.
+// Registers: below; q0-q3 as in round16; results or accumulators from q8 on. avgpool: q12-q13 int16
 //   accumulators, q14 a tap, q4 - taps * in_zero_point, d10 multiplier. maxpool: q10-q11 a tap.
 // Stack: 48 bytes or 24, what they preserve.
 #include "asm.h"
@@ -23,7 +23,7 @@
 #define next     r6                             // row pointer
 #define left     r7                             // taps
 #define channel  r8                             // the first of a block
-#define room     lr                             // taps that int16 still holds
+#define room     lr                             // taps before int16 is full
 
 .macro  load_arguments
         ldr     out, [args, #N8_OFF_PL_OUT]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From floats to integers, (2), and back, (1) and (4). No kernel touches more than the values there
-// are.
+// From floats to integers, (2), and back, (1) and (4). Each kernel reads and writes exactly the
+// values that exist.
 #include "asm.h"
 
 #define out        r0
@@ -10,8 +10,9 @@
 #define zp_arg     r3
 #define limit      r12
 
-// The end of a loop at 1 over sixteen values, of 1 << \in_shift and 1 << \out_shift bytes. What is left
-// is sixteen again, which end with the last. Fewer than sixteen, 2, go one by one, which follows.
+// The end of a loop at 1 over sixteen values, of 1 << \in_shift and 1 << \out_shift bytes. The last
+// ones are sixteen again, which end with the last value. Fewer than sixteen, from 2 on, go one by
+// one: what follows.
 .macro  next_sixteen in_shift, out_shift
         bhs     1b
         cmn     count, #16
@@ -31,9 +32,9 @@
 //                                int32_t zero_point, int32_t lo, int32_t hi);
 //   void n8_quantize_f32_s16_neon(int16_t *out, ...
 //
-// Bounds: as of `nearest`, whose NaN is what (2) wants.
-// Registers: r0-r3, r12, see above; q0 inverse, q1-q3 as `nearest` wants them, q8-q11 values, q12 zero
-//   point, of as many bits as the output.
+// Bounds: as in `nearest`, where NaN becomes what (2) says.
+// Registers: r0-r3, r12, see above; q0 inverse, q1-q3 as `nearest` wants them, q8-q11 values, q12
+//   zero point, of as many bits as the output.
 // Stack: none.
 // The caller proves that lo <= zero_point <= hi fit the output.
 .macro  quantize bits
@@ -48,7 +49,7 @@
         blo     2f
 1:
     .if \bits == 8
-        // The values of a register are four apart, so that their bytes form words in order.
+        // Each register gets every fourth value, so that their bytes form words in order.
         vld4.32 {d16, d18, d20, d22}, [in]!
         vld4.32 {d17, d19, d21, d23}, [in]!
     .else
@@ -96,9 +97,9 @@ endfunc n8_quantize_f32_s16_neon
 //                                  int32_t zero_point);
 //   void n8_dequantize_s16_f32_neon(float *out, const int16_t *in, ...
 //
-// Bounds: a difference fits twice the bits of the input, and every step but the product is exact.
-// Registers: r0-r3, see above; q0 scale, d2 zero point, of as many bits as the input, q2-q3 input, of
-//   int8 then differences, q8-q11 values.
+// Bounds: a difference fits twice the bits of the input, and all but the product is exact.
+// Registers: r0-r3, see above; q0 scale, d2 zero point, of as many bits as the input, q2-q3 input,
+//   of int8 then differences, q8-q11 values.
 // Stack: none.
 // The caller proves that the zero point fits the input.
 .macro  dequantize bits
@@ -161,7 +162,7 @@ endfunc n8_dequantize_s16_f32_neon
 //
 // Bounds: vcvt rounds to nearest even (7); vmla rounds the product and then the sum.
 // Registers: r0-r9, r12, see below; q0-q1 scale, q2-q3 values, q8-q9 bias and results.
-// Stack: 56 bytes, what it preserves and zeros that stand for a missing bias.
+// Stack: 56 bytes, what it preserves and zeros instead of a missing bias.
 #define pixels       r2
 #define channels     r3
 #define scale_base   r4

@@ -4,20 +4,20 @@
 //
 //   void n8_table_s8_neon(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
 //
-// 48 values at a time: vtbl looks up 32 bytes and gives 0 for an index beyond them; vtbx leaves what is
-// there. So 32 is subtracted from the indices after each eighth of the table, and each index is below 32
-// for one of the eight. The second half of the table takes the place of the first one, an eighth as
-// soon as all 48 values have been looked up in it.
+// 48 values at a time: vtbl looks up 32 bytes and gives 0 for an index beyond them; vtbx leaves
+// what is there. So 32 is subtracted from the indices after each eighth of the table, and each
+// index is below 32 for one of the eight. The second half of the table takes the place of the first
+// one, an eighth as soon as all 48 values have been looked up in it.
 //
 // Bounds: exactly `count` bytes are read and written, and 256 of the table.
-// Registers: below; q0-q2 indices of 48 values, q3-q5 results, q6 32, q7 128, q8-q15 half of the table.
+// Registers: below; q0-q2 48 indices, q3-q5 results, q6 32, q7 128, q8-q15 half of the table.
 // Stack: 64 bytes, what it preserves.
 #include "asm.h"
 
 #define out      r0
 #define in       r1
 #define count    r2
-#define table    r3                             // its middle where values do not go by 48
+#define table    r3                             // its middle after the loop over 48 values
 #define eighth   r12                            // the next one
 // Eight values: their bytes, the indices, and what the table has there.
 #define low      r4

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// out[c * out_stride + r * 4] = in[r * in_stride + c * 4], words at strides in bytes
+// out[c * out_stride + r * 4] = in[r * in_stride + c * 4], words; strides are in bytes
 //
 //   void n8_transpose_f32_neon(void *out, size_t out_stride, const void *in, size_t in_stride,
 //                              size_t rows, size_t columns);
 //
-// Tiles are 4 x 4, in q0-q3. Where there are 4 rows and columns or more, the last of them are a whole
-// tile, too, which begins among those that are done; where there are fewer, values go one by one.
+// A tile is 4 x 4 words, in q0-q3. The last 4 rows or columns are a whole tile, too, which begins
+// among those that are done; fewer than 4 go value by value.
 //
 // Bounds: reads and writes the values, nothing between them.
 // Registers: below. Stack: 36 bytes, what it preserves.
@@ -19,7 +19,7 @@
 #define rows       r4
 #define left       r5                           // columns, less 4 where there are tiles
 #define next       r6                           // tile or value in `in`
-#define rows_left  r7                           // the same as `left`
+#define rows_left  r7                           // rows, in the same way
 #define row0       r8                           // of `out`, at the next tile
 #define row1       r9
 #define row2       r10

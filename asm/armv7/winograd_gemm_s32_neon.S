@@ -12,8 +12,9 @@
 //   in q0 q1 q2 q3      q8 .. q15           8 k of each tile; the accumulators of tile r are in
 //                                           q8 + 2 * r and the next one
 //
-// What a product needs is loaded right after the last use of its register, at least 6 products before.
-//   In the last k nothing is loaded: no byte beyond the arrays is read.
+// What a product needs is loaded right after the last use of its register, at least 6 products
+// before. In the last k nothing is loaded: no byte beyond the arrays is read.
+//
 // Bounds: products are below 2^28, accumulators wrap.
 // Registers: below. Stack: 100 bytes, what it preserves.
 #include "asm.h"

@@ -6,9 +6,9 @@
 //                                  ptrdiff_t pixel, size_t channels);
 //
 // Eight channels at a time. 36 vectors do not fit the registers, so two points of the vertical
-// direction at a time are computed from all pixels, two that share terms: 1 and -1, then infinity and
-// 0, then 2 and -2. The pixels of a column are loaded while the column before it is transformed;
-// loads and stores move their pointers on.
+// direction at a time are computed from all pixels, two that share terms: 1 and -1, then infinity
+// and 0, then 2 and -2. The pixels of a column are loaded while the column before it is
+// transformed; loads and stores move their pointers on.
 //
 //   q4-q9, q10-q15   a point of the vertical direction each, by columns
 //
@@ -35,8 +35,8 @@
 #define far      lr
 
 #define less_four d1
-#define less_five d0                            // between the lines of points
-#define four      d0[0]                         // in them
+#define less_five d0                            // outside of `lines`
+#define four      d0[0]                         // in `lines`
 
 // Pixels 1-4 of a column, from which it is \step to the next one.
 .macro  inner   p1, p2, p3, p4, step=pixel

@@ -14,9 +14,9 @@
 // points 1 and -1 and of 2 and -2 are enough for the first two, their differences for the others.
 // Factors are shifts, which are faster than products of 32 bits.
 //
-// Bounds: accumulators wrap; what they add up to, times 1/9 modulo 2^32, is 64 * acc'' and below 2^31,
-//   and vcvt divides it by 64 and rounds once, to even (7). After that nothing wraps: round16 in asm.h.
-//   NaN, of infinities that meet in (6) and (5b), becomes 0.
+// Bounds: accumulators wrap; what they add up to, times 1/9 modulo 2^32, is 64 * acc'' and below
+//   2^31, and vcvt divides it by 64 and rounds once, to even (7). After that nothing wraps: round16
+//   in asm.h. NaN, of infinities that meet in (6) and (5b), becomes 0.
 // Registers: below.
 // Stack: 352 bytes: what it preserves, constants, the outputs of a tile with fewer than four
 //   channels, and where they lie.
@@ -37,7 +37,7 @@
 #define ptr            r12
 #define two_planes     r12
 
-// Of the stack: what .Lcolumns wants in q0-q5, and what follows.
+// On the stack: what .Lcolumns loads into q0-q5, and after that
 #define MAGIC       48                          // q3 of round16
 #define MULTIPLIERS 64
 #define FACTORS     80
@@ -54,8 +54,8 @@
 #define residual_scale  d10[1]
 #define residual_zp     d11
 
-// What columns 0 and 2 need of a row: of the first four planes the points 1, -1 and 0; with columns 1
-// and 3, 1, -1 and infinity; of the last two planes 2 and -2.
+// What columns 0 and 2 need of a row: of the first four planes the points 1, -1 and 0; with columns
+// 1 and 3, 1, -1 and infinity; of the last two planes 2 and -2.
 .macro  near02  a, b, t0
         vld1.32 {q\b}, [low :128], plane
         vld1.32 {q\t0}, [low :128], two_planes
@@ -93,9 +93,9 @@
         vadd.i32 q\b, q\b, q\t0
 .endm
 
-// Two columns of the six rows: q14, q0, q1, q8, q2, q10 and q15, q3, q4, q9, q5, q11. A row is loaded
-// while the one before it is computed. The bias goes to the point (1, 1), in \first, which is part of
-// every output.
+// Two columns of the six rows: q14, q0, q1, q8, q2, q10 and q15, q3, q4, q9, q5, q11. A row is
+// loaded while the one before it is computed. The bias goes to the point (1, 1), in \first, which
+// is part of every output.
 .macro  rows    columns, first
         add     far, sums, plane, lsl #4
         mov     low, sums
@@ -148,7 +148,7 @@
         vst1.32 {\value}, [low]
 .endm
 
-// Four pixels, of two lines, from 576 * acc'' to memory.
+// Four pixels of two lines: requantizes 576 * acc'' and stores it.
 .macro  pixels  a, b, c, d
         vmul.i32 q8, \a, ninth
         vmul.i32 q9, \b, ninth
@@ -267,7 +267,7 @@ func    n8_winograd_output_s8_neon
 .Lend:
         pop_all FRAME
 
-        // Two columns of six rows to two of four outputs, and these to memory.
+        // Two columns of six rows to two of four outputs, which are stored.
 .Lcolumns:
         vadd.i32 q12, q14, q0
         vadd.i32 q13, q15, q3
@@ -298,7 +298,7 @@ func    n8_winograd_output_s8_neon
         pixels  q12, q13, q14, q15
         ldr     pc, [sp, #LINK]
 
-        // Four pixels: the residual (6) and the slope (5b), where there are.
+        // Four pixels: the residual (6) and the slope (5b), if there are any.
 .Ladjust:
         cmp     residual, #0
         beq     5f
