@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frame of every assembly file: symbols, unwinding, BTI and the notes that tell the linker
-// that no executable stack is needed and that BTI and PAC may stay on.
+// Frame of every assembly file: symbols, levels, unwinding, BTI and the notes that tell the linker
+// that no executable stack is needed and that BTI and PAC may stay on. Then what several families
+// do alike.
 #ifndef N8_ASM_H
 #define N8_ASM_H
 
@@ -27,6 +28,51 @@
         hint    #34
 .endm
 
+// Closes it.
+.macro  endfunc name
+        .cfi_endproc
+        .size   \name, . - \name
+        .arch   NEON
+.endm
+
+#define D8_TO_D15 d8, d9, d10, d11, d12, d13, d14, d15
+
+// Opens a frame of `size` bytes and saves pairs of registers from its start on.
+.macro  enter   size, a, b, pairs:vararg
+        stp     \a, \b, [sp, #-\size]!
+        .cfi_def_cfa_offset \size
+        saved   0, \a, \b
+        save    16, \pairs
+.endm
+
+.macro  save    at, a, b, pairs:vararg
+    .ifnb \a
+        stp     \a, \b, [sp, #\at]
+        saved   \at, \a, \b
+        save    \at+16, \pairs
+    .endif
+.endm
+
+.macro  saved   at, a, b
+        .cfi_rel_offset \a, \at
+        .cfi_rel_offset \b, \at + 8
+.endm
+
+// Restores them and closes the frame.
+.macro  leave   size, a, b, pairs:vararg
+        restore 16, \pairs
+        ldp     \a, \b, [sp], #\size
+        .cfi_def_cfa_offset 0
+        restored \a, \b, \pairs
+.endm
+
+.macro  restore at, a, b, pairs:vararg
+    .ifnb \a
+        ldp     \a, \b, [sp, #\at]
+        restore \at+16, \pairs
+    .endif
+.endm
+
 // Each of the registers is as the caller had it, from here on.
 .macro  restored registers:vararg
         .irp    register, \registers
@@ -34,11 +80,94 @@
         .endr
 .endm
 
-// Closes it.
-.macro  endfunc name
-        .cfi_endproc
-        .size   \name, . - \name
-        .arch   NEON
+// v < 0 ? fmul(v, slope) : v of four floats (5b).
+.macro  leaky   v, slopes, scaled, negative
+        fmul    \scaled\().4s, \v\().4s, \slopes\().4s
+        fcmlt   \negative\().4s, \v\().4s, #0.0
+        bit     \v\().16b, \scaled\().16b, \negative\().16b
+.endm
+
+// Zero point (16 bits), lo and hi: the low bytes of fields of the struct at x0.
+.macro  load_limits zero_point, lo, hi, ptr, at_zero_point, at_lo, at_hi
+        add     \ptr, x0, #\at_zero_point
+        ld1r    {\zero_point\().8h}, [\ptr]
+        add     \ptr, x0, #\at_lo
+        ld1r    {\lo\().16b}, [\ptr]
+        add     \ptr, x0, #\at_hi
+        ld1r    {\hi\().16b}, [\ptr]
+.endm
+
+// clamp(rne(v) + zero_point, lo, hi) of sixteen floats in a-d, as bytes in `a` (5). fcvtns
+// saturates to 32 bits, everything after it to 16 and then 8, so nothing wraps and the clamp sees
+// the right side; NaN becomes 0.
+.macro  round16 a, b, c, d, zero_point, lo, hi
+        fcvtns  \a\().4s, \a\().4s
+        fcvtns  \b\().4s, \b\().4s
+        fcvtns  \c\().4s, \c\().4s
+        fcvtns  \d\().4s, \d\().4s
+        sqxtn   \a\().4h, \a\().4s
+        sqxtn   \c\().4h, \c\().4s
+        sqxtn2  \a\().8h, \b\().4s
+        sqxtn2  \c\().8h, \d\().4s
+        sqadd   \a\().8h, \a\().8h, \zero_point\().8h
+        sqadd   \c\().8h, \c\().8h, \zero_point\().8h
+        sqxtn   \a\().8b, \a\().8h
+        sqxtn2  \a\().16b, \c\().8h
+        smax    \a\().16b, \a\().16b, \lo\().16b
+        smin    \a\().16b, \a\().16b, \hi\().16b
+.endm
+
+// The same of int16. The clamp comes before the zero point, with limits moved by it, which are
+// below 2^17; what is then added modulo 2^16 is exact, as the result fits. From w registers: v0
+// lo - zero_point, v1 hi - zero_point (32 bits), v2 zero_point (16 bits).
+.macro  set_limits_s16 zero_point, lo, hi
+        sub     \lo, \lo, \zero_point
+        sub     \hi, \hi, \zero_point
+        dup     v0.4s, \lo
+        dup     v1.4s, \hi
+        dup     v2.8h, \zero_point
+.endm
+
+// Four floats to the int16 values of the register's half.
+.macro  round4_s16 v
+        fcvtns  \v\().4s, \v\().4s
+        smax    \v\().4s, \v\().4s, v0.4s
+        smin    \v\().4s, \v\().4s, v1.4s
+        xtn     \v\().4h, \v\().4s
+        add     \v\().4h, \v\().4h, v2.4h
+.endm
+
+// Eight floats to the int16 values of the first register.
+.macro  round8_s16 low, high
+        fcvtns  \low\().4s, \low\().4s
+        fcvtns  \high\().4s, \high\().4s
+        smax    \low\().4s, \low\().4s, v0.4s
+        smax    \high\().4s, \high\().4s, v0.4s
+        smin    \low\().4s, \low\().4s, v1.4s
+        smin    \high\().4s, \high\().4s, v1.4s
+        xtn     \low\().4h, \low\().4s
+        xtn2    \low\().8h, \high\().4s
+        add     \low\().8h, \low\().8h, v2.8h
+.endm
+
+// Stores the first `count` % 16 bytes of v16; `to` moves, after the last byte by `step`.
+.macro  store_last to, count, step=1
+        tbz     \count, #3, 7f
+        st1     {v16.d}[0], [\to], #8
+        ext     v16.16b, v16.16b, v16.16b, #8
+7:      tbz     \count, #2, 7f
+        st1     {v16.s}[0], [\to], #4
+        ext     v16.16b, v16.16b, v16.16b, #4
+7:      tbz     \count, #1, 7f
+        st1     {v16.h}[0], [\to], #2
+        ext     v16.16b, v16.16b, v16.16b, #2
+7:      tbz     \count, #0, 7f
+    .if \step
+        st1     {v16.b}[0], [\to], #1
+    .else
+        st1     {v16.b}[0], [\to]
+    .endif
+7:
 .endm
 
         .section .note.GNU-stack, "", %progbits

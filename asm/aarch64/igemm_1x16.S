@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Implicit GEMM for one pixel, as of a fully connected layer, 16 channels at a time:
+//
+//   acc''[n] = bias[n] + sum over taps t and bytes k of rows[t][k] * w[n][t][k]           (3)(12)
+//   f32   out[n] = fadd(fmul((float) acc''[n], multiplier[n]), bias_f32[n])                    (4)
+//   s8    v = fmul((float) acc''[n], multiplier[n]), leaky by slope[n] if there is one        (5b)
+//         out[n] = clamp(rne(v) + zero_point, lo, hi)                                          (5)
+//
+//   void n8_igemm_s8_..._1x16(const struct n8_igemm_args *args);
+//
+// The sums lie in v16-v19. Between the parts: channels left (over 16 where more follow); out: of
+//   these channels; offset = 4 * the first one. All other vector registers are free, and ptr0,
+//   cursor, left, taps_left.
+// Stack: 64 bytes, callee-saved registers.
+// The layout of all arrays: runtime/kernel.h, whose demands conv.c, conv_prove.c and conv_igemm.c
+//   prove.
+#include "asm.h"
+#include "kernel.h"
+
+#define args            x0
+#define ptr0            x1
+#define weights         x3
+#define cursor          x4
+#define left            x5
+#define depth           x6
+#define taps_left       x7
+#define taps            x8
+#define channels        x9
+#define out             x10
+#define offset          x11
+#define rows            x12
+
+// Four vectors of what belongs to channels, at N8_OFF_IG_`field`, in v0-v3.
+.macro  load_channels field
+        ldr     ptr0, [args, #N8_OFF_IG_\field]
+        add     ptr0, ptr0, offset
+        ldp     q0, q1, [ptr0]
+        ldp     q2, q3, [ptr0, #32]
+.endm
+
+// An operation of the sums with them.
+.macro  each    op
+        \op     v16.4s, v16.4s, v0.4s
+        \op     v17.4s, v17.4s, v1.4s
+        \op     v18.4s, v18.4s, v2.4s
+        \op     v19.4s, v19.4s, v3.4s
+.endm
+
+// Sums by multiplications to 16 bits, 16 bytes of each channel at a time.
+//
+// v0 holds the bytes of the pixel, v1-v4 and v9-v12 those of 4 channels; products go through
+//   v5-v8, and each of v16-v31 holds 4 partial sums of a channel.
+// Bounds: |a| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products
+//   that share an int16 lane reach at most 32640; sadalp empties the lane before a third. int32
+//   is proved by (12).
+
+        // The products of 4 channels and their weights a-d, added to their sums.
+.macro  multiply a, b, c, d, sum0, sum1, sum2, sum3
+        smull   v5.8h, v0.8b, \a\().8b
+        smull   v6.8h, v0.8b, \b\().8b
+        smull   v7.8h, v0.8b, \c\().8b
+        smull   v8.8h, v0.8b, \d\().8b
+        smlal2  v5.8h, v0.16b, \a\().16b
+        smlal2  v6.8h, v0.16b, \b\().16b
+        smlal2  v7.8h, v0.16b, \c\().16b
+        smlal2  v8.8h, v0.16b, \d\().16b
+        sadalp  \sum0\().4s, v5.8h
+        sadalp  \sum1\().4s, v6.8h
+        sadalp  \sum2\().4s, v7.8h
+        sadalp  \sum3\().4s, v8.8h
+.endm
+
+.macro  sums_neon
+        .irp    sum, v16.4s, v17.4s, v18.4s, v19.4s, v20.4s, v21.4s, v22.4s, v23.4s, \
+                     v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, v30.4s, v31.4s
+        movi    \sum, #0
+        .endr
+
+        // One tap.
+1:      ldr     ptr0, [cursor], #8
+        mov     left, depth
+
+        // 16 bytes of it; the next weights are loaded while these are multiplied.
+2:      ldr     q0, [ptr0], #16
+        ldp     q1, q2, [weights]
+        ldp     q3, q4, [weights, #32]
+        ldp     q9, q10, [weights, #64]
+        ldp     q11, q12, [weights, #96]
+        multiply v1, v2, v3, v4, v16, v17, v18, v19
+        ldp     q1, q2, [weights, #128]
+        ldp     q3, q4, [weights, #160]
+        multiply v9, v10, v11, v12, v20, v21, v22, v23
+        ldp     q9, q10, [weights, #192]
+        ldp     q11, q12, [weights, #224]
+        multiply v1, v2, v3, v4, v24, v25, v26, v27
+        add     weights, weights, #256
+        subs    left, left, #16
+        multiply v9, v10, v11, v12, v28, v29, v30, v31
+        b.ne    2b
+
+        subs    taps_left, taps_left, #1
+        b.ne    1b
+
+        // Pairwise additions leave the sums of 4 channels in one vector.
+        load_channels BIAS
+        addp    v16.4s, v16.4s, v17.4s
+        addp    v18.4s, v18.4s, v19.4s
+        addp    v20.4s, v20.4s, v21.4s
+        addp    v22.4s, v22.4s, v23.4s
+        addp    v24.4s, v24.4s, v25.4s
+        addp    v26.4s, v26.4s, v27.4s
+        addp    v28.4s, v28.4s, v29.4s
+        addp    v30.4s, v30.4s, v31.4s
+        addp    v16.4s, v16.4s, v18.4s
+        addp    v17.4s, v20.4s, v22.4s
+        addp    v18.4s, v24.4s, v26.4s
+        addp    v19.4s, v28.4s, v30.4s
+        each    add
+.endm
+
+// Sums by dot products of 4 bytes.
+//
+// v0 holds 16 bytes of the pixel, v1-v7, v9-v15, v24 and v25 weights; the second and fourth
+//   products go to sums of their own, v20-v23, so that each has to wait for fewer others.
+// Bounds: sdot adds exact products to int32, which is proved by (12).
+
+        // The products of 4 bytes, the `group`th of 16, with the weights a-d.
+.macro  dots    group, sum0, sum1, sum2, sum3, a, b, c, d
+        sdot    v\sum0\().4s, v\a\().16b, v0.4b[\group]
+        sdot    v\sum1\().4s, v\b\().16b, v0.4b[\group]
+        sdot    v\sum2\().4s, v\c\().16b, v0.4b[\group]
+        sdot    v\sum3\().4s, v\d\().16b, v0.4b[\group]
+.endm
+
+.macro  sums_dotprod
+        ldr     ptr0, [args, #N8_OFF_IG_BIAS]
+        add     ptr0, ptr0, offset
+        ldp     q16, q17, [ptr0]
+        ldp     q18, q19, [ptr0, #32]
+        movi    v20.4s, #0
+        movi    v21.4s, #0
+        movi    v22.4s, #0
+        movi    v23.4s, #0
+
+        // One tap.
+1:      ldr     ptr0, [cursor], #8
+        subs    left, depth, #16
+        b.lo    3f
+
+        // 16 bytes of it.
+2:      ldr     q0, [ptr0], #16
+        ldp     q1, q2, [weights]
+        ldp     q3, q4, [weights, #32]
+        ldp     q5, q6, [weights, #64]
+        ldp     q7, q9, [weights, #96]
+        ldp     q10, q11, [weights, #128]
+        ldp     q12, q13, [weights, #160]
+        ldp     q14, q15, [weights, #192]
+        ldp     q24, q25, [weights, #224]
+        add     weights, weights, #256
+        subs    left, left, #16
+        dots    0, 16, 17, 18, 19, 1, 2, 3, 4
+        dots    1, 20, 21, 22, 23, 5, 6, 7, 9
+        dots    2, 16, 17, 18, 19, 10, 11, 12, 13
+        dots    3, 20, 21, 22, 23, 14, 15, 24, 25
+        b.hs    2b
+
+        // What is left of it, 4 bytes at a time.
+3:      adds    left, left, #16
+        b.eq    5f
+4:      ldr     s0, [ptr0], #4
+        ldp     q1, q2, [weights]
+        ldp     q3, q4, [weights, #32]
+        add     weights, weights, #64
+        subs    left, left, #4
+        dots    0, 16, 17, 18, 19, 1, 2, 3, 4
+        b.ne    4b
+
+5:      subs    taps_left, taps_left, #1
+        b.ne    1b
+        add     v16.4s, v16.4s, v20.4s
+        add     v17.4s, v17.4s, v21.4s
+        add     v18.4s, v18.4s, v22.4s
+        add     v19.4s, v19.4s, v23.4s
+.endm
+
+// From the sums to floats: fmul((float) acc'', multiplier[n]). scvtf rounds to nearest even (7).
+.macro  scale
+        load_channels MULTIPLIER
+        scvtf   v16.4s, v16.4s
+        scvtf   v17.4s, v17.4s
+        scvtf   v18.4s, v18.4s
+        scvtf   v19.4s, v19.4s
+        each    fmul
+.endm
+
+// Adds the float bias, and stores exactly the channels there are.
+.macro  to_f32
+        load_channels BIAS_F32
+        each    fadd
+        cmp     channels, #16
+        b.lo    2f
+        stp     q16, q17, [out]
+        stp     q18, q19, [out, #32]
+        b       9f
+
+        // The last channels.
+2:      mov     ptr0, out
+        tbz     channels, #3, 3f
+        stp     q16, q17, [ptr0], #32
+        mov     v16.16b, v18.16b
+        mov     v17.16b, v19.16b
+3:      tbz     channels, #2, 4f
+        str     q16, [ptr0], #16
+        mov     v16.16b, v17.16b
+4:      tbz     channels, #1, 5f
+        str     d16, [ptr0], #8
+        ext     v16.16b, v16.16b, v16.16b, #8
+5:      tbz     channels, #0, 9f
+        str     s16, [ptr0]
+9:
+.endm
+
+// To int8: leaky slope if there is one, rounding, zero point and clamp, and the stores of exactly
+// the channels there are.
+.macro  to_s8
+        ldr     ptr0, [args, #N8_OFF_IG_SLOPE]
+        cbz     ptr0, 1f
+        add     ptr0, ptr0, offset
+        ldp     q0, q1, [ptr0]
+        ldp     q2, q3, [ptr0, #32]
+        leaky   v16, v0, v4, v5
+        leaky   v17, v1, v4, v5
+        leaky   v18, v2, v4, v5
+        leaky   v19, v3, v4, v5
+1:      load_limits v0, v1, v2, ptr0, N8_OFF_IG_ZERO_POINT, N8_OFF_IG_LO, N8_OFF_IG_HI
+        round16 v16, v17, v18, v19, v0, v1, v2
+        cmp     channels, #16
+        b.lo    2f
+        str     q16, [out]
+        b       9f
+2:      mov     ptr0, out
+        store_last ptr0, channels, step=0
+9:
+.endm
+
+// name, march: of the function. bytes: of 16 channels of output. sums, to: the macros above for
+// both.
+.macro  igemm   name, march, bytes, sums, to
+func    n8_igemm_\name, \march
+        enter   64, D8_TO_D15
+        ldr     out, [args, #N8_OFF_IG_OUT]
+        ldp     rows, weights, [args, #N8_OFF_IG_ROWS]
+        ldr     channels, [args, #N8_OFF_IG_CHANNELS]
+        ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
+        mov     offset, #0
+
+.Lchannels\@:
+        mov     cursor, rows
+        mov     taps_left, taps
+        \sums
+        scale
+        \to
+        add     out, out, #\bytes
+        add     offset, offset, #64
+        subs    channels, channels, #16
+        b.hi    .Lchannels\@            // whose weights begin where those of the last ones end
+        leave   64, D8_TO_D15
+        ret
+endfunc n8_igemm_\name
+.endm
+
+igemm   s8_f32_neon_1x16, NEON, 64, sums_neon, to_f32
+igemm   s8_s8_neon_1x16, NEON, 16, sums_neon, to_s8
+igemm   s8_f32_dotprod_1x16, DOTPROD, 64, sums_dotprod, to_f32
+igemm   s8_s8_dotprod_1x16, DOTPROD, 16, sums_dotprod, to_s8

@@ -1,0 +1,1619 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Implicit GEMM in tiles of 8 pixels x 8 channels, on all levels:
+//
+//   acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[t][p][k] * w[n][t][k]     (3)(12)
+//   s32   out[p][n] = acc''[p][n]
+//   f32   out[p][n] = fadd(fmul((float) acc''[p][n], multiplier[n]), bias_f32[n])              (4)
+//   s8    v = fmul((float) acc''[p][n], multiplier[n]),
+//   add   v = fadd(that, fmul((float)(residual[p][n] - residual_zero_point), residual_scale))  (6)
+//         leaky by slope[n] if there is one (5b), out[p][n] = clamp(rne(v) + zero_point, lo, hi)(5)
+//
+//   void n8_igemm_s8_...(const struct n8_igemm_args *args);
+//
+// A kernel is an instance of `igemm`, at the end of this file: loops over tiles of channels (outer)
+// and of pixels (inner), of which each has its sums (sums_neon, sums_dotprod, sums_dotprod_a55,
+// sums_i8mm, sums_i8mm_packed, and by (23) sums_winograd_...), its epilogue (scale, add_bias,
+// add_residual, round8) and its stores (store8, store32).
+//
+// The sums of pixel p lie in v16 + 2 * p, channels 0-3, and v17 + 2 * p, channels 4-7. Between the
+//   parts: pixels and channels left (over 8 where tiles follow); out, residual: this tile's;
+//   offset = 4 * its first channel; cursor: the pointers of the tile, its packed rows or, of (23),
+//   its bytes in a row of tiles, which the sums leave at those of the next one. The sums and the
+//   epilogue may use v0-v15, ptr0-ptr7, weights, left, taps_left and link, where x30 is during a
+//   call.
+// Stack: 304 bytes: callee-saved registers; the first sums of a tile, vectors for its rounding.
+// The layout of all arrays: runtime/kernel.h, whose demands conv.c, conv_prove.c and conv_igemm.c
+//   or conv_winograd8.c prove.
+//
+// Where values are small (kernel.h), sums begin with the bias and the bits of the float 1.5 * 2^23.
+// These and acc'' make those of 1.5 * 2^23 + acc'', from which a subtraction leaves acc'', exactly.
+// And 1.5 * 2^23 + v has no bit for a fraction: the addition rounds v, half to even, and leaves
+// rne(v) in the low 16 bits; with an even zero point added to 1.5 * 2^23, rne(v) + zero_point.
+// Either is cheaper than a conversion, which only one pipe of an out-of-order core can do. See
+// numerics.md, Compilers.
+#include "asm.h"
+#include "kernel.h"
+
+// Not by #define: they stand in quoted arguments of macros, where the preprocessor does not look.
+args            .req x0
+ptr0            .req x1
+ptr1            .req x2
+ptr2            .req x3
+ptr3            .req x4
+ptr4            .req x5
+ptr5            .req x6
+ptr6            .req x7
+ptr7            .req x8
+weights         .req x9
+panel           .req x10
+cursor          .req x11
+left            .req x12
+depth           .req x13
+taps_left       .req x14
+taps            .req x15
+channels        .req x16
+link            .req x17
+pixels          .req x19
+out_base        .req x20
+out             .req x21
+out_stride      .req x22
+offset          .req x23
+residual        .req x24
+residual_base   .req x25
+residual_stride .req x26
+small           .req w27
+zero_point      .req w28
+#define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
+
+// Places on the stack, 16 bytes each if nothing else is said.
+#define FRAME           304
+#define BIAS            144     // 64 bytes: the first sums; packed: of 2 pixels and 2 channels each
+#define MAGIC           208     // 1.5 * 2^23
+#define ROUNDING        224     // 1.5 * 2^23, and the zero point if it is even
+#define ZERO_POINT      240
+#define LO              256
+#define HI              272
+#define START           288     // integers: the bits of 1.5 * 2^23 where values are small, or 0
+
+// The sums as vectors of words: of channels 0-3, of 4-7, all, and all but the first four.
+#define LOW_SUMS  v16.4s, v18.4s, v20.4s, v22.4s, v24.4s, v26.4s, v28.4s, v30.4s
+#define HIGH_SUMS v17.4s, v19.4s, v21.4s, v23.4s, v25.4s, v27.4s, v29.4s, v31.4s
+#define LATE_SUMS v20.4s, v21.4s, v22.4s, v23.4s, v24.4s, v25.4s, v26.4s, v27.4s, v28.4s, v29.4s, \
+                  v30.4s, v31.4s
+#define ALL_SUMS  v16.4s, v17.4s, v18.4s, v19.4s, LATE_SUMS
+
+.macro  each_half op, low, high
+        .irp    sum, LOW_SUMS
+        \op     \sum, \sum, \low\().4s
+        .endr
+        .irp    sum, HIGH_SUMS
+        \op     \sum, \sum, \high\().4s
+        .endr
+.endm
+
+// Parts that are functions --------------------------------------------------------------------
+//
+// What kernels need where values are not small, between the two halves of (23), and at the edge.
+// A kernel's own return address stays in a register meanwhile, where nobody can overwrite it.
+
+.macro  call    part
+        mov     link, x30
+        .cfi_register x30, x17
+        bl      n8_igemm_8x8_\part
+        mov     x30, link
+        .cfi_restore x30
+.endm
+
+array           .req x4
+
+// Sums of a tile to floats: fmul((float) acc'', multiplier[n]). scvtf rounds to nearest even (7).
+// Changes v0, v1 and x4.
+func    n8_igemm_8x8_scale
+        ldr     array, [args, #N8_OFF_IG_MULTIPLIER]
+        .irp    sum, v16.4s, v17.4s, v18.4s, v19.4s
+        scvtf   \sum, \sum
+        .endr
+        add     array, array, offset
+        ldp     q0, q1, [array]
+        .irp    sum, LATE_SUMS
+        scvtf   \sum, \sum
+        .endr
+        each_half fmul, v0, v1
+        ret
+endfunc n8_igemm_8x8_scale
+
+// Floats of a tile to 16 bits, pixel p in v16 + 2 * p: leaky by the slopes if there are any (5b),
+// and rounded (5). Changes v12-v15 and x4.
+//
+// Bounds: fcvtns saturates to 32 bits, sqxtn to 16; NaN becomes 0.
+func    n8_igemm_8x8_round
+        ldr     array, [args, #N8_OFF_IG_SLOPE]
+        cbz     array, 1f
+        add     array, array, offset
+        ldp     q14, q15, [array]
+        .irp    sum, 16, 18, 20, 22, 24, 26, 28, 30
+        leaky   v\sum, v14, v12, v13
+        .endr
+        .irp    sum, 17, 19, 21, 23, 25, 27, 29, 31
+        leaky   v\sum, v15, v12, v13
+        .endr
+1:      .irp    sum, ALL_SUMS
+        fcvtns  \sum, \sum
+        .endr
+        .irp    row, 16, 18, 20, 22, 24, 26, 28, 30
+        sqxtn   v\row\().4h, v\row\().4s
+        .endr
+        sqxtn2  v16.8h, v17.4s
+        sqxtn2  v18.8h, v19.4s
+        sqxtn2  v20.8h, v21.4s
+        sqxtn2  v22.8h, v23.4s
+        sqxtn2  v24.8h, v25.4s
+        sqxtn2  v26.8h, v27.4s
+        sqxtn2  v28.8h, v29.4s
+        sqxtn2  v30.8h, v31.4s
+        ret
+endfunc n8_igemm_8x8_round
+
+// Between the two halves of the taps of (23): the sums a of the first side and b of the second of
+// each tile become a + b and a - b, in the whole form halved. Changes v12-v14 and x7.
+//
+// Where values are small, sums begin with the bits of 1.5 * 2^23, here those of the first side; v14
+// is these or 0. Both get them from it, and the half of them in the whole form, to which the other
+// half is added.
+// Bounds: shadd and shsub have a bit more than their operands, which must fit int32 themselves, and
+//   do: those bits come with sums below 2^23. All else wraps modulo 2^32, and so does what is added
+//   later, until the result fits (12).
+.macro  butterfly a0, b0, a1, b1
+        add     v12.4s, v\a0\().4s, v\b0\().4s
+        add     v13.4s, v\a1\().4s, v\b1\().4s
+        sub     v\b0\().4s, v\a0\().4s, v\b0\().4s
+        sub     v\b1\().4s, v\a1\().4s, v\b1\().4s
+        mov     v\a0\().16b, v12.16b
+        mov     v\a1\().16b, v13.16b
+.endm
+
+.macro  butterfly_halved a0, b0, a1, b1
+        shadd   v12.4s, v\a0\().4s, v\b0\().4s
+        shadd   v13.4s, v\a1\().4s, v\b1\().4s
+        shsub   v\b0\().4s, v\a0\().4s, v\b0\().4s
+        shsub   v\b1\().4s, v\a1\().4s, v\b1\().4s
+        add     v\a0\().4s, v12.4s, v14.4s
+        add     v\a1\().4s, v13.4s, v14.4s
+        add     v\b0\().4s, v\b0\().4s, v14.4s
+        add     v\b1\().4s, v\b1\().4s, v14.4s
+.endm
+
+func    n8_igemm_8x8_halves
+        ldr     w7, [args, #N8_OFF_IG_WHOLE]
+        cbz     w7, 1f
+        sshr    v14.4s, v14.4s, #1
+        butterfly_halved 16, 18, 17, 19
+        butterfly_halved 20, 22, 21, 23
+        butterfly_halved 24, 26, 25, 27
+        butterfly_halved 28, 30, 29, 31
+        b       2f
+1:      butterfly 16, 18, 17, 19
+        butterfly 20, 22, 21, 23
+        butterfly 24, 26, 25, 27
+        butterfly 28, 30, 29, 31
+2:      ret
+endfunc n8_igemm_8x8_halves
+
+// Stores a tile that ends before 8 pixels or channels, whose bytes lie as `store8` says, from ptr0
+// on: one pixel after the other moves down to the low half of v16.
+// Changes v0, v16, v20, v24, v28, x1, x2 and x12.
+func    n8_igemm_8x8_edge
+        mov     left, #8
+        cmp     pixels, left
+        csel    left, pixels, left, lo
+1:      cmp     channels, #8
+        b.lo    2f
+        str     d16, [ptr0]
+        b       5f
+2:      mov     ptr1, ptr0
+        mov     v0.8b, v16.8b
+        tbz     channels, #2, 3f
+        st1     {v0.s}[0], [ptr1], #4
+        ext     v0.8b, v0.8b, v0.8b, #4
+3:      tbz     channels, #1, 4f
+        st1     {v0.h}[0], [ptr1], #2
+        ext     v0.8b, v0.8b, v0.8b, #2
+4:      tbz     channels, #0, 5f
+        st1     {v0.b}[0], [ptr1]
+5:      ext     v16.16b, v16.16b, v20.16b, #8
+        ext     v20.16b, v20.16b, v24.16b, #8
+        ext     v24.16b, v24.16b, v28.16b, #8
+        ext     v28.16b, v28.16b, v28.16b, #8
+        add     ptr0, ptr0, out_stride
+        subs    left, left, #1
+        b.ne    1b
+        ret
+endfunc n8_igemm_8x8_edge
+
+// Sums by multiplications of bytes to 16 bits -------------------------------------------------
+//
+// A pair of bytes of a pixel is loaded into all four lanes of a vector and multiplied by the pairs
+// of four channels; sadalp adds the two products of a pair, so that a sum stands in its lane from
+// the first. A step is as many pairs as `products`, 2 or 4: so many products share an int16 lane.
+//
+//                       w v8   v9                  2 bytes of 8 channels; v10-v15: the next ones
+//          a v0, v1     v4 v5, v6 v7               2 bytes of 2 pixels; v2, v3: the next 2
+//
+// In-order cores begin a 64-bit load and an operation on 128 bits in the same cycle, and not
+//   a 128-bit load: all loads of the loop are of 64 bits, each beside an operation and at least 4
+//   cycles before its use, and 4 operations stand between two that depend on each other.
+// Bounds: |a| <= 128 and the `products` largest |w| of a channel are 255 together at most (11), so
+//   the products that share a lane reach at most 32640; sadalp empties it before the next one.
+//   int32 is proved by (12).
+
+        // The next weights, after the last two pixels of a step.
+.macro  next_weight to, from
+    .ifnb \from
+        ldr     \to, [\from], #8
+    .endif
+.endm
+
+        // The products of a step of two pixels, whose last pairs are loaded from own0 and own1.
+        // Meanwhile the first pairs of the next two pixels are loaded from next0 and next1.
+.macro  multiply products, sum0, sum1, sum2, sum3, own0, own1, next0, next1, next_weights
+        smull   v4.8h, v0.8b, v8.8b
+        smull   v5.8h, v0.8b, v9.8b
+        smull   v6.8h, v1.8b, v8.8b
+        smull   v7.8h, v1.8b, v9.8b
+        next_weight d8, \next_weights
+    .if \products == 4
+        smlal   v4.8h, v2.8b, v10.8b
+        ld1r    {v0.4h}, [\own0], #2
+        smlal   v5.8h, v2.8b, v11.8b
+        ld1r    {v1.4h}, [\own1], #2
+        smlal   v6.8h, v3.8b, v10.8b
+        next_weight d9, \next_weights
+        smlal   v7.8h, v3.8b, v11.8b
+        next_weight d10, \next_weights
+        smlal   v4.8h, v0.8b, v12.8b
+        ld1r    {v2.4h}, [\own0], #2
+        smlal   v5.8h, v0.8b, v13.8b
+        ld1r    {v3.4h}, [\own1], #2
+        smlal   v6.8h, v1.8b, v12.8b
+        next_weight d11, \next_weights
+        smlal   v7.8h, v1.8b, v13.8b
+        next_weight d12, \next_weights
+        multiply_last 13, 14, 15, \sum0, \sum1, \sum2, \sum3, \next0, \next1, \next_weights
+    .else
+        multiply_last 9, 10, 11, \sum0, \sum1, \sum2, \sum3, \next0, \next1, \next_weights
+    .endif
+.endm
+
+        // The last pair, with the weights w0 and w1.
+.macro  multiply_last before, w0, w1, sum0, sum1, sum2, sum3, next0, next1, next_weights
+        smlal   v4.8h, v2.8b, v\w0\().8b
+        ld1r    {v0.4h}, [\next0], #2
+        smlal   v5.8h, v2.8b, v\w1\().8b
+        ld1r    {v1.4h}, [\next1], #2
+        smlal   v6.8h, v3.8b, v\w0\().8b
+        next_weight d\before, \next_weights
+        smlal   v7.8h, v3.8b, v\w1\().8b
+        next_weight d\w0, \next_weights
+        sadalp  v\sum0\().4s, v4.8h
+        ld1r    {v2.4h}, [\next0], #2
+        sadalp  v\sum1\().4s, v5.8h
+        ld1r    {v3.4h}, [\next1], #2
+        sadalp  v\sum2\().4s, v6.8h
+        next_weight d\w1, \next_weights
+        sadalp  v\sum3\().4s, v7.8h
+.endm
+
+        // While the last bytes of a tap are multiplied, those of the next one are loaded for the
+        // first two pixels; after the last tap the same once more, which are not used.
+.macro  next_tap products
+        sub     ptr0, ptr0, #4
+        sub     ptr1, ptr1, #4
+        sub     weights, weights, #16 * \products
+        subs    taps_left, taps_left, #1
+        b.eq    8f
+        add     weights, weights, #16 * \products
+        ldp     ptr0, ptr1, [cursor]
+8:
+.endm
+
+.macro  sums_by_products products, bytes
+        // The operands of the first products, and the bias as the first sum of each pixel.
+        ldp     ptr0, ptr1, [cursor]
+        mov     left, depth
+        ldr     q16, [sp, #BIAS]
+        ldr     q17, [sp, #BIAS + 16]
+        ldp     ptr2, ptr3, [cursor, #16]
+        ldp     ptr4, ptr5, [cursor, #32]
+        mov     v18.16b, v16.16b
+        ldp     ptr6, ptr7, [cursor, #48]
+        add     cursor, cursor, #64
+        mov     v20.16b, v16.16b
+        ld1r    {v0.4h}, [ptr0], #2
+        mov     v22.16b, v16.16b
+        ld1r    {v1.4h}, [ptr1], #2
+        mov     v19.16b, v17.16b
+        ldr     d8, [weights], #8
+        mov     v21.16b, v17.16b
+        ldr     d9, [weights], #8
+        mov     v23.16b, v17.16b
+        cmp     pixels, #4
+        mov     v24.16b, v16.16b
+        ld1r    {v2.4h}, [ptr0], #2
+        mov     v25.16b, v17.16b
+        ld1r    {v3.4h}, [ptr1], #2
+        mov     v26.16b, v16.16b
+        ldr     d10, [weights], #8
+        mov     v27.16b, v17.16b
+        ldr     d11, [weights], #8
+        mov     v28.16b, v16.16b
+    .if \products == 4
+        ldr     d12, [weights], #8
+        mov     v29.16b, v17.16b
+        ldr     d13, [weights], #8
+        mov     v30.16b, v16.16b
+        ldr     d14, [weights], #8
+        mov     v31.16b, v17.16b
+        ldr     d15, [weights], #8
+    .else
+        mov     v29.16b, v17.16b
+        mov     v30.16b, v16.16b
+        mov     v31.16b, v17.16b
+    .endif
+        b.ls    4f
+
+        // A step of a tap.
+1:      multiply \products, 16, 17, 18, 19, ptr0, ptr1, ptr2, ptr3
+        multiply \products, 20, 21, 22, 23, ptr2, ptr3, ptr4, ptr5
+        subs    left, left, #2 * \products
+        multiply \products, 24, 25, 26, 27, ptr4, ptr5, ptr6, ptr7
+        b.eq    3f
+2:      multiply \products, 28, 29, 30, 31, ptr6, ptr7, ptr0, ptr1, weights
+        cbnz    left, 1b
+        cbz     taps_left, 7f
+        ldp     ptr2, ptr3, [cursor, #16]
+        ldp     ptr4, ptr5, [cursor, #32]
+        ldp     ptr6, ptr7, [cursor, #48]
+        add     cursor, cursor, #64
+        mov     left, depth
+        b       1b
+3:      next_tap \products
+        b       2b
+
+        // The same for 4 pixels or fewer.
+4:
+    .if \bytes == 8
+        cmp     pixels, #2
+        b.ls    9f
+    .endif
+10:     subs    left, left, #2 * \products
+        multiply \products, 16, 17, 18, 19, ptr0, ptr1, ptr2, ptr3
+        b.eq    6f
+5:      multiply \products, 20, 21, 22, 23, ptr2, ptr3, ptr0, ptr1, weights
+        cbnz    left, 10b
+        cbz     taps_left, 7f
+        ldp     ptr2, ptr3, [cursor, #16]
+        add     cursor, cursor, #64
+        mov     left, depth
+        b       10b
+6:      next_tap \products
+        b       5b
+
+    .if \bytes == 8
+        // And for 2 or fewer, as 7 x 7 leave: the last bytes of a step come from ptr2 and ptr3.
+9:      subs    left, left, #2 * \products
+        mov     ptr2, ptr0
+        mov     ptr3, ptr1
+    .if \products == 4
+        add     ptr0, ptr0, #4
+        add     ptr1, ptr1, #4
+    .endif
+        b.ne    11f
+        next_tap \products
+11:     multiply \products, 16, 17, 18, 19, ptr2, ptr3, ptr0, ptr1, weights
+        cbnz    left, 9b
+        cbz     taps_left, 7f
+        add     cursor, cursor, #64
+        mov     left, depth
+        b       9b
+    .endif
+7:
+.endm
+
+.macro  sums_neon bytes
+        sums_by_products 2, \bytes
+.endm
+
+.macro  sums_neon_depth4 bytes
+        sums_by_products 4, \bytes
+.endm
+
+// Sums by dot products of 4 bytes -------------------------------------------------------------
+//
+// Bounds: sdot adds exact products to int32, which is proved by (12).
+
+        // The products of 4 bytes, the `group`th of 16, of a pixel, and what may begin beside them.
+.macro  dots    pixel_bytes, group, sum0, sum1, low, high, with0, with1
+        sdot    v\sum0\().4s, \low\().16b, v\pixel_bytes\().4b[\group]
+        \with0
+        sdot    v\sum1\().4s, \high\().16b, v\pixel_bytes\().4b[\group]
+        \with1
+.endm
+
+        // The same of 2 pixels, 4 or 8.
+.macro  dots2   group, low, high
+        dots    0, \group, 16, 17, \low, \high
+        dots    1, \group, 18, 19, \low, \high
+.endm
+
+.macro  dots4   group, low, high
+        dots2   \group, \low, \high
+        dots    2, \group, 20, 21, \low, \high
+        dots    3, \group, 22, 23, \low, \high
+.endm
+
+.macro  dots8   group, low, high
+        dots4   \group, \low, \high
+        dots    4, \group, 24, 25, \low, \high
+        dots    5, \group, 26, 27, \low, \high
+        dots    6, \group, 28, 29, \low, \high
+        dots    7, \group, 30, 31, \low, \high
+.endm
+
+// For out-of-order cores.
+//
+//                       w v8 v9, v10 v11, v12 v13, v14 v15     4 x 4 bytes of 8 channels
+//          a v0-v7      v16-v31                                16 bytes of 8 pixels
+//
+// First 16 bytes at a time of all taps. Each time the pointers are loaded anew, where a tap ends
+// those of the next one, without a branch: an out-of-order core has room for that beside 64
+// products. Then 4 bytes at a time what is left of all taps.
+whole           .req x17                // the bytes of a tap that make up 16 each
+
+        // Between 16 bytes: on to the next ones, or to those of the next tap; and their products,
+        // by `dots`.
+.macro  sixteen dots
+        ldp     q10, q11, [weights, #32]
+        ldp     q12, q13, [weights, #64]
+        ldp     q14, q15, [weights, #96]
+        add     weights, weights, #128
+        add     left, left, #16
+        add     ptr0, cursor, #64
+        cmp     left, whole
+        csel    cursor, ptr0, cursor, eq
+        csel    left, xzr, left, eq
+        sub     ptr1, depth, whole
+        csel    ptr1, ptr1, xzr, eq
+        cset    ptr2, eq
+        add     weights, weights, ptr1, lsl #3
+        sub     taps_left, taps_left, ptr2
+        \dots   0, v8, v9
+        \dots   1, v10, v11
+        \dots   2, v12, v13
+        \dots   3, v14, v15
+.endm
+
+.macro  sums_dotprod bytes
+        ldp     q16, q17, [sp, #BIAS]
+        ldp     q18, q19, [sp, #BIAS]
+        ldp     q20, q21, [sp, #BIAS]
+        ldp     q22, q23, [sp, #BIAS]
+        .irp    sum, v24.16b, v26.16b, v28.16b, v30.16b
+        mov     \sum, v16.16b
+        .endr
+        .irp    sum, v25.16b, v27.16b, v29.16b, v31.16b
+        mov     \sum, v17.16b
+        .endr
+
+        ands    whole, depth, #-16
+        b.eq    2f
+        mov     left, #0
+        cmp     pixels, #4
+        b.ls    6f
+
+        // 16 bytes.
+1:      ldp     ptr0, ptr1, [cursor]
+        ldp     ptr2, ptr3, [cursor, #16]
+        ldp     q8, q9, [weights]
+        ldp     ptr4, ptr5, [cursor, #32]
+        ldp     ptr6, ptr7, [cursor, #48]
+        ldr     q0, [ptr0, left]
+        ldr     q1, [ptr1, left]
+        ldr     q2, [ptr2, left]
+        ldr     q3, [ptr3, left]
+        ldr     q4, [ptr4, left]
+        ldr     q5, [ptr5, left]
+        ldr     q6, [ptr6, left]
+        ldr     q7, [ptr7, left]
+        sixteen dots8
+        cbnz    taps_left, 1b
+        b       3f
+
+        // No 16 bytes.
+2:      add     cursor, cursor, taps, lsl #6
+
+3:      cmp     whole, depth
+        b.eq    7f
+        sub     cursor, cursor, taps, lsl #6
+        add     weights, panel, whole, lsl #3
+        mov     taps_left, taps
+
+        // 4 bytes, of 8 pixels in any case.
+4:      ldp     ptr0, ptr1, [cursor]
+        ldp     ptr2, ptr3, [cursor, #16]
+        ldp     ptr4, ptr5, [cursor, #32]
+        ldp     ptr6, ptr7, [cursor, #48]
+        add     cursor, cursor, #64
+        mov     left, whole
+5:      ldp     q8, q9, [weights], #32
+        ldr     s0, [ptr0, left]
+        ldr     s1, [ptr1, left]
+        ldr     s2, [ptr2, left]
+        ldr     s3, [ptr3, left]
+        ldr     s4, [ptr4, left]
+        ldr     s5, [ptr5, left]
+        ldr     s6, [ptr6, left]
+        ldr     s7, [ptr7, left]
+        add     left, left, #4
+        dots8   0, v8, v9
+        cmp     left, depth
+        b.ne    5b
+        add     weights, weights, whole, lsl #3
+        subs    taps_left, taps_left, #1
+        b.ne    4b
+        b       7f
+
+        // 16 bytes of a tile with 4 pixels at most.
+6:
+    .if \bytes == 8
+        cmp     pixels, #2
+        b.ls    8f
+    .endif
+        ldp     ptr0, ptr1, [cursor]
+        ldp     ptr2, ptr3, [cursor, #16]
+        ldp     q8, q9, [weights]
+        ldr     q0, [ptr0, left]
+        ldr     q1, [ptr1, left]
+        ldr     q2, [ptr2, left]
+        ldr     q3, [ptr3, left]
+        sixteen dots4
+        cbnz    taps_left, 6b
+        b       3b
+
+    .if \bytes == 8
+        // The same with 2 pixels at most, as 7 x 7 leave.
+8:      ldp     ptr0, ptr1, [cursor]
+        ldp     q8, q9, [weights]
+        ldr     q0, [ptr0, left]
+        ldr     q1, [ptr1, left]
+        sixteen dots2
+        cbnz    taps_left, 8b
+        b       3b
+    .endif
+7:
+.endm
+
+// For cores that issue in order.
+//
+//                       w v8 v9, v10 v11     2 x 4 bytes of 8 channels
+//          a v0-v7      v16-v31              8 bytes of 8 pixels
+//
+// Such a core issues a load of 64 bits beside a product, but none of 128. So an sdot is followed by
+// a load of what is multiplied some 16 products later, be it of the next tap, and weights come in
+// two halves; the upper one would wait for the lower if it followed at once. When 8 bytes begin,
+// v0-v6, v8 and v9 are there, and v7 is next: its place is the branch's.
+// After the last tap, what is loaded are the first rows and weights of the tile, which nobody uses.
+next            .req x17
+
+        // The second 4 of 8 bytes, while the first ones of the next 8 are loaded.
+.macro  second_dots with
+        dots    0, 1, 16, 17, v10, v11, "ldr d8, [weights]", "ldr d0, [ptr0], #8"
+        dots    1, 1, 18, 19, v10, v11, "ldr d9, [weights, #16]", "ldr d1, [ptr1], #8"
+        dots    2, 1, 20, 21, v10, v11, "add weights, weights, #8", "ldr d2, [ptr2], #8"
+        dots    3, 1, 22, 23, v10, v11, "\with", "ldr d3, [ptr3], #8"
+        dots    4, 1, 24, 25, v10, v11, "ld1 {v8.d}[1], [weights], #8", "ldr d4, [ptr4], #8"
+        dots    5, 1, 26, 27, v10, v11, "add weights, weights, #8", "ldr d5, [ptr5], #8"
+        dots    6, 1, 28, 29, v10, v11, "ld1 {v9.d}[1], [weights], #8", "ldr d6, [ptr6], #8"
+        dots    7, 1, 30, 31, v10, v11
+.endm
+
+.macro  sums_dotprod_a55 bytes
+        ldp     q16, q17, [sp, #BIAS]
+        ldp     ptr0, ptr1, [cursor]
+        ldp     ptr2, ptr3, [cursor, #16]
+        ldp     ptr4, ptr5, [cursor, #32]
+        ldp     ptr6, ptr7, [cursor, #48]
+        add     cursor, cursor, #64
+        mov     v18.16b, v16.16b
+        ldr     d8, [weights]
+        mov     v19.16b, v17.16b
+        ldr     d9, [weights, #16]
+        mov     v20.16b, v16.16b
+        add     weights, weights, #8
+        mov     v21.16b, v17.16b
+        ldr     d0, [ptr0], #8
+        mov     v22.16b, v16.16b
+        ldr     d1, [ptr1], #8
+        mov     v23.16b, v17.16b
+        ld1     {v8.d}[1], [weights], #8
+        mov     v24.16b, v16.16b
+        add     weights, weights, #8
+        mov     v25.16b, v17.16b
+        ld1     {v9.d}[1], [weights], #8
+        mov     v26.16b, v16.16b
+        ldr     d2, [ptr2], #8
+        mov     v27.16b, v17.16b
+        ldr     d3, [ptr3], #8
+        mov     v28.16b, v16.16b
+        ldr     d4, [ptr4], #8
+        mov     v29.16b, v17.16b
+        ldr     d5, [ptr5], #8
+        mov     v30.16b, v16.16b
+        ldr     d6, [ptr6], #8
+        mov     v31.16b, v17.16b
+
+        // One tap: as many times 8 bytes as leave at least 4.
+1:      subs    left, depth, #8
+        b.ls    3f
+2:      dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d10, [weights]"
+        dots    1, 0, 18, 19, v8, v9, "ldr d11, [weights, #16]", "add weights, weights, #8"
+        dots    2, 0, 20, 21, v8, v9, , "ld1 {v10.d}[1], [weights], #8"
+        dots    3, 0, 22, 23, v8, v9, "add weights, weights, #8", "ld1 {v11.d}[1], [weights], #8"
+        dots    4, 0, 24, 25, v8, v9
+        dots    5, 0, 26, 27, v8, v9
+        dots    6, 0, 28, 29, v8, v9
+        dots    7, 0, 30, 31, v8, v9
+        second_dots "subs left, left, #8"
+        b.hi    2b
+
+        // The last 8 bytes of a tap; the next pointers are loaded with them.
+3:      b.lo    4f
+        sub     next, cursor, taps, lsl #6
+        subs    taps_left, taps_left, #1
+        csel    next, next, cursor, eq
+        dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr d10, [weights]"
+        dots    1, 0, 18, 19, v8, v9, "ldr d11, [weights, #16]", "add weights, weights, #8"
+        dots    2, 0, 20, 21, v8, v9, "ldr ptr0, [next]", "ld1 {v10.d}[1], [weights], #8"
+        dots    3, 0, 22, 23, v8, v9, "add weights, weights, #8", "ld1 {v11.d}[1], [weights], #8"
+        dots    4, 0, 24, 25, v8, v9, "ldr ptr1, [next, #8]", "ldr ptr2, [next, #16]"
+        dots    5, 0, 26, 27, v8, v9, "ldr ptr3, [next, #24]", "ldr ptr4, [next, #32]"
+        dots    6, 0, 28, 29, v8, v9, "ldr ptr5, [next, #40]", "ldr ptr6, [next, #48]"
+        dots    7, 0, 30, 31, v8, v9, "ldr ptr7, [next, #56]", "csel weights, panel, weights, eq"
+        second_dots
+        add     cursor, cursor, #64
+        b.ne    1b
+        b       5f
+
+        // The last 4; each load of a row reads 8.
+4:      sub     next, cursor, taps, lsl #6
+        subs    taps_left, taps_left, #1
+        csel    next, next, cursor, eq
+        dots    0, 0, 16, 17, v8, v9, "ldr d7, [ptr7], #8", "ldr ptr0, [next]"
+        dots    1, 0, 18, 19, v8, v9, "ldr ptr1, [next, #8]", "ldr ptr2, [next, #16]"
+        dots    2, 0, 20, 21, v8, v9, "ldr ptr3, [next, #24]", "ldr ptr4, [next, #32]"
+        dots    3, 0, 22, 23, v8, v9, "ldr ptr5, [next, #40]", "ldr ptr6, [next, #48]"
+        dots    4, 0, 24, 25, v8, v9, "ldr ptr7, [next, #56]", "ldr d0, [ptr0], #8"
+        dots    5, 0, 26, 27, v8, v9, "ldr d1, [ptr1], #8", "ldr d2, [ptr2], #8"
+        dots    6, 0, 28, 29, v8, v9, "ldr d3, [ptr3], #8", "ldr d4, [ptr4], #8"
+        dots    7, 0, 30, 31, v8, v9, "ldr d5, [ptr5], #8", "ldr d6, [ptr6], #8"
+        csel    weights, panel, weights, eq
+        ldr     d8, [weights]
+        ldr     d9, [weights, #16]
+        add     weights, weights, #8
+        add     cursor, cursor, #64
+        ld1     {v8.d}[1], [weights], #8
+        add     weights, weights, #8
+        ld1     {v9.d}[1], [weights], #8
+        b.ne    1b
+
+        // The pointers of the next tap were not there.
+5:      sub     cursor, cursor, #64
+.endm
+
+// Sums by products of 2 x 8 and 8 x 2 matrices ------------------------------------------------
+//
+//                       w v4      v5      v6      v7           8 bytes of 2 channels each
+//          a0 v0        v16       v18     v17     v19
+//          a1 v1        v20       v22     v21     v23          each accumulator holds the sums
+//          a2 v2        v24       v26     v25     v27          of 2 pixels and 2 channels
+//          a3 v3        v28       v30     v29     v31
+//          8 bytes of 2 pixels each
+//
+// Bounds: smmla adds exact products to int32, which is proved by (12).
+
+        // The products of two pixels, with all channels.
+.macro  matrices pair, a, b, c, d
+        smmla   v\a\().4s, v\pair\().16b, v4.16b
+        smmla   v\b\().4s, v\pair\().16b, v5.16b
+        smmla   v\c\().4s, v\pair\().16b, v6.16b
+        smmla   v\d\().4s, v\pair\().16b, v7.16b
+.endm
+
+.macro  matrices8
+        matrices 0, 16, 18, 17, 19
+        matrices 1, 20, 22, 21, 23
+        matrices 2, 24, 26, 25, 27
+        matrices 3, 28, 30, 29, 31
+.endm
+
+        // From the accumulators of two pixels, a-d in the order of the channels, to rows of 4
+        // channels with their bias, in v8 and v9.
+.macro  unfold_add a, b, c, d
+        zip1    v0.2d, v\a\().2d, v\b\().2d
+        zip2    v1.2d, v\a\().2d, v\b\().2d
+        zip1    v2.2d, v\c\().2d, v\d\().2d
+        zip2    v3.2d, v\c\().2d, v\d\().2d
+        add     v\a\().4s, v0.4s, v8.4s
+        add     v\b\().4s, v1.4s, v8.4s
+        add     v\c\().4s, v2.4s, v9.4s
+        add     v\d\().4s, v3.4s, v9.4s
+.endm
+
+.macro  sums_i8mm bytes
+        .irp    sum, ALL_SUMS
+        movi    \sum, #0
+        .endr
+
+        // One tap.
+1:      ldp     ptr0, ptr1, [cursor]
+        ldp     ptr2, ptr3, [cursor, #16]
+        ldp     ptr4, ptr5, [cursor, #32]
+        ldp     ptr6, ptr7, [cursor, #48]
+        add     cursor, cursor, #64
+        mov     left, depth
+
+        // 8 bytes of it.
+2:      ldr     d0, [ptr0], #8
+        ldr     d1, [ptr2], #8
+        ldr     d2, [ptr4], #8
+        ldr     d3, [ptr6], #8
+        ldp     q4, q5, [weights]
+        ldp     q6, q7, [weights, #32]
+        ld1     {v0.d}[1], [ptr1], #8
+        ld1     {v1.d}[1], [ptr3], #8
+        ld1     {v2.d}[1], [ptr5], #8
+        ld1     {v3.d}[1], [ptr7], #8
+        add     weights, weights, #64
+        subs    left, left, #8
+        matrices8
+        b.ne    2b
+
+        subs    taps_left, taps_left, #1
+        b.ne    1b
+
+        ldp     q8, q9, [sp, #BIAS]
+        unfold_add 16, 18, 17, 19
+        unfold_add 20, 22, 21, 23
+        unfold_add 24, 26, 25, 27
+        unfold_add 28, 30, 29, 31
+.endm
+
+// Packed pixels: taps follow each other without a gap in the rows as in the weights, so there is
+// one loop. The sums stay in accumulators of 2 pixels and 2 channels.
+.macro  sums_i8mm_packed bytes
+        // The first sums of two channels, for both pixels.
+        ldp     q16, q18, [sp, #BIAS]
+        ldp     q17, q19, [sp, #BIAS + 32]
+        mul     left, taps, depth
+        cmp     pixels, #4
+        ldp     q20, q22, [sp, #BIAS]
+        ldp     q21, q23, [sp, #BIAS + 32]
+        mov     v24.16b, v16.16b
+        mov     v25.16b, v17.16b
+        mov     v26.16b, v18.16b
+        mov     v27.16b, v19.16b
+        mov     v28.16b, v16.16b
+        mov     v29.16b, v17.16b
+        mov     v30.16b, v18.16b
+        mov     v31.16b, v19.16b
+        b.ls    2f
+
+        // 8 bytes.
+1:      ldp     q0, q1, [cursor]
+        ldp     q4, q5, [weights]
+        ldp     q6, q7, [weights, #32]
+        ldp     q2, q3, [cursor, #32]
+        add     weights, weights, #64
+        add     cursor, cursor, #64
+        subs    left, left, #8
+        matrices8
+        b.ne    1b
+        b       5f
+
+        // The same of a tile with 4 pixels at most.
+2:
+    .if \bytes == 8
+        cmp     pixels, #2
+        b.ls    4f
+    .endif
+3:      ldp     q0, q1, [cursor], #64
+        ldp     q4, q5, [weights]
+        ldp     q6, q7, [weights, #32]
+        add     weights, weights, #64
+        subs    left, left, #8
+        matrices 0, 16, 18, 17, 19
+        matrices 1, 20, 22, 21, 23
+        b.ne    3b
+        b       5f
+
+    .if \bytes == 8
+        // And with 2 at most, as 7 x 7 leave.
+4:      ldr     q0, [cursor], #64
+        ldp     q4, q5, [weights]
+        ldp     q6, q7, [weights, #32]
+        add     weights, weights, #64
+        subs    left, left, #8
+        matrices 0, 16, 18, 17, 19
+        b.ne    4b
+    .endif
+5:
+.endm
+
+        // To rows of 4 channels, in place: of two pixels, whose accumulators are a-d in the order
+        // of the channels, and of the tile.
+.macro  unfold  a, b, c, d
+        mov     v0.16b, v\a\().16b
+        mov     v1.16b, v\c\().16b
+        zip1    v\a\().2d, v0.2d, v\b\().2d
+        zip1    v\c\().2d, v1.2d, v\d\().2d
+        zip2    v\b\().2d, v0.2d, v\b\().2d
+        zip2    v\d\().2d, v1.2d, v\d\().2d
+.endm
+
+.macro  unfold_tile
+        unfold  16, 18, 17, 19
+        unfold  20, 22, 21, 23
+        unfold  24, 26, 25, 27
+        unfold  28, 30, 29, 31
+.endm
+
+// Sums by (23) --------------------------------------------------------------------------------
+//
+// From 4 tiles of two sides a and b: the sums of tile i are those of pixels 2 i and 2 i + 1 in the
+// end.
+//
+//                       w v8 v9, v12 v13     v10 v11, v14 v15     2 x 4 bytes of 8 channels
+//          a v0-v3      v16 v17, v20 ..                           8 bytes of 4 tiles
+//          b v4-v7                           v18 v19, v22 ..
+//
+// Bounds: n8_igemm_8x8_halves; sdot and smmla add exact products modulo 2^32.
+side_a          .req x1
+side_b          .req x2
+twice           .req x3
+thrice          .req x4
+upper           .req x5
+by16       .req x6
+taps_at         .req x8
+
+.macro  dots_of_sides group, a_low, a_high, b_low, b_high
+        dots    0, \group, 16, 17, \a_low, \a_high
+        dots    1, \group, 20, 21, \a_low, \a_high
+        dots    2, \group, 24, 25, \a_low, \a_high
+        dots    3, \group, 28, 29, \a_low, \a_high
+        dots    4, \group, 18, 19, \b_low, \b_high
+        dots    5, \group, 22, 23, \b_low, \b_high
+        dots    6, \group, 26, 27, \b_low, \b_high
+        dots    7, \group, 30, 31, \b_low, \b_high
+.endm
+
+        // A tap is done, and perhaps a half of them; on to the next one.
+.macro  end_tap next
+        sub     taps_left, taps_left, #1
+        cmp     taps_left, taps, lsr #1
+        b.ne    3f
+        ldr     q14, [sp, #START]
+        call    halves
+3:      cbnz    taps_left, \next
+.endm
+
+.macro  sums_winograd_dotprod bytes
+        ldr     taps_at, [args, #N8_OFF_IG_ROWS]
+        lsl     twice, depth, #1
+        add     thrice, twice, depth
+        ldp     q16, q17, [sp, #BIAS]
+        .irp    sum, v18.4s, v19.4s, v22.4s, v23.4s, v26.4s, v27.4s, v30.4s, v31.4s
+        movi    \sum, #0
+        .endr
+        .irp    sum, v20.16b, v24.16b, v28.16b
+        mov     \sum, v16.16b
+        .endr
+        .irp    sum, v21.16b, v25.16b, v29.16b
+        mov     \sum, v17.16b
+        .endr
+
+        // One tap.
+1:      ldp     side_a, side_b, [taps_at], #16
+        mov     left, depth
+        add     side_a, side_a, cursor
+        add     side_b, side_b, cursor
+
+        // 8 bytes of it.
+2:      ldp     q8, q9, [weights]
+        ldr     d0, [side_a]
+        ldr     d1, [side_a, depth]
+        ldr     d2, [side_a, twice]
+        ldr     d3, [side_a, thrice]
+        ldp     q10, q11, [weights, #32]
+        ldr     d4, [side_b]
+        ldr     d5, [side_b, depth]
+        ldr     d6, [side_b, twice]
+        ldr     d7, [side_b, thrice]
+        ldp     q12, q13, [weights, #64]
+        ldp     q14, q15, [weights, #96]
+        add     side_a, side_a, #8
+        add     side_b, side_b, #8
+        add     weights, weights, #128
+        subs    left, left, #8
+        dots_of_sides 0, v8, v9, v10, v11
+        dots_of_sides 1, v12, v13, v14, v15
+        b.ne    2b
+        end_tap 1b
+        add     cursor, cursor, depth, lsl #2
+.endm
+
+// For cores that issue in order: as above, an sdot is followed by a load of what is multiplied some
+// 16 products later. When 8 bytes begin, v0-v6 and v8-v11 are there, and v7 is next. After the last
+// tap, what is loaded are its first rows and the first weights of the panel, which nobody uses.
+.macro  sums_winograd_dotprod_a55 bytes
+        ldr     taps_at, [args, #N8_OFF_IG_ROWS]
+        mov     by16, #16
+        lsl     twice, depth, #1
+        ldp     side_a, side_b, [taps_at], #16
+        ldr     d8, [weights], #16
+        movi    v18.4s, #0
+        ldr     d9, [weights], #16
+        movi    v19.4s, #0
+        add     side_a, side_a, cursor
+        add     side_b, side_b, cursor
+        movi    v22.4s, #0
+        ldp     q16, q17, [sp, #BIAS]
+        movi    v23.4s, #0
+        ldr     d10, [weights], #16
+        add     thrice, twice, depth
+        movi    v26.4s, #0
+        ldr     d11, [weights], #16
+        movi    v27.4s, #0
+        add     upper, panel, #8
+        movi    v30.4s, #0
+        ld1     {v8.d}[1], [upper], by16
+        movi    v31.4s, #0
+        ld1     {v9.d}[1], [upper], by16
+        mov     v20.16b, v16.16b
+        ld1     {v10.d}[1], [upper], by16
+        mov     v21.16b, v17.16b
+        ld1     {v11.d}[1], [upper], by16
+        mov     v24.16b, v16.16b
+        ldr     d0, [side_a]
+        mov     v25.16b, v17.16b
+        ldr     d4, [side_b]
+        mov     v28.16b, v16.16b
+        ldr     d1, [side_a, depth]
+        mov     v29.16b, v17.16b
+        ldr     d5, [side_b, depth]
+        ldr     d2, [side_a, twice]
+        ldr     d6, [side_b, twice]
+        ldr     d3, [side_a, thrice]
+        mov     left, depth
+
+        // 8 bytes of a tap.
+1:      dots    0, 0, 16, 17, v8, v9, "ldr d7, [side_b, thrice]", "ldr d12, [weights], #16"
+        dots    4, 0, 18, 19, v10, v11, "ldr d13, [weights], #16", "ldr d14, [weights], #16"
+        dots    1, 0, 20, 21, v8, v9, "ldr d15, [weights], #16", "ld1 {v12.d}[1], [upper], by16"
+        dots    5, 0, 22, 23, v10, v11, "ld1 {v13.d}[1], [upper], by16", \
+                "ld1 {v14.d}[1], [upper], by16"
+        dots    2, 0, 24, 25, v8, v9, "ld1 {v15.d}[1], [upper], by16", "subs left, left, #8"
+        dots    6, 0, 26, 27, v10, v11, "add side_a, side_a, #8", "add side_b, side_b, #8"
+        dots    3, 0, 28, 29, v8, v9
+        dots    7, 0, 30, 31, v10, v11
+        b.eq    4f
+2:      dots    0, 1, 16, 17, v12, v13, "ldr d8, [weights], #16", "ldr d9, [weights], #16"
+        dots    4, 1, 18, 19, v14, v15, "ldr d0, [side_a]", "ldr d10, [weights], #16"
+        dots    1, 1, 20, 21, v12, v13, "ldr d4, [side_b]", "ldr d11, [weights], #16"
+        dots    5, 1, 22, 23, v14, v15, "ldr d1, [side_a, depth]", "ld1 {v8.d}[1], [upper], by16"
+        dots    2, 1, 24, 25, v12, v13, "ldr d5, [side_b, depth]", "ld1 {v9.d}[1], [upper], by16"
+        dots    6, 1, 26, 27, v14, v15, "ldr d2, [side_a, twice]", "ld1 {v10.d}[1], [upper], by16"
+        dots    3, 1, 28, 29, v12, v13, "ldr d6, [side_b, twice]", "ld1 {v11.d}[1], [upper], by16"
+        dots    7, 1, 30, 31, v14, v15, "ldr d3, [side_a, thrice]"
+        cbnz    left, 1b
+
+        // A tap is done.
+        sub     taps_left, taps_left, #1
+        cmp     taps_left, taps, lsr #1
+        mov     left, depth
+        b.ne    3f
+        ldr     q14, [sp, #START]
+        call    halves
+3:      cbnz    taps_left, 1b
+        b       5f
+
+        // Before the last products of a tap, the rows of the next; after the last tap, what there
+        // is.
+4:      cmp     taps_left, #1
+        b.eq    6f
+        ldp     side_a, side_b, [taps_at], #16
+        add     side_a, side_a, cursor
+        add     side_b, side_b, cursor
+        b       2b
+6:      mov     weights, panel
+        add     upper, panel, #8
+        sub     side_a, side_a, #8
+        sub     side_b, side_b, #8
+        b       2b
+
+5:      add     cursor, cursor, depth, lsl #2
+.endm
+
+// By matrices, from tiles that lie in pairs:
+//
+//                       w v8   v9   v10  v11, v12  v13  v14  v15     8 bytes of 2 channels each
+//          a v0         v16  v20  v17  v21
+//          a v1         v24  v28  v25  v29                           each accumulator holds the
+//          b v2                               v18  v22  v19  v23     sums of 2 tiles, 2 channels
+//          b v3                               v26  v30  v27  v31
+//          8 bytes of 2 tiles each
+.macro  sums_winograd_i8mm bytes
+        ldr     taps_at, [args, #N8_OFF_IG_ROWS]
+        add     upper, sp, #BIAS
+        lsl     twice, depth, #1
+        ld1r    {v16.2d}, [upper], #8
+        ld1r    {v20.2d}, [upper], #8
+        ld1r    {v17.2d}, [upper], #8
+        ld1r    {v21.2d}, [upper]
+        .irp    sum, v18.4s, v19.4s, v22.4s, v23.4s, v26.4s, v27.4s, v30.4s, v31.4s
+        movi    \sum, #0
+        .endr
+        mov     v24.16b, v16.16b
+        mov     v28.16b, v20.16b
+        mov     v25.16b, v17.16b
+        mov     v29.16b, v21.16b
+
+        // One tap.
+1:      ldp     side_a, side_b, [taps_at], #16
+        mov     left, depth
+        add     side_a, side_a, cursor
+        add     side_b, side_b, cursor
+
+        // 8 bytes of it.
+2:      ldp     q8, q9, [weights]
+        ldr     q1, [side_a, twice]
+        ldr     q0, [side_a], #16
+        ldp     q10, q11, [weights, #32]
+        ldp     q12, q13, [weights, #64]
+        ldr     q3, [side_b, twice]
+        ldr     q2, [side_b], #16
+        ldp     q14, q15, [weights, #96]
+        add     weights, weights, #128
+        subs    left, left, #8
+        smmla   v16.4s, v0.16b, v8.16b
+        smmla   v20.4s, v0.16b, v9.16b
+        smmla   v24.4s, v1.16b, v8.16b
+        smmla   v28.4s, v1.16b, v9.16b
+        smmla   v17.4s, v0.16b, v10.16b
+        smmla   v21.4s, v0.16b, v11.16b
+        smmla   v25.4s, v1.16b, v10.16b
+        smmla   v29.4s, v1.16b, v11.16b
+        smmla   v18.4s, v2.16b, v12.16b
+        smmla   v22.4s, v2.16b, v13.16b
+        smmla   v26.4s, v3.16b, v12.16b
+        smmla   v30.4s, v3.16b, v13.16b
+        smmla   v19.4s, v2.16b, v14.16b
+        smmla   v23.4s, v2.16b, v15.16b
+        smmla   v27.4s, v3.16b, v14.16b
+        smmla   v31.4s, v3.16b, v15.16b
+        b.ne    2b
+        end_tap 1b
+        add     cursor, cursor, depth, lsl #2
+
+        // To rows of 4 channels of the first of two tiles, and of the second.
+        unfold  16, 20, 17, 21
+        unfold  18, 22, 19, 23
+        unfold  24, 28, 25, 29
+        unfold  26, 30, 27, 31
+.endm
+
+// Epilogue ------------------------------------------------------------------------------------
+
+// From sums to floats: fmul((float) acc'', multiplier[n]). Small sums, which hold a magic number,
+// become floats by a subtraction. For their rounding v10 is loaded early.
+.macro  scale   bytes
+    .if \bytes == 8
+        ldr     q2, [sp, #MAGIC]
+        ldr     ptr0, [args, #N8_OFF_IG_MULTIPLIER]
+        cbnz    small, 1f
+        call    scale
+        b       2f
+1:      add     ptr0, ptr0, offset
+        fsub    v16.4s, v16.4s, v2.4s
+        fsub    v17.4s, v17.4s, v2.4s
+        ldp     q0, q1, [ptr0]
+        fsub    v18.4s, v18.4s, v2.4s
+        fsub    v19.4s, v19.4s, v2.4s
+        ldr     q10, [sp, #ROUNDING]
+        .irp    sum, LATE_SUMS
+        fsub    \sum, \sum, v2.4s
+        .endr
+        each_half fmul, v0, v1
+2:
+    .else
+        call    scale
+    .endif
+.endm
+
+// Adds the float bias (4).
+.macro  add_bias
+        ldr     ptr0, [args, #N8_OFF_IG_BIAS_F32]
+        add     ptr0, ptr0, offset
+        ldp     q0, q1, [ptr0]
+        each_half fadd, v0, v1
+.endm
+
+// Adds the residual (6).
+//
+// Bounds: |residual - zero point| <= 255 fits int16, and is small: its float is exact as that of
+//   a small sum.
+.macro  add_row row, low, high
+        ssubl   v\row\().8h, v\row\().8b, v15.8b
+        saddw   v8.4s, v13.4s, v\row\().4h
+        saddw2  v9.4s, v13.4s, v\row\().8h
+        fsub    v8.4s, v8.4s, v13.4s
+        fsub    v9.4s, v9.4s, v13.4s
+        fmul    v8.4s, v8.4s, v14.4s
+        fmul    v9.4s, v9.4s, v14.4s
+        fadd    v\low\().4s, v\low\().4s, v8.4s
+        fadd    v\high\().4s, v\high\().4s, v9.4s
+.endm
+
+.macro  add_residual
+        // The residual of pixels that do not exist is read from the last one that does; the
+        // bytes after the last channel are slack.
+        mov     ptr0, residual
+        .irp    row, 0, 1, 2, 3, 4, 5, 6, 7
+        ldr     d\row, [ptr0]
+        cmp     pixels, #\row + 1
+        add     ptr1, ptr0, residual_stride
+        csel    ptr0, ptr1, ptr0, hi
+        .endr
+        add     ptr1, args, #N8_OFF_IG_RESIDUAL_ZERO_POINT
+        add     ptr2, args, #N8_OFF_IG_RESIDUAL_SCALE
+        ld1r    {v15.8b}, [ptr1]
+        ld1r    {v14.4s}, [ptr2]
+        ldr     q13, [sp, #MAGIC]
+        add_row 0, 16, 17
+        add_row 1, 18, 19
+        add_row 2, 20, 21
+        add_row 3, 22, 23
+        add_row 4, 24, 25
+        add_row 5, 26, 27
+        add_row 6, 28, 29
+        add_row 7, 30, 31
+.endm
+
+// From floats to int8: leaky slope if there is one (5b), rounding and zero point (5). The bytes of
+// pixels 0 and 1 lie in v16, of 2 and 3 in v20, then v24, v28.
+//
+// Bounds: n8_igemm_8x8_round and what follows it saturate, so nothing wraps and the clamp will see
+//   the right side. Small values and the zero point together fit 16 bits.
+.macro  round8
+        cbnz    small, 1f
+        call    round
+        b       2f
+1:      .irp    sum, ALL_SUMS
+        fadd    \sum, \sum, v10.4s
+        .endr
+        uzp1    v16.8h, v16.8h, v17.8h
+        uzp1    v18.8h, v18.8h, v19.8h
+        uzp1    v20.8h, v20.8h, v21.8h
+        uzp1    v22.8h, v22.8h, v23.8h
+        uzp1    v24.8h, v24.8h, v25.8h
+        uzp1    v26.8h, v26.8h, v27.8h
+        uzp1    v28.8h, v28.8h, v29.8h
+        uzp1    v30.8h, v30.8h, v31.8h
+        tbz     zero_point, #0, 3f
+2:      ldr     q0, [sp, #ZERO_POINT]
+        .irp    row, v16.8h, v18.8h, v20.8h, v22.8h, v24.8h, v26.8h, v28.8h, v30.8h
+        sqadd   \row, \row, v0.8h
+        .endr
+3:      ldp     q11, q12, [sp, #LO]
+        sqxtn   v16.8b, v16.8h
+        sqxtn   v20.8b, v20.8h
+        sqxtn   v24.8b, v24.8h
+        sqxtn   v28.8b, v28.8h
+        sqxtn2  v16.16b, v18.8h
+        sqxtn2  v20.16b, v22.8h
+        sqxtn2  v24.16b, v26.8h
+        sqxtn2  v28.16b, v30.8h
+.endm
+
+// Scale and the same from accumulators of 2 pixels and 2 channels. The bytes of pixels 0 and 2 lie
+// in v16, of 1 and 3 in v20, of 4 and 6 in v24, of 5 and 7 in v28: values are sorted by pixels as
+// bytes, which takes a quarter of the work.
+
+        // Four accumulators of the same two channels with a vector for them; all.
+.macro  each4   op, a, b, c, d, by
+        \op     v\a\().4s, v\a\().4s, v\by\().4s
+        \op     v\b\().4s, v\b\().4s, v\by\().4s
+        \op     v\c\().4s, v\c\().4s, v\by\().4s
+        \op     v\d\().4s, v\d\().4s, v\by\().4s
+.endm
+
+.macro  each_pair op, channels01, channels23, channels45, channels67
+        each4   \op, 16, 20, 24, 28, \channels01
+        each4   \op, 18, 22, 26, 30, \channels23
+        each4   \op, 17, 21, 25, 29, \channels45
+        each4   \op, 19, 23, 27, 31, \channels67
+.endm
+
+        // Two accumulators as 16 bits.
+.macro  saturate a, b
+        sqxtn   v\a\().4h, v\a\().4s
+        sqxtn2  v\a\().8h, v\b\().4s
+.endm
+
+        // The bytes of 4 pixels: of 0 and 2 in v\a, of 1 and 3 in v\b.
+.macro  sort    a, c, b, d
+        sqxtn   v0.8b, v\a\().8h
+        sqxtn   v1.8b, v\b\().8h
+        sqxtn2  v0.16b, v\c\().8h
+        sqxtn2  v1.16b, v\d\().8h
+        uzp1    v\a\().8h, v0.8h, v1.8h
+        uzp2    v\b\().8h, v0.8h, v1.8h
+.endm
+
+.macro  scale_round8_folded
+        ldr     ptr0, [args, #N8_OFF_IG_MULTIPLIER]
+        add     ptr0, ptr0, offset
+        ld1r    {v0.2d}, [ptr0], #8
+        ld1r    {v1.2d}, [ptr0], #8
+        ld1r    {v2.2d}, [ptr0], #8
+        ld1r    {v3.2d}, [ptr0]
+        cbz     small, 1f
+
+        // Channels 0-3 of pixels 0 and 1 to v16, 4-7 to v17; of 2 and 3 to v20 and v21, and so on.
+        ldp     q4, q5, [sp, #MAGIC]
+        each_pair fsub, 4, 4, 4, 4
+        each_pair fmul, 0, 1, 2, 3
+        each_pair fadd, 5, 5, 5, 5
+        uzp1    v16.8h, v16.8h, v18.8h
+        uzp1    v17.8h, v17.8h, v19.8h
+        uzp1    v20.8h, v20.8h, v22.8h
+        uzp1    v21.8h, v21.8h, v23.8h
+        uzp1    v24.8h, v24.8h, v26.8h
+        uzp1    v25.8h, v25.8h, v27.8h
+        uzp1    v28.8h, v28.8h, v30.8h
+        uzp1    v29.8h, v29.8h, v31.8h
+        tbz     zero_point, #0, 4f
+        b       3f
+
+        // The same of any others.
+1:      ldr     ptr0, [args, #N8_OFF_IG_SLOPE]
+        .irp    sum, ALL_SUMS
+        scvtf   \sum, \sum
+        .endr
+        each_pair fmul, 0, 1, 2, 3
+        cbz     ptr0, 2f
+        add     ptr0, ptr0, offset
+        ld1r    {v0.2d}, [ptr0], #8
+        ld1r    {v1.2d}, [ptr0], #8
+        ld1r    {v2.2d}, [ptr0], #8
+        ld1r    {v3.2d}, [ptr0]
+        .irp    sum, 16, 20, 24, 28
+        leaky   v\sum, v0, v4, v5
+        .endr
+        .irp    sum, 18, 22, 26, 30
+        leaky   v\sum, v1, v4, v5
+        .endr
+        .irp    sum, 17, 21, 25, 29
+        leaky   v\sum, v2, v4, v5
+        .endr
+        .irp    sum, 19, 23, 27, 31
+        leaky   v\sum, v3, v4, v5
+        .endr
+2:      .irp    sum, ALL_SUMS
+        fcvtns  \sum, \sum
+        .endr
+        saturate 16, 18
+        saturate 17, 19
+        saturate 20, 22
+        saturate 21, 23
+        saturate 24, 26
+        saturate 25, 27
+        saturate 28, 30
+        saturate 29, 31
+
+3:      ldr     q0, [sp, #ZERO_POINT]
+        .irp    half, v16.8h, v17.8h, v20.8h, v21.8h, v24.8h, v25.8h, v28.8h, v29.8h
+        sqadd   \half, \half, v0.8h
+        .endr
+4:      ldp     q11, q12, [sp, #LO]
+        sort    16, 17, 20, 21
+        sort    24, 25, 28, 29
+.endm
+
+// Stores of exactly the pixels and channels there are -----------------------------------------
+
+// Clamps (5) and stores bytes, in pairs of pixels; `crossed`: as scale_round8_folded leaves them.
+// The limits are in v11 and v12.
+.macro  store8  crossed=0
+        // A full tile.
+        mov     ptr0, out
+        smax    v16.16b, v16.16b, v11.16b
+        cmp     pixels, #8
+        smax    v20.16b, v20.16b, v11.16b
+        ccmp    channels, #8, #0, hs
+        smax    v24.16b, v24.16b, v11.16b
+        add     ptr1, out, out_stride
+        smax    v28.16b, v28.16b, v11.16b
+        lsl     ptr2, out_stride, #1
+        .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
+        smin    \pair, \pair, v12.16b
+        .endr
+        b.lo    2f
+    .if \crossed
+        st1     {v16.8b}, [ptr0], ptr2
+        st1     {v20.8b}, [ptr1], ptr2
+        st1     {v16.d}[1], [ptr0], ptr2
+        st1     {v20.d}[1], [ptr1], ptr2
+        st1     {v24.8b}, [ptr0], ptr2
+        st1     {v28.8b}, [ptr1], ptr2
+        st1     {v24.d}[1], [ptr0]
+        st1     {v28.d}[1], [ptr1]
+    .else
+        st1     {v16.8b}, [ptr0], ptr2
+        st1     {v16.d}[1], [ptr1], ptr2
+        st1     {v20.8b}, [ptr0], ptr2
+        st1     {v20.d}[1], [ptr1], ptr2
+        st1     {v24.8b}, [ptr0], ptr2
+        st1     {v24.d}[1], [ptr1], ptr2
+        st1     {v28.8b}, [ptr0], ptr2
+        st1     {v28.d}[1], [ptr1], ptr2
+    .endif
+        b       9f
+
+2:
+    .if \crossed
+        zip2    v17.2d, v16.2d, v20.2d
+        zip1    v16.2d, v16.2d, v20.2d
+        zip2    v25.2d, v24.2d, v28.2d
+        zip1    v24.2d, v24.2d, v28.2d
+        mov     v20.16b, v17.16b
+        mov     v28.16b, v25.16b
+    .endif
+        call    edge
+9:
+.endm
+
+// Results of 32 bits.
+.macro  store32
+        // A full tile.
+        mov     ptr0, out
+        cmp     pixels, #8
+        ccmp    channels, #8, #0, hs
+        b.lo    2f
+        st1     {v16.4s, v17.4s}, [ptr0], out_stride
+        st1     {v18.4s, v19.4s}, [ptr0], out_stride
+        st1     {v20.4s, v21.4s}, [ptr0], out_stride
+        st1     {v22.4s, v23.4s}, [ptr0], out_stride
+        st1     {v24.4s, v25.4s}, [ptr0], out_stride
+        st1     {v26.4s, v27.4s}, [ptr0], out_stride
+        st1     {v28.4s, v29.4s}, [ptr0], out_stride
+        st1     {v30.4s, v31.4s}, [ptr0], out_stride
+        b       9f
+
+        // The edge: pixel by pixel, the others moving up after each other.
+2:      mov     left, #8
+        cmp     pixels, left
+        csel    left, pixels, left, lo
+3:      cmp     channels, #8
+        b.lo    4f
+        st1     {v16.4s, v17.4s}, [ptr0]
+        b       7f
+4:      mov     ptr1, ptr0
+        tbz     channels, #2, 5f
+        st1     {v16.4s}, [ptr1], #16
+        mov     v16.16b, v17.16b
+5:      tbz     channels, #1, 6f
+        st1     {v16.2s}, [ptr1], #8
+        ext     v16.16b, v16.16b, v16.16b, #8
+6:      tbz     channels, #0, 7f
+        st1     {v16.s}[0], [ptr1]
+7:      mov     v16.16b, v18.16b
+        mov     v17.16b, v19.16b
+        mov     v18.16b, v20.16b
+        mov     v19.16b, v21.16b
+        mov     v20.16b, v22.16b
+        mov     v21.16b, v23.16b
+        mov     v22.16b, v24.16b
+        mov     v23.16b, v25.16b
+        mov     v24.16b, v26.16b
+        mov     v25.16b, v27.16b
+        mov     v26.16b, v28.16b
+        mov     v27.16b, v29.16b
+        mov     v28.16b, v30.16b
+        mov     v29.16b, v31.16b
+        add     ptr0, ptr0, out_stride
+        subs    left, left, #1
+        b.ne    3b
+9:
+.endm
+
+// From sums to what is stored, for each kind of kernel ----------------------------------------
+
+.macro  to_s32
+        store32
+.endm
+
+.macro  to_f32
+        scale   32
+        add_bias
+        store32
+.endm
+
+.macro  to_s8
+        scale   8
+        round8
+        store8
+.endm
+
+.macro  to_s8_add
+        scale   8
+        add_residual
+        round8
+        store8
+.endm
+
+.macro  to_f32_packed
+        unfold_tile
+        to_f32
+.endm
+
+.macro  to_s8_packed
+        scale_round8_folded
+        store8  crossed=1
+.endm
+
+.macro  to_s8_add_packed
+        unfold_tile
+        to_s8_add
+.endm
+
+        // Winograd: where there is a residual.
+.macro  to_s8_add_if
+        scale   8
+        ldr     ptr0, [args, #N8_OFF_IG_RESIDUAL]
+        cbz     ptr0, .Ladded\@
+        add_residual
+.Ladded\@:
+        round8
+        store8
+.endm
+
+// The kernel ----------------------------------------------------------------------------------
+//
+// name, march: of the function. rows: plain, packed or winograd. bytes: of 8 channels of output.
+// sums, to: the macros above for both.
+.macro  igemm   name, march, rows, bytes, sums, to
+func    n8_igemm_\name, \march
+        enter   FRAME, SAVED
+        ldp     out_base, out_stride, [args, #N8_OFF_IG_OUT]
+        ldr     panel, [args, #N8_OFF_IG_WEIGHTS]
+        ldr     channels, [args, #N8_OFF_IG_CHANNELS]
+        ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
+        ldp     residual_base, residual_stride, [args, #N8_OFF_IG_RESIDUAL]
+        mov     offset, #0
+    .if \bytes == 8
+        ldp     zero_point, w1, [args, #N8_OFF_IG_ZERO_POINT]   // and lo
+        ldp     w2, small, [args, #N8_OFF_IG_HI]
+        mov     w3, #0x4b400000
+        tst     zero_point, #1
+        csel    w4, zero_point, wzr, eq
+        mul     w5, small, w3
+        add     w4, w4, w3
+        dup     v0.4s, w3
+        dup     v1.4s, w4
+        dup     v2.8h, zero_point
+        dup     v3.16b, w1
+        dup     v4.16b, w2
+        dup     v5.4s, w5
+        stp     q0, q1, [sp, #MAGIC]
+        stp     q2, q3, [sp, #ZERO_POINT]
+        stp     q4, q5, [sp, #HI]
+    .endif
+
+        // One tile of channels: its weights, `panel`, serve all pixels.
+.Lchannels\@:
+        ldr     ptr0, [args, #N8_OFF_IG_BIAS]
+        add     ptr0, ptr0, offset
+    .ifc \rows, packed
+        ld1r    {v0.2d}, [ptr0], #8
+        ld1r    {v1.2d}, [ptr0], #8
+        ld1r    {v2.2d}, [ptr0], #8
+        ld1r    {v3.2d}, [ptr0]
+    .else
+        ldp     q0, q1, [ptr0]
+    .endif
+    .if \bytes == 8
+        ldr     q4, [sp, #START]
+        add     v0.4s, v0.4s, v4.4s
+        add     v1.4s, v1.4s, v4.4s
+    .ifc \rows, packed
+        add     v2.4s, v2.4s, v4.4s
+        add     v3.4s, v3.4s, v4.4s
+    .endif
+    .endif
+        stp     q0, q1, [sp, #BIAS]
+    .ifc \rows, packed
+        stp     q2, q3, [sp, #BIAS + 32]
+    .endif
+        mov     out, out_base
+        mov     residual, residual_base
+    .ifc \rows, winograd
+        mov     cursor, #0
+    .else
+        ldr     cursor, [args, #N8_OFF_IG_ROWS]
+    .endif
+    .ifc \rows, packed
+        ldr     cursor, [cursor]
+    .endif
+        ldr     pixels, [args, #N8_OFF_IG_PIXELS]
+
+        // One tile of pixels.
+.Lpixels\@:
+        mov     weights, panel
+        mov     taps_left, taps
+        \sums   \bytes
+        \to
+        add     out, out, out_stride, lsl #3
+        add     residual, residual, residual_stride, lsl #3
+        subs    pixels, pixels, #8
+        b.hi    .Lpixels\@
+
+        mul     left, taps, depth
+    .ifc \rows, winograd
+        lsl     left, left, #1
+    .endif
+        add     panel, panel, left, lsl #3
+        add     out_base, out_base, #\bytes
+        add     residual_base, residual_base, #8
+        add     offset, offset, #32
+        subs    channels, channels, #8
+        b.hi    .Lchannels\@
+        leave   FRAME, SAVED
+        ret
+endfunc n8_igemm_\name
+.endm
+
+        // Without a residual, which `other` looks for itself: the two share their code.
+.macro  same_as name, march, other
+func    n8_igemm_\name, \march
+        b       n8_igemm_\other
+endfunc n8_igemm_\name
+.endm
+
+igemm   s8_s32_neon, NEON, plain, 32, sums_neon, to_s32
+igemm   s8_f32_neon, NEON, plain, 32, sums_neon, to_f32
+igemm   s8_s8_neon, NEON, plain, 8, sums_neon, to_s8
+igemm   s8_s8_neon_depth4, NEON, plain, 8, sums_neon_depth4, to_s8
+igemm   s8_s8_add_neon, NEON, plain, 8, sums_neon, to_s8_add
+
+igemm   s8_s32_dotprod, DOTPROD, plain, 32, sums_dotprod, to_s32
+igemm   s8_f32_dotprod, DOTPROD, plain, 32, sums_dotprod, to_f32
+igemm   s8_s8_dotprod, DOTPROD, plain, 8, sums_dotprod, to_s8
+igemm   s8_s8_add_dotprod, DOTPROD, plain, 8, sums_dotprod, to_s8_add
+igemm   s8_f32_dotprod_a55, DOTPROD, plain, 32, sums_dotprod_a55, to_f32
+igemm   s8_s8_dotprod_a55, DOTPROD, plain, 8, sums_dotprod_a55, to_s8
+igemm   s8_s8_add_dotprod_a55, DOTPROD, plain, 8, sums_dotprod_a55, to_s8_add
+igemm   s8_s8_add_dotprod_winograd, DOTPROD, winograd, 8, sums_winograd_dotprod, to_s8_add_if
+same_as s8_s8_dotprod_winograd, DOTPROD, s8_s8_add_dotprod_winograd
+igemm   s8_s8_add_dotprod_winograd_a55, DOTPROD, winograd, 8, sums_winograd_dotprod_a55, \
+        to_s8_add_if
+same_as s8_s8_dotprod_winograd_a55, DOTPROD, s8_s8_add_dotprod_winograd_a55
+
+igemm   s8_s32_i8mm, I8MM, plain, 32, sums_i8mm, to_s32
+igemm   s8_f32_i8mm, I8MM, plain, 32, sums_i8mm, to_f32
+igemm   s8_s8_i8mm, I8MM, plain, 8, sums_i8mm, to_s8
+igemm   s8_s8_add_i8mm, I8MM, plain, 8, sums_i8mm, to_s8_add
+igemm   s8_f32_i8mm_packed, I8MM, packed, 32, sums_i8mm_packed, to_f32_packed
+igemm   s8_s8_i8mm_packed, I8MM, packed, 8, sums_i8mm_packed, to_s8_packed
+igemm   s8_s8_add_i8mm_packed, I8MM, packed, 8, sums_i8mm_packed, to_s8_add_packed
+igemm   s8_s8_add_i8mm_winograd, I8MM, winograd, 8, sums_winograd_i8mm, to_s8_add_if
+same_as s8_s8_i8mm_winograd, I8MM, s8_s8_add_i8mm_winograd
