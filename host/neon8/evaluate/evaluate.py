@@ -114,6 +114,9 @@ def evaluate_model(
             if each is not None and each.most is not None:
                 threads = min(threads, each.most)
         several = stack.enter_context(side_by_side(samples, run, workers=threads))
+        for each in (runner, compared):
+            if each is not None:
+                stack.callback(each.stop)  # before waiting for the threads
         for ran in watch(several):
             sample, mine, wanted = ran.sample, list(ran.outputs.values()), None
             if ran.wanted is not None and compared is not None:

@@ -35,7 +35,7 @@ class FloatRunner:
     an output, "" if the file does not say.  steps: of int8 and int16 outputs, the
     distance of two values.
     turned: inputs and outputs that lie N H W C where ONNX has N C H W, with the same
-    dimensions.
+    dimensions.  stop: ends the runs of onnxruntime, which may take for ever.
     """
 
     inputs: dict[str, Input]
@@ -44,6 +44,7 @@ class FloatRunner:
     steps: Mapping[str, float] = field(default_factory=dict)
     turned: frozenset[str] = frozenset()
     most: int | None = None
+    stop: Callable[[], None] = field(default=lambda: None)
 
 
 @contextmanager
@@ -67,7 +68,12 @@ def open_float(
             raise ModelError(f"{path}: only an .n8 file runs on {target}; compile it")
         file = open_onnx(path, shapes=shapes)
         reference = Reference(file)
-        yield FloatRunner(reference.inputs, reference.run, partial(maker, file))
+        yield FloatRunner(
+            reference.inputs,
+            reference.run,
+            partial(maker, file),
+            stop=reference.stop,
+        )
         return
     with open_model(
         path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes

@@ -4,10 +4,13 @@
 import copy
 import os
 import platform
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +27,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime
 
 Array = npt.NDArray[np.generic]
+Result = TypeVar("Result")
 
 FACTS = {
     "engine": "onnxruntime",
@@ -100,16 +104,19 @@ class Reference:
         options.inter_op_num_threads = 1
         options.log_severity_level = SILENT
         self._weights = file.weights  # onnxruntime may read them where they are
+        self._options = onnxruntime.RunOptions()
         try:
             if file.weights:
                 arrays = file.weights.values()
                 values = [onnxruntime.OrtValue.ortvalue_from_numpy(a) for a in arrays]
                 options.add_external_initializers(list(file.weights), values)
-            self._session = onnxruntime.InferenceSession(
+            made = partial(
+                onnxruntime.InferenceSession,
                 with_outputs(file, extra_outputs, tensors),
                 options,
                 providers=["CPUExecutionProvider"],
             )
+            self._session = _interruptible(made, partial(_cancel, options))
         except Exception as error:  # onnxruntime has no public base class of errors
             text = f"onnxruntime cannot run it: {_one_line(error)}"
             raise GraphError(f"{path}: {text}") from error
@@ -125,8 +132,9 @@ class Reference:
 
         inputs: of the shapes and types of self.inputs, but that floats are cast.
         """
+        given = {n: self._cast(n, array) for n, array in inputs.items()}
         try:
-            return self._run({n: self._cast(n, array) for n, array in inputs.items()})
+            return _interruptible(partial(self._run, given), self.stop)
         except Exception as error:  # as above
             raise DataError(f"{self._path}: onnxruntime: {_one_line(error)}") from error
 
@@ -135,6 +143,10 @@ class Reference:
         twin = copy.copy(self)
         twin._buffer = None  # noqa: SLF001 - of this class
         return twin
+
+    def stop(self) -> None:
+        """End all runs, those of another() too, with an error; for Ctrl-C."""
+        self._options.terminate = True
 
     def _cast(self, name: str, array: Array) -> Array:
         """Floats as the network takes them: an .n8 file takes float32 where it does."""
@@ -147,15 +159,43 @@ class Reference:
         if not self._wanted:
             return {}
         if self._buffer is None:
-            found = self._session.run(list(self._wanted), dict(inputs))
+            wanted, given = list(self._wanted), dict(inputs)
+            found = self._session.run(wanted, given, self._options)
             outputs = dict(zip(self._wanted, map(np.asarray, found), strict=True))
             if self._reuse:
                 self._buffer = _buffer(self._session, outputs)
             return outputs
         for name, array in inputs.items():
             self._buffer.binding.bind_cpu_input(name, np.ascontiguousarray(array))
-        self._session.run_with_iobinding(self._buffer.binding)
+        self._session.run_with_iobinding(self._buffer.binding, self._options)
         return dict(self._buffer.outputs)
+
+
+def _interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
+    """What `work` returns; another thread does it where this one hears Ctrl-C.
+
+    onnxruntime does not listen, and a network may run for ever.  stop: makes it end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    future = _helper().submit(work)
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        stop()
+        wait([future])
+        raise
+
+
+@cache
+def _helper() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="neon8-onnxruntime")
+
+
+def _cancel(options: Any) -> None:
+    """Stop making a session; onnxruntime before 1.21 cannot."""
+    if hasattr(options, "set_load_cancellation_flag"):
+        options.set_load_cancellation_flag(True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,11 @@ def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
         samples = few.watch(samples)
     with _interruptible() as interrupted:
         run = _Run(workload, options, network, total)
-        outcome = run.all(network, samples, interrupted)
+        try:
+            outcome = run.all(network, samples, interrupted)
+        except KeyboardInterrupt:
+            network.references[0].stop()
+            raise
     if options.keep and not few.samples:  # other processes have read them
         for sample in workload.open_samples(network):
             few.add(sample)
