@@ -17,7 +17,8 @@ import neon8
 from bench.networks import weights
 from bench.networks.builder import Net
 from neon8.compile import lower
-from neon8.compile.program import Conv2d, Program
+from neon8.ir.program import Program
+from neon8.operators.convolution import Conv2dOp
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import layers
 
@@ -162,7 +163,7 @@ def make_model(
 
 def make_layer(base: Path, program: Program, rng: Random) -> tuple[Arguments, bytes]:
     """A file for guest.c of a Program's only convolution; the output's bytes."""
-    (op,) = (op for op in program.ops if isinstance(op, Conv2d))
+    (op,) = (op for op in program.ops if isinstance(op, Conv2dOp))
     assert op.multiplier is not None
     source, target = (program.tensors[name] for name in (op.inputs[0], op.output))
     _, channels, height, width = source.shape

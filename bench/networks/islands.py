@@ -3,7 +3,8 @@
 
 from dataclasses import dataclass
 
-from neon8.compile.program import Conv2d, Op, Program
+from neon8.ir.program import Op, Program
+from neon8.operators.convolution import Conv2dOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def islands(program: Program, convolutions: set[str]) -> list[Island]:
     conversions at its shores do not count.
     """
     tensors = program.tensors
-    known = [op.name for op in program.ops if isinstance(op, Conv2d)]
+    known = [op.name for op in program.ops if isinstance(op, Conv2dOp)]
     if not convolutions.intersection(known):
         raise ValueError("none of the convolutions is a step of the program")
     makers = {op.output: op for op in program.ops}

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from bench import pages
-from neon8.graph.operators import OPERATORS
+from neon8.operators.registry import IMPORTS
 from node_tests import NEWEST, Result, collect, run
 
 COMMAND = (
@@ -102,7 +102,7 @@ def render(results: list[Result]) -> str:
             ", ".join(sorted(ran[name], reverse=True)) or "-",
             _note(name),
         )
-        for name in sorted(OPERATORS)
+        for name in sorted(IMPORTS)
     ]
     text = f"{INTRODUCTION}{pages.table(header, rows, left=header)}\n{TESTS}"
     count = Counter(result.outcome for result in results)
@@ -135,7 +135,7 @@ def _versions(name: str) -> str:
 def _note(name: str) -> str:
     if name in NOTES:
         return NOTES[name]
-    function = getattr(OPERATORS[name], "func", OPERATORS[name])
+    function = getattr(IMPORTS[name], "func", IMPORTS[name])
     return (function.__doc__ or "").split("\n")[0].replace("|", "\\|")
 
 

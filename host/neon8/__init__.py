@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from neon8.data.preprocess import Preprocess
     from neon8.evaluate.evaluate import evaluate_model
     from neon8.evaluate.metrics import Evaluation
-    from neon8.graph.graph import Graph
+    from neon8.ir.graph import Graph
     from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
     from neon8.refine.diagnosis import Diagnosis, diagnose_model
     from neon8.runtime import Model, Session, ThreadPool
@@ -103,7 +103,7 @@ _HOMES = {
     "neon8.calibrate.observation": ("Observation",),
     "neon8.evaluate.evaluate": ("evaluate_model",),
     "neon8.evaluate.metrics": ("Evaluation",),
-    "neon8.graph.graph": ("Graph",),
+    "neon8.ir.graph": ("Graph",),
     "neon8.data.preprocess": ("Preprocess",),
     "neon8.refine.diagnosis": ("Diagnosis", "diagnose_model"),
     "neon8.runtime": ("Model", "Session", "ThreadPool"),

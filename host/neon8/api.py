@@ -20,10 +20,10 @@ from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Data
 from neon8.files import write_atomic
 from neon8.formats.conversion import Converted, convert
-from neon8.graph.graph import Graph
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import Shapes
 from neon8.inspection.describe import describe
+from neon8.ir.graph import Graph
 from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine.budget import more_bits, warn_missed

@@ -3,17 +3,12 @@
 
 import numpy as np
 
-from neon8.compile.program import (
-    FUNCTIONS,
-    MOST_FUNCTIONS,
-    Binary,
-    Constant,
-    Conv2dF32,
-    PoolF32,
-    Recurrent,
-    Reshape,
-    Unary,
-)
+from neon8.operators.convolution import Conv2dF32Op
+from neon8.operators.floats import BinaryOp, ConstantOp, UnaryOp
+from neon8.operators.functions import FUNCTIONS, MOST_FUNCTIONS
+from neon8.operators.movement import ReshapeOp
+from neon8.operators.pooling import PoolF32Op
+from neon8.operators.recurrent import RecurrentOp
 
 F = np.float32
 SHAPES = {
@@ -56,7 +51,7 @@ OPTIONS = {
 def recurrent(kind, gates, *states, **options):
     """A layer with five hidden values."""
     rows = 5 * gates
-    return Recurrent(
+    return RecurrentOp(
         name=kind,
         inputs=("sequence", *states),
         output=kind,
@@ -71,17 +66,17 @@ def recurrent(kind, gates, *states, **options):
 def ops():
     """The steps, in order of execution."""
     return (
-        Constant(
+        ConstantOp(
             name="constant", inputs=(), output="constant", values=np.ones((6, 1), F)
         ),
-        Unary(name="function", inputs=("real",), output="function", **function()),
-        Binary(
+        UnaryOp(name="function", inputs=("real",), output="function", **function()),
+        BinaryOp(
             name="broadcast",
             inputs=("function", "constant"),
             output="broadcast",
             function="add",
         ),
-        Conv2dF32(
+        Conv2dF32Op(
             name="conv32",
             inputs=("broadcast",),
             output="conv32",
@@ -90,7 +85,7 @@ def ops():
             kernel=(2, 2),
             groups=2,
         ),
-        PoolF32(
+        PoolF32Op(
             name="max32",
             inputs=("conv32",),
             output="max32",
@@ -98,7 +93,7 @@ def ops():
             strides=(1, 1),
             **WINDOW,
         ),
-        PoolF32(
+        PoolF32Op(
             name="mean32",
             inputs=("max32",),
             output="mean32",
@@ -107,9 +102,9 @@ def ops():
             count_pad=True,
             **WINDOW,
         ),
-        Reshape(name="sequence", inputs=("broadcast",), output="sequence"),
+        ReshapeOp(name="sequence", inputs=("broadcast",), output="sequence"),
         *(
-            Constant(name=name, inputs=(), output=name, values=np.zeros((1, 2, 5), F))
+            ConstantOp(name=name, inputs=(), output=name, values=np.zeros((1, 2, 5), F))
             for name in ("state", "cell")
         ),
         recurrent("gru", 3, "state"),

@@ -3,8 +3,10 @@
 
 import numpy as np
 
-from neon8.compile.program import Conv2d, Quantize, Tensor
-from neon8.compile.proof import int16_depth
+from neon8.ir.program import Tensor
+from neon8.operators.conversion import QuantizeOp
+from neon8.operators.convolution import Conv2dOp
+from neon8.quant.proof import int16_depth
 from random_net import Net, gain, pick_wide, window
 
 NORMAL = np.finfo(np.float32).tiny
@@ -160,7 +162,7 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
     plain = plain and source.dtype == out.dtype == "int8"
     if plain and rng.integers(4) == 0:
         multiplier, fixed = None, random_fixed(rng, multiplier)
-    op = Conv2d(
+    op = Conv2dOp(
         name=f"conv{len(net.ops)}",
         inputs=tuple(str(name) for name in inputs),
         output=out.name,
@@ -183,5 +185,5 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
     net.add(op, out)
     if floats and rng.integers(2):
         again = net.tensor(shape, dtype=net.width())
-        op = Quantize(name="again", inputs=(out.name,), output=again.name)
+        op = QuantizeOp(name="again", inputs=(out.name,), output=again.name)
         net.add(op, again)

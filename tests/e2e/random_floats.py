@@ -5,20 +5,14 @@ import dataclasses
 
 import numpy as np
 
-from neon8.compile.program import (
-    FUNCTIONS,
-    MOST_FUNCTIONS,
-    Binary,
-    Concat,
-    Constant,
-    Conv2dF32,
-    PoolF32,
-    Quantize,
-    Recurrent,
-    Reshape,
-    Softmax,
-    Unary,
-)
+from neon8.operators.conversion import QuantizeOp
+from neon8.operators.convolution import Conv2dF32Op
+from neon8.operators.floats import BinaryOp, ConstantOp, UnaryOp
+from neon8.operators.functions import FUNCTIONS, MOST_FUNCTIONS
+from neon8.operators.movement import ConcatOp, ReshapeOp
+from neon8.operators.normalization import SoftmaxOp
+from neon8.operators.pooling import PoolF32Op
+from neon8.operators.recurrent import RecurrentOp
 from random_net import Net, pick_float, window
 
 ONE_VALUE = FUNCTIONS[FUNCTIONS.index("absolute") : FUNCTIONS.index("minimum")]
@@ -43,7 +37,7 @@ def grow_quantize(net: Net, source) -> None:
     """The int8 or int16 form of a float tensor, half of the time."""
     if net.rng.integers(2):
         out = net.tensor(source.shape, dtype=net.width())
-        op = Quantize(name="quantized", inputs=(source.name,), output=out.name)
+        op = QuantizeOp(name="quantized", inputs=(source.name,), output=out.name)
         net.add(op, out)
 
 
@@ -59,7 +53,7 @@ def grow_softmax(net: Net) -> None:
     source = pick_float(net)
     out = like(net, source)
     axis = int(net.rng.integers(source.rank))
-    op = Softmax(name="softmax", inputs=(source.name,), output=out.name, axis=axis)
+    op = SoftmaxOp(name="softmax", inputs=(source.name,), output=out.name, axis=axis)
     finish(net, op, out)
 
 
@@ -75,13 +69,13 @@ def grow_move(net: Net) -> None:
         ]
         shape = shapes[int(net.rng.integers(len(shapes)))]
         out = net.tensor(shape, dtype="float32")
-        op = Reshape(name="reshape", inputs=(source.name,), output=out.name)
+        op = ReshapeOp(name="reshape", inputs=(source.name,), output=out.name)
     else:
         shape = list(source.shape)
         shape[axis] *= 2
         out = net.tensor(shape, dtype="float32")
         inputs = (source.name,) * 2
-        op = Concat(name="concat", inputs=inputs, output=out.name, axis=axis)
+        op = ConcatOp(name="concat", inputs=inputs, output=out.name, axis=axis)
     finish(net, op, out)
 
 
@@ -93,7 +87,7 @@ def constant(net: Net, dims):
     out = net.tensor((1, 1, 1, 1), dtype="float32")
     out = dataclasses.replace(out, dims=tuple(int(size) for size in dims))
     net.tensors[out.name] = out
-    op = Constant(name="constant", inputs=(), output=out.name, values=values)
+    op = ConstantOp(name="constant", inputs=(), output=out.name, values=values)
     net.add(op, out)
     return out
 
@@ -125,7 +119,7 @@ def grow_unary(net: Net) -> None:
         indices[at] = FUNCTIONS.index(name)
         values[at] = parameters
     out = like(net, source)
-    op = Unary(
+    op = UnaryOp(
         name="unary",
         inputs=(source.name,),
         output=out.name,
@@ -147,7 +141,7 @@ def grow_binary(net: Net) -> None:
     if net.rng.integers(2):
         pair.reverse()
     out = like(net, source)
-    op = Binary(
+    op = BinaryOp(
         name="binary",
         inputs=tuple(each.name for each in pair),
         output=out.name,
@@ -167,7 +161,7 @@ def grow_conv(net: Net) -> None:
     kernel = (rows[0], columns[0])
     shape = (outputs, *kernel, channels // groups)
     out = net.tensor((batch, outputs, rows[5], columns[5]), dtype="float32")
-    op = Conv2dF32(
+    op = Conv2dF32Op(
         name="conv2d_f32",
         inputs=(source.name,),
         output=out.name,
@@ -188,7 +182,7 @@ def grow_pool(net: Net, kind: str, draw) -> None:
     fields, shape = draw(net, source)
     out = net.tensor(shape, dtype="float32")
     count_pad = kind == "average" and bool(net.rng.integers(2))
-    op = PoolF32(
+    op = PoolF32Op(
         name=kind,
         inputs=(source.name,),
         output=out.name,
@@ -229,7 +223,7 @@ def grow_recurrent(net: Net) -> None:
     x = net.tensor((1, 1, 1, 1), dtype="float32")
     x = dataclasses.replace(x, dims=(steps, batch, inputs))
     net.tensors[x.name] = x
-    net.add(Reshape(name="sequence", inputs=(source.name,), output=x.name), x)
+    net.add(ReshapeOp(name="sequence", inputs=(source.name,), output=x.name), x)
     given = []
     if rng.integers(2):
         dims = (directions, batch, hidden)
@@ -240,7 +234,7 @@ def grow_recurrent(net: Net) -> None:
     net.tensors[out.name] = out
     rows = gates * hidden
     scale = rng.uniform(0, 0.03, (directions, rows, 2))
-    op = Recurrent(
+    op = RecurrentOp(
         name=kind,
         inputs=(x.name, *given),
         output=out.name,

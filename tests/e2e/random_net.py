@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from neon8.compile.program import Dequantize, Op, Requantize, Tensor
+from neon8.ir.program import Op, Tensor
+from neon8.operators.conversion import DequantizeOp, RequantizeOp
 
 
 @dataclass
@@ -114,7 +115,7 @@ def pick(net: Net) -> Tensor:
     if not net.live:
         source = pick_wide(net)
         out = net.tensor(source.shape)
-        op = Requantize(
+        op = RequantizeOp(
             name="narrow",
             inputs=(source.name,),
             output=out.name,
@@ -141,7 +142,7 @@ def pick_float(net: Net) -> Tensor:
     if not net.floats or net.rng.integers(8) == 0:
         source = pick_wide(net)
         out = net.tensor(source.shape, dtype="float32")
-        net.add(Dequantize(name="real", inputs=(source.name,), output=out.name), out)
+        net.add(DequantizeOp(name="real", inputs=(source.name,), output=out.name), out)
     return late(net, net.floats)
 
 

@@ -4,26 +4,23 @@
 import numpy as np
 
 import random_floats
-from neon8.compile.program import (
-    Add,
-    Concat,
-    Constant,
-    Divide,
-    Gather,
-    InstanceNorm,
-    Lrn,
-    Maximum,
-    Minimum,
-    Multiply,
-    Op,
-    Permute,
-    Pool,
-    Requantize,
-    Reshape,
-    ResizeLinear,
-    Sum,
-    Table,
+from neon8.ir.program import Op
+from neon8.operators.arithmetic import (
+    AddOp,
+    DivideOp,
+    MaximumOp,
+    MinimumOp,
+    MultiplyOp,
+    SumOp,
 )
+from neon8.operators.conversion import RequantizeOp
+from neon8.operators.floats import ConstantOp
+from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
+from neon8.operators.normalization import InstanceNormOp, LrnOp
+from neon8.operators.pointwise import TableOp
+from neon8.operators.pooling import PoolOp
+from neon8.operators.resize import ResizeLinearOp
+from neon8.operators.selection import GatherOp
 from random_convs import grow_conv, grow_depthwise
 from random_net import Net, gain, pick, pick_float, pick_wide, window
 
@@ -35,7 +32,7 @@ def grow_add(net: Net) -> None:
     b = same[int(net.rng.integers(len(same)))]
     out = net.tensor(a.shape, dtype=net.width())
     lo, hi = net.clamp(out)
-    op = Add(
+    op = AddOp(
         name=f"add{len(net.ops)}",
         inputs=(a.name, b.name),
         output=out.name,
@@ -84,7 +81,7 @@ def reduced(net: Net, a):
     kernel = (height if rows else 1, width if columns else 1)
     shape = (batch, channels, 1 if rows else height, 1 if columns else width)
     out = net.tensor(shape, like=a)
-    op = Pool(
+    op = PoolOp(
         name=f"reduced{len(net.ops)}",
         inputs=(a.name,),
         output=out.name,
@@ -105,7 +102,7 @@ def grow_sum(net: Net) -> None:
     a, b, shape = broadcast_pair(net, wide=True)
     out = net.tensor(shape, dtype=net.width())
     lo, hi = net.clamp(out)
-    op = Add(
+    op = AddOp(
         name=f"sum{len(net.ops)}",
         inputs=(a.name, b.name),
         output=out.name,
@@ -123,7 +120,7 @@ def grow_product(net: Net, kind) -> None:
     a, b, shape = broadcast_pair(net)
     out = net.tensor(shape)
     lo, hi = net.clamp(out)
-    scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if kind is Multiply else [8, 0.5, 1e19]
+    scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if kind is MultiplyOp else [8, 0.5, 1e19]
     op = kind(
         name=f"{kind.__name__}{len(net.ops)}",
         inputs=(a.name, b.name),
@@ -143,7 +140,7 @@ def grow_total(net: Net) -> None:
     names = [str(net.rng.choice(same)) for _ in range(int(net.rng.integers(2, 6)))]
     out = net.tensor(a.shape)
     lo, hi = net.clamp(out)
-    op = Sum(
+    op = SumOp(
         name=f"total{len(net.ops)}",
         inputs=tuple(names),
         output=out.name,
@@ -161,9 +158,9 @@ def grow_extreme(net: Net) -> None:
     b = net.tensor([1 if net.rng.integers(2) else size for size in a.shape], like=a)
     levels = net.rng.integers(b.lo, b.hi + 1, int(np.prod(b.shape)), np.int8)
     name = f"constant{len(net.ops)}"
-    net.add(Constant(name=name, inputs=(), output=b.name, levels=levels), b)
+    net.add(ConstantOp(name=name, inputs=(), output=b.name, levels=levels), b)
     out = net.tensor(a.shape, like=a)
-    kind = Maximum if net.rng.integers(2) else Minimum
+    kind = MaximumOp if net.rng.integers(2) else MinimumOp
     names = (a.name, b.name) if net.rng.integers(2) else (b.name, a.name)
     net.add(kind(name=f"extreme{len(net.ops)}", inputs=names, output=out.name), out)
 
@@ -174,7 +171,7 @@ def grow_table(net: Net) -> None:
     out = net.tensor(source.shape)
     table = net.rng.integers(out.lo, out.hi + 1, 256, np.int8)
     name = f"table{len(net.ops)}"
-    op = Table(name=name, inputs=(source.name,), output=out.name, table=table)
+    op = TableOp(name=name, inputs=(source.name,), output=out.name, table=table)
     net.add(op, out)
 
 
@@ -185,7 +182,7 @@ def grow_lrn(net: Net) -> None:
     size = net.rng.choice([1, 3, 5, 5, 41])
     alpha = net.rng.choice([1e-4, 0.0, 0.5, 30.0])
     beta = net.rng.choice([0.75, 0.5, 1.0, 0.0, 0.6])
-    op = Lrn(
+    op = LrnOp(
         name=f"lrn{len(net.ops)}",
         inputs=(source.name,),
         output=out.name,
@@ -202,7 +199,7 @@ def grow_instance_norm(net: Net) -> None:
     values = net.rng.normal(0, 1, 2 * channels + 1)
     values[-1] = net.rng.choice([1e-5, 1e-3, 1e-30])
     lo, hi = net.clamp(out)
-    op = InstanceNorm(
+    op = InstanceNormOp(
         name=f"norm{len(net.ops)}",
         inputs=(source.name,),
         output=out.name,
@@ -219,7 +216,7 @@ def grow_requantize(net: Net) -> None:
     source = pick_wide(net)
     out = net.tensor(source.shape, dtype=net.width())
     lo, hi = net.clamp(out)
-    op = Requantize(
+    op = RequantizeOp(
         name=f"requantize{len(net.ops)}",
         inputs=(source.name,),
         output=out.name,
@@ -262,7 +259,7 @@ def grow_pool(net: Net, kind: str) -> None:
             shape, dtype="float32" if net.rng.integers(4) == 0 else source.dtype
         )
     lo, hi = net.clamp(out) if out.dtype != "float32" else (-128, 127)
-    op = Pool(
+    op = PoolOp(
         name=f"{kind}{len(net.ops)}",
         inputs=(source.name,),
         output=out.name,
@@ -299,7 +296,7 @@ def grow_concat(net: Net) -> None:
         piece = fitting[int(net.rng.integers(len(fitting)))]
         if (piece.scale, piece.dtype) != (first.scale, first.dtype):
             copy = net.tensor(piece.shape, like=first)
-            op = Requantize(
+            op = RequantizeOp(
                 name="rescale",
                 inputs=(piece.name,),
                 output=copy.name,
@@ -313,7 +310,7 @@ def grow_concat(net: Net) -> None:
     shape = list(first.shape)
     shape[axis] = sum(piece.shape[axis] for piece in pieces)
     out = net.tensor(shape, like=first)
-    op = Concat(
+    op = ConcatOp(
         name=f"concat{len(net.ops)}",
         inputs=tuple(piece.name for piece in pieces),
         output=out.name,
@@ -336,7 +333,7 @@ def grow_reshape(net: Net) -> None:
     ]
     shape = shapes[int(net.rng.integers(len(shapes)))]
     out = net.tensor(shape, like=source)
-    op = Reshape(name="reshape", inputs=(source.name,), output=out.name)
+    op = ReshapeOp(name="reshape", inputs=(source.name,), output=out.name)
     net.add(op, out)
 
 
@@ -367,7 +364,7 @@ def grow_permute(net: Net) -> None:
     rest = list(range(len(view), 8))
     indices = np.array([view + [1] * len(rest), order + rest], np.int32)
     shape = [int(np.prod(piece)) for piece in pieces]
-    move(net, source, shape, Permute, indices=indices)
+    move(net, source, shape, PermuteOp, indices=indices)
 
 
 def cut(net: Net, size: int) -> list[int]:
@@ -394,7 +391,7 @@ def grow_gather(net: Net) -> None:
         lists.append(taken.astype(np.int32))
     shape = [len(taken) for taken in lists]
     fill = np.float32(net.rng.integers(source.lo, source.hi + 1))
-    move(net, source, shape, Gather, indices=np.concatenate(lists), fill=fill)
+    move(net, source, shape, GatherOp, indices=np.concatenate(lists), fill=fill)
 
 
 def grow_resize(net: Net) -> None:
@@ -414,7 +411,7 @@ def grow_resize(net: Net) -> None:
     else:
         out = net.tensor(shape, like=source if net.rng.integers(2) else None)
         scale = np.float32(source.scale / out.scale)
-    op = ResizeLinear(
+    op = ResizeLinearOp(
         name="resize",
         inputs=(source.name,),
         output=out.name,
@@ -430,8 +427,8 @@ GROW = {
     "depthwise": grow_depthwise,
     "add": grow_add,
     "sum": grow_sum,
-    "multiply": lambda net: grow_product(net, Multiply),
-    "divide": lambda net: grow_product(net, Divide),
+    "multiply": lambda net: grow_product(net, MultiplyOp),
+    "divide": lambda net: grow_product(net, DivideOp),
     "total": grow_total,
     "extreme": grow_extreme,
     "table": grow_table,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from neon8.compile import oracle, writer
-from neon8.compile.program import Conv2d
 from neon8.errors import DataError, ModelError, SetupError
+from neon8.operators.convolution import Conv2dOp
 from neon8.runtime import Model, ThreadPool, library
 from random_program import differing_bytes, random_inputs, random_program
 
@@ -25,7 +25,7 @@ def program():
     for seed in range(1000):
         chosen = random_program(seed)
         dtypes = {chosen.tensors[name].dtype for name in chosen.inputs}
-        convolves = any(isinstance(op, Conv2d) for op in chosen.ops)
+        convolves = any(isinstance(op, Conv2dOp) for op in chosen.ops)
         if convolves and dtypes == {"float32", "int8"}:
             return chosen
     raise AssertionError("no such program")

@@ -6,17 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neon8.compile import oracle, writer
-from neon8.compile.program import (
-    Concat,
-    Gather,
-    Maximum,
-    Pool,
-    Program,
-    Quantize,
-    Requantize,
-    Table,
-    Tensor,
-)
+from neon8.ir.program import Program, Tensor
+from neon8.operators.arithmetic import MaximumOp
+from neon8.operators.conversion import QuantizeOp, RequantizeOp
+from neon8.operators.movement import ConcatOp
+from neon8.operators.pointwise import TableOp
+from neon8.operators.pooling import PoolOp
+from neon8.operators.selection import GatherOp
 from neon8.runtime import Model
 from random_program import random_inputs, random_program
 
@@ -58,10 +54,10 @@ def test_ranges_are_as_narrow_as_the_steps_tell():
     lists = [[0], range(16), [0, 1, 2, -1], range(4)]
     table = np.arange(-128, 128).clip(-7, 99).astype(np.int8)
     ops = (
-        Quantize(name="x", inputs=("image",), output="x"),
-        Requantize(name="low", output="low", lo=-40, hi=-20, **rescale),
-        Requantize(name="high", output="high", lo=0, hi=50, **rescale),
-        Pool(
+        QuantizeOp(name="x", inputs=("image",), output="x"),
+        RequantizeOp(name="low", output="low", lo=-40, hi=-20, **rescale),
+        RequantizeOp(name="high", output="high", lo=0, hi=50, **rescale),
+        PoolOp(
             name="pooled",
             inputs=("high",),
             output="pooled",
@@ -71,17 +67,17 @@ def test_ranges_are_as_narrow_as_the_steps_tell():
             hi=45,
             **window,
         ),
-        Concat(name="both", inputs=("low", "pooled"), output="both", axis=1),
-        Gather(
+        ConcatOp(name="both", inputs=("low", "pooled"), output="both", axis=1),
+        GatherOp(
             name="taken",
             inputs=("both",),
             output="taken",
             indices=np.concatenate(lists).astype(np.int32),
             fill=np.float32(60),
         ),
-        Table(name="mapped", inputs=("high",), output="mapped", table=table),
-        Maximum(name="larger", inputs=("low", "mapped"), output="larger"),
-        Requantize(name="cut", output="cut", lo=-127, hi=127, **rescale),
+        TableOp(name="mapped", inputs=("high",), output="mapped", table=table),
+        MaximumOp(name="larger", inputs=("low", "mapped"), output="larger"),
+        RequantizeOp(name="cut", output="cut", lo=-127, hi=127, **rescale),
     )
     program = Program(
         tensors={
@@ -119,7 +115,7 @@ def test_a_caller_may_give_any_byte():
     narrow = {"dims": (1, 8, 4, 4), "scale": HALF, "lo": 0, "hi": 100}
     program = Program(
         tensors={name: Tensor(name=name, **narrow) for name in ("x", "y")},
-        ops=(Concat(name="y", inputs=("x",), output="y", axis=1),),
+        ops=(ConcatOp(name="y", inputs=("x",), output="y", axis=1),),
         inputs=("x",),
         outputs=("y",),
         source_digest="00" * 32,

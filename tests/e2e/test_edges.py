@@ -6,18 +6,12 @@ import pytest
 
 from levels import levels
 from neon8.compile import oracle, writer
-from neon8.compile.program import (
-    Dequantize,
-    Image,
-    Permute,
-    Program,
-    Quantize,
-    Requantize,
-    ResizeLinear,
-    Softmax,
-    Tensor,
-)
 from neon8.errors import DataError
+from neon8.ir.program import Program, Tensor
+from neon8.operators.conversion import DequantizeOp, ImageOp, QuantizeOp, RequantizeOp
+from neon8.operators.movement import PermuteOp
+from neon8.operators.normalization import SoftmaxOp
+from neon8.operators.resize import ResizeLinearOp
 from neon8.runtime import Model, library
 from random_program import differing_bytes, random_inputs
 
@@ -59,8 +53,8 @@ def rounded(dims):
     return program(
         [real("x", dims), level("q", dims), real("y", dims)],
         [
-            Quantize(name="q", inputs=("x",), output="q"),
-            Dequantize(name="y", inputs=("q",), output="y"),
+            QuantizeOp(name="q", inputs=("x",), output="q"),
+            DequantizeOp(name="y", inputs=("q",), output="y"),
         ],
         ("y",),
     )
@@ -70,7 +64,7 @@ def halved(dims):
     """int8 to int8."""
     return program(
         [level("x", dims), level("y", dims)],
-        [Requantize(name="y", inputs=("x",), output="y", scale=np.float32(0.5))],
+        [RequantizeOp(name="y", inputs=("x",), output="y", scale=np.float32(0.5))],
         ("y",),
     )
 
@@ -78,7 +72,7 @@ def halved(dims):
 def turned(name, source, output, sizes, order):
     """A Permute of four axes."""
     indices = np.array([[*sizes, 1, 1, 1, 1], [*order, 4, 5, 6, 7]], np.int32)
-    return Permute(name=name, inputs=(source,), output=output, indices=indices)
+    return PermuteOp(name=name, inputs=(source,), output=output, indices=indices)
 
 
 def from_pixels(name, source, output, dims):
@@ -108,8 +102,8 @@ def pixels_rounded(dims):
         ],
         [
             from_pixels("first", "x", "first", dims),
-            Quantize(name="q", inputs=("first",), output="q"),
-            Dequantize(name="r", inputs=("q",), output="r"),
+            QuantizeOp(name="q", inputs=("first",), output="q"),
+            DequantizeOp(name="r", inputs=("q",), output="r"),
             to_pixels("y", "r", "y", dims),
         ],
         ("y",),
@@ -127,7 +121,7 @@ def pixels_halved(dims):
         ],
         [
             from_pixels("first", "x", "first", dims),
-            Requantize(
+            RequantizeOp(
                 name="half", inputs=("first",), output="half", scale=np.float32(0.5)
             ),
             to_pixels("y", "half", "y", dims),
@@ -152,11 +146,11 @@ def pixels_everywhere(dims):
         ],
         [
             from_pixels("first", "x", "first", dims),  # is an output
-            Quantize(name="q", inputs=("first",), output="q"),
-            Softmax(name="s", inputs=("first",), output="s", axis=1),
+            QuantizeOp(name="q", inputs=("first",), output="q"),
+            SoftmaxOp(name="s", inputs=("first",), output="s", axis=1),
             turned("again", "first", "again", dims, (0, 3, 1, 2)),
             to_pixels("y", "s", "y", dims),  # is read
-            Softmax(name="z", inputs=("y",), output="z", axis=3),
+            SoftmaxOp(name="z", inputs=("y",), output="z", axis=3),
             turned("whole", "x", "whole", last(dims), (0, 2, 3, 1)),  # is no image
         ],
         ("first", "q", "s", "again", "y", "z", "whole"),
@@ -168,7 +162,7 @@ def read_again(dims):
     first = rounded(dims)
     return program(
         [*first.tensors.values(), real("z", dims)],
-        [*first.ops, Softmax(name="z", inputs=("y",), output="z", axis=1)],
+        [*first.ops, SoftmaxOp(name="z", inputs=("y",), output="z", axis=1)],
         ("y", "z"),
     )
 
@@ -243,7 +237,7 @@ def test_every_byte_of_an_image_is_looked_up(dims):
     tables = rng.integers(-128, 128, (dims[1], 256), np.int8)
     made = program(
         [Tensor(name="x", dims=last(dims), dtype="uint8"), level("y", dims)],
-        [Image(name="y", inputs=("x",), output="y", table=tables)],
+        [ImageOp(name="y", inputs=("x",), output="y", table=tables)],
         ("y",),
     )
     inputs = {"x": rng.integers(0, 256, last(dims), np.uint8)}
@@ -263,7 +257,7 @@ def resized(dims):
     return program(
         [real("x", dims), real("y", dims)],
         [
-            ResizeLinear(
+            ResizeLinearOp(
                 name="y",
                 inputs=("x",),
                 output="y",
@@ -279,7 +273,7 @@ def resized(dims):
 def shares(dims):
     return program(
         [real("x", dims), real("y", dims)],
-        [Softmax(name="y", inputs=("x",), output="y", axis=1)],
+        [SoftmaxOp(name="y", inputs=("x",), output="y", axis=1)],
         ("y",),
     )
 

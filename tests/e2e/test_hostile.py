@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neon8.compile import writer
-from neon8.compile.program import Conv2d, Pool, Program, Tensor
 from neon8.errors import ModelError
+from neon8.ir.program import Program, Tensor
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.pooling import PoolOp
 from neon8.runtime import Model
 from random_steps import inside
 
@@ -41,7 +43,7 @@ def program_of(source, results, ops):
 def pool(source, out, kind="max", **fields):
     given = {"kernel": (1, 1), "strides": (1, 1), "dilations": (1, 1)} | fields
     pads = given.pop("pads", (0, 0, 0, 0))
-    return Pool(
+    return PoolOp(
         name=out.name,
         inputs=(source.name,),
         output=out.name,
@@ -125,7 +127,7 @@ def two_layers():
     """A file with two equal convolutions, one after the other."""
     tensors = [tensor(name, (1, 64, 1, 1)) for name in "xyz"]
     ops = [
-        Conv2d(
+        Conv2dOp(
             name=after.name,
             inputs=(before.name,),
             output=after.name,

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from levels import levels
 from neon8.compile import oracle
-from neon8.compile.program import Conv2d, Tensor
 from neon8.errors import DataError, SetupError
+from neon8.ir.program import Tensor
+from neon8.operators.convolution import Conv2dOp, compute_conv, conv_sums
+from neon8.operators.reference import as_float, centred, quantize, rounded
 from neon8.runtime import layers
 from random_program import random_inputs, random_program
 
@@ -43,7 +45,7 @@ def test_quantize(scale, zero_point, size):
         lo=lo,
     )
     result = layers.quantize(x, scale=scale, zero_point=zero_point, lo=lo)
-    assert bits(result) == bits(oracle.quantize(x, out))
+    assert bits(result) == bits(quantize(x, out))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_quantize_by_hand(x, q):
 def test_dequantize(scale, zero_point):
     q = np.arange(-128, 128).astype(np.int8).reshape(4, 64)
     source = Tensor(name="q", dims=(4, 64), zero_point=zero_point)
-    expected = oracle.centred(q, source) * np.float32(scale)
+    expected = centred(q, source) * np.float32(scale)
     result = layers.dequantize(q, scale=scale, zero_point=zero_point)
     assert bits(result) == bits(expected)
 
@@ -80,7 +82,7 @@ def test_dequantize_s32(pixels, channels):
     bias = rng.normal(0, 100, channels).astype(np.float32)
     acc[rng.random(acc.shape) < 0.3] = 0  # which leave the bias
     bias[rng.random(channels) < 0.5] = np.finfo(np.float32).tiny
-    product = oracle.as_float(acc.astype(np.int64)) * scale
+    product = as_float(acc.astype(np.int64)) * scale
     assert bits(layers.dequantize_s32(acc, scale, bias)) == bits(product + bias)
     zero = np.float32(0)
     assert bits(layers.dequantize_s32(acc, scale)) == bits(product + zero)
@@ -93,8 +95,8 @@ def test_requantize_s32(channels, zero_point):
     acc = sums(rng, (9, channels))
     multiplier = (2.0 ** rng.integers(-24, 1, channels)).astype(np.float32)
     out = Tensor(name="q", dims=(9, channels), zero_point=zero_point)
-    product = oracle.as_float(acc.astype(np.int64)) * multiplier
-    expected = oracle.rounded(product, out, -100, 101)
+    product = as_float(acc.astype(np.int64)) * multiplier
+    expected = rounded(product, out, -100, 101)
     result = layers.requantize_s32(
         acc, multiplier, zero_point=zero_point, lo=-100, hi=101
     )
@@ -118,7 +120,7 @@ def convolutions(seed):
             program, op, program.tensors[op.output], operands
         )
         ends = {program.tensors[name].dtype for name in (*op.inputs, op.output)}
-        if isinstance(op, Conv2d) and "int16" not in ends:
+        if isinstance(op, Conv2dOp) and "int16" not in ends:
             yield program, op, operands
 
 
@@ -170,9 +172,9 @@ def test_conv2d(isa, seed):
         sources = [program.tensors[name] for name in op.inputs]
         nhwc = [to_nhwc(operand) for operand in operands]
         layer = layer_of(program, op, operands, kind=out.dtype, isa=isa)
-        expected = to_nhwc(oracle.conv2d(op, out, sources, operands))
+        expected = to_nhwc(compute_conv(op, out, sources, operands))
         assert bits(layer.run(*nhwc)) == bits(expected)
-        acc = oracle.conv_sums(op, out, sources[0], operands[0])
+        acc = conv_sums(op, out, sources[0], operands[0])
         acc += op.bias[:, None, None]
         layer = layer_of(program, op, operands, kind="int32", isa=isa)
         assert bits(layer.run(nhwc[0])) == bits(to_nhwc(acc).astype(np.int32))
@@ -225,7 +227,7 @@ def test_conv2d_at_the_limits_of_small_values(beyond, multiplier, residual_scale
     )
     acc = x.astype(np.int64) @ weights[:, 0, 0].T.astype(np.int64) + bias
     assert np.abs(acc).max() == 2**22 + beyond
-    values = oracle.as_float(acc) * np.float32(multiplier)
+    values = as_float(acc) * np.float32(multiplier)
     if residual_scale:
         centred = (x[..., :channels].astype(np.int32) + 128).astype(np.float32)
         values = values + centred * np.float32(residual_scale)

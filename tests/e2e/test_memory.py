@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from neon8.compile import oracle, writer
-from neon8.compile.program import Conv2d, Pool, Program, Tensor
 from neon8.errors import ModelError, SetupError
+from neon8.ir.program import Program, Tensor
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.pooling import PoolOp
 from neon8.runtime import Model, ThreadPool, library
 from neon8.runtime.model import MAX_BYTES, measure
 from random_program import differing_bytes, random_inputs, random_program
@@ -26,9 +28,9 @@ ROUNDING = 256
 """Bytes: some buffers of a small network, each rounded up to 64."""
 
 
-def pool(before, after, kernel=(1, 1)) -> Pool:
+def pool(before, after, kernel=(1, 1)) -> PoolOp:
     """A maximum pool, which does not work in place."""
-    return Pool(
+    return PoolOp(
         name=after,
         inputs=(before,),
         output=after,
@@ -166,7 +168,7 @@ def test_threads_beyond_the_address_space():
 
 def test_a_layer_beyond_the_address_space():
     """Copies of 2^10 rows of 2^20 pixels, most of them padding."""
-    conv = Conv2d(
+    conv = Conv2dOp(
         name="wide",
         inputs=("t0",),
         output="t1",

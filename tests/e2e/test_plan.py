@@ -7,7 +7,20 @@ import numpy as np
 import pytest
 
 from neon8.compile import oracle, writer
-from neon8.compile import program as steps
+from neon8.operators.arithmetic import (
+    AddOp,
+    DivideOp,
+    MaximumOp,
+    MinimumOp,
+    MultiplyOp,
+    SumOp,
+)
+from neon8.operators.conversion import RequantizeOp
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.floats import BinaryOp, UnaryOp
+from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
+from neon8.operators.pointwise import TableOp
+from neon8.operators.selection import GatherOp
 from neon8.runtime import Model
 from neon8.runtime.model import measure
 from random_program import differing_bytes, random_inputs, random_program
@@ -20,17 +33,17 @@ FILL = -2
 """The identity of a constant."""
 
 OVER = {
-    steps.Add: (0, 1),
-    steps.Binary: (0, 1),
-    steps.Conv2d: (1,),
-    steps.Divide: (0, 1),
-    steps.Maximum: (0, 1),
-    steps.Minimum: (0, 1),
-    steps.Multiply: (0, 1),
-    steps.Requantize: (0,),
-    steps.Sum: (0, 1),
-    steps.Table: (0,),
-    steps.Unary: (0,),
+    AddOp: (0, 1),
+    BinaryOp: (0, 1),
+    Conv2dOp: (1,),
+    DivideOp: (0, 1),
+    MaximumOp: (0, 1),
+    MinimumOp: (0, 1),
+    MultiplyOp: (0, 1),
+    RequantizeOp: (0,),
+    SumOp: (0, 1),
+    TableOp: (0,),
+    UnaryOp: (0,),
 }
 """Inputs over which a step may write its output, value by value."""
 
@@ -80,7 +93,7 @@ class Simulation:
         concat = next(
             op
             for op in self.program.ops[number:]
-            if isinstance(op, steps.Concat) and name in op.inputs
+            if isinstance(op, ConcatOp) and name in op.inputs
         )
         if name in self.steps:
             assert self.steps[name].sharing == "tail"
@@ -98,14 +111,14 @@ class Simulation:
     def moved(self, op, shape):
         """The output's identities if the step only moves values, else None."""
         pieces = [self.ids[name] for name in op.inputs]
-        if isinstance(op, steps.Concat):
+        if isinstance(op, ConcatOp):
             return np.concatenate(pieces, op.axis)
-        if isinstance(op, steps.Reshape):
+        if isinstance(op, ReshapeOp):
             return pieces[0].reshape(shape)
-        if isinstance(op, steps.Permute):
+        if isinstance(op, PermuteOp):
             sizes, order = op.indices
             return pieces[0].reshape(sizes).transpose(order).reshape(shape)
-        if isinstance(op, steps.Gather):
+        if isinstance(op, GatherOp):
             lists = np.split(op.indices, np.cumsum(shape)[:-1])
             inside = functools.reduce(np.minimum, np.ix_(*lists)) >= 0
             return np.where(inside, pieces[0][np.ix_(*lists)], FILL)
@@ -132,9 +145,7 @@ class Simulation:
             self.ids[op.output] = self.new(out) if moved is None else moved
             if moved is None:
                 self.check_operands(op, held)
-            if isinstance(
-                op, steps.Concat
-            ):  # the pieces that went there before are there
+            if isinstance(op, ConcatOp):  # the pieces that went there before are there
                 found = self.arena[self.bytes_of(op.output)]
                 gone = [np.full(self.ids[n].shape, n in self.gone) for n in op.inputs]
                 early = np.concatenate(gone, op.axis)

@@ -13,33 +13,25 @@ import numpy as np
 import pytest
 
 import float_program
-from neon8.compile.program import (
-    Add,
-    Concat,
-    Constant,
-    Conv2d,
-    Dequantize,
-    Divide,
-    Gather,
-    Image,
-    InstanceNorm,
-    Lrn,
-    Maximum,
-    Minimum,
-    Multiply,
-    Permute,
-    Pool,
-    Program,
-    Quantize,
-    Requantize,
-    Reshape,
-    ResizeLinear,
-    Softmax,
-    Sum,
-    Table,
-    Tensor,
-)
 from neon8.errors import ModelError
+from neon8.ir.program import Program, Tensor
+from neon8.operators.arithmetic import (
+    AddOp,
+    DivideOp,
+    MaximumOp,
+    MinimumOp,
+    MultiplyOp,
+    SumOp,
+)
+from neon8.operators.conversion import DequantizeOp, ImageOp, QuantizeOp, RequantizeOp
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.floats import ConstantOp
+from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
+from neon8.operators.normalization import InstanceNormOp, LrnOp, SoftmaxOp
+from neon8.operators.pointwise import TableOp
+from neon8.operators.pooling import PoolOp
+from neon8.operators.resize import ResizeLinearOp
+from neon8.operators.selection import GatherOp
 from neon8.runtime import Model
 from opened_file import File
 
@@ -79,7 +71,7 @@ def convolution(name, inputs, *, fixed=None, **fields):
     """3x3 in two groups, weights -36 .. 39."""
     weights = (np.arange(72) % 26 * 3 - 36).astype(np.int8).reshape(4, 3, 3, 2)
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
-    return Conv2d(
+    return Conv2dOp(
         name=name,
         inputs=inputs,
         output=name,
@@ -108,19 +100,19 @@ def program() -> Program:
     turn = np.array([[4, 6, 6, 1, 1, 1, 1, 1], [2, 1, 0, 3, 4, 5, 6, 7]], np.int32)
     lists = [[0], range(4), [0, 1, 2, 3, 4, 5, -1], range(6)]
     ops = (
-        Quantize(name="x", inputs=("image",), output="x"),
+        QuantizeOp(name="x", inputs=("image",), output="x"),
         convolution("conv", ("x",), slopes=np.ones(4, np.float32)),
-        Add(
+        AddOp(
             name="sum",
             inputs=("conv", "other"),
             output="sum",
             scale=half,
             residual_scale=half,
         ),
-        Requantize(name="rescaled", inputs=("sum",), output="rescaled", scale=half),
+        RequantizeOp(name="rescaled", inputs=("sum",), output="rescaled", scale=half),
         convolution("real", ("rescaled",), bias_f32=np.ones(4, np.float32)),
-        Pool(name="max", inputs=("rescaled",), output="max", kind="max", **WINDOW),
-        Pool(
+        PoolOp(name="max", inputs=("rescaled",), output="max", kind="max", **WINDOW),
+        PoolOp(
             name="mean",
             inputs=("rescaled",),
             output="mean",
@@ -128,62 +120,62 @@ def program() -> Program:
             count_pad=True,
             **WINDOW,
         ),
-        Concat(name="both", inputs=("max", "mean"), output="both", axis=1),
-        Reshape(name="flat", inputs=("both",), output="flat"),
-        Dequantize(name="logits", inputs=("flat",), output="logits"),
-        Softmax(name="p", inputs=("logits",), output="p", axis=1),
-        Permute(name="turned", inputs=("sum",), output="turned", indices=turn),
-        Gather(
+        ConcatOp(name="both", inputs=("max", "mean"), output="both", axis=1),
+        ReshapeOp(name="flat", inputs=("both",), output="flat"),
+        DequantizeOp(name="logits", inputs=("flat",), output="logits"),
+        SoftmaxOp(name="p", inputs=("logits",), output="p", axis=1),
+        PermuteOp(name="turned", inputs=("sum",), output="turned", indices=turn),
+        GatherOp(
             name="taken",
             inputs=("sum",),
             output="taken",
             indices=np.concatenate(lists).astype(np.int32),
             fill=np.float32(3),
         ),
-        Table(
+        TableOp(
             name="mapped",
             inputs=("sum",),
             output="mapped",
             table=np.arange(-128, 128, dtype=np.int8),
         ),
-        Image(
+        ImageOp(
             name="seen",
             inputs=("photo",),
             output="seen",
             table=np.arange(-512, 512).astype(np.int8).reshape(4, 256),
         ),
-        Multiply(
+        MultiplyOp(
             name="product", inputs=("mapped", "other"), output="product", scale=half
         ),
-        Divide(name="ratio", inputs=("product", "other"), output="ratio", scale=half),
-        Lrn(
+        DivideOp(name="ratio", inputs=("product", "other"), output="ratio", scale=half),
+        LrnOp(
             name="local",
             inputs=("ratio",),
             output="local",
             values=np.array([5, 1e-4, 0.75, 1], np.float32),
         ),
-        InstanceNorm(
+        InstanceNormOp(
             name="norm",
             inputs=("local",),
             output="norm",
             values=np.array([1] * 4 + [0] * 4 + [1e-5], np.float32),
         ),
-        Maximum(name="larger", inputs=("norm", "other"), output="larger"),
-        Constant(
+        MaximumOp(name="larger", inputs=("norm", "other"), output="larger"),
+        ConstantOp(
             name="levels",
             inputs=(),
             output="levels",
             levels=np.arange(-128, 128, 11, dtype=np.int8),
         ),
-        Minimum(name="smaller", inputs=("larger", "levels"), output="smaller"),
-        Sum(
+        MinimumOp(name="smaller", inputs=("larger", "levels"), output="smaller"),
+        SumOp(
             name="total",
             inputs=("larger", "smaller", "other"),
             output="total",
             values=np.array([0.5, 0.25, -1], np.float32),
         ),
         *(
-            ResizeLinear(
+            ResizeLinearOp(
                 name=name,
                 inputs=(source,),
                 output=name,

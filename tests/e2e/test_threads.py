@@ -11,8 +11,8 @@ import pytest
 
 from neon8 import ThreadPool
 from neon8.compile import oracle, writer
-from neon8.compile.program import Program
 from neon8.errors import ModelError, SetupError
+from neon8.ir.program import Program
 from neon8.runtime import Model
 from random_net import Net
 from random_program import differing_bytes, random_inputs, random_program

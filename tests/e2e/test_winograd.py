@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 from levels import levels
 from neon8.compile import oracle
-from neon8.compile.program import Conv2d, Pool, Program, Quantize, Requantize, Tensor
 from neon8.errors import DataError
+from neon8.ir.program import Program, Tensor
+from neon8.operators.conversion import QuantizeOp, RequantizeOp
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.pooling import PoolOp
+from neon8.operators.reference import as_float, rounded
 from neon8.runtime import Model, layers
 from opened_file import File
 from random_convs import bound
@@ -93,14 +97,14 @@ def test_fitting_layers(seed, most, width, extreme):
         in_range=(lo, lo + 127),
         pads=pads,
     )
-    v = oracle.as_float(sums + bias) * multiplier
+    v = as_float(sums + bias) * multiplier
     if residual is not None:
-        real = oracle.as_float(residual.astype(np.int64) + 3)
+        real = as_float(residual.astype(np.int64) + 3)
         v = v + real * np.float32(0.37)
     if slope is not None:
         v = np.where(v < 0, v * slope, v)
     out = Tensor(name="out", dims=(1,), zero_point=5)
-    expected = oracle.rounded(v, out, -100, 110)
+    expected = rounded(v, out, -100, 110)
     assert np.array_equal(layer.run(x.astype(np.int8), residual), expected)
 
 
@@ -138,8 +142,8 @@ def network(rng, source, most):
     """x clamped from below; its largest neighbours; two 3x3 layers of `source`."""
     weights = [fitting_weights(rng, (16, 3, 3, 16), most) for _ in range(2)]
     ops = [
-        Quantize(name="x", inputs=("image",), output="x"),
-        Requantize(
+        QuantizeOp(name="x", inputs=("image",), output="x"),
+        RequantizeOp(
             name="positive",
             inputs=("x",),
             output="positive",
@@ -147,7 +151,7 @@ def network(rng, source, most):
             lo=0,
             hi=120,
         ),
-        Pool(
+        PoolOp(
             name="larger",
             inputs=("positive",),
             output="larger",
@@ -158,7 +162,7 @@ def network(rng, source, most):
             pads=(1, 1, 0, 0),
         ),
         *(
-            Conv2d(
+            Conv2dOp(
                 name=name,
                 inputs=inputs,
                 output=name,
@@ -178,7 +182,7 @@ def network(rng, source, most):
     ]
     ops = [
         dataclasses.replace(op, acc_bound=bound(op.weights, op.bias))
-        if isinstance(op, Conv2d)
+        if isinstance(op, Conv2dOp)
         else op
         for op in ops
     ]
@@ -227,7 +231,7 @@ def layer(rng, channels, out, size, groups):
         "x": Tensor(name="x", dims=(1, channels, size, size), scale=np.float32(0.1)),
         "y": Tensor(name="y", dims=(1, out, size, size), scale=np.float32(0.1)),
     }
-    conv = Conv2d(
+    conv = Conv2dOp(
         name="y",
         inputs=("x",),
         output="y",
@@ -240,7 +244,7 @@ def layer(rng, channels, out, size, groups):
     )
     return Program(
         tensors=tensors,
-        ops=(Quantize(name="x", inputs=("image",), output="x"), conv),
+        ops=(QuantizeOp(name="x", inputs=("image",), output="x"), conv),
         inputs=("image",),
         outputs=("y",),
         source_digest="00" * 32,

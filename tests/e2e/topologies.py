@@ -3,19 +3,13 @@
 
 import numpy as np
 
-from neon8.compile.program import (
-    Add,
-    Concat,
-    Conv2d,
-    Gather,
-    Op,
-    Permute,
-    Pool,
-    Program,
-    Requantize,
-    Reshape,
-    Tensor,
-)
+from neon8.ir.program import Op, Program, Tensor
+from neon8.operators.arithmetic import AddOp
+from neon8.operators.conversion import RequantizeOp
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
+from neon8.operators.pooling import PoolOp
+from neon8.operators.selection import GatherOp
 from random_convs import bound, random_bias, random_multiplier
 
 
@@ -59,7 +53,7 @@ class Drawing:
         )
         bias = random_bias(self.rng, weights)
         return self._append(
-            Conv2d,
+            Conv2dOp,
             [source] if plus is None else [source, plus],
             (1, channels, size, size),
             weights=weights,
@@ -85,12 +79,12 @@ class Drawing:
     def add(self, a, b):
         """The sum of two tensors."""
         scales = {"scale": np.float32(1), "residual_scale": np.float32(0.5)}
-        return self._append(Add, [a, b], a.shape, lo=-127, **scales)
+        return self._append(AddOp, [a, b], a.shape, lo=-127, **scales)
 
     def activate(self, source):
         """A step on its own, as an activation that could not be fused."""
         return self._append(
-            Requantize, [source], source.shape, scale=np.float32(0.75), lo=-127
+            RequantizeOp, [source], source.shape, scale=np.float32(0.75), lo=-127
         )
 
     def pool(self, source, kernel, stride, kind="max"):
@@ -98,7 +92,7 @@ class Drawing:
         pad = (kernel - 1) // 2
         sizes = ((size + 2 * pad - kernel) // stride + 1 for size in source.shape[2:])
         return self._append(
-            Pool,
+            PoolOp,
             [source],
             (*source.shape[:2], *sizes),
             kind=kind,
@@ -113,7 +107,7 @@ class Drawing:
         """A concat."""
         shape = list(pieces[0].shape)
         shape[axis] = sum(piece.shape[axis] for piece in pieces)
-        return self._append(Concat, pieces, shape, axis=axis)
+        return self._append(ConcatOp, pieces, shape, axis=axis)
 
     def split(self, source, first, count):
         """Some channels."""
@@ -122,7 +116,7 @@ class Drawing:
             [[0], np.arange(first, first + count), np.arange(height), np.arange(width)]
         )
         return self._append(
-            Gather,
+            GatherOp,
             [source],
             (1, count, height, width),
             indices=indices.astype(np.int32),
@@ -133,7 +127,7 @@ class Drawing:
         _, channels, height, width = source.shape
         sizes = [1, 2, channels // 2, height, width, 1, 1, 1]
         return self._append(
-            Permute,
+            PermuteOp,
             [source],
             source.shape,
             indices=np.array([sizes, [0, 2, 1, 3, 4, 5, 6, 7]], np.int32),
@@ -141,7 +135,7 @@ class Drawing:
 
     def reshape(self, source, shape):
         """Another shape."""
-        return self._append(Reshape, [source], shape)
+        return self._append(ReshapeOp, [source], shape)
 
     def program(self, *outputs) -> Program:
         """What was drawn."""

@@ -17,16 +17,12 @@ import numpy as np
 
 from neon8.compile import oracle, writer
 from neon8.compile.lower import lower
-from neon8.graph.graph import (
-    Activation,
-    Add,
-    Concat,
-    Conv2d,
-    Graph,
-    Pool,
-    Softmax,
-    Tensor,
-)
+from neon8.ir.graph import Activation, Graph, Tensor
+from neon8.operators.arithmetic import Add
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Concat
+from neon8.operators.normalization import Softmax
+from neon8.operators.pooling import Pool
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 HERE = Path(__file__).parent

@@ -14,9 +14,12 @@ ORDER = (
     "files",
     "machines",
     "text",
+    "quant",
+    "ir",
+    "operators",
     "graph",
     "data",
-    "quant",
+    "rewrite",
     "runtime",
     "calibrate",
     "compile",
@@ -92,7 +95,7 @@ def test_every_area_is_in_order():
 @pytest.mark.parametrize(
     ("area", "source"),
     [
-        ("graph", "from neon8.compile.program import Op"),
+        ("graph", "from neon8.compile.lower import lower"),
         ("quant", "import neon8.calibrate.solve"),
         ("calibrate", "from neon8 import formats"),
         ("runtime", "def load():\n    from neon8.cli.main import main"),

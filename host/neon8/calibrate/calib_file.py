@@ -24,7 +24,7 @@ from neon8.calibrate.statistics.observer import Extreme
 from neon8.calibrate.statistics.patches import CHANNELS, ROWS, Patches
 from neon8.errors import CalibrationError
 from neon8.files import write_atomic
-from neon8.graph.graph import Activation
+from neon8.ir.graph import Activation
 
 Array = npt.NDArray[Any]
 Value = TypeVar("Value")

@@ -18,9 +18,10 @@ import numpy as np
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.statistics.patches import Patches, chosen_channels, outputs
 from neon8.calibrate.thresholds.choose import scheme_of
-from neon8.graph.graph import Conv2d, Graph
+from neon8.ir.graph import Graph
+from neon8.ir.groups import never_negative
+from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
-from neon8.quant.groups import never_negative
 from neon8.quant.lattice import lattice_scales, quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from neon8.calibrate.observation import Observation
 from neon8.errors import CalibrationError
-from neon8.graph.graph import Graph
-from neon8.quant.precision import in_float32, with_bits
+from neon8.ir.graph import Graph
 from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
+from neon8.rewrite.bits import in_float32, with_bits
 
 INT16, FLOAT = PRECISIONS
 WIDEST = 16

@@ -25,7 +25,7 @@ from neon8.calibrate.thresholds import guards
 from neon8.calibrate.thresholds.choose import scheme_of, tensor_scale
 from neon8.calibrate.thresholds.methods import parse
 from neon8.errors import CalibrationError, TableError
-from neon8.graph.graph import Graph
+from neon8.ir.graph import Graph
 from neon8.quant import reasons
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import SCHEMES, LayerScale, ScaleTable, TensorScale

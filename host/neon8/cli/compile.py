@@ -9,8 +9,8 @@ from neon8.cli import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from neon8.compile.int16_fit import Fit
     from neon8.data.preprocess import Preprocess
+    from neon8.quant.int16_fit import Fit
 
 SUMMARY = "turn a network and its scales into an .n8 file"
 
@@ -197,7 +197,7 @@ def in_float(islands: dict[str, str]) -> str:
 def grown(fits: "Sequence[Fit]") -> str:
     """What --accumulator-aware did and what it left, one layer to a line."""
     from neon8 import text
-    from neon8.compile.int16_fit import rows
+    from neon8.quant.int16_fit import rows
 
     done = sum(fit.applied for fit in fits)
     said = f"accumulator-aware: {text.counted(done, 'layer')} with larger weight scales"

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.compile import lower, writer
-from neon8.compile.int16_fit import Fit
-from neon8.compile.program import FloatArray
 from neon8.errors import CompileError
-from neon8.graph.graph import Graph
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
+from neon8.ir.graph import FloatArray, Graph
 from neon8.quant import table_json
-from neon8.quant.own_scales import load_quantized
+from neon8.quant.int16_fit import Fit
 from neon8.quant.scale_table import ScaleTable
+from neon8.rewrite.own_scales import load_quantized
 
 if TYPE_CHECKING:  # loads Pillow, which few need
     from neon8.data.preprocess import Preprocess

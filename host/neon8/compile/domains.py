@@ -12,22 +12,15 @@ import difflib
 from collections import deque
 from dataclasses import replace
 
-from neon8.compile.operators import FOLLOWS, LOWER
 from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
-from neon8.graph.graph import (
-    Add,
-    Concat,
-    Conv2d,
-    FakeQuantize,
-    Graph,
-    Node,
-    Pool,
-    Quantization,
-    Subtract,
-    WithConstant,
-    aligned,
-)
+from neon8.ir.graph import Graph, Node, aligned
+from neon8.operators.arithmetic import Add, Subtract, WithConstant
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Concat
+from neon8.operators.pooling import Pool
+from neon8.operators.quantization import FakeQuantize, Quantization
+from neon8.operators.registry import LOWER
 from neon8.quant.scale_table import ScaleTable
 
 ONLY_FLOAT = "its operator has no int8 form"
@@ -164,7 +157,7 @@ def maps_values(graph: Graph, node: Node) -> bool:
         plain = plain and not node.transposed
         one_tap = node.weight.shape == (channels, 1, 1, 1)
         return plain and one_tap and node.groups == channels
-    return type(node) in FOLLOWS
+    return node.follows
 
 
 def forced_float(

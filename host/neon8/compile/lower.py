@@ -11,21 +11,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from neon8.compile.build import FLOAT, INT8, INT16, Build
 from neon8.compile.domains import consumers_of, islands_of, with_pairs
-from neon8.compile.operators import LOWER, LOWER_FLOAT
-from neon8.compile.operators.movement import permute
-from neon8.compile.oracle import quantize
-from neon8.compile.program import Dequantize, FloatArray, Image, Op, Program, Tensor
-from neon8.compile.proof import tell
-from neon8.compile.scales import check_digest, is_wide
 from neon8.errors import CompileError
-from neon8.graph.graph import FakeQuantize, Graph
 from neon8.graph.remedies import refusal
-from neon8.quant.bias import corrected
-from neon8.quant.equalization import equalized
-from neon8.quant.rounding import rounded
+from neon8.ir.graph import FloatArray, Graph
+from neon8.ir.program import Op, Program, Tensor
+from neon8.operators.build import FLOAT, INT8, INT16, Build
+from neon8.operators.conversion import DequantizeOp, ImageOp
+from neon8.operators.movement import append_permute
+from neon8.operators.quantization import FakeQuantize
+from neon8.operators.reference import quantize
+from neon8.operators.registry import LOWER, LOWER_FLOAT
+from neon8.operators.scales import check_digest, is_wide
+from neon8.quant.proof import tell
 from neon8.quant.scale_table import ScaleTable
+from neon8.rewrite.bias import corrected
+from neon8.rewrite.equalization import equalized
+from neon8.rewrite.rounding import rounded
 from neon8.text import counted
 
 REQUANTIZE = ("float", "fixed")
@@ -178,7 +180,7 @@ def enter(b: Build, name: str) -> None:
     first = b.declare(name, dtype)
     if name in b.last:
         given = b.add(replace(first, name=name, dims=turned(first.dims, TO_LAST)))
-        permute(b, name, given, first, (given.dims, TO_FIRST))
+        append_permute(b, name, given, first, (given.dims, TO_FIRST))
     if dtype == INT16 and (first.lo, first.hi) != INT16_ENDS:
         inside = b.temporary(first, "clamped")
         b.requantize(name, first, inside, clamp=(inside.lo, inside.hi))
@@ -194,14 +196,16 @@ def enter_image(b: Build, name: str, table: FloatArray) -> None:
     out = b.declare(name, INT8)
     given = b.add(Tensor(name=name, dims=turned(dims, TO_LAST), dtype="uint8"))
     levels = quantize(table, out)
-    b.ops.append(Image(name=name, inputs=(given.name,), output=out.name, table=levels))
+    b.ops.append(
+        ImageOp(name=name, inputs=(given.name,), output=out.name, table=levels)
+    )
 
 
 def leave(b: Build, name: str) -> None:
     """Gives an output channels last."""
     first = b.take(name, b.outside_type(name))
     taken = b.add(replace(first, name=name, dims=turned(first.dims, TO_LAST)))
-    permute(b, name, first, taken, (first.dims, TO_LAST))
+    append_permute(b, name, first, taken, (first.dims, TO_LAST))
 
 
 def turned(dims: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
@@ -213,7 +217,7 @@ def give_reason(b: Build, ops: Sequence[Op], reason: str) -> None:
     """Tells it to the float tensors that the steps of one layer compute."""
     for op in ops:
         made = b.tensors[op.output]
-        if made.dtype == FLOAT and not isinstance(op, Dequantize):
+        if made.dtype == FLOAT and not isinstance(op, DequantizeOp):
             b.tensors[op.output] = replace(made, reason=reason)
 
 

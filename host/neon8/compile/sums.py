@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tensors of a network that was quantized elsewhere never exist: sums."""
 
-from neon8.compile.operators.convolution import takes_in
-from neon8.graph.graph import Add, Conv2d, Graph, Node, Prelu, Subtract
+from neon8.ir.graph import Graph, Node
+from neon8.operators.convolution import Conv2d, takes_in
 from neon8.quant.scale_table import ScaleTable
 
 
@@ -29,7 +29,7 @@ def taken_in(
         if node.name not in table.layers or node.inputs[0] not in table.tensors:
             continue
         sums, last = [node.output], reader(node.output)
-        if isinstance(last, Add | Subtract):
+        if last is not None and last.sign:
             rest = [name for name in last.inputs if name != node.output]
             known = all(name in table.tensors for name in rest)
             ready = known and all(at[name] < at[node.output] for name in rest)
@@ -38,8 +38,8 @@ def taken_in(
             if last.output not in table.tensors and last.activation.identity:
                 sums.append(last.output)
                 last = reader(last.output)
-                last = last if isinstance(last, Prelu) else None
-        elif not isinstance(last, Prelu):
+                last = None if last is None or last.leaky_slopes is None else last
+        elif last is None or last.leaky_slopes is None:
             continue
         if last is not None and last.output in table.tensors:
             found.update(sums)

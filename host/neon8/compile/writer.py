@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.compile.program import Op, Program, Tensor
 from neon8.errors import CompileError
+from neon8.ir.program import Op, Program, Tensor
 from neon8.runtime import library
 from neon8.runtime.model import MAGIC, TYPES
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import DataError
-from neon8.graph.graph import Graph
+from neon8.ir.graph import Graph
 
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess

@@ -30,10 +30,11 @@ from neon8.evaluate.metrics import Evaluation, Tally, summary, tally_of
 from neon8.evaluate.ranking import Gain, rank_settings
 from neon8.evaluate.runner import FloatRunner, as_float32
 from neon8.evaluate.scores import Reading
-from neon8.graph.graph import Graph, Softmax
 from neon8.graph.importer import load_compilable
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
+from neon8.ir.graph import Graph
+from neon8.operators.normalization import Softmax
 from neon8.quant.reasons import guards_of
 from neon8.runtime import Model
 

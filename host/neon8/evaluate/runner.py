@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from neon8.calibrate.run.reference import Reference
-from neon8.compile.oracle import centred, quantize
-from neon8.compile.program import Tensor
 from neon8.data.arrays import Array, Arrays
 from neon8.data.inputs import Input, of_shapes
 from neon8.errors import ModelError
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.ir.program import Tensor
 from neon8.machines import DEFAULT_CPU, NATIVE
+from neon8.operators.reference import centred, quantize
 from neon8.runtime import TensorInfo
 from neon8.runtime.arrays import QUANTIZED, StepInfo
 from neon8.runtime.targets import is_model_file, open_model

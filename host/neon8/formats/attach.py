@@ -19,13 +19,17 @@ from neon8.formats.foreign_table import (
     to_params,
     weight_scales_of,
 )
-from neon8.graph.graph import Add, Conv2d, Graph, Opaque, Softmax
 from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.reader import read
-from neon8.graph.source import Array, OnnxNode, integer
+from neon8.ir.graph import Graph
+from neon8.ir.groups import scale_groups
+from neon8.operators.arithmetic import Add
+from neon8.operators.convolution import Conv2d
+from neon8.operators.normalization import Softmax
+from neon8.operators.opaque import Opaque
+from neon8.operators.source import Array, OnnxNode, integer
 from neon8.quant.checks import float32
 from neon8.quant.checks import scale as checked_scale
-from neon8.quant.groups import scale_groups
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from neon8.formats.foreign_table import ForeignTable
-from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.onnx_file import OnnxFile
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
 from neon8.quant.checks import read_bytes
 from neon8.quant.scale_table import BITS, ScaleTable
 

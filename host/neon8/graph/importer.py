@@ -6,14 +6,16 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.graph.graph import MAX_RANK, Conv2d, Graph, Node, Opaque, Tensor
 from neon8.graph.layout import channels_first
 from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
-from neon8.graph.operators import OPERATORS
 from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
 from neon8.graph.remedies import refusal, remedy
-from neon8.graph.source import OnnxNode, Source, UnsupportedError, failure, shape_of
+from neon8.ir.graph import MAX_RANK, Graph, Node, Tensor
+from neon8.operators.convolution import Conv2d
+from neon8.operators.opaque import Opaque
+from neon8.operators.registry import IMPORTS
+from neon8.operators.source import OnnxNode, Source, UnsupportedError, failure, shape_of
 
 
 def load(model: ModelLike, *, shapes: Shapes | None = None) -> Graph:
@@ -104,7 +106,7 @@ def _known(
     """The nodes that do what `node` does.  UnsupportedError: there are none."""
     if node.fault:
         raise failure(source, node, node.fault)
-    operator = OPERATORS.get(node.operator)
+    operator = IMPORTS.get(node.operator)
     if operator is None:
         raise failure(source, node, remedy(node.operator))
     made = operator(source, node)

@@ -15,11 +15,11 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from neon8.graph import rearranged
-from neon8.graph.graph import FLOATS, MAX_RANK, Tensor
-from neon8.graph.source import OnnxNode, Source, integers
 from neon8.graph.turning import OPERATORS, Order, Turn, Turned
-from neon8.graph.views import squeezed
+from neon8.ir.graph import FLOATS, MAX_RANK, Tensor
+from neon8.ir.views import squeezed
+from neon8.operators import rearranged
+from neon8.operators.source import OnnxNode, Source, integers
 
 MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Operators that may turn channels: all but Transpose if that moves no value."""

@@ -2,7 +2,8 @@
 """What to do about operators that neon8 cannot run, and the refusal of a network."""
 
 from neon8.errors import CompileError
-from neon8.graph.graph import Graph, Opaque
+from neon8.ir.graph import Graph
+from neon8.operators.opaque import opaque_nodes
 from neon8.text import counted, printable
 
 MAX_LINES = 40
@@ -39,11 +40,6 @@ def remedy(operator: str) -> str:
     if "." in operator:
         return "is not an operator of ONNX itself; export it as standard operators"
     return ELSE
-
-
-def opaque_nodes(graph: Graph) -> tuple[Opaque, ...]:
-    """The nodes that keep a network from being compiled, in order of execution."""
-    return tuple(node for node in graph.nodes if isinstance(node, Opaque))
 
 
 def refusal(graph: Graph) -> CompileError | None:

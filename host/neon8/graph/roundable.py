@@ -19,9 +19,10 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from neon8.errors import GraphError
-from neon8.graph.graph import Conv2d, FloatArray, Graph, Origin, Shape
 from neon8.graph.onnx_file import OnnxFile, initializer, inner_nodes, nodes_of
 from neon8.graph.reader import read
+from neon8.ir.graph import FloatArray, Graph, Origin, Shape
+from neon8.operators.convolution import Conv2d
 
 LEAST_OPSET = 8
 """The first one in which Max and Min broadcast; all that was in 7 is there, too."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.graph.operators import pointwise
-from neon8.graph.source import Array, OnnxNode, Source, integer, integers
+from neon8.operators.pointwise import IMPORTS
+from neon8.operators.source import Array, OnnxNode, Source, integer, integers
 
 Order = tuple[int, ...]
 
@@ -159,7 +159,7 @@ def _with(node: OnnxNode, **attributes: int | Order) -> OnnxNode:
 ELEMENTS = ("Cast", "Dropout", "Identity", "Clip", "LeakyRelu", "Relu")
 
 OPERATORS: dict[str, TurnOperator] = {
-    **dict.fromkeys(sorted({*pointwise.OPERATORS, *ELEMENTS}), _pointwise),
+    **dict.fromkeys(sorted({*IMPORTS, *ELEMENTS}), _pointwise),
     **dict.fromkeys(("Add", "Div", "Max", "Mean", "Min", "Mul"), _arithmetic),
     **dict.fromkeys(("PRelu", "Sub", "Sum"), _arithmetic),
     **dict.fromkeys(("Concat", "Split"), _along_axis),

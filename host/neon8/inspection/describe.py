@@ -14,8 +14,8 @@ from neon8.inspection import elf, foreign, network, observation, plan
 from neon8.inspection.guards import legend
 from neon8.machines import DEFAULT_CPU, NATIVE
 from neon8.quant.reasons import condensed
-from neon8.quant.rounding import moved
 from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
+from neon8.rewrite.rounding import moved
 from neon8.runtime import Model, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC

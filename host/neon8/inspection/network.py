@@ -8,11 +8,13 @@ from neon8 import text
 from neon8.compile.domains import float_nodes
 from neon8.compile.lower import lower
 from neon8.errors import CompileError, GraphError
-from neon8.graph.graph import Conv2d, Graph, Opaque
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
-from neon8.quant.own_scales import load_quantized
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
+from neon8.operators.opaque import Opaque
+from neon8.rewrite.own_scales import load_quantized
 
 INT8, FLOAT, OPAQUE = "int8", "float32", "not supported"
 

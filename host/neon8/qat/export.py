@@ -10,9 +10,10 @@ from pathlib import Path
 
 from neon8.errors import GraphError
 from neon8.formats.qdq import write
-from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
 from neon8.qat.layers import Layer, Weighted
 from neon8.qat.model import QatModel
 from neon8.qat.writer import Writer

@@ -20,8 +20,8 @@ from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.evaluate.metrics import by_row, top1
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
+from neon8.ir.groups import scale_groups
 from neon8.quant import reasons, table_json
-from neon8.quant.groups import scale_groups
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine import losses, remedies, split
 from neon8.refine.inner import Pair, floats, pair, real, steps

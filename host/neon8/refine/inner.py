@@ -15,15 +15,17 @@ import numpy.typing as npt
 from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
 from neon8.compile.lower import lower
-from neon8.compile.program import Dequantize, Op, Program, Quantize, Tensor
 from neon8.data.samples import Sample
 from neon8.errors import CompileError
 from neon8.evaluate.compare import before_softmax
 from neon8.evaluate.runner import as_float32
-from neon8.graph.graph import Graph
 from neon8.graph.importer import load_compilable
 from neon8.graph.onnx_file import OnnxFile
 from neon8.graph.quantized import is_quantized
+from neon8.ir.graph import Graph
+from neon8.ir.program import Op, Program, Tensor
+from neon8.operators.conversion import DequantizeOp, QuantizeOp
+from neon8.operators.reference import centred
 from neon8.quant.scale_table import ScaleTable
 
 Array = npt.NDArray[np.generic]
@@ -87,7 +89,7 @@ def _forms(graph: Graph, program: Program) -> dict[str, str]:
     """Pair.forms.  A step that only changes the form is named after the tensor."""
     found = {name: name for name in program.tensors if name in graph.tensors}
     for op in program.ops:
-        if isinstance(op, Quantize | Dequantize) and op.name in graph.tensors:
+        if isinstance(op, QuantizeOp | DequantizeOp) and op.name in graph.tensors:
             found |= dict.fromkeys((*op.inputs, op.output), op.name)
     best: dict[str, str] = {}
     for form, name in found.items():
@@ -139,6 +141,6 @@ def real(
     if tensor.dtype == "float32":
         own = values.astype(np.float32)
     else:
-        own = oracle.centred(values, tensor) * tensor.scale
+        own = centred(values, tensor) * tensor.scale
     result: FloatArray = own * factors + offsets
     return result

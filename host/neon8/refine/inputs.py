@@ -9,9 +9,10 @@ the order of the weights.
 import numpy as np
 import numpy.typing as npt
 
-from neon8.compile.oracle import pad_to_windows
-from neon8.compile.program import Conv2d, Tensor
 from neon8.data.arrays import Array
+from neon8.ir.program import Tensor
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.windows import pad_to_windows
 
 DoubleArray = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]
@@ -22,7 +23,7 @@ WEYL = 0x9E3779B97F4A7C15
 """2**64 over the golden ratio: its multiples spread evenly, however many there are."""
 
 
-def mean_row(op: Conv2d, out: Tensor, source: Tensor, q: Array) -> DoubleArray:
+def mean_row(op: Conv2dOp, out: Tensor, source: Tensor, q: Array) -> DoubleArray:
     """The mean of all rows of a sample, (G, K)."""
     height, width = out.shape[2:]
     rows, columns = (_taps(op, axis, size) for axis, size in ((0, height), (1, width)))
@@ -39,7 +40,7 @@ def mean_row(op: Conv2d, out: Tensor, source: Tensor, q: Array) -> DoubleArray:
 
 
 def some_rows(
-    op: Conv2d, out: Tensor, source: Tensor, q: Array, *, first: int
+    op: Conv2dOp, out: Tensor, source: Tensor, q: Array, *, first: int
 ) -> Int64Array:
     """Rows of a sample, (n, G, K), with n at most PIXELS.
 
@@ -63,7 +64,7 @@ def some_rows(
     return result
 
 
-def _taps(op: Conv2d, axis: int, size: int) -> list[slice]:
+def _taps(op: Conv2dOp, axis: int, size: int) -> list[slice]:
     """Where along an axis of the padded input each tap meets the output's pixels."""
     stride, dilation = op.strides[axis], op.dilations[axis]
     length = (size - 1) * stride + 1

@@ -15,22 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.calibrate.recipe.bias import CORRECTED
-from neon8.compile import program
 from neon8.compile.lower import lower
-from neon8.compile.program import Op, Program
 from neon8.data.arrays import Arrays
-from neon8.graph.graph import Conv2d, Graph
-from neon8.quant.bias import corrected
-from neon8.quant.equalization import equalized
+from neon8.ir.graph import Graph
+from neon8.ir.program import Op, Program, Tensor
+from neon8.operators.convolution import Conv2d, Conv2dOp
 from neon8.quant.lattice import quantizer
-from neon8.quant.rounding import neighbours, packed, rounded
-from neon8.quant.scale_table import (
-    CHOSEN,
-    LATTICE,
-    NEAREST,
-    LayerScale,
-    ScaleTable,
-)
+from neon8.quant.scale_table import CHOSEN, LATTICE, NEAREST, LayerScale, ScaleTable
 from neon8.quant.weights import (
     ACC_LIMIT,
     DoubleArray,
@@ -42,6 +33,9 @@ from neon8.quant.weights import (
 from neon8.refine.inputs import mean_row, some_rows
 from neon8.refine.lockstep import Values, in_lockstep, peak
 from neon8.refine.rounding import ERROR_BITS, MOST_INPUTS, covariance, descend
+from neon8.rewrite.bias import corrected
+from neon8.rewrite.equalization import equalized
+from neon8.rewrite.rounding import neighbours, packed, rounded
 
 BUDGET = 1 << 28
 """Bytes of the values of all samples that are in memory at once."""
@@ -86,7 +80,7 @@ def layers_of(graph: Graph, table: ScaleTable) -> dict[str, "Layer"]:
     found = {}
     for op in lowered.ops:
         node = nodes.get(op.name)
-        if isinstance(op, program.Conv2d) and isinstance(node, Conv2d):
+        if isinstance(op, Conv2dOp) and isinstance(node, Conv2d):
             layer = Layer(lowered, op, node, table)
             if layer.known:
                 found[op.output] = layer
@@ -134,7 +128,7 @@ class Layer:
     """A step of the lowered network, and its node once equalized."""
 
     lowered: Program
-    op: program.Conv2d
+    op: Conv2dOp
     node: Conv2d
     table: ScaleTable
 
@@ -144,12 +138,12 @@ class Layer:
         return self.table.layers[self.node.name]
 
     @property
-    def source(self) -> program.Tensor:
+    def source(self) -> Tensor:
         """What it reads."""
         return self.lowered.tensors[self.op.inputs[0]]
 
     @property
-    def out(self) -> program.Tensor:
+    def out(self) -> Tensor:
         """What it makes."""
         return self.lowered.tensors[self.op.output]
 
@@ -193,7 +187,7 @@ class Layer:
         rounds = quantizer(LATTICE if entry.rounding == LATTICE else NEAREST)
         return rounds(self._node(entry).weight, self.scales)
 
-    def step(self, entry: LayerScale) -> program.Conv2d | None:
+    def step(self, entry: LayerScale) -> Conv2dOp | None:
         """The step with the integers of `entry`; None if they may not fit int32."""
         levels, bias = self.levels(entry), self._node(entry).bias
         real = self.op.bias_f32 is not None

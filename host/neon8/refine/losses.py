@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from neon8.compile import oracle
-from neon8.compile.program import Tensor
 from neon8.evaluate.metrics import sqnr_db
+from neon8.ir.program import Tensor
+from neon8.operators.reference import centred, quantize
 
 FloatArray = npt.NDArray[np.float32]
 DoubleArray = npt.NDArray[np.float64]
@@ -133,7 +133,7 @@ def add_grid(
         (end - tensor.zero_point) * tensor.scale for end in (tensor.lo, tensor.hi)
     )
     beyond = (x < lo) | (x > hi)
-    taken = oracle.centred(oracle.quantize(x, tensor), tensor) * tensor.scale
+    taken = centred(quantize(x, tensor), tensor) * tensor.scale
     with np.errstate(invalid="ignore"):  # infinite less infinite
         error = (taken - x) * factors
     error = np.where(np.isfinite(error), error, 0)

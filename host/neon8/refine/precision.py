@@ -18,14 +18,13 @@ import numpy as np
 from neon8.calibrate.run.threads import usable
 from neon8.compile.compiler import compile_model
 from neon8.compile.lower import lower
-from neon8.compile.program import Requantize
 from neon8.data.arrays import Arrays
 from neon8.errors import CompileError
 from neon8.evaluate.runner import as_float32
-from neon8.graph.graph import Graph
 from neon8.graph.onnx_file import ModelLike
-from neon8.quant.groups import scale_groups
-from neon8.quant.precision import in_float32, with_bits
+from neon8.ir.graph import Graph
+from neon8.ir.groups import scale_groups
+from neon8.operators.conversion import RequantizeOp
 from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
 from neon8.refine.sensitivity import (
     DoubleArray,
@@ -35,6 +34,7 @@ from neon8.refine.sensitivity import (
     sqnr_of,
     squares_of,
 )
+from neon8.rewrite.bits import in_float32, with_bits
 from neon8.runtime import Model
 
 INT16, FLOAT = PRECISIONS
@@ -246,7 +246,7 @@ class _Search:
         """True if something reads a copy of 8 bits of an int16 group."""
         names = self._meter.groups[group]
         steps = lower(self._graph, self._table_of(step.chosen)).ops
-        return any(isinstance(op, Requantize) and op.name in names for op in steps)
+        return any(isinstance(op, RequantizeOp) and op.name in names for op in steps)
 
     def _fewer(self, step: Step) -> Iterator[Step]:
         """Without one group after another, as long as the rest is as good."""

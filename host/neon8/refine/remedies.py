@@ -21,14 +21,14 @@ from neon8.compile.compiler import compile_model
 from neon8.data.samples import Sample
 from neon8.errors import CompileError
 from neon8.evaluate.runner import as_float32
+from neon8.ir.groups import scale_groups
 from neon8.quant.grid import Grid, ends, on_grid
-from neon8.quant.groups import scale_groups
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.precision import in_float32, with_bits
 from neon8.quant.scale_table import LayerScale, ScaleTable
 from neon8.refine.inner import Pair
 from neon8.refine.sensitivity import output_squares, sqnr_of
 from neon8.refine.split import Layer, Sums
+from neon8.rewrite.bits import in_float32, with_bits
 from neon8.runtime import Model
 
 Array = npt.NDArray[np.generic]

@@ -14,8 +14,8 @@ H and e are whole numbers in double, so that sums are exact and in no order.
 import numpy as np
 import numpy.typing as npt
 
-from neon8.quant.rounding import BoolArray
 from neon8.quant.weights import DoubleArray
+from neon8.rewrite.rounding import BoolArray
 
 Int64Array = npt.NDArray[np.int64]
 

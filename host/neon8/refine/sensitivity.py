@@ -16,18 +16,19 @@ import numpy.typing as npt
 
 from neon8.calibrate.run.simulator import Simulator
 from neon8.calibrate.run.threads import usable
-from neon8.compile import program
 from neon8.compile.lower import lower
-from neon8.compile.program import Program
 from neon8.data.arrays import Arrays
-from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.onnx_file import ModelLike
-from neon8.quant.bias import corrected
-from neon8.quant.equalization import equalized
-from neon8.quant.fake_weights import rounded_layers
-from neon8.quant.groups import scale_groups
-from neon8.quant.rounding import rounded
+from neon8.ir.graph import Graph
+from neon8.ir.groups import scale_groups
+from neon8.ir.program import Program
+from neon8.operators.conversion import QuantizeOp
+from neon8.operators.convolution import Conv2d, Conv2dOp
 from neon8.quant.scale_table import ScaleTable, TensorScale
+from neon8.rewrite.bias import corrected
+from neon8.rewrite.equalization import equalized
+from neon8.rewrite.fake_weights import rounded_layers
+from neon8.rewrite.rounding import rounded
 
 Array = npt.NDArray[np.generic]
 DoubleArray = npt.NDArray[np.float64]
@@ -49,14 +50,14 @@ def nobody(_done: int, _total: int | None) -> None:
 
 def rounded_tensors(program_: Program, table: ScaleTable) -> tuple[str, ...]:
     """The tensors of the table that `program_` has as integers, in order."""
-    made = {op.name for op in program_.ops if isinstance(op, program.Quantize)}
+    made = {op.name for op in program_.ops if isinstance(op, QuantizeOp)}
     made |= {n for n, tensor in program_.tensors.items() if tensor.dtype in INTEGERS}
     return tuple(name for name in table.tensors if name in made)
 
 
 def rounded_weights(program_: Program) -> frozenset[str]:
     """The layers that `program_` has with weights in int8."""
-    return frozenset(op.name for op in program_.ops if isinstance(op, program.Conv2d))
+    return frozenset(op.name for op in program_.ops if isinstance(op, Conv2dOp))
 
 
 class Meter:

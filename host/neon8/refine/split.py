@@ -23,13 +23,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from neon8.compile import oracle, program
-from neon8.compile.program import Tensor
 from neon8.evaluate.metrics import sqnr_db
-from neon8.graph.graph import Conv2d
-from neon8.graph.subpixel import subpixel
-from neon8.quant.equalization import equalized
+from neon8.ir.program import Tensor
+from neon8.operators.convolution import Conv2d, Conv2dOp
+from neon8.operators.reference import centred, quantize
+from neon8.operators.subpixel import subpixel
+from neon8.operators.windows import pad_to_windows, tap
 from neon8.refine.inner import Pair
+from neon8.rewrite.equalization import equalized
 
 Array = npt.NDArray[np.generic]
 FloatArray = npt.NDArray[np.float32]
@@ -47,7 +48,7 @@ class Layer:
     phases: of a transposed convolution, which is a plain one of more channels here.
     """
 
-    op: program.Conv2d
+    op: Conv2dOp
     source: Tensor
     out: Tensor
     input: str
@@ -115,11 +116,11 @@ def layers(pair: Pair) -> dict[str, Layer]:
     return {
         op.name: _layer(pair, nodes[op.name], op)
         for op in pair.program.ops
-        if isinstance(op, program.Conv2d) and op.name in nodes
+        if isinstance(op, Conv2dOp) and op.name in nodes
     }
 
 
-def _layer(pair: Pair, node: Conv2d, op: program.Conv2d) -> Layer:
+def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
     if op.multiplier is None:
         raise AssertionError(f"{op.name} has no multipliers")
     source, out = (pair.program.tensors[name] for name in (op.inputs[0], op.output))
@@ -170,8 +171,8 @@ def add(sums: Sums, layer: Layer, x: FloatArray, q: Array) -> None:
         (end - source.zero_point) * source.scale for end in (source.lo, source.hi)
     )
     cut = np.clip(x, lo, hi)
-    taken = oracle.centred(oracle.quantize(x, source), source) * source.scale
-    seen = oracle.centred(q, source) * source.scale
+    taken = centred(quantize(x, source), source) * source.scale
+    seen = centred(q, source) * source.scale
     exact, by_weights = convolved(layer, x)
     rounding, more = convolved(layer, taken - cut)
     by_bias = (layer.rounded_bias - layer.bias)[:, None, None]
@@ -236,10 +237,10 @@ def summed(layer: Layer, x: FloatArray) -> DoubleArray:
 def under_taps(layer: Layer, x: FloatArray) -> Iterator[tuple[int, int, FloatArray]]:
     """For each tap its row, its column, and what of x lies under it: N I H W."""
     height, width = layer.out.shape[2:]
-    padded = oracle.pad_to_windows(layer.op, layer.out, x, 0)
+    padded = pad_to_windows(layer.op, layer.out, x, 0)
     for row in range(layer.weight.shape[1]):
         for column in range(layer.weight.shape[2]):
-            taps = oracle.tap(layer.op, padded, row, column, height, width)
+            taps = tap(layer.op, padded, row, column, height, width)
             yield row, column, taps.astype(np.float32, copy=False)
 
 

@@ -25,11 +25,12 @@ from neon8.evaluate.compare import before_softmax
 from neon8.evaluate.metrics import sqnr_db, squares
 from neon8.evaluate.ranking import Ranking, rank_settings
 from neon8.evaluate.runner import as_float32
-from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load_compilable
 from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
-from neon8.quant.groups import scale_groups
+from neon8.ir.graph import Graph
+from neon8.ir.groups import scale_groups
+from neon8.operators.convolution import Conv2d
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray
 from neon8.refine.layerwise import Seen, Way, chosen, layers_of

@@ -11,7 +11,7 @@ import pytest
 import neon8
 from neon8.calibrate.fast import fast, narrower
 from neon8.errors import CalibrationError, CompileError
-from neon8.quant.groups import never_negative
+from neon8.ir.groups import never_negative
 from neon8.quant.lattice import HALF_REACH, on_lattice, reaches
 from onnx_nets import net, node, save
 

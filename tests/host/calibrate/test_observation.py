@@ -21,7 +21,7 @@ from neon8.calibrate.solve import solve
 from neon8.calibrate.statistics.observer import Extreme
 from neon8.calibrate.statistics.patches import ROWS
 from neon8.errors import CalibrationError
-from neon8.graph.graph import Conv2d
+from neon8.operators.convolution import Conv2d
 from neon8.quant import table_json as json_format
 from onnx_nets import save
 

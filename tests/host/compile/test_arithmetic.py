@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.compile import program as steps
+from neon8.operators.arithmetic import AddOp
+from neon8.operators.conversion import RequantizeOp
+from neon8.operators.floats import ConstantOp
 from onnx_nets import assert_same, net, node
 from whole_nets import whole
 
@@ -80,7 +82,7 @@ def test_extremes_are_exact(tmp_path, operator):
     """Both convolutions and the result are on one scale, and nothing is rounded."""
     nodes = [node(operator, "a b b", "z")]
     program, _ = whole(tmp_path, behind_convolutions(nodes, {}))
-    assert not kinds(program) & {steps.Requantize, steps.Add}
+    assert not kinds(program) & {RequantizeOp, AddOp}
     scales = {program.tensors[name].scale for name in ("a", "b", "z")}
     assert len(scales) == 1
 
@@ -128,5 +130,5 @@ def test_a_mask_is_exact(tmp_path):
     mask = np.random.default_rng(1).integers(0, 2, SHAPE[1:]).astype(np.float32)
     nodes = [node("Mul", "a m", "z")]
     program, _ = whole(tmp_path, behind_convolutions(nodes, {"m": mask}))
-    (constant,) = (op for op in program.ops if isinstance(op, steps.Constant))
+    (constant,) = (op for op in program.ops if isinstance(op, ConstantOp))
     assert set(np.unique(constant.levels)) == {-128, 127}

@@ -6,7 +6,8 @@ import pytest
 from neon8.compile.domains import BETWEEN, KEPT, ONLY_FLOAT
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
-from neon8.graph.graph import Concat, Reshape, Softmax
+from neon8.operators.movement import Concat, Reshape
+from neon8.operators.normalization import Softmax
 from small_graphs import RELU, conv, graph_of, kinds, table_of
 
 FLAT = (1, 100)

@@ -9,11 +9,11 @@ import quantized_nets
 from neon8.compile import oracle
 from neon8.compile.compiler import compile_model
 from neon8.compile.lower import lower
-from neon8.compile.operators.convolution import fixed_point
-from neon8.compile.oracle import requantize_fixed
-from neon8.compile.program import Tensor
 from neon8.errors import CompileError
-from neon8.quant.own_scales import load_quantized
+from neon8.ir.program import Tensor
+from neon8.operators.convolution import fixed_point, requantize_fixed
+from neon8.operators.reference import quantize
+from neon8.rewrite.own_scales import load_quantized
 from neon8.runtime import Model
 from quantized_nets import noise
 from small_graphs import RELU, conv, graph_of, kinds, table_of
@@ -81,7 +81,7 @@ def both(program, other, samples):
     worst = 0
     for sample in samples:
         inputs = {
-            name: oracle.quantize(value, program.tensors[name])
+            name: quantize(value, program.tensors[name])
             for name, value in sample.items()
         }
         one, two = (oracle.run(p, inputs) for p in (program, other))

@@ -4,24 +4,19 @@
 import numpy as np
 import pytest
 
-from neon8.compile import oracle, program
+from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
-from neon8.graph.functions import X, call
-from neon8.graph.graph import (
-    Activate,
-    Activation,
-    Add,
-    Concat,
-    Maximum,
-    Multiply,
-    Pointwise,
-    Pool,
-    Prelu,
-    Reshape,
-    Softmax,
-    Sum,
-)
+from neon8.ir.graph import Activation
+from neon8.operators.activation import Activate, Prelu
+from neon8.operators.arithmetic import Add, Maximum, Multiply, Sum
+from neon8.operators.conversion import RequantizeOp
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.functions import X, call
+from neon8.operators.movement import Concat, Reshape
+from neon8.operators.normalization import Softmax
+from neon8.operators.pointwise import Pointwise
+from neon8.operators.pooling import Pool
 from small_graphs import RELU, conv, graph_of, kinds, lowered, scale, table_of
 
 WIDE = scale(0.5 / 256, bits=16)
@@ -43,7 +38,7 @@ def types(prog):
     """Of each step: what it is, the types of its inputs and of its output."""
     return [
         (
-            type(op).__name__,
+            type(op).__name__.removesuffix("Op"),
             *(prog.tensors[name].dtype for name in op.inputs),
             prog.tensors[op.output].dtype,
         )
@@ -189,9 +184,9 @@ def test_int16_ends(entry, clamp, layout):
     prog = lowered(conv("y"), scales=scales, layout=layout)
     for name in ("x", "y"):
         assert prog.tensors[name].dtype == "int16"
-    steps = [op for op in prog.ops if isinstance(op, program.Requantize)]
+    steps = [op for op in prog.ops if isinstance(op, RequantizeOp)]
     assert [(op.lo, op.hi) for op in steps] == ([] if clamp is None else [clamp])
-    (op,) = (op for op in prog.ops if isinstance(op, program.Conv2d))
+    (op,) = (op for op in prog.ops if isinstance(op, Conv2dOp))
     source = prog.tensors[op.inputs[0]]
     sums = np.abs(op.weights.astype(int)).sum(axis=(1, 2, 3))
     assert op.acc_bound == (sums * max(-source.lo, source.hi) + abs(op.bias)).max()

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from neon8.compile.int16_fit import DEPTH, fit, sqnr
 from neon8.compile.lower import lower
-from neon8.compile.proof import INT16_REACH, int16_depth, sum_of_largest
+from neon8.quant.int16_fit import DEPTH, fit, sqnr
+from neon8.quant.proof import INT16_REACH, int16_depth, sum_of_largest
 from neon8.quant.weights import quantize_weights
 from small_graphs import conv, graph_of, table_of
 

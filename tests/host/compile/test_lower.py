@@ -5,10 +5,16 @@ import dataclasses
 
 import pytest
 
-from neon8.compile import program, writer
+from neon8.compile import writer
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
-from neon8.graph.graph import Activate, Activation, Add, Concat, Pool, Reshape, Softmax
+from neon8.ir.graph import Activation
+from neon8.operators.activation import Activate
+from neon8.operators.arithmetic import Add
+from neon8.operators.conversion import RequantizeOp
+from neon8.operators.movement import Concat, Reshape
+from neon8.operators.normalization import Softmax
+from neon8.operators.pooling import Pool
 from small_graphs import ADD, RELU, conv, graph_of, kinds, lowered, scale, table_of
 
 # Inputs and outputs -------------------------------------------------------------------
@@ -106,7 +112,7 @@ def test_lone_activation():
     node = Activate(name="act", inputs=("x",), output="y", activation=RELU)
     prog = lowered(node, scales={"x": scale(0.5, 1), "y": scale(0.25, 2)})
     (op,) = prog.ops
-    assert isinstance(op, program.Requantize)
+    assert isinstance(op, RequantizeOp)
     assert (op.scale, op.slope, op.lo, op.hi) == (2.0, 1.0, 2, 127)
 
 

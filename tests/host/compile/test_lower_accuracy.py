@@ -10,7 +10,8 @@ import pytest
 import graph_executor
 from neon8.compile import oracle
 from neon8.compile.lower import lower
-from neon8.graph.graph import Activation
+from neon8.ir.graph import Activation
+from neon8.operators.reference import quantize
 from neon8.quant.scale_table import TensorScale
 
 
@@ -56,7 +57,7 @@ def test_golden_network(io, scheme, least_db):
     program = lower(net, table, io=io)
     if io == "int8":
         entry = program.tensors["image"]
-        inputs = {"image": oracle.quantize(inputs["image"], entry)}
+        inputs = {"image": quantize(inputs["image"], entry)}
     results = oracle.run(program, inputs)
     for name, array in results.items():
         out = program.tensors[name]

@@ -7,11 +7,12 @@ import logging
 import numpy as np
 import pytest
 
-from neon8.compile import program
 from neon8.compile.lower import lower
-from neon8.compile.proof import winograd_form
 from neon8.errors import CompileError
-from neon8.graph.graph import Activation, Add
+from neon8.ir.graph import Activation
+from neon8.operators.arithmetic import Add, AddOp
+from neon8.operators.convolution import Conv2dOp
+from neon8.quant.proof import winograd_form
 from neon8.quant.scale_table import LayerScale
 from small_graphs import ADD, RELU, conv, graph_of, kinds, lowered, scale, table_of
 
@@ -187,7 +188,7 @@ def test_weights_of_six_bits_are_whole(options, form, io):
     (op,) = (
         op
         for op in lower(graph, table_of(graph, weight_scale=1 / 31), io=io).ops
-        if isinstance(op, program.Conv2d)
+        if isinstance(op, Conv2dOp)
     )
     assert op.winograd == form
 
@@ -311,11 +312,9 @@ def test_chain_of_residuals():
 )
 def test_sums_that_stay_alone(nodes, outputs):
     prog = lowered(*nodes, outputs=outputs)
-    (op,) = [op for op in prog.ops if isinstance(op, program.Add)]
+    (op,) = [op for op in prog.ops if isinstance(op, AddOp)]
     assert op.output == "y"
-    assert not any(
-        len(op.inputs) == 2 for op in prog.ops if isinstance(op, program.Conv2d)
-    )
+    assert not any(len(op.inputs) == 2 for op in prog.ops if isinstance(op, Conv2dOp))
 
 
 def test_lone_sum_by_hand():

@@ -6,24 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from neon8.compile import oracle, program
-from neon8.compile.operators.pointwise import table_of
-from neon8.compile.program import Tensor
+from neon8.compile import oracle
 from neon8.errors import CompileError
-from neon8.graph.functions import X, affine, call, gated, number
-from neon8.graph.graph import (
-    Activation,
-    Add,
-    Divide,
-    InstanceNorm,
-    Lrn,
-    Multiply,
-    Pointwise,
-    Pool,
-    Prelu,
-    Subtract,
-)
-from neon8.quant.functions import evaluate
+from neon8.ir.graph import Activation
+from neon8.ir.program import Tensor
+from neon8.operators.activation import Prelu
+from neon8.operators.arithmetic import Add, Divide, Multiply, Subtract
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.functions import X, affine, call, evaluate, gated, number
+from neon8.operators.normalization import InstanceNorm, Lrn
+from neon8.operators.pointwise import Pointwise, table_of
+from neon8.operators.pooling import Pool
 from small_graphs import SHAPE, conv, kinds, lowered, scale
 
 F = np.float32
@@ -94,7 +87,7 @@ def test_product(kind, expected):
     scales = {"a": scale(0.25), "b": scale(2.0), "y": scale(0.5, 3)}
     prog = lowered(both(kind, activation=activation), inputs=("a", "b"), scales=scales)
     (op,) = prog.ops
-    assert type(op).__name__ == kind.__name__
+    assert type(op).__name__ == f"{kind.__name__}Op"
     assert (op.scale, op.slope, op.lo, op.hi) == (expected, 0.5, 3, 127)
 
 
@@ -116,7 +109,7 @@ def test_difference():
 def test_a_convolution_takes_a_difference_in():
     node = Subtract(name="s", inputs=("h", "x"), output="y")
     (op,) = lowered(conv("h"), node, scales={"y": scale(0.25)}).ops
-    assert isinstance(op, program.Conv2d)
+    assert isinstance(op, Conv2dOp)
     assert op.residual_scale == -2.0
     node = Subtract(name="s", inputs=("x", "h"), output="y")
     assert kinds(lowered(conv("h"), node)) == ["Conv2d", "Add"]
@@ -165,7 +158,7 @@ def test_prelu_alone_is_exact():
     node = Prelu(name="p", inputs=("x",), output="y", slopes=SLOPES)
     prog = lowered(node, scales={"x": scale(0.5, 7), "y": scale(0.5, -3)})
     (op,) = prog.ops
-    assert isinstance(op, program.Conv2d)
+    assert isinstance(op, Conv2dOp)
     q = np.random.default_rng(0).integers(-128, 128, SHAPE, np.int8)
     x = q.astype(np.float64) - 7
     exact = np.where(x < 0, x * SLOPES[:, None, None].astype(np.float64), x)

@@ -6,9 +6,11 @@ import pytest
 
 import neon8
 from neon8.calibrate.run.reference import Reference
-from neon8.compile import oracle, program
+from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.graph.importer import load
+from neon8.operators.arithmetic import AddOp
+from neon8.operators.convolution import Conv2dOp
 from neon8.runtime import Model
 from onnx_nets import chain, net, node, save
 from random_program import differing_bytes
@@ -153,7 +155,7 @@ def test_a_transposed_convolution_adds_nothing_to_a_sum(tmp_path):
     weights = {name: rng.normal(size=(6, 3, 2, 2)).astype(F) for name in "wv"}
     model = net(nodes, {"x": IMAGE}, "y", weights)
     samples, wanted, table, made = built(tmp_path, model)
-    assert [type(op) for op in made.ops].count(program.Add) == 1
+    assert [type(op) for op in made.ops].count(AddOp) == 1
     got = oracle.run(made, samples[0])["y"]
     assert np.abs(got - wanted[0]["y"]).max() < 4 * table.tensors["y"].scale
 
@@ -164,7 +166,7 @@ def test_weight_scales_are_those_of_output_channels(tmp_path):
     _, _, table, made = built(tmp_path, model)
     scales = table.layers["n0"].weight_scales
     assert len(scales) == 8
-    (conv,) = (op for op in made.ops if isinstance(op, program.Conv2d))
+    (conv,) = (op for op in made.ops if isinstance(op, Conv2dOp))
     assert conv.weights.shape == (32, 2, 2, 3)
     ratio = conv.multiplier.reshape(2, 4, 4) / np.array(scales).reshape(2, 1, 4)
     assert np.ptp(ratio) < 1e-6 * ratio.max()

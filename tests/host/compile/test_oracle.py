@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 
-from neon8.compile import program
+from neon8.operators.conversion import DequantizeOp, QuantizeOp
+from neon8.operators.convolution import Conv2dOp
 from oracle_cases import int8, run, tensor
 
 
@@ -31,7 +32,7 @@ def test_quantize(x, q, zero_point):
         tensor("x", shape, dtype="float32"),
         tensor("q", shape, scale=0.5, zero_point=zero_point, lo=lo),
     )
-    op = program.Quantize(name="", inputs=("x",), output="q")
+    op = QuantizeOp(name="", inputs=("x",), output="q")
     result = run(op, tensors, np.full(shape, x, np.float32))
     assert result.item() == min(max(q + zero_point, lo), 127)
 
@@ -42,7 +43,7 @@ def test_dequantize():
         tensor("q", shape, scale=0.1, zero_point=-128),
         tensor("x", shape, dtype="float32"),
     )
-    op = program.Dequantize(name="", inputs=("q",), output="x")
+    op = DequantizeOp(name="", inputs=("q",), output="x")
     result = run(op, tensors, int8([-128, -127, 127], shape))
     step = np.float32(0.1)
     assert result.ravel().tolist() == [0, step, np.float32(255) * step]
@@ -53,7 +54,7 @@ def conv_op(weights, **options):
         "bias": np.zeros(len(weights), np.int32),
         "multiplier": np.ones(len(weights), np.float32),
     } | options
-    return program.Conv2d(
+    return Conv2dOp(
         name="c",
         inputs=("x",) if "residual_scale" not in options else ("x", "r"),
         output="y",

@@ -6,15 +6,20 @@ import math
 import numpy as np
 import pytest
 
-from neon8.compile import oracle, program
-from neon8.compile.program import Program
+from neon8.compile import oracle
 from neon8.errors import DataError
+from neon8.ir.program import Program
+from neon8.operators.arithmetic import AddOp
+from neon8.operators.conversion import RequantizeOp
+from neon8.operators.movement import ConcatOp, ReshapeOp
+from neon8.operators.normalization import SoftmaxOp
+from neon8.operators.pooling import PoolOp
 from oracle_cases import int8, run, tensor
 
 
 def pool_op(kind, **options):
     settings = {"strides": (1, 1), "dilations": (1, 1), "pads": (0, 0, 0, 0)} | options
-    return program.Pool(name="p", inputs=("x",), output="y", kind=kind, **settings)
+    return PoolOp(name="p", inputs=("x",), output="y", kind=kind, **settings)
 
 
 def test_max_pool_ignores_padding():
@@ -53,7 +58,7 @@ def test_add_and_requantize():
         tensor("b", shape, zero_point=-1),
         tensor("y", shape, zero_point=10),
     )
-    op = program.Add(
+    op = AddOp(
         name="",
         inputs=("a", "b"),
         output="y",
@@ -64,7 +69,7 @@ def test_add_and_requantize():
     a, b = int8([6, 1], shape), int8([0, -5], shape)
     # 2.5 + 2 = 4.5 -> 4; 0 - 8 = -8, * 0.25 = -2.
     assert run(op, tensors, a, b).ravel().tolist() == [14, 8]
-    op = program.Requantize(name="", inputs=("a",), output="y", scale=np.float32(0.5))
+    op = RequantizeOp(name="", inputs=("a",), output="y", scale=np.float32(0.5))
     assert run(op, tensors, a).ravel().tolist() == [12, 10]
 
 
@@ -75,9 +80,9 @@ def test_data_movement():
         tensor("y", (1, 6, 1, 1)),
         tensor("z", (1, 4, 1, 3)),
     )
-    op = program.Reshape(name="", inputs=("a",), output="y")
+    op = ReshapeOp(name="", inputs=("a",), output="y")
     assert run(op, tensors, a).ravel().tolist() == [0, 1, 2, 3, 4, 5]
-    op = program.Concat(name="", inputs=("a", "a"), output="z", axis=1)
+    op = ConcatOp(name="", inputs=("a", "a"), output="z", axis=1)
     assert run(op, tensors, a)[0, 2:].tolist() == a[0].tolist()
 
 
@@ -98,7 +103,7 @@ def test_softmax(x):
         tensor("x", shape, dtype="float32"),
         tensor("p", shape, dtype="float32"),
     )
-    op = program.Softmax(name="", inputs=("x",), output="p", axis=1)
+    op = SoftmaxOp(name="", inputs=("x",), output="p", axis=1)
     x32 = np.array(x, np.float32)
     result = run(op, tensors, x32.reshape(shape)).ravel()
     powers = [math.exp(float(value) - float(x32.max())) for value in x32]
@@ -117,7 +122,7 @@ def test_softmax(x):
 )
 def test_refused_inputs(inputs, message):
     shape = (1, 1, 1, 1)
-    op = program.Requantize(name="", inputs=("x",), output="y", scale=np.float32(1))
+    op = RequantizeOp(name="", inputs=("x",), output="y", scale=np.float32(1))
     prog = Program(
         source_digest="00" * 32,
         tensors={"x": tensor("x", shape), "y": tensor("y", shape)},

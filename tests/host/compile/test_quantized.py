@@ -15,7 +15,7 @@ from onnxruntime.quantization import QuantFormat, QuantType
 import quantized_nets
 from neon8.compile.compiler import compile_model
 from neon8.errors import CompileError
-from neon8.quant.own_scales import load_quantized
+from neon8.rewrite.own_scales import load_quantized
 from onnx_nets import save
 from quantized_nets import ZERO, Net, differences, noise, of_type, program, steps
 from table_nets import mixed, residual

@@ -14,6 +14,7 @@ from neon8.data.inputs import Input, to_input
 from neon8.data.preprocess import Preprocess
 from neon8.errors import CompileError
 from neon8.graph.importer import load
+from neon8.operators.reference import centred, quantize
 from neon8.runtime import Model
 from onnx_nets import chain, save
 from random_nets import networks
@@ -89,7 +90,7 @@ def test_layouts_of_the_ends(tmp_path_factory, model, io):
             inputs = {
                 name: each
                 if first.inputs[name].dtype == "float32"
-                else oracle.quantize(each, tensors[name])
+                else quantize(each, tensors[name])
                 for name, each in inputs.items()
             }
         expected = channels_last(first.session().run(inputs))
@@ -127,10 +128,10 @@ def test_clip_with_min_above_max(tmp_path, steps, io):
         given_inputs = data[0]
         if io == "int8":
             tensors = lower(load(path), table, io=io).tensors
-            given_inputs = {"x": oracle.quantize(data[0]["x"], tensors["x"])}
+            given_inputs = {"x": quantize(data[0]["x"], tensors["x"])}
         got = loaded.session().run(given_inputs)["y"]
     if io == "int8":
-        got = oracle.centred(got, tensors["y"]) * tensors["y"].scale
+        got = centred(got, tensors["y"]) * tensors["y"].scale
     want = Reference(path, ["y"]).run(data[0])["y"]
     assert np.abs(got - want).max() <= table.tensors["y"].scale
 
@@ -169,7 +170,7 @@ def test_images_are_preprocessed_by_tables(tmp_path, color, io):
         got = loaded.session().run({"x": pixels})
     plain = lower(load(path), table, io=io)
     if io == "int8":
-        real = oracle.quantize(real, plain.tensors["x"])
+        real = quantize(real, plain.tensors["x"])
     assert differing_bytes(got, oracle.run(plain, {"x": real})) == {}
     wanted = Input(shape=info.shape, dtype=info.dtype)
     if color != "gray":  # gray is two-dimensional there

@@ -9,9 +9,12 @@ import zlib
 import numpy as np
 import pytest
 
-from neon8.compile import program, writer
-from neon8.compile.program import Program, Tensor
+from neon8.compile import writer
 from neon8.errors import CompileError
+from neon8.ir.program import Program, Tensor
+from neon8.operators.conversion import DequantizeOp
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.pooling import PoolOp
 from neon8.runtime import Model
 
 HEADER = struct.Struct("<8sIIQ32sIIIIIIQQQQQQ")
@@ -74,7 +77,7 @@ def small(**changes):
         )
     }
     ops = (
-        program.Conv2d(
+        Conv2dOp(
             name="first",
             inputs=("x", "é"),
             output="y",
@@ -88,7 +91,7 @@ def small(**changes):
             hi=100,
             acc_bound=114928,
         ),
-        program.Pool(
+        PoolOp(
             name="last",
             inputs=("y",),
             output="z",
@@ -208,7 +211,7 @@ def test_longest_name():
 def test_why_a_tensor_is_float32(reason):
     prog = small()
     made = Tensor(name="f", dims=(1, 2, 2, 2), dtype="float32", reason=reason)
-    step = program.Dequantize(name="real", inputs=("z",), output="f")
+    step = DequantizeOp(name="real", inputs=("z",), output="f")
     prog = dataclasses.replace(
         prog,
         tensors=prog.tensors | {"f": made},

@@ -13,8 +13,8 @@ from neon8.errors import DataError
 from neon8.evaluate.evaluate import evaluate_model
 from neon8.evaluate.runner import open_float
 from neon8.graph.importer import load
-from neon8.quant.groups import scale_groups
-from neon8.quant.precision import with_bits
+from neon8.ir.groups import scale_groups
+from neon8.rewrite.bits import with_bits
 from neon8.runtime import Model
 from onnx_nets import net, node, save
 

@@ -13,10 +13,10 @@ from neon8.cli.main import main
 from neon8.errors import TableError
 from neon8.formats import ncnn
 from neon8.formats.conversion import convert, read
+from neon8.ir.groups import scale_groups
 from neon8.quant import table_json as json_format
 from neon8.quant.grid import at_bits
-from neon8.quant.groups import scale_groups
-from neon8.quant.precision import in_float32
+from neon8.rewrite.bits import in_float32
 from onnx_nets import net, node
 from table_nets import case, in_every_format, mixed
 

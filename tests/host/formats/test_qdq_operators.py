@@ -8,7 +8,7 @@ import pytest
 from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.formats import qdq
-from neon8.quant.own_scales import load_quantized
+from neon8.rewrite.own_scales import load_quantized
 from onnx_nets import save
 from quantized_nets import Net, ort
 from table_nets import case

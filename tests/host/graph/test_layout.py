@@ -7,8 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neon8 import calibrate_model
-from neon8.graph.graph import Conv2d, Gather, Opaque, Permute, Pool, Reshape
 from neon8.graph.importer import load
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Permute, Reshape
+from neon8.operators.opaque import Opaque
+from neon8.operators.pooling import Pool
+from neon8.operators.selection import Gather
 from onnx_nets import assert_same, net, node, save
 
 F = np.float32

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.graph.graph import Conv2d, Gather, Permute, Reshape
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Permute, Reshape
+from neon8.operators.selection import Gather
 from onnx_nets import assert_same, chain, net, node, why_opaque
 
 F = np.float32

@@ -6,13 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.graph.graph import (
-    Activation,
-    Conv2d,
-    InstanceNorm,
-    Lrn,
-    Pool,
-)
+from neon8.ir.graph import Activation
+from neon8.operators.convolution import Conv2d
+from neon8.operators.normalization import InstanceNorm, Lrn
+from neon8.operators.pooling import Pool
 from onnx_nets import assert_same, chain, why_opaque
 
 F = np.float32

@@ -13,9 +13,9 @@ from neon8.calibrate.run.collector import open_network
 from neon8.calibrate.run.reference import Reference
 from neon8.errors import GraphError
 from neon8.graph.extend import batch_sizes
-from neon8.graph.graph import Conv2d
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import LARGE, open_onnx
+from neon8.operators.convolution import Conv2d
 from onnx_nets import assert_same, net, node, save
 
 F = np.float32

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import neon8
 from neon8.errors import CompileError, GraphError, Neon8Error
 from neon8.formats.conversion import convert
-from neon8.graph.graph import Opaque
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.graph.remedies import refusal
+from neon8.operators.opaque import Opaque
 from onnx_nets import chain, net, node, save
 
 F = np.float32

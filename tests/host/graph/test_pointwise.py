@@ -9,20 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.graph.functions import MAX_SIZE
-from neon8.graph.graph import (
-    Activate,
-    Activation,
-    Add,
-    Conv2d,
-    Divide,
-    Multiply,
-    Pointwise,
-    Pool,
-    Prelu,
-    Subtract,
-)
 from neon8.graph.importer import load
+from neon8.ir.graph import Activation
+from neon8.operators.activation import Activate, Prelu
+from neon8.operators.arithmetic import Add, Divide, Multiply, Subtract
+from neon8.operators.convolution import Conv2d
+from neon8.operators.functions import MAX_SIZE
+from neon8.operators.pointwise import Pointwise
+from neon8.operators.pooling import Pool
 from onnx_nets import assert_same, chain, net, node, save, why_opaque
 
 F = np.float32

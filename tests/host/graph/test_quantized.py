@@ -13,7 +13,7 @@ from neon8.compile.compiler import compile_model
 from neon8.errors import GraphError, Neon8Error
 from neon8.graph.onnx_file import open_onnx
 from neon8.graph.quantized import is_quantized, take_apart
-from neon8.quant.own_scales import load_quantized
+from neon8.rewrite.own_scales import load_quantized
 from onnx_nets import net, node, save
 from quantized_nets import Net, differences, noise, of_type, steps
 

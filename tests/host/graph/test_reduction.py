@@ -10,8 +10,8 @@ from neon8.compile.lower import lower
 from neon8.compile.oracle import run
 from neon8.formats.attach import attach, complete
 from neon8.formats.foreign_table import ForeignTable, Range
-from neon8.graph.graph import Conv2d
 from neon8.graph.importer import load
+from neon8.operators.convolution import Conv2d
 from neon8.runtime import Model
 from onnx_nets import assert_same, net, node, save
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.graph.graph import Gather, ResizeLinear
 from neon8.graph.importer import load
+from neon8.operators.resize import ResizeLinear
+from neon8.operators.selection import Gather
 from onnx_nets import assert_same, chain, save, why_opaque
 
 F = np.float32

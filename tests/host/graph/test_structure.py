@@ -7,8 +7,14 @@ import numpy as np
 import onnx
 import pytest
 
-from neon8.graph.graph import Activate, Activation, Add, Conv2d, Pool, Reshape, Softmax
 from neon8.graph.importer import load
+from neon8.ir.graph import Activation
+from neon8.operators.activation import Activate
+from neon8.operators.arithmetic import Add
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Reshape
+from neon8.operators.normalization import Softmax
+from neon8.operators.pooling import Pool
 from onnx_nets import assert_same, chain, net, node, save
 
 F = np.float32

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import graph_executor
 from neon8.formats.attach import weight_names
-from neon8.graph.graph import Activation, Conv2d, Graph, Tensor
 from neon8.graph.importer import load
-from neon8.graph.subpixel import subpixel
+from neon8.ir.graph import Activation, Graph, Tensor
+from neon8.operators.convolution import Conv2d
+from neon8.operators.subpixel import subpixel
 from onnx_nets import assert_same, chain, net, node, save, why_opaque
 
 F = np.float32

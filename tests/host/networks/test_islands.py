@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from bench.networks.islands import islands
-from neon8.compile.program import Conv2d, Dequantize, Op, Program, Quantize, Tensor
+from neon8.ir.program import Op, Program, Tensor
+from neon8.operators.conversion import DequantizeOp, QuantizeOp
+from neon8.operators.convolution import Conv2dOp
 
 
 def program(*steps, inputs=("x",)):
@@ -15,7 +17,7 @@ def program(*steps, inputs=("x",)):
     for kind, name, sources, output, dtype in steps:
         tensors[output] = Tensor(name=output, dims=(1, 1, 2, 2), dtype=dtype)
         extra = {}
-        if kind is Conv2d:
+        if kind is Conv2dOp:
             extra = {
                 "weights": np.ones((1, 1, 1, 1), np.int8),
                 "bias": np.zeros(1, np.int32),
@@ -38,13 +40,13 @@ class Wave(Op):
     """Some float function."""
 
 
-FIRST = (Conv2d, "first", "x", "a", "int8")
-LAST = (Conv2d, "last", "e", "f", "int8")
+FIRST = (Conv2dOp, "first", "x", "a", "int8")
+LAST = (Conv2dOp, "last", "e", "f", "int8")
 BETWEEN = (
-    (Dequantize, "up", "a", "b", "float32"),
+    (DequantizeOp, "up", "a", "b", "float32"),
     (Wave, "w1", "b", "c", "float32"),
     (Wave, "w2", "c", "d", "float32"),
-    (Quantize, "down", "d", "e", "int8"),
+    (QuantizeOp, "down", "d", "e", "int8"),
 )
 
 
@@ -64,7 +66,7 @@ def test_float_steps_between_convolutions_are_one_island():
 def test_a_head_or_what_comes_before_is_none():
     assert found((FIRST, *BETWEEN), ["first"]) == []
     before = [
-        (Dequantize, "up", "x", "b", "float32"),
+        (DequantizeOp, "up", "x", "b", "float32"),
         *BETWEEN[1:],
         LAST,
     ]
@@ -76,28 +78,28 @@ def test_a_fully_connected_layer_is_no_convolution():
 
 
 def test_conversions_alone_are_none():
-    steps = (FIRST, BETWEEN[0], (Quantize, "down", "b", "e", "int8"), LAST)
+    steps = (FIRST, BETWEEN[0], (QuantizeOp, "down", "b", "e", "int8"), LAST)
     assert found(steps) == []
 
 
 def test_two_branches_are_two_islands_unless_they_meet():
     steps = [
         FIRST,
-        (Dequantize, "up1", "a", "b1", "float32"),
-        (Dequantize, "up2", "a", "b2", "float32"),
+        (DequantizeOp, "up1", "a", "b1", "float32"),
+        (DequantizeOp, "up2", "a", "b2", "float32"),
         (Wave, "w1", "b1", "c1", "float32"),
         (Wave, "w2", "b2", "c2", "float32"),
     ]
     apart = [
-        (Quantize, "down1", "c1", "d1", "int8"),
-        (Quantize, "down2", "c2", "d2", "int8"),
-        (Conv2d, "last", "d1", "e1", "int8"),
-        (Conv2d, "end", "d2", "e2", "int8"),
+        (QuantizeOp, "down1", "c1", "d1", "int8"),
+        (QuantizeOp, "down2", "c2", "d2", "int8"),
+        (Conv2dOp, "last", "d1", "e1", "int8"),
+        (Conv2dOp, "end", "d2", "e2", "int8"),
     ]
     assert found([*steps, *apart], ["first", "last", "end"]) == [["w1"], ["w2"]]
     joined = [
         (Wave, "sum", "c1 c2", "d", "float32"),
-        (Quantize, "down", "d", "e", "int8"),
+        (QuantizeOp, "down", "d", "e", "int8"),
         LAST,
     ]
     assert found([*steps, *joined]) == [["w1", "w2", "sum"]]

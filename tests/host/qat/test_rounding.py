@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neon8.compile.oracle import quantize
-from neon8.compile.program import Tensor
+from neon8.ir.program import Tensor
+from neon8.operators.reference import quantize
 from neon8.qat.rounding import rounded, rounded_bias, rounded_weights
 from neon8.quant.grid import Grid
 from neon8.quant.weights import quantize_weights

@@ -8,8 +8,9 @@ import pytest
 
 import graph_executor
 from neon8.errors import CompileError
-from neon8.graph.graph import Add, Pool
-from neon8.quant.equalization import equalized
+from neon8.operators.arithmetic import Add
+from neon8.operators.pooling import Pool
+from neon8.rewrite.equalization import equalized
 from small_graphs import RELU, conv, graph_of, table_of
 
 RNG = np.random.default_rng(12)

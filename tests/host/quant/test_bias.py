@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from neon8.compile.lower import lower
-from neon8.compile.program import Conv2dF32
 from neon8.errors import CompileError
-from neon8.quant.bias import corrected
+from neon8.operators.convolution import Conv2dF32Op
+from neon8.rewrite.bias import corrected
 from small_graphs import conv, graph_of, table_of
 
 
@@ -38,7 +38,7 @@ def test_a_layer_in_float32_has_no_error_to_correct():
     program = lower(graph, table, keep_float=frozenset(["layer_y"]))
     plain = lower(graph, table_of(graph), keep_float=frozenset(["layer_y"]))
     found, want = (p.ops[-1] for p in (program, plain))
-    assert isinstance(found, Conv2dF32)
+    assert isinstance(found, Conv2dF32Op)
     assert found.inputs == want.inputs
     assert found.bias_f32.tolist() == want.bias_f32.tolist() == [1.0, 2.0, 3.0, 4.0]
 

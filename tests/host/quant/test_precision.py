@@ -8,10 +8,10 @@ import pytest
 
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
-from neon8.graph.graph import Pool
+from neon8.ir.groups import scale_groups
+from neon8.operators.pooling import Pool
 from neon8.quant.grid import at_bits, ends
-from neon8.quant.groups import scale_groups
-from neon8.quant.precision import in_float32, with_bits
+from neon8.rewrite.bits import in_float32, with_bits
 from small_graphs import RELU, conv, graph_of, scale, table_of
 
 SCHEMES = {
@@ -179,7 +179,7 @@ def test_a_tensor_in_float32():
     graph = graph_of(conv("h"), conv("i", "h"), conv("y", "i"))
     table = in_float32(table_of(graph), scale_groups(graph), ["h"])
     prog = lower(graph, table, io="int8")
-    assert [type(op).__name__ for op in prog.ops] == [
+    assert [type(op).__name__.removesuffix("Op") for op in prog.ops] == [
         "Conv2d",
         "Conv2dF32",
         "Quantize",

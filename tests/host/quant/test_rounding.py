@@ -9,9 +9,9 @@ import pytest
 import neon8
 from neon8.compile.lower import lower
 from neon8.compile.oracle import run
-from neon8.compile.program import Conv2dF32
 from neon8.errors import CompileError
-from neon8.quant.rounding import moved, neighbours, packed, rounded
+from neon8.operators.convolution import Conv2dF32Op
+from neon8.rewrite.rounding import moved, neighbours, packed, rounded
 from onnx_nets import net, node, save
 
 F = np.float32
@@ -129,7 +129,7 @@ def test_a_layer_in_float32_has_its_own_weights(made):
     graph = neon8.load_graph(path)
     table = with_levels(table, some(graph, 6))
     ops = lower(graph, table, keep_float=frozenset("a")).ops
-    (op,) = (op for op in ops if isinstance(op, Conv2dF32))
+    (op,) = (op for op in ops if isinstance(op, Conv2dF32Op))
     assert (op.values.transpose(0, 3, 1, 2) == graph.nodes[0].weight).all()
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from neon8.errors import CalibrationError
-from neon8.graph.graph import Conv2d
+from neon8.operators.convolution import Conv2d
 from neon8.quant.weights import weight_scales
 
 F = np.float32

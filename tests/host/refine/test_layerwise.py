@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import neon8
-from neon8.compile import oracle, program
+from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.data.few import Kept
 from neon8.graph.onnx_file import open_onnx
+from neon8.operators.convolution import Conv2dOp, conv_sums
 from neon8.refine import layerwise
 from neon8.refine.inputs import PIXELS, mean_row, some_rows
 from neon8.refine.layerwise import Seen, Way, chosen, layers_of
@@ -94,7 +95,7 @@ def seen(path, graph, arrays):
 
 
 def convolutions(lowered):
-    return [op for op in lowered.ops if isinstance(op, program.Conv2d)]
+    return [op for op in lowered.ops if isinstance(op, Conv2dOp)]
 
 
 def test_lockstep_is_the_network(made):
@@ -129,11 +130,11 @@ def test_rows_are_what_the_layer_multiplies(made):
         out = lowered.tensors[op.output]
         read = [values[name] for name in op.inputs]
         values[op.output] = oracle.step(lowered, op, out, read)
-        if not isinstance(op, program.Conv2d):
+        if not isinstance(op, Conv2dOp):
             continue
         met += 1
         source = lowered.tensors[op.inputs[0]]
-        sums = oracle.conv_sums(op, out, source, read[0])
+        sums = conv_sums(op, out, source, read[0])
         levels = op.weights.astype(int).transpose(0, 3, 1, 2)
         moved = sums - source.zero_point * levels.sum(axis=(1, 2, 3))[:, None, None]
         groups = levels.reshape(op.groups, -1, levels[0].size)

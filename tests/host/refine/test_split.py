@@ -8,10 +8,10 @@ import onnx
 import pytest
 
 from neon8 import calibrate_model
-from neon8.compile import oracle
 from neon8.data.samples import Sample
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
+from neon8.operators.reference import centred, quantize
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.refine import split
 from neon8.refine.diagnosis import diagnose_model
@@ -156,8 +156,8 @@ def test_parts_and_the_error_of_the_bias_make_the_total(lone):
     both = pair(open_onnx(lone[0]), lone[1])
     ((name, layer),) = split.layers(both).items()
     x = real(1)
-    q = oracle.quantize(x, layer.source)
-    taken = oracle.centred(q, layer.source) * layer.source.scale
+    q = quantize(x, layer.source)
+    taken = centred(q, layer.source) * layer.source.scale
     cut = np.clip(x, *lone[1].tensors["x"].threshold)
     rounding, clipping, exact = (
         split.convolved(layer, each) for each in (taken - cut, cut - x, x)
@@ -187,7 +187,7 @@ def test_a_bias_takes_the_drift_back(lone):
             *_, (op, values) = steps(both, sample)
             wanted = floats(both, sample)
             if table is not None:
-                q = oracle.quantize(wanted["x"], layer.source)
+                q = quantize(wanted["x"], layer.source)
                 split.add(sums, layer, wanted["x"], q)
             got = values[op.output]
             error += (got - wanted["y"]).sum(axis=(0, 2, 3))

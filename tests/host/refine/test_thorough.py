@@ -12,8 +12,8 @@ from neon8.cli.main import main
 from neon8.data.few import Kept
 from neon8.errors import CalibrationError, CompileError
 from neon8.graph.onnx_file import open_onnx
-from neon8.quant.rounding import moved
 from neon8.refine.thorough import as_text, best_of, divided, thorough
+from neon8.rewrite.rounding import moved
 from onnx_nets import net, node, save
 from quantized_nets import quantized_by_ort
 

@@ -7,35 +7,28 @@ import math
 
 import numpy as np
 
-from neon8.graph.graph import (
-    Activate,
+from neon8.graph.passes.fuse_activations import TAKES
+from neon8.ir.graph import aligned
+from neon8.operators.activation import Activate, Prelu
+from neon8.operators.arithmetic import (
     Add,
     Binary,
-    Concat,
-    Conv2d,
     Divide,
-    GateFunction,
-    Gather,
-    InstanceNorm,
-    LastState,
-    Lrn,
     Maximum,
     Minimum,
     Multiply,
-    Permute,
-    Pointwise,
-    Pool,
-    Prelu,
-    Recurrent,
-    Reshape,
-    ResizeLinear,
-    Softmax,
     Subtract,
     Sum,
     WithConstant,
-    aligned,
 )
-from neon8.graph.passes.fuse_activations import TAKES
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Concat, Permute, Reshape
+from neon8.operators.normalization import InstanceNorm, Lrn, Softmax
+from neon8.operators.pointwise import Pointwise
+from neon8.operators.pooling import Pool
+from neon8.operators.recurrent import GateFunction, LastState, Recurrent
+from neon8.operators.resize import ResizeLinear
+from neon8.operators.selection import Gather
 
 
 def run(graph, inputs):

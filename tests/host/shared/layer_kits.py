@@ -4,7 +4,8 @@
 import numpy as np
 
 from neon8.calibrate.statistics.sampler import Sampler
-from neon8.graph.graph import Activation, Conv2d
+from neon8.ir.graph import Activation
+from neon8.operators.convolution import Conv2d
 
 F = np.float32
 RNG = np.random.default_rng(5)

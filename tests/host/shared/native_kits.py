@@ -7,7 +7,7 @@ import numpy as np
 
 from neon8.calibrate.statistics import native
 from neon8.errors import SetupError
-from neon8.graph.graph import Activation
+from neon8.ir.graph import Activation
 
 F = np.float32
 

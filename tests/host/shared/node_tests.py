@@ -19,12 +19,16 @@ import graph_executor
 import neon8
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.lower import lower
-from neon8.compile.oracle import centred, quantize
-from neon8.compile.program import Dequantize, Program, Quantize
 from neon8.errors import DataError, Neon8Error
-from neon8.graph.graph import Conv2d, Graph, Opaque, Recurrent
 from neon8.graph.importer import load
-from neon8.graph.operators import OPERATORS
+from neon8.ir.graph import Graph
+from neon8.ir.program import Program
+from neon8.operators.conversion import DequantizeOp, QuantizeOp
+from neon8.operators.convolution import Conv2d
+from neon8.operators.opaque import Opaque
+from neon8.operators.recurrent import Recurrent
+from neon8.operators.reference import centred, quantize
+from neon8.operators.registry import IMPORTS
 from neon8.quant.scale_table import ScaleTable
 
 NEWEST = 26
@@ -69,7 +73,7 @@ def collect():
         case
         for case in cases
         if len(case.model.graph.node) == 1
-        and case.model.graph.node[0].op_type in OPERATORS
+        and case.model.graph.node[0].op_type in IMPORTS
         and case.model.graph.node[0].domain in ("", "ai.onnx")
     ]
 
@@ -154,7 +158,7 @@ def _judge(graph, table, blob, free, wanted, reference) -> tuple[str, str]:
             return "failed", f"the Graph does not compute output {name!r}"
         step = 0.0
         made = next(op for op in program.ops if op.output == name)
-        if isinstance(made, Dequantize):
+        if isinstance(made, DequantizeOp):
             step = float(program.tensors[made.inputs[0]].scale)
         slack = STEPS * step + FLOAT * np.abs(want).max(initial=0)
         slack += sum(
@@ -199,7 +203,7 @@ def _rounded(inputs, program: Program) -> dict[str, np.ndarray]:
     """The inputs as int8 has them, where they become int8."""
     found = dict(inputs)
     for op in program.ops:
-        if isinstance(op, Quantize) and op.inputs[0] in inputs:
+        if isinstance(op, QuantizeOp) and op.inputs[0] in inputs:
             tensor = program.tensors[op.output]
             levels = quantize(inputs[op.inputs[0]].astype(np.float32), tensor)
             found[op.inputs[0]] = centred(levels, tensor) * tensor.scale

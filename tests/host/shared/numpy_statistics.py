@@ -20,7 +20,8 @@ from neon8.calibrate.statistics.channels import (
     UInt64Array,
 )
 from neon8.calibrate.statistics.histogram import BINS, Histogram
-from neon8.graph.graph import Activation, Conv2d
+from neon8.ir.graph import Activation
+from neon8.operators.convolution import Conv2d
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]

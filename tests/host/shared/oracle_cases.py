@@ -4,7 +4,7 @@
 import numpy as np
 
 from neon8.compile import oracle
-from neon8.compile.program import Program, Tensor
+from neon8.ir.program import Program, Tensor
 
 
 def tensor(name, shape, *, scale=1.0, zero_point=0, lo=-128, dtype="int8"):

@@ -9,7 +9,7 @@ from onnxruntime.quantization import CalibrationDataReader, quantize_static
 from neon8.compile import oracle
 from neon8.compile.compiler import compile_model
 from neon8.compile.lower import lower
-from neon8.quant.own_scales import load_quantized
+from neon8.rewrite.own_scales import load_quantized
 from neon8.runtime import Model
 from onnx_nets import net, node, save
 

@@ -4,7 +4,9 @@
 import numpy as np
 
 from neon8.compile.lower import lower
-from neon8.graph.graph import Activation, Add, Conv2d, Graph, Tensor
+from neon8.ir.graph import Activation, Graph, Tensor
+from neon8.operators.arithmetic import Add
+from neon8.operators.convolution import Conv2d
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 RELU = Activation(lo=0.0)
@@ -83,7 +85,7 @@ def table_of(graph, *, weight_scale=1 / 127, without=(), **scales):
 
 
 def kinds(prog):
-    return [type(op).__name__ for op in prog.ops]
+    return [type(op).__name__.removesuffix("Op") for op in prog.ops]
 
 
 def lowered(

@@ -12,8 +12,8 @@ from neon8.formats.attach import attach, complete
 from neon8.formats.conversion import convert
 from neon8.formats.foreign_table import ForeignTable, QuantParams, Range, to_params
 from neon8.formats.registry import NAMES
-from neon8.graph.graph import Graph
 from neon8.graph.importer import load
+from neon8.ir.graph import Graph
 from neon8.quant.scale_table import ScaleTable
 from onnx_nets import net, node, save
 

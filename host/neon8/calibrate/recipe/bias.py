@@ -16,7 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.graph.graph import Conv2d, Graph
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
 from neon8.quant.weights import DoubleArray, channel_scales

@@ -12,8 +12,9 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from neon8.graph.graph import Conv2d, Graph
-from neon8.quant.equalization import CHANNELS, homogeneous, links
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
+from neon8.rewrite.equalization import CHANNELS, homogeneous, links
 
 IndexArray = npt.NDArray[np.int64]
 Member = TypeVar("Member")

@@ -24,7 +24,11 @@ import numpy as np
 
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import Component, components
-from neon8.graph.graph import Activation, Concat, Conv2d, Graph, Node, Pool, Prelu
+from neon8.ir.graph import Activation, Graph, Node
+from neon8.operators.activation import Prelu
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Concat
+from neon8.operators.pooling import Pool
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
 from neon8.quant.weights import DoubleArray

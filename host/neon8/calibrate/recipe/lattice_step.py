@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from neon8.graph.graph import Conv2d
+from neon8.operators.convolution import Conv2d
 from neon8.quant.weights import HIGHEST, DoubleArray, FloatArray, quantize_weights
 
 MOST_VALUES = 300

@@ -17,11 +17,12 @@ from neon8.calibrate.recipe.components import ordinary
 from neon8.calibrate.recipe.equalize import headroom
 from neon8.calibrate.statistics.channels import ChannelStatistics
 from neon8.calibrate.thresholds.choose import scheme_of
-from neon8.graph.graph import Conv2d, Graph
-from neon8.quant.absorption import makes, reads
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import NARROW, TensorScale
 from neon8.quant.weights import DoubleArray
+from neon8.rewrite.absorption import makes, reads
 
 FINER = 1.25
 """How many times smaller the step must become, with all that was seen inside."""

@@ -11,12 +11,13 @@ from neon8.calibrate.recipe.equalize import Equalized, equalize
 from neon8.calibrate.recipe.lattice_step import steps_of
 from neon8.calibrate.recipe.offsets import Absorbed, absorb
 from neon8.calibrate.statistics import patches
-from neon8.graph.graph import Conv2d, Graph
-from neon8.quant.absorption import with_offsets
-from neon8.quant.equalization import with_factors
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid, on_grid
 from neon8.quant.scale_table import LayerScale, TensorScale
 from neon8.quant.weights import DoubleArray, weight_scales
+from neon8.rewrite.absorption import with_offsets
+from neon8.rewrite.equalization import with_factors
 
 STEP = "step"
 """Reason code of a layer with the steps of its weights as scales."""

@@ -26,10 +26,11 @@ from neon8.calibrate.statistics.patches import empty as no_patches
 from neon8.calibrate.statistics.sampler import Sampler
 from neon8.data.inputs import Input
 from neon8.data.samples import Sample
-from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
-from neon8.quant.groups import scale_groups, sources
+from neon8.ir.graph import Graph
+from neon8.ir.groups import scale_groups, sources
+from neon8.operators.convolution import Conv2d
 
 Array = npt.NDArray[np.generic]
 

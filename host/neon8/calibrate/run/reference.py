@@ -18,8 +18,8 @@ import numpy.typing as npt
 from neon8.data.inputs import Input, of_shapes
 from neon8.errors import DataError, GraphError
 from neon8.graph.extend import with_outputs
-from neon8.graph.graph import Tensor
 from neon8.graph.onnx_file import ModelLike, open_onnx
+from neon8.ir.graph import Tensor
 
 # From 1.31 on, importing it writes a device ID for telemetry into the user's home.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

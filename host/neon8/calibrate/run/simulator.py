@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.calibrate.run.reference import Reference
-from neon8.graph.graph import Conv2d, Graph
 from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.graph.roundable import NUMBERS, ROUNDING, roundable
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
 

@@ -19,7 +19,7 @@ from neon8.calibrate.statistics.native_library import (
     pointer,
 )
 from neon8.errors import CalibrationError
-from neon8.graph.graph import Activation
+from neon8.ir.graph import Activation
 
 Array = npt.NDArray[np.generic]
 Float32Array = npt.NDArray[np.float32]

@@ -12,8 +12,11 @@ from neon8.calibrate.statistics.channels import ChannelStatistics, join
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.statistics.native import Bank, Job, Plan, Wanted, bank
 from neon8.errors import CalibrationError
-from neon8.graph.graph import Activation, Concat, Conv2d, Graph, Opaque, nchw
-from neon8.quant.groups import sources
+from neon8.ir.graph import Activation, Graph, nchw
+from neon8.ir.groups import sources
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Concat
+from neon8.operators.opaque import Opaque
 
 Array = npt.NDArray[np.generic]
 FloatArray = npt.NDArray[np.float32]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from neon8.graph.graph import Activation, Conv2d
+from neon8.ir.graph import Activation
+from neon8.operators.convolution import Conv2d
 
 ROWS = 64
 CHANNELS = 16

@@ -24,7 +24,8 @@ from neon8.calibrate.statistics.patches import (
     empty,
     smallest,
 )
-from neon8.graph.graph import Activation, Conv2d, nchw
+from neon8.ir.graph import Activation, nchw
+from neon8.operators.convolution import Conv2d
 
 Array = npt.NDArray[np.generic]
 UInt64Array = npt.NDArray[np.uint64]

@@ -5,8 +5,8 @@ from neon8.errors import TableError
 from neon8.formats.format import Context, Format, NetworkWriter
 from neon8.formats.qdq.read import load
 from neon8.formats.qdq.write import dumps
-from neon8.quant.own_scales import load_quantized
 from neon8.quant.scale_table import ScaleTable
+from neon8.rewrite.own_scales import load_quantized
 
 
 def _recognise(head: str) -> bool:

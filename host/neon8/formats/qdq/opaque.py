@@ -13,12 +13,12 @@ import onnx
 import onnx.version_converter
 from onnx import TensorProto, helper
 
-from neon8.compile import program
 from neon8.errors import TableError
-from neon8.formats.qdq.nodes import Nodes
 from neon8.graph.onnx_file import ModelLike, one_line, open_onnx
 from neon8.graph.reader import read
-from neon8.graph.source import Source
+from neon8.operators.opaque import OpaqueOp
+from neon8.operators.qdq import Nodes
+from neon8.operators.source import Source
 
 ONNX_DOMAINS = ("", "ai.onnx")
 OTHER_FLOATS = {"float16": TensorProto.FLOAT16, "float64": TensorProto.DOUBLE}
@@ -57,8 +57,10 @@ def originals(model: ModelLike, *, least: int) -> Originals:
     )
 
 
-def append(n: Nodes, op: program.Opaque, file: Originals) -> None:
+def append(n: Nodes, op: OpaqueOp, file: Originals | None) -> None:
     """The node that `op` stands for, between Casts where it is not of float32."""
+    if file is None:
+        raise ValueError(op.name)
     if not op.reads and op.output in file.source.constants:
         n.arrays[op.output] = file.source.constants[op.output]
         return

@@ -22,7 +22,7 @@ from neon8.formats.foreign_table import (
 from neon8.graph.onnx_file import read_model
 from neon8.graph.quantized import qlinear
 from neon8.quant.checks import scale as checked_scale
-from neon8.quant.own_scales import load_quantized
+from neon8.rewrite.own_scales import load_quantized
 from neon8.text import counted
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 
-from neon8.graph.graph import Graph
 from neon8.graph.passes.compose_pointwise import compose_pointwise
 from neon8.graph.passes.drop_reshapes import drop_reshapes
 from neon8.graph.passes.fold_affine import fold_affine
@@ -11,6 +10,7 @@ from neon8.graph.passes.fold_flatten import fold_flatten
 from neon8.graph.passes.fuse_activations import fuse_activations
 from neon8.graph.passes.merge_moves import merge_moves
 from neon8.graph.passes.stay_rearranged import stay_rearranged
+from neon8.ir.graph import Graph
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     stay_rearranged,

@@ -5,28 +5,14 @@ from typing import TypeGuard
 
 import numpy as np
 
-from neon8.graph.functions import MAX_SIZE, Function, X, affine, call
-from neon8.graph.graph import (
-    Activate,
-    Add,
-    Binary,
-    Conv2d,
-    Divide,
-    Graph,
-    Multiply,
-    Node,
-    Pointwise,
-    Pool,
-    Subtract,
-)
-from neon8.graph.passes.rewrite import rebuild
-
-BINARY: dict[type[Binary], str] = {
-    Add: "add",
-    Divide: "divide",
-    Multiply: "multiply",
-    Subtract: "subtract",
-}
+from neon8.ir.graph import Graph, Node
+from neon8.ir.rewrite import rebuild
+from neon8.operators.activation import Activate
+from neon8.operators.arithmetic import FUNCTIONS, Binary, Divide, Multiply, Subtract
+from neon8.operators.convolution import Conv2d
+from neon8.operators.functions import MAX_SIZE, Function, X, affine, call
+from neon8.operators.pointwise import Pointwise
+from neon8.operators.pooling import Pool
 
 SERIOUS = Pointwise | Multiply | Divide | Subtract
 """What makes a table the right thing: a function or a product."""
@@ -92,7 +78,7 @@ def _forms(node: Node, forms: dict[str, Forms]) -> Forms:
     elif isinstance(node, Binary) and node.activation.identity:
         first, second = (_known(name, forms) for name in node.inputs)
         result = {
-            root: call(BINARY[type(node)], first[root], second[root])
+            root: call(FUNCTIONS[type(node)], first[root], second[root])
             for root in first
             if root in second
         }

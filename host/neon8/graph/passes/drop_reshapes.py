@@ -3,19 +3,13 @@
 
 from dataclasses import replace
 
-from neon8.graph.graph import (
-    Binary,
-    Conv2d,
-    Graph,
-    Maximum,
-    Minimum,
-    Node,
-    Opaque,
-    Recurrent,
-    Reshape,
-    WithConstant,
-)
-from neon8.graph.passes.rewrite import count_uses, drop_dead, rebuild
+from neon8.ir.graph import Graph, Node
+from neon8.ir.rewrite import count_uses, drop_dead, rebuild
+from neon8.operators.arithmetic import Binary, Maximum, Minimum, WithConstant
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Reshape
+from neon8.operators.opaque import Opaque
+from neon8.operators.recurrent import Recurrent
 
 LOOKING = Binary | Maximum | Minimum | Recurrent | WithConstant
 """The nodes that look at the dimensions of ONNX, not at N C H W."""

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.graph.graph import Conv2d, FloatArray, Graph, Node
-from neon8.graph.passes.rewrite import count_uses, rebuild
-from neon8.graph.source import Float64Array, float32
+from neon8.ir.graph import FloatArray, Graph, Node
+from neon8.ir.rewrite import count_uses, rebuild
+from neon8.operators.convolution import Conv2d
+from neon8.operators.source import Float64Array, float32
 
 
 def fold_affine(graph: Graph) -> Graph:

@@ -3,8 +3,10 @@
 
 from dataclasses import replace
 
-from neon8.graph.graph import Conv2d, Graph, Node, Reshape
-from neon8.graph.passes.rewrite import drop_dead, rebuild
+from neon8.ir.graph import Graph, Node
+from neon8.ir.rewrite import drop_dead, rebuild
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Reshape
 
 
 def fold_flatten(graph: Graph) -> Graph:

@@ -7,19 +7,13 @@ belongs to the node that makes its input unless something else reads that, too.
 
 from dataclasses import replace
 
-from neon8.graph.graph import (
-    Activate,
-    Activation,
-    Binary,
-    Conv2d,
-    Graph,
-    InstanceNorm,
-    Node,
-    Pool,
-    Sum,
-    WithConstant,
-)
-from neon8.graph.passes.rewrite import count_uses, rebuild
+from neon8.ir.graph import Activation, Graph, Node
+from neon8.ir.rewrite import count_uses, rebuild
+from neon8.operators.activation import Activate
+from neon8.operators.arithmetic import Binary, Sum, WithConstant
+from neon8.operators.convolution import Conv2d
+from neon8.operators.normalization import InstanceNorm
+from neon8.operators.pooling import Pool
 
 TAKES = Activate | Binary | Conv2d | InstanceNorm | Pool | Sum | WithConstant
 """The nodes that have an activation."""

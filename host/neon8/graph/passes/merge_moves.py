@@ -5,17 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.graph.graph import (
-    MAX_RANK,
-    Gather,
-    Graph,
-    IndexArray,
-    Node,
-    Permute,
-    Reshape,
-)
-from neon8.graph.passes.rewrite import count_uses, drop_dead, rebuild
-from neon8.graph.views import then
+from neon8.ir.graph import MAX_RANK, Graph, IndexArray, Node
+from neon8.ir.rewrite import count_uses, drop_dead, rebuild
+from neon8.ir.views import then
+from neon8.operators.movement import Permute, Reshape
+from neon8.operators.selection import Gather
 
 
 def merge_moves(graph: Graph) -> Graph:

@@ -14,26 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.graph import rearranged
-from neon8.graph.graph import (
-    Activate,
-    Binary,
-    Conv2d,
-    FakeQuantize,
-    Graph,
-    Maximum,
-    Minimum,
-    Node,
-    Permute,
-    Pointwise,
-    Reshape,
-    Sum,
-    Tensor,
-    WithConstant,
-)
 from neon8.graph.passes.compose_pointwise import is_uniform
-from neon8.graph.passes.rewrite import drop_dead
-from neon8.graph.source import Float64Array, float32
+from neon8.ir.graph import Graph, Node, Tensor
+from neon8.ir.rewrite import drop_dead
+from neon8.operators import rearranged
+from neon8.operators.activation import Activate
+from neon8.operators.arithmetic import Binary, Maximum, Minimum, Sum, WithConstant
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Permute, Reshape
+from neon8.operators.pointwise import Pointwise
+from neon8.operators.quantization import FakeQuantize
+from neon8.operators.source import Float64Array, float32
 
 Available = dict[tuple[str, str], Tensor]
 """(ONNX tensor, label) -> the tensor that has its values, rearranged."""

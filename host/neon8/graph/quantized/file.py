@@ -18,7 +18,6 @@ import onnx
 from onnx import helper
 
 from neon8.errors import GraphError
-from neon8.graph.graph import Quantization
 from neon8.graph.onnx_file import LARGE, OnnxFile, initializer
 from neon8.graph.quantized import integers, qlinear
 from neon8.graph.quantized.constants import (
@@ -29,6 +28,7 @@ from neon8.graph.quantized.constants import (
     integer_of,
 )
 from neon8.graph.quantized.integers import OFFSETS, Array, Levels, UnusableError
+from neon8.operators.quantization import Quantization
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 PAIRS = ("QuantizeLinear", "DequantizeLinear")

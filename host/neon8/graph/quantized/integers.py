@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.graph.graph import FloatArray, Quantization
+from neon8.ir.graph import FloatArray
+from neon8.operators.quantization import Quantization
 
 Array = npt.NDArray[Any]
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.run.simulator import Simulator
 from neon8.errors import GraphError
-from neon8.graph.graph import Conv2d, Tensor
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.graph.roundable import roundable
+from neon8.ir.graph import Tensor
+from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
 from onnx_nets import TOLERANCE, chain, net, node, save

@@ -11,7 +11,7 @@ import numpy_statistics
 from native_kits import facts, isas, taken
 from neon8.calibrate.statistics import channels, histogram, native, native_library
 from neon8.errors import CalibrationError, SetupError
-from neon8.graph.graph import Activation
+from neon8.ir.graph import Activation
 
 F = np.float32
 SHAPES = [(1, 5), (1, 3, 7, 9), (1, 2, 50, 50), (1, 4, 64, 64), (1, 300, 1, 1),

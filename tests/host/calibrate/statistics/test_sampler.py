@@ -12,7 +12,7 @@ from layer_kits import RNG, F, conv, image, sampled
 from neon8.calibrate.statistics.native_library import load
 from neon8.calibrate.statistics.patches import CHANNELS, ROWS, merge, outputs
 from neon8.calibrate.statistics.sampler import Sampler
-from neon8.graph.graph import Activation
+from neon8.ir.graph import Activation
 from onnx_nets import net, node, save
 
 GEOMETRY = {

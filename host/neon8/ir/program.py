@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Program: the lowered int8 network, as values.
+
+lower.py makes it from a Graph and a ScaleTable, writer.py puts it into a .n8 file and
+oracle.py runs it in numpy. It mirrors runtime/include/neon8_format.h; every
+number that the runtime uses is already here, so nothing is left to decide on the board.
+Equation numbers refer to docs/numerics.md.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.ir.graph import Shape, nchw
+from neon8.quant.int16_fit import Fit
+
+Int8Array = npt.NDArray[np.int8]
+
+
+Int32Array = npt.NDArray[np.int32]
+
+
+WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where another word begins in the name of a class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """dims: as in ONNX; dtype "int8", "int16" or "float32", or "uint8" for an image.
+
+    real = scale * (q - zero_point)  (1).  lo, hi: the range of q, [-127, 127] for the
+    symmetric scheme, else [-128, 127], and of int16 as its bits say  (24).  Other
+    tensors have scale 1, zero point 0, -128 and 127.  reason: why the layer that makes
+    it runs in float32, or "".
+    """
+
+    name: str
+    dims: tuple[int, ...]
+    dtype: str = "int8"
+    scale: np.float32 = np.float32(1)
+    zero_point: int = 0
+    lo: int = -128
+    hi: int = 127
+    reason: str = ""
+
+    @property
+    def shape(self) -> Shape:
+        """N C H W."""
+        return nchw(self.dims)
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions ONNX knows."""
+        return len(self.dims)
+
+    @property
+    def reach(self) -> int:
+        """The largest |q| for which (12) is proved: of int8 any byte's."""
+        return 128 if self.dtype == "int8" else max(-self.lo, self.hi)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """Base of all steps.  name: of its layer; inputs, output: tensor names."""
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+
+    @property
+    def operation(self) -> str:
+        """What enum n8_op calls it, N8_OP_... without the prefix."""
+        return WORD.sub("_", type(self).__name__.removesuffix("Op")).upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """ops are in order of execution; tensors in a fixed, deterministic order.
+
+    islands: the layers that run in float32, by name, each with the reason.
+    fits: the layers whose weight scales grew or might have, see int16_fit.py.
+    """
+
+    source_digest: str
+    tensors: dict[str, Tensor]
+    ops: tuple[Op, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    islands: dict[str, str] = field(default_factory=dict)
+    fits: tuple[Fit, ...] = ()

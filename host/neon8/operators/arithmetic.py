@@ -1,0 +1,679 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Add, Sub, Mul, Div, Max, Min, Sum and Mean, of tensors and of constants."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+import numpy as np
+
+from neon8.errors import CompileError
+from neon8.ir.graph import Activation, FloatArray, Node, aligned, nchw
+from neon8.ir.program import Op, Tensor
+from neon8.operators.activation import bound
+from neon8.operators.build import FLOAT, INT8, Build, ratio
+from neon8.operators.convolution import make_affine
+from neon8.operators.family import Family
+from neon8.operators.floats import (
+    ConstantOp,
+    append_activation,
+    append_binary,
+    append_constant,
+    append_unary,
+    before,
+)
+from neon8.operators.functions import X, call, number
+from neon8.operators.movement import ReshapeOp, import_reshape
+from neon8.operators.pointwise import make_pointwise
+from neon8.operators.qdq import Nodes, finish
+from neon8.operators.reference import Array, centred, leaky, rounded
+from neon8.operators.scales import SCALE_MAX, clamp_of, slope_of
+from neon8.operators.source import (
+    OnnxNode,
+    Source,
+    failure,
+    fits_channels,
+    per_channel,
+    required,
+    shape_of,
+)
+from neon8.quant.limits import SMALLEST_SCALE
+from neon8.quant.weights import DoubleArray, multiplier_ok
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binary(Node):
+    """y = activation(inputs[0] ? inputs[1]), broadcast as ONNX does.
+
+    aligned() gives the shapes that fit.
+    """
+
+    activation: Activation = Activation()
+
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Binary):
+    """inputs[0] + inputs[1]."""
+
+    @property
+    def sign(self) -> int:
+        """That of the second operand."""
+        return 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subtract(Binary):
+    """inputs[0] - inputs[1]."""
+
+    @property
+    def sign(self) -> int:
+        """That of the second operand."""
+        return -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiply(Binary):
+    """inputs[0] * inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divide(Binary):
+    """inputs[0] / inputs[1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maximum(Node):
+    """The largest of its inputs, two or more, broadcast as Binary."""
+
+    keeps_values = True
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum(Node):
+    """The smallest of its inputs, two or more, broadcast as Binary."""
+
+    keeps_values = True
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum(Node):
+    """y = activation(sum of its inputs), two or more of one shape.
+
+    mean: their sum divided by their number.
+    """
+
+    mean: bool = False
+    activation: Activation = Activation()
+
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithConstant(Node):
+    """y = activation(x ? constant), or constant ? x if `first`, broadcast as in ONNX.
+
+    function: "add", "subtract", "multiply", "divide", "minimum" or "maximum"; the last
+    two have no activation.  What has one value for all, or one for each channel, is a
+    convolution or a Pointwise instead.
+    """
+
+    function: str
+    constant: FloatArray
+    first: bool = False
+    activation: Activation = Activation()
+
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddOp(Op):
+    """clamp(rne(leaky(v)) + zp)  (6).
+
+    v = fadd(fmul(a - zp_a, scale), fmul(b - zp_b, residual_scale)).
+    A difference has a negative residual_scale. Operands are broadcast, by N C H W.
+    Any of the three may be int16  (24).
+    """
+
+    scale: np.float32
+    residual_scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiplyOp(Op):
+    """clamp(rne(leaky(fmul((a - zp_a) * (b - zp_b), scale))) + zp)  (16)."""
+
+    scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DivideOp(Op):
+    """clamp(rne(leaky(fmul(fdiv(a - zp_a, b - zp_b), scale))) + zp)  (16)."""
+
+    scale: np.float32
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaximumOp(Op):
+    """The larger of a and b, which share scale and zero point with it  (9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinimumOp(Op):
+    """The smaller of a and b, which share scale and zero point with it  (9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumOp(Op):
+    """clamp(rne(leaky(sum of fmul(x - zp_x, values[x]))) + zp)  (6).
+
+    values: for each input, all of one shape, its scale over that of the output.
+    """
+
+    values: FloatArray
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+def add(source: Source, node: OnnxNode) -> Node:
+    """Add of two tensors, or of a tensor and a constant."""
+    side = _constant_side(source, node)
+    if side is None:
+        return _binary(source, node, Add)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "add", side)
+    value = per_channel(source, node, side)
+    return make_affine(source, node, 1 - side, np.ones_like(value), value)
+
+
+def subtract(source: Source, node: OnnxNode) -> Node:
+    """Sub of two tensors, or of a tensor and a constant."""
+    side = _constant_side(source, node)
+    if side is None:
+        return _binary(source, node, Subtract)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "subtract", side)
+    value = per_channel(source, node, side)
+    sign = 1.0 if side == 1 else -1.0
+    return make_affine(source, node, 1 - side, np.full_like(value, sign), -sign * value)
+
+
+def multiply(source: Source, node: OnnxNode) -> Node:
+    """Mul of two tensors, or of a tensor and a constant."""
+    side = _constant_side(source, node)
+    if side is None:
+        return _binary(source, node, Multiply)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "multiply", side)
+    value = per_channel(source, node, side)
+    return make_affine(source, node, 1 - side, value, np.zeros_like(value))
+
+
+def divide(source: Source, node: OnnxNode) -> Node:
+    """Div of two tensors, by a constant, or of one constant."""
+    side = _constant_side(source, node)
+    if side is None:
+        return _binary(source, node, Divide)
+    if not fits_channels(source, node, side):
+        return with_constant(source, node, "divide", side)
+    value = per_channel(source, node, side)
+    if side == 0:
+        if (value != value[0]).any():
+            return with_constant(source, node, "divide", side)
+        function = call("divide", number(float(value[0])), X)
+        return make_pointwise(source, node, function, data=1)
+    if not value.all():
+        raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
+    return make_affine(source, node, 0, 1.0 / value, np.zeros_like(value))
+
+
+def add_all(source: Source, node: OnnxNode, *, mean: bool) -> Node:
+    """Sum and Mean of any number of tensors of one shape; Sum of two as Add."""
+    if len(node.inputs) == 1:
+        return import_reshape(source, node)
+    if len(node.inputs) == 2 and not mean:
+        return add(source, node)
+    shapes = {name: shape_of(source, node, name) for name in node.inputs}
+    if len(set(shapes.values())) > 1:
+        text = f"of tensors of different shapes, {list(map(list, shapes.values()))}, is"
+        raise failure(source, node, f"{text} not supported; export it as Adds of two")
+    return Sum(name=node.name, inputs=node.inputs, output=node.outputs[0], mean=mean)
+
+
+def extreme(source: Source, node: OnnxNode, *, upper: bool) -> Node:
+    """Max and Min: of tensors; of one and of constants, which bound it.
+
+    upper: the constants are upper bounds, as of Min.
+    """
+    tensors = [name for name in node.inputs if name not in source.constants]
+    constants = [i for i, name in enumerate(node.inputs) if name not in tensors]
+    if len(tensors) > 1:
+        if constants:
+            text = f"of {len(tensors)} tensors and of constants is not supported"
+            raise failure(source, node, f"{text}; export two operators")
+        check_broadcast(source, node)
+        kind = Minimum if upper else Maximum
+        return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
+    values = [required(source, node, index) for index in constants]
+    if all(value.size == 1 for value in values):
+        return bound(source, node, upper=upper)
+    function = np.minimum if upper else np.maximum
+    constant: FloatArray = reduce(function, values)
+    data = node.inputs.index(tensors[0])
+    name = "minimum" if upper else "maximum"
+    return make_with_constant(source, node, name, constant, data=data)
+
+
+def _binary(source: Source, node: OnnxNode, kind: type[Binary]) -> Node:
+    """A node of two tensors whose shapes are the same but for broadcast ones."""
+    check_broadcast(source, node)
+    return kind(name=node.name, inputs=node.inputs, output=node.outputs[0])
+
+
+def check_broadcast(source: Source, node: OnnxNode) -> None:
+    """GraphError if an input is broadcast in a way that N C H W does not show."""
+    out = shape_of(source, node, node.outputs[0])
+    for name in node.inputs:
+        shape = aligned(shape_of(source, node, name), len(out))
+        if any(a not in (1, b) for a, b in zip(shape, nchw(out), strict=True)):
+            text = f"tensor {name!r} is broadcast along some of the axes from the"
+            raise failure(source, node, f"{text} fourth on only")
+
+
+def with_constant(
+    source: Source, node: OnnxNode, function: str, side: int
+) -> WithConstant:
+    """Arithmetic with a constant of any shape, input number `side`."""
+    value = required(source, node, side)
+    if function == "divide" and side == 1 and not value.all():
+        raise failure(source, node, f"divisor {node.inputs[1]!r} contains a zero")
+    return make_with_constant(source, node, function, value, data=1 - side)
+
+
+def make_with_constant(
+    source: Source, node: OnnxNode, function: str, value: FloatArray, *, data: int
+) -> WithConstant:
+    """`function` of input number `data` and of a constant; before it unless it is 0."""
+    for name in (node.inputs[data], node.outputs[0]):
+        shape_of(source, node, name)
+    return WithConstant(
+        name=node.name,
+        inputs=(node.inputs[data],),
+        output=node.outputs[0],
+        function=function,
+        constant=value,
+        first=data > 0,
+    )
+
+
+def _constant_side(source: Source, node: OnnxNode) -> int | None:
+    sides = [i for i in (0, 1) if node.inputs[i] in source.constants]
+    return sides[0] if sides else None
+
+
+FUNCTIONS: dict[type[Binary], str] = {
+    Add: "add",
+    Divide: "divide",
+    Multiply: "multiply",
+    Subtract: "subtract",
+}
+
+
+EXTREMES = {"maximum": MaximumOp, "minimum": MinimumOp}
+
+
+SUMS = ("add", "subtract")
+"""They take and give int8 and int16, the other functions int8 only."""
+
+
+PRODUCTS = {"divide": DivideOp, "multiply": MultiplyOp}
+
+
+MAX_SPREAD = 1 << 28
+"""Values of a constant that is written out."""
+
+
+def lower_binary(b: Build, node: Binary) -> None:
+    """(6) of a sum that no convolution took in, or a difference; (16)."""
+    function = FUNCTIONS[type(node)]
+    wide = function in SUMS
+    first, second = (operand(b, node, name, wide=wide) for name in node.inputs)
+    out = b.result(node.output) if wide else b.declare(node.output, INT8)
+    combine(b, node, function, (first, second), out, node.activation)
+
+
+def combine(
+    b: Build,
+    node: Node,
+    function: str,
+    operands: tuple[Tensor, Tensor],
+    out: Tensor,
+    activation: Activation = Activation(),
+) -> None:
+    """Appends the step that gives the `function` of two tensors."""
+    first, second = operands
+    inputs = first.name, second.name
+    lo, hi = clamp_of(activation, out)
+    slope = slope_of(node.name, activation)
+    if function in EXTREMES:
+        kind = EXTREMES[function]
+        b.ops.append(kind(name=node.name, inputs=inputs, output=out.name))
+    elif function in SUMS:
+        sign = np.float32(-1 if function == "subtract" else 1)
+        b.ops.append(
+            AddOp(
+                name=node.name,
+                inputs=inputs,
+                output=out.name,
+                scale=ratio(node.name, first, out),
+                residual_scale=sign * ratio(node.name, second, out),
+                slope=slope,
+                lo=lo,
+                hi=hi,
+            )
+        )
+    else:
+        product = PRODUCTS[function]
+        b.ops.append(
+            product(
+                name=node.name,
+                inputs=inputs,
+                output=out.name,
+                scale=multiplier(node.name, function, operands, out),
+                slope=slope,
+                lo=lo,
+                hi=hi,
+            )
+        )
+
+
+def multiplier(
+    layer: str,
+    function: str,
+    operands: tuple[Tensor, Tensor],
+    out: Tensor,
+) -> np.float32:
+    """M of (16), or CompileError."""
+    a, c = (np.float64(operand.scale) for operand in operands)
+    scale = a / c if function == "divide" else a * c
+    with np.errstate(over="ignore", under="ignore"):
+        value: np.float32 = np.float32(scale / np.float64(out.scale))
+    if value == 0 or not multiplier_ok(value):
+        raise CompileError(
+            f"layer {layer!r}: scales {a:.4g} and {c:.4g} of its inputs are too far "
+            f"from {out.scale:.4g} of {out.name!r}; correct the table"
+        )
+    return value
+
+
+def lower_with_constant(b: Build, node: WithConstant) -> None:
+    """As of two tensors, of which one is an int8 constant with a scale of its own."""
+    function, value = node.function, node.constant.astype(np.float64)
+    wide = function in SUMS
+    source = operand(b, node, node.inputs[0], wide=wide)
+    out = b.result(node.output) if wide else b.declare(node.output, INT8)
+    if function == "divide" and not node.first:  # a level 0 would be a divisor
+        function, value = "multiply", 1.0 / value
+    if function in EXTREMES:
+        source = b.rescaled(node.name, source, out)
+    constant = constant_of(b, node, value, source, out, shared=function in EXTREMES)
+    operands = (constant, source) if node.first else (source, constant)
+    combine(b, node, function, operands, out, node.activation)
+
+
+def constant_of(
+    b: Build,
+    node: WithConstant,
+    value: DoubleArray,
+    source: Tensor,
+    out: Tensor,
+    *,
+    shared: bool,
+) -> Tensor:
+    """The constant as int8, unsigned where it has no value below 0.
+
+    shared: with scale and zero point of `out`.
+    """
+    value = value.reshape((1,) * (out.rank - value.ndim) + value.shape)
+    if aligned(value.shape, out.rank)[3] not in (1, out.shape[3]):
+        # Along some of the axes from the fourth on only.
+        if math.prod(value.shape[:3]) * out.shape[3] > MAX_SPREAD:
+            text = f"its constant {list(value.shape)} is broadcast to too many values"
+            raise CompileError(f"layer {node.name!r}: {text}")
+        value = np.broadcast_to(value, (*value.shape[:3], *out.dims[3:]))
+    like = replace(out, name=source.name, dims=value.shape, dtype=INT8)
+    if not shared:
+        least, most = float(min(value.min(), 0)), float(max(value.max(), 0))
+        unsigned = least == 0
+        scale = most / 255 if unsigned else max(most, -least) / 127
+        like = replace(
+            like,
+            scale=np.float32(min(max(scale, SMALLEST_SCALE), SCALE_MAX)),
+            zero_point=-128 if unsigned else 0,
+            lo=-128 if unsigned else -127,
+            hi=127,
+        )
+    tensor = b.temporary(like, "constant")
+    q = np.rint(value / np.float64(tensor.scale))
+    levels = np.clip(q + tensor.zero_point, tensor.lo, tensor.hi).astype(np.int8)
+    b.ops.append(
+        ConstantOp(
+            name=node.name, inputs=(), output=tensor.name, levels=levels.reshape(-1)
+        )
+    )
+    return tensor
+
+
+def lower_extreme(b: Build, node: Maximum | Minimum) -> None:
+    """Of bytes on the grid of the result, to which all are taken first  (9)."""
+    sources = [operand(b, node, name) for name in node.inputs]
+    out = b.declare(node.output, INT8)
+    first, *others = (b.rescaled(node.name, source, out) for source in sources)
+    function = "maximum" if isinstance(node, Maximum) else "minimum"
+    for i, other in enumerate(others):
+        last = i == len(others) - 1
+        dims = np.broadcast_shapes(first.shape, other.shape)
+        result = out if last else b.temporary(replace(out, dims=dims), "extreme")
+        combine(b, node, function, (first, other), result)
+        first = result
+
+
+def lower_sum(b: Build, node: Sum) -> None:
+    """(6) of all inputs at once, so that it is rounded once."""
+    sources = [b.int8(name) for name in node.inputs]
+    out = b.declare(node.output, INT8)
+    count = len(sources) if node.mean else 1
+    lo, hi = clamp_of(node.activation, out)
+    scales = [ratio(node.name, source, out, count=count) for source in sources]
+    b.ops.append(
+        SumOp(
+            name=node.name,
+            inputs=tuple(source.name for source in sources),
+            output=out.name,
+            values=np.array(scales, np.float32),
+            slope=slope_of(node.name, node.activation),
+            lo=lo,
+            hi=hi,
+        )
+    )
+
+
+def operand(b: Build, node: Node, name: str, *, wide: bool = False) -> Tensor:
+    """An input of `node`, with the ones in front of its dimensions that ONNX adds.
+
+    wide: as the table has it, int16 or int8; else int8.
+    """
+    source = b.own(name) if wide else b.int8(name)
+    rank = len(b.graph.tensors[node.output].dims)
+    if aligned(source.dims, rank) == source.shape:
+        return source
+    dims = (1,) * (rank - len(source.dims)) + source.dims
+    view = b.temporary(replace(source, dims=dims), "aligned")
+    b.ops.append(ReshapeOp(name=node.name, inputs=(source.name,), output=view.name))
+    return view
+
+
+def lower_binary_float(b: Build, node: Binary) -> None:
+    """(22)."""
+    first, second = (b.float32(name).name for name in node.inputs)
+    out = b.declare(node.output, FLOAT)
+    result = before(b, node.activation, out)
+    append_binary(b, node.name, FUNCTIONS[type(node)], (first, second), result)
+    append_activation(b, node.name, node.activation, out)
+
+
+def lower_extreme_float(b: Build, node: Maximum | Minimum) -> None:
+    """(22), two at a time."""
+    function = "maximum" if isinstance(node, Maximum) else "minimum"
+    fold(b, node, function, b.declare(node.output, FLOAT))
+
+
+def lower_sum_float(b: Build, node: Sum) -> None:
+    """(22), two at a time, and the mean by a division."""
+    out = b.declare(node.output, FLOAT)
+    result = before(b, node.activation, out)
+    total = b.temporary(result, "total") if node.mean else result
+    fold(b, node, "add", total)
+    if node.mean:
+        count = call("divide", X, number(float(len(node.inputs))))
+        append_unary(b, node.name, count, total, result)
+    append_activation(b, node.name, node.activation, out)
+
+
+def fold(b: Build, node: Node, function: str, out: Tensor) -> None:
+    """Appends the `function` of all inputs, from the first to the last."""
+    first, *others = (b.float32(name) for name in node.inputs)
+    for i, other in enumerate(others):
+        result = out
+        if i < len(others) - 1:
+            dims = np.broadcast_shapes(first.dims, other.dims)
+            result = b.temporary(replace(out, dims=dims), "part")
+        append_binary(b, node.name, function, (first.name, other.name), result)
+        first = result
+
+
+def lower_with_constant_float(b: Build, node: WithConstant) -> None:
+    """(22), with a step that gives the constant."""
+    source = b.float32(node.inputs[0])
+    value = append_constant(b, node.name, node.constant, source)
+    out = b.declare(node.output, FLOAT)
+    names = (value.name, source.name) if node.first else (source.name, value.name)
+    append_binary(b, node.name, node.function, names, before(b, node.activation, out))
+    append_activation(b, node.name, node.activation, out)
+
+
+def compute_add(
+    op: AddOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(6)."""
+    a = centred(operands[0], sources[0]) * np.float32(op.scale)
+    b = centred(operands[1], sources[1]) * np.float32(op.residual_scale)
+    return rounded(leaky(a + b, op.slope), out, op.lo, op.hi)
+
+
+def compute_sum(
+    op: SumOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(6) of more than two, from the first to the last."""
+    v = np.zeros(0, np.float32)
+    for i, (q, source) in enumerate(zip(operands, sources, strict=True)):
+        term = centred(q, source) * np.float32(op.values[i])
+        v = term if i == 0 else v + term
+    return rounded(leaky(v, op.slope), out, op.lo, op.hi)
+
+
+def compute_multiply(
+    op: MultiplyOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(16); the product is exact."""
+    a, b = (centred(q, t) for q, t in zip(operands, sources, strict=True))
+    return rounded(leaky((a * b) * np.float32(op.scale), op.slope), out, op.lo, op.hi)
+
+
+def compute_divide(
+    op: DivideOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(16): by zero it is infinite, which saturates; zero by zero is zero."""
+    a, b = (centred(q, t) for q, t in zip(operands, sources, strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        v = leaky((a / b) * np.float32(op.scale), op.slope)
+    return rounded(v, out, op.lo, op.hi)
+
+
+def write_binary(n: Nodes, op: Op, *, operator: str) -> None:
+    """The operator on float values, the activation, and a Q/DQ pair."""
+    values = [n.real(name) for name in op.inputs]
+    finish(n, n.node(operator, values, name=op.name), op)
+
+
+def write_add(n: Nodes, op: AddOp) -> None:
+    """Add or Sub."""
+    write_binary(n, op, operator="Sub" if op.residual_scale < 0 else "Add")
+
+
+def write_extreme(n: Nodes, op: Op, *, operator: str) -> None:
+    """Max or Min, which have no activation."""
+    values = [n.real(name) for name in op.inputs]
+    n.finish(n.node(operator, values, name=op.name), op.output)
+
+
+def write_sum(n: Nodes, op: SumOp) -> None:
+    """Sum or Mean."""
+    write_binary(n, op, operator="Mean" if n.layers[op.name].mean else "Sum")
+
+
+FAMILY = Family(
+    imports={
+        "Add": add,
+        "Div": divide,
+        "Max": partial(extreme, upper=False),
+        "Mean": partial(add_all, mean=True),
+        "Min": partial(extreme, upper=True),
+        "Mul": multiply,
+        "Sub": subtract,
+        "Sum": partial(add_all, mean=False),
+    },
+    lower={
+        **dict.fromkeys(FUNCTIONS, lower_binary),
+        Maximum: lower_extreme,
+        Minimum: lower_extreme,
+        Sum: lower_sum,
+        WithConstant: lower_with_constant,
+    },
+    lower_float={
+        **dict.fromkeys(FUNCTIONS, lower_binary_float),
+        Maximum: lower_extreme_float,
+        Minimum: lower_extreme_float,
+        Sum: lower_sum_float,
+        WithConstant: lower_with_constant_float,
+    },
+    steps={
+        AddOp: compute_add,
+        DivideOp: compute_divide,
+        MaximumOp: lambda _op, _out, _sources, operands: np.maximum(*operands),
+        MinimumOp: lambda _op, _out, _sources, operands: np.minimum(*operands),
+        MultiplyOp: compute_multiply,
+        SumOp: compute_sum,
+    },
+    qdq={
+        AddOp: write_add,
+        DivideOp: partial(write_binary, operator="Div"),
+        MaximumOp: partial(write_extreme, operator="Max"),
+        MinimumOp: partial(write_extreme, operator="Min"),
+        MultiplyOp: partial(write_binary, operator="Mul"),
+        SumOp: write_sum,
+    },
+)

@@ -1,0 +1,761 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conv, and the convolutions that other operators become, in int8 and in float32."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.errors import CompileError, TableError
+from neon8.ir.graph import Activation, FloatArray, Graph, Node
+from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
+from neon8.operators.build import FLOAT, INT8, Build, ratio
+from neon8.operators.family import Family
+from neon8.operators.floats import append_activation, before
+from neon8.operators.movement import append_permute
+from neon8.operators.qdq import Nodes, finish
+from neon8.operators.reference import (
+    Array,
+    Int64Array,
+    as_float,
+    centred,
+    leaky,
+    one_nan,
+    rounded,
+)
+from neon8.operators.scales import checked_slopes, clamp_of, slope_of, usable_scale
+from neon8.operators.selection import append_gather
+from neon8.operators.source import (
+    Float64Array,
+    OnnxNode,
+    Source,
+    failure,
+    float32,
+    integer,
+    integers,
+    required,
+    shape_of,
+    weights,
+)
+from neon8.operators.split_weights import split
+from neon8.operators.subpixel import Subpixel, repeated, subpixel
+from neon8.operators.windows import pad_to_windows, tap, taps, window
+from neon8.quant import int16_fit
+from neon8.quant.lattice import TAPS, on_lattice
+from neon8.quant.limits import SMALLEST_SCALE
+from neon8.quant.proof import int16_depth, prove_sums, winograd_form
+from neon8.quant.scale_table import LATTICE, NEAREST, ScaleTable
+from neon8.quant.weights import (
+    HIGHEST,
+    LOWEST,
+    DoubleArray,
+    Sums,
+    channel_scales,
+    multiplier_ok,
+    quantize_weights,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conv2d(Node):
+    """y = activation(conv(inputs[0]) + bias).
+
+    weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
+    spread: the rows and columns of the input are so far apart, with zeros between them,
+    before they are padded: a transposed convolution. Its strides are 1, and its pads
+    may be negative, which crops. subpixel() makes a plain one of it.
+    pre_activation: the ONNX tensor that holds conv + bias (batch norm included) before
+    the activation; equal to `output` where there is none.
+
+    Of a quantized file: weight_scales, (O,), of which the weights are whole multiples;
+    exact_bias, (O,), so exact that B of numerics (5) is the integer in the file.
+    """
+
+    weight: FloatArray
+    bias: FloatArray
+    strides: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilations: tuple[int, int] = (1, 1)
+    groups: int = 1
+    spread: tuple[int, int] = (1, 1)
+    activation: Activation = Activation()
+    pre_activation: str
+    weight_scales: FloatArray | None = None
+    exact_bias: npt.NDArray[np.float64] | None = None
+
+    @property
+    def transposed(self) -> bool:
+        """True if it needs subpixel()."""
+        return self.spread != (1, 1) or min(self.pads) < 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conv2dOp(Op):
+    """Convolution with its fused epilogue; inputs[1], if any, is the residual.
+
+    weights: (O, kh, kw, I / groups) int8 in [-127, 127].
+    Input, residual and output may be int16  (24).
+    Quantized output: bias is B and multiplier M of (5), slopes of (5b) or None,
+    residual_scale R of (6), lo and hi the clamp with the activation in it.
+    float32 output: bias is -zero_point * sum(w), multiplier S, bias_f32 the float bias
+    (4).
+    indices: (O, 2), M0 and n of (10), in place of the multiplier.
+    acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12); of int16
+    the largest |q| of the input stands for 128  (24).
+    int16_depth: products of a channel that fit int16, whichever they are  (11).
+    winograd: "whole" or "half", the form of (23) that its weights serve, or "".
+    """
+
+    weights: Int8Array
+    bias: Int32Array
+    multiplier: FloatArray | None = None
+    indices: Int32Array | None = None
+    bias_f32: FloatArray | None = None
+    slopes: FloatArray | None = None
+    residual_scale: np.float32 = np.float32(0)
+    strides: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilations: tuple[int, int] = (1, 1)
+    groups: int = 1
+    lo: int = -128
+    hi: int = 127
+    acc_bound: int = 0
+    int16_depth: int = 2
+    winograd: str = ""
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.weights.shape[1], self.weights.shape[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conv2dF32Op(Op):
+    """Convolution in float32  (20).
+
+    bias_f32: (O,).  values: the weights, (O, kh, kw, I / groups).
+    """
+
+    bias_f32: FloatArray
+    values: FloatArray
+    kernel: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilations: tuple[int, int] = (1, 1)
+    groups: int = 1
+
+
+def import_conv(source: Source, node: OnnxNode) -> Node:
+    """Conv, of one or two spatial dimensions."""
+    shape = shape_of(source, node, node.inputs[0])
+    out = shape_of(source, node, node.outputs[0])
+    weight = required(source, node, 1)
+    if weight.ndim != len(shape) or len(shape) < 3:
+        text = f"weights of {weight.ndim} dimensions for an input of {len(shape)}"
+        raise failure(source, node, text)
+    if weight.ndim == 3:
+        weight = weight[:, :, :, np.newaxis]
+    kernel = weight.shape[2 : len(shape)]
+    if integers(node, "kernel_shape") not in (None, kernel):
+        raise failure(source, node, "kernel_shape is not that of the weights")
+    groups = integer(node, "group", 1)
+    channels = weight.shape[0]
+    if groups < 1 or channels % groups or weight.shape[1] * groups != shape[1]:
+        text = f"weights {list(weight.shape)} in {groups} groups do not fit"
+        raise failure(source, node, f"{text} {shape[1]} input channels")
+    bias = weights(source, node, 2)
+    if bias is not None and bias.shape != (channels,):
+        raise failure(source, node, f"bias {list(bias.shape)} is not ({channels},)")
+    geometry = window(source, node, kernel=kernel, image=shape[2:], out=out[2:])
+    return make_conv(
+        node,
+        weight,
+        np.zeros(channels) if bias is None else bias,
+        strides=geometry.strides,
+        pads=geometry.pads,
+        dilations=geometry.dilations,
+        groups=groups,
+    )
+
+
+def make_conv(
+    node: OnnxNode,
+    weight: FloatArray | Float64Array,
+    bias: FloatArray | Float64Array,
+    *,
+    strides: tuple[int, int] = (1, 1),
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0),
+    dilations: tuple[int, int] = (1, 1),
+    groups: int = 1,
+    data: int = 0,
+) -> Conv2d:
+    """The Conv2d that stands for `node`, which reads input number `data`."""
+    return Conv2d(
+        name=node.name,
+        inputs=(node.inputs[data],),
+        output=node.outputs[0],
+        weight=float32(weight),
+        bias=float32(bias),
+        strides=strides,
+        pads=pads,
+        dilations=dilations,
+        groups=groups,
+        pre_activation=node.outputs[0],
+    )
+
+
+def make_affine(
+    source: Source, node: OnnxNode, data: int, factor: Float64Array, shift: Float64Array
+) -> Node:
+    """factor * x + shift of input number `data`, one of each per channel: (C,).
+
+    A depthwise 1x1 convolution, which the pass fold_affine merges into the convolution
+    before it.
+    """
+    shape_of(source, node, node.outputs[0])
+    return make_conv(
+        node,
+        factor.reshape(-1, 1, 1, 1),
+        shift,
+        groups=len(factor),
+        data=data,
+    )
+
+
+MOST_SHIFT = 31
+"""(10): n is in -31 .. 31."""
+
+
+def lower_conv(b: Build, node: Conv2d) -> None:
+    """(4) or (5), with what follows and the kernel takes in: (6), slopes of (5b)."""
+    source = b.own(node.inputs[0])
+    if node.transposed:
+        lower_transposed(b, node, source)
+        return
+    add = residual_add(b, node)
+    last = node if add is None else add
+    prelu = slopes_after(b, last)
+    alone = last is node and prelu is None and node.activation.identity
+    if alone and b.wants_float(node.output):
+        out = b.declare(node.output, FLOAT)
+        b.ops.append(to_float(b, node, source, out))
+        return
+    residual = None if add is None else b.own(other_operand(node, add))
+    out = b.result((last if prelu is None else prelu).output)
+    if prelu is not None:
+        b.inside.add(last.output)
+    op = to_integers(b, node, source, out, last.activation)
+    if add is not None and residual is not None:
+        scale = ratio(node.name, residual, out)
+        op = replace(
+            op,
+            inputs=(source.name, residual.name),
+            residual_scale=np.float32(add.sign) * scale,
+        )
+    if prelu is not None and prelu.leaky_slopes is not None:
+        slopes = checked_slopes(prelu.name, prelu.leaky_slopes)
+        op = replace(op, slopes=slopes)
+    b.ops.append(op)
+
+
+def lower_transposed(b: Build, node: Conv2d, source: Tensor) -> None:
+    """A plain convolution; then its channels become pixels, and some are cut off."""
+    parts = subpixel(node)
+    real = node.activation.identity and b.wants_float(node.output)
+    out = b.declare(node.output, FLOAT) if real else b.result(node.output)
+    inner, wide = transposed_tensors(b, parts, source, out)
+    phases = math.prod(parts.phases)
+    if real:
+        b.ops.append(to_float(b, parts.conv, source, inner, phases=phases))
+    else:
+        activation = node.activation
+        op = to_integers(b, parts.conv, source, inner, activation, phases=phases)
+        b.ops.append(op)
+    finish_transposed(b, node, parts, inner, wide, out)
+
+
+def transposed_tensors(
+    b: Build, parts: Subpixel, source: Tensor, out: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What the plain convolution makes, and that with the pixels in their places."""
+    n, c, h, w = parts.shape(source.shape)
+    (up, across), phases = parts.phases, math.prod(parts.phases)
+    whole = n, c // phases, h * up, w * across
+    wide = out
+    if whole != out.shape:
+        wide = b.temporary(replace(out, dims=whole), "wide")
+    inner = wide
+    if phases > 1:
+        inner = b.temporary(replace(out, dims=(n, c, h, w)), "phases")
+    return inner, wide
+
+
+def finish_transposed(
+    b: Build, node: Conv2d, parts: Subpixel, inner: Tensor, wide: Tensor, out: Tensor
+) -> None:
+    """Appends inner -> wide -> out, as far as they are not the same."""
+    (up, across), (top, left) = parts.phases, parts.crop
+    if inner is not wide:
+        n, _, h, w = inner.shape
+        view = n, node.groups, up, across, wide.shape[1] // node.groups, h, w
+        append_permute(b, node.name, inner, wide, (view, (0, 1, 4, 5, 2, 6, 3)))
+    if wide is not out:
+        n, channels, height, width = out.shape
+        begins = (0, n), (0, channels), (top, top + height), (left, left + width)
+        lists = [np.arange(*pair, dtype=np.int32) for pair in begins]
+        append_gather(b, node.name, wide, out, lists, fill=0.0)
+
+
+def residual_add(b: Build, node: Conv2d) -> Node | None:
+    """The Add that this convolution computes as well (6), or None.
+
+    Where both operands are convolutions it is the later one, since the other operand
+    must be there already. Depthwise kernels have no residual. Of a difference the
+    convolution must be the first operand.
+    """
+    readers = b.consumers[node.output]
+    if len(readers) != 1 or node.output in b.graph.outputs or b.fixed:
+        return None
+    if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
+        return None
+    add = readers[0]
+    if not add.sign or not node.activation.identity:
+        return None
+    if b.type_of(add) == FLOAT or not takes_in(b.graph, node, add):
+        return None
+    return add if b.has(other_operand(node, add)) else None
+
+
+def takes_in(graph: Graph, node: Conv2d, add: Node) -> bool:
+    """True if the kernel of `node` can do a sum of its output and another tensor."""
+    if add.sign < 0 and add.inputs[0] != node.output:
+        return False
+    dims = graph.tensors[add.output].dims
+    if any(graph.tensors[name].dims != dims for name in add.inputs):
+        return False
+    return not node.transposed and not is_depthwise(graph, node)
+
+
+def other_operand(node: Conv2d, add: Node) -> str:
+    """What a residual sum adds to the convolution."""
+    return add.inputs[1] if add.inputs[0] == node.output else add.inputs[0]
+
+
+def slopes_after(b: Build, node: Node) -> Node | None:
+    """The PRelu in int8 that alone reads `node`, or None."""
+    readers = b.consumers[node.output]
+    if len(readers) != 1 or node.output in b.graph.outputs or b.fixed:
+        return None
+    if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
+        return None
+    only = readers[0]
+    if only.leaky_slopes is None or b.type_of(only) == FLOAT:
+        return None
+    return only if node.activation.identity else None
+
+
+def is_depthwise(graph: Graph, node: Conv2d) -> bool:
+    """One input and one output channel in every group."""
+    in_channels = graph.tensors[node.inputs[0]].shape[1]
+    return node.groups == in_channels and len(node.weight) == in_channels
+
+
+def to_integers(
+    b: Build,
+    node: Conv2d,
+    source: Tensor,
+    out: Tensor,
+    activation: Activation,
+    *,
+    phases: int = 1,
+) -> Conv2dOp:
+    """(5), to int8 or int16, with slopes (5b).  phases: see weight_scales()."""
+    source, node = held(b, node, source, phases=phases)
+    bias = node.bias if node.exact_bias is None else node.exact_bias
+    bias = bias.astype(np.float64)
+    sums, scales = proved(b, node, source, bias, phases=phases)
+    real = np.float64(source.scale) * scales / np.float64(out.scale)
+    slope = slope_of(node.name, activation)
+    slopes = None if slope == 1 else np.full(scales.shape, slope)
+    if b.fixed and slopes is not None:
+        text = "a leaky activation cannot be requantized in integers"
+        raise CompileError(f"layer {node.name!r}: {text}; compile with float")
+    lo, hi = clamp_of(activation, out)
+    return Conv2dOp(
+        name=node.name,
+        inputs=(source.name,),
+        output=out.name,
+        weights=channels_last(sums),
+        bias=sums.bias.astype(np.int32),
+        multiplier=None if b.fixed else multipliers(node.name, real),
+        indices=fixed_point(node.name, real) if b.fixed else None,
+        slopes=slopes,
+        strides=node.strides,
+        pads=node.pads,
+        dilations=node.dilations,
+        groups=node.groups,
+        lo=lo,
+        hi=hi,
+        acc_bound=int(sums.bound.max()),
+        int16_depth=int16_depth(sums.weights, source.dtype),
+        winograd=form_of(node, sums, source),
+    )
+
+
+def to_float(
+    b: Build, node: Conv2d, source: Tensor, out: Tensor, *, phases: int = 1
+) -> Conv2dOp:
+    """(4): the bias stays in float, so the sum only loses its zero point."""
+    source, node = held(b, node, source, phases=phases)
+    bias = np.zeros(node.bias.shape)
+    sums, scales = proved(b, node, source, bias, phases=phases)
+    return Conv2dOp(
+        name=node.name,
+        inputs=(source.name,),
+        output=out.name,
+        weights=channels_last(sums),
+        bias=sums.bias.astype(np.int32),
+        multiplier=multipliers(node.name, np.float64(source.scale) * scales),
+        bias_f32=float_biases(node.bias),
+        strides=node.strides,
+        pads=node.pads,
+        dilations=node.dilations,
+        groups=node.groups,
+        acc_bound=int(sums.bound.max()),
+        int16_depth=int16_depth(sums.weights, source.dtype),
+        winograd=form_of(node, sums, source),
+    )
+
+
+def float_biases(bias: FloatArray) -> FloatArray:
+    """(4), in float32, of which (C,) what is denormal is 0."""
+    single = bias.astype(np.float32)
+    return np.where(np.abs(single) < np.finfo(np.float32).tiny, np.float32(0), single)
+
+
+def form_of(node: Conv2d, sums: Sums, source: Tensor) -> str:
+    """Of (23), which the weights prove; it is for int8."""
+    if source.dtype != INT8:
+        return ""
+    stride, dilation = node.strides[1], node.dilations[1]
+    return winograd_form(sums.weights, stride=stride, dilation=dilation)
+
+
+def weight_scales(table: ScaleTable, node: Conv2d, *, phases: int = 1) -> DoubleArray:
+    """The weight scales of a convolution, (O,), float32 values; one serves all.
+
+    phases: of a subpixel() convolution, which has each channel of a group so many
+    times, and the table once.
+    """
+    entry = table.layers.get(node.name)
+    if entry is None:
+        raise CompileError(
+            f"layer {node.name!r} has no weight scales in the table; calibrate again"
+        )
+    for channel, scale in enumerate(entry.weight_scales):
+        usable_scale(scale, f"layer {node.name!r}: weight scale {channel}")
+    scales = channel_scales(node.name, entry, len(node.weight) // phases)
+    result: DoubleArray = repeated(scales, node.groups, phases)
+    return result
+
+
+def held(
+    b: Build, node: Conv2d, source: Tensor, *, phases: int
+) -> tuple[Tensor, Conv2d]:
+    """A layer with the integers of a quantized file, so that int8 holds them."""
+    if node.weight_scales is None or not np.isfinite(node.weight).all():
+        return source, node
+    return split(b, node, source, weight_scales(b.table, node, phases=phases))
+
+
+def proved(
+    b: Build, node: Conv2d, source: Tensor, bias: DoubleArray, *, phases: int
+) -> tuple[Sums, DoubleArray]:
+    """The integers of `node` and the weight scales that they belong to."""
+    if not np.isfinite(node.weight).all() or not np.isfinite(node.bias).all():
+        raise CompileError(f"layer {node.name!r}: a weight or bias is not finite")
+    scales = weight_scales(b.table, node, phases=phases)
+    rounding = b.table.layers[node.name].rounding
+    lattice = rounding == LATTICE
+    if lattice and (node.weight_scales is not None or node.weight.shape[-1] != TAPS):
+        text = (
+            "its weights cannot be rounded to the lattice, which is for rows of three "
+        )
+        text += 'float weights; delete "rounding" of the layer in the table'
+        raise CompileError(f"layer {node.name!r}: {text}")
+    free = node.weight_scales is None and rounding == NEAREST and source.dtype == INT8
+    if b.max_sqnr_loss is not None and free:
+        limit = b.max_sqnr_loss
+        scales, fit = int16_fit.fit(node.name, node.weight, scales, limit=limit)
+        b.fits += [] if fit is None else [fit]
+    lowest = -HIGHEST if node.weight_scales is None else LOWEST
+    nearest = partial(quantize_weights, lowest=lowest)
+    sums, scales, grown = prove_sums(
+        node.name,
+        node.weight,
+        bias,
+        scales,
+        scale_in=float(source.scale),
+        zero_point_in=source.zero_point,
+        reach=source.reach,
+        quantize=on_lattice if lattice else nearest,
+    )
+    b.enlarged += grown
+    return sums, scales
+
+
+def channels_last(sums: Sums) -> Int8Array:
+    """(O, I / groups, kh, kw) to (O, kh, kw, I / groups)."""
+    return np.ascontiguousarray(sums.weights.transpose(0, 2, 3, 1))
+
+
+def fixed_point(layer: str, real: DoubleArray) -> Int32Array:
+    """M0 and n of (10), (O, 2): the nearest Q31, halves to even; CompileError beyond.
+
+    Below 2^-32 no sum gives a level but 0, and so M0 is 0.
+    """
+    fraction, exponent = np.frexp(real)
+    m0 = np.rint(fraction * 2.0**31)
+    n = -exponent.astype(np.int64)
+    n = np.where(m0 == 2**31, n - 1, n)
+    m0 = np.where(m0 == 2**31, 2.0**30, m0)
+    small = n > MOST_SHIFT
+    bad = np.flatnonzero((n < -MOST_SHIFT) | ~np.isfinite(real))
+    if bad.size:
+        raise CompileError(
+            f"layer {layer!r}: channel {bad[0]}: multiplier {real[bad[0]]:.4g} is "
+            "beyond 2^31; correct the scales in the table"
+        )
+    pairs = np.stack([np.where(small, 0, m0), np.where(small, 0, n)], axis=1)
+    result: Int32Array = pairs.astype(np.int32)
+    return result
+
+
+def multipliers(layer: str, real: DoubleArray) -> FloatArray:
+    """M or S as float32, (O,); CompileError names a channel that is out of range."""
+    with np.errstate(over="ignore", under="ignore"):
+        result = real.astype(np.float32)
+    bad = np.flatnonzero(~multiplier_ok(result))
+    if bad.size:
+        channel = bad[0]
+        raise CompileError(
+            f"layer {layer!r}: channel {channel}: multiplier {real[channel]:.4g} is "
+            f"outside {SMALLEST_SCALE} .. 1.8e19; correct the scales in the table"
+        )
+    return result
+
+
+def lower_conv_float(b: Build, node: Conv2d) -> None:
+    """(20); of a transposed one the plain convolution that subpixel() makes."""
+    source = b.float32(node.inputs[0])
+    out = b.declare(node.output, FLOAT)
+    result = before(b, node.activation, out)
+    if node.transposed:
+        parts = subpixel(node)
+        inner, wide = transposed_tensors(b, parts, source, result)
+        b.ops.append(float_step(node.name, parts.conv, source, inner))
+        finish_transposed(b, node, parts, inner, wide, result)
+    else:
+        b.ops.append(float_step(node.name, node, source, result))
+    append_activation(b, node.name, node.activation, out)
+
+
+def float_step(layer: str, node: Conv2d, source: Tensor, out: Tensor) -> Conv2dF32Op:
+    """The step source -> out without an activation."""
+    return Conv2dF32Op(
+        name=layer,
+        inputs=(source.name,),
+        output=out.name,
+        bias_f32=node.bias.astype(np.float32),
+        values=np.ascontiguousarray(node.weight.transpose(0, 2, 3, 1), np.float32),
+        kernel=(node.weight.shape[2], node.weight.shape[3]),
+        strides=node.strides,
+        pads=node.pads,
+        dilations=node.dilations,
+        groups=node.groups,
+    )
+
+
+def compute_conv(
+    op: Conv2dOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(4), (5), (5b), (6)."""
+    acc = conv_sums(op, out, sources[0], operands[0])
+    acc += op.bias.astype(np.int64)[:, None, None]
+    if op.indices is not None:
+        return requantize_fixed(acc, op.indices, out, op.lo, op.hi)
+    if op.multiplier is None:
+        raise AssertionError(f"{op.name} has no multipliers")
+    v = as_float(acc) * op.multiplier[:, None, None]
+    if out.dtype == "float32":
+        bias = np.zeros_like(op.multiplier) if op.bias_f32 is None else op.bias_f32
+        return v + bias[:, None, None]
+    if len(operands) == 2:
+        v = v + centred(operands[1], sources[1]) * np.float32(op.residual_scale)
+    if op.slopes is not None:
+        v = leaky(v, op.slopes[:, None, None])
+    return rounded(v, out, op.lo, op.hi)
+
+
+def requantize_fixed(
+    acc: Int64Array, fixed: npt.NDArray[np.int32], out: Tensor, lo: int, hi: int
+) -> Int8Array:
+    """(10): acc * M0 * 2^-31, halves up, then 2^-n, halves away from zero."""
+    m0, n = (fixed[:, at].astype(np.int64)[:, None, None] for at in (0, 1))
+    ends = np.iinfo(np.int32)
+    if acc.min(initial=0) < ends.min or acc.max(initial=0) > ends.max:
+        raise AssertionError("an accumulator left int32")
+    wide = np.clip(acc << np.maximum(-n, 0), ends.min, ends.max)
+    high = (wide * m0 + (1 << 30)) >> 31  # of negative numbers it rounds down, too
+    right = np.maximum(n, 0)
+    half = (1 << right) >> 1
+    q = np.sign(high) * ((np.abs(high) + half) >> right) + out.zero_point
+    result: Int8Array = np.clip(q, lo, hi).astype(np.int8)
+    return result
+
+
+def conv_sums(op: Conv2dOp, out: Tensor, source: Tensor, q: Array) -> Int64Array:
+    """(3): sum of w * q over taps and channels, padding being zp; N O H W.
+
+    One matrix product for each tap, in double: |sum| is below 2**31 (12), and the sum
+    of the sizes, too, so BLAS is exact in whatever order it adds.
+    """
+    batch, channels, height, width = out.shape
+    padded = pad_to_windows(op, out, q, source.zero_point)
+    groups = op.groups
+    acc = np.zeros((batch, groups, channels // groups, height * width))
+    weights = op.weights.astype(np.float64)
+    for y in range(op.weights.shape[1]):
+        for x in range(op.weights.shape[2]):
+            taps = tap(op, padded, y, x, height, width).astype(np.float64)
+            taps = taps.reshape(batch, groups, -1, height * width)
+            acc += weights[:, y, x].reshape(groups, channels // groups, -1) @ taps
+    return acc.reshape(out.shape).astype(np.int64)
+
+
+def compute_conv_float(
+    op: Conv2dF32Op, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(20): bias, then tap after tap, the channels of the group one after another."""
+    x = operands[0].astype(np.float32)
+    outputs = out.shape[1] // op.groups
+    depth = op.values.shape[3]
+    group = np.arange(out.shape[1]) // outputs  # of each output channel
+    acc = np.broadcast_to(op.bias_f32[:, None, None], out.shape).astype(np.float32)
+    with np.errstate(all="ignore"):
+        for y_tap in range(op.kernel[0]):
+            for x_tap in range(op.kernel[1]):
+                seen, inside = taps(op, out, x, y_tap, x_tap)
+                for k in range(depth):
+                    weights = op.values[:, y_tap, x_tap, k, None, None]
+                    product = seen[:, group * depth + k] * weights
+                    acc = np.where(inside, acc + product, acc)
+    return one_nan(acc)
+
+
+AnyConv = Conv2dOp | Conv2dF32Op
+
+
+def convolve(n: Nodes, op: AnyConv, x: str, parameters: tuple[str, str]) -> str:
+    """Conv of float value `x`, which is input 0 of the step, with weights and bias.
+
+    Gemm between vectors, where the weights are (O, I).
+    """
+    source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
+    if between_vectors(n, op):
+        return n.node("Gemm", [x, *parameters], name=op.name, transB=1)
+    if source.rank != 4:
+        x = n.reshape(x, source.shape)
+    value = n.node(
+        "Conv",
+        [x, *parameters],
+        name=op.name,
+        kernel_shape=list(op.kernel),
+        strides=list(op.strides),
+        pads=list(op.pads),
+        dilations=list(op.dilations),
+        group=op.groups,
+    )
+    return value if out.rank == 4 else n.reshape(value, out.dims)
+
+
+def between_vectors(n: Nodes, op: AnyConv) -> bool:
+    """True of a fully connected layer."""
+    source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
+    return source.rank == out.rank == 2 and op.kernel == (1, 1) and op.groups == 1
+
+
+def table_scales(n: Nodes, op: Conv2dOp) -> FloatArray:
+    """(O,), of the table; TableError where the compiler could not take them."""
+    scales = np.array(n.table.layers[op.name].weight_scales, np.float32)
+    if len(scales) > 1:  # a transposed convolution has each channel several times
+        phases = len(op.bias) // len(scales)
+        scales = np.repeat(scales.reshape(op.groups, 1, -1), phases, axis=1).reshape(-1)
+    scales = np.broadcast_to(scales, op.bias.shape)
+    product = np.float64(n.tensors[op.inputs[0]].scale) * scales
+    out = n.tensors[op.output]
+    if out.dtype == "int8":
+        product = product / np.float64(out.scale)
+    changed = np.flatnonzero(product.astype(np.float32) != op.multiplier)
+    if changed.size:
+        text = f"layer {op.name!r}: weight scale {changed[0]} is too small for int32"
+        raise TableError(f"{n.table.model_name}: {text} sums; enlarge it in the table")
+    return scales
+
+
+def write_conv(n: Nodes, op: Conv2dOp) -> None:
+    """Conv, or Gemm between vectors, on int8 weights; the bias is int32, or float."""
+    if op.name not in n.table.layers:  # a PRelu alone
+        finish(n, n.real(op.inputs[0]), op)
+        return
+    weight_scale = table_scales(n, op)
+    source = n.tensors[op.inputs[0]]
+    weights = op.weights.transpose(0, 3, 1, 2)
+    if between_vectors(n, op):
+        weights = weights[:, :, 0, 0]
+    w = n.constant(f"{op.name}_weight", weights, weight_scale)
+    if op.bias_f32 is not None:
+        b = n.array(f"{op.name}_bias", op.bias_f32)
+        n.named(convolve(n, op, n.real(op.inputs[0]), (w, b)), op.output)
+        return
+    scale = np.float32(source.scale) * weight_scale
+    b = n.constant(f"{op.name}_bias", int32_bias(op, source, scale), scale)
+    value = convolve(n, op, n.real(op.inputs[0]), (w, b))
+    if len(op.inputs) > 1:
+        operator = "Sub" if op.residual_scale < 0 else "Add"
+        value = n.node(operator, [value, n.real(op.inputs[1])])
+    finish(n, value, op)
+
+
+def int32_bias(
+    op: Conv2dOp, source: Tensor, scale: FloatArray
+) -> npt.NDArray[np.int32]:
+    """rne(bias / scale), (O,): what the program has without its zero point  (5)."""
+    sums = op.weights.astype(np.int64).sum(axis=(1, 2, 3))
+    whole = op.bias.astype(np.int64) + source.zero_point * sums
+    bad = np.flatnonzero(np.abs(whole) >= 2**31)
+    if bad.size:
+        raise CompileError(
+            f"layer {op.name!r}: channel {bad[0]}: its bias does not fit int32 with "
+            f"scale {scale[bad[0]]:.4g}; enlarge its weight scale in the table"
+        )
+    result: npt.NDArray[np.int32] = whole.astype(np.int32)
+    return result
+
+
+def write_conv_float(n: Nodes, op: Conv2dF32Op) -> None:
+    """A Conv with float weights."""
+    w = n.array(f"{op.name}_weight", op.values.transpose(0, 3, 1, 2))
+    b = n.array(f"{op.name}_bias", op.bias_f32)
+    n.named(convolve(n, op, op.inputs[0], (w, b)), op.output)
+
+
+FAMILY = Family(
+    imports={"Conv": import_conv},
+    lower={Conv2d: lower_conv},
+    lower_float={Conv2d: lower_conv_float},
+    steps={Conv2dOp: compute_conv, Conv2dF32Op: compute_conv_float},
+    qdq={Conv2dOp: write_conv, Conv2dF32Op: write_conv_float},
+)

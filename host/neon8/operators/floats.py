@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic of float32 values (22), of which the float forms of nodes are made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from neon8.errors import CompileError
+from neon8.ir.graph import Activation, FloatArray
+from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
+from neon8.operators.build import FLOAT, Build
+from neon8.operators.family import Family
+from neon8.operators.functions import (
+    ARGUMENTS,
+    COMPUTE,
+    FUNCTIONS,
+    MOST_FUNCTIONS,
+    Function,
+    X,
+    activation_function,
+    call,
+    postfix,
+)
+from neon8.operators.movement import ReshapeOp
+from neon8.operators.onnx_functions import append_call, append_function
+from neon8.operators.qdq import Nodes
+from neon8.operators.reference import Array, one_nan
+from neon8.quant.elementary import Doubles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantOp(Op):
+    """The same in every run, in N C H W order.
+
+    values: of a float32 tensor.  levels: of an int8 one, (count,).
+    """
+
+    values: FloatArray | None = None
+    levels: Int8Array | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnaryOp(Op):
+    """A function of each float32  (22).
+
+    indices: (64,), numbers in FUNCTIONS in postfix order, then zeros.  values: (64, 2),
+    their parameters.
+    """
+
+    indices: Int32Array
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryOp(Op):
+    """Arithmetic of two float32 tensors, broadcast as ONNX does  (22).
+
+    function: a name of FUNCTIONS that takes two values.
+    """
+
+    function: str
+
+
+def append_binary(
+    b: Build, layer: str, function: str, inputs: tuple[str, str], out: Tensor
+) -> None:
+    """Appends inputs -> out."""
+    b.ops.append(
+        BinaryOp(name=layer, inputs=inputs, output=out.name, function=function)
+    )
+
+
+def append_unary(
+    b: Build, layer: str, function: Function, source: Tensor, out: Tensor
+) -> None:
+    """Appends source -> out, by `function`, whose parameters become float32."""
+    indices = np.zeros(MOST_FUNCTIONS, np.int32)
+    values = np.zeros((MOST_FUNCTIONS, 2), np.float32)
+    for at, (name, parameters) in enumerate(postfix(function)):
+        indices[at] = FUNCTIONS.index(name)
+        with np.errstate(over="ignore"):
+            values[at, : len(parameters)] = parameters
+        if name != "clip" and not np.isfinite(values[at]).all():
+            text = f"parameter {parameters[0]:.4g} of {name} is too large for float32"
+            raise CompileError(f"layer {layer!r}: {text}")
+    b.ops.append(
+        UnaryOp(
+            name=layer,
+            inputs=(source.name,),
+            output=out.name,
+            indices=indices,
+            values=values,
+        )
+    )
+
+
+def append_constant(b: Build, layer: str, values: FloatArray, like: Tensor) -> Tensor:
+    """A tensor with these values, of the dimensions that they have."""
+    view = Tensor(name=like.name, dims=values.shape, dtype=FLOAT)
+    out = b.temporary(view, "constant")
+    b.ops.append(ConstantOp(name=layer, inputs=(), output=out.name, values=values))
+    return out
+
+
+def before(b: Build, activation: Activation, out: Tensor) -> Tensor:
+    """Where the values lie that `activation` makes `out` of: `out` if it is none."""
+    return out if activation.identity else b.temporary(out, "sum")
+
+
+def append_activation(
+    b: Build, layer: str, activation: Activation, out: Tensor
+) -> None:
+    """Appends the activation of what the last step has made."""
+    if not activation.identity:
+        source = b.tensors[b.ops[-1].output]
+        append_unary(b, layer, activation_function(activation), source, out)
+
+
+def reshaped_like(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
+    """`source` with the dimensions of `out`: a Reshape between them was dropped."""
+    view = b.temporary(out, "aligned")
+    b.ops.append(ReshapeOp(name=layer, inputs=(source.name,), output=view.name))
+    return view
+
+
+def compute_constant(
+    op: ConstantOp, out: Tensor, _sources: list[Tensor], _operands: list[Array]
+) -> Array:
+    """What it is in every run."""
+    values = op.values if op.levels is None else op.levels
+    result: Array = np.asarray(values).reshape(out.shape)
+    return result
+
+
+def clip(x: Doubles, lo: float, hi: float) -> Doubles:
+    """x < lo ? lo : x > hi ? hi : x, which keeps -0 and NaN."""
+    return np.where(x < lo, lo, np.where(x > hi, hi, x))
+
+
+ONE_VALUE: dict[str, Callable[..., Doubles]] = {**COMPUTE, "clip": clip}
+
+
+PARAMETERS = {
+    "constant": 1,
+    "power": 1,
+    "elu": 1,
+    "leaky": 1,
+    "threshold": 1,
+    "clip": 2,
+}
+
+
+def compute_unary(
+    op: UnaryOp, _out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(22): in double, rounded to float32 once."""
+    x = operands[0].astype(np.float64)
+    stack: list[Doubles] = []
+    with np.errstate(all="ignore"):
+        for number, parameters in zip(op.indices, op.values, strict=True):
+            name = FUNCTIONS[number]
+            if name == "none":
+                break
+            if name in ("x", "constant"):
+                value = x if name == "x" else np.full_like(x, parameters[0])
+            elif name in ("add", "subtract", "multiply", "divide"):
+                second = stack.pop()
+                value = COMPUTE[name](stack.pop(), second)
+            else:
+                given = [float(p) for p in parameters[: PARAMETERS.get(name, 0)]]
+                value = ONE_VALUE[name](stack.pop(), *given)
+            stack.append(value)
+    return one_nan(stack[0])
+
+
+def smaller(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a if it is NaN or below b, else b."""
+    return np.where(np.isnan(a) | (a < b), a, b)
+
+
+def larger(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a if it is NaN or above b, else b."""
+    return np.where(np.isnan(a) | (a > b), a, b)
+
+
+TWO_VALUES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "minimum": smaller,
+    "maximum": larger,
+    "prelu": lambda a, b: np.where(a < 0, a * b, a),
+}
+
+
+def compute_binary(
+    op: BinaryOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(22) in float32, on the dimensions that ONNX knows."""
+    a, b = (
+        operand.reshape(source.dims).astype(np.float32)
+        for operand, source in zip(operands, sources, strict=True)
+    )
+    with np.errstate(all="ignore"):
+        y = TWO_VALUES[op.function](a, b)
+    return one_nan(np.broadcast_to(y, out.dims).reshape(out.shape))
+
+
+def write_constant(n: Nodes, op: ConstantOp) -> None:
+    """An initializer; of int8 one that DequantizeLinear reads."""
+    out = n.tensors[op.output]
+    if op.levels is not None:
+        n.int8_constant(op.output, op.levels.reshape(out.dims))
+    elif op.values is not None:
+        n.arrays[op.output] = op.values.reshape(out.dims)
+
+
+def write_unary(n: Nodes, op: UnaryOp) -> None:
+    """The operators of its functions."""
+    value = append_function(n, _tree(op), op.inputs[0], op.name)
+    n.named(value, op.output)
+
+
+def _tree(op: UnaryOp) -> Function:
+    stack: list[Function] = []
+    for number, row in zip(op.indices.tolist(), op.values.tolist(), strict=True):
+        name = FUNCTIONS[number]
+        if name == "none":
+            break
+        count = ARGUMENTS[name]
+        arguments = stack[len(stack) - count :]
+        del stack[len(stack) - count :]
+        parameters = tuple(row[: PARAMETERS.get(name, 0)])
+        stack.append(call(name, *arguments, parameters=parameters))
+    (tree,) = stack or [X]
+    return tree
+
+
+def write_binary(n: Nodes, op: BinaryOp) -> None:
+    """One operator."""
+    value = append_call(n, op.function, (), list(op.inputs), op.name)
+    n.named(value, op.output)
+
+
+FAMILY = Family(
+    steps={
+        BinaryOp: compute_binary,
+        ConstantOp: compute_constant,
+        UnaryOp: compute_unary,
+    },
+    qdq={BinaryOp: write_binary, ConstantOp: write_constant, UnaryOp: write_unary},
+)

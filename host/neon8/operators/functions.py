@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of one real value, as trees of a few named ones: what a table computes.
+
+What the names mean stands in the table ARGUMENTS.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from neon8.ir.graph import Activation
+from neon8.quant import elementary
+from neon8.quant.elementary import Doubles
+
+MAX_SIZE = 32
+"""Nodes of a tree. Exporters' longest pattern, Gelu with tanh, has less than 20; a file
+could double a tree with each operator, and would soon have one beyond all memory."""
+
+
+ARGUMENTS = {
+    "x": 0,  # the value itself
+    "constant": 0,  # its parameter
+    "add": 2,
+    "subtract": 2,
+    "multiply": 2,
+    "divide": 2,
+    "absolute": 1,
+    "exp": 1,
+    "log": 1,
+    "sqrt": 1,
+    "power": 1,  # to its parameter
+    "erf": 1,
+    "sigmoid": 1,
+    "tanh": 1,
+    "softplus": 1,  # ln(1 + e^x)
+    "elu": 1,  # x < 0 ? parameter * (e^x - 1) : x
+    "leaky": 1,  # x < 0 ? parameter * x : x
+    "clip": 1,  # min(max(x, first parameter), second)
+    "threshold": 1,  # x > parameter ? x : 0
+    "floor": 1,
+    "ceil": 1,
+    "round": 1,  # half to even
+}
+"""Name -> how many arguments it has."""
+
+
+FUNCTIONS = (
+    *("none", "x", "constant", "add", "subtract", "multiply", "divide", "absolute"),
+    *("exp", "log", "sqrt", "power", "erf", "sigmoid", "tanh", "softplus", "elu"),
+    *("leaky", "clip", "threshold", "floor", "ceil", "round"),
+    *("minimum", "maximum", "prelu"),
+)
+"""enum n8_function, by number."""
+
+
+MOST_FUNCTIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`name`, of FUNCTIONS, of what the arguments compute.  size: nodes of the tree."""
+
+    name: str
+    arguments: tuple["Function", ...] = ()
+    parameters: tuple[float, ...] = ()
+    size: int = 1
+
+    def of(self, inner: "Function") -> "Function":
+        """This function of `inner`(x)."""
+        if self.name == "x":
+            return inner
+        arguments = tuple(argument.of(inner) for argument in self.arguments)
+        return call(self.name, *arguments, parameters=self.parameters)
+
+
+def call(
+    name: str, *arguments: Function, parameters: tuple[float, ...] = ()
+) -> Function:
+    """A tree with `name` at its root."""
+    size = 1 + sum(argument.size for argument in arguments)
+    return Function(name, arguments, parameters, size)
+
+
+X = Function("x")
+
+
+def number(value: float) -> Function:
+    """The same value everywhere."""
+    return Function("constant", parameters=(value,))
+
+
+def affine(factor: float, shift: float, x: Function = X) -> Function:
+    """factor * x + shift, as short as it can be."""
+    scaled = x if factor == 1 else call("multiply", x, number(factor))
+    return scaled if shift == 0 else call("add", scaled, number(shift))
+
+
+def gated(gate: Function) -> Function:
+    """x * gate(x): SiLU, HardSwish, Mish, Gelu."""
+    return call("multiply", X, gate)
+
+
+def postfix(function: Function) -> list[tuple[str, tuple[float, ...]]]:
+    """The names of the tree, arguments first, with their parameters."""
+    inner = [each for argument in function.arguments for each in postfix(argument)]
+    return [*inner, (function.name, function.parameters)]
+
+
+def activation_function(activation: Activation) -> Function:
+    """The activation as a function of one value."""
+    form = X
+    if activation.slope != 1:
+        form = call("leaky", form, parameters=(activation.slope,))
+    if (activation.lo, activation.hi) != (-np.inf, np.inf):
+        form = call("clip", form, parameters=(activation.lo, activation.hi))
+    return form
+
+
+LARGEST_EXPONENT = 64
+"""The largest whole exponent that is computed by multiplication."""
+
+
+def evaluate(function: Function, x: Doubles) -> Doubles:
+    """`function` of each x.  NaN where it is not defined, as of a negative root."""
+    with np.errstate(all="ignore"):
+        return _evaluate(function, x)
+
+
+def _evaluate(function: Function, x: Doubles) -> Doubles:
+    if function.name == "x":
+        return x
+    arguments = [_evaluate(argument, x) for argument in function.arguments]
+    if function.name == "constant":
+        return np.full_like(x, function.parameters[0])
+    return COMPUTE[function.name](*arguments, *function.parameters)
+
+
+def softplus(x: Doubles) -> Doubles:
+    """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)."""
+    result: Doubles = np.maximum(x, 0.0) + elementary.log1p(elementary.exp(-np.abs(x)))
+    return result
+
+
+def elu(x: Doubles, alpha: float) -> Doubles:
+    """x < 0 ? alpha * (e^x - 1) : x."""
+    return np.where(x < 0, alpha * elementary.expm1(np.minimum(x, 0.0)), x)
+
+
+def leaky(x: Doubles, slope: float) -> Doubles:
+    """x < 0 ? slope * x : x."""
+    return np.where(x < 0, x * slope, x)
+
+
+def clip(x: Doubles, lo: float, hi: float) -> Doubles:
+    """min(max(x, lo), hi)."""
+    result: Doubles = np.minimum(np.maximum(x, lo), hi)
+    return result
+
+
+def threshold(x: Doubles, limit: float) -> Doubles:
+    """x > limit ? x : 0."""
+    return np.where(x > limit, x, 0.0)
+
+
+def power(x: Doubles, exponent: float) -> Doubles:
+    """x to the power: by multiplication, by roots, else e^(exponent * ln x).
+
+    Of a negative x only whole powers are defined.
+    """
+    size = abs(exponent)
+    if size == np.rint(size) and size <= LARGEST_EXPONENT:
+        result = np.ones_like(x)
+        for _ in range(int(size)):
+            result = result * x
+    elif size == 0.5:
+        result = np.sqrt(x)
+    else:
+        result = elementary.exp(size * elementary.log(x))
+    return 1.0 / result if exponent < 0 else result
+
+
+COMPUTE: dict[str, Callable[..., Doubles]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "absolute": np.abs,
+    "exp": elementary.exp,
+    "log": elementary.log,
+    "sqrt": np.sqrt,
+    "power": power,
+    "erf": elementary.erf,
+    "sigmoid": elementary.sigmoid,
+    "tanh": elementary.tanh,
+    "softplus": softplus,
+    "elu": elu,
+    "leaky": leaky,
+    "clip": clip,
+    "threshold": threshold,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+}
+"""Name of a function -> what computes it from its arguments and its parameters."""

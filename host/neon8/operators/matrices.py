@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gemm and MatMul of a tensor and a constant matrix: 1x1 convolutions.
+
+What the matrix multiplies are the channels. In ONNX they are the last axis, behind
+tokens or steps of time, or the last but one; what moves them to where a convolution has
+them goes again where the next layer is another such.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.ir.graph import FloatArray, Node, Tensor
+from neon8.ir.views import View
+from neon8.operators import rearranged
+from neon8.operators.convolution import make_conv
+from neon8.operators.family import Family
+from neon8.operators.source import (
+    Float64Array,
+    OnnxNode,
+    Source,
+    failure,
+    integer,
+    real,
+    required,
+    shape_of,
+    weights,
+)
+
+Made = Node | tuple[Node | Tensor, ...]
+
+
+MATRIX = 2
+"""Dimensions."""
+
+
+def matmul(source: Source, node: OnnxNode) -> Made:
+    """MatMul of a tensor of any rank with a constant matrix, on either side."""
+    side = constant_side(source, node)
+    weight = required(source, node, side)
+    shape = shape_of(source, node, node.inputs[1 - side])
+    if not shape:
+        raise failure(
+            source, node, f"input {node.inputs[1 - side]!r} has no dimensions"
+        )
+    while weight.ndim > MATRIX and len(weight) == 1:
+        weight = weight[0]
+    if weight.ndim > MATRIX:
+        text = f"weights {list(weight.shape)} are several matrices; export a MatMul"
+        raise failure(source, node, f"{text} for each, of a part of its input")
+    if side == 0:
+        matrix = weight.reshape(-1, weight.shape[-1])
+        dims = shape if len(shape) > 1 else (*shape, 1)
+        return columns(source, node, matrix, np.zeros(len(matrix)), dims)
+    matrix = weight.reshape(len(weight), -1).T
+    dims = shape if len(shape) > 1 else (1, *shape)
+    return rows(source, node, matrix, np.zeros(len(matrix)), dims)
+
+
+def gemm(source: Source, node: OnnxNode) -> Made:
+    """Gemm with a constant matrix on either side, and a constant C or none."""
+    side = constant_side(source, node)
+    matrix: FloatArray | Float64Array = required(source, node, side)
+    shape = shape_of(source, node, node.inputs[1 - side])
+    alpha = real(node, "alpha", 1.0)
+    if alpha != 1:
+        matrix = matrix.astype(np.float64) * alpha
+    turned = [bool(integer(node, name, 0)) for name in ("transA", "transB")]
+    # Made (O, K), by which the columns of a matrix (K, N) are multiplied.
+    matrix = matrix.T if turned[side] == bool(side == 0) else matrix
+    bias = _bias(source, node, len(matrix), side)
+    _check(source, node, matrix, shape[side ^ turned[1 - side]])
+    if side == 1 and not turned[0]:
+        return rows(source, node, matrix, bias, shape)
+    if side == 0 and not turned[1]:
+        return columns(source, node, matrix, bias, shape)
+    name, out = node.inputs[1 - side], node.outputs[0]
+    if side == 1:  # (K, N) to (N, O)
+        inner = rearranged.reshaped(name, (1, *shape), "matrices")
+        result = rearranged.channels_first(out, (shape[1], len(matrix)))
+        return between(node, matrix, bias, inner, result, data=0)
+    # (N, K) to (O, N)
+    dims = (shape[0], len(matrix))
+    result = rearranged.rearranged(out, dims, "turned", dims[::-1], (1, 0))
+    return between(node, matrix, bias, None, result, data=1)
+
+
+def constant_side(source: Source, node: OnnxNode) -> int:
+    """Which of the first two inputs is the matrix.  GraphError: both are tensors."""
+    for side in (1, 0):
+        if node.inputs[side] in source.constants:
+            return side
+    text = "of two tensors that are computed at run time, as in attention, is not"
+    text += " supported: one of them must be a constant; cut the network around it"
+    raise failure(source, node, text)
+
+
+def rows(
+    source: Source,
+    node: OnnxNode,
+    matrix: FloatArray | Float64Array,
+    bias: Float64Array,
+    dims: View,
+) -> Made:
+    """(..., K) to (..., O), which is matrix (O, K) times each row."""
+    name, out = node.inputs[0], node.outputs[0]
+    _check(source, node, matrix, dims[-1])
+    if len(dims) == MATRIX:
+        inner = _unless_so(source, node, name, dims)
+        result = _unless_so(source, node, out, (dims[0], len(matrix)))
+        return between(node, matrix, bias, inner, result, data=0)
+    inner = rearranged.channels_first(name, dims)
+    result = rearranged.channels_first(out, (*dims[:-1], len(matrix)))
+    return between(node, matrix, bias, inner, result, data=0)
+
+
+def columns(
+    source: Source,
+    node: OnnxNode,
+    matrix: FloatArray | Float64Array,
+    bias: Float64Array,
+    dims: View,
+) -> Made:
+    """(..., K, N) to (..., O, N), which is matrix (O, K) times each column."""
+    _check(source, node, matrix, dims[-2])
+    batch = math.prod(dims[:-2])
+    inner, result = (
+        rearranged.reshaped(name, (batch, size, dims[-1]), "matrices")
+        for name, size in ((node.inputs[1], dims[-2]), (node.outputs[0], len(matrix)))
+    )
+    return between(node, matrix, bias, inner, result, data=1)
+
+
+def between(
+    node: OnnxNode,
+    matrix: FloatArray | Float64Array,
+    bias: Float64Array,
+    inner: Tensor | None,
+    result: Tensor | None,
+    *,
+    data: int,
+) -> Made:
+    """The convolution, and the moves to `inner` and from `result` where they are."""
+    conv = make_conv(node, matrix[:, :, np.newaxis, np.newaxis], bias, data=data)
+    made: list[Node | Tensor] = []
+    if inner is not None:
+        made += [inner, rearranged.there(node.name, inner)]
+        conv = replace(conv, inputs=(inner.name,))
+    if result is None:
+        return (*made, conv)
+    conv = replace(conv, output=result.name, pre_activation=result.name)
+    return (*made, result, conv, rearranged.back(node.name, result))
+
+
+def _unless_so(source: Source, node: OnnxNode, name: str, dims: View) -> Tensor | None:
+    """Tensor `name` as a matrix, None if it is one already."""
+    same = shape_of(source, node, name) == dims
+    return None if same else rearranged.reshaped(name, dims, "matrix")
+
+
+def _check(
+    source: Source, node: OnnxNode, matrix: FloatArray | Float64Array, size: int
+) -> None:
+    if matrix.shape[1] != size:
+        text = f"a matrix of {matrix.shape[1]} rows for vectors of {size} values"
+        raise failure(source, node, text)
+
+
+def _bias(source: Source, node: OnnxNode, channels: int, side: int) -> Float64Array:
+    """beta C, one value for each channel: of the columns of the result if side is 1."""
+    c = weights(source, node, 2)
+    if c is None:
+        return np.zeros(channels)
+    bias = c.astype(np.float64) * real(node, "beta", 1.0)
+    shape = (*(1,) * (MATRIX - bias.ndim), *bias.shape)
+    shape = shape if side == 1 else shape[::-1]
+    if len(shape) != MATRIX or shape[0] != 1 or shape[1] not in (1, channels):
+        text = f"C {list(c.shape)} is not one value per output; export it as a MatMul"
+        raise failure(source, node, f"{text} and an Add")
+    return np.array(np.broadcast_to(bias.reshape(-1), (channels,)))
+
+
+FAMILY = Family(imports={"Gemm": gemm, "MatMul": matmul})

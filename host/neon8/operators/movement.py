@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that keep all values: Reshape and its likes, Transpose, Concat."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neon8.ir.graph import MAX_RANK, Node, nchw
+from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.ir.views import View, squeezed, then
+from neon8.operators.build import FLOAT, Build
+from neon8.operators.family import Family, Lower
+from neon8.operators.qdq import Nodes, end, shaped, value_of
+from neon8.operators.reference import Array
+from neon8.operators.source import (
+    OnnxNode,
+    Source,
+    constant,
+    failure,
+    integer,
+    integers,
+    shape_of,
+    text,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concat(Node):
+    """Joins along `axis` of N C H W, 0 to 3.
+
+    blocks: along W, of how many pieces of equal size each input is; the first pieces
+    are joined, then the second ones, and so on.
+    """
+
+    axis: int
+    blocks: int = 1
+
+    keeps_values = True
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshape(Node):
+    """The same values in N C H W order with the output's shape (Flatten ...)."""
+
+    keeps_values = True
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permute(Node):
+    """All values in another order: Transpose, and Reshape before and after it.
+
+    The input's values are taken as an array of shape `view`, at most MAX_RANK sizes;
+    axis i of the result is axis order[i] of it; its values are those of the output.
+    """
+
+    view: tuple[int, ...]
+    order: tuple[int, ...]
+
+    keeps_values = True
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcatOp(Op):
+    """Moves values; inputs and output share scale and zero point.  axis: 0 to 3."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReshapeOp(Op):
+    """Moves values of one type; their N C H W order is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermuteOp(Op):
+    """Moves values: taken in N C H W order as an array of 8 axes, and these turned.
+
+    indices: (2, 8), the sizes of the axes; then, for each axis of the result, which one
+    it is. The values of the result are those of the output in N C H W order.
+    """
+
+    indices: Int32Array
+
+
+def import_reshape(source: Source, node: OnnxNode) -> Node:
+    """Flatten, Reshape, Squeeze, Unsqueeze, Identity, Dropout: the same values."""
+    for name in (node.inputs[0], node.outputs[0]):
+        shape_of(source, node, name)
+    return Reshape(name=node.name, inputs=node.inputs[:1], output=node.outputs[0])
+
+
+def import_dropout(source: Source, node: OnnxNode) -> Node:
+    """Dropout, which does nothing at inference."""
+    training = constant(source, node, 2)
+    if training is not None and training.any():
+        raise failure(source, node, "training_mode is set; export for inference")
+    return import_reshape(source, node)
+
+
+def import_cast(source: Source, node: OnnxNode) -> Node:
+    """Cast and CastLike between types of real numbers, which are all computed alike."""
+    return import_reshape(source, node)
+
+
+def import_concat(source: Source, node: OnnxNode) -> Node:
+    """Concat along any axis."""
+    shape = shape_of(source, node, node.outputs[0])
+    for name in node.inputs:
+        shape_of(source, node, name)
+    axis = axis_of(source, node, len(shape), default=1)
+    if len(node.inputs) == 1:
+        return import_reshape(source, node)
+    return Concat(
+        name=node.name,
+        inputs=node.inputs,
+        output=node.outputs[0],
+        axis=min(axis, 3),
+        blocks=math.prod(shape[3:axis]),
+    )
+
+
+def axis_of(source: Source, node: OnnxNode, rank: int, *, default: int) -> int:
+    """The attribute `axis`, counted from the front.  GraphError: there is none such."""
+    axis = integer(node, "axis", default)
+    if not -rank <= axis < rank:
+        raise failure(source, node, f"axis {axis} of {rank} dimensions")
+    return axis % rank
+
+
+def import_transpose(source: Source, node: OnnxNode) -> Node:
+    """Transpose."""
+    shape = shape_of(source, node, node.inputs[0])
+    order = integers(node, "perm") or tuple(reversed(range(len(shape))))
+    if sorted(order) != list(range(len(shape))):
+        raise failure(source, node, f"perm {list(order)} of {len(shape)} dimensions")
+    return import_permute(source, node, shape, order)
+
+
+def import_depth_to_space(source: Source, node: OnnxNode) -> Node:
+    """DepthToSpace, whose mode says how channels and blocks are nested."""
+    n, c, h, w, block = _blocks(source, node)
+    if c % (block * block):
+        raise failure(source, node, f"{c} channels do not make blocks of {block}")
+    mode = text(node, "mode", "DCR")
+    each = c // (block * block)
+    if mode == "DCR":
+        return import_permute(
+            source, node, (n, block, block, each, h, w), (0, 3, 4, 1, 5, 2)
+        )
+    if mode == "CRD":
+        return import_permute(
+            source, node, (n, each, block, block, h, w), (0, 1, 4, 2, 5, 3)
+        )
+    raise failure(source, node, f"mode {mode!r} is neither DCR nor CRD")
+
+
+def import_space_to_depth(source: Source, node: OnnxNode) -> Node:
+    """SpaceToDepth."""
+    n, c, h, w, block = _blocks(source, node)
+    if h % block or w % block:
+        raise failure(source, node, f"{h} x {w} pixels do not make blocks of {block}")
+    view = n, c, h // block, block, w // block, block
+    return import_permute(source, node, view, (0, 3, 5, 1, 2, 4))
+
+
+def _blocks(source: Source, node: OnnxNode) -> tuple[int, int, int, int, int]:
+    """The four dimensions of the input, and the size of a block."""
+    shape = shape_of(source, node, node.inputs[0])
+    block = integer(node, "blocksize", 0)
+    if len(shape) != 4 or not 1 <= block <= max(shape):
+        detail = f"blocks of {block} of an input of shape {list(shape)}"
+        raise failure(source, node, detail)
+    n, c, h, w = shape
+    return n, c, h, w, block
+
+
+def import_permute(source: Source, node: OnnxNode, view: View, order: View) -> Node:
+    """The node for values that are turned around, or only reshaped."""
+    shape_of(source, node, node.outputs[0])
+    view, order = squeezed(view, order)
+    if order == tuple(range(len(order))):
+        return import_reshape(source, node)
+    return Permute(
+        name=node.name,
+        inputs=node.inputs[:1],
+        output=node.outputs[0],
+        view=view,
+        order=order,
+    )
+
+
+def lower_concat(b: Build, node: Concat) -> None:
+    """Joins along an axis; blocks of W are first made channels."""
+    sources, out = moved(b, node)
+    axis, joined = node.axis, out
+    if node.blocks > 1:
+        axis = 1
+        sources = [reshaped(b, node.name, x, _in_blocks(x, node)) for x in sources]
+        joined = b.temporary(replace(out, dims=_in_blocks(out, node)), "joined")
+    names = tuple(source.name for source in sources)
+    b.ops.append(ConcatOp(name=node.name, inputs=names, output=joined.name, axis=axis))
+    append_reshape(b, node.name, joined, out)
+
+
+def _in_blocks(tensor: Tensor, node: Concat) -> tuple[int, int]:
+    """The values as (blocks, values of a block)."""
+    n, c, h, w = tensor.shape
+    return n * c * h * node.blocks, w // node.blocks
+
+
+def lower_reshape(b: Build, node: Reshape) -> None:
+    """The same values in another shape."""
+    (source,), out = moved(b, node)
+    inputs = (source.name,)
+    b.ops.append(ReshapeOp(name=node.name, inputs=inputs, output=out.name))
+
+
+def moved(b: Build, node: Node) -> tuple[list[Tensor], Tensor]:
+    """Inputs and output of `node` in the type in which it runs.
+
+    Quantized inputs are on the grid of the output.
+    """
+    if b.type_of(node) == FLOAT:
+        real = [b.float32(name) for name in node.inputs]
+        return real, b.declare(node.output, FLOAT)
+    sources = [b.own(name) for name in node.inputs]
+    out = b.result(node.output)
+    return [b.rescaled(node.name, source, out) for source in sources], out
+
+
+def lower_permute(b: Build, node: Permute) -> None:
+    """The values in another order."""
+    (source,), out = moved(b, node)
+    append_permute(b, node.name, source, out, (node.view, node.order))
+
+
+def append_permute(
+    b: Build,
+    layer: str,
+    source: Tensor,
+    out: Tensor,
+    turn: tuple[View, View],
+) -> None:
+    """Appends source -> out by (view, order).
+
+    The step wants axes that the borders between the dimensions of its input and its
+    output do not cut unevenly; where they do, others are between.
+    """
+    view, order = turn
+    if not _even(source, turn, out):
+        source = reshaped(b, layer, source, view)
+    turned = out
+    if not _even(source, turn, out):
+        dims = tuple(view[axis] for axis in order)
+        turned = b.temporary(replace(out, dims=dims), "turned")
+    rest = range(len(view), MAX_RANK)
+    b.ops.append(
+        PermuteOp(
+            name=layer,
+            inputs=(source.name,),
+            output=turned.name,
+            indices=np.array([[*view, *(1 for _ in rest)], [*order, *rest]], np.int32),
+        )
+    )
+    append_reshape(b, layer, turned, out)
+
+
+def _even(source: Tensor, turn: tuple[View, View], out: Tensor) -> bool:
+    """True if one shape has the axes of the view and all dimensions as its parts."""
+    flat = (0, 1, 2, 3)
+    fine = then((source.shape, flat), turn, squeeze=False)
+    return fine is not None and then(fine, (out.shape, flat)) is not None
+
+
+def reshaped(b: Build, layer: str, source: Tensor, dims: Sequence[int]) -> Tensor:
+    """`source`, or a copy with these dimensions where its N C H W are others."""
+    if source.shape == nchw(tuple(dims)):
+        return source
+    out = b.temporary(replace(source, dims=tuple(dims)), "reshaped")
+    append_reshape(b, layer, source, out)
+    return out
+
+
+def append_reshape(b: Build, layer: str, source: Tensor, out: Tensor) -> None:
+    """Appends source -> out, unless they are the same tensor."""
+    if source.name != out.name:
+        b.ops.append(ReshapeOp(name=layer, inputs=(source.name,), output=out.name))
+
+
+def compute_permute(
+    op: PermuteOp, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(9): the same values in another order."""
+    view, order = op.indices
+    result: Array = operands[0].reshape(view).transpose(order).reshape(out.shape)
+    return result
+
+
+def write_reshape(n: Nodes, op: ReshapeOp) -> None:
+    """A Reshape."""
+    source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
+    end(n, shaped(n, value_of(n, source), source.dims, out.dims), out)
+
+
+def write_concat(n: Nodes, op: ConcatOp) -> None:
+    """A Concat, between images where the dimensions are not those that it counts."""
+    out = n.tensors[op.output]
+    sources = [n.tensors[name] for name in op.inputs]
+    direct = all(len(t.dims) == len(out.dims) <= 4 for t in sources)
+    direct = direct and op.axis < len(out.dims)
+    values = [
+        value_of(n, t) if direct else shaped(n, value_of(n, t), t.dims, t.shape)
+        for t in sources
+    ]
+    value = n.node("Concat", values, name=op.name, axis=op.axis)
+    end(n, value if direct else shaped(n, value, out.shape, out.dims), out)
+
+
+def write_permute(n: Nodes, op: PermuteOp) -> None:
+    """Reshape, Transpose, Reshape; a batch of one may be any."""
+    source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
+    view, order = (row.tolist() for row in op.indices)
+    kept = [axis for axis in order if view[axis] > 1]
+    sizes = [(axis, view[axis]) for axis in sorted(kept)]
+    place = {axis: at + 1 for at, (axis, _) in enumerate(sizes)}
+    shape = (1, *(size for _, size in sizes))
+    turn = [0, *(place[axis] for axis in kept)]
+    value = shaped(n, value_of(n, source), source.dims, shape)
+    value = n.node("Transpose", [value], name=op.name, perm=turn)
+    turned = tuple(shape[axis] for axis in turn)
+    end(n, shaped(n, value, turned, out.dims), out)
+
+
+LOWER: dict[type[Node], Lower] = {
+    Concat: lower_concat,
+    Permute: lower_permute,
+    Reshape: lower_reshape,
+}
+"""Each serves both types."""
+
+FAMILY = Family(
+    imports={
+        "Cast": import_cast,
+        "CastLike": import_cast,
+        "Concat": import_concat,
+        "DepthToSpace": import_depth_to_space,
+        "Dropout": import_dropout,
+        "Flatten": import_reshape,
+        "Identity": import_reshape,
+        "Reshape": import_reshape,
+        "SpaceToDepth": import_space_to_depth,
+        "Squeeze": import_reshape,
+        "Transpose": import_transpose,
+        "Unsqueeze": import_reshape,
+    },
+    lower=LOWER,
+    lower_float=LOWER,
+    steps={
+        ConcatOp: lambda op, _out, _sources, operands: np.concatenate(
+            operands, op.axis
+        ),
+        PermuteOp: compute_permute,
+        ReshapeOp: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
+    },
+    qdq={
+        ConcatOp: write_concat,
+        PermuteOp: write_permute,
+        ReshapeOp: write_reshape,
+    },
+)

@@ -1,0 +1,469 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BatchNormalization, InstanceNormalization, LRN and Softmax."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neon8.ir.graph import Activation, FloatArray, Node
+from neon8.ir.program import Op, Tensor
+from neon8.operators.build import FLOAT, INT8, Build
+from neon8.operators.convolution import make_affine
+from neon8.operators.family import Family
+from neon8.operators.floats import (
+    append_activation,
+    append_binary,
+    append_constant,
+    append_unary,
+    before,
+    reshaped_like,
+)
+from neon8.operators.functions import X, affine, call, number
+from neon8.operators.movement import ReshapeOp, append_reshape
+from neon8.operators.pooling import PoolF32Op
+from neon8.operators.qdq import Nodes, finish
+from neon8.operators.reference import Array, centred, leaky, one_nan, rounded
+from neon8.operators.scales import clamp_of, slope_of
+from neon8.operators.source import (
+    OnnxNode,
+    Source,
+    failure,
+    integer,
+    real,
+    required,
+    shape_of,
+)
+from neon8.quant import elementary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lrn(Node):
+    """y = x / (bias + alpha / size * sum of x^2 over `size` channels around it)^beta.
+
+    size: odd.
+    """
+
+    size: int
+    alpha: float
+    beta: float
+    bias: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceNorm(Node):
+    """y = activation(gamma (x - mean) / sqrt(variance + epsilon) + beta).
+
+    Mean and variance are those of a channel of an image.  gamma, beta: (C,).
+    """
+
+    gamma: FloatArray
+    beta: FloatArray
+    epsilon: float
+    activation: Activation = Activation()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Softmax(Node):
+    """Softmax along `axis` of `dims`, 0 and more.
+
+    flattens: over all axes from that one on, taken as one, as before opset 13.
+    log: the logarithm of it.
+    """
+
+    axis: int = 1
+    flattens: bool = False
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LrnOp(Op):
+    """(18).  values: size, alpha, beta, bias."""
+
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceNormOp(Op):
+    """(19).  values: gamma of all channels, beta of all channels, epsilon."""
+
+    values: FloatArray
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoftmaxOp(Op):
+    """float32 along `axis` of the dimensions that ONNX knows  (14).
+
+    function: "log" for the logarithm of it, else "none".
+    """
+
+    axis: int
+    function: str = "none"
+
+
+LARGEST_SIZE = 1 << 20
+
+
+def batch_normalization(source: Source, node: OnnxNode) -> Node:
+    """BatchNormalization with the statistics of training."""
+    shape = shape_of(source, node, node.inputs[0])
+    if integer(node, "training_mode", 0) or not integer(node, "spatial", 1):
+        text = "training_mode and spatial=0 are not supported; export for inference"
+        raise failure(source, node, text)
+    scale, shift, mean, variance = (
+        required(source, node, index).astype(np.float64) for index in (1, 2, 3, 4)
+    )
+    channels = shape[1] if len(shape) > 1 else 1
+    if any(value.shape != (channels,) for value in (scale, shift, mean, variance)):
+        raise failure(source, node, f"its constants are not ({channels},)")
+    deviation = variance + real(node, "epsilon", 1e-5)
+    if deviation.min() <= 0:
+        raise failure(source, node, "variance + epsilon is not positive")
+    factor = scale / np.sqrt(deviation)
+    return make_affine(source, node, 0, factor, shift - mean * factor)
+
+
+def instance_normalization(source: Source, node: OnnxNode) -> Node:
+    """InstanceNormalization: mean and variance are those of the image itself."""
+    shape = shape_of(source, node, node.inputs[0])
+    gamma, beta = (required(source, node, index) for index in (1, 2))
+    if len(shape) < 3 or any(value.shape != (shape[1],) for value in (gamma, beta)):
+        text = f"scale and B are not one value per channel of {list(shape)}"
+        raise failure(source, node, text)
+    epsilon = real(node, "epsilon", 1e-5)
+    if not 1e-30 <= epsilon <= 1e30:
+        raise failure(source, node, f"epsilon {epsilon:.4g} is outside 1e-30 .. 1e30")
+    return InstanceNorm(
+        name=node.name,
+        inputs=node.inputs[:1],
+        output=node.outputs[0],
+        gamma=gamma,
+        beta=beta,
+        epsilon=epsilon,
+    )
+
+
+def lrn(source: Source, node: OnnxNode) -> Node:
+    """LRN, as in AlexNet and GoogLeNet."""
+    shape_of(source, node, node.inputs[0])
+    size = integer(node, "size", 0)
+    alpha, beta = real(node, "alpha", 1e-4), real(node, "beta", 0.75)
+    bias = real(node, "bias", 1.0)
+    if size % 2 == 0 or not 1 <= size <= LARGEST_SIZE:
+        raise failure(source, node, f"size {size} is even or outside 1 .. 2^20")
+    if not 0 <= alpha <= 1e30:
+        raise failure(source, node, f"alpha {alpha:.4g} is outside 0 .. 1e30")
+    if not (0 <= beta <= 16 and 1e-30 <= bias <= 1e30):
+        text = f"beta {beta:.4g} is outside 0 .. 16, or bias {bias:.4g} not positive"
+        raise failure(source, node, text)
+    return Lrn(
+        name=node.name,
+        inputs=node.inputs[:1],
+        output=node.outputs[0],
+        size=size,
+        alpha=alpha,
+        beta=beta,
+        bias=bias,
+    )
+
+
+def import_softmax(source: Source, node: OnnxNode) -> Node:
+    """Softmax, LogSoftmax along one axis; before opset 13 over all from `axis` on."""
+    shape = shape_of(source, node, node.inputs[0])
+    flattens = source.opset < 13
+    axis = integer(node, "axis", 1 if flattens else -1)
+    axis += len(shape) if axis < 0 else 0
+    if not 0 <= axis < len(shape):
+        raise failure(source, node, f"axis {axis} is none of {list(shape)}")
+    return Softmax(
+        name=node.name,
+        inputs=node.inputs[:1],
+        output=node.outputs[0],
+        axis=axis,
+        flattens=flattens,
+        log=node.operator == "LogSoftmax",
+    )
+
+
+def lower_lrn(b: Build, node: Lrn) -> None:
+    """(18)."""
+    inputs = (b.int8(node.inputs[0]).name,)
+    out = b.declare(node.output, INT8)
+    values = np.array([node.size, node.alpha, node.beta, node.bias], np.float32)
+    b.ops.append(LrnOp(name=node.name, inputs=inputs, output=out.name, values=values))
+
+
+def lower_instance_norm(b: Build, node: InstanceNorm) -> None:
+    """(19)."""
+    inputs = (b.int8(node.inputs[0]).name,)
+    out = b.declare(node.output, INT8)
+    lo, hi = clamp_of(node.activation, out)
+    values = np.concatenate((node.gamma, node.beta, [node.epsilon]))
+    b.ops.append(
+        InstanceNormOp(
+            name=node.name,
+            inputs=inputs,
+            output=out.name,
+            values=values.astype(np.float32),
+            slope=slope_of(node.name, node.activation),
+            lo=lo,
+            hi=hi,
+        )
+    )
+
+
+SQUARE = call("power", X, parameters=(2.0,))
+
+
+def lower_lrn_float(b: Build, node: Lrn) -> None:
+    """x / (alpha * mean of x^2 over the channels around it + bias)^beta.
+
+    The channels become the rows of a pool whose windows have `size` of them.
+    """
+    source = b.float32(node.inputs[0])
+    out = b.declare(node.output, FLOAT)
+    n, channels, height, width = source.shape
+    rows = replace(source, dims=(n, 1, channels, height * width))
+    squares, means, power = (
+        b.temporary(each, label)
+        for each, label in ((source, "squares"), (rows, "means"), (source, "power"))
+    )
+    append_unary(b, node.name, SQUARE, source, squares)
+    as_rows = b.temporary(rows, "rows")
+    append_reshape(b, node.name, squares, as_rows)
+    reach = node.size // 2
+    b.ops.append(
+        PoolF32Op(
+            name=node.name,
+            inputs=(as_rows.name,),
+            output=means.name,
+            kind="average",
+            kernel=(node.size, 1),
+            strides=(1, 1),
+            dilations=(1, 1),
+            pads=(reach, 0, reach, 0),
+            count_pad=True,
+        )
+    )
+    back = b.temporary(source, "around")
+    append_reshape(b, node.name, means, back)
+    base = affine(node.alpha, node.bias)
+    function = call("power", base, parameters=(node.beta,))
+    append_unary(b, node.name, function, back, power)
+    append_binary(b, node.name, "divide", (source.name, power.name), out)
+
+
+def lower_instance_norm_float(b: Build, node: InstanceNorm) -> None:
+    """(x - mean) / sqrt(mean of its square + epsilon) * gamma + beta."""
+    source = b.float32(node.inputs[0])
+    out = b.declare(node.output, FLOAT)
+    mean = means_of(b, node, source, "mean")
+    moved = b.temporary(source, "moved")
+    append_binary(b, node.name, "subtract", (source.name, mean.name), moved)
+    squares = b.temporary(source, "squares")
+    append_unary(b, node.name, SQUARE, moved, squares)
+    variance = means_of(b, node, squares, "variance")
+    root = call("sqrt", affine(1.0, node.epsilon))
+    factor = b.temporary(variance, "factor")
+    inverse = call("divide", number(1.0), root)
+    append_unary(b, node.name, inverse, variance, factor)
+    scaled = b.temporary(source, "scaled")
+    append_binary(b, node.name, "multiply", (moved.name, factor.name), scaled)
+    column = (len(node.gamma), *(1,) * (source.rank - 2))
+    gamma, beta = (
+        append_constant(b, node.name, values.astype(np.float32).reshape(column), source)
+        for values in (node.gamma, node.beta)
+    )
+    product = b.temporary(source, "product")
+    append_binary(b, node.name, "multiply", (scaled.name, gamma.name), product)
+    result = before(b, node.activation, out)
+    append_binary(b, node.name, "add", (product.name, beta.name), result)
+    append_activation(b, node.name, node.activation, out)
+
+
+def means_of(b: Build, node: InstanceNorm, source: Tensor, label: str) -> Tensor:
+    """The mean of each channel of each image."""
+    n, channels, height, width = source.shape
+    dims = (n, channels, *(1,) * (source.rank - 2))
+    out = b.temporary(replace(source, dims=dims), label)
+    b.ops.append(
+        PoolF32Op(
+            name=node.name,
+            inputs=(source.name,),
+            output=out.name,
+            kind="average",
+            kernel=(height, width),
+            strides=(1, 1),
+            dilations=(1, 1),
+            pads=(0, 0, 0, 0),
+        )
+    )
+    return out
+
+
+def lower_softmax(b: Build, node: Softmax) -> None:
+    """(14), in float.  Several axes become one that a Reshape makes.
+
+    So it is with the dimensions of an input whose own Reshape is gone.
+    """
+    source = b.float32(node.inputs[0])
+    out = b.declare(node.output, FLOAT)
+    if source.dims != out.dims:
+        source = reshaped_like(b, node.name, source, out)
+    rest = math.prod(out.dims[node.axis :])
+    if node.flattens and rest != out.dims[node.axis]:
+        dims = (math.prod(out.dims[: node.axis]), rest)
+        view = Tensor(name=source.name, dims=dims, dtype=FLOAT)
+        flat, result = (b.temporary(view, label) for label in ("flat", "softmax"))
+        b.ops.append(ReshapeOp(name=node.name, inputs=(source.name,), output=flat.name))
+        append_softmax(b, node, flat, result, axis=1)
+        b.ops.append(ReshapeOp(name=node.name, inputs=(result.name,), output=out.name))
+    else:
+        append_softmax(b, node, source, out, axis=node.axis)
+
+
+def append_softmax(
+    b: Build, node: Softmax, source: Tensor, out: Tensor, *, axis: int
+) -> None:
+    """Appends source -> out along one axis, and the logarithm of it."""
+    b.ops.append(
+        SoftmaxOp(
+            name=node.name,
+            inputs=(source.name,),
+            output=out.name,
+            axis=axis,
+            function="log" if node.log else "none",
+        )
+    )
+
+
+EXP_LEAST = -104.0
+
+
+def compute_lrn(
+    op: LrnOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(18), in double, in the order written there."""
+    size, alpha, beta, bias = op.values.astype(np.float64)
+    scale = np.float64(sources[0].scale)
+    moved = operands[0].astype(np.int64) - sources[0].zero_point
+    channels = moved.shape[1]
+    reach = min(int(size) // 2, channels)
+    sums = np.zeros_like(moved)
+    for shift in range(-reach, reach + 1):
+        low, high = max(0, -shift), channels - max(0, shift)
+        sums[:, low:high] += moved[:, low + shift : high + shift] ** 2
+    d = bias + alpha / size * (scale * scale) * sums.astype(np.float64)
+    if beta == 0.75:
+        power = np.sqrt(d) * np.sqrt(np.sqrt(d))
+    elif beta == 0.5:
+        power = np.sqrt(d)
+    else:
+        power = d if beta == 1 else elementary.exp(beta * elementary.log(d))
+    v = moved.astype(np.float64) * (scale / np.float64(out.scale)) / power
+    return rounded(v, out, out.lo, out.hi)
+
+
+def compute_instance_norm(
+    op: InstanceNormOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(19): two numbers for each channel of each image in double, then in float32."""
+    moved = operands[0].astype(np.int64) - sources[0].zero_point
+    batch, channels, height, width = moved.shape
+    values = op.values.astype(np.float64)
+    gamma, beta, epsilon = values[:channels], values[channels:-1], values[-1]
+    scale_in, scale_out = np.float64(sources[0].scale), np.float64(out.scale)
+    count = np.float64(height * width)
+    mean = moved.sum(axis=(2, 3)).astype(np.float64) / count
+    squares = (moved**2).sum(axis=(2, 3)).astype(np.float64)
+    variance = np.maximum(squares / count - mean * mean, 0.0)
+    deviation = np.sqrt(variance * (scale_in * scale_in) + epsilon)
+    m = (gamma * scale_in) / (deviation * scale_out)
+    with np.errstate(over="ignore", invalid="ignore"):
+        multiplier = m.astype(np.float32).reshape(batch, channels, 1, 1)
+        offset = (beta / scale_out - m * mean).astype(np.float32)
+        v = centred(operands[0], sources[0]) * multiplier
+        v = leaky(v + offset.reshape(batch, channels, 1, 1), op.slope)
+    return rounded(v, out, op.lo, op.hi)
+
+
+def compute_softmax(op: SoftmaxOp, out: Tensor, x: Array) -> FloatArray:
+    """(14), in double, in the order written there; N C H W."""
+    x64 = np.moveaxis(x.reshape(out.dims), op.axis, -1).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        d = x64 - x64.max(axis=-1, keepdims=True)
+    e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
+    total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
+    y = d - elementary.log(total) if op.function == "log" else e / total
+    return np.moveaxis(one_nan(y), -1, op.axis).reshape(out.shape)
+
+
+def write_instance_norm(n: Nodes, op: InstanceNormOp) -> None:
+    """InstanceNormalization."""
+    source = n.real(op.inputs[0])
+    gamma, beta = (
+        n.array(f"{op.name}_{what}", values)
+        for what, values in zip(
+            ("scale", "shift"), np.split(op.values[:-1], 2), strict=True
+        )
+    )
+    value = n.node(
+        "InstanceNormalization",
+        [source, gamma, beta],
+        name=op.name,
+        epsilon=float(op.values[-1]),
+    )
+    finish(n, value, op)
+
+
+def write_softmax(n: Nodes, op: SoftmaxOp) -> None:
+    """Softmax or LogSoftmax."""
+    kind = "LogSoftmax" if op.function == "log" else "Softmax"
+    n.node(kind, [op.inputs[0]], name=op.name, output=op.output, axis=op.axis)
+
+
+def write_lrn(n: Nodes, op: LrnOp) -> None:
+    """LRN."""
+    size, alpha, beta, bias = op.values.tolist()
+    value = n.node(
+        "LRN",
+        [n.real(op.inputs[0])],
+        name=op.name,
+        size=int(size),
+        alpha=alpha,
+        beta=beta,
+        bias=bias,
+    )
+    n.finish(value, op.output)
+
+
+FAMILY = Family(
+    imports={
+        "BatchNormalization": batch_normalization,
+        "InstanceNormalization": instance_normalization,
+        "LRN": lrn,
+        "LogSoftmax": import_softmax,
+        "Softmax": import_softmax,
+    },
+    lower={InstanceNorm: lower_instance_norm, Lrn: lower_lrn},
+    lower_float={
+        InstanceNorm: lower_instance_norm_float,
+        Lrn: lower_lrn_float,
+        Softmax: lower_softmax,
+    },
+    steps={
+        InstanceNormOp: compute_instance_norm,
+        LrnOp: compute_lrn,
+        SoftmaxOp: lambda op, out, _sources, operands: compute_softmax(
+            op, out, operands[0]
+        ),
+    },
+    qdq={
+        InstanceNormOp: write_instance_norm,
+        LrnOp: write_lrn,
+        SoftmaxOp: write_softmax,
+    },
+)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of single values, from Sigmoid to Gelu, which int8 computes by tables.
+
+A pattern that stands for one of them, like the Sigmoid and the Mul of SiLU, comes
+together in the pass compose_pointwise.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from neon8.ir.graph import Node
+from neon8.ir.program import Int8Array, Op, Tensor
+from neon8.operators.build import FLOAT, INT8, Build
+from neon8.operators.family import Family
+from neon8.operators.floats import append_unary
+from neon8.operators.functions import Function, X, affine, call, evaluate, gated, number
+from neon8.operators.onnx_functions import (
+    GELU,
+    HARD_SWISH,
+    NEGATIVE,
+    append_function,
+    function_opset,
+)
+from neon8.operators.qdq import Nodes
+from neon8.operators.reference import Array
+from neon8.operators.source import (
+    Convert,
+    OnnxNode,
+    Source,
+    constant,
+    failure,
+    real,
+    shape_of,
+    text,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointwise(Node):
+    """y = function(x), value by value."""
+
+    function: Function
+
+    follows = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOp(Op):
+    """table[q + 128]  (8).  table: (256,) int8."""
+
+    table: Int8Array
+
+
+SELU_ALPHA = 1.67326319217681884765625
+
+
+SELU_GAMMA = 1.05070102214813232421875
+
+
+def make_pointwise(
+    source: Source, node: OnnxNode, function: Function, *, data: int = 0
+) -> Node:
+    """The node that computes `function` of input number `data`."""
+    shape_of(source, node, node.inputs[data])
+    parameters = _parameters(function)
+    if not all(math.isfinite(value) for value in parameters):
+        raise failure(source, node, "a parameter is not finite")
+    return Pointwise(
+        name=node.name,
+        inputs=(node.inputs[data],),
+        output=node.outputs[0],
+        function=function,
+    )
+
+
+def _parameters(function: Function) -> list[float]:
+    inner = [value for one in function.arguments for value in _parameters(one)]
+    return [*function.parameters, *inner]
+
+
+def _of(function: Callable[[OnnxNode], Function]) -> Convert:
+    """The import of an operator whose attributes say all."""
+
+    def convert(source: Source, node: OnnxNode) -> Node:
+        return make_pointwise(source, node, function(node))
+
+    return convert
+
+
+def _plain(name: str) -> Convert:
+    """The import of an operator without attributes."""
+    return _of(lambda _node: call(name, X))
+
+
+def hard_sigmoid(node: OnnxNode) -> Function:
+    """min(max(alpha x + beta, 0), 1)."""
+    alpha, beta = real(node, "alpha", 0.2), real(node, "beta", 0.5)
+    return call("clip", affine(alpha, beta), parameters=(0.0, 1.0))
+
+
+def import_elu(node: OnnxNode) -> Function:
+    """x < 0 ? alpha (e^x - 1) : x."""
+    return call("elu", X, parameters=(real(node, "alpha", 1.0),))
+
+
+def selu(node: OnnxNode) -> Function:
+    """Elu times gamma."""
+    alpha, gamma = real(node, "alpha", SELU_ALPHA), real(node, "gamma", SELU_GAMMA)
+    return affine(gamma, 0.0, call("elu", X, parameters=(alpha,)))
+
+
+def celu(source: Source, node: OnnxNode) -> Node:
+    """alpha Elu(x / alpha)."""
+    alpha = real(node, "alpha", 1.0)
+    if not alpha > 0:  # the formula of ONNX has this form for no other
+        raise failure(source, node, f"alpha {alpha:.4g} is not positive")
+    inner = call("divide", X, number(alpha))
+    function = affine(alpha, 0.0, call("elu", inner, parameters=(1.0,)))
+    return make_pointwise(source, node, function)
+
+
+def softsign(_node: OnnxNode) -> Function:
+    """x / (1 + |x|)."""
+    return call("divide", X, call("add", number(1.0), call("absolute", X)))
+
+
+def thresholded_relu(node: OnnxNode) -> Function:
+    """x > alpha ? x : 0."""
+    return call("threshold", X, parameters=(real(node, "alpha", 1.0),))
+
+
+def mish(_node: OnnxNode) -> Function:
+    """x tanh(ln(1 + e^x))."""
+    return gated(call("tanh", call("softplus", X)))
+
+
+def swish(node: OnnxNode) -> Function:
+    """x sigmoid(alpha x); SiLU is alpha = 1."""
+    return gated(call("sigmoid", affine(real(node, "alpha", 1.0), 0.0)))
+
+
+def gelu(source: Source, node: OnnxNode) -> Node:
+    """x / 2 (1 + erf(x / sqrt 2)), or its approximation by tanh."""
+    kind = text(node, "approximate", "none")
+    if kind not in GELU:
+        raise failure(source, node, f"approximate {kind!r} is unknown")
+    return make_pointwise(source, node, gated(affine(0.5, 0.5, GELU[kind])))
+
+
+def import_power(source: Source, node: OnnxNode) -> Node:
+    """Pow with one constant exponent."""
+    exponent = constant(source, node, 1)
+    if exponent is None or exponent.size != 1:
+        raise failure(source, node, f"exponent {node.inputs[1]!r} is not one constant")
+    value = float(exponent.reshape(-1)[0])
+    return make_pointwise(source, node, call("power", X, parameters=(value,)))
+
+
+def lower_pointwise(b: Build, node: Pointwise) -> None:
+    """(8)."""
+    source = b.int8(node.inputs[0])
+    out = b.declare(node.output, INT8)
+    b.ops.append(
+        TableOp(
+            name=node.name,
+            inputs=(source.name,),
+            output=out.name,
+            table=table_of(node.function, source, out),
+        )
+    )
+
+
+def table_of(function: Function, source: Tensor, out: Tensor) -> Int8Array:
+    """What each byte of `source` becomes in `out`, -128 first; (256,)."""
+    levels = np.arange(-128, 128, dtype=np.float64) - source.zero_point
+    real = evaluate(function, np.float64(source.scale) * levels)
+    with np.errstate(over="ignore"):
+        q = np.rint(np.where(np.isnan(real), 0.0, real) / np.float64(out.scale))
+    table: Int8Array = np.clip(q + out.zero_point, out.lo, out.hi).astype(np.int8)
+    return table
+
+
+def lower_pointwise_float(b: Build, node: Pointwise) -> None:
+    """(22)."""
+    source = b.float32(node.inputs[0])
+    append_unary(b, node.name, node.function, source, b.declare(node.output, FLOAT))
+
+
+def compute_table(op: TableOp, q: Array) -> Int8Array:
+    """(8)."""
+    return op.table[q.astype(np.int64) + 128]
+
+
+def table_function(layer: Node) -> Function:
+    """What a table of `layer` computes; around a pool of the least, the negative."""
+    return layer.function if isinstance(layer, Pointwise) else NEGATIVE
+
+
+def write_table(n: Nodes, op: TableOp) -> None:
+    """The operators of its function."""
+    function = table_function(n.layers[op.name])
+    n.finish(append_function(n, function, n.real(op.inputs[0]), op.name), op.output)
+
+
+IMPORTS: dict[str, Convert] = {
+    "Abs": _plain("absolute"),
+    "Ceil": _plain("ceil"),
+    "Celu": celu,
+    "Elu": _of(import_elu),
+    "Erf": _plain("erf"),
+    "Exp": _plain("exp"),
+    "Floor": _plain("floor"),
+    "Gelu": gelu,
+    "HardSigmoid": _of(hard_sigmoid),
+    "HardSwish": _of(lambda _node: HARD_SWISH),
+    "Log": _plain("log"),
+    "Mish": _of(mish),
+    "Neg": _of(lambda _node: NEGATIVE),
+    "Pow": import_power,
+    "Reciprocal": _of(lambda _node: call("divide", number(1.0), X)),
+    "Round": _plain("round"),
+    "Selu": _of(selu),
+    "Sigmoid": _plain("sigmoid"),
+    "Softplus": _plain("softplus"),
+    "Softsign": _of(softsign),
+    "Sqrt": _plain("sqrt"),
+    "Swish": _of(swish),
+    "Tanh": _plain("tanh"),
+    "ThresholdedRelu": _of(thresholded_relu),
+}
+
+FAMILY = Family(
+    imports=IMPORTS,
+    lower={Pointwise: lower_pointwise},
+    lower_float={Pointwise: lower_pointwise_float},
+    steps={
+        TableOp: lambda op, _out, _sources, operands: compute_table(op, operands[0])
+    },
+    qdq={TableOp: write_table},
+    opsets={TableOp: lambda _op, layer: function_opset(table_function(layer), 0)},
+)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of all operators, put together from those of the families."""
+
+from neon8.ir.graph import Node
+from neon8.ir.program import Op
+from neon8.operators import (
+    activation,
+    arithmetic,
+    conversion,
+    convolution,
+    floats,
+    matrices,
+    movement,
+    normalization,
+    opaque,
+    pointwise,
+    pooling,
+    quantization,
+    recurrent,
+    reduction,
+    resize,
+    selection,
+    transposed,
+)
+from neon8.operators.family import Lower, Opset, Step, Write
+from neon8.operators.source import Convert
+
+FAMILIES = tuple(
+    module.FAMILY
+    for module in (
+        convolution,
+        matrices,
+        transposed,
+        pooling,
+        activation,
+        pointwise,
+        arithmetic,
+        normalization,
+        reduction,
+        movement,
+        selection,
+        resize,
+        recurrent,
+        quantization,
+        floats,
+        conversion,
+        opaque,
+    )
+)
+
+IMPORTS: dict[str, Convert] = {k: v for f in FAMILIES for k, v in f.imports.items()}
+LOWER: dict[type[Node], Lower] = {k: v for f in FAMILIES for k, v in f.lower.items()}
+LOWER_FLOAT: dict[type[Node], Lower] = {
+    k: v for f in FAMILIES for k, v in f.lower_float.items()
+}
+STEPS: dict[type[Op], Step] = {k: v for f in FAMILIES for k, v in f.steps.items()}
+QDQ: dict[type[Op], Write] = {k: v for f in FAMILIES for k, v in f.qdq.items()}
+OPSETS: dict[type[Op], Opset] = {k: v for f in FAMILIES for k, v in f.opsets.items()}
+"""Each as in Family."""

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that take some values, or take values more than once, axis by axis.
+
+Each makes a list of indices for every axis of its input, -1 where a constant stands;
+select() makes a Gather of them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neon8.ir.graph import IndexArray, Node, Shape
+from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.operators.build import FLOAT, Build
+from neon8.operators.family import Family
+from neon8.operators.movement import Reshape, append_reshape, axis_of, moved, reshaped
+from neon8.operators.qdq import Nodes, shaped, value_of
+from neon8.operators.qdq import end as become
+from neon8.operators.reference import Array
+from neon8.operators.source import (
+    OnnxNode,
+    Source,
+    constant,
+    failure,
+    integers,
+    real,
+    shape_of,
+    text,
+)
+from neon8.operators.windows import MAX_EXTENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather(Node):
+    """Some of the values, some more than once: Slice, Split, Pad, Expand and others.
+
+    The input's values are taken as an array of shape `view`, N C H W. `indices` has a
+    list for each of its axes: the value at (n, c, h, w) of the result is that at
+    (indices[0][n], indices[1][c], indices[2][h], indices[3][w]), or `fill` where one
+    of them is -1. The values of the result are those of the output, in this order.
+    """
+
+    view: Shape
+    indices: tuple[IndexArray, IndexArray, IndexArray, IndexArray]
+    fill: float = 0.0
+
+    keeps_values = True
+    follows = True
+
+    @property
+    def keeps_sign(self) -> bool:
+        """True unless it fills in something negative."""
+        return self.fill >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatherOp(Op):
+    """Moves values: for each axis of the output, where in the input they are.
+
+    indices: (N + C + H + W,) of the output, one list after another. Where one of the
+    four is -1 the value is `fill`: a level q of the output, or a float.
+    """
+
+    indices: Int32Array
+    fill: np.float32 = np.float32(0)
+
+
+FILL = -1
+"""The index of what no value of the input is."""
+
+
+def whole(size: int) -> IndexArray:
+    """The list that takes everything as it is."""
+    return np.arange(size, dtype=np.int32)
+
+
+def select(
+    source: Source,
+    node: OnnxNode,
+    lists: Sequence[IndexArray],
+    *,
+    output: str | None = None,
+    fill: float = 0.0,
+    view: Sequence[int] | None = None,
+) -> Node:
+    """The node that takes `lists` from the axes of its input, of the shape `view`.
+
+    A Reshape where that takes all.  view: that of the input unless given.
+    """
+    output = node.outputs[0] if output is None else output
+    name = node.name if output == node.outputs[0] else f"{node.name}:{output}"
+    shape = tuple(extents(source, node, node.inputs[0]) if view is None else view)
+    same = map(np.array_equal, lists, map(whole, shape))
+    if all(same):
+        return Reshape(name=name, inputs=node.inputs[:1], output=output)
+    sizes, lists = _four(shape, lists)
+    return Gather(
+        name=name,
+        inputs=node.inputs[:1],
+        output=output,
+        view=(sizes[0], sizes[1], sizes[2], sizes[3]),
+        indices=(lists[0], lists[1], lists[2], lists[3]),
+        fill=fill,
+    )
+
+
+def _four(
+    shape: Sequence[int], lists: Sequence[IndexArray]
+) -> tuple[list[int], list[IndexArray]]:
+    """Four axes: more on the right, or the last ones as one."""
+    while len(shape) > 4:
+        *first, high, low = lists
+        both = high[:, np.newaxis].astype(np.int64) * shape[-1] + low
+        both[(high[:, np.newaxis] == FILL) | (low == FILL)] = FILL
+        lists = [*first, both.astype(np.int32).reshape(-1)]
+        shape = [*shape[:-2], shape[-2] * shape[-1]]
+    missing = 4 - len(shape)
+    return [*shape, *(1,) * missing], [*lists, *(whole(1),) * missing]
+
+
+def extents(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
+    """As shape_of(); GraphError if lists of its indices would be too long."""
+    shape = shape_of(source, node, tensor)
+    if max((*shape, math.prod(shape[3:]))) > MAX_EXTENT:
+        text = f"tensor {tensor!r} of shape {list(shape)} is too large"
+        raise failure(source, node, text)
+    return shape
+
+
+def slices(source: Source, node: OnnxNode) -> Node:
+    """Slice; its bounds are attributes before opset 10 and inputs since."""
+    shape = extents(source, node, node.inputs[0])
+    if source.opset < 10:
+        starts, ends = integers(node, "starts"), integers(node, "ends")
+        axes, steps = integers(node, "axes"), None
+    else:
+        starts, ends, axes, steps = (numbers(source, node, i) for i in (1, 2, 3, 4))
+    if starts is None or ends is None:
+        raise failure(source, node, "has no starts or no ends")
+    axes = tuple(range(len(starts))) if axes is None else axes
+    steps = (1,) * len(starts) if steps is None else steps
+    if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
+        raise failure(source, node, "starts, ends, axes and steps differ in number")
+    lists = [whole(size) for size in shape]
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if not -len(shape) <= axis < len(shape) or step == 0:
+            detail = f"axis {axis} with step {step} of {len(shape)} dimensions"
+            raise failure(source, node, detail)
+        # A backward slice that ends before the first value has an end below -size.
+        size = shape[axis]
+        last = None if step < 0 and end < -size else end
+        lists[axis] = whole(size)[slice(start, last, step)]
+    shape_of(source, node, node.outputs[0])
+    return select(source, node, lists)
+
+
+def numbers(source: Source, node: OnnxNode, index: int) -> tuple[int, ...] | None:
+    """Input `index`, a constant list of integers; None if it is left out."""
+    value = constant(source, node, index)
+    if value is None:
+        return None
+    if value.dtype.kind not in "iu" or value.ndim > 1:
+        text = f"input {node.inputs[index]!r} is no list of integers"
+        raise failure(source, node, text)
+    return tuple(int(item) for item in value.reshape(-1))
+
+
+def split(source: Source, node: OnnxNode) -> tuple[Node, ...]:
+    """Split: a Gather for each output, which is as long as ONNX infers."""
+    shape = extents(source, node, node.inputs[0])
+    axis = axis_of(source, node, len(shape), default=0)
+    lengths = integers(node, "split") if source.opset < 13 else None
+    if lengths is None and source.opset >= 13:
+        lengths = numbers(source, node, 1)
+    if lengths is None:
+        each = -(-shape[axis] // len(node.outputs))
+        starts = range(0, each * len(node.outputs), each)
+        lengths = tuple(min(each, shape[axis] - start) for start in starts)
+    if len(lengths) != len(node.outputs) or sum(lengths) != shape[axis]:
+        text = f"{list(lengths)} do not divide {shape[axis]} values on axis {axis}"
+        raise failure(source, node, text)
+    nodes = []
+    start = 0
+    for output, length in zip(node.outputs, lengths, strict=True):
+        if output and length > 0:
+            lists = [whole(size) for size in shape]
+            lists[axis] = lists[axis][start : start + length]
+            nodes.append(select(source, node, lists, output=output))
+        start += length
+    return tuple(nodes)
+
+
+def pad(source: Source, node: OnnxNode) -> Node:
+    """Pad; negative pads crop, before the others repeat what is left."""
+    shape = extents(source, node, node.inputs[0])
+    extents(source, node, node.outputs[0])
+    axes = numbers(source, node, 3) or tuple(range(len(shape)))
+    amounts = integers(node, "pads")
+    if source.opset >= 11:
+        amounts = numbers(source, node, 1)
+    if amounts is None or len(amounts) != 2 * len(axes):
+        raise failure(source, node, f"has no two pads for each of {len(axes)} axes")
+    mode = text(node, "mode", "constant")
+    lists = [whole(size) for size in shape]
+    for at, axis in enumerate(axes):
+        if not -len(shape) <= axis < len(shape):
+            raise failure(source, node, f"axis {axis} of {len(shape)} dimensions")
+        pads = amounts[at], amounts[at + len(axes)]
+        lists[axis] = _padded(source, node, lists[axis], pads, mode)
+    fill = _fill(source, node) if mode == "constant" else 0.0
+    return select(source, node, lists, fill=fill)
+
+
+def _padded(
+    source: Source, node: OnnxNode, taken: IndexArray, pads: tuple[int, int], mode: str
+) -> IndexArray:
+    """The list with more before and behind it."""
+    before, after = pads
+    end = len(taken) + min(after, 0)
+    cropped = taken[max(-before, 0) : max(end, 0)]
+    widths = max(before, 0), max(after, 0)
+    if mode == "constant":
+        return np.pad(cropped, widths, constant_values=FILL)
+    if mode not in ("reflect", "edge", "wrap"):
+        raise failure(source, node, f"mode {mode!r} is unknown")
+    most = {"reflect": len(cropped) - 1, "wrap": len(cropped)}.get(mode, MAX_EXTENT)
+    if not len(cropped) or max(widths) > most:
+        text = f"pads {list(widths)} of {len(cropped)} values by mode {mode}"
+        raise failure(source, node, f"{text}; only what is there can be repeated")
+    return np.pad(cropped, widths, mode=mode)  # type: ignore[call-overload,no-any-return]
+
+
+def _fill(source: Source, node: OnnxNode) -> float:
+    """The value that Pad puts in."""
+    if source.opset < 11:
+        value = real(node, "value", 0.0)
+    else:
+        given = constant(source, node, 2)
+        if given is not None and given.size != 1:
+            raise failure(source, node, "its constant is not one value")
+        value = 0.0 if given is None else float(given.reshape(-1)[0])
+    if math.isnan(value):
+        raise failure(source, node, "pads with NaN")
+    return value
+
+
+def import_gather(source: Source, node: OnnxNode) -> Node:
+    """Gather with constant indices."""
+    shape = extents(source, node, node.inputs[0])
+    extents(source, node, node.outputs[0])
+    axis = axis_of(source, node, len(shape), default=0)
+    taken = constant(source, node, 1)
+    if taken is None or taken.dtype.kind not in "iu":
+        raise failure(source, node, "has no indices that are constant integers")
+    size = shape[axis]
+    if taken.size > MAX_EXTENT or taken.min() < -size or taken.max() >= size:
+        text = f"an index is outside {size} values, or there are too many"
+        raise failure(source, node, text)
+    lists = [whole(each) for each in shape]
+    lists[axis] = (taken.reshape(-1).astype(np.int64) % size).astype(np.int32)
+    return select(source, node, lists)
+
+
+def expand(source: Source, node: OnnxNode) -> Node:
+    """Expand: axes of one become as long as the constant shape wants."""
+    shape = extents(source, node, node.inputs[0])
+    out = extents(source, node, node.outputs[0])
+    view = (*(1,) * (len(out) - len(shape)), *shape)
+    lists = [
+        whole(have) if have == want else np.zeros(want, np.int32)
+        for have, want in zip(view, out, strict=True)
+    ]
+    return select(source, node, lists, view=view)
+
+
+def tile(source: Source, node: OnnxNode) -> Node:
+    """Tile with constant repeats."""
+    shape = extents(source, node, node.inputs[0])
+    out = extents(source, node, node.outputs[0])
+    lists = [
+        np.resize(whole(have), want).astype(np.int32)
+        for have, want in zip(shape, out, strict=True)
+    ]
+    return select(source, node, lists)
+
+
+def lower_gather(b: Build, node: Gather) -> None:
+    """The values that its lists name, in the output's shape."""
+    (source,), out = moved(b, node)
+    source = reshaped(b, node.name, source, node.view)
+    append_gather(b, node.name, source, out, node.indices, fill=node.fill)
+
+
+def append_gather(
+    b: Build,
+    layer: str,
+    source: Tensor,
+    out: Tensor,
+    indices: Sequence[Int32Array],
+    *,
+    fill: float,
+) -> None:
+    """Appends source -> out, where a step of its own reshapes what was gathered."""
+    n, c, h, w = (len(each) for each in indices)
+    taken = out
+    if out.shape != (n, c, h, w):
+        taken = b.temporary(replace(out, dims=(n, c, h, w)), "gathered")
+    b.ops.append(
+        GatherOp(
+            name=layer,
+            inputs=(source.name,),
+            output=taken.name,
+            indices=np.concatenate(indices),
+            fill=level(fill, out),
+        )
+    )
+    append_reshape(b, layer, taken, out)
+
+
+def level(real: float, out: Tensor) -> np.float32:
+    """The value that stands for `real` in `out`: the nearest q in its range, or itself.
+
+    Where no index is -1 nothing reads it.
+    """
+    if out.dtype == FLOAT:
+        value: np.float32 = np.float32(real)
+    elif math.isinf(real):
+        value = np.float32(out.lo if real < 0 else out.hi)
+    else:
+        q = np.rint(real / float(out.scale)) + out.zero_point
+        value = np.float32(np.clip(q, out.lo, out.hi))
+    return value
+
+
+def compute_gather(
+    op: GatherOp, out: Tensor, _sources: list[Tensor], operands: list[Array]
+) -> Array:
+    """(9): what the lists name, or the fill where one of them says -1."""
+    ends = np.cumsum(out.shape)[:-1]
+    taken = np.ix_(*np.split(op.indices, ends))
+    holes = (taken[0] < 0) | (taken[1] < 0) | (taken[2] < 0) | (taken[3] < 0)
+    fill = np.array(op.fill).astype(operands[0].dtype)
+    result: Array = np.where(holes, fill, operands[0][taken])
+    return result
+
+
+def write_gather(n: Nodes, op: GatherOp) -> None:
+    """A Gather along each axis, of what is padded first where a constant is taken."""
+    source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
+    value = shaped(n, value_of(n, source), source.dims, source.shape)
+    ends = np.cumsum(out.shape)[:-1]
+    for axis, taken in enumerate(np.split(op.indices, ends)):
+        size = source.shape[axis]
+        if np.array_equal(taken, np.arange(size)):
+            continue
+        if (taken < 0).any():
+            value = _with_constant(n, value, axis, _real(op.fill, out))
+            taken = np.where(taken < 0, size, taken)  # noqa: PLW2901
+        indices = n.array(f"{op.output}_indices", taken.astype(np.int64))
+        value = n.node("Gather", [value, indices], axis=axis)
+    become(n, shaped(n, value, out.shape, out.dims), out)
+
+
+def _with_constant(n: Nodes, value: str, axis: int, fill: float) -> str:
+    """One more place at the end of the axis, of four, with a constant in it."""
+    pads = np.zeros(8, np.int64)
+    pads[4 + axis] = 1
+    constant = n.array(f"{value}_fill", np.array(fill, np.float32))
+    return n.node("Pad", [value, n.array(f"{value}_pads", pads), constant])
+
+
+def _real(fill: np.float32, out: Tensor) -> float:
+    if out.dtype == "float32":
+        return float(fill)
+    return float((np.float64(fill) - out.zero_point) * np.float64(out.scale))
+
+
+FAMILY = Family(
+    imports={
+        "Expand": expand,
+        "Gather": import_gather,
+        "Pad": pad,
+        "Slice": slices,
+        "Split": split,
+        "Tile": tile,
+    },
+    lower={Gather: lower_gather},
+    lower_float={Gather: lower_gather},
+    steps={GatherOp: compute_gather},
+    qdq={GatherOp: write_gather},
+)

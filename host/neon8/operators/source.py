@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ONNX file as plain values: what is left of it once onnx has read and checked it.
+
+graph/operators turns a Source into the nodes of a Graph; no later stage sees ONNX.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.errors import GraphError
+from neon8.ir.graph import FLOATS, MAX_RANK, FloatArray, Node, Tensor
+
+Array = npt.NDArray[np.generic]
+Float64Array = npt.NDArray[np.float64]
+Attribute = (
+    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | None
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnnxNode:
+    """One operator.  name: unique and never empty; inputs: "" where one is left out.
+
+    captures: names that its branches and loops read, some of them their own.  fault:
+    what ONNX itself finds wrong with it, "" if nothing.
+    """
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Attribute]
+    captures: tuple[str, ...] = ()
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A checked ONNX network whose inputs have fixed shapes.
+
+    digest: see OnnxFile.
+    shapes: of each tensor, as ONNX has it (rank 0 and more); one that depends on values
+    known only at run time is missing.  types: of each tensor, as numpy calls it; one
+    that nothing tells is missing.  rearranged: the tensors that the file does not have.
+    """
+
+    path: str
+    name: str
+    digest: Future[str]
+    opset: int
+    nodes: tuple[OnnxNode, ...]
+    constants: dict[str, Array]
+    shapes: dict[str, tuple[int, ...]]
+    types: dict[str, str]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    rearranged: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+Convert = Callable[[Source, OnnxNode], Node | tuple[Node | Tensor, ...]]
+"""The import of one operator, as a node or as several in order of execution, which make
+the outputs that are read between them, and before them the tensors that the file does
+not have; GraphError for what neon8 cannot run."""
+
+
+class UnsupportedError(GraphError):
+    """What keeps neon8 from running a node, which then becomes Opaque.
+
+    reason: without the names of file, node and operator.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.reason = reason
+
+
+def failure(source: Source, node: OnnxNode, text: str) -> UnsupportedError:
+    """The error that names file, node and operator."""
+    where = f"{source.path}: node {node.name!r} (operator {node.operator})"
+    return UnsupportedError(where, text)
+
+
+def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
+    """The shape of a float tensor that is not empty, of rank 0 to MAX_RANK."""
+    kind = source.types.get(tensor)
+    if kind == "str":
+        text = f"tensor {tensor!r} is of strings; cut the network before it, and look"
+        raise failure(source, node, f"{text} names up outside")
+    if tensor in source.constants:
+        raise failure(source, node, f"tensor {tensor!r} must not be a constant")
+    if kind not in (None, *FLOATS):
+        raise failure(source, node, f"tensor {tensor!r} is {kind}, not float32")
+    shape = source.shapes.get(tensor)
+    if shape is None or kind is None:
+        text = f"the shape of tensor {tensor!r} depends on values that are known only"
+        raise failure(source, node, f"{text} at run time; export with fixed shapes")
+    if len(shape) > MAX_RANK:
+        text = f"tensor {tensor!r} has {len(shape)} dimensions; neon8 takes up to"
+        raise failure(source, node, f"{text} {MAX_RANK}")
+    if min(shape, default=1) < 1:
+        raise failure(source, node, f"tensor {tensor!r} is empty: {list(shape)}")
+    return shape
+
+
+def constant(source: Source, node: OnnxNode, index: int) -> Array | None:
+    """Input `index` of the node if it is there; GraphError unless it is a constant."""
+    if index >= len(node.inputs) or not node.inputs[index]:
+        return None
+    name = node.inputs[index]
+    value = source.constants.get(name)
+    if value is None:
+        text = f"input {name!r} is computed at run time; it must be a constant"
+        raise failure(source, node, text)
+    return value
+
+
+def weights(source: Source, node: OnnxNode, index: int) -> FloatArray | None:
+    """Input `index`, finite, or None if it is left out.
+
+    Arithmetic on them is done in float64, so that they are rounded once.
+    """
+    value = constant(source, node, index)
+    if value is None:
+        return None
+    name = node.inputs[index]
+    if value.dtype.name not in FLOATS:
+        text = f"weights {name!r} are {value.dtype}; neon8 reads float networks"
+        raise failure(source, node, text)
+    if value.size == 0:
+        raise failure(source, node, f"weights {name!r} are empty")
+    if not np.isfinite(value).all():
+        raise failure(source, node, f"weights {name!r} contain NaN or infinity")
+    single = float32(value)
+    if single is not value and not np.isfinite(single).all():
+        raise failure(source, node, f"weights {name!r} are too large for float32")
+    return single
+
+
+def required(source: Source, node: OnnxNode, index: int) -> FloatArray:
+    """As weights(); GraphError if it is left out."""
+    value = weights(source, node, index)
+    if value is None:
+        raise failure(source, node, f"input {index} is missing")
+    return value
+
+
+def fits_channels(source: Source, node: OnnxNode, index: int) -> bool:
+    """True if constant input `index`, 0 or 1, has one value, or one per channel.
+
+    The channels are those of the other input, whose shape the result has.
+    """
+    shape = shape_of(source, node, node.inputs[1 - index])
+    value = required(source, node, index)
+    channels = shape[1] if len(shape) > 1 else 1
+    full = (1,) * (len(shape) - value.ndim) + value.shape
+    wanted = tuple(channels if axis == 1 else 1 for axis in range(len(shape)))
+    return len(full) == len(shape) and all(
+        have in (1, want) for have, want in zip(full, wanted, strict=True)
+    )
+
+
+def per_channel(source: Source, node: OnnxNode, index: int) -> Float64Array:
+    """Constant input `index`, 0 or 1, as one value per channel of the other input."""
+    shape = shape_of(source, node, node.inputs[1 - index])
+    value = required(source, node, index)
+    if not fits_channels(source, node, index):
+        text = f"constant {node.inputs[index]!r} of shape {list(value.shape)} is not"
+        text += f" one value, or one per channel of {list(shape)}"
+        raise failure(source, node, text)
+    channels = shape[1] if len(shape) > 1 else 1
+    return np.full(channels, value.reshape(-1), dtype=np.float64)
+
+
+def integer(node: OnnxNode, name: str, default: int) -> int:
+    """An integer attribute."""
+    value = node.attributes.get(name)
+    return value if isinstance(value, int) else default
+
+
+def real(node: OnnxNode, name: str, default: float) -> float:
+    """A float attribute."""
+    value = node.attributes.get(name)
+    return value if isinstance(value, float) else default
+
+
+def text(node: OnnxNode, name: str, default: str) -> str:
+    """A string attribute."""
+    value = node.attributes.get(name)
+    return value if isinstance(value, str) else default
+
+
+def integers(node: OnnxNode, name: str) -> tuple[int, ...] | None:
+    """A list of integers, None if the attribute is not there."""
+    value = node.attributes.get(name)
+    if not isinstance(value, tuple):
+        return None
+    return tuple(item for item in value if isinstance(item, int))
+
+
+def float32(value: Array) -> FloatArray:
+    """Rounded once; what is too large becomes infinite, and the importer sees to it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(value, dtype=np.float32, order="C")

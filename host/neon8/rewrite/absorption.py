@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bias absorption: a network with the offsets of a scale table in it  (5c).
+
+An offset of a channel says that its values are those of the int8 network and the
+offset. The convolution that makes the channel has it taken from its bias, those that
+read it have what it adds up to in theirs: the network computes the same function, and
+channels with means far apart share the range of one scale better. There is no
+activation between the two, and no padding, which would have to be what 0 becomes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.errors import CompileError
+from neon8.ir.graph import Activation, Graph, Node
+from neon8.operators.convolution import Conv2d
+from neon8.quant.weights import DoubleArray
+
+
+def with_offsets(graph: Graph, offsets: Mapping[str, DoubleArray]) -> Graph:
+    """`graph` with offsets, (C,), of tensors that are not seen from outside.
+
+    CompileError: what makes or reads one of them cannot take them.
+    """
+    return replace(graph, nodes=tuple(_rewritten(n, offsets) for n in graph.nodes))
+
+
+def makes(node: Node) -> bool:
+    """True if what the node makes may have offsets."""
+    if not isinstance(node, Conv2d) or node.transposed:
+        return False
+    return node.activation == Activation()
+
+
+def reads(node: Node) -> bool:
+    """True if what the node reads may have offsets."""
+    return isinstance(node, Conv2d) and not node.transposed and not any(node.pads)
+
+
+def _rewritten(node: Node, offsets: Mapping[str, DoubleArray]) -> Node:
+    read = [name for name in node.inputs if name in offsets]
+    made = [name for name in node.outputs if name in offsets]
+    if (read and not reads(node)) or (made and not makes(node)):
+        name, does = (read[0], "reads") if read and not reads(node) else (
+            made[0], "makes")  # fmt: skip
+        raise CompileError(
+            f"tensor {name!r}: layer {node.name!r} {does} it, and is no convolution "
+            "that can have offsets there; delete them in the table"
+        )
+    if not isinstance(node, Conv2d) or not (read or made):
+        return node
+    bias = node.bias.astype(np.float64)
+    if read:
+        bias = bias + constant(node, offsets[read[0]])
+    if made:
+        bias = bias - offsets[made[0]]
+    with np.errstate(over="ignore"):  # the compiler refuses what is not finite
+        return replace(node, bias=bias.astype(np.float32))
+
+
+def constant(node: Conv2d, values: DoubleArray) -> DoubleArray:
+    """(O,) the sums where each input channel has the same value, (I,), everywhere.
+
+    Added up from the first weight of a channel to the last, so that the result is the
+    same everywhere.
+    """
+    count = len(node.weight)
+    by_group = values.reshape(node.groups, -1)
+    rows = np.repeat(by_group, count // node.groups, axis=0)[:, :, None, None]
+    products = (node.weight.astype(np.float64) * rows).reshape(count, -1)
+    result: DoubleArray = np.add.accumulate(products, axis=1)[:, -1]
+    return result

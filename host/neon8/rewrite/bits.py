@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More bits for some activations, or none rounded: what the user or a search asks for.
+
+Of int16 activations the sums of a convolution must still fit int32, whatever comes
+(12), (24). So a scale group gets the most bits with which those of all layers that read
+it do.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d
+from neon8.operators.subpixel import repeated, subpixel
+from neon8.quant.grid import Grid, at_bits, ends, on_grid
+from neon8.quant.lattice import quantizer
+from neon8.quant.limits import SMALLEST_SCALE
+from neon8.quant.scale_table import NARROW, LayerScale, ScaleTable, TensorScale
+from neon8.quant.weights import (
+    ACC_LIMIT,
+    DoubleArray,
+    Int8Array,
+    bias_floor,
+    channel_scales,
+    sums,
+)
+from neon8.rewrite.bias import corrected
+from neon8.rewrite.equalization import equalized
+from neon8.rewrite.rounding import rounded
+
+INT16 = "int16"
+FLOAT32 = "float32"
+"""Reason codes."""
+
+NARROWER = frozenset({"fast", INT16, FLOAT32})
+"""Reason codes of a tensor that are wrong once its precision is another."""
+
+FINER = 16
+"""How much finer the steps of a grid must be if it covers more than before, too."""
+
+
+def with_bits(
+    table: ScaleTable,
+    graph: Graph,
+    groups: Mapping[str, str],
+    wanted: Mapping[str, int],
+) -> ScaleTable:
+    """`table` with another number of bits for some scale groups.
+
+    graph: the network of the table, as it was read.  groups: tensor -> its group, see
+    groups.scale_groups().  wanted: group -> 7 to 16; of more than 8 it gets the most,
+    down to 8, with which (12) is proved for all layers that read it, where the bias may
+    ask for a larger weight scale, see bias_floor(). They cover what 8 bits would have
+    clipped, too. CompileError: the table does not fit the network.
+    """
+    if not wanted:
+        return table
+    plain = equalized(graph, table)
+    nodes = rounded(corrected(plain, table), table).nodes
+    members: dict[str, list[str]] = {}
+    for name in table.tensors:
+        members.setdefault(groups.get(name, name), []).append(name)
+    tensors, layers = dict(table.tensors), dict(table.layers)
+    for group, bits in wanted.items():
+        entries = {name: table.tensors[name] for name in members.get(group, ())}
+        readers = [
+            _Reader(node, table.layers[node.name])
+            for node in nodes
+            if isinstance(node, Conv2d)
+            and node.inputs[0] in entries
+            and node.name in table.layers
+            and np.isfinite(node.weight).all()  # the compiler refuses what is not
+        ]
+        tensors |= _most_bits(entries, bits, readers)
+        layers |= {r.name: r.layer_scale(tensors[r.input]) for r in readers}
+    return replace(table, tensors=tensors, layers=layers)
+
+
+def in_float32(
+    table: ScaleTable, groups: Mapping[str, str], wanted: Iterable[str]
+) -> ScaleTable:
+    """`table` with the scale groups `wanted` in float32.  groups: as above."""
+    chosen = frozenset(wanted)
+    return replace(
+        table,
+        tensors={
+            name: _because(FLOAT32, replace(entry, float32=True))
+            if groups.get(name, name) in chosen
+            else entry
+            for name, entry in table.tensors.items()
+        },
+    )
+
+
+def _because(reason: str, entry: TensorScale) -> TensorScale:
+    others = (code for code in entry.reasons if code not in NARROWER)
+    return replace(entry, reasons=(reason, *others))
+
+
+def _most_bits(
+    entries: Mapping[str, TensorScale], wanted: int, readers: Collection["_Reader"]
+) -> dict[str, TensorScale]:
+    """`entries` of a group with the most bits, at most `wanted`, that readers take."""
+    for bits in range(wanted, NARROW, -1):
+        found = {name: _wider(entry, bits) for name, entry in entries.items()}
+        small = any(entry.scale < SMALLEST_SCALE for entry in found.values())
+        if not small and all(reader.takes(found[reader.input]) for reader in readers):
+            return {name: _because(INT16, entry) for name, entry in found.items()}
+    most = min(wanted, NARROW)
+    return {name: _narrower(entry, most) for name, entry in entries.items()}
+
+
+def _narrower(entry: TensorScale, most: int) -> TensorScale:
+    """`entry` with so many bits, of 7 and 8."""
+    reasons = tuple(code for code in entry.reasons if code not in (INT16, FLOAT32))
+    return replace(at_bits(entry, most), float32=False, reasons=reasons)
+
+
+def _wider(entry: TensorScale, bits: int) -> TensorScale:
+    """`entry` with so many bits, of which there are more than 8.
+
+    Of a calibrated range that 8 bits clipped, all that was seen: there are steps enough
+    for it, unless some values are very far away.
+    """
+    same = replace(at_bits(entry, bits), float32=False)
+    least, most = entry.min, entry.max
+    own = "override" in entry.reasons or entry.bits > NARROW
+    own = own or bool(entry.factors or entry.offsets)
+    if own or least is None or most is None:
+        return same
+    lo, hi = ends(entry)
+    scale, zero_point = Grid(entry.scheme, bits).cover(min(least, lo), max(most, hi))
+    if not scale * FINER <= entry.scale:
+        return same
+    return on_grid(same, scale, zero_point, bits=bits)
+
+
+class _Reader:
+    """A convolution as the kernels see it, without a transposed one's spread."""
+
+    def __init__(self, node: Conv2d, entry: LayerScale) -> None:
+        """entry: of the layer in the table."""
+        self.name = node.name
+        self.input = node.inputs[0]
+        self._entry = entry
+        self._groups = node.groups
+        self._bias = node.bias
+        parts = subpixel(node) if node.transposed else None
+        self._phases = 1 if parts is None else math.prod(parts.phases)
+        self._node = node if parts is None else parts.conv
+        self._given = channel_scales(node.name, entry, len(node.weight))
+        self._rounded = self._given, self._round(self._given)
+
+    def takes(self, entry: TensorScale) -> bool:
+        """True if the sums fit int32 with the input `entry`  (12)."""
+        grid = Grid(entry.scheme, entry.bits)
+        scales = self._scales_for(entry)
+        if not (entry.scale * scales >= SMALLEST_SCALE).all():
+            return False
+        levels = self._levels_with(scales)
+        each = repeated(scales, self._groups, self._phases)
+        return all(
+            (
+                sums(
+                    self._node.weight,
+                    bias,
+                    each,
+                    scale_in=entry.scale,
+                    zero_point_in=entry.zero_point,
+                    reach=max(-grid.lowest, grid.highest),
+                    quantize=lambda *_: levels,
+                ).bound
+                < ACC_LIMIT
+            ).all()
+            # Whether the bias is in the sums depends on what reads the layer (4).
+            for bias in (self._node.bias.astype(np.float64), np.zeros(len(each)))
+        )
+
+    def layer_scale(self, entry: TensorScale) -> LayerScale:
+        """The layer in the table, with what the bias asks for of the input `entry`."""
+        scales, given = self._scales_for(entry), self._given
+        if (scales == given).all():
+            return self._entry
+        codes = [f"bias:{channel}" for channel in np.flatnonzero(scales > given)]
+        more = (code for code in codes if code not in self._entry.reasons)
+        return replace(
+            self._entry,
+            weight_scales=tuple(scales.tolist()),
+            reasons=(*self._entry.reasons, *more),
+        )
+
+    def _scales_for(self, entry: TensorScale) -> DoubleArray:
+        """(O,), larger where the bias would not fit; levels that were chosen stay."""
+        given = self._given
+        if entry.bits <= NARROW or self._entry.rounding not in ("nearest", "lattice"):
+            return given
+        floor = bias_floor(self._bias, entry.scale, entry.bits)
+        larger = np.float32(np.maximum(given, floor)).astype(np.float64)
+        return np.where(floor > given, larger, given)
+
+    def _levels_with(self, scales: DoubleArray) -> Int8Array:
+        if (self._rounded[0] != scales).any():
+            self._rounded = scales, self._round(scales)
+        return self._rounded[1]
+
+    def _round(self, scales: DoubleArray) -> Int8Array:
+        each = repeated(scales, self._groups, self._phases)
+        return quantizer(self._entry.rounding)(self._node.weight, each)

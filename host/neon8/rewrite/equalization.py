@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cross-layer equalization: a network with the factors of a scale table in it  (5c).
+
+Offsets come in with them, see neon8.rewrite.absorption.
+
+A factor f of a channel says that its values are f times those of the int8 network. The
+convolution that makes the channel divides weights and bias by f, those that read it
+multiply weights by f: the network computes the same function, and its channels share
+the range of one scale better. Between the two may stand what treats each channel for
+itself and a multiple of it as a multiple: pools, PRelu, sums, Concat.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neon8.errors import CompileError
+from neon8.ir.graph import Activation, Graph, Node
+from neon8.operators.activation import Prelu
+from neon8.operators.arithmetic import Add, Subtract, Sum
+from neon8.operators.convolution import Conv2d
+from neon8.operators.movement import Concat
+from neon8.operators.pooling import Pool
+from neon8.quant.scale_table import ScaleTable
+from neon8.quant.weights import DoubleArray, FloatArray
+from neon8.rewrite.absorption import with_offsets
+
+CHANNELS = 1
+"""The axis of channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Channel c of tensor `source` is channel first + c of the output that it makes."""
+
+    source: str
+    first: int
+
+
+def equalized(graph: Graph, table: ScaleTable) -> Graph:
+    """`graph` with all factors and offsets of `table` in the weights and biases.
+
+    CompileError: those of a tensor are not as many as its channels; or what makes or
+    reads the tensor cannot have them, see links() and absorption.
+    """
+    known = [(n, entry) for n, entry in table.tensors.items() if n in graph.tensors]
+    factors = {name: np.array(each.factors) for name, each in known if each.factors}
+    offsets = {name: np.array(each.offsets) for name, each in known if each.offsets}
+    for what, found in (("offsets", offsets), ("factors", factors)):
+        _check(graph, found, what)
+    if offsets:
+        graph = with_offsets(graph, offsets)
+    return with_factors(graph, factors) if factors else graph
+
+
+def _check(graph: Graph, found: Mapping[str, DoubleArray], what: str) -> None:
+    """CompileError: the network, or a tensor in it, cannot have these."""
+    if found and graph.quantized:
+        text = "a network that was quantized elsewhere cannot be equalized"
+        raise CompileError(f"{text}; delete the {what} in the table")
+    made = {name for node in graph.nodes for name in node.outputs}
+    for name, values in found.items():
+        channels = graph.tensors[name].shape[CHANNELS]
+        if len(values) != channels:
+            text = f"has {len(values)} {what} in the table, for {channels} channels"
+            raise CompileError(f"tensor {name!r} {text}")
+        if name in graph.outputs or name not in made:
+            text = f"is seen from outside, where it cannot have {what}"
+            raise CompileError(f"tensor {name!r} {text}; delete them in the table")
+
+
+def with_factors(graph: Graph, factors: Mapping[str, DoubleArray]) -> Graph:
+    """equalized(), with factors that fit the tensors.  CompileError as there."""
+    return replace(
+        graph, nodes=tuple(_rewritten(graph, n, factors) for n in graph.nodes)
+    )
+
+
+def homogeneous(activation: Activation) -> bool:
+    """True if f(a x) = a f(x) for all a > 0, but for an upper bound."""
+    return activation.lo in (-np.inf, 0.0)
+
+
+def links(graph: Graph, node: Node) -> tuple[Link, ...] | None:
+    """Whose channels those of the output are, so that they have the same factors.
+
+    None: the node cannot have factors, or it is a convolution.
+    """
+    if isinstance(node, Pool | Add | Subtract | Sum):
+        free = homogeneous(node.activation) and node.activation.hi == np.inf
+        channels = {_channels(graph, name) for name in (*node.inputs, node.output)}
+        same = free and len(channels) == 1
+        return tuple(Link(name, 0) for name in node.inputs) if same else None
+    if isinstance(node, Prelu):
+        return (Link(node.inputs[0], 0),)
+    if isinstance(node, Concat) and node.axis == CHANNELS:
+        return tuple(_joined(graph, node))
+    return None
+
+
+def _joined(graph: Graph, node: Concat) -> Iterator[Link]:
+    first = 0
+    for name in node.inputs:
+        yield Link(name, first)
+        first += _channels(graph, name)
+
+
+def _channels(graph: Graph, name: str) -> int:
+    return graph.tensors[name].shape[CHANNELS]
+
+
+def _rewritten(graph: Graph, node: Node, factors: Mapping[str, DoubleArray]) -> Node:
+    """With the factors of what it reads and makes."""
+    near = [name for name in (*node.inputs, *node.outputs) if name in factors]
+    if not near:
+        return node
+    made = factors.get(node.output)
+    if isinstance(node, Conv2d) and not node.transposed:
+        read = factors.get(node.inputs[0])
+        node = node if read is None else _reading(node, read)
+        return node if made is None else _making(node, made)
+    known = links(graph, node)
+    if known is None:
+        text = f"layer {node.name!r} makes or reads it, and cannot have factors"
+        raise CompileError(f"tensor {near[0]!r}: {text}; delete them in the table")
+    for link in known:
+        count = _channels(graph, link.source)
+        read = factors.get(link.source, np.ones(count))
+        every = np.ones(_channels(graph, node.output)) if made is None else made
+        if (read != every[link.first : link.first + count]).any():
+            text = f"other factors than tensor {node.output!r}, which has its channels"
+            raise CompileError(f"tensor {link.source!r} has {text}; correct the table")
+    return node
+
+
+def _reading(node: Conv2d, factors: DoubleArray) -> Conv2d:
+    """With weights that take channels divided by `factors`, (I,)."""
+    by_group = factors.reshape(node.groups, -1)
+    rows = np.repeat(by_group, len(node.weight) // node.groups, axis=0)
+    return replace(node, weight=_product(node.weight, rows[:, :, None, None]))
+
+
+def _making(node: Conv2d, factors: DoubleArray) -> Conv2d:
+    """With channels divided by `factors`, (O,)."""
+    if not homogeneous(node.activation):
+        text = f"its activation begins at {node.activation.lo:g}"
+        raise CompileError(
+            f"tensor {node.output!r} cannot have factors: {text}; delete them in the "
+            "table"
+        )
+    if node.activation.hi < np.inf and factors.max() > 1:
+        # An upper bound is the same for all channels of the int8 network.
+        raise CompileError(
+            f"tensor {node.output!r} has a factor above 1, {factors.max():.7g}, which "
+            f"would lift its bound of {node.activation.hi:g}; correct the table"
+        )
+    weight = _product(node.weight, 1 / factors[:, None, None, None])
+    return replace(node, weight=weight, bias=_product(node.bias, 1 / factors))
+
+
+def _product(values: FloatArray, factors: DoubleArray) -> FloatArray:
+    """In double, rounded to float32 once."""
+    with np.errstate(over="ignore"):  # the compiler refuses what is not finite
+        result: FloatArray = (values * factors).astype(np.float32)
+    return result

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights whose levels were chosen, one by one, and stand in the scale table.
+
+Of each weight one bit says which of two neighbours its level is: 0 for the nearest
+multiple of the scale, 1 for the one on the other side. So weights stay within one step
+of what they were, whatever a table says, and a table without the bits is one of weights
+rounded to the nearest.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from neon8.errors import CompileError
+from neon8.ir.graph import Graph, Node
+from neon8.operators.convolution import Conv2d
+from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
+from neon8.quant.weights import HIGHEST, DoubleArray, FloatArray, Int8Array
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def neighbours(
+    weight: FloatArray, scales: DoubleArray
+) -> tuple[Int8Array, Int8Array, DoubleArray]:
+    """The nearest levels, the other neighbours, and w / scale, of one channel or more.
+
+    weight: (O, ...), finite; scales: (O,). All levels are within -127 .. 127: there a
+    weight has no other neighbour, and the two are equal. The other neighbour of a
+    weight without error is the one that is nearer to zero.
+    """
+    real = weight.astype(np.float64) / scales.reshape(-1, *(1,) * (weight.ndim - 1))
+    nearest = np.clip(np.rint(real), -HIGHEST, HIGHEST)
+    towards = np.where(real == nearest, -nearest, real - nearest)
+    other = np.clip(nearest + np.sign(towards), -HIGHEST, HIGHEST)
+    return nearest.astype(np.int8), other.astype(np.int8), real
+
+
+def packed(chosen: BoolArray) -> bytes:
+    """The bits of LayerScale.levels.  chosen: (O, ...), True for the other neighbour.
+
+    The first weight is the highest bit of the first byte; what is left of the last byte
+    is 0.
+    """
+    return np.packbits(chosen.reshape(-1)).tobytes()
+
+
+def moved(entry: LayerScale) -> int:
+    """How many weights of a layer have not the nearest level."""
+    return sum(map(int.bit_count, entry.levels))
+
+
+def rounded(
+    graph: Graph, table: ScaleTable, exact: frozenset[str] = frozenset()
+) -> Graph:
+    """`graph`, which is equalized(), with the weights that `table` chose.
+
+    Weights that were chosen are whole multiples of their scales, as near as float32 has
+    them, so that rounding to the nearest gives their levels.  exact: names of layers
+    whose weights are not rounded.  CompileError: the bits of a layer are not as many as
+    its weights, or come from a file that has integers.
+    """
+    if not any(entry.rounding == CHOSEN for entry in table.layers.values()):
+        return graph
+    nodes = (n if n.name in exact else _rounded(n, table) for n in graph.nodes)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _rounded(node: Node, table: ScaleTable) -> Node:
+    entry = table.layers.get(node.name)
+    if not isinstance(node, Conv2d) or entry is None or entry.rounding != CHOSEN:
+        return node
+    if node.weight_scales is not None:
+        text = "its file has the weights as integers, which cannot be chosen"
+        raise CompileError(f"layer {node.name!r}: {text}; correct the table")
+    shape, scales = node.weight.shape, np.array(entry.weight_scales)
+    bits = np.frombuffer(entry.levels, np.uint8)
+    if len(bits) != -(-node.weight.size // 8):
+        text = f"has bits for {8 * len(bits)} levels in the table"
+        raise CompileError(
+            f"layer {node.name!r} {text}, but {node.weight.size} weights; delete "
+            '"rounding" and "levels" of the layer'
+        )
+    if len(scales) not in (1, shape[0]) or not np.isfinite(node.weight).all():
+        return node  # which the compiler refuses
+    chosen = np.unpackbits(bits, count=node.weight.size).reshape(shape)
+    scales = np.broadcast_to(scales, shape[:1])
+    weight = np.empty_like(node.weight)
+    for channel, scale in enumerate(scales):  # a layer in double is eight of it
+        at = slice(channel, channel + 1)
+        nearest, other, _ = neighbours(node.weight[at], scales[at])
+        weight[at] = np.where(chosen[at], other, nearest) * scale
+    return replace(node, weight=weight)
