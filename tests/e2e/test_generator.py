@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 
 from neon8.compile import oracle, writer
-from neon8.compile.program import Conv2d, Pool
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.pooling import PoolOp
 from neon8.runtime import Model, library
 from random_convs import bound
 from random_program import differing_bytes, random_inputs, random_program
@@ -24,7 +25,7 @@ def test_comparison_notices_one_level():
         program = random_program(seed)
         ops = list(program.ops)
         for at, op in enumerate(ops):
-            if isinstance(op, Conv2d):
+            if isinstance(op, Conv2dOp):
                 bias = np.where(np.abs(op.bias) < 2**30, op.bias // 2 + 99, op.bias)
                 reach = program.tensors[op.inputs[0]].reach
                 proved = bound(op.weights, bias, reach=reach)
@@ -49,8 +50,10 @@ def test_generator_reaches_everything():
             seen.update(step.kernel.rpartition("_")[0] for step in model.steps)
         for op in program.ops:
             kinds = [program.tensors[name].dtype for name in (*op.inputs, op.output)]
-            seen[" ".join([type(op).__name__, *kinds])] += len(kinds) < MOST_KINDS
-            if isinstance(op, Conv2d):
+            seen[" ".join([type(op).__name__.removesuffix("Op"), *kinds])] += (
+                len(kinds) < MOST_KINDS
+            )
+            if isinstance(op, Conv2dOp):
                 source = program.tensors[op.inputs[0]]
                 seen["int16 residual"] += kinds[1:-1] == ["int16"]
                 seen["grouped"] += 1 < op.groups < source.shape[1]
@@ -60,7 +63,7 @@ def test_generator_reaches_everything():
                 seen["dilated"] += max(op.dilations) > 1
                 seen["batch"] += source.shape[0] > 1
                 seen["odd channels"] += source.shape[1] % 8 != 0
-            if isinstance(op, Pool):
+            if isinstance(op, PoolOp):
                 seen["count_pad"] += op.count_pad
         seen.update(tensor.zero_point for tensor in program.tensors.values())
     kinds = library.load().ffi.typeof("enum n8_op").relements

@@ -20,7 +20,8 @@ RECIPES = {
 SOURCES = {
     "kernel": 2,
     "level": 4,
-    "operator": 8,
+    "operator": 4,
+    "move": 1,
     "format": 2,
     "method": 2,
     "option": 1,
@@ -36,6 +37,10 @@ TESTS = {
         "tests/host/compile/test_whole_path.py::test_what_imports_runs",
         "tests/e2e/test_refusals.py",
         "tests/e2e/test_agreement.py",
+    ),
+    "move": (
+        "tests/host/graph/test_operators.py",
+        "tests/host/compile/test_whole_path.py::test_what_imports_runs",
     ),
     "format": ("tests/host/formats", "-k", "csv or documentation"),
     "method": ("tests/host/calibrate/thresholds", "-k", "sigma"),

@@ -23,7 +23,7 @@ from onnx.external_data_helper import (
 
 from neon8.errors import GraphError
 from neon8.graph.expansion import check_size
-from neon8.graph.graph import FloatArray
+from neon8.ir.graph import FloatArray
 
 LARGE = 4096
 """Bytes of float32 weights that are kept apart; no shape of a tensor is as long."""

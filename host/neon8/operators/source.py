@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ONNX file as plain values: what is left of it once onnx has read and checked it.
 
-graph/operators turns a Source into the nodes of a Graph; no later stage sees ONNX.
+The families turn a Source into the nodes of a Graph; no later stage sees ONNX.
 """
 
 from collections.abc import Callable, Mapping

@@ -57,8 +57,8 @@ class LayerScale:
     bias_correction: (O,), what is added to the bias because rounded weights move the
     mean of a channel; () for nothing.
     rounding: one of ROUNDINGS.  levels: of weights that were chosen, a bit for each,
-    see neon8.rewrite.rounding.  sqnr_loss: in dB of the layer's output, what rounding and
-    the range of the input cost where they were chosen for speed.
+    see neon8.rewrite.rounding.  sqnr_loss: in dB of the layer's output, what rounding
+    and the range of the input cost where they were chosen for speed.
     """
 
     input: str

@@ -204,7 +204,9 @@ def test_a_library_shows_exports_and_kernels(library, machine, compiler):
         expected = {row[1:] for row in found}
         if library.suffix == ".so":  # the twins that only checks run are left out
             twins = {row[1:] for row in found if row[::2] == ("N8_PART", "c")}
-            expected -= twins - {("winograd_gemm_s32", "c")}  # for int16, see dispatch.c
+            expected -= twins - {
+                ("winograd_gemm_s32", "c")
+            }  # for int16, see dispatch.c
         assert rows == expected
     if library.suffix == ".so":
         assert facts.alignment >= 4096
