@@ -8,6 +8,14 @@ from neon8.compile import writer
 from neon8.runtime import library
 
 CHECKED_FROM = 16
+CONSTANTS = {"nan": float("nan"), "inf": float("inf"), "INT16": 5}
+KNOWN = ("header", "links", "number", "step")
+ARRAYS = {
+    **dict.fromkeys(("multiplier", "bias_f32", "slopes", "values"), "float *"),
+    **dict.fromkeys(("bias", "indices"), "int32_t *"),
+    "weights": "int8_t *",
+}
+"""What the offsets in a layer's row point to."""
 
 
 class File:
@@ -48,6 +56,44 @@ class File:
     def link(self, name, which, tensor):
         """Let input `which` of a layer be another tensor."""
         self.links[self.step(name).inputs + which] = self.number(tensor)
+
+    def damage(self, place, text) -> None:
+        """Carry out statements like "lo = -127; tensor.dims = 1, 4; input 1 = x".
+
+        place: "file", "tensor NAME" or the name of a layer, whose fields those without
+        an owner are. Values are Python, the other names those of this object.
+        """
+        for statement in text.split("; "):
+            target, _, value = statement.partition(" = ")
+            owner, _, field = target.partition("[")[0].rpartition(".")
+            owner = {"": place, "tensor": f"tensor {place}"}.get(owner, owner)
+            if field.startswith("input "):
+                self.link(owner, int(field.removeprefix("input ")), value)
+                continue
+            value = self.value(value)
+            index = (
+                self.value(target[target.index("[") + 1 : -1]) if "]" in target else 0
+            )
+            if field in ("bytes", "links"):
+                getattr(self, field)[index] = value
+            elif "]" in target:
+                self.part(ARRAYS[field], getattr(self.row(owner), field))[index] = value
+            elif field == "dims":
+                self.row(owner).dims = value + (1,) * (8 - len(value))
+            else:
+                setattr(self.row(owner), field, value)
+
+    def value(self, text):
+        """A Python expression of this object's attributes."""
+        known = {name: getattr(self, name) for name in KNOWN}
+        return eval(text, CONSTANTS | known)  # noqa: S307 - the tests' own words
+
+    def row(self, owner):
+        """The struct that "header", "tensor NAME" or the name of a layer means."""
+        kind, _, name = owner.rpartition(" ")
+        if kind:
+            return self.tensor(name)
+        return self.header if owner == "header" else self.step(name)
 
     def content(self) -> bytes:
         """The bytes, with a checksum that is right."""

@@ -55,26 +55,31 @@ SHAPES = {
     "turned": (1, 6, 6, 4),
     "taken": (1, 4, 7, 6),
     "between": (1, 4, 2, 1),
-    "float between": (1, 4, 1, 1),
+    "float_between": (1, 4, 1, 1),
 }
-FLOATS = {"image", "real", "logits", "p", "float between", *float_program.SHAPES}
+FLOATS = {"image", "real", "logits", "p", "float_between", *float_program.SHAPES}
 DTYPES = {
     **{name: {"dtype": "float32"} for name in FLOATS},
     "photo": {"dtype": "uint8"},
 }
-INT16 = 5
-"""The type, in the file."""
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
+HALF = np.float32(0.5)
+ONES = np.ones(4, np.float32)
+
+
+def made(step, name, inputs, /, **fields):
+    """A step named as its output; inputs: words."""
+    return step(name=name, inputs=tuple(inputs.split()), output=name, **fields)
 
 
 def convolution(name, inputs, *, fixed=None, **fields):
     """3x3 in two groups, weights -36 .. 39."""
     weights = (np.arange(72) % 26 * 3 - 36).astype(np.int8).reshape(4, 3, 3, 2)
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
-    return Conv2dOp(
-        name=name,
-        inputs=inputs,
-        output=name,
+    return made(
+        Conv2dOp,
+        name,
+        inputs,
         weights=weights,
         bias=np.full(4, 7, np.int32),
         multiplier=np.full(4, 0.01, np.float32) if fixed is None else None,
@@ -84,6 +89,13 @@ def convolution(name, inputs, *, fixed=None, **fields):
         acc_bound=int(sums.max()) + 7,
         **fields,
     )
+
+
+def resize(name, source, count):
+    indices = np.arange(2 * count, dtype=np.int32)
+    values = np.full(2 * count, 0.5, np.float32)
+    one = np.float32(1)
+    return made(ResizeLinearOp, name, source, scale=one, indices=indices, values=values)
 
 
 def program() -> Program:
@@ -96,106 +108,44 @@ def program() -> Program:
         )
         for name, shape in SHAPES.items()
     }
-    half = np.float32(0.5)
     turn = np.array([[4, 6, 6, 1, 1, 1, 1, 1], [2, 1, 0, 3, 4, 5, 6, 7]], np.int32)
     lists = [[0], range(4), [0, 1, 2, 3, 4, 5, -1], range(6)]
+    taken = np.concatenate(lists).astype(np.int32)
+    every = np.arange(-128, 128, dtype=np.int8)
+    photo = np.arange(-512, 512).astype(np.int8).reshape(4, 256)
+    lrn = np.array([5, 1e-4, 0.75, 1], np.float32)
+    norm = np.array([1] * 4 + [0] * 4 + [1e-5], np.float32)
+    total = np.array([0.5, 0.25, -1], np.float32)
+    both = {"scale": HALF, "residual_scale": HALF}
     ops = (
-        QuantizeOp(name="x", inputs=("image",), output="x"),
-        convolution("conv", ("x",), slopes=np.ones(4, np.float32)),
-        AddOp(
-            name="sum",
-            inputs=("conv", "other"),
-            output="sum",
-            scale=half,
-            residual_scale=half,
-        ),
-        RequantizeOp(name="rescaled", inputs=("sum",), output="rescaled", scale=half),
-        convolution("real", ("rescaled",), bias_f32=np.ones(4, np.float32)),
-        PoolOp(name="max", inputs=("rescaled",), output="max", kind="max", **WINDOW),
-        PoolOp(
-            name="mean",
-            inputs=("rescaled",),
-            output="mean",
-            kind="average",
-            count_pad=True,
-            **WINDOW,
-        ),
-        ConcatOp(name="both", inputs=("max", "mean"), output="both", axis=1),
-        ReshapeOp(name="flat", inputs=("both",), output="flat"),
-        DequantizeOp(name="logits", inputs=("flat",), output="logits"),
-        SoftmaxOp(name="p", inputs=("logits",), output="p", axis=1),
-        PermuteOp(name="turned", inputs=("sum",), output="turned", indices=turn),
-        GatherOp(
-            name="taken",
-            inputs=("sum",),
-            output="taken",
-            indices=np.concatenate(lists).astype(np.int32),
-            fill=np.float32(3),
-        ),
-        TableOp(
-            name="mapped",
-            inputs=("sum",),
-            output="mapped",
-            table=np.arange(-128, 128, dtype=np.int8),
-        ),
-        ImageOp(
-            name="seen",
-            inputs=("photo",),
-            output="seen",
-            table=np.arange(-512, 512).astype(np.int8).reshape(4, 256),
-        ),
-        MultiplyOp(
-            name="product", inputs=("mapped", "other"), output="product", scale=half
-        ),
-        DivideOp(name="ratio", inputs=("product", "other"), output="ratio", scale=half),
-        LrnOp(
-            name="local",
-            inputs=("ratio",),
-            output="local",
-            values=np.array([5, 1e-4, 0.75, 1], np.float32),
-        ),
-        InstanceNormOp(
-            name="norm",
-            inputs=("local",),
-            output="norm",
-            values=np.array([1] * 4 + [0] * 4 + [1e-5], np.float32),
-        ),
-        MaximumOp(name="larger", inputs=("norm", "other"), output="larger"),
-        ConstantOp(
-            name="levels",
-            inputs=(),
-            output="levels",
-            levels=np.arange(-128, 128, 11, dtype=np.int8),
-        ),
-        MinimumOp(name="smaller", inputs=("larger", "levels"), output="smaller"),
-        SumOp(
-            name="total",
-            inputs=("larger", "smaller", "other"),
-            output="total",
-            values=np.array([0.5, 0.25, -1], np.float32),
-        ),
-        *(
-            ResizeLinearOp(
-                name=name,
-                inputs=(source,),
-                output=name,
-                scale=np.float32(1),
-                indices=np.arange(2 * count, dtype=np.int32),
-                values=np.full(2 * count, 0.5, np.float32),
-            )
-            for name, source, count in (
-                ("between", "sum", 3),
-                ("float between", "real", 2),
-            )
-        ),
+        made(QuantizeOp, "x", "image"),
+        convolution("conv", "x", slopes=ONES),
+        made(AddOp, "sum", "conv other", **both),
+        made(RequantizeOp, "rescaled", "sum", scale=HALF),
+        convolution("real", "rescaled", bias_f32=ONES),
+        made(PoolOp, "max", "rescaled", kind="max", **WINDOW),
+        made(PoolOp, "mean", "rescaled", kind="average", count_pad=True, **WINDOW),
+        made(ConcatOp, "both", "max mean", axis=1),
+        made(ReshapeOp, "flat", "both"),
+        made(DequantizeOp, "logits", "flat"),
+        made(SoftmaxOp, "p", "logits", axis=1),
+        made(PermuteOp, "turned", "sum", indices=turn),
+        made(GatherOp, "taken", "sum", indices=taken, fill=np.float32(3)),
+        made(TableOp, "mapped", "sum", table=every),
+        made(ImageOp, "seen", "photo", table=photo),
+        made(MultiplyOp, "product", "mapped other", scale=HALF),
+        made(DivideOp, "ratio", "product other", scale=HALF),
+        made(LrnOp, "local", "ratio", values=lrn),
+        made(InstanceNormOp, "norm", "local", values=norm),
+        made(MaximumOp, "larger", "norm other"),
+        made(ConstantOp, "levels", "", levels=every[::11].copy()),
+        made(MinimumOp, "smaller", "larger levels"),
+        made(SumOp, "total", "larger smaller other", values=total),
+        resize("between", "sum", 3),
+        resize("float_between", "real", 2),
         *float_program.ops(),
-        convolution("whole", ("x",), fixed=np.full((4, 2), (2**30, 5), np.int32)),
-        convolution(
-            "last",
-            ("x", "sum"),
-            slopes=np.ones(4, np.float32),
-            residual_scale=half,
-        ),
+        convolution("whole", "x", fixed=np.full((4, 2), (2**30, 5), np.int32)),
+        convolution("last", "x sum", slopes=ONES, residual_scale=HALF),
     )
     return Program(
         source_digest="5a" * 32,
@@ -203,585 +153,294 @@ def program() -> Program:
         ops=ops,
         inputs=("image", "other", "photo"),
         outputs=(
-            *("p", "turned", "taken", "between", "float between"),
+            *("p", "turned", "taken", "between", "float_between"),
             *("total", "whole", *float_program.OUTPUTS, "last"),
         ),
     )
 
 
-def put(kind, array, value, at=(0,)):
-    """Damage that writes entries of an array of layer `last` or `real`."""
+REASONS = """\
+a part of the file is not where it must be
+    file: header.data = 1 << 40
+a byte between two parts of the file is not 0
+    file: bytes[header.strings + header.strings_size] = 1
+there is no tensor, no step, no input or no output
+    file: header.op_count = 0
+there are more than 16384 tensors, steps or links
+    file: header.link_count = 16385
+there are fewer links than inputs and outputs
+    file: header.input_count = 1000
+the last name has no end
+    file: bytes[header.strings + header.strings_size - 1] = ord("x")
+a tensor's name is outside the names, or too long
+    file: tensor x.name = 1 << 31
+its name is outside the names, or too long
+    file: conv.name = header.strings_size
+a link names no tensor
+    file: links[5] = header.tensor_count
+an input of the network is listed twice
+    file: links[1] = links[0]
+a link belongs to no step
+    file: last.input_count = 1; last.residual_scale = 0
+an array belongs to no step
+    file: last.slopes = 0
+it is neither int8 nor int16 nor float32 nor uint8
+    tensor x: type = 3
+it is uint8, which only inputs of the network are
+    tensor logits: type = 4
+its rank is above 8
+    tensor x: rank = 9
+a dimension is outside 1 .. 2^20, or not 1 after its rank
+    tensor x: dims = 1, 4, 0, 6
+    tensor x: rank = 3
+the product of its dimensions from the fourth on is above 2^20
+    tensor x: rank = 5; dims = 1, 1, 1, 1 << 11, 1 << 10
+its reason is outside the names or too long, or it is not float32
+    tensor x: reason = 1
+    tensor image: reason = 1 << 20
+it is neither int8 nor int16 and has a scale, zero point or range
+    tensor image: scale = 2
+    tensor photo: lo = -127
+its scale is outside 1e-30 .. 1e30
+    tensor x: scale = nan
+its range is empty or beyond its type
+    tensor x: hi = 128
+    tensor x: lo = -129
+    tensor x: lo = 1; hi = 0
+its zero point is outside its range
+    tensor x: lo = -127; zero_point = -128
+it is larger than 2 GB
+    tensor x: dims = 1, 1, 1 << 20, 1 << 20
+its kind is unknown
+    x: kind = 1000 / 0
+its output is no tensor
+    x: output = 1000
+its links do not follow those of the step before
+    x: inputs = 0
+it has too few or too many inputs
+    x: input_count = 2
+an input is not of the type that it takes
+    sum: input 0 = real
+its output is not of the type that it makes
+    sum: output = number("real")
+    max: tensor.type = INT16
+    mean: tensor.type = INT16
+    norm: tensor.type = INT16
+    levels: tensor.type = INT16
+    larger: tensor.type = INT16
+    smaller: tensor.type = INT16
+    total: tensor.type = INT16
+a kernel, stride, dilation or pad is outside its limits
+    max: stride = 0, 1
+    conv: pad_end = -1, 1
+its clamp is empty or outside the range of its output
+    sum: lo = 5; hi = 4
+a scale is neither 0 nor in 1e-30 .. 2^64
+    sum: residual_scale = -1e-31
+    sum: scale = -1
+    total: values[2] = nan
+its inputs can not be broadcast to its output
+    product: input 1 = max
+    ratio: tensor.dims = 2, 4, 6, 6
+its inputs and output differ in shape
+    mapped: tensor.dims = 1, 4, 6, 5
+    total: input 1 = max
+    logits: tensor.dims = 1, 71
+an entry of its table is outside the range of its output
+    mapped: tensor.lo = -127
+its input is not N H W C where its output is N C H W
+    seen: tensor photo.dims = 1, 5, 6, 4
+an entry of its tables is outside the range of its output
+    seen: tensor.lo = -127
+its size, alpha, beta or bias is outside its limits
+    local: values[0] = 4 / -1 / 2.5 / nan / 2e6
+    local: values[1] = -1 / inf
+    local: values[2] = 17 / -0.5
+    local: values[3] = 0 / nan
+a parameter is outside +-1e30
+    norm: values[2] = nan
+    norm: values[8] = inf
+its epsilon is below 1e-30
+    norm: values[8] = 0
+an input exceeds its output's range
+    larger: tensor.lo = -127
+    larger: tensor.hi = 126
+    turned: tensor sum.type = INT16; tensor sum.lo = -1000; tensor.type = INT16; \
+tensor.lo = -999
+its inputs and output differ in scale or zero point
+    smaller: tensor.zero_point = 1
+    max: tensor.zero_point = 1
+its array is of another type
+    levels: values = 64
+    constant: weights = 64
+a value is outside its range
+    levels: tensor.lo = -127
+    levels: tensor.hi = 124
+its slope is outside +-2^30
+    sum: slope = inf
+its arrays are not where they must be
+    conv: weights = 64
+a byte before one of its arrays is not 0
+    conv: bytes[step("conv").bias + 16] = 1
+its axis is not 0, 1, 2 or 3
+    both: axis = 4
+its inputs do not add up to its output
+    both: tensor.dims = 1, 9, 3, 3
+its groups do not divide its channels
+    conv: groups = 3 / 0
+its output is not as large as it must be
+    conv: pad_end = 1, 2
+it has a field that its type of output does not use
+    real: lo = 0
+    conv: bias_f32 = 64
+it has a residual without a scale, or a scale without a residual
+    last: residual_scale = 0
+its int16 depth is below 2
+    conv: int16_depth = 1
+it claims both forms of (23), or one of a window that has none
+    conv: flags = 24
+    conv: dilation = 1, 2; pad = 1, 2; pad_end = 1, 2; flags = 8 / 16
+its output has another batch or channels
+    max: tensor.dims = 1, 5, 3, 3
+    between: tensor.dims = 2, 4, 2, 1
+its window has more than 2^23 taps
+    max: kernel = 1 << 12, 1 << 12
+a window has no tap inside the input
+    max: pad = 2, 0
+its multiplier is outside 1e-30 .. 2^64
+    mean: tensor.scale = 1e30
+its output has not as many values
+    flat: tensor.dims = 1, 71
+    turned: tensor.dims = 1, 6, 6, 5
+its axis is none of its output
+    p: axis = 4
+its axes do not have the values of its input, or no order
+    turned: indices[0] = 5
+    turned: indices[7] = 0 / 1 << 30
+    turned: indices[8] = 1 / -1
+    turned: indices[15] = 8
+its axes do not fit to the dimensions of its input and output
+    turned: tensor.dims = 1, 9, 4, 4
+an index is outside its input
+    taken: indices[0] = -2 / 1
+    taken: indices[4] = 4
+    taken: indices[11] = 6
+    taken: indices[17] = 1 << 30
+its fill is no value of its output
+    taken: fill = 0.5 / 128 / -129 / nan / inf
+an index is outside its input, or a weight outside 0 .. 1
+    between: indices[0] = -1
+    between: indices[3] = 6
+    between: indices[5] = 1 << 30
+    between: values[0] = -0.5 / 1.25 / nan
+it is float32 and has a scale
+    float_between: scale = 0.5
+it reads a tensor that no step before it has made
+    sum: input 1 = last
+its output was made before, or is an input of the network
+    sum: output = number("conv")
+its weights do not prove its int16 depth
+    last: weights[0] = -128; weights[5] = -128
+    conv: int16_depth = 8
+its weights do not prove its form of (23)
+    conv: flags = 16
+an accumulator can exceed 32 bits
+    last: bias[0] = (1 << 31) - 1
+its accumulator bound is not that of its weights
+    last: bias[0] = 80000
+    conv: acc_bound = (1 << 31) - 1
+a multiplier is neither 0 nor in 1e-30 .. 2^64
+    last: multiplier[3] = nan
+    gru: multiplier[0] = inf
+a float bias is neither 0 nor a normal number
+    real: bias_f32[0] = inf / 1e-38
+a slope is outside +-2^30
+    last: slopes[0] = nan
+its function is neither none nor log
+    p: function = 3
+a value is not finite
+    constant: values[0] = inf
+its function is not well formed
+    function: indices[0] = 0 / 3
+    function: indices[3] = 0 / 23 / -1
+    function: indices[9] = 1
+    function: indices[4] = 1
+a parameter of its function is wrong
+    function: values[0] = 1
+    function: values[2] = nan
+    function: values[3] = 1
+    function: values[20] = 2
+    function: values[4] = inf
+its function takes not two values
+    broadcast: function = 0 / 2 / 7 / 22 / 26
+an input cannot be broadcast
+    broadcast: tensor constant.dims = 3, 2
+    broadcast: tensor constant.rank = 5; tensor constant.dims = 1, 1, 1, 6
+a weight or bias is not finite
+    conv32: values[1] = nan
+    conv32: bias_f32[1] = nan
+its sequence and its output do not fit
+    gru: tensor.dims = 9, 1, 2, 5
+    gru: tensor.dims = 7, 3, 2, 5
+    gru: tensor.dims = 7, 1, 2, 1 << 18
+it has some of its states and not all
+    lstm: input_count = 2
+a state does not fit its output
+    gru: input 1 = sequence
+it has a flag that does not fit it
+    lstm: flags = 4
+a weight is -128
+    gru: weights[0] = -128
+a float bias is not finite
+    gru: bias_f32[0] = nan
+it has functions without values
+    lstm: values = 0
+its activations, clip or peepholes are wrong
+    lstm: indices[1] = 0 / 2 / 15 / -1
+    lstm: values[0] = 0 / -1 / nan
+    lstm: values[1] = inf
+    lstm: values[2] = inf
+    lstm: values[13] = inf
+    lstm: values[3] = nan / 5
+    lstm: values[12] = nan
+    lstm: values[27] = nan
+a multiplier of (10) is out of range
+    whole: indices[1] = 0; indices[0] = (1 << 30) - 1 / -1 / 1
+    whole: indices[0] = 1 << 30; indices[1] = 32 / -32
+    whole: indices[0] = 0; indices[1] = 1
+it is requantized in integers, and has a slope, a residual or float output
+    whole: slopes = 64
+it is requantized in integers, and has an int16 input or output
+    whole: tensor.type = INT16
+its input is int16, and it claims what is for int8
+    conv: tensor x.type = INT16; int16_depth = 3
+    conv: tensor x.type = INT16; flags = 8
+its window has more than 2^15 taps of int16
+    mean: tensor rescaled.type = INT16; tensor max.type = INT16; tensor.type = INT16; \
+kernel = 1 << 8, 1 << 8
+it makes float32 and has a clamp
+    mean: tensor.type = 2; tensor.scale = 1; lo = -127
+it has not exactly one kind of multipliers
+    whole: multiplier = 64
+    real: multiplier = 0
+"""
+"""What is said, and damages for which it is said of a place; see File.damage()."""
 
-    def damage(file):
-        row = file.step("real" if array == "bias_f32" else "last")
-        for index in at:
-            file.part(kind, getattr(row, array))[index] = value
 
-    return damage
+def damages():
+    """(reason, place, damage) of the table."""
+    reason = ""
+    for line in REASONS.splitlines():
+        if not line.startswith(" "):
+            reason = line
+            continue
+        place, _, text = line.strip().partition(": ")
+        first, *others = text.split(" / ")
+        start = first.rpartition(" = ")[0]
+        yield reason, place, first
+        for value in others:
+            yield reason, place, f"{start} = {value}"
 
-
-def index(name, at, value):
-    """Damage that writes one of the indices of a layer."""
-
-    def damage(file):
-        file.part("int32_t *", file.step(name).indices)[at] = value
-
-    return damage
-
-
-def put_fixed(pair):
-    """Damage that writes the first M0 and n of (10)."""
-
-    def damage(file):
-        array = file.part("int32_t *", file.step("whole").indices)
-        array[0], array[1] = pair
-
-    return damage
-
-
-def entry(name, kind, array, value, at=0):
-    """Damage that writes one entry of an array of a layer."""
-
-    def damage(file):
-        file.part(kind, getattr(file.step(name), array))[at] = value
-
-    return damage
-
-
-def weight(name, value):
-    """Damage that writes the first of the values of a layer."""
-
-    def damage(file):
-        file.part("float *", file.step(name).values)[0] = value
-
-    return damage
-
-
-def step(name, /, **fields):
-    """Damage that sets fields of a layer's row."""
-
-    def damage(file):
-        for field, value in fields.items():
-            setattr(file.step(name), field, value)
-
-    return damage
-
-
-def tensor(name, /, **fields):
-    """Damage that sets fields of a tensor's row."""
-
-    def damage(file):
-        for field, value in fields.items():
-            setattr(file.tensor(name), field, value)
-
-    return damage
-
-
-def together(*damages):
-    """Several damages, one after the other."""
-
-    def damage(file):
-        for one in damages:
-            one(file)
-
-    return damage
-
-
-def link(name, which, other):
-    """Damage that lets a layer read another tensor."""
-    return lambda file: file.link(name, which, other)
-
-
-def header(**fields):
-    """Damage that sets fields of the header."""
-
-    def damage(file):
-        for field, value in fields.items():
-            setattr(file.header, field, value)
-
-    return damage
-
-
-def byte_after(place):
-    """Damage of the byte at the offset that `place` gives."""
-
-    def damage(file):
-        file.bytes[place(file)] = 1
-
-    return damage
-
-
-def one_link_less(file):
-    row = file.step("last")
-    row.input_count, row.residual_scale = 1, 0
-
-
-def no_end(file):
-    file.bytes[file.header.strings + file.header.strings_size - 1] = ord("x")
-
-
-def far_name(file):
-    file.step("conv").name = file.header.strings_size
-
-
-def link_to_nowhere(file):
-    file.links[5] = file.header.tensor_count
-
-
-def twice(file):
-    file.links[1] = file.links[0]
-
-
-FILE = [
-    ("a part of the file is not where it must be", header(data=1 << 40)),
-    (
-        "a byte between two parts of the file is not 0",
-        byte_after(lambda file: file.header.strings + file.header.strings_size),
-    ),
-    ("there is no tensor, no step, no input or no output", header(op_count=0)),
-    ("there are more than 16384 tensors, steps or links", header(link_count=16385)),
-    ("there are fewer links than inputs and outputs", header(input_count=1000)),
-    ("the last name has no end", no_end),
-    ("a tensor's name is outside the names, or too long", tensor("x", name=1 << 31)),
-    ("a link names no tensor", link_to_nowhere),
-    ("an input of the network is listed twice", twice),
-    ("a link belongs to no step", one_link_less),
-    ("an array belongs to no step", step("last", slopes=0)),
-]
-
-
-TENSOR = [
-    ("it is neither int8 nor int16 nor float32 nor uint8", "x", {"type": 3}),
-    (
-        "it is uint8, which only inputs of the network are",
-        *("logits", {"type": 4}),
-    ),
-    ("its rank is above 8", "x", {"rank": 9}),
-    (
-        "a dimension is outside 1 .. 2^20, or not 1 after its rank",
-        *("x", {"dims": (1, 4, 0, 6, 1, 1, 1, 1)}),
-    ),
-    (
-        "a dimension is outside 1 .. 2^20, or not 1 after its rank",
-        *("x", {"rank": 3}),
-    ),
-    (
-        "the product of its dimensions from the fourth on is above 2^20",
-        *("x", {"rank": 5, "dims": (1, 1, 1, 1 << 11, 1 << 10, 1, 1, 1)}),
-    ),
-    (
-        "its reason is outside the names or too long, or it is not float32",
-        *("x", {"reason": 1}),
-    ),
-    (
-        "its reason is outside the names or too long, or it is not float32",
-        *("image", {"reason": 1 << 20}),
-    ),
-    (
-        "it is neither int8 nor int16 and has a scale, zero point or range",
-        "image",
-        {"scale": 2},
-    ),
-    (
-        "it is neither int8 nor int16 and has a scale, zero point or range",
-        "photo",
-        {"lo": -127},
-    ),
-    ("its scale is outside 1e-30 .. 1e30", "x", {"scale": float("nan")}),
-    ("its range is empty or beyond its type", "x", {"hi": 128}),
-    ("its range is empty or beyond its type", "x", {"lo": -129}),
-    ("its range is empty or beyond its type", "x", {"lo": 1, "hi": 0}),
-    ("its zero point is outside its range", "x", {"lo": -127, "zero_point": -128}),
-    ("it is larger than 2 GB", "x", {"dims": (1, 1, 1 << 20, 1 << 20, 1, 1, 1, 1)}),
-]
-
-STEP = [
-    ("its name is outside the names, or too long", None, far_name),
-    ("its kind is unknown", "x", step("x", kind=1000)),
-    ("its kind is unknown", "x", step("x", kind=0)),
-    ("its output is no tensor", "x", step("x", output=1000)),
-    ("its links do not follow those of the step before", "x", step("x", inputs=0)),
-    ("it has too few or too many inputs", "x", step("x", input_count=2)),
-    ("an input is not of the type that it takes", "sum", link("sum", 0, "real")),
-    (
-        "its output is not of the type that it makes",
-        *("sum", lambda file: step("sum", output=file.number("real"))(file)),
-    ),
-    (
-        "a kernel, stride, dilation or pad is outside its limits",
-        *("max", step("max", stride=(0, 1))),
-    ),
-    (
-        "a kernel, stride, dilation or pad is outside its limits",
-        *("conv", step("conv", pad_end=(-1, 1))),
-    ),
-    (
-        "its clamp is empty or outside the range of its output",
-        *("sum", step("sum", lo=5, hi=4)),
-    ),
-    (
-        "a scale is neither 0 nor in 1e-30 .. 2^64",
-        *("sum", step("sum", residual_scale=-1e-31)),
-    ),
-    ("a scale is neither 0 nor in 1e-30 .. 2^64", "sum", step("sum", scale=-1)),
-    (
-        "its inputs can not be broadcast to its output",
-        *("product", link("product", 1, "max")),
-    ),
-    (
-        "its inputs can not be broadcast to its output",
-        *("ratio", tensor("ratio", dims=(2, 4, 6, 6, 1, 1, 1, 1))),
-    ),
-    (
-        "its inputs and output differ in shape",
-        *("mapped", tensor("mapped", dims=(1, 4, 6, 5, 1, 1, 1, 1))),
-    ),
-    (
-        "an entry of its table is outside the range of its output",
-        *("mapped", tensor("mapped", lo=-127)),
-    ),
-    (
-        "its input is not N H W C where its output is N C H W",
-        *("seen", tensor("photo", dims=(1, 5, 6, 4, 1, 1, 1, 1))),
-    ),
-    (
-        "an entry of its tables is outside the range of its output",
-        *("seen", tensor("seen", lo=-127)),
-    ),
-    *(
-        (
-            "its size, alpha, beta or bias is outside its limits",
-            *("local", entry("local", "float *", "values", value, at)),
-        )
-        for at, value in (
-            *((0, 4), (0, -1), (0, 2.5), (0, float("nan")), (0, 2e6), (1, -1)),
-            *((1, float("inf")), (2, 17), (2, -0.5), (3, 0), (3, float("nan"))),
-        )
-    ),
-    (
-        "a parameter is outside +-1e30",
-        *("norm", entry("norm", "float *", "values", float("nan"), 2)),
-    ),
-    (
-        "a parameter is outside +-1e30",
-        *("norm", entry("norm", "float *", "values", float("inf"), 8)),
-    ),
-    (
-        "its epsilon is below 1e-30",
-        *("norm", entry("norm", "float *", "values", 0, 8)),
-    ),
-    (
-        "an input exceeds its output's range",
-        *("larger", tensor("larger", lo=-127)),
-    ),
-    ("an input exceeds its output's range", "larger", tensor("larger", hi=126)),
-    (
-        "its inputs and output differ in scale or zero point",
-        *("smaller", tensor("smaller", zero_point=1)),
-    ),
-    ("its array is of another type", "levels", step("levels", values=64)),
-    ("its array is of another type", "constant", step("constant", weights=64)),
-    ("a value is outside its range", "levels", tensor("levels", lo=-127)),
-    ("a value is outside its range", "levels", tensor("levels", hi=124)),
-    (
-        "its inputs and output differ in shape",
-        *("total", link("total", 1, "max")),
-    ),
-    (
-        "a scale is neither 0 nor in 1e-30 .. 2^64",
-        *("total", entry("total", "float *", "values", float("nan"), 2)),
-    ),
-    ("its slope is outside +-2^30", "sum", step("sum", slope=float("inf"))),
-    ("its arrays are not where they must be", "conv", step("conv", weights=64)),
-    (
-        "a byte before one of its arrays is not 0",
-        *("conv", byte_after(lambda file: file.step("conv").bias + 16)),
-    ),
-    (
-        "its inputs and output differ in shape",
-        *("logits", tensor("logits", dims=(1, 71, 1, 1, 1, 1, 1, 1))),
-    ),
-    (
-        "its inputs and output differ in scale or zero point",
-        *("max", tensor("max", zero_point=1)),
-    ),
-    ("its axis is not 0, 1, 2 or 3", "both", step("both", axis=4)),
-    (
-        "its inputs do not add up to its output",
-        *("both", tensor("both", dims=(1, 9, 3, 3, 1, 1, 1, 1))),
-    ),
-    ("its groups do not divide its channels", "conv", step("conv", groups=3)),
-    ("its groups do not divide its channels", "conv", step("conv", groups=0)),
-    ("its output is not as large as it must be", "conv", step("conv", pad_end=(1, 2))),
-    ("it has a field that its type of output does not use", "real", step("real", lo=0)),
-    (
-        "it has a field that its type of output does not use",
-        *("conv", step("conv", bias_f32=64)),
-    ),
-    (
-        "it has a residual without a scale, or a scale without a residual",
-        *("last", step("last", residual_scale=0)),
-    ),
-    ("its int16 depth is below 2", "conv", step("conv", int16_depth=1)),
-    *(
-        (
-            "it claims both forms of (23), or one of a window that has none",
-            *("conv", step("conv", flags=flags, **window)),
-        )
-        for flags, window in (
-            (24, {}),
-            (8, {"dilation": (1, 2), "pad": (1, 2), "pad_end": (1, 2)}),
-            (16, {"dilation": (1, 2), "pad": (1, 2), "pad_end": (1, 2)}),
-        )
-    ),
-    (
-        "its output has another batch or channels",
-        *("max", tensor("max", dims=(1, 5, 3, 3, 1, 1, 1, 1))),
-    ),
-    (
-        "its window has more than 2^23 taps",
-        *("max", step("max", kernel=(1 << 12, 1 << 12))),
-    ),
-    ("a window has no tap inside the input", "max", step("max", pad=(2, 0))),
-    (
-        "its multiplier is outside 1e-30 .. 2^64",
-        *("mean", tensor("mean", scale=1e30)),
-    ),
-    (
-        "its output has not as many values",
-        "flat",
-        tensor("flat", dims=(1, 71, 1, 1, 1, 1, 1, 1)),
-    ),
-    ("its axis is none of its output", "p", step("p", axis=4)),
-    (
-        "its output has not as many values",
-        *("turned", tensor("turned", dims=(1, 6, 6, 5, 1, 1, 1, 1))),
-    ),
-    *(
-        (
-            "its axes do not have the values of its input, or no order",
-            *("turned", index("turned", at, value)),
-        )
-        for at, value in ((0, 5), (7, 0), (7, 1 << 30), (8, 1), (8, -1), (15, 8))
-    ),
-    (
-        "its axes do not fit to the dimensions of its input and output",
-        *("turned", tensor("turned", dims=(1, 9, 4, 4, 1, 1, 1, 1))),
-    ),
-    *(
-        ("an index is outside its input", "taken", index("taken", at, value))
-        for at, value in ((0, -2), (0, 1), (4, 4), (11, 6), (17, 1 << 30))
-    ),
-    *(
-        ("its fill is no value of its output", "taken", step("taken", fill=fill))
-        for fill in (0.5, 128, -129, float("nan"), float("inf"))
-    ),
-    (
-        "its output has another batch or channels",
-        *("between", tensor("between", dims=(2, 4, 2, 1, 1, 1, 1, 1))),
-    ),
-    *(
-        (
-            "an index is outside its input, or a weight outside 0 .. 1",
-            *("between", index("between", at, value)),
-        )
-        for at, value in ((0, -1), (3, 6), (5, 1 << 30))
-    ),
-    *(
-        (
-            "an index is outside its input, or a weight outside 0 .. 1",
-            *("between", weight("between", value)),
-        )
-        for value in (-0.5, 1.25, float("nan"))
-    ),
-    (
-        "it is float32 and has a scale",
-        *("float between", step("float between", scale=0.5)),
-    ),
-    (
-        "it reads a tensor that no step before it has made",
-        *("sum", link("sum", 1, "last")),
-    ),
-    (
-        "its output was made before, or is an input of the network",
-        *("sum", lambda file: step("sum", output=file.number("conv"))(file)),
-    ),
-    (
-        "its weights do not prove its int16 depth",
-        *("last", put("int8_t *", "weights", -128, at=(0, 5))),
-    ),
-    (
-        "its weights do not prove its int16 depth",
-        *("conv", step("conv", int16_depth=8)),
-    ),
-    ("its weights do not prove its form of (23)", "conv", step("conv", flags=16)),
-    ("an accumulator can exceed 32 bits", "last", put("int32_t *", "bias", 2**31 - 1)),
-    (
-        "its accumulator bound is not that of its weights",
-        *("last", put("int32_t *", "bias", 80000)),
-    ),
-    (
-        "its accumulator bound is not that of its weights",
-        *("conv", step("conv", acc_bound=2**31 - 1)),
-    ),
-    (
-        "a multiplier is neither 0 nor in 1e-30 .. 2^64",
-        *("last", put("float *", "multiplier", float("nan"), at=(3,))),
-    ),
-    (
-        "a float bias is neither 0 nor a normal number",
-        *("real", put("float *", "bias_f32", float("inf"))),
-    ),
-    (
-        "a float bias is neither 0 nor a normal number",
-        *("real", put("float *", "bias_f32", 1e-38)),
-    ),
-    ("a slope is outside +-2^30", "last", put("float *", "slopes", float("nan"))),
-    ("its function is neither none nor log", "p", step("p", function=3)),
-    (
-        "a value is not finite",
-        *("constant", entry("constant", "float *", "values", float("inf"))),
-    ),
-    *(
-        (
-            "its function is not well formed",
-            *("function", entry("function", "int32_t *", "indices", value, at)),
-        )
-        for at, value in ((0, 0), (0, 3), (3, 0), (3, 23), (3, -1), (9, 1), (4, 1))
-    ),
-    *(
-        (
-            "a parameter of its function is wrong",
-            *("function", entry("function", "float *", "values", value, at)),
-        )
-        for at, value in ((0, 1), (2, float("nan")), (3, 1), (20, 2), (4, float("inf")))
-    ),
-    *(
-        (
-            "its function takes not two values",
-            *("broadcast", step("broadcast", function=value)),
-        )
-        for value in (0, 2, 7, 22, 26)
-    ),
-    (
-        "an input cannot be broadcast",
-        *("broadcast", tensor("constant", dims=(3, 2, 1, 1, 1, 1, 1, 1))),
-    ),
-    (
-        "an input cannot be broadcast",
-        *("broadcast", tensor("constant", rank=5, dims=(1, 1, 1, 6, 1, 1, 1, 1))),
-    ),
-    *(
-        (
-            "a weight or bias is not finite",
-            *("conv32", entry("conv32", "float *", array, float("nan"), 1)),
-        )
-        for array in ("values", "bias_f32")
-    ),
-    (
-        "its sequence and its output do not fit",
-        *("gru", tensor("gru", dims=(9, 1, 2, 5, 1, 1, 1, 1))),
-    ),
-    (
-        "its sequence and its output do not fit",
-        *("gru", tensor("gru", dims=(7, 3, 2, 5, 1, 1, 1, 1))),
-    ),
-    (
-        "its sequence and its output do not fit",
-        *("gru", tensor("gru", dims=(7, 1, 2, 1 << 18, 1, 1, 1, 1))),
-    ),
-    (
-        "it has some of its states and not all",
-        *("lstm", step("lstm", input_count=2)),
-    ),
-    ("a state does not fit its output", "gru", link("gru", 1, "sequence")),
-    (
-        "it has a flag that does not fit it",
-        *("lstm", step("lstm", flags=4)),
-    ),
-    ("a weight is -128", "gru", entry("gru", "int8_t *", "weights", -128)),
-    (
-        "a multiplier is neither 0 nor in 1e-30 .. 2^64",
-        *("gru", entry("gru", "float *", "multiplier", float("inf"))),
-    ),
-    (
-        "a float bias is not finite",
-        *("gru", entry("gru", "float *", "bias_f32", float("nan"))),
-    ),
-    ("it has functions without values", "lstm", step("lstm", values=0)),
-    *(
-        (
-            "its activations, clip or peepholes are wrong",
-            *("lstm", entry("lstm", kind, array, value, at)),
-        )
-        for kind, array, value, at in (
-            *(("int32_t *", "indices", value, 1) for value in (0, 2, 14 + 1, -1)),
-            *(("float *", "values", value, 0) for value in (0, -1, float("nan"))),
-            *(("float *", "values", float("inf"), at) for at in (1, 2, 13)),
-            *(("float *", "values", float("nan"), at) for at in (3, 12, 27)),
-            ("float *", "values", 5, 3),
-        )
-    ),
-    *(
-        ("a multiplier of (10) is out of range", "whole", put_fixed(pair))
-        for pair in ((2**30 - 1, 0), (-1, 0), (1, 0), (2**30, 32), (2**30, -32), (0, 1))
-    ),
-    (
-        "it is requantized in integers, and has a slope, a residual or float output",
-        *("whole", step("whole", slopes=64)),
-    ),
-    (
-        "it is requantized in integers, and has an int16 input or output",
-        *("whole", tensor("whole", type=INT16)),
-    ),
-    (
-        "its input is int16, and it claims what is for int8",
-        *("conv", together(tensor("x", type=INT16), step("conv", int16_depth=3))),
-    ),
-    (
-        "its input is int16, and it claims what is for int8",
-        *("conv", together(tensor("x", type=INT16), step("conv", flags=8))),
-    ),
-    (
-        "its window has more than 2^15 taps of int16",
-        "mean",
-        together(
-            *(tensor(name, type=INT16) for name in ("rescaled", "max", "mean")),
-            step("mean", kernel=(1 << 8, 1 << 8)),
-        ),
-    ),
-    (
-        "it makes float32 and has a clamp",
-        *("mean", together(tensor("mean", type=2, scale=1), step("mean", lo=-127))),
-    ),
-    (
-        "its output is not of the type that it makes",
-        *("max", together(tensor("max", type=INT16))),
-    ),
-    (
-        "its output is not of the type that it makes",
-        *("mean", together(tensor("mean", type=INT16))),
-    ),
-    *(
-        ("its output is not of the type that it makes", name, tensor(name, type=INT16))
-        for name in ("norm", "levels", "larger", "smaller", "total")
-    ),
-    (
-        "an input exceeds its output's range",
-        "turned",
-        together(
-            tensor("sum", type=INT16, lo=-1000), tensor("turned", type=INT16, lo=-999)
-        ),
-    ),
-    (
-        "it has not exactly one kind of multipliers",
-        *("whole", step("whole", multiplier=64)),
-    ),
-    (
-        "it has not exactly one kind of multipliers",
-        *("real", step("real", multiplier=0)),
-    ),
-]
 
 MEANT = "a flag is unknown, or a field that it does not use is set"
 FIELDS = {
@@ -853,9 +512,17 @@ def refusal(content) -> str:
     return str(caught.value)
 
 
-def damaged(damage) -> bytes:
+def damaged(place, text) -> bytes:
     file = File(program())
-    damage(file)
+    file.damage(place, text)
+    return file.content()
+
+
+def with_field(name, **fields) -> bytes:
+    """The file with other fields in the row of a layer."""
+    file = File(program())
+    for field, value in fields.items():
+        setattr(file.step(name), field, value)
     return file.content()
 
 
@@ -866,21 +533,11 @@ def test_the_file_itself_opens():
         assert [step.name for step in model.steps] == [op.name for op in program().ops]
 
 
-@pytest.mark.parametrize(("reason", "damage"), FILE)
-def test_a_file(reason, damage):
-    assert refusal(damaged(damage)) == f"net.n8: {reason}"
-
-
-@pytest.mark.parametrize(("reason", "name", "fields"), TENSOR)
-def test_a_tensor(reason, name, fields):
-    said = refusal(damaged(tensor(name, **fields)))
-    assert said == f"net.n8: tensor {name!r}: {reason}"
-
-
-@pytest.mark.parametrize(("reason", "name", "damage"), STEP)
-def test_a_step(reason, name, damage):
-    where = "" if name is None else f"layer {name!r}: "
-    assert refusal(damaged(damage)) == f"net.n8: {where}{reason}"
+@pytest.mark.parametrize(("reason", "place", "damage"), [*damages()])
+def test_damage(reason, place, damage):
+    kind, _, name = place.rpartition(" ")
+    where = "" if place == "file" else f"{kind or 'layer'} {name!r}: "
+    assert refusal(damaged(place, damage)) == f"net.n8: {where}{reason}"
 
 
 CUT = "the file is cut off, or something was added to it"
@@ -938,21 +595,21 @@ def test_a_tensor_that_no_step_makes():
 )
 def test_fields_that_are_not_used(name, field):
     """Each at another value than the writer gives it."""
-    said = refusal(damaged(step(name, **{field: FIELDS[field]})))
+    said = refusal(with_field(name, **{field: FIELDS[field]}))
     assert said == f"net.n8: layer {name!r}: {MEANT}"
 
 
 @pytest.mark.parametrize("name", USED)
 @pytest.mark.parametrize("flag", [9, 17, 32, 1 << 31])
 def test_flags_that_are_not_known(name, flag):
-    said = refusal(damaged(step(name, flags=flag)))
+    said = refusal(with_field(name, flags=flag))
     assert said == f"net.n8: layer {name!r}: {MEANT}"
 
 
 @pytest.mark.parametrize("depth", [2, 3, 7])
 def test_an_int16_depth_that_the_weights_prove(depth):
     """The 7 largest of a channel add up to 237 at most, 8 to 264, more than 255."""
-    with Model.from_bytes(damaged(step("conv", int16_depth=depth))) as model:
+    with Model.from_bytes(with_field("conv", int16_depth=depth)) as model:
         (conv,) = (step for step in model.steps if step.name == "conv")
     assert conv.int16_depth == depth
     assert conv.weights == (-36, 39)
@@ -982,10 +639,10 @@ def test_weights_at_the_bounds_of_23(form, taps, proved, at):
     weights = np.zeros((4, 3, 3, 2), np.int8)
     weights[at[0], at[1], :, at[2]] = taps
     file = File(program())
-    put("int8_t *", "weights", 0, at=range(weights.size))(file)
-    for index in np.flatnonzero(weights):
-        put("int8_t *", "weights", int(weights.flat[index]), at=(index,))(file)
-    step("last", flags=form, acc_bound=sum(map(abs, taps)) * 128 + 7)(file)
+    last = file.step("last")
+    for index, value in enumerate(weights.flat):
+        file.part("int8_t *", last.weights)[index] = int(value)
+    last.flags, last.acc_bound = form, sum(map(abs, taps)) * 128 + 7
     if proved:
         Model.from_bytes(file.content()).close()
     else:
@@ -998,10 +655,10 @@ def test_a_weight_of_minus_128_that_is_alone():
     before = program().ops[[op.name for op in program().ops].index("last")]
     more = (128 - abs(int(before.weights.reshape(4, -1)[0, 0]))) * 128
     file = File(program())
-    put("int8_t *", "weights", -128)(file)
+    file.damage("last", "weights[0] = -128")
     sums = np.abs(before.weights.astype(int)).sum(axis=(1, 2, 3)) * 128 + 7
     sums[0] += more
-    step("last", acc_bound=int(sums.max()))(file)
+    file.step("last").acc_bound = int(sums.max())
     with Model.from_bytes(file.content()) as model:
         (last,) = (step for step in model.steps if step.name == "last")
     assert last.weights == (-128, 39)
@@ -1028,7 +685,7 @@ def reasons() -> set[str]:
 
 
 def test_every_reason_is_reached():
-    reached = {reason for reason, *_ in (*FILE, *TENSOR, *STEP, *WHOLE)}
+    reached = {reason for reason, *_ in (*damages(), *WHOLE)}
     reached |= {MEANT, FOLLOWS, LONELY}
     assert len(reached) > 60
     assert reasons() == reached
