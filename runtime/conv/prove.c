@@ -4,7 +4,7 @@
 #include "algorithm.h"
 
 #include "include/neon8_format.h"
-#include "model/model.h"
+#include "status.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "model/model.h"
 
 #include "memory/allocate.h"
+#include "memory/plan.h"
 #include "model/operator.h"
 #include "size.h"
 

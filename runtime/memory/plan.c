@@ -2,6 +2,8 @@
 //
 // Where every activation lives: lifetimes, then which tensors share memory, then places in the
 // arena.
+#include "plan.h"
+
 #include "model/operator.h"
 #include "offsets.h"
 #include "sharing.h"

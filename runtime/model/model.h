@@ -9,6 +9,7 @@
 #include "include/neon8.h"
 #include "include/neon8_format.h"
 #include "size.h"
+#include "status.h"
 
 #include <stdbool.h>
 
@@ -110,13 +111,6 @@ static inline const struct n8_tensor *n8_input(const struct n8_model *model,
 static inline const struct n8_tensor *n8_output(const struct n8_model *model,
                                                 const struct n8_step *step) {
     return &model->tensors[step->row.output];
-}
-
-// Says why a file is refused; returns `status`.
-static inline enum n8_status n8_refuse(struct n8_model_error *error, enum n8_status status,
-                                       const char *reason) {
-    error->reason = reason;
-    return status;
 }
 
 #endif // N8_MODEL_H

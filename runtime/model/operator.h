@@ -4,7 +4,6 @@
 #ifndef N8_OPERATOR_H
 #define N8_OPERATOR_H
 
-#include "exec/session.h"
 #include "reader.h"
 
 // Fields of n8_file_op that an operator may use. The reader refuses a file that sets others.
@@ -108,16 +107,6 @@ struct n8_operator {
 // NULL: no such kind.
 const struct n8_operator *n8_operator_of(uint32_t kind);
 
-// How a step whose values do not look at their neighbours goes through its pixels: `pixels` of
-// them at a time, each time `count` values in one run of bytes, the same in every tensor. All
-// at once where the output and its inputs of the same shape lie alike and without a gap; the
-// padding of the channels is then computed like the rest, and nobody looks at it.
-struct n8_stretch {
-    size_t pixels, count;
-};
-struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
-                                size_t pixels);
-
 // True if input `index` of a step with pieces was moved into the output before, so that it is no
 // longer where it was.
 static inline bool n8_is_spread(const struct n8_model *model, const struct n8_step *step,
@@ -137,16 +126,5 @@ uint64_t n8_cost(const struct n8_model *model, const struct n8_step *step);
 
 // value_range.c: code_lo and code_hi of the output of a planned step, whose inputs have theirs.
 void n8_find_codes(struct n8_reader *reader, const struct n8_step *step);
-
-// What several operators check.
-enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
-                                   const struct n8_tensor *b);
-enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
-                                   const struct n8_tensor *b);
-// Of steps that move values: the same scale, too, and an int16 input's range in that of its output.
-enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *in,
-                              const struct n8_tensor *out);
-enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
-                                   const struct n8_tensor *out);
 
 #endif // N8_OPERATOR_H

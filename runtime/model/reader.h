@@ -32,8 +32,4 @@ enum n8_status n8_read_array(struct n8_reader *reader, uint64_t offset, size_t c
 void n8_blame_step(const struct n8_reader *reader, size_t index);
 void n8_blame_tensor(const struct n8_reader *reader, size_t index);
 
-// memory/plan.c: lifetimes, arena offsets, and the sizes of the arena. N8_E_FORMAT: a tensor is
-// used before it is made, made twice, or never.
-enum n8_status n8_plan_arena(const struct n8_reader *reader);
-
 #endif // N8_READER_H

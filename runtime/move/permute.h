@@ -5,28 +5,31 @@
 #ifndef N8_PERMUTE_H
 #define N8_PERMUTE_H
 
-#include "model/model.h"
+#include "cpu/dispatch.h"
+#include "include/neon8_format.h"
+
+#include <stdbool.h>
 
 // 8 axes of a view, cut by 3 borders between the dimensions of the input and 3 of the output.
-enum { N8_TURN_LOOPS = N8_FORMAT_MAX_RANK + 6 };
+enum { N8_PERMUTE_LOOPS = N8_FORMAT_MAX_RANK + 6 };
 
 // From one value of a loop to the next: so many channels, or so many pixels.
-struct n8_turn_step {
+struct n8_permute_step {
     bool pixels;
     size_t count;
 };
 
-struct n8_turn_loop {
+struct n8_permute_loop {
     size_t size;
-    struct n8_turn_step in, out;
+    struct n8_permute_step in, out;
 };
 
 // The loops from the innermost, whose values lie closest together in the output. The second one
 // is that whose values lie closest together in the input, unless that is the first. A unit is a
 // tile of these two, `tile` values long and wide.
-struct n8_turn {
+struct n8_permute_plan {
     size_t count; // of loops, at least 2
-    struct n8_turn_loop loops[N8_TURN_LOOPS];
+    struct n8_permute_loop loops[N8_PERMUTE_LOOPS];
     size_t tile[2];
     size_t units;
 };
@@ -34,12 +37,12 @@ struct n8_turn {
 // The loops for values that are taken as an array of the 8 sizes of `view`, as many as `in` has,
 // whose axis order[i] is axis i of the result; `order` is a permutation. False: a border between
 // dimensions falls inside an axis that it does not divide.
-bool n8_turn_plan(struct n8_turn *turn, const struct n8_tensor *in, const struct n8_tensor *out,
-                  const int32_t *view, const int32_t *order);
+bool n8_plan_permute(struct n8_permute_plan *plan, const int32_t in[4], const int32_t out[4],
+                     const int32_t *view, const int32_t *order);
 
 // Units [begin, end). Values are `size` bytes, 1, 2 or 4; strides are bytes between pixels.
-void n8_turn_run(const struct n8_turn *turn, const struct n8_kernels *kernels, uint8_t *to,
-                 size_t to_stride, const uint8_t *from, size_t from_stride, size_t size,
-                 size_t begin, size_t end);
+void n8_run_permute(const struct n8_permute_plan *plan, const struct n8_kernels *kernels,
+                    uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
+                    size_t size, size_t begin, size_t end);
 
 #endif // N8_PERMUTE_H

@@ -4,8 +4,8 @@
 // both may be broadcast. The kernels know nothing of that: they get a broadcast operand written
 // out, a piece at a time. A sum of which a part is int16 is one of int16 to its kernel; what is
 // int8 of it is written out as such, too.
-#include "model/operator.h"
 #include "move/widen.h"
+#include "step.h"
 
 #include <string.h>
 

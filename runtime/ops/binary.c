@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arithmetic of two tensors in float32, broadcast as ONNX does, (22).
-#include "model/operator.h"
 #include "ref/floats.h"
+#include "step.h"
 
 // Axis `axis` of the output, which has `rank` of them, in an operand: axes are counted from the
 // last on. Its size, 1 where the operand has no such axis.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moves values: the inputs one after the other along N, C, H or W.
-#include "model/operator.h"
+#include "step.h"
 
 #include <string.h>
 

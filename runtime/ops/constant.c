@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Values that are the same in every run: copied once, when the model is opened.
-#include "model/operator.h"
 #include "move/copy.h"
 #include "ref/floats.h"
+#include "step.h"
 
 #include "size.h"
 

@@ -2,7 +2,7 @@
 //
 // Convolution with its epilogue, (4) to (6): conv.h does the work, this file takes it from the
 // model file to a session.
-#include "model/operator.h"
+#include "step.h"
 
 #include "conv/algorithm.h"
 #include "size.h"

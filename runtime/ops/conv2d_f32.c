@@ -2,9 +2,9 @@
 //
 // Convolution in float32, (20). One output's sum has one order, over taps and then over the
 // channels of its group; outputs that lie side by side are summed at the same time, in lanes.
-#include "model/operator.h"
 #include "ref/floats.h"
 #include "size.h"
+#include "step.h"
 #include "window.h"
 
 enum {

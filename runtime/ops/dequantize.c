@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // int8 or int16 to float32, (1).
-#include "model/operator.h"
+#include "step.h"
 
 #include "move/planes.h"
 #include "size.h"

@@ -2,7 +2,7 @@
 //
 // Moves values: for each axis of the output a list says where in the input they are, or that a
 // constant stands there. Where lists count upwards, which most do, whole runs are copied.
-#include "model/operator.h"
+#include "step.h"
 
 #include <math.h>
 #include <string.h>

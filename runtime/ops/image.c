@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The bytes of an image, N H W C as the caller has them, to int8: a table for each channel, (8).
-#include "model/operator.h"
+#include "step.h"
 
 #include <string.h>
 

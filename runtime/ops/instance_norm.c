@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each channel of each image is normalized by its own mean and variance, (19).
-#include "model/operator.h"
+#include "step.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Local response normalization over neighbouring channels, (18).
-#include "model/operator.h"
+#include "step.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moves values: in N C H W order they are an array of 8 axes, and these are turned.
+// Moves values: in N C H W order they are an array of 8 axes, which are permuted.
 //
 // Where the caller has an input or wants an output N H W C, the network N C H W, the pixels lie
-// in the caller's buffer as they do in the arena, and no value is turned.
+// in the caller's buffer as they do in the arena, and each pixel is copied as it is.
 #include "move/permute.h"
-#include "model/operator.h"
 #include "move/planes.h"
+#include "step.h"
 
 #include <string.h>
 
@@ -35,16 +35,16 @@ static bool axes_ok(const struct axes *axes, size_t count) {
     return product == count && seen == (1u << N8_FORMAT_MAX_RANK) - 1;
 }
 
-static enum n8_status plan_turn(struct n8_reader *reader, const struct n8_step *step,
-                                const struct n8_tensor *in, const struct n8_tensor *out,
-                                struct n8_turn *turn) {
+static enum n8_status plan_order(struct n8_reader *reader, const struct n8_step *step,
+                                 const struct n8_tensor *in, const struct n8_tensor *out,
+                                 struct n8_permute_plan *plan) {
     struct axes axes;
     memcpy(&axes, step->arrays[0], sizeof axes);
     if (!axes_ok(&axes, n8_value_count(in))) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "its axes do not have the values of its input, or no order");
     }
-    if (!n8_turn_plan(turn, in, out, axes.view, axes.order)) {
+    if (!n8_plan_permute(plan, in->dims, out->dims, axes.view, axes.order)) {
         return n8_refuse(reader->error, N8_E_FORMAT,
                          "its axes do not fit to the dimensions of its input and output");
     }
@@ -60,10 +60,10 @@ static struct n8_tensor flat(const struct n8_tensor *tensor) {
 }
 
 // True if the values stay in their order, those of a pixel before those of the next.
-static bool keeps_pixels(const struct n8_turn *turn, size_t channels) {
+static bool keeps_pixels(const struct n8_permute_plan *plan, size_t channels) {
     bool keeps = true;
-    for (size_t i = 0; i < turn->count; i++) {
-        const struct n8_turn_loop *loop = &turn->loops[i];
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct n8_permute_loop *loop = &plan->loops[i];
         const size_t in = loop->in.count * (loop->in.pixels ? channels : 1);
         const size_t out = loop->out.count * (loop->out.pixels ? channels : 1);
         keeps = keeps && (loop->size == 1 || in == out);
@@ -74,12 +74,12 @@ static bool keeps_pixels(const struct n8_turn *turn, size_t channels) {
 // At an end of the network: which of the two tensors the caller has as the pixels of the other.
 static enum n8_status plan_end(struct n8_reader *reader, const struct n8_step *step,
                                struct n8_tensor *in, struct n8_tensor *out) {
-    struct n8_turn turn;
+    struct n8_permute_plan order;
     enum n8_status status = N8_OK;
     if (in->input >= 0 && !in->last) {
         const struct n8_tensor given = flat(in);
-        status = plan_turn(reader, step, &given, out, &turn);
-        if (status == N8_OK && keeps_pixels(&turn, (size_t)out->dims[1])) {
+        status = plan_order(reader, step, &given, out, &order);
+        if (status == N8_OK && keeps_pixels(&order, (size_t)out->dims[1])) {
             out->input = in->input;
             out->last = true;
             out->caller = out->output < 0; // unless a step reads it from the arena
@@ -89,8 +89,8 @@ static enum n8_status plan_end(struct n8_reader *reader, const struct n8_step *s
     in->caller = false;
     if (status == N8_OK && out->caller) {
         const struct n8_tensor taken = flat(out);
-        status = plan_turn(reader, step, in, &taken, &turn);
-        out->caller = status == N8_OK && keeps_pixels(&turn, (size_t)in->dims[1]);
+        status = plan_order(reader, step, in, &taken, &order);
+        out->caller = status == N8_OK && keeps_pixels(&order, (size_t)in->dims[1]);
     }
     return status;
 }
@@ -99,20 +99,20 @@ static enum n8_status plan_end(struct n8_reader *reader, const struct n8_step *s
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     struct n8_tensor *in = &reader->model->tensors[step->inputs[0]];
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
-    struct n8_turn turn;
+    struct n8_permute_plan order;
     enum n8_status status =
         n8_read_array(reader, step->row.indices, 1, sizeof(struct axes), &step->arrays[0]);
     if (status == N8_OK) {
-        status = plan_turn(reader, step, in, out, &turn);
+        status = plan_order(reader, step, in, out, &order);
     }
     if (status == N8_OK) {
         status = plan_end(reader, step, in, out);
     }
     if (status == N8_OK) {
-        const bool turned = !out->last && !out->caller;
+        const bool moved = !out->last && !out->caller;
         step->kernel_name = "copy";
-        step->units = turned ? turn.units : out->last ? out->pixels : in->pixels;
-        step->packed_size = turned ? sizeof turn : 0;
+        step->units = moved ? order.units : out->last ? out->pixels : in->pixels;
+        step->packed_size = moved ? sizeof order : 0;
     }
     return status;
 }
@@ -127,7 +127,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         return N8_OK;
     }
     const enum n8_status status =
-        plan_turn(reader, step, n8_input(reader->model, step, 0), out, memory);
+        plan_order(reader, step, n8_input(reader->model, step, 0), out, memory);
     step->packed = memory;
     return status;
 }
@@ -149,9 +149,9 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         n8_move_pixels(&session->model->kernels, to + begin * pixel, pixel, pixel,
                        n8_in_pixel(session, step, 0, begin), in->pixel_stride, pixel, end - begin);
     } else {
-        n8_turn_run(step->packed, &session->model->kernels, n8_out_buffer(session, step),
-                    out->pixel_stride, n8_in_buffer(session, step, 0), in->pixel_stride,
-                    n8_value_size(in), begin, end);
+        n8_run_permute(step->packed, &session->model->kernels, n8_out_buffer(session, step),
+                       out->pixel_stride, n8_in_buffer(session, step, 0), in->pixel_stride,
+                       n8_value_size(in), begin, end);
     }
 }
 

@@ -2,7 +2,7 @@
 //
 // Max and average pooling, (9): the taps of each window that lie inside the input go to a
 // kernel as pointers to pixels; pool_s16.h has those of int16 and of averages in float32.
-#include "model/operator.h"
+#include "step.h"
 
 #include "pool_s16.h"
 #include "size.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Max and average pooling in float32, (20).
-#include "model/operator.h"
 #include "ref/floats.h"
+#include "step.h"
 #include "window.h"
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {

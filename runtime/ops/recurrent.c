@@ -4,10 +4,10 @@
 // are quantized where they are made. Tensors have the dimensions of ONNX: input (T, B, I),
 // states (D, B, H), output (T, D, B, H), after which it may go on with the last state and, of an
 // LSTM, the last cell.
-#include "model/operator.h"
 #include "ref/elementary.h"
 #include "ref/floats.h"
 #include "size.h"
+#include "step.h"
 
 #include <float.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Another scale, or an activation on its own: (6) with one operand.
-#include "model/operator.h"
 #include "move/widen.h"
+#include "step.h"
 
 // int16 on either side: by way of the sum, of which the other operand counts for nothing.
 static bool is_wide(const struct n8_model *model, const struct n8_step *step) {

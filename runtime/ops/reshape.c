@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moves values; the N C H W order of the values is kept.
-#include "model/operator.h"
 #include "move/copy.h"
+#include "step.h"
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each pixel between two rows and two columns of the input, (17).
-#include "model/operator.h"
+#include "step.h"
 
 #include <string.h>
 

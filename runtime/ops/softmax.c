@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // float32 along one axis, (14), or the logarithm of it.
-#include "model/operator.h"
 #include "ref/elementary.h"
 #include "ref/floats.h"
+#include "step.h"
 
 #include "size.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sum of several tensors of one shape, rounded once, (6).
-#include "model/operator.h"
 #include "ref/epilogue.h"
+#include "step.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A function of single values as a table, (8).
-#include "model/operator.h"
+#include "step.h"
 
 #include <string.h>
 

@@ -2,10 +2,10 @@
 //
 // A function of each value, (22): a tree of those in enum n8_function, in postfix order,
 // computed in double on blocks of values and rounded to float32 once.
-#include "model/operator.h"
 #include "ref/elementary.h"
 #include "ref/floats.h"
 #include "size.h"
+#include "step.h"
 
 enum {
     BLOCK = 64,

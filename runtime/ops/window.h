@@ -4,7 +4,7 @@
 #ifndef N8_WINDOW_H
 #define N8_WINDOW_H
 
-#include "model/operator.h"
+#include "step.h"
 
 enum { N8_MAX_TAPS = 1 << 23 }; // 2^23 * 255 < 2^31: the sum of an average pool fits int32
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the steps of several operators share.
+#ifndef N8_STEP_H
+#define N8_STEP_H
+
+#include "exec/session.h"
+#include "model/operator.h"
+
+// How a step whose values do not look at their neighbours goes through its pixels: `pixels` of
+// them at a time, each time `count` values in one run of bytes, the same in every tensor. All
+// at once where the output and its inputs of the same shape lie alike and without a gap; the
+// padding of the channels is then computed like the rest, and nobody looks at it.
+struct n8_stretch {
+    size_t pixels, count;
+};
+struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
+                                size_t pixels);
+
+// What several operators check.
+enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
+                                   const struct n8_tensor *b);
+enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
+                                   const struct n8_tensor *b);
+// Of steps that move values: the same scale, too, and an int16 input's range in that of its output.
+enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *in,
+                              const struct n8_tensor *out);
+enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
+                                   const struct n8_tensor *out);
+
+#endif // N8_STEP_H

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Why a model was refused.
+#ifndef N8_STATUS_H
+#define N8_STATUS_H
+
+#include "include/neon8.h"
+
+// Says why a file is refused; returns `status`.
+static inline enum n8_status n8_refuse(struct n8_model_error *error, enum n8_status status,
+                                       const char *reason) {
+    error->reason = reason;
+    return status;
+}
+
+#endif // N8_STATUS_H
