@@ -255,6 +255,47 @@ void n8_blame_tensor(const struct n8_reader *r, size_t index) {
 
 // Steps --------------------------------------------------------------------------------
 
+// What each of enum n8_fields allows to be set.
+static const struct {
+    uint32_t fields, flags;
+} FLAGS[] = {
+    {N8_FIELD_COUNT_PAD, N8_OP_COUNT_PAD},
+    {N8_FIELD_RECURRENT, N8_OP_REVERSE | N8_OP_LINEAR_BEFORE_RESET},
+    {N8_FIELD_WEIGHTS, N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF},
+};
+
+#define AT(field) offsetof(struct n8_file_op, field), sizeof((struct n8_file_op){0}.field)
+static const struct {
+    uint32_t fields;
+    uint16_t at, size;
+} FIELDS[] = {
+    {N8_FIELD_WINDOW, AT(kernel)},
+    {N8_FIELD_WINDOW, AT(stride)},
+    {N8_FIELD_WINDOW, AT(dilation)},
+    {N8_FIELD_WINDOW, AT(pad)},
+    {N8_FIELD_WINDOW, AT(pad_end)},
+    {N8_FIELD_CLAMP, AT(lo)},
+    {N8_FIELD_CLAMP, AT(hi)},
+    {N8_FIELD_SCALE, AT(scale)},
+    {N8_FIELD_RESIDUAL, AT(residual_scale)},
+    {N8_FIELD_SLOPE, AT(slope)},
+    {N8_FIELD_AXIS, AT(axis)},
+    {N8_FIELD_FILL, AT(fill)},
+    {N8_FIELD_FUNCTION, AT(function)},
+    {N8_FIELD_TABLE, AT(table)},
+    {N8_FIELD_INDICES, AT(indices)},
+    {N8_FIELD_VALUES, AT(values)},
+    {N8_FIELD_WEIGHTS | N8_FIELD_GROUPS, AT(groups)},
+    {N8_FIELD_WEIGHTS, AT(int16_depth)},
+    {N8_FIELD_WEIGHTS, AT(acc_bound)},
+    {N8_FIELD_WEIGHTS, AT(bias)},
+    {N8_FIELD_WEIGHTS, AT(slopes)},
+    {N8_FIELD_WEIGHTS | N8_FIELD_LEVELS | N8_FIELD_MATRICES, AT(weights)},
+    {N8_FIELD_WEIGHTS | N8_FIELD_MATRICES, AT(multiplier)},
+    {N8_FIELD_WEIGHTS | N8_FIELD_MATRICES | N8_FIELD_BIAS_F32, AT(bias_f32)},
+};
+#undef AT
+
 // The row as it would be if its kind had no fields but `fields`.
 static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t fields) {
     struct n8_file_op plain = {
@@ -272,57 +313,13 @@ static struct n8_file_op without_others(const struct n8_file_op *row, uint32_t f
         .slope = 1.0f,
         .int16_depth = 2,
     };
-    if (fields & N8_FIELD_COUNT_PAD) {
-        plain.flags = row->flags & N8_OP_COUNT_PAD;
+    for (size_t i = 0; i < sizeof FLAGS / sizeof FLAGS[0]; i++) {
+        plain.flags |= fields & FLAGS[i].fields ? row->flags & FLAGS[i].flags : 0;
     }
-    if (fields & N8_FIELD_RECURRENT) {
-        plain.flags = row->flags & (N8_OP_REVERSE | N8_OP_LINEAR_BEFORE_RESET);
-    }
-    if (fields & N8_FIELD_WEIGHTS) {
-        plain.flags = row->flags & (N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF);
-    }
-    if (fields & N8_FIELD_WINDOW) {
-        memcpy(plain.kernel, row->kernel, sizeof plain.kernel);
-        memcpy(plain.stride, row->stride, sizeof plain.stride);
-        memcpy(plain.dilation, row->dilation, sizeof plain.dilation);
-        memcpy(plain.pad, row->pad, sizeof plain.pad);
-        memcpy(plain.pad_end, row->pad_end, sizeof plain.pad_end);
-    }
-    if (fields & N8_FIELD_CLAMP) {
-        plain.lo = row->lo;
-        plain.hi = row->hi;
-    }
-    plain.scale = fields & N8_FIELD_SCALE ? row->scale : plain.scale;
-    plain.residual_scale = fields & N8_FIELD_RESIDUAL ? row->residual_scale : plain.residual_scale;
-    plain.slope = fields & N8_FIELD_SLOPE ? row->slope : plain.slope;
-    plain.axis = fields & N8_FIELD_AXIS ? row->axis : plain.axis;
-    plain.fill = fields & N8_FIELD_FILL ? row->fill : plain.fill;
-    plain.function = fields & N8_FIELD_FUNCTION ? row->function : plain.function;
-    plain.table = fields & N8_FIELD_TABLE ? row->table : plain.table;
-    plain.indices = fields & N8_FIELD_INDICES ? row->indices : plain.indices;
-    plain.values = fields & N8_FIELD_VALUES ? row->values : plain.values;
-    if (fields & N8_FIELD_WEIGHTS) {
-        plain.groups = row->groups;
-        plain.int16_depth = row->int16_depth;
-        plain.acc_bound = row->acc_bound;
-        plain.weights = row->weights;
-        plain.bias = row->bias;
-        plain.multiplier = row->multiplier;
-        plain.bias_f32 = row->bias_f32;
-        plain.slopes = row->slopes;
-    }
-    if (fields & N8_FIELD_LEVELS) {
-        plain.weights = row->weights;
-    }
-    if (fields & N8_FIELD_MATRICES) {
-        plain.weights = row->weights;
-        plain.multiplier = row->multiplier;
-    }
-    if (fields & (N8_FIELD_MATRICES | N8_FIELD_BIAS_F32)) {
-        plain.bias_f32 = row->bias_f32;
-    }
-    if (fields & N8_FIELD_GROUPS) {
-        plain.groups = row->groups;
+    for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++) {
+        if (fields & FIELDS[i].fields) {
+            memcpy((char *)&plain + FIELDS[i].at, (const char *)row + FIELDS[i].at, FIELDS[i].size);
+        }
     }
     return plain;
 }
