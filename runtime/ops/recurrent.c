@@ -321,9 +321,9 @@ static void gru(const struct n8_step *step, const struct sizes *s, const struct 
     }
 }
 
-// What a peephole adds to a gate: nothing, not even a zero, where there are none.
-static float peeped(float sum, const float *peephole, float cell) {
-    return peephole == NULL ? sum : sum + *peephole * cell;
+// What peephole `i` adds to a gate: nothing, not even a zero, where there are none.
+static float peeped(float sum, const float *peepholes, size_t i, float cell) {
+    return peepholes == NULL ? sum : sum + peepholes[i] * cell;
 }
 
 // Gates i, o, f, c.
@@ -333,16 +333,15 @@ static void lstm(const struct sizes *s, const struct matrices *m, size_t directi
     const float *x = w->gates;
     const float *r = w->gates + s->gates * size;
     const float *p = m->options == NULL ? NULL : m->peepholes + 3 * size * direction;
-    for (size_t i = 0; i < size; i++, p += p == NULL ? 0 : 1) {
-        const float *p_out = p == NULL ? NULL : p + size;
-        const float *p_forget = p == NULL ? NULL : p + 2 * size;
-        const float in = activated(m, 0, peeped(x[i] + r[i], p, w->cell[i]), sigmoid);
+    for (size_t i = 0; i < size; i++) {
+        const float cell = w->cell[i];
+        const float in = activated(m, 0, peeped(x[i] + r[i], p, i, cell), sigmoid);
         const float forget = activated(
-            m, 0, peeped(x[2 * size + i] + r[2 * size + i], p_forget, w->cell[i]), sigmoid);
+            m, 0, peeped(x[2 * size + i] + r[2 * size + i], p, 2 * size + i, cell), sigmoid);
         const float made = activated(m, 1, x[3 * size + i] + r[3 * size + i], hyperbolic);
-        w->cell[i] = forget * w->cell[i] + in * made;
+        w->cell[i] = forget * cell + in * made;
         const float out =
-            activated(m, 0, peeped(x[size + i] + r[size + i], p_out, w->cell[i]), sigmoid);
+            activated(m, 0, peeped(x[size + i] + r[size + i], p, size + i, w->cell[i]), sigmoid);
         w->state[i] = out * activated(m, 2, w->cell[i], hyperbolic);
     }
 }

@@ -63,14 +63,6 @@ N8_INLINE n8_s32s n8_load_s32(const int32_t *from) {
     return value;
 }
 
-N8_INLINE void n8_store_f32(float *to, n8_f32s value) {
-    memcpy(to, &value, sizeof value);
-}
-
-N8_INLINE void n8_store_s32(int32_t *to, n8_s32s value) {
-    memcpy(to, &value, sizeof value);
-}
-
 // N8_LANES bytes, each widened.
 N8_INLINE n8_s32s n8_load_s8(const int8_t *from) {
 #if N8_LANES == 16
