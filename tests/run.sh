@@ -78,6 +78,11 @@ kernels() { # MACHINE PRESET LEVEL...
     done
 }
 
+# levels COMPILER: all for its processors in levels.inc, that of C apart.
+levels() {
+    "$1" -E -P -x c runtime/levels.inc | sed -n 's/^N8_LEVEL(\([a-z0-9]*\),.*/\1/p' | grep -vx c
+}
+
 # Kernels do the same on every processor that has them, as none uses more than the ELF audit allows:
 # those in C run on one, the others where branches must land where they may.
 on_plain() { # MACHINE
@@ -109,7 +114,8 @@ beside "e2e emulated aarch64" emulated aarch64 --ignore=tests/e2e/test_refusals.
 N8_QEMU_CPU=cortex-a53 beside "c on aarch64 cortex-a53" on_plain aarch64
 N8_QEMU_CPU=cortex-a9 beside "c on armv7 cortex-a9" checks armv7
 beside "c under asan and ubsan" checks native-asan
-N8_QEMU_CPU=max beside "neon to i8mm on aarch64 max" beyond_c aarch64 neon dotprod i8mm
+N8_QEMU_CPU=max beside "beyond c on aarch64 max" \
+    beyond_c aarch64 $(levels aarch64-linux-gnu-gcc)
 N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 \
     beside "neon on armv7 softfp" kernels armv7 armv7-softfp neon
 # The ELF audit shows that Clang makes the same of the assembly.
