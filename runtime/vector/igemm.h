@@ -197,7 +197,9 @@ N8_INLINE void n8_igemm_tile(const struct n8_igemm_args *args, enum n8_igemm_kin
     const size_t channels = args->channels - n;
     if (channels >= N8_IGEMM_NR) {
 #pragma GCC unroll 8
-        for (size_t m = 0; m < rows && m < pixels; m++) {
+        for (size_t m = 0; m < rows; m++) {
+            if (m == pixels) // not in the condition, which GCC could not unroll without optimizing
+                break;
 #pragma GCC unroll 2
             for (size_t v = 0; v < N8_IGEMM_VECTORS; v++)
                 n8_igemm_store(args, kind, to, p + m, n + v * N8_LANES, sums[m][v], true, 0);
