@@ -20,12 +20,12 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile(
     "explore", deadline=None, print_blob=True, suppress_health_check=SLOW
 )
-# Under emulation, a sixth of the examples: the first of those that run natively.
+# Under emulation, half of the examples: the first of those that run natively.
 hypothesis.settings.register_profile(
     "emulated",
     deadline=None,
     derandomize=True,
-    max_examples=15,
+    max_examples=50,
     suppress_health_check=SLOW,
 )
 hypothesis.settings.load_profile("neon8")

@@ -93,17 +93,18 @@ beyond_c() { # MACHINE LEVEL...
     kernels "$1" "$@" && checks "$1" -E "checkasm|fuzz"
 }
 
-# With fewer of the same examples, and without what is about the tests themselves.
+# With half of the same examples, without what is about the tests themselves, and without the plans
+# of large networks, which are the same on every machine.
 emulated() { # MACHINE [PYTEST OPTIONS]
     local machine=$1
     shift
     N8_LIBRARY=$PWD/build/$machine/libneon8.so PYTHONPATH=$PWD/host \
         "cross/run-$machine" "$PWD/build/sysroot/$machine/usr/bin/python3" \
         -m pytest -p no:cacheprovider --hypothesis-profile=emulated tests/e2e \
-        --ignore=tests/e2e/test_generator.py "$@"
+        --ignore=tests/e2e/test_generator.py -k "not close_to_its_bound" "$@"
 }
 
-step "set-up" make --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot \
+step "set-up" make -j2 --no-print-directory native native-asan native-tsan aarch64 armv7 sysroot \
     armv7-softfp native-clang aarch64-clang armv7-clang doxygen
 [ "$failed" = 0 ] || exit 1
 step "lint" tests/lint.sh
