@@ -34,6 +34,10 @@ from neon8.operators.convolution import Conv2d
 
 Array = npt.NDArray[np.generic]
 
+STATISTICS_BYTES = 1 << 28
+"""What the histograms of all threads may take; a network that needs more has fewer."""
+HISTOGRAM_BYTES = 2 * 8 * histogram.BINS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Network:
@@ -66,7 +70,7 @@ def open_network(
 
     shapes: of inputs whose dimensions the file leaves open.
     threads: number of samples observed at the same time, each by one thread; None for
-    the number of processors. What is observed does not depend on it.
+    as many as there are processors and room for. What is observed is the same.
     """
     file = open_onnx(model, shapes=shapes)  # once: both are of the same model
     graph = load(file)
@@ -75,7 +79,8 @@ def open_network(
     reference = Reference(
         file, fetch, inside=True, fixed=fixed, tensors=graph.rearranged
     )
-    count = usable() if threads is None else threads
+    room = STATISTICS_BYTES // (HISTOGRAM_BYTES * max(len(sources(graph)), 1))
+    count = min(usable(), max(room, 1)) if threads is None else threads
     return Network(
         graph=graph,
         references=(reference, *(reference.another() for _ in range(count - 1))),
@@ -176,8 +181,8 @@ class Collector:
     """Takes in samples, one at a time, and gives the Observation of all so far.
 
     A sample whose digest is in `known`, or came before, is not taken in. If an
-    exception leaves a method, the collector is of no use afterwards. One collector of a
-    network at a time.
+    exception leaves a method, or result() was called, the collector is of no use
+    afterwards. One collector of a network at a time.
 
     names: digest -> name, of the samples taken in.
     """

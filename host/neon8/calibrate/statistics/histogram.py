@@ -48,13 +48,16 @@ class Histogram:
         return self.zeros + int(self.positive.sum()) + int(self.negative.sum())
 
 
+NOTHING = np.zeros(BINS, dtype=np.uint64)
+NOTHING.flags.writeable = False
+
+
 def empty(*, nans: int = 0, infs: int = 0) -> Histogram:
     """The histogram of no values."""
-    nothing = np.zeros(BINS, dtype=np.uint64)
     return Histogram(
         exponent=MIN_EXPONENT,
-        positive=nothing,
-        negative=nothing,
+        positive=NOTHING,
+        negative=NOTHING,
         zeros=0,
         nans=nans,
         infs=infs,
@@ -69,14 +72,18 @@ def exponent_of(largest: float) -> int:
 
 
 def merge(first: Histogram, second: Histogram) -> Histogram:
-    """The histogram of the values of both."""
+    """The histogram of the values of both; it may share their arrays."""
     exponent = max(first.exponent, second.exponent)
     return Histogram(
         exponent=exponent,
-        positive=_fold(first.positive, exponent - first.exponent)
-        + _fold(second.positive, exponent - second.exponent),
-        negative=_fold(first.negative, exponent - first.exponent)
-        + _fold(second.negative, exponent - second.exponent),
+        positive=_sum(
+            _fold(first.positive, exponent - first.exponent),
+            _fold(second.positive, exponent - second.exponent),
+        ),
+        negative=_sum(
+            _fold(first.negative, exponent - first.exponent),
+            _fold(second.negative, exponent - second.exponent),
+        ),
         zeros=first.zeros + second.zeros,
         nans=first.nans + second.nans,
         infs=first.infs + second.infs,
@@ -85,8 +92,17 @@ def merge(first: Histogram, second: Histogram) -> Histogram:
     )
 
 
+def _sum(first: Counts, second: Counts) -> Counts:
+    """One array where the other is NOTHING: a network may have thousands of these."""
+    if first is NOTHING:
+        return second
+    return first if second is NOTHING else first + second
+
+
 def _fold(counts: Counts, times: int) -> Counts:
     """The counts over a range that is 2**times as large."""
+    if times == 0 or counts is NOTHING:
+        return counts
     times = min(times, LOG_BINS)
     folded = counts.reshape(-1, 1 << times).sum(axis=1, dtype=np.uint64)
     return np.concatenate([folded, np.zeros(BINS - folded.size, dtype=np.uint64)])

@@ -47,18 +47,18 @@ class Statistics:
     """
 
     wanted: Wanted
-    histogram_arrays: tuple[Array, ...]
+    histogram_arrays: tuple[UInt64Array, ...]
     channel_arrays: tuple[Array, ...]
     struct: Any
     owner: Any
 
     def histogram(self) -> Histogram:
-        """A copy, of all values so far."""
+        """Of all values so far; more values would change its arrays."""
         positive, negative = self.histogram_arrays
         return Histogram(
             exponent=self.struct.exponent,
-            positive=positive.astype(np.uint64),
-            negative=negative.astype(np.uint64),
+            positive=positive,
+            negative=negative,
             zeros=self.struct.zeros,
             nans=self.struct.nans,
             infs=self.struct.infs,
@@ -118,7 +118,7 @@ def bank(wanted: Sequence[Wanted]) -> Bank:
 
 def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
     struct = owner + index
-    bins: tuple[Array, ...] = ()
+    bins: tuple[UInt64Array, ...] = ()
     sums: tuple[Array, ...] = ()
     struct.exponent = MIN_EXPONENT
     struct.minimum, struct.maximum = np.inf, -np.inf
@@ -127,8 +127,7 @@ def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
             np.zeros(BINS, dtype=np.uint64),
             np.zeros(BINS, dtype=np.uint64),
         )
-        for name, array in zip(("positive", "negative"), bins, strict=True):
-            setattr(struct, name, pointer(array))
+        struct.positive, struct.negative = map(pointer, bins)
     if wanted.per_channel:
         channels = wanted.channels
         sums = (

@@ -132,7 +132,10 @@ class Observer:
         self._largest.add(-seen.sample_maximum, seen.sample_argmax, digest)
 
     def result(self) -> dict[str, Observed]:
-        """The statistics of all samples so far, by name; none before the first one."""
+        """The statistics of all samples, by name; none before the first one.
+
+        Another add() would change them.
+        """
         if self._bank is None:
             return {}
         taken = dict(zip(self._names, self._bank.each, strict=True))
