@@ -1,0 +1,1417 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise convolution of int8:
+//
+//   acc''[r][p][c] = bias[c] + sum over y, x of
+//                    rows[r * ratio + y][p * step + x * tap_stride + c] * w[y][x][c]
+//   v = fmul((float) acc''[r][p][c], multiplier[c]), leaky by slope[c] if there is one        (5b)
+//   out[r][p][c] = clamp(rne(v) + zero_point, lo, hi)                                          (5)
+//
+//   void n8_depthwise..._s8_...(const struct n8_depthwise_args *args);
+//
+// By 16-bit products, of one row of outputs: depthwise_s8_neon, of any number of taps, and
+// depthwise3x3s1_s8_neon and depthwise3x3s2_s8_neon, of step = tap_stride and 2 * tap_stride. By
+// dot products, of two rows: depthwise3x3s1_s8_dotprod and depthwise3x3s2_s8_dotprod. A group of
+// four outputs of 8 channels is computed at once: sum0-sum3, channels 0-3 in l and 4-7 in h.
+//
+// Bounds: |input| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products
+//   that share an int16 lane reach at most 32640; saddw empties the lane before a third. sdot adds
+//   exact products to int32. int32 is proved by (12).
+// Stack: 192 bytes.
+//
+//   sp + 0     d8-d15
+//   sp + 64    x19-x24
+//   sp + 112   magic, see load_biases, and magic plus the zero point, made even
+//   sp + 120   x30, signed: values that are not small are rounded by a function
+//   sp + 128   by dot products: biases of the block
+//   sp + 160   lo in all bytes
+//   sp + 176   magic in all words
+//
+// The layout of all arrays: runtime/kernel.h, whose demands conv.c, conv_prove.c and
+//   conv_depthwise.c prove.
+#include "asm.h"
+#include "kernel.h"
+
+#define args            x0
+#define out_stride      x12
+#define bias            x13
+#define multiplier      x14
+#define slope           x15
+#define temp0           x16
+#define temp0w          w16
+#define temp1           x17
+#define temp1w          w17
+#define t0              v18
+#define t1              v19
+#define t2              v20
+#define t3              v21
+#define sum0l           v22
+#define sum0h           v23
+#define sum1l           v24
+#define sum1h           v25
+#define sum2l           v26
+#define sum2h           v27
+#define sum3l           v28
+#define sum3h           v29
+#define facts           w19             // bit 0: small; 1: the zero point is odd; 2: hi < 127
+
+// Entry, and the way out.
+.macro  save_all
+        hint    #25                             // paciasp
+        .cfi_negate_ra_state
+        enter   192, D8_TO_D15, x19, x20, x21, x22, x23, x24
+        str     x30, [sp, #120]
+        .cfi_rel_offset x30, 120
+        mov     temp0w, #0x4b400000
+        ldr     temp1w, [args, #N8_OFF_DW_ZERO_POINT]
+        ldr     facts, [args, #N8_OFF_DW_SMALL]
+        bfi     facts, temp1w, #1, #1
+        and     temp1w, temp1w, #~1
+        add     temp1w, temp1w, temp0w
+        stp     temp0w, temp1w, [sp, #112]
+        ldr     temp1w, [args, #N8_OFF_DW_HI]
+        cmp     temp1w, #127
+        cset    temp1w, lt
+        bfi     facts, temp1w, #2, #1
+.endm
+
+.macro  leave_all
+        ldr     x30, [sp, #120]
+        ldp     x23, x24, [sp, #96]
+        ldp     x21, x22, [sp, #80]
+        ldp     x19, x20, [sp, #64]
+        ldp     d14, d15, [sp, #48]
+        ldp     d12, d13, [sp, #32]
+        ldp     d10, d11, [sp, #16]
+        ldp     d8, d9, [sp], #192
+        .cfi_def_cfa_offset 0
+        restored D8_TO_D15, x19, x20, x21, x22, x23, x24, x30
+        hint    #29                             // autiasp
+        .cfi_negate_ra_state
+        ret
+.endm
+
+// Biases of a block of 8 channels. Where values are small (kernel.h), they get a magic number, too,
+// 1.5 * 2^23 as float, whose bits as an integer plus acc'' are those of the float 1.5 * 2^23 +
+// acc'': a subtraction makes it a float. v + 1.5 * 2^23 then has rne(v) in its low 16 bits: one
+// addition rounds, half to even. Either is cheaper than a conversion, which only one pipe can do.
+//
+// `bias` moves on to the next block. sum0l is free.
+.macro  load_biases low, high
+        ld1     {\low\().4s, \high\().4s}, [bias], #32
+        tbz     facts, #0, 1f
+        add     temp0, sp, #112
+        ld1r    {sum0l.4s}, [temp0]
+        add     \low\().4s, \low\().4s, sum0l.4s
+        add     \high\().4s, \high\().4s, sum0l.4s
+1:
+.endm
+
+// Multipliers and slopes, if there are any, of the next block.
+.macro  next_block
+        add     multiplier, multiplier, #32
+        add     temp0, slope, #32
+        cmp     slope, #0
+        csel    slope, xzr, temp0, eq
+.endm
+
+// Requantizes sum0-sum3 of whatever size to v18 and v20. What kernels call for the layers, and they
+// are few, whose values are not small (kernel.h). Only v18-v29, x16 and the flags change.
+//
+// Bounds: fcvtns saturates to 32 bits, everything after it to 16 and then 8, so nothing
+//   wraps and the clamp sees the right side; NaN becomes 0.
+#define scales          v18
+#define slopes          v19
+#define negative        v20
+#define scaled          v21
+
+.macro  to_integers     sum
+        scvtf   \sum\().4s, \sum\().4s
+        fmul    \sum\().4s, \sum\().4s, scales.4s
+        fcmlt   negative.4s, \sum\().4s, #0.0
+        fmul    scaled.4s, \sum\().4s, slopes.4s
+        bit     \sum\().16b, scaled.16b, negative.16b
+        fcvtns  \sum\().4s, \sum\().4s
+.endm
+
+func    n8_depthwise_round4
+        fmov    slopes.4s, #1.0
+        cbz     slope, 1f
+        ld1     {slopes.4s}, [slope]
+1:      ld1     {scales.4s}, [multiplier]
+        to_integers v22
+        to_integers v24
+        to_integers v26
+        to_integers v28
+        cbz     slope, 2f
+        add     temp0, slope, #16
+        ld1     {slopes.4s}, [temp0]
+2:      add     temp0, multiplier, #16
+        ld1     {scales.4s}, [temp0]
+        to_integers v23
+        to_integers v25
+        to_integers v27
+        to_integers v29
+
+        // Low bytes of the int32 limits are the int8 limits.
+        add     temp0, args, #N8_OFF_DW_ZERO_POINT
+        ld1r    {v21.8h}, [temp0]
+        sqxtn   v22.4h, v22.4s
+        sqxtn   v24.4h, v24.4s
+        sqxtn   v26.4h, v26.4s
+        sqxtn   v28.4h, v28.4s
+        sqxtn2  v22.8h, v23.4s
+        sqxtn2  v24.8h, v25.4s
+        sqxtn2  v26.8h, v27.4s
+        sqxtn2  v28.8h, v29.4s
+        sqadd   v22.8h, v22.8h, v21.8h
+        sqadd   v24.8h, v24.8h, v21.8h
+        sqadd   v26.8h, v26.8h, v21.8h
+        sqadd   v28.8h, v28.8h, v21.8h
+        add     temp0, args, #N8_OFF_DW_LO
+        ld1r    {v19.16b}, [temp0]
+        add     temp0, args, #N8_OFF_DW_HI
+        ld1r    {v21.16b}, [temp0]
+        sqxtn   v18.8b, v22.8h
+        sqxtn   v20.8b, v26.8h
+        sqxtn2  v18.16b, v24.8h
+        sqxtn2  v20.16b, v28.8h
+        smax    v18.16b, v18.16b, v19.16b
+        smax    v20.16b, v20.16b, v19.16b
+        smin    v18.16b, v18.16b, v21.16b
+        smin    v20.16b, v20.16b, v21.16b
+        ret
+endfunc n8_depthwise_round4
+
+// By 16-bit products --------------------------------------------------------------------------
+
+#define out             x11
+#define scalesl         v13
+#define scalesh         v14
+#define magic           v15
+#define offset          v16
+#define qlo             v17
+#define biasl           v30
+#define biash           v31
+
+// Requantizes sum0-sum3 to t0 and t2. Sums of small values hold a magic number, too. The
+// multipliers and constants are in their registers. `id` makes the labels of a kernel its own;
+// round4_rare, out of the way, has what few layers need.
+//
+// Bounds: small values and their zero point fit 16 bits; sqxtn saturates.
+.macro  round4  id
+        tbz     facts, #0, .Lany\id
+        .irp    sum, sum0l.4s, sum0h.4s, sum1l.4s, sum1h.4s, sum2l.4s, sum2h.4s, sum3l.4s, sum3h.4s
+        fsub    \sum, \sum, magic.4s
+        .endr
+        fmul    sum0l.4s, sum0l.4s, scalesl.4s
+        fmul    sum0h.4s, sum0h.4s, scalesh.4s
+        fmul    sum1l.4s, sum1l.4s, scalesl.4s
+        fmul    sum1h.4s, sum1h.4s, scalesh.4s
+        fmul    sum2l.4s, sum2l.4s, scalesl.4s
+        fmul    sum2h.4s, sum2h.4s, scalesh.4s
+        fmul    sum3l.4s, sum3l.4s, scalesl.4s
+        fmul    sum3h.4s, sum3h.4s, scalesh.4s
+        fadd    sum0l.4s, sum0l.4s, offset.4s
+        fadd    sum0h.4s, sum0h.4s, offset.4s
+        fadd    sum2l.4s, sum2l.4s, offset.4s
+        fadd    sum2h.4s, sum2h.4s, offset.4s
+        fadd    sum1l.4s, sum1l.4s, offset.4s
+        fadd    sum1h.4s, sum1h.4s, offset.4s
+        fadd    sum3l.4s, sum3l.4s, offset.4s
+        uzp1    t0.8h, sum0l.8h, sum0h.8h
+        fadd    sum3h.4s, sum3h.4s, offset.4s
+        uzp1    t2.8h, sum2l.8h, sum2h.8h
+        tbnz    facts, #1, .Lodd\id
+.Lnarrow\id:
+        sqxtn   t0.8b, t0.8h
+        uzp1    t1.8h, sum1l.8h, sum1h.8h
+        sqxtn   t2.8b, t2.8h
+        uzp1    t3.8h, sum3l.8h, sum3h.8h
+        sqxtn2  t0.16b, t1.8h
+        sqxtn2  t2.16b, t3.8h
+        tbnz    facts, #2, .Lhigh\id
+.Llow\id:
+        smax    t0.16b, t0.16b, qlo.16b
+        smax    t2.16b, t2.16b, qlo.16b
+.Lstore\id:
+.endm
+
+.macro  round4_rare id
+        // The odd part of the zero point, in the halves that are taken.
+.Lodd\id:
+        movi    t1.8h, #1
+        add     t0.8h, t0.8h, t1.8h
+        add     t2.8h, t2.8h, t1.8h
+        add     sum1l.8h, sum1l.8h, t1.8h
+        add     sum1h.8h, sum1h.8h, t1.8h
+        add     sum3l.8h, sum3l.8h, t1.8h
+        add     sum3h.8h, sum3h.8h, t1.8h
+        b       .Lnarrow\id
+
+.Lhigh\id:
+        add     temp0, args, #N8_OFF_DW_HI
+        ld1r    {t1.16b}, [temp0]
+        smin    t0.16b, t0.16b, t1.16b
+        smin    t2.16b, t2.16b, t1.16b
+        b       .Llow\id
+
+.Lany\id:
+        bl      n8_depthwise_round4
+        b       .Lstore\id
+.endm
+
+// Any number of taps: they are taken in pairs, whose products share an int16 lane; where their
+// number is odd, the first stands alone. The products of a pair are added to the sums while the
+// inputs of the next one are loaded. The last group of a row ends with the row; where a row has
+// fewer than 4 outputs, the last one is computed several times.
+#define in0             x1
+#define step1           x2
+#define step2           x3
+#define step3           x4
+#define tap             x5
+#define next_row        x6
+#define left            x7
+#define weight          x8
+#define first_weight    x9
+#define pairs           x10
+#define width           x20
+#define widthw          w20
+#define column          x21
+#define first           x22
+#define count           x23
+#define first_channel   x24
+#define a0              v0
+#define a1              v1
+#define a2              v2
+#define a3              v3
+#define wa              v4
+#define b0              v5
+#define b1              v6
+#define b2              v7
+#define b3              v8
+#define wb              v9
+#define a0d             d0
+#define a1d             d1
+#define a2d             d2
+#define a3d             d3
+#define wad             d4
+#define b0d             d5
+#define b1d             d6
+#define b2d             d7
+#define b3d             d8
+#define wbd             d9
+
+func    n8_depthwise_s8_neon
+        save_all
+        ldp     tap, step1, [args, #N8_OFF_DW_TAP_STRIDE]
+        ldp     first_weight, count, [args, #N8_OFF_DW_WEIGHTS]
+        ldp     bias, multiplier, [args, #N8_OFF_DW_BIAS]
+        ldr     slope, [args, #N8_OFF_DW_SLOPE]
+        ldr     out_stride, [args, #N8_OFF_DW_OUT_STRIDE]
+        mov     first_channel, #0
+        // Distances from the first output of a group to the others.
+        lsl     step2, step1, #1
+        add     step3, step2, step1
+        cmp     count, #2
+        csel    step1, xzr, step1, lo
+        csel    step2, step1, step2, ls
+        cmp     count, #3
+        csel    step3, step2, step3, ls
+
+.Lchannels:
+        load_biases biasl, biash
+        mov     first, #0
+
+.Lgroup:
+        ldr     temp0, [args, #N8_OFF_DW_STEP]
+        ldr     out, [args, #N8_OFF_DW_OUT]
+        madd    column, first, temp0, first_channel
+        madd    out, first, out_stride, out
+        add     out, out, first_channel
+        ldr     next_row, [args, #N8_OFF_DW_ROWS]
+        mov     weight, first_weight
+        ldr     in0, [next_row], #8
+        ldr     widthw, [args, #N8_OFF_DW_KERNEL_WIDTH]
+        ldr     temp0w, [args, #N8_OFF_DW_KERNEL_HEIGHT]
+        mul     pairs, temp0, width
+        add     in0, in0, column
+        mov     sum0l.16b, biasl.16b
+        mov     sum0h.16b, biash.16b
+        mov     sum1l.16b, biasl.16b
+        mov     sum1h.16b, biash.16b
+        mov     sum2l.16b, biasl.16b
+        mov     sum2h.16b, biash.16b
+        mov     sum3l.16b, biasl.16b
+        mov     sum3h.16b, biash.16b
+        mov     left, width
+        tbnz    pairs, #0, .Lfirst_alone
+        movi    t0.16b, #0
+        movi    t1.16b, #0
+        movi    t2.16b, #0
+        movi    t3.16b, #0
+        sub     in0, in0, tap
+        add     left, left, #1
+        lsr     pairs, pairs, #1
+        b       .Lpair
+.Lfirst_alone:
+        ldr     a0d, [in0]
+        ldr     wad, [weight], #8
+        ldr     a1d, [in0, step1]
+        ldr     a2d, [in0, step2]
+        ldr     a3d, [in0, step3]
+        smull   t0.8h, a0.8b, wa.8b
+        smull   t1.8h, a1.8b, wa.8b
+        smull   t2.8h, a2.8b, wa.8b
+        smull   t3.8h, a3.8b, wa.8b
+        lsr     pairs, pairs, #1
+        cbz     pairs, .Lsum
+
+.Lpair:
+        add     in0, in0, tap
+        subs    left, left, #1
+        b.eq    .Lrow_first
+.Lfirst:
+        ldr     a0d, [in0]
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        ldr     wad, [weight], #8
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        ldr     a1d, [in0, step1]
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        ldr     a2d, [in0, step2]
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        ldr     a3d, [in0, step3]
+        add     in0, in0, tap
+        subs    left, left, #1
+        b.eq    .Lrow_second
+.Lsecond:
+        ldr     b0d, [in0]
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        ldr     wbd, [weight], #8
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        ldr     b1d, [in0, step1]
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        ldr     b2d, [in0, step2]
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        ldr     b3d, [in0, step3]
+        smull   t0.8h, a0.8b, wa.8b
+        smull   t1.8h, a1.8b, wa.8b
+        smull   t2.8h, a2.8b, wa.8b
+        smull   t3.8h, a3.8b, wa.8b
+        smlal   t0.8h, b0.8b, wb.8b
+        smlal   t1.8h, b1.8b, wb.8b
+        smlal   t2.8h, b2.8b, wb.8b
+        smlal   t3.8h, b3.8b, wb.8b
+        subs    pairs, pairs, #1
+        b.ne    .Lpair
+
+.Lsum:
+        // The last products are added while the constants are loaded.
+        // Low bytes of the int32 limits are the int8 limits.
+        add     temp1, sp, #112
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        ld1r    {magic.4s}, [temp1]
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
+        add     temp0, sp, #116
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        ld1r    {offset.4s}, [temp0]
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        add     temp1, args, #N8_OFF_DW_LO
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        ld1r    {qlo.16b}, [temp1]
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        round4  _any_size
+        st1     {t0.d}[0], [out], out_stride
+        cmp     count, #2
+        b.lo    .Lnext
+        st1     {t0.d}[1], [out], out_stride
+        b.eq    .Lnext
+        cmp     count, #4
+        st1     {t2.d}[0], [out], out_stride
+        b.lo    .Lnext
+        st1     {t2.d}[1], [out]
+        add     first, first, #4
+        cmp     first, count
+        b.hs    .Lnext
+        sub     temp0, count, #4
+        cmp     first, temp0
+        csel    first, first, temp0, lo
+        b       .Lgroup
+
+.Lnext:
+        mov     first_weight, weight
+        next_block
+        add     first_channel, first_channel, #8
+        ldr     temp0, [args, #N8_OFF_DW_CHANNELS]
+        cmp     first_channel, temp0
+        b.lo    .Lchannels
+        leave_all
+
+        // The next tap is the first of its row.
+.Lrow_first:
+        ldr     in0, [next_row], #8
+        mov     left, width
+        add     in0, in0, column
+        b       .Lfirst
+.Lrow_second:
+        ldr     in0, [next_row], #8
+        mov     left, width
+        add     in0, in0, column
+        b       .Lsecond
+        round4_rare _any_size
+endfunc n8_depthwise_s8_neon
+
+// 3x3 taps: the 9 weight vectors of a block stay in registers for the whole row of outputs.
+//
+//        w00 w01 w02    v0 v1 v2             4 outputs:  sum0 v22 v23
+//        w10 w11 w12    v3 v4 v5                         sum1 v24 v25    channels 0-3, 4-7
+//        w20 w21 w22    v6 v7 v8                         sum2 v26 v27
+//        inputs         v9-v17                           sum3 v28 v29
+//        products       t0-t3 v18-v21                    bias v30 v31
+//
+// Each input is loaded once and serves all outputs that see it. The next row's inputs take over a
+// register as soon as the last product with it is under way, and the first ones of the next group
+// are loaded while the sums of this one are requantized. The row pointers end at the next group.
+#define row0            x1
+#define row1            x2
+#define row2            x3
+#define tap_stride      x4
+#define tap_stride2     x5
+#define step            x6
+#define weights         x7
+#define pixels          x8
+#define channels        x9
+#define channel         x10
+#define next            x20
+#define w00             v0
+#define w01             v1
+#define w02             v2
+#define w10             v3
+#define w11             v4
+#define w12             v5
+#define w20             v6
+#define w21             v7
+#define w22             v8
+
+// A group of 4 outputs of stride 1 needs 6 inputs of each of the 3 rows, top, mid, low; in the top
+// one:
+//
+//   0 1 2 3 4 5    inputs
+//   +-+-+          output 0
+//     +-+-+        output 1
+//       +-+-+      output 2
+//         +-+-+    output 3
+#define top0            v9
+#define top1            v10
+#define top2            v11
+#define top3            v12
+#define top4            v13
+#define top5            v14
+#define top4d           d13
+#define top5d           d14
+#define mid0            v15
+#define mid1            v16
+#define mid2            v17
+#define mid3            v13
+#define mid4            v14
+#define mid5            v15
+#define mid4d           d14
+#define mid5d           d15
+#define low0            v16
+#define low1            v17
+#define low2            v9
+#define low3            v10
+#define low4            v11
+#define low5            v12
+#define low0d           d16
+#define low1d           d17
+#define low5d           d12
+
+.macro  taps_s1
+        mov     row0, next
+        smull   t0.8h, top0.8b, w00.8b
+        ldr     top4d, [row0]
+        smull   t1.8h, top1.8b, w00.8b
+        ldr     top5d, [row0, tap_stride]
+        smull   t2.8h, top2.8b, w00.8b
+        ld1     {mid0.8b}, [row1], tap_stride
+        smull   t3.8h, top3.8b, w00.8b
+        ld1     {mid1.8b}, [row1], tap_stride
+        smlal   t0.8h, top1.8b, w01.8b
+        ld1     {mid2.8b}, [row1], tap_stride
+        smlal   t1.8h, top2.8b, w01.8b
+        smlal   t2.8h, top3.8b, w01.8b
+        smlal   t3.8h, top4.8b, w01.8b
+        saddw   sum0l.4s, biasl.4s, t0.4h
+        saddw2  sum0h.4s, biash.4s, t0.8h
+        saddw   sum1l.4s, biasl.4s, t1.4h
+        saddw2  sum1h.4s, biash.4s, t1.8h
+        saddw   sum2l.4s, biasl.4s, t2.4h
+        saddw2  sum2h.4s, biash.4s, t2.8h
+        saddw   sum3l.4s, biasl.4s, t3.4h
+        saddw2  sum3h.4s, biash.4s, t3.8h
+        smull   t0.8h, top2.8b, w02.8b
+        smull   t1.8h, top3.8b, w02.8b
+        smull   t2.8h, top4.8b, w02.8b
+        ld1     {mid3.8b}, [row1], tap_stride
+        smull   t3.8h, top5.8b, w02.8b
+        ldr     mid4d, [row1]
+
+        // The third tap of a row shares its sum with the first of the next.
+        smlal   t0.8h, mid0.8b, w10.8b
+        ldr     mid5d, [row1, tap_stride]
+        smlal   t1.8h, mid1.8b, w10.8b
+        smlal   t2.8h, mid2.8b, w10.8b
+        smlal   t3.8h, mid3.8b, w10.8b
+        add     temp0, row2, tap_stride2
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        ld1     {low2.8b}, [temp0], tap_stride
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        ld1     {low3.8b}, [temp0], tap_stride
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        ld1     {low4.8b}, [temp0], tap_stride
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        ldr     low5d, [temp0]
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        smull   t0.8h, mid1.8b, w11.8b
+        ldr     low0d, [row2]
+        smull   t1.8h, mid2.8b, w11.8b
+        smull   t2.8h, mid3.8b, w11.8b
+        smull   t3.8h, mid4.8b, w11.8b
+        smlal   t0.8h, mid2.8b, w12.8b
+        ldr     low1d, [row2, tap_stride]
+        smlal   t1.8h, mid3.8b, w12.8b
+        add     row2, row2, tap_stride, lsl #2
+        smlal   t2.8h, mid4.8b, w12.8b
+        smlal   t3.8h, mid5.8b, w12.8b
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        add     temp0, sp, #112
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        ld1r    {magic.4s}, [temp0]
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+
+        // The last three taps: a pair and a single product.
+        smull   t0.8h, low0.8b, w20.8b
+        smull   t1.8h, low1.8b, w20.8b
+        smull   t2.8h, low2.8b, w20.8b
+        smull   t3.8h, low3.8b, w20.8b
+        smlal   t0.8h, low1.8b, w21.8b
+        smlal   t1.8h, low2.8b, w21.8b
+        smlal   t2.8h, low3.8b, w21.8b
+        smlal   t3.8h, low4.8b, w21.8b
+        // Low bytes of the int32 limits are the int8 limits.
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        add     temp0, sp, #116
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        ld1r    {offset.4s}, [temp0]
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        add     temp1, args, #N8_OFF_DW_LO
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        ld1r    {qlo.16b}, [temp1]
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        sub     temp0, row0, tap_stride, lsl #2
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        cmp     pixels, #4
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        csel    next, row0, temp0, hs
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        smull   t0.8h, low2.8b, w22.8b
+        smull   t1.8h, low3.8b, w22.8b
+        smull   t2.8h, low4.8b, w22.8b
+        smull   t3.8h, low5.8b, w22.8b
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        ld1     {top0.8b}, [next], tap_stride
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        ld1     {top1.8b}, [next], tap_stride
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        ld1     {top2.8b}, [next], tap_stride
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        ld1     {top3.8b}, [next], tap_stride
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+.endm
+
+// Of stride 2 it needs 9 of each, top, middle, bottom:
+//
+//   0 1 2 3 4 5 6 7 8    inputs
+//   +-+-+                output 0
+//       +-+-+            output 1
+//           +-+-+        output 2
+//               +-+-+    output 3
+#define top6            v15
+#define top7            v16
+#define top8            v17
+#define middle0         v9
+#define middle1         v10
+#define middle2         v12
+#define middle3         v14
+#define middle4         v16
+#define middle5         v11
+#define middle6         v13
+#define middle7         v15
+#define middle8         v17
+#define bottom0         v14
+#define bottom1         v15
+#define bottom2         v9
+#define bottom3         v16
+#define bottom4         v10
+#define bottom5         v13
+#define bottom6         v11
+#define bottom7         v17
+#define bottom8         v12
+
+.macro  taps_s2
+        mov     row0, next
+        smull   t0.8h, top0.8b, w00.8b
+        ld1     {top4.8b}, [row0], tap_stride
+        ld1     {top5.8b}, [row0], tap_stride
+        ld1     {top6.8b}, [row0], tap_stride
+        smull   t1.8h, top2.8b, w00.8b
+        ld1     {top7.8b}, [row0], tap_stride
+        smlal   t0.8h, top1.8b, w01.8b
+        ld1     {top8.8b}, [row0]
+        smlal   t1.8h, top3.8b, w01.8b
+        ld1     {middle0.8b}, [row1], tap_stride
+        smull   t2.8h, top4.8b, w00.8b
+        ld1     {middle1.8b}, [row1], tap_stride
+        smull   t3.8h, top6.8b, w00.8b
+        saddw   sum0l.4s, biasl.4s, t0.4h
+        saddw2  sum0h.4s, biash.4s, t0.8h
+        smlal   t2.8h, top5.8b, w01.8b
+        smlal   t3.8h, top7.8b, w01.8b
+        ld1     {middle2.8b}, [row1], tap_stride
+        saddw   sum1l.4s, biasl.4s, t1.4h
+        ld1     {middle3.8b}, [row1], tap_stride
+        saddw2  sum1h.4s, biash.4s, t1.8h
+        ld1     {middle4.8b}, [row1], tap_stride
+        saddw   sum2l.4s, biasl.4s, t2.4h
+        saddw2  sum2h.4s, biash.4s, t2.8h
+        saddw   sum3l.4s, biasl.4s, t3.4h
+        saddw2  sum3h.4s, biash.4s, t3.8h
+        smull   t0.8h, top2.8b, w02.8b
+        ld1     {middle5.8b}, [row1], tap_stride
+        smull   t1.8h, top4.8b, w02.8b
+        ld1     {middle6.8b}, [row1], tap_stride
+        smull   t2.8h, top6.8b, w02.8b
+        ld1     {middle7.8b}, [row1], tap_stride
+        smull   t3.8h, top8.8b, w02.8b
+        ld1     {middle8.8b}, [row1]
+
+        // The third tap of a row shares its sum with the first of the next.
+        smlal   t0.8h, middle0.8b, w10.8b
+        smlal   t1.8h, middle2.8b, w10.8b
+        smlal   t2.8h, middle4.8b, w10.8b
+        smlal   t3.8h, middle6.8b, w10.8b
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        smull   t0.8h, middle1.8b, w11.8b
+        smull   t1.8h, middle3.8b, w11.8b
+        ld1     {bottom0.8b}, [row2], tap_stride
+        smull   t2.8h, middle5.8b, w11.8b
+        smull   t3.8h, middle7.8b, w11.8b
+        ld1     {bottom1.8b}, [row2], tap_stride
+        ld1     {bottom2.8b}, [row2], tap_stride
+        smlal   t0.8h, middle2.8b, w12.8b
+        smlal   t1.8h, middle4.8b, w12.8b
+        ld1     {bottom3.8b}, [row2], tap_stride
+        ld1     {bottom4.8b}, [row2], tap_stride
+        smlal   t2.8h, middle6.8b, w12.8b
+        ld1     {bottom5.8b}, [row2], tap_stride
+        smlal   t3.8h, middle8.8b, w12.8b
+        ld1     {bottom6.8b}, [row2], tap_stride
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        ld1     {bottom7.8b}, [row2], tap_stride
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        ld1     {bottom8.8b}, [row2]
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+
+        // The last three taps: a pair and a single product.
+        smull   t0.8h, bottom0.8b, w20.8b
+        smull   t1.8h, bottom2.8b, w20.8b
+        smull   t2.8h, bottom4.8b, w20.8b
+        smull   t3.8h, bottom6.8b, w20.8b
+        smlal   t0.8h, bottom1.8b, w21.8b
+        smlal   t1.8h, bottom3.8b, w21.8b
+        smlal   t2.8h, bottom5.8b, w21.8b
+        smlal   t3.8h, bottom7.8b, w21.8b
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        add     temp1, sp, #116
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        // Low bytes of the int32 limits are the int8 limits.
+        add     temp0, args, #N8_OFF_DW_LO
+        ld1r    {offset.4s}, [temp1]
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        ld1r    {qlo.16b}, [temp0]
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        add     temp0, sp, #112
+        ld1r    {magic.4s}, [temp0]
+        sub     temp0, row0, tap_stride, lsl #3
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        cmp     pixels, #4
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        csel    next, row0, temp0, hs
+        smull   t0.8h, bottom2.8b, w22.8b
+        smull   t1.8h, bottom4.8b, w22.8b
+        smull   t2.8h, bottom6.8b, w22.8b
+        smull   t3.8h, bottom8.8b, w22.8b
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        ld1     {top0.8b}, [next], tap_stride
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        ld1     {top1.8b}, [next], tap_stride
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        ld1     {top2.8b}, [next], tap_stride
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        ld1     {top3.8b}, [next], tap_stride
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+.endm
+
+// A single output.
+#define i00             v9
+#define i01             v10
+#define i02             v11
+#define i10             v12
+#define i11             v13
+#define i12             v14
+#define i20             v15
+#define i21             v16
+#define i22             v17
+#define i01d            d10
+#define i02d            d11
+#define i11d            d13
+#define i12d            d14
+#define i21d            d16
+#define i22d            d17
+
+.macro  depthwise3x3 name, taps
+func    n8_\name
+        save_all
+        ldr     out_stride, [args, #N8_OFF_DW_OUT_STRIDE]
+        ldp     tap_stride, step, [args, #N8_OFF_DW_TAP_STRIDE]
+        ldr     weights, [args, #N8_OFF_DW_WEIGHTS]
+        ldr     channels, [args, #N8_OFF_DW_CHANNELS]
+        ldp     bias, multiplier, [args, #N8_OFF_DW_BIAS]
+        ldr     slope, [args, #N8_OFF_DW_SLOPE]
+        lsl     tap_stride2, tap_stride, #1
+        mov     channel, #0
+
+.Lchannels\@:
+        ld1     {w00.8b, w01.8b, w02.8b}, [weights], #24
+        ld1     {w10.8b, w11.8b, w12.8b}, [weights], #24
+        ld1     {w20.8b, w21.8b, w22.8b}, [weights], #24
+        load_biases biasl, biash
+        ldr     temp0, [args, #N8_OFF_DW_ROWS]
+        ldr     out, [args, #N8_OFF_DW_OUT]
+        ldr     pixels, [args, #N8_OFF_DW_PIXELS]
+        ldp     row0, row1, [temp0]
+        ldr     row2, [temp0, #16]
+        add     out, out, channel
+        add     row0, row0, channel
+        add     row1, row1, channel
+        add     row2, row2, channel
+        subs    pixels, pixels, #4
+        b.lo    .Lsingle\@
+
+        // A group of 4 outputs.
+.Lgroup\@:
+        mov     next, row0
+        ld1     {top0.8b}, [next], tap_stride
+        ld1     {top1.8b}, [next], tap_stride
+        ld1     {top2.8b}, [next], tap_stride
+        ld1     {top3.8b}, [next], tap_stride
+.Lloaded\@:
+        \taps
+        round4  \@
+        st1     {t0.d}[0], [out], out_stride
+        st1     {t0.d}[1], [out], out_stride
+        st1     {t2.d}[0], [out], out_stride
+        st1     {t2.d}[1], [out], out_stride
+        subs    pixels, pixels, #4
+        b.hs    .Lloaded\@
+
+.Lsingle\@:
+        adds    pixels, pixels, #4
+        b.eq    .Lnext\@
+
+        // After a group, the rest is the end of another one.
+        ldr     temp0, [args, #N8_OFF_DW_PIXELS]
+        cmp     temp0, #4
+        b.lo    1f
+        mov     temp0, #4
+        sub     temp0, temp0, pixels
+        msub    row0, temp0, step, row0
+        msub    row1, temp0, step, row1
+        msub    row2, temp0, step, row2
+        msub    out, temp0, out_stride, out
+        mov     pixels, #0
+        b       .Lgroup\@
+
+        // The five products that go to int32 are independent of one another.
+1:      ldr     i01d, [row0, tap_stride]
+        ldr     i02d, [row0, tap_stride2]
+        ld1     {i00.8b}, [row0], step
+        ldr     i11d, [row1, tap_stride]
+        ldr     i12d, [row1, tap_stride2]
+        ld1     {i10.8b}, [row1], step
+        ldr     i21d, [row2, tap_stride]
+        ldr     i22d, [row2, tap_stride2]
+        ld1     {i20.8b}, [row2], step
+        smull   t0.8h, i00.8b, w00.8b
+        smull   t1.8h, i02.8b, w02.8b
+        smull   t2.8h, i11.8b, w11.8b
+        smull   t3.8h, i20.8b, w20.8b
+        smlal   t0.8h, i01.8b, w01.8b
+        smlal   t1.8h, i10.8b, w10.8b
+        smlal   t2.8h, i12.8b, w12.8b
+        smlal   t3.8h, i21.8b, w21.8b
+        saddw   sum0l.4s, biasl.4s, t0.4h
+        saddw2  sum0h.4s, biash.4s, t0.8h
+        smull   t0.8h, i22.8b, w22.8b
+        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
+        saddw   sum0l.4s, sum0l.4s, t1.4h
+        saddw2  sum0h.4s, sum0h.4s, t1.8h
+        add     temp0, sp, #116
+        add     temp1, args, #N8_OFF_DW_LO
+        saddw   sum0l.4s, sum0l.4s, t2.4h
+        saddw2  sum0h.4s, sum0h.4s, t2.8h
+        ld1r    {offset.4s}, [temp0]
+        ld1r    {qlo.16b}, [temp1]
+        saddw   sum0l.4s, sum0l.4s, t3.4h
+        saddw2  sum0h.4s, sum0h.4s, t3.8h
+        add     temp0, args, #N8_OFF_DW_HI
+        ld1r    {v9.16b}, [temp0]
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+
+        tbz     facts, #0, 4f
+        add     temp1, sp, #112
+        ld1r    {magic.4s}, [temp1]
+        fsub    sum0l.4s, sum0l.4s, magic.4s
+        fsub    sum0h.4s, sum0h.4s, magic.4s
+        fmul    sum0l.4s, sum0l.4s, scalesl.4s
+        fmul    sum0h.4s, sum0h.4s, scalesh.4s
+        fadd    sum0l.4s, sum0l.4s, offset.4s
+        fadd    sum0h.4s, sum0h.4s, offset.4s
+        uzp1    t0.8h, sum0l.8h, sum0h.8h
+        tbz     facts, #1, 2f
+        movi    t1.8h, #1
+        add     t0.8h, t0.8h, t1.8h
+2:      sqxtn   t0.8b, t0.8h
+        smax    t0.8b, t0.8b, qlo.8b
+        smin    t0.8b, t0.8b, v9.8b
+3:      st1     {t0.8b}, [out], out_stride
+        subs    pixels, pixels, #1
+        b.ne    1b
+
+.Lnext\@:
+        next_block
+        add     channel, channel, #8
+        subs    channels, channels, #8
+        b.ne    .Lchannels\@
+
+        leave_all
+
+4:      bl      n8_depthwise_round4
+        b       3b
+        round4_rare \@
+endfunc n8_\name
+.endm
+
+depthwise3x3 depthwise3x3s1_s8_neon, taps_s1
+depthwise3x3 depthwise3x3s2_s8_neon, taps_s2
+
+// By dot products -----------------------------------------------------------------------------
+//
+// A group is 2 neighbouring outputs of 2 rows, so that inputs are brought together once for all
+// outputs that see them:
+//
+//   first row of outputs    sum0 v22 v23    sum1 v24 v25        channels 0-3, 4-7
+//   second                  sum2 v26 v27    sum3 v28 v29
+//
+//   weights      v0-v11                     multipliers v30 v31
+//   inputs       v12-v16, v18-v21           magic plus an even zero point v17
+//
+// Where a row has an odd number of outputs, the inputs that only a last group's second outputs see
+// are others once more, and those outputs are not stored.
+#define row3            x4
+#define row4            x5
+#define column0         x6
+#define column1         x7
+#define column_step     x10
+#define out0            x11
+#define flag            x17
+#define flagw           w17
+#define out1            x20
+#define outputs         x21
+#define next_weights    x22
+#define block_channel   x23
+#define scale0          v30
+#define scale1          v31
+#define rounding        v17
+
+// The sums of a group begin with the biases.
+.macro  begin_sums
+        ldp     q22, q23, [sp, #128]
+        ldp     q24, q25, [sp, #128]
+        ldp     q26, q27, [sp, #128]
+        ldp     q28, q29, [sp, #128]
+.endm
+
+// Stride 1: four rows of a column are brought together, by channels: one dot product is a column of
+// an output, with weights w0 w1 w2 0 of the first row, 0 w0 w1 w2 of the second. A column serves
+// three neighbouring outputs: a group has two columns from the one before and adds two.
+//
+//   weights of a column    w w w 0: v0 v1, v2 v3, v4 v5    0 w w w: v6 v7, v8 v9, v10 v11
+//   columns                of channels 0-3 and 4-7: v12 v13 and v14 v15, coming in: v18-v21
+#define edge            x8              // outputs of the row that are left where one sees padding
+#define edgew           w8
+#define last            x9              // the last column that is not padding
+
+// Weights of column `x` to `a` and `ah`, moved to the second row: `b` and `bh`. v21 is zero.
+.macro  arrange x, a, ah, b, bh
+        ldr     d18, [next_weights, #8 * \x]
+        ldr     d19, [next_weights, #8 * \x + 24]
+        ldr     d20, [next_weights, #8 * \x + 48]
+        zip1    v18.16b, v18.16b, v19.16b
+        zip1    v20.16b, v20.16b, v21.16b
+        zip1    \a\().8h, v18.8h, v20.8h
+        zip2    \ah\().8h, v18.8h, v20.8h
+        shl     \b\().4s, \a\().4s, #8
+        shl     \bh\().4s, \ah\().4s, #8
+.endm
+
+// The column at `x`, brought together in `a` and `ah`.
+.macro  load_column x, a, ah
+        ldr     d18, [row0, \x]
+        ldr     d19, [row1, \x]
+        ldr     d20, [row2, \x]
+        ldr     d21, [row3, \x]
+        zip1    v18.16b, v18.16b, v19.16b
+        zip1    v20.16b, v20.16b, v21.16b
+        zip1    \a\().8h, v18.8h, v20.8h
+        zip2    \ah\().8h, v18.8h, v20.8h
+.endm
+
+// A column of padding, in `a` and `ah`.
+.macro  padded  a, ah
+        add     temp0, args, #N8_OFF_DW_IN_ZERO_POINT
+        ld1r    {\a\().16b}, [temp0]
+        mov     \ah\().16b, \a\().16b
+.endm
+
+.macro  s1_weights
+        movi    v21.16b, #0
+        arrange 0, v0, v1, v6, v7
+        arrange 1, v2, v3, v8, v9
+        arrange 2, v4, v5, v10, v11
+        add     next_weights, next_weights, #72
+.endm
+
+.macro  s1_first_columns id
+        ldr     q16, [sp, #176]
+        ldr     edgew, [args, #N8_OFF_DW_RIGHT]
+        sub     temp0, outputs, edge
+        madd    last, temp0, column_step, column_step
+        add     last, last, column0
+        cbnz    flag, .Lleft\id
+        load_column column0, v12, v13
+.Lprimed\id:
+        add     column1, column0, column_step
+        load_column column1, v14, v15
+        add     column0, column1, column_step
+        cmp     column0, last
+        csel    column0, column0, last, lo
+        add     column1, column0, column_step
+        cmp     column1, last
+        csel    column1, column1, last, lo
+.endm
+
+.macro  s1_group id
+        ldr     d18, [row0, column0]
+        sdot    sum0l.4s, v12.16b, v0.16b
+        ldr     d19, [row1, column0]
+        sdot    sum0h.4s, v13.16b, v1.16b
+        ldr     d20, [row2, column0]
+        sdot    sum2l.4s, v12.16b, v6.16b
+        ldr     d21, [row3, column0]
+        sdot    sum2h.4s, v13.16b, v7.16b
+        sdot    sum1l.4s, v14.16b, v0.16b
+        sdot    sum1h.4s, v15.16b, v1.16b
+        zip1    v18.16b, v18.16b, v19.16b
+        ldr     d19, [row0, column1]
+        sdot    sum3l.4s, v14.16b, v6.16b
+        zip1    v20.16b, v20.16b, v21.16b
+        ldr     d21, [row1, column1]
+        sdot    sum3h.4s, v15.16b, v7.16b
+        zip1    v12.8h, v18.8h, v20.8h
+        zip2    v13.8h, v18.8h, v20.8h
+        cmp     outputs, edge
+        b.eq    .Lright_first\id
+.Lfirst\id:
+        ldr     d18, [row2, column1]
+        sdot    sum0l.4s, v14.16b, v2.16b
+        ldr     d20, [row3, column1]
+        sdot    sum0h.4s, v15.16b, v3.16b
+        add     column0, column1, column_step
+        sdot    sum2l.4s, v14.16b, v8.16b
+        cmp     column0, last
+        csel    column0, column0, last, lo
+        sdot    sum2h.4s, v15.16b, v9.16b
+        add     column1, column0, column_step
+        sdot    sum1l.4s, v12.16b, v2.16b
+        cmp     column1, last
+        csel    column1, column1, last, lo
+        sdot    sum1h.4s, v13.16b, v3.16b
+        zip1    v19.16b, v19.16b, v21.16b
+        zip1    v18.16b, v18.16b, v20.16b
+        sdot    sum0l.4s, v12.16b, v4.16b
+        sdot    sum0h.4s, v13.16b, v5.16b
+        zip1    v14.8h, v19.8h, v18.8h
+        zip2    v15.8h, v19.8h, v18.8h
+        cmp     outputs, edge, lsl #1
+        b.eq    .Lright_second\id
+.Lsecond\id:
+        ldr     q21, [sp, #160]
+        sdot    sum2l.4s, v12.16b, v10.16b
+        sdot    sum2h.4s, v13.16b, v11.16b
+        sdot    sum3l.4s, v12.16b, v8.16b
+        sdot    sum3h.4s, v13.16b, v9.16b
+        sdot    sum1l.4s, v14.16b, v4.16b
+        sdot    sum1h.4s, v15.16b, v5.16b
+        sdot    sum3l.4s, v14.16b, v10.16b
+        sdot    sum3h.4s, v15.16b, v11.16b
+.endm
+
+.macro  s1_padding id
+        // Columns of padding.
+.Lleft\id:
+        padded  v12, v13
+        b       .Lprimed\id
+.Lright_first\id:
+        padded  v12, v13
+        b       .Lfirst\id
+.Lright_second\id:
+        padded  v14, v15
+        b       .Lsecond\id
+.endm
+
+// Stride 2: the columns 1 and 2, 3 and 4, ... of a row are brought together in pairs, by channels,
+// and then two pairs in fours, each of which is multiplied at once:
+//
+//   T   of rows 0 and 1    0 w00 0 w10    of output 0, whose column 0 ends the pair before
+//                          w01 w02 w11 w12
+//   M   of row 2           0 w20 w21 w22    0 w00 w01 w02    the pair before and this one
+//   B   of rows 3 and 4    0 w10 0 w20      w11 w12 w21 w22
+//
+// The first row of outputs is of T and M, the second of M and B. A group has the first fours of T
+// and B and a pair of M from the one before.
+//
+//   weights    T: v0 v1, v2 v3    M: v4 v5, v6 v7    B: v8 v9, v10 v11    in the order of above,
+//              channels 0-3 and 4-7
+//   inputs     T v12 v13, B v14 v15, pair of M v16; others come and go
+#define column2         x8
+#define column3         x9
+
+// The first column, alone, as the second of a pair of rows `a` and `b`.
+.macro  first_column a, b, to, toh
+        ldr     d18, [\a, column0]
+        ldr     d19, [\b, column0]
+        zip1    v18.16b, v21.16b, v18.16b
+        zip1    v19.16b, v21.16b, v19.16b
+        zip1    \to\().8h, v18.8h, v19.8h
+        zip2    \toh\().8h, v18.8h, v19.8h
+.endm
+
+.macro  s2_weights
+        // Pairs of weights: 0 w00, w01 w02, ... in v12-v14 and v18-v20, then fours.
+        movi    v21.16b, #0
+        ld1     {v12.8b, v13.8b, v14.8b}, [next_weights], #24
+        ld1     {v15.8b, v16.8b, v17.8b}, [next_weights], #24
+        ld1     {v18.8b, v19.8b, v20.8b}, [next_weights], #24
+        zip1    v12.16b, v21.16b, v12.16b
+        zip1    v13.16b, v13.16b, v14.16b
+        zip1    v15.16b, v21.16b, v15.16b
+        zip1    v16.16b, v16.16b, v17.16b
+        zip1    v18.16b, v21.16b, v18.16b
+        zip1    v19.16b, v19.16b, v20.16b
+        zip1    v0.8h, v12.8h, v15.8h
+        zip2    v1.8h, v12.8h, v15.8h
+        zip1    v2.8h, v13.8h, v16.8h
+        zip2    v3.8h, v13.8h, v16.8h
+        zip1    v4.8h, v18.8h, v19.8h
+        zip2    v5.8h, v18.8h, v19.8h
+        zip1    v6.8h, v12.8h, v13.8h
+        zip2    v7.8h, v12.8h, v13.8h
+        zip1    v8.8h, v15.8h, v18.8h
+        zip2    v9.8h, v15.8h, v18.8h
+        zip1    v10.8h, v16.8h, v19.8h
+        zip2    v11.8h, v16.8h, v19.8h
+.endm
+
+.macro  s2_first_columns id
+        ldr     row4, [temp0, #32]
+        cbnz    flag, .Lleft\id
+        first_column row0, row1, v12, v13
+        first_column row3, row4, v14, v15
+        ldr     d16, [row2, column0]
+        zip1    v16.16b, v21.16b, v16.16b
+.Lprimed\id:
+        add     column0, column0, column_step
+        add     column1, column0, column_step
+        add     column2, column1, column_step
+        add     column3, column2, column_step
+        cmp     outputs, #1
+        csel    column2, column1, column2, eq
+        csel    column3, column1, column3, eq
+.endm
+
+.macro  s2_group id
+        ldr     d18, [row0, column0]
+        sdot    sum0l.4s, v12.16b, v0.16b
+        ldr     d19, [row0, column1]
+        sdot    sum0h.4s, v13.16b, v1.16b
+        ldr     d20, [row1, column0]
+        sdot    sum2l.4s, v14.16b, v8.16b
+        ldr     d21, [row1, column1]
+        sdot    sum2h.4s, v15.16b, v9.16b
+        ldr     d14, [row2, column0]
+        zip1    v18.16b, v18.16b, v19.16b
+        ldr     d15, [row2, column1]
+        ldr     d19, [row3, column0]
+        zip1    v20.16b, v20.16b, v21.16b
+        ldr     d21, [row3, column1]
+        zip1    v12.8h, v18.8h, v20.8h
+        zip2    v13.8h, v18.8h, v20.8h
+        ldr     d18, [row4, column0]
+        zip1    v14.16b, v14.16b, v15.16b
+        ldr     d20, [row4, column1]
+        sdot    sum0l.4s, v12.16b, v2.16b
+        sdot    sum0h.4s, v13.16b, v3.16b
+        sdot    sum1l.4s, v12.16b, v0.16b
+        sdot    sum1h.4s, v13.16b, v1.16b
+        zip1    v15.8h, v16.8h, v14.8h
+        zip2    v16.8h, v16.8h, v14.8h
+        zip1    v19.16b, v19.16b, v21.16b
+        ldr     d21, [row0, column2]
+        zip1    v18.16b, v18.16b, v20.16b
+        ldr     d20, [row0, column3]
+        sdot    sum0l.4s, v15.16b, v4.16b
+        sdot    sum0h.4s, v16.16b, v5.16b
+        sdot    sum2l.4s, v15.16b, v6.16b
+        sdot    sum2h.4s, v16.16b, v7.16b
+        zip1    v12.8h, v19.8h, v18.8h
+        ldr     d15, [row1, column2]
+        zip2    v13.8h, v19.8h, v18.8h
+        ldr     d16, [row1, column3]
+        zip1    v21.16b, v21.16b, v20.16b
+        ldr     d18, [row2, column2]
+        sdot    sum2l.4s, v12.16b, v10.16b
+        sdot    sum2h.4s, v13.16b, v11.16b
+        zip1    v15.16b, v15.16b, v16.16b
+        ldr     d16, [row2, column3]
+        sdot    sum3l.4s, v12.16b, v8.16b
+        sdot    sum3h.4s, v13.16b, v9.16b
+        ldr     d19, [row3, column2]
+        zip1    v12.8h, v21.8h, v15.8h
+        ldr     d20, [row3, column3]
+        zip2    v13.8h, v21.8h, v15.8h
+        ldr     d21, [row4, column2]
+        zip1    v16.16b, v18.16b, v16.16b
+        ldr     d18, [row4, column3]
+        sdot    sum1l.4s, v12.16b, v2.16b
+        sdot    sum1h.4s, v13.16b, v3.16b
+        zip1    v15.8h, v14.8h, v16.8h
+        zip2    v14.8h, v14.8h, v16.8h
+        zip1    v19.16b, v19.16b, v20.16b
+        sdot    sum1l.4s, v15.16b, v4.16b
+        sdot    sum1h.4s, v14.16b, v5.16b
+        zip1    v18.16b, v21.16b, v18.16b
+        ldr     q21, [sp, #160]
+        sdot    sum3l.4s, v15.16b, v6.16b
+        sdot    sum3h.4s, v14.16b, v7.16b
+        zip1    v14.8h, v19.8h, v18.8h
+        zip2    v15.8h, v19.8h, v18.8h
+        ldr     q19, [sp, #176]
+        add     column0, column3, column_step
+        sdot    sum3l.4s, v14.16b, v10.16b
+        sdot    sum3h.4s, v15.16b, v11.16b
+        add     column1, column0, column_step
+        add     column2, column1, column_step
+        add     column3, column2, column_step
+        cmp     outputs, #3
+        csel    column2, column1, column2, eq
+        csel    column3, column1, column3, eq
+.endm
+
+.macro  s2_padding id
+        // The first column is padding.
+.Lleft\id:
+        add     temp0, args, #N8_OFF_DW_IN_ZERO_POINT
+        ld1r    {v16.16b}, [temp0]
+        zip1    v16.16b, v21.16b, v16.16b
+        mov     v12.16b, v16.16b
+        mov     v13.16b, v16.16b
+        mov     v14.16b, v16.16b
+        mov     v15.16b, v16.16b
+        b       .Lprimed\id
+.endm
+
+// `kind`: of the macros above. `magic`: its register when a group's sums are complete; then lo is
+// in v21.
+//
+// Bounds: small values and their zero point fit 16 bits, see load_biases; sqxtn saturates.
+.macro  depthwise3x3_dotprod name, kind, magic
+func    n8_\name, DOTPROD
+        save_all
+        ldr     out_stride, [args, #N8_OFF_DW_OUT_STRIDE]
+        ldr     column_step, [args, #N8_OFF_DW_TAP_STRIDE]
+        ldr     next_weights, [args, #N8_OFF_DW_WEIGHTS]
+        ldp     bias, multiplier, [args, #N8_OFF_DW_BIAS]
+        ldr     slope, [args, #N8_OFF_DW_SLOPE]
+        mov     block_channel, #0
+        // Low bytes of the int32 limits are the int8 limits.
+        add     temp1, args, #N8_OFF_DW_LO
+        ld1r    {v18.16b}, [temp1]
+        dup     v19.4s, temp0w
+        stp     q18, q19, [sp, #160]
+
+.Lchannels\@:
+        \kind\()_weights
+
+        // What a block needs beside its weights. `column0` is the first output's first column; it
+        // is padding if `flag` is 1.
+        load_biases v12, v13
+        stp     q12, q13, [sp, #128]
+        ldp     q30, q31, [multiplier]
+        add     temp0, sp, #116
+        ld1r    {rounding.4s}, [temp0]
+        begin_sums
+        ldr     temp0, [args, #N8_OFF_DW_ROWS]
+        ldr     out0, [args, #N8_OFF_DW_OUT]
+        ldr     out1, [args, #N8_OFF_DW_OUT_ROW_STRIDE]
+        ldr     outputs, [args, #N8_OFF_DW_PIXELS]
+        add     out0, out0, block_channel
+        add     out1, out1, out0
+        ldp     row0, row1, [temp0]
+        ldp     row2, row3, [temp0, #16]
+        ldr     flagw, [args, #N8_OFF_DW_LEFT]
+        msub    column0, flag, column_step, block_channel
+        \kind\()_first_columns \@
+
+        // The columns of the group before are multiplied while new ones are loaded.
+.Lgroup\@:
+        \kind\()_group \@
+
+        // The sums are requantized, and stored.
+        tbz     facts, #0, .Lany\@
+        .irp    sum, sum0l.4s, sum0h.4s, sum2l.4s, sum2h.4s, sum1l.4s, sum1h.4s, sum3l.4s, sum3h.4s
+        fsub    \sum, \sum, \magic\().4s
+        .endr
+        fmul    sum0l.4s, sum0l.4s, scale0.4s
+        fmul    sum0h.4s, sum0h.4s, scale1.4s
+        fmul    sum2l.4s, sum2l.4s, scale0.4s
+        fmul    sum2h.4s, sum2h.4s, scale1.4s
+        fmul    sum1l.4s, sum1l.4s, scale0.4s
+        fmul    sum1h.4s, sum1h.4s, scale1.4s
+        fadd    sum0l.4s, sum0l.4s, rounding.4s
+        fadd    sum0h.4s, sum0h.4s, rounding.4s
+        fadd    sum2l.4s, sum2l.4s, rounding.4s
+        fadd    sum2h.4s, sum2h.4s, rounding.4s
+        fmul    sum3l.4s, sum3l.4s, scale0.4s
+        uzp1    t0.8h, sum0l.8h, sum0h.8h
+        fmul    sum3h.4s, sum3h.4s, scale1.4s
+        ldp     q22, q23, [sp, #128]
+        uzp1    t2.8h, sum2l.8h, sum2h.8h
+        fadd    sum1l.4s, sum1l.4s, rounding.4s
+        fadd    sum1h.4s, sum1h.4s, rounding.4s
+        fadd    sum3l.4s, sum3l.4s, rounding.4s
+        ldp     q26, q27, [sp, #128]
+        fadd    sum3h.4s, sum3h.4s, rounding.4s
+        uzp1    t1.8h, sum1l.8h, sum1h.8h
+        uzp1    sum3h.8h, sum3l.8h, sum3h.8h
+        tbnz    facts, #1, .Lodd\@
+.Lnarrow\@:
+        sqxtn   t0.8b, t0.8h
+        sqxtn   t2.8b, t2.8h
+        ldp     q24, q25, [sp, #128]
+        sqxtn2  t0.16b, t1.8h
+        sqxtn2  t2.16b, sum3h.8h
+        tbnz    facts, #2, .Lhigh\@
+.Llow\@:
+        smax    t0.16b, t0.16b, v21.16b
+        smax    t2.16b, t2.16b, v21.16b
+        ldp     q28, q29, [sp, #128]
+.Lstore\@:
+        subs    outputs, outputs, #2
+        st1     {t2.8b}, [out1], out_stride
+        st1     {t0.8b}, [out0], out_stride
+        b.lo    .Lnext\@
+        st1     {t2.d}[1], [out1], out_stride
+        st1     {t0.d}[1], [out0], out_stride
+        b.hi    .Lgroup\@
+
+.Lnext\@:
+        next_block
+        add     block_channel, block_channel, #8
+        ldr     temp0, [args, #N8_OFF_DW_CHANNELS]
+        cmp     block_channel, temp0
+        b.lo    .Lchannels\@
+        leave_all
+
+        // The odd part of the zero point.
+.Lodd\@:
+        movi    sum0l.8h, #1
+        add     t0.8h, t0.8h, sum0l.8h
+        add     t1.8h, t1.8h, sum0l.8h
+        add     t2.8h, t2.8h, sum0l.8h
+        add     sum3h.8h, sum3h.8h, sum0l.8h
+        ldr     q22, [sp, #128]
+        b       .Lnarrow\@
+
+.Lhigh\@:
+        add     temp0, args, #N8_OFF_DW_HI
+        ld1r    {t1.16b}, [temp0]
+        smin    t0.16b, t0.16b, t1.16b
+        smin    t2.16b, t2.16b, t1.16b
+        b       .Llow\@
+
+.Lany\@:
+        bl      n8_depthwise_round4
+        begin_sums
+        b       .Lstore\@
+        \kind\()_padding \@
+endfunc n8_\name
+.endm
+
+depthwise3x3_dotprod depthwise3x3s1_s8_dotprod, s1, v16
+depthwise3x3_dotprod depthwise3x3s2_s8_dotprod, s2, v19
