@@ -1,17 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing files so that nobody ever sees half of one."""
+"""Reading files that end, and writing them so that nobody ever sees half of one."""
 
 import contextlib
 import errno
 import os
+import stat
 import sys
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from neon8.errors import DataError, SetupError
 
 STDOUT = Path("/dev/stdout")
 """What `-o -` stands for."""
+
+MAX_BYTES = 1 << 32
+"""The largest file that is read as a whole; ONNX files end at half of it."""
+MAX_TEXT_BYTES = 1 << 26
+"""The largest table or file of settings; 1000 tensors of 2048 bins each make 50 MB."""
+
+
+def open_regular(path: str | PathLike[str]) -> BinaryIO:
+    """Open a file to read it.  OSError: it is a pipe or a device, which need not end.
+
+    Nothing waits for who might write to a pipe.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    text = "is a pipe or a device; give a regular file"
+    raise OSError(errno.EINVAL, text, str(path))
+
+
+def read_file(path: str | PathLike[str], *, most: int = MAX_BYTES) -> bytes:
+    """Read a whole file.  OSError: as open_regular(), or more than `most` bytes."""
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        text = f"is larger than {most} bytes, so it is not what is expected here"
+        raise OSError(errno.EFBIG, text, str(path))
+    return data
 
 
 def unreadable(path: str | PathLike[str], what: str, error: Exception) -> DataError:

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from neon8 import files
+from neon8.cli.main import main
 from neon8.errors import SetupError
-from neon8.files import write_atomic
+from neon8.files import open_regular, read_file, write_atomic
+
+SUFFIXES = ("", ".npy", ".npz", ".n8", ".onnx")
 
 
 def test_writes_and_overwrites(tmp_path):
@@ -126,3 +129,50 @@ def test_folder_that_is_missing_and_folder_in_the_way(tmp_path):
     with pytest.raises(SetupError, match="dir: cannot be written"):
         write_atomic(tmp_path / "dir", b"")
     assert [file.name for file in tmp_path.iterdir()] == ["dir"]
+
+
+def test_what_need_not_end_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(OSError, match="is a pipe or a device; give a regular file"):
+            open_regular(path)
+    with pytest.raises(IsADirectoryError):
+        open_regular(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    (tmp_path / "data").write_bytes(b"12345")
+    assert read_file(tmp_path / "link", most=5) == b"12345"
+    with pytest.raises(OSError, match="is larger than 4 bytes"):
+        read_file(tmp_path / "link", most=4)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "calibrate {end} --data {tiny.data} -o {out}",
+        "calibrate {tiny.onnx} --data {end} -o {out}",
+        "calibrate {tiny.onnx} --data {folder} -o {out}",
+        "calibrate {tiny.onnx} --data {tiny.data} --override {end} -o {out}",
+        "calibrate {tiny.onnx} --data {folder} --preprocess {end} -o {out}",
+        "solve {end} --model {tiny.onnx} -o {out}",
+        "compile {tiny.onnx} --scales {end} -o {out}",
+        "convert {end} --to ncnn -o {out}",
+        "convert {tiny.table} --to ncnn --onnx {end} -o {out}",
+        "run {end} --input {tiny.data}",
+        "run {tiny.n8} --input {end}",
+        "evaluate {end} --data {tiny.data}",
+        "inspect {end}",
+    ],
+)
+def test_no_command_waits_or_reads_for_ever(tiny, tmp_path, capsys, words):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for name in (folder / "x.npy", *(tmp_path / f"e{s}" for s in SUFFIXES)):
+        os.mkfifo(name)
+    for suffix in SUFFIXES if "{end}" in words else [""]:
+        end, out = tmp_path / f"e{suffix}", tmp_path / "out"
+        given = words.format(tiny=tiny, folder=folder, end=end, out=out)
+        assert main(given.split()) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("neon8: error: ")
+        assert said.count("\n") == 1
+        assert not out.exists()

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from neon8.calibrate.statistics.histogram import BINS, LOG_BINS, Histogram, expo
 from neon8.calibrate.statistics.observer import Extreme
 from neon8.calibrate.statistics.patches import CHANNELS, ROWS, Patches
 from neon8.errors import CalibrationError
-from neon8.files import write_atomic
+from neon8.files import read_file, write_atomic
 from neon8.ir.graph import Activation
 
 Array = npt.NDArray[Any]
@@ -46,7 +45,7 @@ def save(observation: Observation, path: str | PathLike[str]) -> None:
 def load(path: str | PathLike[str]) -> Observation:
     """The observation in a file.  CalibrationError names file, place and cause."""
     try:
-        data = Path(path).read_bytes()
+        data = read_file(path)
     except OSError as error:
         text = f"cannot be read: {error.strerror}"
         raise CalibrationError(f"{path}: {text}") from error

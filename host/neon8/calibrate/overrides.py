@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,10 +65,7 @@ class Overrides:
 
 def load(path: str | PathLike[str]) -> Overrides:
     """The overrides in the file `path`.  TableError names file, line and entry."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    data = checks.read_bytes(path)
     return loads(checks.decode(data, str(path)), source=str(path))
 
 

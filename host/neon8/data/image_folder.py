@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from neon8.errors import DataError
+from neon8.files import MAX_TEXT_BYTES, read_file
 
 IMAGES = (".jpg", ".jpeg", ".png")
 MAX_PIXELS = 1 << 27
@@ -30,7 +31,7 @@ def list_folder(path: Path) -> list[tuple[Path, int | None]]:
             raise DataError(f"{path}: holds no {', '.join(known)} file")
         return entries
     try:
-        lines = listing.read_bytes().decode("utf-8-sig").splitlines()
+        lines = read_file(listing, most=MAX_TEXT_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{listing}: cannot be read as text") from error
     entries = []

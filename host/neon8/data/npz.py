@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import DataError
-from neon8.files import unreadable
+from neon8.files import open_regular, unreadable
 
 Array = npt.NDArray[np.generic]
 UNREADABLE = (
@@ -54,7 +54,7 @@ class Rows:
 def open_npy(path: Path) -> Rows:
     """The array in an .npy file, of which only the header is read.  DataError."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return _header(path, None, os.fstat(file.fileno()).st_size, file)
     except UNREADABLE as error:
         raise unreadable(path, "an .npy file", error) from error
@@ -63,7 +63,7 @@ def open_npy(path: Path) -> Rows:
 def open_npz(path: Path) -> dict[str, Rows]:
     """The arrays of an .npz file by name; only their headers are read.  DataError."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as whole, zipfile.ZipFile(whole) as archive:
             rows = {}
             for info in archive.infolist():
                 name = info.filename.removesuffix(".npy")
@@ -143,12 +143,13 @@ def _opened(rows: Rows) -> Iterator[IO[bytes]]:
     """
     try:
         if rows.member is None:
-            with rows.path.open("rb") as file:
+            with open_regular(rows.path) as file:
                 file.seek(rows.start)
                 yield file
         else:
             with (
-                zipfile.ZipFile(rows.path) as archive,
+                open_regular(rows.path) as whole,
+                zipfile.ZipFile(whole) as archive,
                 archive.open(rows.member) as inner,
             ):
                 inner.seek(rows.start)

@@ -16,7 +16,7 @@ from PIL import Image
 
 from neon8.data.image_folder import MAX_PIXELS
 from neon8.errors import DataError
-from neon8.files import unreadable
+from neon8.files import MAX_TEXT_BYTES, open_regular, read_file, unreadable
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -75,7 +75,8 @@ class Preprocess:
     def load(cls, path: str | PathLike[str]) -> "Preprocess":
         """The settings in the TOML file `path`.  DataError: file, key and cause."""
         try:
-            data = tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
+            text = read_file(path, most=MAX_TEXT_BYTES).decode("utf-8-sig")
+            data = tomllib.loads(text)
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from error
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -210,7 +211,7 @@ def open_image(path: Path, *, gray: bool = False) -> Array:
 
 
 def _pixels(path: Path, mode: str) -> Array:
-    with Image.open(path, formats=FORMATS) as image:
+    with open_regular(path) as file, Image.open(file, formats=FORMATS) as image:
         if image.width * image.height > MAX_PIXELS:  # nothing is decoded yet
             raise Image.DecompressionBombError
         if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip

@@ -7,10 +7,10 @@ A format is a row here and a module with its descriptor, FORMAT.
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.errors import TableError
+from neon8.files import open_regular
 
 if TYPE_CHECKING:
     from neon8.formats.format import Format
@@ -81,7 +81,7 @@ def detect(data: bytes, *, source: str) -> str:
 def detect_file(path: str | PathLike[str]) -> str:
     """detect() of the file `path`.  TableError: it cannot be read, too."""
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(path) as file:
             return detect(file.read(HEAD), source=str(path))
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error

@@ -22,6 +22,7 @@ from onnx.external_data_helper import (
 )
 
 from neon8.errors import GraphError
+from neon8.files import read_file
 from neon8.graph.expansion import check_size
 from neon8.ir.graph import FloatArray
 
@@ -175,7 +176,7 @@ def one_line(error: BaseException) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise GraphError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from neon8 import text
 from neon8.errors import SetupError, TableError
+from neon8.files import read_file
 from neon8.formats import registry
 from neon8.formats.conversion import read
 from neon8.graph.onnx_file import Shapes, open_onnx
@@ -37,7 +38,7 @@ def describe(
     the file cannot be read, is damaged, or is nothing that neon8 makes.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
     if path.suffix == ".n8" or data.startswith(MAGIC):

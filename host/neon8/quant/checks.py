@@ -4,16 +4,14 @@
 import math
 import re
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neon8.errors import TableError
+from neon8.files import MAX_TEXT_BYTES, read_file
 from neon8.quant.limits import SMALLEST_SCALE
 
-MAX_BYTES = 1 << 26
-"""The largest calibration file; 1000 tensors with 2048 bins each make 50 MB."""
 MOST_LINES = 1 << 18
 """Lines of a table, one for each tensor or layer; a model file holds 16384."""
 LEAST_SCALE = float(np.float32(SMALLEST_SCALE))
@@ -23,16 +21,11 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
-    """The bytes of a calibration file.  TableError: unreadable, or over MAX_BYTES."""
+    """The bytes of a table.  TableError: unreadable, or too large for one."""
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        return read_file(path, most=MAX_TEXT_BYTES)
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        text = f"is larger than {MAX_BYTES} bytes, so it is no calibration file"
-        raise TableError(f"{path}: {text}")
-    return data
 
 
 def decode(data: bytes, source: str) -> str:

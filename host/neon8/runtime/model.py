@@ -13,6 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from neon8.errors import ModelError, Neon8Error, SetupError
+from neon8.files import read_file
 from neon8.runtime import library
 from neon8.runtime.arrays import (
     Array,
@@ -125,7 +126,7 @@ class Model(Closable):
         no memory, or no such instruction set here.
         """
         try:
-            content = Path(path).read_bytes()
+            content = read_file(path)
         except OSError as error:
             raise ModelError(f"{path}: {error.strerror}") from error
         except (MemoryError, OverflowError) as error:  # the latter on 32 bits

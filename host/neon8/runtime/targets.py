@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from neon8.errors import DataError
+from neon8.files import open_regular
 from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS
 from neon8.runtime.arrays import Array, StepInfo, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
@@ -47,7 +48,7 @@ def is_model_file(path: Path) -> bool:
     if path.suffix == ".n8":
         return True
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False

@@ -4,9 +4,9 @@
 import pytest
 
 from neon8.errors import TableError
+from neon8.files import MAX_TEXT_BYTES
 from neon8.formats import ncnn, ncnn_param
 from neon8.formats.conversion import read, read_names
-from neon8.quant.checks import MAX_BYTES
 from neon8.quant.table_json import load
 
 HASH = b"---\nGraphPreLowerHash: 0x1\n---\n"
@@ -29,7 +29,7 @@ FILES = {
     "keys": ("glow", HASH + b"? a\n" * 100_000),
     "key": ("glow", HASH + b"- " + b"a" * 1000 + b": 1\n"),
     "bins": ("glow", HASH + b"- Histogram: [" + b"1, " * 100_000 + b"1]\n"),
-    "too large": ("trt", b"TRT-8601-x\n" + b"\n" * MAX_BYTES),
+    "too large": ("trt", b"TRT-8601-x\n" + b"\n" * MAX_TEXT_BYTES),
 }
 
 
@@ -57,6 +57,6 @@ def test_a_short_error_for_a_param(word):
 def test_no_reader_takes_a_file_of_any_size(tmp_path, reader):
     path = tmp_path / "t"
     with path.open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+        file.truncate(MAX_TEXT_BYTES + 1)
     with pytest.raises(TableError, match="larger than"):
         reader(str(path))

@@ -17,7 +17,7 @@ from neon8.calibrate import calib_file, container
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.run.convergence import Point, from_json, to_json
 from neon8.errors import CalibrationError, SetupError
-from neon8.files import STDOUT
+from neon8.files import STDOUT, read_file
 
 KIND = container.Kind("a journal", b"n8jrnal\n", 1)
 _NEW = ".new"
@@ -75,7 +75,7 @@ def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
     CalibrationError: it is damaged or of a run with other settings; says what to do.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except FileNotFoundError:
         return None
     except OSError as error:
