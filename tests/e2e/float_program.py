@@ -3,12 +3,9 @@
 
 import numpy as np
 
-from neon8.operators.convolution import Conv2dF32Op
-from neon8.operators.floats import BinaryOp, ConstantOp, UnaryOp
 from neon8.operators.functions import FUNCTIONS, MOST_FUNCTIONS
-from neon8.operators.movement import ReshapeOp
-from neon8.operators.pooling import PoolF32Op
 from neon8.operators.recurrent import RecurrentOp
+from programs import step
 
 F = np.float32
 SHAPES = {
@@ -66,45 +63,31 @@ def recurrent(kind, gates, *states, **options):
 def ops():
     """The steps, in order of execution."""
     return (
-        ConstantOp(
-            name="constant", inputs=(), output="constant", values=np.ones((6, 1), F)
-        ),
-        UnaryOp(name="function", inputs=("real",), output="function", **function()),
-        BinaryOp(
-            name="broadcast",
-            inputs=("function", "constant"),
-            output="broadcast",
-            function="add",
-        ),
-        Conv2dF32Op(
-            name="conv32",
-            inputs=("broadcast",),
-            output="conv32",
+        step("Constant", "constant", values=np.ones((6, 1), F)),
+        step("Unary", "function", "real", **function()),
+        step("Binary", "broadcast", "function constant", function="add"),
+        step(
+            "Conv2dF32",
+            "conv32",
+            "broadcast",
             bias_f32=np.zeros(2, F),
             values=np.ones((2, 2, 2, 2), F),
             kernel=(2, 2),
             groups=2,
         ),
-        PoolF32Op(
-            name="max32",
-            inputs=("conv32",),
-            output="max32",
-            kind="max",
-            strides=(1, 1),
-            **WINDOW,
-        ),
-        PoolF32Op(
-            name="mean32",
-            inputs=("max32",),
-            output="mean32",
+        step("PoolF32", "max32", "conv32", kind="max", strides=(1, 1), **WINDOW),
+        step(
+            "PoolF32",
+            "mean32",
+            "max32",
             kind="average",
             strides=(2, 2),
             count_pad=True,
             **WINDOW,
         ),
-        ReshapeOp(name="sequence", inputs=("broadcast",), output="sequence"),
+        step("Reshape", "sequence", "broadcast"),
         *(
-            ConstantOp(name=name, inputs=(), output=name, values=np.zeros((1, 2, 5), F))
+            step("Constant", name, values=np.zeros((1, 2, 5), F))
             for name in ("state", "cell")
         ),
         recurrent("gru", 3, "state"),

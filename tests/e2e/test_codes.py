@@ -6,14 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neon8.compile import oracle, writer
-from neon8.ir.program import Program, Tensor
-from neon8.operators.arithmetic import MaximumOp
-from neon8.operators.conversion import QuantizeOp, RequantizeOp
-from neon8.operators.movement import ConcatOp
-from neon8.operators.pointwise import TableOp
-from neon8.operators.pooling import PoolOp
-from neon8.operators.selection import GatherOp
+from neon8.ir.program import Program
 from neon8.runtime import Model
+from programs import level, program, real, step
 from random_program import random_inputs, random_program
 
 
@@ -50,54 +45,39 @@ HALF = np.float32(0.5)
 def test_ranges_are_as_narrow_as_the_steps_tell():
     """Of each kind of step that can narrow a range, or widens it by what it adds."""
     window = {"kernel": (2, 2), "strides": (1, 1), "dilations": (1, 1)}
-    rescale = {"inputs": ("x",), "scale": HALF}
     lists = [[0], range(16), [0, 1, 2, -1], range(4)]
     table = np.arange(-128, 128).clip(-7, 99).astype(np.int8)
     ops = (
-        QuantizeOp(name="x", inputs=("image",), output="x"),
-        RequantizeOp(name="low", output="low", lo=-40, hi=-20, **rescale),
-        RequantizeOp(name="high", output="high", lo=0, hi=50, **rescale),
-        PoolOp(
-            name="pooled",
-            inputs=("high",),
-            output="pooled",
+        step("Quantize", "x", "image"),
+        step("Requantize", "low", "x", scale=HALF, lo=-40, hi=-20),
+        step("Requantize", "high", "x", scale=HALF, lo=0, hi=50),
+        step(
+            "Pool",
+            "pooled",
+            "high",
             kind="max",
             pads=(1, 1, 0, 0),
             lo=-127,
             hi=45,
             **window,
         ),
-        ConcatOp(name="both", inputs=("low", "pooled"), output="both", axis=1),
-        GatherOp(
-            name="taken",
-            inputs=("both",),
-            output="taken",
+        step("Concat", "both", "low pooled", axis=1),
+        step(
+            "Gather",
+            "taken",
+            "both",
             indices=np.concatenate(lists).astype(np.int32),
             fill=np.float32(60),
         ),
-        TableOp(name="mapped", inputs=("high",), output="mapped", table=table),
-        MaximumOp(name="larger", inputs=("low", "mapped"), output="larger"),
-        RequantizeOp(name="cut", output="cut", lo=-127, hi=127, **rescale),
+        step("Table", "mapped", "high", table=table),
+        step("Maximum", "larger", "low mapped"),
+        step("Requantize", "cut", "x", scale=HALF, lo=-127, hi=127),
     )
-    program = Program(
-        tensors={
-            "image": Tensor(name="image", dims=(1, 8, 4, 4), dtype="float32"),
-            **{
-                name: Tensor(
-                    name=name,
-                    dims=SHAPES.get(name, (1, 8, 4, 4)),
-                    scale=np.float32(0.1),
-                    lo=-127,
-                )
-                for name in NAMES
-            },
-        },
-        ops=ops,
-        inputs=("image",),
-        outputs=("taken", "larger", "cut"),
-        source_digest="00" * 32,
-    )
-    assert codes_of(program) == {
+    image = real("image", (1, 8, 4, 4))
+    shapes = {name: SHAPES.get(name, (1, 8, 4, 4)) for name in NAMES}
+    levels = [level(*pair, lo=-127) for pair in shapes.items()]
+    made = program([image, *levels], ops, "image", "taken larger cut")
+    assert codes_of(made) == {
         "x": (-127, 127),
         "low": (-40, -20),
         "high": (0, 50),
@@ -112,12 +92,6 @@ def test_ranges_are_as_narrow_as_the_steps_tell():
 
 def test_a_caller_may_give_any_byte():
     """Whatever range its tensor names."""
-    narrow = {"dims": (1, 8, 4, 4), "scale": HALF, "lo": 0, "hi": 100}
-    program = Program(
-        tensors={name: Tensor(name=name, **narrow) for name in ("x", "y")},
-        ops=(ConcatOp(name="y", inputs=("x",), output="y", axis=1),),
-        inputs=("x",),
-        outputs=("y",),
-        source_digest="00" * 32,
-    )
-    assert codes_of(program) == {"y": (-128, 127)}
+    ends = [level(name, (1, 8, 4, 4), lo=0, hi=100) for name in "xy"]
+    made = program(ends, [step("Concat", "y", "x", axis=1)], "x", "y")
+    assert codes_of(made) == {"y": (-128, 127)}

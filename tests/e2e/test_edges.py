@@ -7,12 +7,10 @@ import pytest
 from levels import levels
 from neon8.compile import oracle, writer
 from neon8.errors import DataError
-from neon8.ir.program import Program, Tensor
-from neon8.operators.conversion import DequantizeOp, ImageOp, QuantizeOp, RequantizeOp
+from neon8.ir.program import Tensor
 from neon8.operators.movement import PermuteOp
-from neon8.operators.normalization import SoftmaxOp
-from neon8.operators.resize import ResizeLinearOp
 from neon8.runtime import Model, library
+from programs import program, real, step
 from random_program import differing_bytes, random_inputs
 
 SHAPES = (
@@ -34,29 +32,16 @@ def level(name, dims):
     return Tensor(name=name, dims=dims, scale=np.float32(0.03), zero_point=-5)
 
 
-def real(name, dims):
-    return Tensor(name=name, dims=dims, dtype="float32")
-
-
-def program(tensors, ops, outputs):
-    return Program(
-        source_digest="00" * 32,
-        tensors={tensor.name: tensor for tensor in tensors},
-        ops=tuple(ops),
-        inputs=("x",),
-        outputs=outputs,
-    )
-
-
 def rounded(dims):
     """float32 to int8 to float32."""
     return program(
         [real("x", dims), level("q", dims), real("y", dims)],
         [
-            QuantizeOp(name="q", inputs=("x",), output="q"),
-            DequantizeOp(name="y", inputs=("q",), output="y"),
+            step("Quantize", "q", "x"),
+            step("Dequantize", "y", "q"),
         ],
-        ("y",),
+        "x",
+        "y",
     )
 
 
@@ -64,8 +49,9 @@ def halved(dims):
     """int8 to int8."""
     return program(
         [level("x", dims), level("y", dims)],
-        [RequantizeOp(name="y", inputs=("x",), output="y", scale=np.float32(0.5))],
-        ("y",),
+        [step("Requantize", "y", "x", scale=np.float32(0.5))],
+        "x",
+        "y",
     )
 
 
@@ -102,11 +88,12 @@ def pixels_rounded(dims):
         ],
         [
             from_pixels("first", "x", "first", dims),
-            QuantizeOp(name="q", inputs=("first",), output="q"),
-            DequantizeOp(name="r", inputs=("q",), output="r"),
+            step("Quantize", "q", "first"),
+            step("Dequantize", "r", "q"),
             to_pixels("y", "r", "y", dims),
         ],
-        ("y",),
+        "x",
+        "y",
     )
 
 
@@ -121,12 +108,11 @@ def pixels_halved(dims):
         ],
         [
             from_pixels("first", "x", "first", dims),
-            RequantizeOp(
-                name="half", inputs=("first",), output="half", scale=np.float32(0.5)
-            ),
+            step("Requantize", "half", "first", scale=np.float32(0.5)),
             to_pixels("y", "half", "y", dims),
         ],
-        ("y",),
+        "x",
+        "y",
     )
 
 
@@ -146,14 +132,15 @@ def pixels_everywhere(dims):
         ],
         [
             from_pixels("first", "x", "first", dims),  # is an output
-            QuantizeOp(name="q", inputs=("first",), output="q"),
-            SoftmaxOp(name="s", inputs=("first",), output="s", axis=1),
+            step("Quantize", "q", "first"),
+            step("Softmax", "s", "first", axis=1),
             turned("again", "first", "again", dims, (0, 3, 1, 2)),
             to_pixels("y", "s", "y", dims),  # is read
-            SoftmaxOp(name="z", inputs=("y",), output="z", axis=3),
+            step("Softmax", "z", "y", axis=3),
             turned("whole", "x", "whole", last(dims), (0, 2, 3, 1)),  # is no image
         ],
-        ("first", "q", "s", "again", "y", "z", "whole"),
+        "x",
+        "first q s again y z whole",
     )
 
 
@@ -162,8 +149,9 @@ def read_again(dims):
     first = rounded(dims)
     return program(
         [*first.tensors.values(), real("z", dims)],
-        [*first.ops, SoftmaxOp(name="z", inputs=("y",), output="z", axis=1)],
-        ("y", "z"),
+        [*first.ops, step("Softmax", "z", "y", axis=1)],
+        "x",
+        "y z",
     )
 
 
@@ -237,8 +225,9 @@ def test_every_byte_of_an_image_is_looked_up(dims):
     tables = rng.integers(-128, 128, (dims[1], 256), np.int8)
     made = program(
         [Tensor(name="x", dims=last(dims), dtype="uint8"), level("y", dims)],
-        [ImageOp(name="y", inputs=("x",), output="y", table=tables)],
-        ("y",),
+        [step("Image", "y", "x", table=tables)],
+        "x",
+        "y",
     )
     inputs = {"x": rng.integers(0, 256, last(dims), np.uint8)}
     expected = oracle.run(made, inputs)
@@ -257,24 +246,26 @@ def resized(dims):
     return program(
         [real("x", dims), real("y", dims)],
         [
-            ResizeLinearOp(
-                name="y",
-                inputs=("x",),
-                output="y",
+            step(
+                "ResizeLinear",
+                "y",
+                "x",
                 scale=np.float32(1),
                 indices=np.tile([0, 1], count).astype(np.int32),
                 values=np.full(2 * count, 0.5, np.float32),
             )
         ],
-        ("y",),
+        "x",
+        "y",
     )
 
 
 def shares(dims):
     return program(
         [real("x", dims), real("y", dims)],
-        [SoftmaxOp(name="y", inputs=("x",), output="y", axis=1)],
-        ("y",),
+        [step("Softmax", "y", "x", axis=1)],
+        "x",
+        "y",
     )
 
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from neon8.compile import writer
 from neon8.errors import ModelError
-from neon8.ir.program import Program, Tensor
-from neon8.operators.convolution import Conv2dOp
-from neon8.operators.pooling import PoolOp
+from neon8.ir.program import Tensor
 from neon8.runtime import Model
+from programs import program, step
 from random_steps import inside
 
 HEADER = {"checksum": 12, "file_size": 16, "ops": 88, "data": 112, "data_size": 120}
@@ -30,27 +29,13 @@ def tensor(name, shape, **fields):
 
 
 def program_of(source, results, ops):
-    tensors = {each.name: each for each in (source, *results)}
-    return Program(
-        source_digest="00" * 32,
-        tensors=tensors,
-        ops=tuple(ops),
-        inputs=(source.name,),
-        outputs=(results[-1].name,),
-    )
+    return program([source, *results], ops, source.name, results[-1].name)
 
 
 def pool(source, out, kind="max", **fields):
     given = {"kernel": (1, 1), "strides": (1, 1), "dilations": (1, 1)} | fields
     pads = given.pop("pads", (0, 0, 0, 0))
-    return PoolOp(
-        name=out.name,
-        inputs=(source.name,),
-        output=out.name,
-        kind=kind,
-        pads=pads,
-        **given,
-    )
+    return step("Pool", out.name, source.name, kind=kind, pads=pads, **given)
 
 
 def opens(program) -> bool:
@@ -127,10 +112,10 @@ def two_layers():
     """A file with two equal convolutions, one after the other."""
     tensors = [tensor(name, (1, 64, 1, 1)) for name in "xyz"]
     ops = [
-        Conv2dOp(
-            name=after.name,
-            inputs=(before.name,),
-            output=after.name,
+        step(
+            "Conv2d",
+            after.name,
+            before.name,
             weights=np.ones((64, 1, 1, 64), np.int8),
             bias=np.zeros(64, np.int32),
             multiplier=np.ones(64, np.float32),

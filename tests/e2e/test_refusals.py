@@ -15,25 +15,9 @@ import pytest
 import float_program
 from neon8.errors import ModelError
 from neon8.ir.program import Program, Tensor
-from neon8.operators.arithmetic import (
-    AddOp,
-    DivideOp,
-    MaximumOp,
-    MinimumOp,
-    MultiplyOp,
-    SumOp,
-)
-from neon8.operators.conversion import DequantizeOp, ImageOp, QuantizeOp, RequantizeOp
-from neon8.operators.convolution import Conv2dOp
-from neon8.operators.floats import ConstantOp
-from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
-from neon8.operators.normalization import InstanceNormOp, LrnOp, SoftmaxOp
-from neon8.operators.pointwise import TableOp
-from neon8.operators.pooling import PoolOp
-from neon8.operators.resize import ResizeLinearOp
-from neon8.operators.selection import GatherOp
 from neon8.runtime import Model
 from opened_file import File
+from programs import step
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 
@@ -67,17 +51,12 @@ HALF = np.float32(0.5)
 ONES = np.ones(4, np.float32)
 
 
-def made(step, name, inputs, /, **fields):
-    """A step named as its output; inputs: words."""
-    return step(name=name, inputs=tuple(inputs.split()), output=name, **fields)
-
-
 def convolution(name, inputs, *, fixed=None, **fields):
     """3x3 in two groups, weights -36 .. 39."""
     weights = (np.arange(72) % 26 * 3 - 36).astype(np.int8).reshape(4, 3, 3, 2)
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
-    return made(
-        Conv2dOp,
+    return step(
+        "Conv2d",
         name,
         inputs,
         weights=weights,
@@ -95,7 +74,7 @@ def resize(name, source, count):
     indices = np.arange(2 * count, dtype=np.int32)
     values = np.full(2 * count, 0.5, np.float32)
     one = np.float32(1)
-    return made(ResizeLinearOp, name, source, scale=one, indices=indices, values=values)
+    return step("ResizeLinear", name, source, scale=one, indices=indices, values=values)
 
 
 def program() -> Program:
@@ -118,29 +97,29 @@ def program() -> Program:
     total = np.array([0.5, 0.25, -1], np.float32)
     both = {"scale": HALF, "residual_scale": HALF}
     ops = (
-        made(QuantizeOp, "x", "image"),
+        step("Quantize", "x", "image"),
         convolution("conv", "x", slopes=ONES),
-        made(AddOp, "sum", "conv other", **both),
-        made(RequantizeOp, "rescaled", "sum", scale=HALF),
+        step("Add", "sum", "conv other", **both),
+        step("Requantize", "rescaled", "sum", scale=HALF),
         convolution("real", "rescaled", bias_f32=ONES),
-        made(PoolOp, "max", "rescaled", kind="max", **WINDOW),
-        made(PoolOp, "mean", "rescaled", kind="average", count_pad=True, **WINDOW),
-        made(ConcatOp, "both", "max mean", axis=1),
-        made(ReshapeOp, "flat", "both"),
-        made(DequantizeOp, "logits", "flat"),
-        made(SoftmaxOp, "p", "logits", axis=1),
-        made(PermuteOp, "turned", "sum", indices=turn),
-        made(GatherOp, "taken", "sum", indices=taken, fill=np.float32(3)),
-        made(TableOp, "mapped", "sum", table=every),
-        made(ImageOp, "seen", "photo", table=photo),
-        made(MultiplyOp, "product", "mapped other", scale=HALF),
-        made(DivideOp, "ratio", "product other", scale=HALF),
-        made(LrnOp, "local", "ratio", values=lrn),
-        made(InstanceNormOp, "norm", "local", values=norm),
-        made(MaximumOp, "larger", "norm other"),
-        made(ConstantOp, "levels", "", levels=every[::11].copy()),
-        made(MinimumOp, "smaller", "larger levels"),
-        made(SumOp, "total", "larger smaller other", values=total),
+        step("Pool", "max", "rescaled", kind="max", **WINDOW),
+        step("Pool", "mean", "rescaled", kind="average", count_pad=True, **WINDOW),
+        step("Concat", "both", "max mean", axis=1),
+        step("Reshape", "flat", "both"),
+        step("Dequantize", "logits", "flat"),
+        step("Softmax", "p", "logits", axis=1),
+        step("Permute", "turned", "sum", indices=turn),
+        step("Gather", "taken", "sum", indices=taken, fill=np.float32(3)),
+        step("Table", "mapped", "sum", table=every),
+        step("Image", "seen", "photo", table=photo),
+        step("Multiply", "product", "mapped other", scale=HALF),
+        step("Divide", "ratio", "product other", scale=HALF),
+        step("Lrn", "local", "ratio", values=lrn),
+        step("InstanceNorm", "norm", "local", values=norm),
+        step("Maximum", "larger", "norm other"),
+        step("Constant", "levels", "", levels=every[::11].copy()),
+        step("Minimum", "smaller", "larger levels"),
+        step("Sum", "total", "larger smaller other", values=total),
         resize("between", "sum", 3),
         resize("float_between", "real", 2),
         *float_program.ops(),

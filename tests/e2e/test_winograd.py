@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from levels import levels
 from neon8.compile import oracle
 from neon8.errors import DataError
-from neon8.ir.program import Program, Tensor
-from neon8.operators.conversion import QuantizeOp, RequantizeOp
+from neon8.ir.program import Tensor
 from neon8.operators.convolution import Conv2dOp
-from neon8.operators.pooling import PoolOp
 from neon8.operators.reference import as_float, rounded
 from neon8.runtime import Model, layers
 from opened_file import File
+from programs import level, program, real, step
 from random_convs import bound
 from random_program import differing_bytes
 
@@ -128,13 +127,13 @@ def test_inputs_outside_the_range():
         layer.run(x)
 
 
-TENSORS = {
-    "image": Tensor(name="image", dims=(1, 16, 9, 12), dtype="float32"),
-    **{
-        name: Tensor(name=name, dims=(1, 16, 9, 12), scale=np.float32(0.1))
+TENSORS = [
+    real("image", (1, 16, 9, 12)),
+    *(
+        level(name, (1, 16, 9, 12))
         for name in ("x", "positive", "larger", "first", "both")
-    },
-}
+    ),
+]
 CODES = {"larger": (0, 120), "x": (-128, 127)}
 
 
@@ -142,19 +141,12 @@ def network(rng, source, most):
     """x clamped from below; its largest neighbours; two 3x3 layers of `source`."""
     weights = [fitting_weights(rng, (16, 3, 3, 16), most) for _ in range(2)]
     ops = [
-        QuantizeOp(name="x", inputs=("image",), output="x"),
-        RequantizeOp(
-            name="positive",
-            inputs=("x",),
-            output="positive",
-            scale=np.float32(1.3),
-            lo=0,
-            hi=120,
-        ),
-        PoolOp(
-            name="larger",
-            inputs=("positive",),
-            output="larger",
+        step("Quantize", "x", "image"),
+        step("Requantize", "positive", "x", scale=np.float32(1.3), lo=0, hi=120),
+        step(
+            "Pool",
+            "larger",
+            "positive",
             kind="max",
             kernel=(2, 2),
             strides=(1, 1),
@@ -186,13 +178,7 @@ def network(rng, source, most):
         else op
         for op in ops
     ]
-    return Program(
-        tensors=TENSORS,
-        ops=tuple(ops),
-        inputs=("image",),
-        outputs=("first", "both"),
-        source_digest="00" * 32,
-    )
+    return program(TENSORS, ops, "image", "first both")
 
 
 @pytest.mark.parametrize("isa", ["c", "neon", "dotprod", "i8mm"])
@@ -226,15 +212,15 @@ def layer(rng, channels, out, size, groups):
     shape = (out, 3, 3, channels // groups)
     weights = rng.integers(-99, 100, shape).astype(np.int8)
     bias = rng.integers(-999, 999, out).astype(np.int32)
-    tensors = {
-        "image": Tensor(name="image", dims=(1, channels, size, size), dtype="float32"),
-        "x": Tensor(name="x", dims=(1, channels, size, size), scale=np.float32(0.1)),
-        "y": Tensor(name="y", dims=(1, out, size, size), scale=np.float32(0.1)),
-    }
-    conv = Conv2dOp(
-        name="y",
-        inputs=("x",),
-        output="y",
+    tensors = [
+        real("image", (1, channels, size, size)),
+        level("x", (1, channels, size, size)),
+        level("y", (1, out, size, size)),
+    ]
+    conv = step(
+        "Conv2d",
+        "y",
+        "x",
         weights=weights,
         bias=bias,
         multiplier=np.full(out, 1e-3, np.float32),
@@ -242,13 +228,7 @@ def layer(rng, channels, out, size, groups):
         groups=groups,
         acc_bound=bound(weights, bias),
     )
-    return Program(
-        tensors=tensors,
-        ops=(QuantizeOp(name="x", inputs=("image",), output="x"), conv),
-        inputs=("image",),
-        outputs=("y",),
-        source_digest="00" * 32,
-    )
+    return program(tensors, [step("Quantize", "x", "image"), conv], "image", "y")
 
 
 @pytest.mark.parametrize(

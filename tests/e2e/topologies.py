@@ -10,6 +10,7 @@ from neon8.operators.convolution import Conv2dOp
 from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
 from neon8.operators.pooling import PoolOp
 from neon8.operators.selection import GatherOp
+from programs import program
 from random_convs import bound, random_bias, random_multiplier
 
 
@@ -139,13 +140,8 @@ class Drawing:
 
     def program(self, *outputs) -> Program:
         """What was drawn."""
-        return Program(
-            source_digest="00" * 32,
-            tensors=self.tensors,
-            ops=tuple(self.ops),
-            inputs=(self.image.name,),
-            outputs=tuple(each.name for each in outputs),
-        )
+        names = " ".join(each.name for each in outputs)
+        return program(self.tensors.values(), self.ops, self.image.name, names)
 
 
 def chain(seed=0):
