@@ -25,16 +25,23 @@ def build(machine) -> Path:
 
 @pytest.fixture(scope="session")
 def extract(machine, tmp_path_factory):
-    """extract(build) unpacks the libneon8.a of a build; returns the objects."""
+    """extract(build) unpacks the libneon8.a of a build; returns the objects.
+
+    Those of one name, from different rooms of runtime/, are in different folders.
+    """
 
     def extract_(build: Path) -> list[Path]:
-        folder = tmp_path_factory.mktemp(build.name)
         archive = build / "libneon8.a"
         ar = machine.tool("ar")
-        subprocess.run([ar, "x", archive], cwd=folder, check=True)
         names = subprocess.check_output([ar, "t", archive], text=True).split()
-        found = sorted(folder.iterdir())
-        assert len(found) == len(names), "two objects of one name"
+        found: list[Path] = []
+        for instance in range(1, max(map(names.count, names)) + 1):
+            folder = tmp_path_factory.mktemp(build.name)
+            present = {name for name in names if names.count(name) >= instance}
+            command = [ar, "xN", str(instance), archive, *present]
+            subprocess.run(command, cwd=folder, check=True)
+            found += sorted(folder.iterdir())
+        assert len(found) == len(names)
         return found
 
     return extract_
