@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from bench.networks import catalogue, samples, ultraface
+from bench.networks import catalogue, samples
 from bench.networks.islands import Island, islands
 from neon8 import calibrate_model, compile_model, evaluate_model
 from neon8.calibrate.run.reference import Reference
@@ -95,15 +95,19 @@ def real_network(
             compiled = Path(folder) / f"{path.stem}.n8"
             compiled.write_bytes(compile_model(path, table))
             options = {"preprocess": preprocess, "skip": count}
-            if output_shapes(compiled) == ultraface.SHAPES:
-                rest = [one.inputs for one in islice(known, count, None)]
-                figures.notes.append(faces(path, compiled, rest))
-            else:
-                ours = evaluate_model(compiled, data, reference=path, **options)
+            ours = evaluate_model(compiled, data, reference=path, **options)
+            if ours.detection is None:
                 theirs = evaluate_model(path, data, **options)
                 figures.notes.append(
                     f"top-1 of {ours.n}: FP32 {theirs.top1:.1f} %, int8 "
                     f"{ours.top1:.1f} %; the same class {ours.agreement:.1f} %"
+                )
+            else:
+                boxes = ours.detection
+                figures.notes.append(
+                    f"boxes in {ours.n} samples: FP32 {boxes.reference_boxes}, int8 "
+                    f"{boxes.boxes}, the same {boxes.matched}, overlapping by "
+                    f"{boxes.iou or 0:.3f} on average"
                 )
         except REFUSALS as error:
             return Refused(
@@ -161,30 +165,3 @@ def convolutions(path: Path) -> set[str]:
 def same_bytes(a: Arrays, b: Arrays) -> bool:
     """Equal outputs, to the last bit."""
     return a.keys() == b.keys() and all(a[k].tobytes() == b[k].tobytes() for k in a)
-
-
-def output_shapes(compiled: Path) -> dict[str, tuple[int, ...]]:
-    """Of an .n8 file."""
-    with Model.open(compiled) as model:
-        return {name: info.shape for name, info in model.outputs.items()}
-
-
-def faces(path: Path, compiled: Path, inputs: list[Arrays]) -> str:
-    """How the faces found by int8 compare with those of FP32."""
-    reference = Reference(path)
-    with Model.open(compiled) as model, model.session() as session:
-        pairs = [
-            (
-                ultraface.faces(reference.run(sample)),
-                ultraface.faces(session.run(sample)),
-            )
-            for sample in inputs
-        ]
-    matches = [ultraface.match(*pair) for pair in pairs]
-    overlaps = [overlap for match in matches for overlap in match]
-    wanted, found = (sum(len(pair[side]) for pair in pairs) for side in (0, 1))
-    return (
-        f"faces in {len(pairs)} photographs: FP32 {wanted}, int8 {found}, "
-        f"the same {len(overlaps)}, their boxes overlapping by {np.mean(overlaps):.3f} "
-        f"on average and {min(overlaps):.3f} at least"
-    )

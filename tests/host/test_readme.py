@@ -127,7 +127,10 @@ def test_files_that_are_named_are_there():
     missing = set()
     for path in map(ROOT.joinpath, listed):
         # What a recipe makes is not there yet.
-        if path.suffix in (".diff", ".n8", ".onnx", ".png") or path.name == "CONTRIBUTING.md":
+        if (
+            path.suffix in (".diff", ".n8", ".onnx", ".png")
+            or path.name == "CONTRIBUTING.md"
+        ):
             continue
         text = path.read_text() if path.is_file() else ""
         named = {name for name in NAMED.findall(text) if not (ROOT / name).exists()}
