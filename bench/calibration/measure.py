@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from neon8.calibrate.calibrate import calibrate, observe
+from neon8 import calibrate_model, observe_model
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.statistics import native
 from neon8.calibrate.statistics.observer import Observer, channel_inputs
@@ -119,7 +119,7 @@ def whole(model: str, count: int = 256) -> dict[str, float]:
     works = {
         "inference": infer,
         "by all threads": infer_by_all,
-        "seconds": lambda: calibrate(model, data),
+        "seconds": lambda: calibrate_model(model, data),
     }
     best = dict.fromkeys(works, np.inf)
     for _ in range(ROUNDS):
@@ -161,7 +161,9 @@ def entropy(model: str, count: int = 64) -> dict[str, float]:
 
     logging.disable(logging.WARNING)
     data = list(samples(model, count))
-    ours = min(seconds(lambda: calibrate(model, data, method="kl")) for _ in range(3))
+    ours = min(
+        seconds(lambda: calibrate_model(model, data, method="kl")) for _ in range(3)
+    )
     other = min(seconds(lambda: theirs(128)) for _ in range(ROUNDS))
     searching = seconds(lambda: theirs(2048))  # once: it takes long
     return {
@@ -175,7 +177,7 @@ def entropy(model: str, count: int = 64) -> dict[str, float]:
 
 def memory(model: str, count: int) -> dict[str, float]:
     """Peak resident memory of calibrate(), in MiB."""
-    calibrate(model, samples(model, count))
+    calibrate_model(model, samples(model, count))
     return {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
@@ -183,7 +185,7 @@ def solving(model: str) -> dict[str, float]:
     """Milliseconds per tensor, the mean over all of the network's, best of three."""
     tensors = [
         one.histogram
-        for one in observe(model, samples(model, 8)).observation.tensors.values()
+        for one in observe_model(model, samples(model, 8)).tensors.values()
     ]
     result = {}
     for method in (kl, mse):

@@ -20,97 +20,27 @@ Model and Session need numpy and cffi only, so they work on a board; calibration
 compilation need onnx and onnxruntime, too.
 """
 
+import ast
 import importlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from neon8 import errors
-from neon8.version import __version__
+from neon8 import errors as errors
+from neon8.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from neon8.api import (
-        calibrate_model,
-        convert_table,
-        inspect_file,
-        load_graph,
-        load_observation,
-        load_table,
-        merge_observations,
-        observe_model,
-        save_model,
-        save_observation,
-        save_table,
-        solve_observation,
-    )
-    from neon8.calibrate.observation import Observation
-    from neon8.compile.compiler import compile_model
-    from neon8.data.preprocess import Preprocess
-    from neon8.evaluate.evaluate import evaluate_model
-    from neon8.evaluate.metrics import Evaluation
-    from neon8.ir.graph import Graph
-    from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
-    from neon8.refine.diagnosis import Diagnosis, diagnose_model
-    from neon8.runtime import Model, Session, ThreadPool
-    from neon8.runtime.emulate import EmulatedModel
 
-__all__ = [
-    "Diagnosis",
-    "EmulatedModel",
-    "Evaluation",
-    "Graph",
-    "LayerScale",
-    "Model",
-    "Observation",
-    "Preprocess",
-    "ScaleTable",
-    "Session",
-    "TensorScale",
-    "ThreadPool",
-    "__version__",
-    "calibrate_model",
-    "compile_model",
-    "convert_table",
-    "diagnose_model",
-    "errors",
-    "evaluate_model",
-    "inspect_file",
-    "load_graph",
-    "load_observation",
-    "load_table",
-    "merge_observations",
-    "observe_model",
-    "save_model",
-    "save_observation",
-    "save_table",
-    "solve_observation",
-]
+def _homes() -> dict[str, str]:
+    """Public name -> the module that has it, as __init__.pyi lists them."""
+    listed = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8")).body
+    return {
+        alias.name: str(node.module)
+        for node in listed
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
-_HOMES = {
-    "neon8.api": (
-        "calibrate_model",
-        "convert_table",
-        "inspect_file",
-        "load_graph",
-        "load_observation",
-        "load_table",
-        "merge_observations",
-        "observe_model",
-        "save_model",
-        "save_observation",
-        "save_table",
-        "solve_observation",
-    ),
-    "neon8.compile.compiler": ("compile_model",),
-    "neon8.calibrate.observation": ("Observation",),
-    "neon8.evaluate.evaluate": ("evaluate_model",),
-    "neon8.evaluate.metrics": ("Evaluation",),
-    "neon8.ir.graph": ("Graph",),
-    "neon8.data.preprocess": ("Preprocess",),
-    "neon8.refine.diagnosis": ("Diagnosis", "diagnose_model"),
-    "neon8.runtime": ("Model", "Session", "ThreadPool"),
-    "neon8.runtime.emulate": ("EmulatedModel",),
-    "neon8.quant.scale_table": ("LayerScale", "ScaleTable", "TensorScale"),
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+_HOME = _homes()
+__all__ = sorted(_HOME)  # noqa: PLE0605 - the list is in __init__.pyi
 
 
 def __getattr__(name: str) -> object:
@@ -125,4 +55,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """The public names, loaded or not."""
-    return sorted(__all__)
+    return list(__all__)

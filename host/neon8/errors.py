@@ -8,6 +8,7 @@ Neon8Error
 ├── CalibrationError  a threshold that cannot be chosen
 ├── CompileError      a network that cannot be lowered to int8
 ├── ModelError        a .n8 file that the runtime refuses
+├── SettingsError     an option, a keyword, or a key of a settings file
 └── SetupError        a library, an emulator or a disk that is missing or full
 
 The text of each is one line that names file, layer and cause, and the remedy where
@@ -51,6 +52,10 @@ class CompileError(Neon8Error):
 
 class ModelError(Neon8Error):
     """The runtime refused a model file."""
+
+
+class SettingsError(Neon8Error):
+    """A setting is unknown, has a wrong value, or contradicts another one."""
 
 
 class SetupError(Neon8Error):

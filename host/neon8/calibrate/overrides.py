@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from neon8.calibrate.thresholds import methods
 from neon8.errors import CalibrationError, TableError
 from neon8.quant import checks, strict_json
 from neon8.quant.scale_table import BITS, TABLE_SCHEMES
+from neon8.settings import methods
 
 KEYS = ("min", "max", "threshold", "scale", "zero_point", "scheme", "method", "bits")
 KINDS = (("min", "max"), ("threshold",), ("scale", "zero_point"), ("method",))

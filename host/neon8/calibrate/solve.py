@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial, reduce
+from pathlib import Path
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from neon8.calibrate.fast import fast as with_winograd
 from neon8.calibrate.fast import narrower
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Entry, Overrides, resolve
-from neon8.calibrate.precision import NOTHING as AS_IT_IS
-from neon8.calibrate.precision import Precision, bits_of, finished
+from neon8.calibrate.overrides import load as load_overrides
+from neon8.calibrate.precision import bits_of, finished
 from neon8.calibrate.precision import resolve as named
 from neon8.calibrate.recipe.bias import corrections
 from neon8.calibrate.recipe.recipe import Recipe, prepare
@@ -23,15 +24,17 @@ from neon8.calibrate.statistics.patches import Patches
 from neon8.calibrate.thresholds import choose as thresholds
 from neon8.calibrate.thresholds import guards
 from neon8.calibrate.thresholds.choose import scheme_of, tensor_scale
-from neon8.calibrate.thresholds.methods import parse
 from neon8.errors import CalibrationError, TableError
 from neon8.ir.graph import Graph
 from neon8.quant import reasons
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import SCHEMES, LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
+from neon8.settings.methods import parse
+from neon8.settings.stages import SolveSettings
 
 NOTHING: Mapping[str, Grid] = {}
+USUAL = SolveSettings()
 
 LEAST_REACH = 1e-6
 """What a user's range must cover of the largest value seen; less is a slip."""
@@ -40,36 +43,15 @@ LEAST_REACH = 1e-6
 def solve(
     observation: Observation,
     graph: Graph | None = None,
-    *,
-    method: str = "mse",
-    scheme: str = "auto",
-    bits: int = 8,
-    overrides: Overrides | None = None,
-    precision: Precision = AS_IT_IS,
-    fast: float | None = None,
-    plain: bool = False,
+    settings: SolveSettings = USUAL,
 ) -> ScaleTable:
     """All scales; each guard that fired is a warning of the logger "neon8.guards".
 
     Each group of tensors that share a scale is solved once.  graph: the network that
-    was observed; without it nothing is done that needs weights.  method, scheme, bits:
-    see thresholds.solve.  overrides: the user's own settings.  precision: what is to
-    be int16, with the most bits that sums allow, or float32, see precision.py.  fast:
-    with what int8 Winograd needs, where a layer loses less than so many dB; see
-    fast.py; it needs the graph.  plain: without what recipe/ does. CalibrationError;
+    was observed; without it nothing is done that needs weights.  CalibrationError;
     TableError for an override that fits no tensor or contradicts.
     """
-    table = solve_quietly(
-        observation,
-        graph,
-        method=method,
-        scheme=scheme,
-        bits=bits,
-        overrides=overrides,
-        precision=precision,
-        fast=fast,
-        plain=plain,
-    )
+    table = solve_quietly(observation, graph, settings)
     reasons.log(table)
     return table
 
@@ -77,14 +59,7 @@ def solve(
 def solve_quietly(
     observation: Observation,
     graph: Graph | None = None,
-    *,
-    method: str,
-    scheme: str,
-    bits: int = 8,
-    overrides: Overrides | None = None,
-    precision: Precision = AS_IT_IS,
-    fast: float | None = None,
-    plain: bool = False,
+    settings: SolveSettings = USUAL,
 ) -> ScaleTable:
     """solve() without the warnings."""
     if graph is not None and observation.model_digest != graph.digest:
@@ -93,52 +68,51 @@ def solve_quietly(
             f"{observation.model_name} ({observation.model_digest[:12]}..., not "
             f"{graph.digest[:12]}...); observe this one"
         )
+    if graph is None and settings.fast:
+        text = "what int8 Winograd costs cannot be told without the network"
+        raise CalibrationError(f"fast: {text}; give it, too")
     groups = observation.scale_groups
-    chosen = named(precision, observation, graph)
-    tensors = partial(
-        _tensors,
-        observation,
-        method=method,
-        scheme=scheme,
-        bits=bits,
-        overrides=overrides,
-        chosen=chosen,
-    )
+    chosen = named(settings.precision, observation, graph)
+    overrides = with_overrides(settings).overrides
+    own = resolve(overrides, groups) if isinstance(overrides, Overrides) else {}
+    tensors = partial(_tensors, observation, settings, own, chosen)
     known, recipe = tensors(), None
-    if graph is not None and not plain:
-        own = {} if overrides is None else resolve(overrides, groups)
+    scheme = settings.scheme
+    if graph is not None and not settings.plain:
         closed = [name for name, group in groups.items() if group in own]
         recipe = prepare(observation, graph, known, closed, scheme=scheme)
-    table = partial(_table, observation, recipe, method=method, scheme=scheme)
+    table = partial(_table, observation, settings, recipe)
     found = table(known)
-    if fast is not None and graph is not None:
+    if settings.fast and graph is not None:
         network = graph if recipe is None else recipe.graph
         seen = observation if recipe is None else recipe.observation
-        narrow = narrower(network, groups, scheme=scheme)
-        found = with_winograd(
-            seen, network, found, table(tensors(narrow=narrow)), limit=fast
-        )
+        narrow = table(tensors(narrower(network, groups, scheme=scheme)))
+        limit = settings.max_sqnr_loss
+        found = with_winograd(seen, network, found, narrow, limit=limit)
     if recipe is not None:
         found = corrections(recipe.graph, found, recipe.means)
     return finished(found, graph, groups, chosen)
 
 
+def with_overrides(settings: SolveSettings) -> SolveSettings:
+    """The settings with the user's own ranges read from their file.  TableError."""
+    if isinstance(settings.overrides, Path):
+        return replace(settings, overrides=load_overrides(settings.overrides))
+    return settings
+
+
 def _tensors(
     observation: Observation,
-    *,
-    method: str,
-    scheme: str,
-    bits: int,
-    overrides: Overrides | None,
+    settings: SolveSettings,
+    own: Mapping[str, Entry],
     chosen: Mapping[str, str],
     narrow: Mapping[str, Grid] = NOTHING,
 ) -> dict[str, TensorScale]:
     """The scales of all tensors as they are in the network.
 
-    chosen: precisions of groups.  narrow: the scheme and bits of groups of which the
-    user has set nothing.
+    own, chosen: ranges and precisions that the user has set, of groups.  narrow: the
+    scheme and bits of groups of which the user has set nothing.
     """
-    thresholds.check(method, scheme, bits)
     if not observation.samples:
         raise CalibrationError(
             f"{observation.model_name}: there are no samples to calibrate with"
@@ -150,21 +124,19 @@ def _tensors(
     layers: dict[str, list[Patches]] = {group: [] for group in histograms}
     for facts in observation.layers.values():
         layers[groups[facts.input]].append(facts.patches)
-    own = {} if overrides is None else resolve(overrides, groups)
 
     def scale_of(group: str) -> TensorScale:
         entry = own.get(group)
         free = entry is None and group not in chosen
         grid = narrow.get(group) if free else None
+        if grid is None:
+            bits = bits_of(chosen, group, settings.bits)
+            rule = replace(settings, bits=bits, fast=False)
+        else:
+            rule = replace(settings, scheme=grid.scheme, bits=grid.bits)
+        histogram = reduce(merge, histograms[group])
         try:
-            return _solve(
-                reduce(merge, histograms[group]),
-                entry,
-                method=method,
-                scheme=scheme if grid is None else grid.scheme,
-                bits=bits_of(chosen, group, bits) if grid is None else grid.bits,
-                layers=layers[group],
-            )
+            return _solve(histogram, entry, rule, layers[group])
         except CalibrationError as error:
             if entry is not None:
                 raise TableError(f"{entry.where}: {error}") from error
@@ -178,11 +150,9 @@ def _tensors(
 
 def _table(
     observation: Observation,
+    settings: SolveSettings,
     recipe: Recipe | None,
     tensors: Mapping[str, TensorScale],
-    *,
-    method: str,
-    scheme: str,
 ) -> ScaleTable:
     """The scales of tensors and of weights."""
     if recipe is not None:
@@ -194,8 +164,8 @@ def _table(
     return ScaleTable(
         model_name=observation.model_name,
         model_digest=observation.model_digest,
-        method=str(parse(method)),
-        scheme=scheme,
+        method=str(parse(settings.method)),
+        scheme=settings.scheme,
         samples=len(observation.samples),
         engine=_one_line(observation.engine),
         tensors=dict(tensors),
@@ -233,20 +203,18 @@ def _one_line(engine: Mapping[str, str]) -> str:
 def _solve(
     histogram: Histogram,
     entry: Entry | None,
-    *,
-    method: str,
-    scheme: str,
-    bits: int,
+    settings: SolveSettings,
     layers: list[Patches],
 ) -> TensorScale:
     """One group, with what the user has set for it."""
+    method, bits, chosen = settings.method, settings.bits, settings.scheme
     if entry is None:
         return thresholds.solve(
-            histogram, method=method, scheme=scheme, bits=bits, layers=layers
+            histogram, method=method, scheme=chosen, bits=bits, layers=layers
         )
     own = entry.override
     bits = own.bits or bits
-    chosen = own.scheme or scheme
+    chosen = own.scheme or chosen
     if own.scale is not None:
         found = _exactly(histogram, entry, own.scale, bits=bits)
     elif own.limits is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
-from neon8.quant.scale_table import TABLE_SCHEMES
+from neon8.settings.reader import add_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,54 +49,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     parser.add_argument(
         "calibration",
-        type=options.existing,
+        type=options.INPUT,
         metavar="M.calib",
         help="from `neon8 observe`",
     )
     options.model(parser, "MODEL.onnx", "the float network that it was made from")
     options.data(parser)
-    options.shapes(parser)
-    parser.add_argument(
-        "--methods",
-        type=options.method,
-        nargs="+",
-        metavar="METHOD",
-        help="instead of all",
-    )
-    parser.add_argument(
-        "--schemes",
-        choices=TABLE_SCHEMES,
-        nargs="+",
-        metavar="SCHEME",
-        help="instead of auto, symmetric and symmetric_with_uint8",
-    )
-    options.override(parser)
     parser.add_argument("--all", action="store_true", help="show all settings")
     options.as_json(parser)
     options.quiet(parser)
+    add_options(parser, "network", "data", "solve", "compare")
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Measure every method with every scheme."""
-    from neon8.calibrate import calib_file, overrides
-    from neon8.calibrate.thresholds.methods import COMPARED
+    from neon8.calibrate import calib_file
     from neon8.cli.progress import watcher
-    from neon8.evaluate.compare import SCHEMES, compare
+    from neon8.evaluate.compare import compare
 
-    own = arguments.override
+    settings = arguments.settings
     observation = calib_file.load(arguments.calibration)
     with watcher("compare", quiet=arguments.quiet) as watch:
         found = compare(
             observation,
             arguments.model,
             arguments.data,
-            methods=arguments.methods or COMPARED,
-            schemes=arguments.schemes or SCHEMES,
-            overrides=None if own is None else overrides.load(own),
-            shapes=options.shapes_of(arguments),
-            preprocess=options.preprocess_of(arguments),
-            limit=arguments.limit,
-            skip=arguments.skip,
+            settings=settings,
             watch=watch,
         )
     command = partial(_command, arguments)
@@ -109,14 +87,15 @@ def _command(arguments: argparse.Namespace, row: "Row") -> str:
     """What makes the table of this setting."""
     from neon8.evaluate.compare import DEFAULT
 
+    settings = arguments.settings
     words = ["neon8", "solve", arguments.calibration, arguments.model]
     for option, value, usual in zip(
         ("--method", "--scheme"), (row.method, row.scheme), DEFAULT, strict=True
     ):
         words += [] if value == usual else [option, value]
-    if arguments.override is not None:
-        words += ["--override", arguments.override]
-    for name, dims in arguments.shapes:
+    if settings.solve.overrides is not None:
+        words += ["--override", settings.solve.overrides]
+    for name, dims in (settings.network.shapes or {}).items():
         words += ["--shape", f"{name}={','.join(map(str, dims))}"]
     words += ["-o", f"{Path(arguments.model).stem}.scales.json"]
     return shlex.join(map(str, words))

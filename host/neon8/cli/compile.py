@@ -5,12 +5,14 @@ import argparse
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
+from neon8.settings.reader import add_options
+from neon8.settings.stages import CompileSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from neon8.data.preprocess import Preprocess
     from neon8.quant.int16_fit import Fit
+
 
 SUMMARY = "turn a network and its scales into an .n8 file"
 
@@ -58,7 +60,6 @@ network is refused. One .n8 file serves every processor.
 """
 
 SHOWN_NAMES = 5
-AWARE = "--accumulator-aware"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,50 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.model(parser, "MODEL.onnx", "the float network, or a quantized one")
     parser.add_argument(
         "--scales",
-        type=options.existing,
+        type=options.INPUT,
         metavar="M.scales.json",
         help="its scale table, from `neon8 calibrate`; a quantized network needs none",
     )
-    parser.add_argument(
-        "--io",
-        choices=("float", "int8"),
-        default="float",
-        help="type of the inputs and outputs (default: float)",
-    )
-    parser.add_argument(
-        "--io-layout",
-        choices=("nchw", "nhwc"),
-        default="nchw",
-        help="of the inputs and outputs of four dimensions (default: nchw)",
-    )
-    parser.add_argument(
-        "--io-image",
-        type=options.existing,
-        metavar="P.toml",
-        help="the input is a uint8 image that is preprocessed so",
-    )
-    parser.add_argument(
-        "--keep-float",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a layer, or an ONNX operator, that runs in float32; repeatable",
-    )
-    parser.add_argument(
-        "--requantize",
-        choices=("float", "fixed"),
-        default="float",
-        help="how sums become int8, see above (default: float)",
-    )
-    parser.add_argument(
-        AWARE,
-        action="store_true",
-        help="enlarge weight scales so that int16 holds four products, see above",
-    )
-    options.max_sqnr_loss(parser, AWARE, of="weights")
-    options.shapes(parser)
     options.output(parser, "MODEL.n8")
     options.quiet(parser)
+    add_options(parser, "network", "compile")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -120,21 +84,8 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.runtime import Model
     from neon8.runtime.model import MAX_BYTES
 
-    ends = (arguments.model, arguments.scales, arguments.io_image)
-    options.check_output(arguments.output, *ends)
-    aware = arguments.accumulator_aware
-    compiled = compile_network(
-        arguments.model,
-        arguments.scales,
-        io=arguments.io,
-        layout=arguments.io_layout,
-        image=image_of(arguments),
-        shapes=options.shapes_of(arguments),
-        keep_float=arguments.keep_float,
-        requantize=arguments.requantize,
-        accumulator_aware=aware,
-        max_sqnr_loss=options.max_sqnr_loss_of(arguments, AWARE),
-    )
+    settings = arguments.settings
+    compiled = compile_network(arguments.model, arguments.scales, settings)
     data = compiled.file
     # Before it is written: what the runtime refuses is of no use to anyone.
     source = str(arguments.output)
@@ -145,11 +96,11 @@ def run(arguments: argparse.Namespace) -> str:
     done = (
         f"{arguments.output}: {text.counted(len(steps), 'step')}, "
         f"{len(convolutions)} of them convolutions, {text.size(len(data))}, "
-        f"{ends_of(arguments)}"
+        f"{ends_of(settings.compile)}"
     )
     if compiled.islands:
         done += f"\n{in_float(compiled.islands)}"
-    if aware:
+    if settings.compile.accumulator_aware:
         done += f"\n{grown(compiled.fits)}"
     if not convolutions:
         return done
@@ -161,20 +112,11 @@ def run(arguments: argparse.Namespace) -> str:
     )
 
 
-def ends_of(arguments: argparse.Namespace) -> str:
+def ends_of(settings: CompileSettings) -> str:
     """What the network takes and gives."""
-    if arguments.io_image is None:
-        return f"{arguments.io} inputs and outputs"
-    return f"a uint8 image as input, {arguments.io} outputs"
-
-
-def image_of(arguments: argparse.Namespace) -> "Preprocess | None":
-    """The settings in the file of --io-image.  DataError."""
-    if arguments.io_image is None:
-        return None
-    from neon8.data.preprocess import Preprocess
-
-    return Preprocess.load(arguments.io_image)
+    if settings.image is None:
+        return f"{settings.io} inputs and outputs"
+    return f"a uint8 image as input, {settings.io} outputs"
 
 
 def in_float(islands: dict[str, str]) -> str:

@@ -5,6 +5,7 @@ import argparse
 
 from neon8.cli import options
 from neon8.formats import registry
+from neon8.settings.reader import add_options
 
 SUMMARY = "turn one tool's scales into another's"
 
@@ -31,14 +32,7 @@ that names it; a line says what is lost.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     parser.add_argument(
-        "table", type=options.existing, metavar="A", help="the calibration file"
-    )
-    parser.add_argument(
-        "--from",
-        dest="source_format",
-        choices=registry.NAMES,
-        metavar="F",
-        help="its format (default: told by the content)",
+        "table", type=options.INPUT, metavar="A", help="the file to convert"
     )
     parser.add_argument(
         "--to",
@@ -47,47 +41,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="G",
         help="the other format",
     )
-    files = (
-        ("--names", "MAP.json", "old names -> new ones"),
-        ("--model", "MODEL.onnx", "the float network, for what A does not say"),
-        ("--onto", "M.scales.json", "our table, for scales that A does not have"),
-        ("--ncnn-param", "NET.param", "name ncnn's entries after its layers"),
-    )
-    for option, metavar, text in files:
-        parser.add_argument(option, type=options.existing, metavar=metavar, help=text)
-    parser.add_argument(
-        "--trt-version", metavar="V", help="for the header: 8.6.1, or 8601"
-    )
-    options.shapes(parser)
     options.output(parser, "B")
     options.quiet(parser)
+    add_options(parser, "network", "convert")
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Write a calibration file in another format, and say what that one cannot hold."""
     from neon8 import text
     from neon8.files import write_atomic
-    from neon8.formats.conversion import convert, read_names
+    from neon8.formats.conversion import convert_table
 
-    options.check_output(
-        arguments.output,
-        arguments.table,
-        arguments.names,
-        arguments.model,
-        arguments.onto,
-        arguments.ncnn_param,
-    )
-    done = convert(
-        arguments.table,
-        arguments.to,
-        source_format=arguments.source_format,
-        names=None if arguments.names is None else read_names(arguments.names),
-        model=arguments.model,
-        shapes=options.shapes_of(arguments),
-        onto=arguments.onto,
-        ncnn_param=arguments.ncnn_param,
-        trt_version=arguments.trt_version,
-    )
+    done = convert_table(arguments.table, arguments.to, settings=arguments.settings)
     write_atomic(arguments.output, done.data)
     first = f"{arguments.output}: format {arguments.to}, from {done.source_format}"
     return "\n".join((first, *(f"  {text.printable(note)}" for note in done.notes)))

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
+from neon8.settings.reader import add_options
 
 if TYPE_CHECKING:
     from neon8.refine.diagnosis import Diagnosis
@@ -45,19 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.model(parser, "MODEL.onnx", "the float network")
     parser.add_argument(
         "scales",
-        type=options.existing,
+        type=options.INPUT,
         metavar="M.scales.json",
         help="its scale table",
     )
-    options.data(parser, limit=20)
-    options.shapes(parser)
-    parser.add_argument(
-        "--top",
-        type=options.not_negative,
-        default=5,
-        metavar="K",
-        help="try remedies for the K worst tensors and layers; 0: none (default: 5)",
-    )
+    options.data(parser)
     parser.add_argument(
         "--all",
         action="store_true",
@@ -65,12 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--plot",
-        type=options.existing,
+        type=options.OUTPUT,
         metavar="FILE.svg",
         help="draw the SQNR along the network as well",
     )
     options.as_json(parser)
     options.quiet(parser)
+    add_options(parser, "network", "data", "diagnose")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -79,22 +73,15 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.files import write_atomic
     from neon8.inspection.chart import drawn
     from neon8.inspection.diagnosis import described
-    from neon8.refine.diagnosis import diagnose_model, no_progress
+    from neon8.refine.diagnosis import diagnose_model
 
-    if arguments.plot is not None:
-        inputs = (arguments.model, arguments.scales, options.data_file(arguments))
-        options.check_output(arguments.plot, *inputs)
     with stages(quiet=arguments.quiet) as progress:
         found = diagnose_model(
             arguments.model,
             arguments.scales,
             arguments.data,
-            shapes=options.shapes_of(arguments),
-            preprocess=options.preprocess_of(arguments),
-            limit=arguments.limit,
-            skip=arguments.skip,
-            top=arguments.top,
-            progress=progress or no_progress,
+            settings=arguments.settings,
+            progress=progress,
         )
     if arguments.plot is not None:
         write_atomic(arguments.plot, drawn(found).encode())

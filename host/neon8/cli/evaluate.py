@@ -5,6 +5,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
+from neon8.settings.reader import add_options
 
 if TYPE_CHECKING:
     from neon8.evaluate.confidence import Interval
@@ -66,30 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, "MODEL", "the network, MODEL.onnx (FP32, onnxruntime) or MODEL.n8"
     )
     options.data(parser)
-    options.shapes(parser)
-    parser.add_argument(
-        "--reference",
-        type=options.existing,
-        metavar="MODEL.onnx",
-        help="FP32 network to compare with",
-    )
-    parser.add_argument(
-        "--label-offset",
-        type=int,
-        default=0,
-        metavar="N",
-        help="is added to every label (default: 0)",
-    )
-    parser.add_argument(
-        "--detection",
-        type=_detection,
-        metavar="KEY=VALUE,...",
-        help="how the outputs of a detector are read, see above",
-    )
-    options.target(parser)
-    options.side_by_side(parser)
     options.as_json(parser)
     options.quiet(parser)
+    add_options(parser, "network", "data", "target", "run", "evaluate")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -100,36 +80,10 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.evaluate.evaluate import evaluate_model
     from neon8.evaluate.metrics import as_json
 
+    model, data, settings = arguments.model, arguments.data, arguments.settings
     with watcher("evaluate", quiet=arguments.quiet) as watch:
-        result = evaluate_model(
-            arguments.model,
-            arguments.data,
-            reference=arguments.reference,
-            target=arguments.target,
-            cpu=options.cpu_of(arguments),
-            isa=arguments.isa,
-            max_bytes=arguments.max_bytes,
-            shapes=options.shapes_of(arguments),
-            preprocess=options.preprocess_of(arguments),
-            limit=arguments.limit,
-            skip=arguments.skip,
-            label_offset=arguments.label_offset,
-            detection=arguments.detection or "",
-            workers=arguments.workers,
-            watch=watch,
-        )
+        result = evaluate_model(model, data, settings=settings, watch=watch)
     return json.dumps(as_json(result)) if arguments.json else as_text(result)
-
-
-def _detection(text: str) -> str:
-    from neon8.errors import DataError
-    from neon8.evaluate.heads import parse
-
-    try:
-        parse(text)
-    except DataError as error:
-        raise argparse.ArgumentTypeError(error.text) from error
-    return text
 
 
 def as_text(result: "Evaluation") -> str:

@@ -4,6 +4,7 @@
 import argparse
 
 from neon8.cli import options
+from neon8.settings.reader import add_options
 
 SUMMARY = "say what is in a network, in a file of neon8 or in another tool's table"
 
@@ -28,19 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "FILE",
         "MODEL.onnx, MODEL.n8, M.scales.json, M.calib, libneon8.so or libneon8.a",
     )
-    options.shapes(parser)
-    options.target(parser)
+    add_options(parser, "network", "target")
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Say what is in a file."""
-    from neon8.inspection.describe import describe
+    from neon8.inspection.describe import inspect_file
 
-    return describe(
-        arguments.model,
-        target=arguments.target,
-        cpu=options.cpu_of(arguments),
-        isa=arguments.isa,
-        max_bytes=arguments.max_bytes,
-        shapes=options.shapes_of(arguments),
-    )
+    return inspect_file(arguments.model, settings=arguments.settings)

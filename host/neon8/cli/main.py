@@ -19,9 +19,11 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import NoReturn, TextIO
 
+from neon8.cli import options
 from neon8.cli.options import MissedError, UsageError
 from neon8.errors import Neon8Error
 from neon8.files import STDOUT
+from neon8.settings.reader import from_options
 from neon8.version import __version__
 
 COMMANDS = (
@@ -66,6 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = make_parser().parse_args(argv)
         if getattr(arguments, "quiet", False):
             handler.setLevel(logging.ERROR)
+        if "settings" in arguments:
+            arguments.settings = from_options(arguments)
+        options.check_files(arguments)
         missed = None
         try:
             with _few_collections():
@@ -159,10 +164,9 @@ def _stream_for_text(arguments: argparse.Namespace) -> TextIO | None:
     What is said of a file that was written is a note: -q silences it, and it makes room
     on standard output for the file itself.
     """
-    output = getattr(arguments, "output", None)
-    if output is not None and arguments.quiet:
+    if getattr(arguments, "output", None) is not None and arguments.quiet:
         return None
-    if STDOUT in (output, getattr(arguments, "report", None)):
+    if STDOUT in options.outputs(arguments):
         return sys.stderr
     return sys.stdout
 

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     parser.add_argument(
         "files",
-        type=options.existing,
+        type=options.INPUT,
         nargs="+",
         metavar="A.calib",
         help="what observe wrote",
@@ -39,7 +39,6 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.calibrate import calib_file
     from neon8.text import counted
 
-    options.check_output(arguments.output, *arguments.files)
     first, *others = arguments.files
     merged = calib_file.load(first)
     owners = dict.fromkeys(merged.samples, first)

@@ -4,6 +4,7 @@
 import argparse
 
 from neon8.cli import options
+from neon8.settings.reader import add_options
 
 SUMMARY = "collect statistics from samples"
 
@@ -28,38 +29,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(parser, "MODEL.onnx", "the float network")
     options.data(parser)
-    options.shapes(parser)
-    parser.add_argument(
-        "--shard",
-        type=_shard,
-        metavar="i/n",
-        help="only the i-th of n equal pieces, i = 1 ... n",
-    )
-    options.observing(parser)
     options.output(parser, "M.calib")
     options.quiet(parser)
-
-
-def _shard(text: str) -> tuple[int, int]:
-    index, slash, count = text.partition("/")
-    if not slash:
-        message = f"{text!r} is not of the form i/n, like 2/8"
-        raise argparse.ArgumentTypeError(message)
-    piece = options.positive(index), options.positive(count)
-    if piece[0] > piece[1]:
-        message = f"there is no piece {piece[0]} of {piece[1]}; they count from 1"
-        raise argparse.ArgumentTypeError(message)
-    return piece
+    add_options(parser, "network", "data", "observe")
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Run the network on the samples and write what was seen."""
-    from neon8.calibrate.calibrate import observe
     from neon8.calibrate.run import convergence
+    from neon8.cli.progress import stages
+    from neon8.pipeline import observe
     from neon8.text import counted
 
-    with options.run_options(arguments, shard=arguments.shard) as settings:
-        done = observe(arguments.model, arguments.data, options=settings)
+    with stages(quiet=arguments.quiet) as progress:
+        done = observe(
+            arguments.model,
+            arguments.data,
+            arguments.settings,
+            output=arguments.output,
+            progress=progress,
+        )
     observation = done.observation
     text = (
         f"{arguments.output}: {counted(len(observation.tensors), 'tensor')} and "

@@ -10,6 +10,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 Watch = Callable[[Iterable[Any]], Iterable[Any]]
+Stages = Callable[[str, int, int | None], None]
+
+UNITS = {"choose": "layer", "search": "run", "remedies": "remedy"}
+"""What is counted in a stage, where it is not samples."""
 
 
 def _hidden(*, quiet: bool) -> bool:
@@ -18,85 +22,47 @@ def _hidden(*, quiet: bool) -> bool:
 
 
 @contextmanager
-def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
-    """Yields a function that wraps samples so that going through them moves a bar.
+def stages(*, quiet: bool) -> Iterator[Stages]:
+    """Yield a function that is told a stage, how much of it is done, and of how much.
 
-    The bar shows itself only where stderr is a terminal, so logs stay clean, and is
-    wiped away at the end, also when that is an error.
+    Each stage has a bar of its own, which is wiped away when all is done, and at the
+    end of the block, also when that is an error. Any thread may call the function.
     """
     if _hidden(quiet=quiet):
-        yield iter
-        return
-    from tqdm import tqdm
-
-    with ExitStack() as stack:
-
-        def watch(samples: Iterable[Any]) -> Iterable[Any]:
-            batch = getattr(samples, "batch", 1)  # samples that come as one
-            bar = stack.enter_context(
-                tqdm(
-                    desc=what,
-                    total=len(samples) * batch if isinstance(samples, Sized) else None,
-                    unit="sample",
-                    leave=False,
-                    dynamic_ncols=True,
-                )
-            )
-            for sample in samples:
-                yield sample
-                bar.update(batch)
-
-        yield watch
-
-
-@contextmanager
-def counter(
-    what: str, unit: str = "sample", *, quiet: bool
-) -> Iterator[Callable[[int, int | None], None] | None]:
-    """Yields a function that is told how many units are done, and of how many.
-
-    It may be called from any thread; the bar is the same as that of watcher(). None if
-    nobody would see it.
-    """
-    if _hidden(quiet=quiet):
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(
-        desc=what,
-        unit=unit,
-        leave=False,
-        dynamic_ncols=True,
-    ) as bar:
-
-        def count(done: int, total: int | None) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-            if done == total:
-                bar.close()
-
-        yield count
-
-
-@contextmanager
-def stages(*, quiet: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """Yields a function that is told a stage, how much of it is done, and of how much.
-
-    Each stage has a bar of its own. None if nobody would see it.
-    """
-    if _hidden(quiet=quiet):
-        yield None
+        yield lambda _stage, _done, _total: None
         return
     from tqdm import tqdm
 
     with ExitStack() as stack:
         bars: dict[str, Any] = {}
 
-        def count(stage: str, done: int, total: int | None) -> None:
+        def told(stage: str, done: int, total: int | None) -> None:
             if stage not in bars:
-                bar = tqdm(desc=stage, total=total, leave=False, dynamic_ncols=True)
+                unit = UNITS.get(stage, "sample")
+                bar = tqdm(desc=stage, unit=unit, leave=False, dynamic_ncols=True)
                 bars[stage] = stack.enter_context(bar)
+            bars[stage].total = total
             bars[stage].update(done - bars[stage].n)
+            if done == total:
+                bars[stage].close()
 
-        yield count
+        yield told
+
+
+@contextmanager
+def watcher(what: str, *, quiet: bool) -> Iterator[Watch]:
+    """Yield a function that wraps samples so that going through them moves a bar."""
+    if _hidden(quiet=quiet):
+        yield iter
+        return
+    with stages(quiet=quiet) as told:
+
+        def watch(samples: Iterable[Any]) -> Iterable[Any]:
+            batch = getattr(samples, "batch", 1)  # samples that come as one
+            total = len(samples) * batch if isinstance(samples, Sized) else None
+            told(what, 0, total)
+            for done, sample in enumerate(samples, 1):
+                yield sample
+                told(what, done * batch, total)
+
+        yield watch

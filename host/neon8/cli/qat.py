@@ -2,10 +2,11 @@
 """neon8 qat."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from neon8.cli import options
-from neon8.quant.scale_table import TABLE_SCHEMES
+from neon8.settings.reader import add_options
 
 SUMMARY = "train a PyTorch classifier with the rounding of int8"
 
@@ -48,35 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a Python file, and what in it makes the model",
     )
     options.data(parser)
-    parser.add_argument(
-        "--epochs",
-        type=options.positive,
-        default=6,
-        metavar="N",
-        help="passes over the samples (default: 6)",
-    )
-    parser.add_argument(
-        "--rate",
-        type=_rate,
-        default=1e-3,
-        metavar="R",
-        help="learning rate at the start (default: 0.001)",
-    )
-    parser.add_argument(
-        "--batch",
-        type=options.positive,
-        default=32,
-        metavar="N",
-        help="samples in a step (default: 32)",
-    )
-    parser.add_argument(
-        "--scheme",
-        choices=TABLE_SCHEMES,
-        default="auto",
-        help="where zero points may lie, as for calibrate (default: auto)",
-    )
     options.output(parser, "M.q.onnx")
     options.quiet(parser)
+    add_options(parser, "data", "train")
 
 
 def _function(text: str) -> tuple[Path, str]:
@@ -87,22 +62,12 @@ def _function(text: str) -> tuple[Path, str]:
     return Path(path), function
 
 
-def _rate(text: str) -> float:
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0.0
-    if not 0 < rate < 10:
-        message = f"{text!r} is not a number above 0 and below 10"
-        raise argparse.ArgumentTypeError(message)
-    return rate
-
-
 def run(arguments: argparse.Namespace) -> str:
     """Train, freeze, export, and say what it changed."""
     import numpy as np
 
-    from neon8.cli.progress import counter
+    from neon8.cli.progress import stages
+    from neon8.data.samples import loaded
     from neon8.errors import SetupError
     from neon8.text import counted, decimals
 
@@ -110,21 +75,18 @@ def run(arguments: argparse.Namespace) -> str:
         from neon8.qat import prepare
     except ImportError as error:
         raise SetupError(str(error)) from error
-    from neon8.qat.train import Settings, scores, train
+    from neon8.qat.train import scores, train
     from neon8.qat.user import build, read
 
     path, function = arguments.model
-    preprocess = options.preprocess_of(arguments)
-    options.check_output(
-        arguments.output, path, options.data_file(arguments), arguments.preprocess
-    )
+    part, wanted = arguments.settings.data, arguments.settings.train
     model, shape = build(path, function)
     found = read(
         arguments.data,
         shape,
-        preprocess=preprocess,
-        limit=arguments.limit,
-        skip=arguments.skip,
+        preprocess=loaded(part.preprocess),
+        limit=part.limit,
+        skip=part.skip,
     )
     images, labels = found.images, found.labels
 
@@ -132,13 +94,10 @@ def run(arguments: argparse.Namespace) -> str:
         hits = scores(network, images).argmax(1) == labels.numpy()
         return decimals(100 * float(np.mean(hits)))
 
-    rounded = prepare(model, images[: 8 * arguments.batch], scheme=arguments.scheme)
+    rounded = prepare(model, images[: 8 * wanted.batch], scheme=wanted.scheme)
     before = top1(rounded)
-    settings = Settings(
-        epochs=arguments.epochs, rate=arguments.rate, batch=arguments.batch
-    )
-    with counter(arguments.command, quiet=arguments.quiet) as progress:
-        train(rounded, images, labels, settings, progress or (lambda _done, _all: None))
+    with stages(quiet=arguments.quiet) as progress:
+        train(rounded, images, labels, wanted, partial(progress, "qat"))
     rounded.export(arguments.output)
     return (
         f"{arguments.output}: top-1 of the {counted(len(images), 'sample')}: "

@@ -5,6 +5,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
+from neon8.settings.reader import add_options
 
 if TYPE_CHECKING:
     from neon8.data.arrays import Arrays
@@ -39,15 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.model(parser, "MODEL.n8", "the int8 network")
     parser.add_argument(
         "--input",
-        type=options.existing,
+        type=options.INPUT,
         required=True,
         metavar="X.npy",
         help="one sample, or many along the first axis",
     )
     options.output(parser, "Y.npy", required=False)
-    options.target(parser)
-    options.side_by_side(parser)
     options.quiet(parser)
+    add_options(parser, "target", "run")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -68,20 +68,13 @@ def run(arguments: argparse.Namespace) -> str:
         raise ModelError(
             f"{model}: not an .n8 file; `neon8 compile` makes one from ONNX"
         )
-    if output is not None:
-        options.check_output(output, model, inputs)
+    settings = arguments.settings
     with (
-        open_model(
-            model,
-            target=arguments.target,
-            cpu=options.cpu_of(arguments),
-            isa=arguments.isa,
-            max_bytes=arguments.max_bytes,
-        ) as runner,
+        open_model(model, settings.target) as runner,
         watcher("run", quiet=arguments.quiet) as watch,
     ):
         samples = open_runs(inputs, runner.shapes, runner.dtypes)
-        workers = min(arguments.workers or cores(), runner.most)
+        workers = min(settings.run.workers or cores(), runner.most)
         several = side_by_side(
             samples, lambda sample: runner.run(sample.inputs), workers=workers
         )

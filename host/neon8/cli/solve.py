@@ -4,6 +4,7 @@
 import argparse
 
 from neon8.cli import options
+from neon8.settings.reader import add_options
 
 SUMMARY = "choose the scales from what was observed"
 
@@ -28,50 +29,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     parser.add_argument(
         "calib",
-        type=options.existing,
+        type=options.INPUT,
         metavar="M.calib",
         help="what observe or merge wrote",
     )
     parser.add_argument(
         "model",
-        type=options.existing,
+        type=options.INPUT,
         nargs="?",
         metavar="MODEL.onnx",
         help="the float network that it was made from; without it as with --plain",
     )
-    options.shapes(parser)
-    options.solving(parser)
-    options.plain(parser)
     options.output(parser, "M.scales.json")
     options.quiet(parser)
+    add_options(parser, "network", "solve")
 
 
 def run(arguments: argparse.Namespace) -> str:
     """Choose the scales and write the table."""
-    from neon8.calibrate import calib_file, overrides
-    from neon8.calibrate.solve import solve
-    from neon8.inspection.guards import described
+    from neon8.calibrate import calib_file
+    from neon8.inspection.guards import described, priced
+    from neon8.pipeline import solve_observation
     from neon8.quant import table_json
 
-    own = arguments.override
-    options.check_output(arguments.output, arguments.calib, arguments.model, own)
-    graph = None
-    if arguments.model is not None:
-        from neon8.graph.importer import load
-
-        graph = load(arguments.model, shapes=options.shapes_of(arguments))
-    table = solve(
-        calib_file.load(arguments.calib),
-        graph,
-        method=arguments.method,
-        scheme=arguments.scheme,
-        bits=arguments.bits,
-        overrides=None if own is None else overrides.load(own),
-        precision=options.precision_of(arguments),
-        plain=arguments.plain,
-    )
+    settings = arguments.settings
+    observation = calib_file.load(arguments.calib)
+    table = solve_observation(observation, arguments.model, settings=settings)
     table_json.save(table, arguments.output)
     text = f"{arguments.output}: {described(table)}"
-    if graph is None and not arguments.plain:
+    if settings.solve.fast:
+        text += "\n" + "\n".join(priced(table))
+    if arguments.model is None and not settings.solve.plain:
         text += f"\n{LEFT_OUT}"
     return text

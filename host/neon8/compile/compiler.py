@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """compile_model(): from a network and its scale table to the .n8 file."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neon8.compile import lower, writer
+from neon8.data.samples import loaded
 from neon8.errors import CompileError
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import Shapes, open_onnx
@@ -16,6 +16,8 @@ from neon8.quant import table_json
 from neon8.quant.int16_fit import Fit
 from neon8.quant.scale_table import ScaleTable
 from neon8.rewrite.own_scales import load_quantized
+from neon8.settings.reader import takes
+from neon8.settings.stages import DEFAULTS, Settings
 
 if TYPE_CHECKING:  # loads Pillow, which few need
     from neon8.data.preprocess import Preprocess
@@ -34,79 +36,42 @@ class Compiled:
     fits: tuple[Fit, ...] = ()
 
 
+@takes("network", "compile")
 def compile_model(
     model: str | Path | Graph,
     table: str | Path | ScaleTable | None = None,
     *,
-    io: str = "float",
-    layout: str = "nchw",
-    image: "Preprocess | None" = None,
-    shapes: Shapes | None = None,
-    keep_float: Collection[str] = (),
-    requantize: str = "float",
-    accumulator_aware: bool = False,
-    max_sqnr_loss: float = 0.1,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
 ) -> bytes:
-    """The .n8 file of a network with these scales.
+    """Compile a network with these scales to an .n8 file.
 
-    table: None for an ONNX file that was quantized elsewhere and has its own.  io:
-    "float" for float32 inputs and outputs, "int8" for quantized ones.  layout: "nchw"
-    or "nhwc", of those of four dimensions.  image: the input is uint8, N H W C, and
-    scale, mean and std are in the file; its size and color are not.  shapes: of inputs
-    whose dimensions an ONNX file leaves open.  keep_float: names of layers and ONNX
-    operators, such as "Conv", that run in float32.  requantize: "float", or
-    "fixed" for the integers of docs/numerics.md (10).  accumulator_aware: enlarge
-    weight scales by what int16 needs to hold four products (11), in layers of which the
-    weights lose less than max_sqnr_loss dB; not with "fixed", whose kernels sum in
-    int32 alone.  GraphError, TableError.
-    CompileError: the table does not fit the network, or a bound cannot be proved.  A
-    weight scale that had to be enlarged is logged to "neon8".
+    table: None for an ONNX file that was quantized elsewhere and has its own.
+    GraphError, TableError, SettingsError.  CompileError: the table does not fit the
+    network, or a bound cannot be proved.  A weight scale that had to be enlarged is
+    logged to "neon8".
     """
-    return compile_network(
-        model,
-        table,
-        io=io,
-        layout=layout,
-        image=image,
-        shapes=shapes,
-        keep_float=keep_float,
-        requantize=requantize,
-        accumulator_aware=accumulator_aware,
-        max_sqnr_loss=max_sqnr_loss,
-    ).file
+    return compile_network(model, table, settings).file
 
 
 def compile_network(
     model: str | Path | Graph,
     table: str | Path | ScaleTable | None = None,
-    *,
-    io: str = "float",
-    layout: str = "nchw",
-    image: "Preprocess | None" = None,
-    shapes: Shapes | None = None,
-    keep_float: Collection[str] = (),
-    requantize: str = "float",
-    accumulator_aware: bool = False,
-    max_sqnr_loss: float = 0.1,
+    settings: Settings = DEFAULTS,
 ) -> Compiled:
     """As compile_model(), and which layers run in float32."""
-    graph, scales = _network(model, table, shapes)
-    if accumulator_aware and requantize == "fixed":
-        said = "sums that are requantized in integers take no four products in int16"
-        raise CompileError(
-            f"{said}, so accumulator_aware would only cost accuracy; leave out one of "
-            "both, --accumulator-aware or --requantize fixed"
-        )
+    wanted = settings.compile
+    graph, scales = _network(model, table, settings.network.shapes)
     try:
         program = lower.lower(
             graph,
             scales,
-            io=io,
-            layout=layout,
-            images=_images(graph, image),
-            keep_float=frozenset(keep_float),
-            requantize=requantize,
-            max_sqnr_loss=max_sqnr_loss if accumulator_aware else None,
+            io=wanted.io,
+            layout=wanted.layout,
+            images=_images(graph, loaded(wanted.image)),
+            keep_float=frozenset(wanted.keep_float),
+            requantize=wanted.requantize,
+            max_sqnr_loss=wanted.max_sqnr_loss if wanted.accumulator_aware else None,
         )
         return Compiled(
             file=writer.dumps(program), islands=program.islands, fits=program.fits

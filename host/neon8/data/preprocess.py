@@ -3,7 +3,6 @@
 
 import functools
 import math
-import sys
 import warnings
 from dataclasses import dataclass, fields
 from os import PathLike
@@ -16,12 +15,8 @@ from PIL import Image
 
 from neon8.data.image_folder import MAX_PIXELS
 from neon8.errors import DataError
-from neon8.files import MAX_TEXT_BYTES, open_regular, read_file, unreadable
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from neon8.files import open_regular, unreadable
+from neon8.settings.toml_file import read_toml
 
 Array = npt.NDArray[np.generic]
 FloatArray = npt.NDArray[np.float32]
@@ -74,15 +69,7 @@ class Preprocess:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Preprocess":
         """The settings in the TOML file `path`.  DataError: file, key and cause."""
-        try:
-            text = read_file(path, most=MAX_TEXT_BYTES).decode("utf-8-sig")
-            data = tomllib.loads(text)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise DataError(f"{path}: is not TOML: {error}") from error
-        except RecursionError as error:
-            raise DataError(f"{path}: is nested too deeply for settings") from error
+        data = read_toml(path)
         known = [field.name for field in fields(cls)]
         for key in data:
             if key not in known:

@@ -115,6 +115,15 @@ def kept(sample: Sample) -> Sample:
     return replace(sample, inputs=inputs)
 
 
+def loaded(preprocess: "Preprocess | Path | None") -> "Preprocess | None":
+    """Preprocessing as it is, or from its file.  DataError."""
+    if not isinstance(preprocess, Path):
+        return preprocess
+    from neon8.data.preprocess import Preprocess  # noqa: PLC0415 - loads Pillow
+
+    return Preprocess.load(preprocess)
+
+
 def gather(
     data: Data,
     inputs: Inputs,

@@ -7,22 +7,20 @@ the device.
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from neon8.calibrate.observation import Observation
-from neon8.calibrate.overrides import Overrides
 from neon8.calibrate.run.reference import Reference
-from neon8.calibrate.solve import solve_quietly
-from neon8.calibrate.thresholds.methods import COMPARED
+from neon8.calibrate.solve import solve_quietly, with_overrides
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
 from neon8.data.inputs import batch_of
-from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Data, Sample, gather
+from neon8.data.samples import Data, Sample, gather, loaded
 from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
@@ -32,14 +30,13 @@ from neon8.evaluate.runner import FloatRunner, as_float32
 from neon8.evaluate.scores import Reading
 from neon8.graph.importer import load_compilable
 from neon8.graph.maker import maker
-from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
+from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.ir.graph import Graph
 from neon8.operators.normalization import Softmax
 from neon8.quant.reasons import guards_of
 from neon8.runtime import Model
-
-SCHEMES = ("auto", "symmetric", "symmetric_with_uint8")
-
+from neon8.settings.reader import takes
+from neon8.settings.stages import DEFAULTS, Settings, SolveSettings
 
 DEFAULT = ("mse", "auto")
 """The method and the scheme of `calibrate` without options."""
@@ -85,29 +82,26 @@ class _Measured:
     errors: "array[float]"
 
 
+@takes("network", "data", "solve", "compare")
 def compare(
     observation: Observation,
     model: str | Path,
     data: Data,
     *,
-    methods: Sequence[str] = COMPARED,
-    schemes: Sequence[str] = SCHEMES,
-    overrides: Overrides | None = None,
-    shapes: Shapes | None = None,
-    preprocess: Preprocess | None = None,
-    limit: int | None = None,
-    skip: int = 0,
     watch: Callable[[Iterable[Sample]], Iterable[Sample]] = iter,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
 ) -> Comparison:
     """Solve, compile and run every method with every scheme on the same samples.
 
     observation: what was observed of this model.  data: see neon8.data.samples.gather.
-    shapes: of inputs whose dimensions the file leaves open.  watch: wraps the samples,
-    as tqdm does.  CalibrationError, DataError, GraphError, TableError, ModelError.
-    CompileError: of a network with Opaque nodes; what the compiler refuses because of
-    its scales is a row without a result.
+    watch: wraps the samples, as tqdm does.  CalibrationError, DataError, GraphError,
+    TableError, ModelError.  CompileError: of a network with Opaque nodes; what the
+    compiler refuses because of its scales is a row without a result.
     """
-    file = open_onnx(model, shapes=shapes)
+    tried, part = settings.compare, settings.data
+    rules = with_overrides(settings.solve)
+    file = open_onnx(model, shapes=settings.network.shapes)
     graph = before_softmax(load_compilable(file))
     if observation.model_digest != graph.digest:
         raise CalibrationError(
@@ -115,23 +109,23 @@ def compare(
             f"{observation.model_name} ({observation.model_digest[:12]}..., not "
             f"{graph.digest[:12]}...); observe this one"
         )
-    settings = [
-        _compiled(observation, graph, method, scheme, overrides)
-        for scheme in schemes
-        for method in methods
+    compiled = [
+        _compiled(observation, graph, replace(rules, method=method, scheme=scheme))
+        for scheme in tried.schemes
+        for method in tried.methods
     ]
     measured = {
         program: _Measured(Tally(), array("d"))
-        for _, program in settings
+        for _, program in compiled
         if program is not None
     }
     reference = Reference(file, graph.outputs)
     samples = gather(
         data,
         reference.inputs,
-        preprocess=preprocess,
-        limit=limit,
-        skip=skip,
+        preprocess=loaded(part.preprocess),
+        limit=part.limit,
+        skip=part.skip,
     )
     runner = _float_runner(file, reference, graph)
     exact, read = _measure(str(model), runner, watch(samples), measured)
@@ -143,10 +137,10 @@ def compare(
         row
         if program is None
         else replace(row, result=figures(measured[program].tally))
-        for row, program in settings
+        for row, program in compiled
     ]
     errors = [
-        measured[program].errors for _, program in settings if program is not None
+        measured[program].errors for _, program in compiled if program is not None
     ]
     return _ranked(figures(exact), rows, errors)
 
@@ -177,18 +171,12 @@ def _ranked(
 
 
 def _compiled(
-    observation: Observation,
-    graph: Graph,
-    method: str,
-    scheme: str,
-    overrides: Overrides | None,
+    observation: Observation, graph: Graph, settings: SolveSettings
 ) -> tuple[Row, bytes | None]:
     """A row without a result yet, and its .n8 file, None if it did not compile."""
-    table = solve_quietly(
-        observation, graph, method=method, scheme=scheme, overrides=overrides
-    )
+    table = solve_quietly(observation, graph, settings)
     fired = sum(bool(guards_of(entry.reasons)) for entry in table.tensors.values())
-    row = Row(method=method, scheme=scheme, guards=fired)
+    row = Row(method=settings.method, scheme=settings.scheme, guards=fired)
     try:
         return row, compile_model(graph, table)
     except CompileError as error:

@@ -12,8 +12,7 @@ import numpy as np
 from neon8.calibrate.run.threads import cores
 from neon8.data.inputs import batch_of
 from neon8.data.parallel import side_by_side
-from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Data, Sample, gather
+from neon8.data.samples import Data, Sample, gather, loaded
 from neon8.errors import DataError
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.heads import Option, parse
@@ -21,8 +20,8 @@ from neon8.evaluate.labels import check_labels, hint, with_offset
 from neon8.evaluate.metrics import Array, Evaluation, Tally, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, open_float
 from neon8.evaluate.scores import LEAST, Reading, reading
-from neon8.graph.onnx_file import Shapes
-from neon8.machines import DEFAULT_CPU, NATIVE
+from neon8.settings.reader import takes
+from neon8.settings.stages import DEFAULTS, Settings
 
 SAME_LAYOUT = (
     "compare one that lies as the reference: compiled without --io-layout nhwc and "
@@ -39,61 +38,41 @@ class _Ran:
     wanted: dict[str, Array] | None = None
 
 
+@takes("network", "data", "target", "run", "evaluate")
 def evaluate_model(
     model: str | Path,
     data: Data,
     *,
-    reference: str | Path | None = None,
-    target: str = NATIVE,
-    cpu: str = DEFAULT_CPU,
-    isa: str | None = None,
-    max_bytes: int | None = None,
-    shapes: Shapes | None = None,
-    preprocess: Preprocess | None = None,
-    limit: int | None = None,
-    skip: int = 0,
-    label_offset: int = 0,
-    detection: str | Option = "",
-    workers: int | None = None,
     watch: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
 ) -> Evaluation:
     """Run an ONNX or .n8 file on samples and measure it.
 
-    data: see neon8.data.samples.gather.  reference: the FP32 network to compare with,
-    with the same inputs; its first output is the one that is classified, and outputs
-    are paired by name, or in order if the names differ.  target, cpu, isa,
-    max_bytes: where an .n8 file runs, and in how much memory.  shapes: of inputs whose
-    dimensions an ONNX file leaves open.  label_offset: is added to every label.
-    detection: as for --detection; "" looks whether the outputs are a detector's.
-    workers: threads that run samples side by side, each in a session of its own, which
-    makes no difference to the result; as many as there are processors by default, and
-    fewer where their sessions would take more than max_bytes together.
-    watch: wraps what there is for each sample, as tqdm does.  GraphError, ModelError,
-    DataError, SetupError.
+    data: a path, or arrays, see observe_model().  A reference has the same inputs; its
+    first output is the one that is classified, and outputs are paired by name, or in
+    order if the names differ.  watch: wraps what there is for each sample, as tqdm
+    does.  GraphError, ModelError, DataError, SetupError, SettingsError.
     """
-    if workers is not None and workers < 1:
-        raise DataError(f"workers: {workers} is not above 0")
+    asked, shapes, part = settings.evaluate, settings.network.shapes, settings.data
+    reference, label_offset = asked.reference, asked.label_offset
+    detection = asked.detection
     if isinstance(detection, str):
         detection = parse(detection) if detection else Option()
     with ExitStack() as stack:
-        runner = stack.enter_context(
-            open_float(
-                Path(model),
-                shapes=shapes,
-                target=target,
-                cpu=cpu,
-                isa=isa,
-                max_bytes=max_bytes,
-            )
-        )
+        runner = stack.enter_context(open_float(Path(model), shapes, settings.target))
         compared = None
         if reference is not None:
-            compared = stack.enter_context(open_float(Path(reference), shapes=shapes))
-            check_same_inputs(Path(reference), runner, compared)
+            compared = stack.enter_context(open_float(reference, shapes))
+            check_same_inputs(reference, runner, compared)
         elif detection != Option():
             raise DataError("detection: boxes are matched with those of a --reference")
         samples = gather(
-            data, runner.inputs, preprocess=preprocess, limit=limit, skip=skip
+            data,
+            runner.inputs,
+            preprocess=loaded(part.preprocess),
+            limit=part.limit,
+            skip=part.skip,
         )
         tally, read = Tally(), None
         names: tuple[str, ...] = ()
@@ -109,7 +88,7 @@ def evaluate_model(
                     outputs = {name: outputs[name] for name in wanted}
             return _Ran(sample, outputs, wanted)
 
-        threads = workers or cores()
+        threads = settings.run.workers or cores()
         for each in (runner, compared):
             if each is not None and each.most is not None:
                 threads = min(threads, each.most)

@@ -16,11 +16,12 @@ from neon8.errors import ModelError
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.ir.program import Tensor
-from neon8.machines import DEFAULT_CPU, NATIVE
+from neon8.machines import NATIVE
 from neon8.operators.reference import centred, quantize
 from neon8.runtime import TensorInfo
 from neon8.runtime.arrays import QUANTIZED, StepInfo
-from neon8.runtime.targets import is_model_file, open_model
+from neon8.runtime.targets import HERE, is_model_file, open_model
+from neon8.settings.stages import TargetSettings
 
 IMAGE_RANK = 4
 
@@ -49,23 +50,19 @@ class FloatRunner:
 
 @contextmanager
 def open_float(
-    path: Path,
-    *,
-    shapes: Shapes | None = None,
-    target: str = NATIVE,
-    cpu: str = DEFAULT_CPU,
-    isa: str | None = None,
-    max_bytes: int | None = None,
+    path: Path, shapes: Shapes | None = None, where: TargetSettings = HERE
 ) -> Iterator[FloatRunner]:
     """An ONNX or .n8 file that takes and gives real values.
 
-    shapes: of inputs whose dimensions an ONNX file leaves open.
-    int8 and int16 inputs and outputs pass through the model's own scales, (2) and (1).
-    GraphError, ModelError, SetupError.
+    shapes: of inputs whose dimensions an ONNX file leaves open.  where: an .n8 file
+    runs; its int8 and int16 inputs and outputs pass through its own scales, (2) and
+    (1).  GraphError, ModelError, SetupError.
     """
     if not is_model_file(path):
-        if target != NATIVE:
-            raise ModelError(f"{path}: only an .n8 file runs on {target}; compile it")
+        if where.target != NATIVE:
+            raise ModelError(
+                f"{path}: only an .n8 file runs on {where.target}; compile it"
+            )
         file = open_onnx(path, shapes=shapes)
         reference = Reference(file)
         yield FloatRunner(
@@ -75,9 +72,7 @@ def open_float(
             stop=reference.stop,
         )
         return
-    with open_model(
-        path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
-    ) as runner:
+    with open_model(path, where) as runner:
 
         def run(arrays: Arrays) -> Arrays:
             results = runner.run(

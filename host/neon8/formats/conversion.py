@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convert(): a calibration file of one tool into that of another.
+"""convert_table(): a calibration file of one tool into that of another.
 
 What differs between formats is in their descriptors; nothing here asks for a name.
 """
@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from neon8.errors import TableError
 from neon8.formats import attach, registry
@@ -22,10 +23,12 @@ from neon8.formats.foreign_table import (
 )
 from neon8.formats.format import Context, Format, NetworkWriter
 from neon8.graph.importer import load as load_graph
-from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
+from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.quant import strict_json, table_json
 from neon8.quant.checks import decode, read_bytes, string
 from neon8.quant.scale_table import CHOSEN, LATTICE, ScaleTable
+from neon8.settings.reader import takes
+from neon8.settings.stages import DEFAULTS, Settings
 from neon8.text import counted
 
 
@@ -61,32 +64,28 @@ def read_names(path: str | PathLike[str]) -> dict[str, str]:
     return dict(root)
 
 
-def convert(
+@takes("network", "convert")
+def convert_table(
     path: str | PathLike[str],
     to: str,
     *,
-    source_format: str | None = None,
-    names: Mapping[str, str] | None = None,
-    model: str | PathLike[str] | None = None,
-    shapes: Shapes | None = None,
-    onto: str | PathLike[str] | None = None,
-    ncnn_param: str | PathLike[str] | None = None,
-    trt_version: str | None = None,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
 ) -> Converted:
-    """The file `path` in the format `to`, one of registry.NAMES.
+    """Convert a calibration file to the format `to`; see docs/formats.md.
 
-    names: old -> new, of tensors, layers and weights; new are those of the target, or
-    of the network if the source has others.  model: the float ONNX file; shapes: of its
-    inputs, where it leaves dimensions open.  onto: our own
-    table, whose scales stay where `path` has none.  ncnn_param: the text .param whose
-    layers ncnn's entries are named after.  trt_version: for the header.
-    TableError names what the target needs and nobody gave.
+    to: one of registry.NAMES.  TableError names what the target needs and nobody gave.
+    GraphError, CompileError, SettingsError.
     """
+    wanted, shapes = settings.convert, settings.network.shapes
+    model, onto, names = wanted.model, wanted.onto, wanted.names
+    if isinstance(names, Path):
+        names = read_names(names)
     target = registry.find(to)
-    table, whole = read(path, source_format=source_format)
+    table, whole = read(path, source_format=wanted.source_format)
     source = registry.find(table.format)
     own = whole
-    options = {"ncnn_param": ncnn_param, "trt_version": trt_version}
+    options = {"ncnn_param": wanted.ncnn_param, "trt_version": wanted.trt_version}
     given = {name: str(value) for name, value in options.items() if value is not None}
     _check_options(path, given, source, target)
     file = None if model is None else open_onnx(model, shapes=shapes)

@@ -3,57 +3,54 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from neon8 import text
 from neon8.errors import SetupError, TableError
 from neon8.files import read_file
 from neon8.formats import registry
 from neon8.formats.conversion import read
-from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.onnx_file import open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.inspection import elf, foreign, network, observation, plan
 from neon8.inspection.guards import legend
-from neon8.machines import DEFAULT_CPU, NATIVE
+from neon8.machines import NATIVE
 from neon8.quant.reasons import condensed
 from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
 from neon8.rewrite.rounding import moved
 from neon8.runtime import Model, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
+from neon8.settings.reader import takes
+from neon8.settings.stages import DEFAULTS, Settings
 
 
-def describe(
-    path: Path,
-    *,
-    target: str = NATIVE,
-    cpu: str = DEFAULT_CPU,
-    isa: str | None = None,
-    max_bytes: int | None = None,
-    shapes: Shapes | None = None,
+@takes("network", "target")
+def inspect_file(
+    path: str | Path, *, settings: Settings = DEFAULTS, **_keywords: Any
 ) -> str:
-    """Text about a model, a network, a calibration file, a scale table or a library.
+    """Describe a model, a network, a calibration file, a scale table or a library.
 
-    target, cpu, isa: where the kernels of a model are chosen.  max_bytes: see
-    Model.open.  shapes: of inputs of an ONNX file that leaves them open.  Neon8Error:
-    the file cannot be read, is damaged, or is nothing that neon8 makes.
+    Neon8Error: the file cannot be read, is damaged, or is nothing that neon8 makes.
     """
+    path = Path(path)
+    where, shapes = settings.target, settings.network.shapes
     try:
         data = read_file(path)
     except OSError as error:
         raise SetupError(f"{path}: cannot be read: {error.strerror}") from error
     if path.suffix == ".n8" or data.startswith(MAGIC):
-        if target != NATIVE:
-            with EmulatedModel(
-                path, target=target, cpu=cpu, isa=isa, max_bytes=max_bytes
-            ) as emulated:
-                return _opened(path, emulated, where=f"{target}, {cpu}")
-        with Model.from_bytes(
-            data, source=str(path), isa=isa, max_bytes=max_bytes
-        ) as model:
+        isa, most = where.isa, where.max_bytes
+        if where.target != NATIVE:
+            target, core = where.target, where.core
+            with EmulatedModel(path, target, core, isa, max_bytes=most) as emulated:
+                return _opened(path, emulated, where=f"{target}, {core}")
+        source = str(path)
+        with Model.from_bytes(data, source=source, isa=isa, max_bytes=most) as model:
             return _opened(path, model, where="this machine")
-    given = {"--isa": isa, "--max-bytes": max_bytes}
+    given = {"--isa": where.isa, "--max-bytes": where.max_bytes}
     named = [name for name, value in given.items() if value is not None]
-    named += ["--target"] if target != NATIVE else []
+    named += ["--target"] if where.target != NATIVE else []
     if named:
         meant = "is for an .n8 file, whose kernels are chosen when it is opened"
         raise SetupError(f"{path}: {named[0]} {meant}; compile it first")

@@ -2,7 +2,6 @@
 """A plain training loop for classifiers, for who has none: that of `neon8 qat`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,29 +11,16 @@ from torch.nn import functional
 
 from neon8.errors import CalibrationError, DataError
 from neon8.qat.model import QatModel
+from neon8.settings.stages import TrainSettings
 
 Step = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """epochs: passes over the data, of which the last third is frozen.
-
-    rate: of Adam at the start; it falls to 0 along a cosine.  batch: samples in a step.
-    seed: of the order of the samples.
-    """
-
-    epochs: int = 6
-    rate: float = 1e-3
-    batch: int = 32
-    seed: int = 0
 
 
 def train(
     model: QatModel,
     images: torch.Tensor,
     labels: torch.Tensor,
-    settings: Settings,
+    settings: TrainSettings,
     step: Step = lambda _done, _all: None,
 ) -> None:
     """Train by cross-entropy, then freeze; the model is in eval() afterwards.

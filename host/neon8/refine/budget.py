@@ -1,92 +1,138 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration up to an accuracy or a cost: search() on samples that were observed."""
+"""More bits for the tensors that need them, up to an accuracy or up to a cost.
+
+One scale group after another gets int16, or float32 where int16 is of no use: the one
+that simulation says will gain most, or most for its cost. Each step is then compiled
+and run by the int8 library, on other samples, whose SQNR is what counts. The cost is
+the library's own figure for the compiled network, relative to that of the plain table.
+"""
 
 import json
-import logging
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
 
-from neon8.calibrate.calibrate import Refinement, Settled
+import numpy as np
+
+from neon8.calibrate.run.threads import usable
+from neon8.compile.compiler import compile_model
+from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
-from neon8.errors import CalibrationError
+from neon8.errors import CompileError
 from neon8.evaluate.compare import before_softmax
+from neon8.evaluate.runner import as_float32
 from neon8.files import write_atomic
-from neon8.graph.importer import load_compilable
-from neon8.graph.onnx_file import Shapes, open_onnx
-from neon8.graph.quantized import is_quantized
-from neon8.quant.scale_table import ScaleTable
-from neon8.refine.precision import Found, Goal, search
-from neon8.refine.sensitivity import Watch, nobody
+from neon8.graph.onnx_file import ModelLike
+from neon8.ir.graph import Graph
+from neon8.ir.groups import scale_groups
+from neon8.operators.conversion import RequantizeOp
+from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
+from neon8.refine.network import Network
+from neon8.refine.sensitivity import (
+    DoubleArray,
+    Meter,
+    Watch,
+    nobody,
+    sqnr_of,
+    squares_of,
+)
+from neon8.rewrite.bits import in_float32, with_bits
+from neon8.runtime import Model
+from neon8.settings.stages import RefineSettings
 from neon8.text import columns, decimals
+
+INT16, FLOAT = PRECISIONS
+INT8 = "int8"
+WIDE = 16
 
 RANKING, HELD = 20, 40
 """Samples by which groups are ranked, and others by which a network is measured."""
+SAMPLES = RANKING + HELD
 LEAST = 8
 """With fewer than three times as many, all samples serve both ends."""
-MOST_DECIBELS = 200
-LEAST_COST = 1.0
+
+MARGIN_DB = 0.5
+"""A target is reached with so much to spare: other samples are others."""
+NOTHING_DB = 0.02
+"""A gain that is none."""
+PROMISED_DB = 0.5
+"""A gain that simulation must not promise in vain: then float32 is tried."""
+AS_GOOD_DB = 0.1
+"""A difference that is not worth a tensor."""
+NEXT = 6
+"""Of so many groups the gain is measured again, of all when the noise has halved."""
+PRICED = 16
+"""Groups whose cost is found out: those that gain most."""
+CHEAPEST = 1e-6
+"""What adds nothing to the cost counts as this."""
+
+Chosen = Mapping[str, str]
+"""Scale group -> INT16 or FLOAT, in the order in which they were chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A point of the curve: what has more bits, and what that gives.
+
+    group, to: what changed, and to what: INT16, FLOAT or INT8; "" at the beginning.
+    sqnr_db: measured with the compiled network.  cost: relative to that without any.
+    """
+
+    group: str
+    to: str
+    chosen: Chosen
+    sqnr_db: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """table: with what was chosen.  curve: from the plain table on; best: of these.
+
+    tensors: scale group -> the tensors that are rounded.  ceiling_db: with all of them
+    in float32, by simulation.  reached: the goal.
+    """
+
+    table: ScaleTable
+    curve: tuple[Step, ...]
+    best: Step
+    tensors: Mapping[str, tuple[str, ...]]
+    ceiling_db: float
+    reached: bool
 
 
 def more_bits(
-    model: str | Path,
-    goal: Goal,
+    network: Network,
+    table: ScaleTable,
+    samples: Sequence[Kept],
+    goal: RefineSettings,
     *,
-    shapes: Shapes | None = None,
-    curve: Path | None = None,
     watch: Watch = nobody,
-    tell: Callable[[Found], None] = lambda _found: None,
-) -> Refinement:
-    """More bits for the tensors that need them, see search().
+) -> Found:
+    """More bits for the tensors that need them, on samples that were observed.
 
-    shapes: of inputs whose dimensions the file leaves open.  curve: the JSON file to
-    write.  tell: told what was found.  CalibrationError: a goal that no network has, a
-    network that was quantized elsewhere.  GraphError; CompileError: the network cannot
-    run in int8 at all.
+    goal: its target and its cost, and the file for the curve.  watch: told how many
+    runs of the network are done.  CompileError: the network or the table is refused as
+    it is.  DataError.
     """
-    check(goal)
-    file = open_onnx(model, shapes=shapes)
-    if is_quantized(file):
-        text = "was quantized elsewhere, so its precision cannot be chosen"
-        raise CalibrationError(f"{model}: {text}; give the float network")
-    graph = load_compilable(file)
-
-    def run(settled: Settled) -> ScaleTable:
-        ranking, held = divided(settled.samples)
-        found = search(
-            file,
-            before_softmax(graph),
-            settled.table,
-            goal,
-            ranking=ranking,
-            held=held,
-            watch=watch,
-        )
-        if curve is not None:
-            content = {
-                "format": "neon8 precision",
-                "version": 1,
-                "model": {"name": graph.name, "digest": graph.digest},
-                **as_json(found, goal),
-            }
-            text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-            write_atomic(curve, text.encode())
-        tell(found)
-        return found.table
-
-    return Refinement(samples=RANKING + HELD, run=run)
-
-
-def check(goal: Goal) -> None:
-    """CalibrationError for a goal that cannot be meant."""
-    target, most = goal.sqnr_db, goal.cost
-    if target is not None and not 0 < target <= MOST_DECIBELS:
-        text = f"target_sqnr {target:g} is not above 0 and up to {MOST_DECIBELS} dB"
-        raise CalibrationError(text)
-    if most is not None and not LEAST_COST <= most < math.inf:
-        text = f"max_cost {most:g} is not {LEAST_COST:g} or more: the int8 network is 1"
-        raise CalibrationError(text)
+    ranking, held = divided(samples)
+    graph = before_softmax(network.graph)
+    found = search(
+        network.file, graph, table, goal, ranking=ranking, held=held, watch=watch
+    )
+    if goal.curve is not None:
+        content = {
+            "format": "neon8 precision",
+            "version": 1,
+            "model": {"name": graph.name, "digest": graph.digest},
+            **as_json(found, goal),
+        }
+        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        write_atomic(goal.curve, text.encode())
+    return found
 
 
 def divided(samples: Sequence[Kept]) -> tuple[list[Arrays], list[Arrays]]:
@@ -98,34 +144,284 @@ def divided(samples: Sequence[Kept]) -> tuple[list[Arrays], list[Arrays]]:
     return inputs[:first], inputs[first:][-HELD:]
 
 
-def missed(found: Found, goal: Goal) -> str:
+def search(
+    model: ModelLike,
+    graph: Graph,
+    table: ScaleTable,
+    goal: RefineSettings,
+    *,
+    ranking: Sequence[Arrays],
+    held: Sequence[Arrays],
+    watch: Watch = nobody,
+) -> Found:
+    """Give more bits where they gain most, until the goal is reached or nothing gains.
+
+    graph: of the file, as before_softmax() leaves it.  ranking: samples by which groups
+    are ranked; held: by which the compiled network is measured.
+    """
+    return _Search(model, graph, table, goal, ranking, held, watch).run()
+
+
+class _Search:
+    """The state of one search.
+
+    _gain: by how much the ratio of noise to signal falls, by group, when it was last
+    measured; _level: that ratio when all were; _now: that of what is chosen.  _alone:
+    that of what a group alone adds to the float network.
+    """
+
+    def __init__(
+        self,
+        model: ModelLike,
+        graph: Graph,
+        table: ScaleTable,
+        goal: RefineSettings,
+        ranking: Sequence[Arrays],
+        held: Sequence[Arrays],
+        watch: Watch,
+    ) -> None:
+        self._graph, self._table, self._goal = graph, table, goal
+        self._held, self._watch, self._runs = held, watch, count(1)
+        self._group_of = scale_groups(graph)
+        self._meter = Meter(model, graph, table, ranking)
+        self._left = [
+            group
+            for group, names in self._meter.groups.items()
+            if all(table.tensors[name].bits <= NARROW for name in names)
+        ]
+        wanted = dict.fromkeys(self._left, WIDE)
+        self._wide = with_bits(table, graph, self._group_of, wanted).tensors
+        self._gain: dict[str, float] = {}
+        self._alone: dict[str, float] = {}
+        self._level = self._now = math.inf
+        self._prices: dict[str, float] = {}
+        self._unit = 1.0
+
+    def run(self) -> Found:
+        """The whole search."""
+        self._watch(0, None)
+        plain = self._verified({}, "", "")
+        simulated, ceiling = self._simulated([{}, dict.fromkeys(self._left, FLOAT)])
+        self._now = ratio_of(simulated)
+        alone = self._meter.alone(watch=lambda *_: self._tick())
+        self._alone = {group: ratio_of(each) for group, each in alone.items()}
+        curve = [plain]
+        while not self._enough(curve[-1]) and (group := self._next(curve[-1])):
+            self._left.remove(group)
+            step = self._with(curve[-1], group)
+            if step is not None:
+                curve.append(step)
+                self._now = ratio_of(*self._simulated([step.chosen]))
+        best = curve[-1]
+        if not self._enough(best):
+            most = max(step.sqnr_db for step in curve)
+            best = next(s for s in curve if s.sqnr_db >= most - AS_GOOD_DB)
+        fewer = list(self._fewer(best))
+        best = fewer[-1] if fewer else best
+        target = self._goal.target_sqnr
+        return Found(
+            table=self._table_of(best.chosen),
+            curve=(*curve, *fewer),
+            best=best,
+            tensors=self._meter.groups,
+            ceiling_db=ceiling,
+            reached=target is None or best.sqnr_db >= target,
+        )
+
+    def _enough(self, step: Step) -> bool:
+        target = self._goal.target_sqnr
+        return target is not None and step.sqnr_db >= target + MARGIN_DB
+
+    def _affordable(self, step: Step) -> bool:
+        return self._goal.max_cost is None or step.cost <= self._goal.max_cost
+
+    def _next(self, step: Step) -> str | None:
+        """The group that should be the next one; None if there is none worth it.
+
+        Errors of several tensors may cancel, so that each by itself seems to gain
+        nothing, and all together do: then it is the one with most noise of its own.
+        """
+        looked = self._left
+        if self._now * 2 > self._level:
+            ranked = (*self._ranked(step, self._gain), *self._ranked(step, self._alone))
+            looked = list(dict.fromkeys(ranked))[:NEXT]
+        else:
+            self._level = self._now
+        trials = [{**step.chosen, group: self._kind(group)} for group in looked]
+        for group, found in zip(looked, self._simulated(trials), strict=True):
+            self._gain[group] = self._now - ratio_of(found)
+        return next(
+            iter((*self._ranked(step, self._gain), *self._ranked(step, self._alone))),
+            None,
+        )
+
+    def _ranked(self, step: Step, gains: Mapping[str, float]) -> list[str]:
+        """The groups that gain something and are not too dear, the best first."""
+        least = self._now * (1 - ratio_of(NOTHING_DB))
+        found = [group for group in self._left if gains[group] > least]
+        found.sort(key=lambda group: -gains[group])
+        most = self._goal.max_cost
+        if most is None:
+            return found
+        found = [g for g in found[:PRICED] if step.cost + self._price(g) <= most]
+        return sorted(found, key=lambda g: -gains[g] / self._price(g))
+
+    def _with(self, step: Step, group: str) -> Step | None:
+        """One group more; None if it cannot have what it is to get, or costs too much.
+
+        What cannot take int16 reads a copy of 8 bits: then float32 may do better.
+        """
+        kind = self._kind(group)
+        promised = db_of(self._now - self._gain[group]) - db_of(self._now)
+        try:
+            found = self._verified({**step.chosen, group: kind}, group, kind)
+            missing = promised - (found.sqnr_db - step.sqnr_db)
+            if missing > max(promised / 2, PROMISED_DB) and self._copied(found, group):
+                chosen = {**step.chosen, group: FLOAT}
+                other = self._verified(chosen, group, FLOAT)
+                better = other.sqnr_db - found.sqnr_db > missing / 2
+                found = other if better and self._affordable(other) else found
+        except CompileError:
+            return None
+        return found if self._affordable(found) else None
+
+    def _copied(self, step: Step, group: str) -> bool:
+        """True if something reads a copy of 8 bits of an int16 group."""
+        names = self._meter.groups[group]
+        steps = lower(self._graph, self._table_of(step.chosen)).ops
+        return any(isinstance(op, RequantizeOp) and op.name in names for op in steps)
+
+    def _fewer(self, step: Step) -> Iterator[Step]:
+        """Without one group after another, as long as the rest is as good."""
+        least = step.sqnr_db - AS_GOOD_DB
+        if self._enough(step) and self._goal.target_sqnr is not None:
+            least = self._goal.target_sqnr + MARGIN_DB
+        while len(step.chosen) > 1:
+            trials = {
+                gone: {g: kind for g, kind in step.chosen.items() if g != gone}
+                for gone in step.chosen
+            }
+            found = zip(self._simulated(list(trials.values())), trials, strict=True)
+            gone = max(found)[1]
+            fewer = self._verified(trials[gone], gone, INT8)
+            # An 8-bit copy may cost more than the bits saved.
+            cheaper = fewer.cost < step.cost and self._affordable(fewer)
+            if fewer.sqnr_db < least or not cheaper:
+                return
+            step = fewer
+            yield step
+
+    def _kind(self, group: str) -> str:
+        """What a group gets: int16, if with more than 8 bits its sums fit int32."""
+        names = self._meter.groups[group]
+        return INT16 if all(self._wide[n].bits > NARROW for n in names) else FLOAT
+
+    def _simulated(self, trials: Sequence[Chosen]) -> list[float]:
+        """dB of each."""
+        settings = []
+        for chosen in trials:
+            scales = dict(self._meter.plain)
+            for group, kind in chosen.items():
+                for name in self._meter.groups[group]:
+                    scales[name] = self._wide[name]
+                    if kind == FLOAT:
+                        del scales[name]
+            settings.append(scales)
+        return self._meter.sqnr(settings, watch=lambda *_: self._tick())
+
+    def _verified(self, chosen: Chosen, group: str, to: str) -> Step:
+        """What the int8 library makes of it.  CompileError."""
+        with Model.from_bytes(self._compiled(chosen)) as model:
+            cost = cost_of(model)
+            squares = np.sum(self._squares(model), axis=0)
+        self._unit = self._unit if chosen else cost
+        return Step(
+            group=group,
+            to=to,
+            chosen=chosen,
+            sqnr_db=sqnr_of(squares),
+            cost=cost / self._unit,
+        )
+
+    def _squares(self, model: Model) -> list[DoubleArray]:
+        """Of each sample, in order."""
+        width = min(usable(), len(self._held))
+
+        def measure(first: int) -> list[DoubleArray]:
+            found = []
+            with model.session(threads=1) as session:
+                for sample in self._held[first::width]:
+                    inputs = {name: as_float32(x) for name, x in sample.items()}
+                    wanted = self._meter.wanted(sample)
+                    found.append(squares_of(wanted, session.run(inputs)))
+                    self._tick()
+            return found
+
+        with ThreadPoolExecutor(width) as threads:
+            each = list(threads.map(measure, range(width)))
+        return [each[place % width][place // width] for place in range(len(self._held))]
+
+    def _price(self, group: str) -> float:
+        """What a group alone adds to the cost."""
+        if group not in self._prices:
+            chosen = {group: self._kind(group)}
+            with Model.from_bytes(self._compiled(chosen)) as model:
+                more = cost_of(model) / self._unit - 1
+            self._prices[group] = max(more, CHEAPEST)
+        return self._prices[group]
+
+    def _compiled(self, chosen: Chosen) -> bytes:
+        return compile_model(self._graph, self._table_of(chosen))
+
+    def _table_of(self, chosen: Chosen) -> ScaleTable:
+        wide = {group: WIDE for group, kind in chosen.items() if kind == INT16}
+        floats = [group for group, kind in chosen.items() if kind == FLOAT]
+        table = with_bits(self._table, self._graph, self._group_of, wide)
+        return in_float32(table, self._group_of, floats) if floats else table
+
+    def _tick(self) -> None:
+        self._watch(next(self._runs), None)
+
+
+def cost_of(model: Model) -> int:
+    """Of one run, in int8 multiply-accumulates, as the library reckons."""
+    return sum(step.cost for step in model.steps)
+
+
+def ratio_of(decibels: float) -> float:
+    """Of noise to signal."""
+    return float(10 ** (-decibels / 10))
+
+
+def db_of(ratio: float) -> float:
+    """The inverse of ratio_of()."""
+    return -10 * math.log10(ratio) if ratio > 0 else math.inf
+
+
+def missed(found: Found, goal: RefineSettings) -> str:
     """Why the goal is out of reach, in one line; "" if it is not."""
-    if found.reached or goal.sqnr_db is None:
+    if found.reached or goal.target_sqnr is None:
         return ""
-    text = f"{goal.sqnr_db:g} dB are out of reach: {found.best.sqnr_db:.1f} dB is the "
+    text = (
+        f"{goal.target_sqnr:g} dB are out of reach: {found.best.sqnr_db:.1f} dB is the "
+    )
     text += "best"
-    if goal.cost is not None:
-        text += f" at a cost of up to {goal.cost:g}"
-    if found.ceiling_db < goal.sqnr_db:
+    if goal.max_cost is not None:
+        text += f" at a cost of up to {goal.max_cost:g}"
+    if found.ceiling_db < goal.target_sqnr:
         text += f"; rounded weights alone leave {found.ceiling_db:.1f} dB"
     return text
 
 
-def warn_missed(found: Found, goal: Goal) -> None:
-    """Says in the log of "neon8" why a goal is out of reach."""
-    if text := missed(found, goal):
-        logging.getLogger("neon8").warning("%s", text)
-
-
-def as_json(found: Found, goal: Goal) -> dict[str, object]:
+def as_json(found: Found, goal: RefineSettings) -> dict[str, object]:
     """What --curve writes; None for infinity, which JSON lacks."""
 
     def finite(value: float) -> float | None:
         return round(value, 4) if math.isfinite(value) else None
 
     return {
-        "target_sqnr": goal.sqnr_db,
-        "max_cost": goal.cost,
+        "target_sqnr": goal.target_sqnr,
+        "max_cost": goal.max_cost,
         "reached": found.reached,
         "ceiling_db": finite(found.ceiling_db),
         "steps": [

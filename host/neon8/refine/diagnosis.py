@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from neon8.data.inputs import batch_of
-from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Data, Sample, gather
+from neon8.data.samples import Data, Sample, gather, loaded
 from neon8.errors import DataError
 from neon8.evaluate.metrics import by_row, top1
-from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
+from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.ir.groups import scale_groups
 from neon8.quant import reasons, table_json
 from neon8.quant.scale_table import ScaleTable
@@ -29,10 +28,11 @@ from neon8.refine.losses import SampleLoss, Tally, TensorLoss
 from neon8.refine.remedies import Bench, Change, Remedy, Squares
 from neon8.refine.sensitivity import INTEGERS, Meter, sqnr_of
 from neon8.refine.split import Layer, Split, Sums
+from neon8.settings.reader import takes
+from neon8.settings.stages import DEFAULTS, Settings
 
 SAMPLES = 20
 """Enough to rank tensors by."""
-WORST = 5
 
 Progress = Callable[[str, int, int | None], None]
 """Told a stage, how much of it is done, and of how much, None if that is unknown."""
@@ -79,30 +79,34 @@ def by_cost(tensors: Iterable[TensorLoss]) -> list[TensorLoss]:
     return sorted(rounded, key=lambda each: each.alone_db or 0.0)
 
 
+@takes("network", "data", "diagnose")
 def diagnose_model(
     model: str | Path,
     table: str | Path | ScaleTable,
     data: Data,
     *,
-    shapes: Shapes | None = None,
-    preprocess: Preprocess | None = None,
-    limit: int = SAMPLES,
-    skip: int = 0,
-    top: int = WORST,
     progress: Progress = no_progress,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
 ) -> Diagnosis:
-    """Where the int8 network of an ONNX file and its scales loses, and what helps.
+    """Find out where an int8 network loses, and what helps.
 
-    data: see neon8.data.samples.gather; take others than for the calibration.  shapes:
-    of inputs whose dimensions the file leaves open.  limit: samples, which are all held
-    in memory.  top: remedies are tried for so many tensors and layers, the worst; 0 for
-    none.  GraphError, TableError, DataError, CompileError.
+    data: a path, or arrays, see observe_model(); take others than for the calibration.
+    They are all held in memory.  progress: told a stage, how much of it is done, and of
+    how much.  GraphError, TableError, DataError, CompileError, SettingsError.
     """
+    part, top = settings.data, settings.diagnose.top
     scales = table if isinstance(table, ScaleTable) else table_json.load(table)
-    file = open_onnx(model, shapes=shapes)
+    file = open_onnx(model, shapes=settings.network.shapes)
     both = pair(file, scales)
     inputs = both.reference.inputs
-    given = gather(data, inputs, preprocess=preprocess, limit=limit, skip=skip)
+    given = gather(
+        data,
+        inputs,
+        preprocess=loaded(part.preprocess),
+        limit=part.limit or SAMPLES,
+        skip=part.skip,
+    )
     run = _Run(both, batch_of(inputs))
     for sample in _told(progress, "samples", given):
         run.add(sample)

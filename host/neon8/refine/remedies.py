@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neon8.calibrate.run.run import Options, observe_data
+from neon8.calibrate.run.run import observe_data
 from neon8.calibrate.solve import solve_quietly
 from neon8.compile.compiler import compile_model
 from neon8.data.samples import Sample
@@ -30,6 +30,7 @@ from neon8.refine.sensitivity import output_squares, sqnr_of
 from neon8.refine.split import Layer, Sums
 from neon8.rewrite.bits import in_float32, with_bits
 from neon8.runtime import Model
+from neon8.settings.stages import NetworkSettings, Settings
 
 Array = npt.NDArray[np.generic]
 DoubleArray = npt.NDArray[np.float64]
@@ -275,8 +276,9 @@ def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change
         return
     tensors = pair.graph.tensors
     shapes = {name: tensors[name].dims for name in pair.graph.inputs}
-    seen = observe_data(path, list(samples), Options(shapes=shapes)).observation
-    made = solve_quietly(seen, pair.graph, method="mse", scheme="auto")
+    settings = Settings(network=NetworkSettings(shapes=shapes))
+    seen = observe_data(path, list(samples), settings).observation
+    made = solve_quietly(seen, pair.graph)
     equal = {
         name: each
         for name, each in made.tensors.items()

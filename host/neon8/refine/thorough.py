@@ -7,33 +7,29 @@ among them. How sure a gain is stands beside it, see neon8.evaluate.ranking.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 
-from neon8.calibrate.calibrate import Refinement, Settled
 from neon8.calibrate.precision import finished
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Array, Arrays
 from neon8.data.few import Kept
-from neon8.errors import CalibrationError
 from neon8.evaluate.compare import before_softmax
 from neon8.evaluate.metrics import sqnr_db, squares
 from neon8.evaluate.ranking import Ranking, rank_settings
 from neon8.evaluate.runner import as_float32
-from neon8.graph.importer import load_compilable
-from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
-from neon8.graph.quantized import is_quantized
+from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
 from neon8.operators.convolution import Conv2d
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray
 from neon8.refine.layerwise import Seen, Way, chosen, layers_of
+from neon8.refine.network import Network
 from neon8.refine.sensitivity import Watch, nobody
 from neon8.runtime import Model
 from neon8.text import columns, decimals
@@ -43,6 +39,7 @@ CHOOSING = 50
 JUDGING = 50
 """Samples that judge, at most; at least a fifth of all and FEWEST, if there are."""
 FEWEST = 8
+SAMPLES = CHOOSING + JUDGING
 
 DEFAULT = "default"
 WAYS = {
@@ -95,42 +92,15 @@ class Found:
         return self.trials[self.ranking.best]
 
 
-def thorough(
-    model: str | Path,
-    *,
-    shapes: Shapes | None = None,
-    watch: Watch = nobody,
-    tell: Callable[[Found], None] = lambda _found: None,
-) -> Refinement:
-    """The best of what can be chosen on samples.
-
-    shapes: of inputs whose dimensions the file leaves open.  tell: told what was found.
-    CalibrationError: a network that was quantized elsewhere.  GraphError; CompileError:
-    the network cannot run in int8 at all.
-    """
-    file = open_onnx(model, shapes=shapes)
-    if is_quantized(file):
-        text = "was quantized elsewhere, so its weights cannot be chosen"
-        raise CalibrationError(f"{model}: {text}; give the float network")
-    graph = load_compilable(file)
-
-    def run(settled: Settled) -> ScaleTable:
-        found = best_of(file, graph, settled.table, settled.samples, watch=watch)
-        tell(found)
-        return noted(found, settled.table)
-
-    return Refinement(samples=CHOOSING + JUDGING, run=run)
-
-
 def best_of(
-    file: OnnxFile,
-    graph: Graph,
+    network: Network,
     table: ScaleTable,
     samples: Sequence[Kept],
     *,
     watch: Watch = nobody,
 ) -> Found:
-    """All ways, judged.  samples: by digest."""
+    """Judge all that can be chosen on samples.  samples: by digest."""
+    file, graph = network.file, network.graph
     choosing, judging = divided(samples)
     logits = before_softmax(graph)
     layers = layers_of(logits, table)
@@ -173,7 +143,7 @@ def divided(samples: Sequence[Kept]) -> tuple[Sequence[Kept], Sequence[Kept]]:
 
 
 def noted(found: Found, table: ScaleTable) -> ScaleTable:
-    """The best table, with a reason that says what it gave."""
+    """The best table, with a reason that says what it gave; `table` without any."""
     if not found.trials:
         return table
     best, first = found.best, found.trials[0]

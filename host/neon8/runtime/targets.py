@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from neon8.errors import DataError
 from neon8.files import open_regular
-from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS
+from neon8.machines import NATIVE
 from neon8.runtime.arrays import Array, StepInfo, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC, Model
 from neon8.runtime.sessions import Sessions
+from neon8.settings.stages import TargetSettings
+
+HERE = TargetSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,38 +57,25 @@ def is_model_file(path: Path) -> bool:
 
 
 @contextmanager
-def open_model(
-    path: Path,
-    *,
-    target: str = NATIVE,
-    cpu: str = DEFAULT_CPU,
-    isa: str | None = None,
-    max_bytes: int | None = None,
-) -> Iterator[Runner]:
-    """An .n8 file, run as it is.
-
-    cpu: the core to emulate.  isa: as in Model.open.  max_bytes: see
-    Model.open.
-    ModelError, SetupError.
-    """
+def open_model(path: Path, where: TargetSettings = HERE) -> Iterator[Runner]:
+    """An .n8 file, run as it is.  ModelError, SetupError."""
+    isa, most_bytes = where.isa, where.max_bytes
     with ExitStack() as stack:
         model: Model | EmulatedModel
-        if target in EMULATIONS:
+        if where.target == NATIVE:
+            model = stack.enter_context(Model.open(path, isa=isa, max_bytes=most_bytes))
+            sessions = stack.enter_context(Sessions(model.session(), model.session))
+            most = model.memory.sessions(model.max_bytes)
+        else:
             emulate = partial(
                 EmulatedModel,
                 path,
-                target=target,
-                cpu=cpu,
-                isa=isa,
-                max_bytes=max_bytes,
+                where.target,
+                where.core,
+                isa,
+                max_bytes=most_bytes,
             )
             model = emulate()
             sessions = stack.enter_context(Sessions(model, emulate))
             most = model.max_bytes // max(model.memory.total(), 1)
-        elif target == NATIVE:
-            model = stack.enter_context(Model.open(path, isa=isa, max_bytes=max_bytes))
-            sessions = stack.enter_context(Sessions(model.session(), model.session))
-            most = model.memory.sessions(model.max_bytes)
-        else:
-            raise DataError(f"target {target!r} is not one of {', '.join(TARGETS)}")
         yield Runner(model.inputs, model.outputs, sessions.run, model.steps, most)

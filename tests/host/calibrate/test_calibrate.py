@@ -9,12 +9,12 @@ import pytest
 
 from neon8 import calibrate_model as calibrate
 from neon8.calibrate.run.reference import Reference
-from neon8.calibrate.thresholds.methods import ROWS as METHODS
 from neon8.data.inputs import Input
 from neon8.errors import CalibrationError, DataError, GraphError
 from neon8.graph.importer import load
 from neon8.ir.groups import scale_groups, sources
 from neon8.quant import table_json as json_format
+from neon8.settings.methods import ROWS as METHODS
 from onnx_nets import chain, net, node, save
 
 F = np.float32

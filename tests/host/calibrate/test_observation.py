@@ -23,6 +23,7 @@ from neon8.calibrate.statistics.patches import ROWS
 from neon8.errors import CalibrationError
 from neon8.operators.convolution import Conv2d
 from neon8.quant import table_json as json_format
+from neon8.settings.stages import SolveSettings
 from onnx_nets import save
 
 COUNT = 40
@@ -138,8 +139,7 @@ def test_calibrate_is_observe_and_solve(tmp_path):
     steps = solve(
         calib_file.loads(calib_file.dumps(observation), source="x"),
         neon8.load_graph(model),
-        method="kl",
-        scheme="symmetric",
+        SolveSettings(method="kl", scheme="symmetric"),
     )
     assert json_format.dumps(steps) == json_format.dumps(whole)
     assert whole.samples == 12
@@ -253,7 +253,7 @@ def test_nonfinite_values_are_counted_if_wanted(tmp_path):
     for facts in seen.layers.values():
         assert np.isfinite(facts.patches.rows).all()
     loaded = calib_file.loads(calib_file.dumps(seen), source="x")
-    table = solve(loaded, method="mse", scheme="auto")
+    table = solve(loaded)
     bad = {n for n, t in table.tensors.items() if "nonfinite" in t.reasons}
     assert "a1" in bad
     assert "x" not in bad

@@ -17,6 +17,7 @@ from neon8.errors import TableError
 from neon8.graph.importer import load
 from neon8.quant import table_json as json_format
 from neon8.quant.reasons import MEANINGS, meaning
+from neon8.settings.stages import SolveSettings
 from onnx_nets import net, node, save
 
 F = np.float32
@@ -50,7 +51,7 @@ def observation(model):
 
 def solved(observation, entries, **options):
     own = overrides.loads(json.dumps({"tensors": entries}), source="own.json")
-    return solve(observation, overrides=own, **options)
+    return solve(observation, None, SolveSettings(overrides=own, **options))
 
 
 SET = [  # tensor, entry, scheme, threshold
@@ -93,7 +94,7 @@ def test_what_is_set_wins(observation, name, entry, scheme, threshold):
 def test_method_and_scheme_of_one_tensor(observation):
     kinds = {"x": {"method": "minmax"}, "r*": {"scheme": "symmetric"}}
     table = solved(observation, kinds)
-    other = solve(observation, method="minmax")
+    other = solve(observation, None, SolveSettings(method="minmax"))
     assert table.tensors["x"].scale == other.tensors["x"].scale
     assert table.tensors["x"].method == "minmax"
     assert table.tensors["r1"].scheme == "symmetric"
@@ -192,7 +193,11 @@ BAD = {
 @pytest.mark.parametrize("text", BAD)
 def test_what_is_refused(observation, text):
     with pytest.raises(TableError) as caught:
-        solve(observation, overrides=overrides.loads(text, source="own.json"))
+        solve(
+            observation,
+            None,
+            SolveSettings(overrides=overrides.loads(text, source="own.json")),
+        )
     message = str(caught.value)
     assert message.startswith("own.json:")
     assert "\n" not in message
@@ -214,7 +219,7 @@ def test_files_that_cannot_be_read(tmp_path, data, part):
 def test_a_file(observation, tmp_path):
     path = tmp_path / "own.json"
     path.write_text('{"tensors": {"x": {"threshold": 2}}}')
-    table = solve(observation, overrides=overrides.load(path))
+    table = solve(observation, None, SolveSettings(overrides=overrides.load(path)))
     assert table.tensors["x"].threshold[1] == pytest.approx(2)
 
 
@@ -255,7 +260,7 @@ def test_every_guard_is_a_code_and_each_kind_a_line_in_the_log(observation, capl
 
 
 def test_all_tensors_as_int16(model, observation):
-    table = solve(observation, bits=16)
+    table = solve(observation, None, SolveSettings(bits=16))
     assert {tensor.bits for tensor in table.tensors.values()} == {16}
     assert json_format.loads(json_format.dumps(table)) == table
     assert compile_model(load(model), table)

@@ -2,15 +2,19 @@
 """What betters a table after it is solved: what it gets, and that nothing is lost."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from calib_nets import branchy, images
-from neon8.calibrate.calibrate import Refinement, calibrate
-from neon8.calibrate.run.run import Options
+from neon8.pipeline import calibrate
 from neon8.quant import table_json
+from neon8.refine import budget, thorough
 from onnx_nets import save
+from settings_kits import settings_with
+
+THOROUGH = settings_with(thorough=True)
 
 
 @pytest.fixture(scope="module")
@@ -18,68 +22,75 @@ def path(tmp_path_factory):
     return save(tmp_path_factory.mktemp("refined"), branchy())
 
 
-def marked(settled):
-    return replace(settled.table, reasons=(*settled.table.reasons, "override"))
-
-
-def digests(path, data, samples=6, **options):
+def digests(monkeypatch, path, data, samples=6, **options):
     """Of the samples that a refinement is given."""
     seen = []
 
-    def look(settled):
-        seen.extend(settled.samples)
-        assert {each.digest for each in seen} <= set(settled.observation.samples)
-        return settled.table
+    def look(_network, _table, kept, **_watch):
+        seen.extend(kept)
+        return thorough.Found(trials=(), choosing=0, judging=0)
 
-    refinement = Refinement(samples=samples, run=look)
-    calibrate(path, data, refinements=[refinement], options=Options(**options))
+    monkeypatch.setattr(thorough, "best_of", look)
+    monkeypatch.setattr(thorough, "SAMPLES", samples)
+    calibrate(path, data, settings_with(settings=THOROUGH, **options))
     return [each.digest for each in seen]
 
 
-def test_the_same_samples_however_they_come(path, tmp_path):
+def test_the_same_samples_however_they_come(path, tmp_path, monkeypatch):
     data = images(20)
     np.save(tmp_path / "x.npy", data)
-    wanted = digests(path, data)
+    found = partial(digests, monkeypatch, path)
+    wanted = found(data)
     assert len(wanted) == 6
     assert wanted == sorted(wanted)
-    assert digests(path, data[::-1]) == wanted
-    assert digests(path, iter(data)) == wanted
-    assert digests(path, tmp_path / "x.npy") == wanted
-    assert digests(path, tmp_path / "x.npy", workers=2) == wanted
-    assert len(digests(path, data, samples=50)) == 20
+    assert found(data[::-1]) == wanted
+    assert found(iter(data)) == wanted
+    assert found(tmp_path / "x.npy") == wanted
+    assert found(tmp_path / "x.npy", workers=2) == wanted
+    assert len(found(data, samples=50)) == 20
 
 
-def test_one_after_the_other(path, tmp_path):
+def marked(table):
+    return replace(table, reasons=(*table.reasons, "override"))
+
+
+def test_one_after_the_other(path, tmp_path, monkeypatch):
     output = tmp_path / "net.scales.json"
-    steps = [Refinement(samples=0, run=marked), Refinement(samples=2, run=marked)]
-    options = Options(output=output)
-    done = calibrate(path, images(9), refinements=steps, options=options)
+    monkeypatch.setattr(thorough, "noted", lambda _found, table: marked(table))
+
+    def more_bits(network, table, samples, goal, **watch):
+        found = budget.search(
+            *(network.file, network.graph, table, goal),
+            ranking=[each.inputs for each in samples],
+            held=[each.inputs for each in samples],
+            **watch,
+        )
+        return replace(found, table=marked(found.table))
+
+    monkeypatch.setattr(budget, "more_bits", more_bits)
+    settings = settings_with(thorough=True, max_cost=1)
+    done = calibrate(path, images(9), settings, output=output)
     assert done.table.reasons[-2:] == ("override", "override")
     assert table_json.load(output) == done.table
     assert not (tmp_path / "net.scales.json.journal").exists()
 
 
-def test_interrupted(path, tmp_path, caplog):
+def test_interrupted(path, tmp_path, caplog, monkeypatch):
     """No sample is observed twice, and an old table stays."""
     output = tmp_path / "net.scales.json"
     output.write_text("old")
 
-    def stop(_settled):
+    def stop(*_network, **_watch):
         raise KeyboardInterrupt
 
-    options = Options(output=output)
-    with pytest.raises(
-        KeyboardInterrupt, match=r"9 samples are saved in .*journal; to"
-    ):
-        calibrate(
-            path,
-            images(9),
-            refinements=[Refinement(samples=2, run=stop)],
-            options=options,
-        )
+    with monkeypatch.context() as patched:
+        patched.setattr(thorough, "best_of", stop)
+        with pytest.raises(
+            KeyboardInterrupt, match=r"9 samples are saved in .*journal; to"
+        ):
+            calibrate(path, images(9), THOROUGH, output=output)
     assert output.read_text() == "old"
-    last = Refinement(samples=2, run=marked)
-    done = calibrate(path, images(9), refinements=[last], options=options)
+    done = calibrate(path, images(9), THOROUGH, output=output)
     assert "continuing, 9 samples are already observed" in caplog.text
-    fresh = calibrate(path, images(9), refinements=[last])
+    fresh = calibrate(path, images(9), THOROUGH)
     assert done.table == fresh.table

@@ -68,10 +68,10 @@ def test_integers_take_no_products_in_int16(tiny, tmp_path, capsys):
 def test_a_limit_of_nothing(tiny, tmp_path, capsys):
     words = compile_(tiny, tmp_path, tiny.table)
     line = refuse(capsys, *words, "--max-sqnr-loss", "2")
-    assert "is the limit of --accumulator-aware: add that" in line
+    assert "means nothing without --accumulator-aware: add that" in line
     words = ("calibrate", tiny.onnx, "--data", tiny.data, "-o", tmp_path / "t.json")
     line = refuse(capsys, *words, "--max-sqnr-loss", "2")
-    assert "is the limit of --fast: add that" in line
+    assert "means nothing without --fast: add that" in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -155,7 +155,7 @@ def test_a_defect_shows_as_one_line_too(monkeypatch, capsys, tiny):
     def defect(*_, **__):
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(describe, "describe", defect)
+    monkeypatch.setattr(describe, "inspect_file", defect)
     monkeypatch.delenv("NEON8_TRACEBACK", raising=False)
     assert main(["inspect", str(tiny.table)]) == 1
     err = capsys.readouterr().err
@@ -181,7 +181,7 @@ def test_what_the_machine_lacks_is_no_defect(monkeypatch, capsys, tiny, what):
     def lack(*_, **__):
         raise error
 
-    monkeypatch.setattr("neon8.inspection.describe.describe", lack)
+    monkeypatch.setattr("neon8.inspection.describe.inspect_file", lack)
     assert says in refuse(capsys, "inspect", tiny.table)
 
 

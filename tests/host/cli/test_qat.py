@@ -87,9 +87,9 @@ def test_it_is_repeatable(files, capsys):
         ([], {"data": "a.npz"}, "which of them is the input 'image'?"),
         ([], {"data": "none.npz"}, "none.npz: cannot be read"),
         ([], {"out": "a.npz"}, "a.npz: is an input; name another file to write"),
-        (["--rate", "0"], {}, "'0' is not a number above 0 and below 10"),
+        (["--rate", "0"], {}, "'0' is not a learning rate above 0 and up to 10"),
         (["--batch", "129"], {}, "128 samples do not fill a batch of 129"),
-        (["--limit", "0"], {}, "must be at least 1"),
+        (["--limit", "0"], {}, "0 is not a whole number of 1 or more"),
     ],
 )
 def test_bad_input(files, capsys, words, options, message):

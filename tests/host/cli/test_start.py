@@ -116,7 +116,7 @@ def test_a_terminal_sees_a_bar(tiny, tmp_path, option, seen):
     subprocess.run([sys.executable, "-m", "neon8", *words, *option], stderr=theirs,
                    stdout=subprocess.DEVNULL, check=True)  # fmt: skip
     os.write(theirs, b"end")  # there is something to read in any case
-    assert (b"calibrate: " in os.read(ours, 1 << 16)) is seen
+    assert (b"observe: " in os.read(ours, 1 << 16)) is seen
 
 
 def test_nothing_is_written_into_the_users_home(tiny, tmp_path):

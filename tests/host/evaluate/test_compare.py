@@ -11,7 +11,6 @@ import pytest
 from neon8 import observe_model
 from neon8.calibrate import calib_file, overrides
 from neon8.calibrate.solve import solve
-from neon8.calibrate.thresholds.methods import COMPARED
 from neon8.cli import main as cli
 from neon8.cli.compare import as_json, as_text
 from neon8.compile.compiler import compile_model
@@ -20,6 +19,8 @@ from neon8.evaluate.compare import before_softmax, compare
 from neon8.evaluate.evaluate import evaluate_model
 from neon8.graph.importer import load
 from neon8.quant import table_json
+from neon8.settings.methods import COMPARED
+from neon8.settings.stages import SolveSettings
 from onnx_nets import net, node, save
 
 F = np.float32
@@ -49,7 +50,9 @@ def test_figures_are_those_of_evaluate(tiny, observation, tmp_path):
     assert len(found.rows) == 4
     for row in found.rows:
         graph = load(tiny.onnx)
-        table = solve(observation, graph, method=row.method, scheme=row.scheme)
+        table = solve(
+            observation, graph, SolveSettings(method=row.method, scheme=row.scheme)
+        )
         path = tmp_path / "one.n8"
         path.write_bytes(compile_model(graph, table))
         alone = evaluate_model(path, tiny.labelled, reference=tiny.onnx)
@@ -168,7 +171,7 @@ def test_command(tiny, calib, capsys, tmp_path):
     [
         (("--methods", "best"), "method 'best' is unknown"),
         (("--methods", "percentile:0"), "is not a number above 0"),
-        (("--schemes", "both"), "invalid choice: 'both'"),
+        (("--schemes", "both"), "'both' is unknown; there are auto"),
     ],
 )
 def test_bad_usage(tiny, calib, capsys, arguments, part):

@@ -6,8 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from neon8 import observe_model
-from neon8.calibrate.solve import solve
+from neon8 import observe_model, solve_observation
 from neon8.compile.compiler import compile_model
 from neon8.errors import DataError
 from neon8.evaluate.evaluate import evaluate_model
@@ -100,7 +99,7 @@ def test_int16_ends(tmp_path):
     path, compiled = save(tmp_path, model), tmp_path / "net.n8"
     x = np.random.default_rng(2).normal(size=(20, 3, 6, 6)).astype(F)
     graph = load(path)
-    table = solve(observe_model(path, x), graph, method="minmax")
+    table = solve_observation(observe_model(path, x), graph, method="minmax")
     groups = scale_groups(graph)
     found = {}
     for bits in (8, 16):

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import neon8
 from neon8.calibrate.run.reference import Reference
-from neon8.errors import DataError, Neon8Error
+from neon8.errors import DataError, Neon8Error, SettingsError
 from neon8.evaluate.metrics import rank, sqnr_db, summary, tally_of, top1
 from onnx_nets import net, node, save
 
@@ -136,7 +136,7 @@ def test_data_may_be_any_iterable(tiny, form):
 
 @pytest.mark.parametrize("part", [{"skip": -1}, {"limit": -1}, {"limit": 0}])
 def test_part_of_an_iterable_that_cannot_be_meant(tiny, part):
-    with pytest.raises(DataError, match="limit must be positive"):
+    with pytest.raises(SettingsError, match="is not a whole number of"):
         neon8.evaluate_model(tiny.n8, np.load(tiny.data)["x"], **part)
 
 

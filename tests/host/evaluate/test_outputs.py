@@ -3,9 +3,9 @@
 
 import numpy as np
 import pytest
+from neon8.calibrate.calibrate import calibrate
 
 import neon8
-from neon8.calibrate.calibrate import calibrate
 from neon8.evaluate.compare import compare
 from neon8.refine.diagnosis import diagnose_model
 from neon8.refine.thorough import thorough

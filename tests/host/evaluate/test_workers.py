@@ -19,7 +19,7 @@ import neon8
 from neon8.cli.main import main
 from neon8.data.parallel import side_by_side
 from neon8.data.preprocess import Preprocess
-from neon8.errors import DataError
+from neon8.errors import DataError, SettingsError
 from neon8.evaluate.runner import open_float
 
 SMOOTH = Preprocess(mean=(100.0,), std=(50.0,))
@@ -85,8 +85,8 @@ def test_no_more_than_both_networks_have_room_for(tiny, photos, monkeypatch, nar
     files, asked = {"model": tiny.n8, "reference": tiny.onnx}, []
 
     @contextmanager
-    def opened(path, **options):
-        with open_float(path, **options) as runner:
+    def opened(path, *options):
+        with open_float(path, *options) as runner:
             yield replace(runner, most=2) if path == files[narrow] else runner
 
     def recorded(samples, work, *, workers):
@@ -159,8 +159,8 @@ def test_the_option(tiny, photos, capsys):
         found.append(json.loads(capsys.readouterr().out))
     assert found[1:] == found[:1] * 2
     assert main([*map(str, (*words, "--workers", 0))]) == 2
-    assert "--workers: must be at least 1" in capsys.readouterr().err
-    with pytest.raises(DataError, match="workers: 0 is not above 0"):
+    assert "--workers: 0 is not a whole number of 1 or more" in capsys.readouterr().err
+    with pytest.raises(SettingsError, match="workers: 0 is not a whole number"):
         neon8.evaluate_model(tiny.n8, photos, preprocess=SMOOTH, workers=0)
 
 

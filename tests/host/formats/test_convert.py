@@ -10,7 +10,8 @@ import neon8
 from neon8.cli.main import main
 from neon8.errors import TableError
 from neon8.formats import ncnn, trt
-from neon8.formats.conversion import convert, read, read_names
+from neon8.formats.conversion import convert_table as convert
+from neon8.formats.conversion import read, read_names
 from neon8.formats.registry import NAMES
 from neon8.quant import table_json as json_format
 from table_nets import in_every_format

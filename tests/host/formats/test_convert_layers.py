@@ -12,7 +12,8 @@ import neon8
 from neon8.cli.main import main
 from neon8.errors import TableError
 from neon8.formats import ncnn
-from neon8.formats.conversion import convert, read
+from neon8.formats.conversion import convert_table as convert
+from neon8.formats.conversion import read
 from neon8.ir.groups import scale_groups
 from neon8.quant import table_json as json_format
 from neon8.quant.grid import at_bits

@@ -11,7 +11,7 @@ import neon8
 from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.errors import TableError
-from neon8.formats.conversion import convert
+from neon8.formats.conversion import convert_table as convert
 from onnx_nets import chain, save
 
 CHANNELS = 8

@@ -7,7 +7,8 @@ import pytest
 import neon8
 from neon8.errors import TableError
 from neon8.formats import ncnn
-from neon8.formats.conversion import convert, read
+from neon8.formats.conversion import convert_table as convert
+from neon8.formats.conversion import read
 from neon8.quant import table_json as json_format
 from onnx_nets import chain
 from table_nets import case, in_every_format

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import neon8
 from neon8.errors import CompileError, GraphError, Neon8Error
-from neon8.formats.conversion import convert
+from neon8.formats.conversion import convert_table as convert
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.graph.remedies import refusal

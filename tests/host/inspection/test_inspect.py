@@ -23,7 +23,7 @@ from neon8.calibrate import calib_file
 from neon8.calibrate.run import journal
 from neon8.errors import ModelError, Neon8Error, SetupError
 from neon8.inspection import elf
-from neon8.inspection.describe import describe
+from neon8.inspection.describe import inspect_file as describe
 from neon8.machines import TARGETS
 from neon8.runtime import library
 

@@ -6,7 +6,7 @@ import pytest
 
 import neon8
 from neon8.errors import GraphError
-from neon8.formats.conversion import convert
+from neon8.formats.conversion import convert_table as convert
 from onnx_nets import chain, save
 
 F = np.float32

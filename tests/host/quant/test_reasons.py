@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from neon8.inspection.describe import describe
+from neon8.inspection.describe import inspect_file as describe
 from neon8.inspection.guards import described
 from neon8.quant import table_json
 from neon8.quant.reasons import MEANINGS, condensed, guards_of, lines

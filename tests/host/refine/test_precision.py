@@ -15,9 +15,9 @@ from neon8.compile.compiler import compile_model
 from neon8.errors import CompileError
 from neon8.graph.importer import load
 from neon8.quant import table_json
-from neon8.refine.budget import divided, missed
-from neon8.refine.precision import Goal, search
+from neon8.refine.budget import divided, missed, search
 from neon8.runtime import Model
+from neon8.settings.stages import RefineSettings
 from onnx_nets import chain, net, node, save
 
 SAMPLES = [{"x": image[np.newaxis]} for image in images(24)]
@@ -36,12 +36,12 @@ def hard(tmp_path_factory):
 
 def found(hard, **goal):
     path, graph, table = hard
-    goal = Goal(**goal)
+    goal = RefineSettings(**goal)
     return search(path, graph, table, goal, ranking=SAMPLES[:12], held=SAMPLES[12:])
 
 
 def test_finds_the_one_tensor(hard):
-    result = found(hard, sqnr_db=22.0)
+    result = found(hard, target_sqnr=22.0)
     assert result.reached
     assert dict(result.best.chosen) == {HARD: "int16"}
     assert [(step.group, step.to) for step in result.curve] == [
@@ -61,7 +61,7 @@ def test_finds_the_one_tensor(hard):
 
 def test_is_measured_with_the_int8_network(hard):
     path, graph, _ = hard
-    result = found(hard, sqnr_db=22.0)
+    result = found(hard, target_sqnr=22.0)
     reference, signal, noise = Reference(path), 0.0, 0.0
     content = compile_model(graph, result.table)
     with Model.from_bytes(content) as model, model.session(threads=1) as session:
@@ -73,25 +73,25 @@ def test_is_measured_with_the_int8_network(hard):
 
 
 def test_nothing_is_chosen_where_nothing_is_needed(hard):
-    result = found(hard, sqnr_db=1.0)
+    result = found(hard, target_sqnr=1.0)
     assert result.reached
     assert result.best.chosen == {}
     assert result.table == hard[2]
 
 
 def test_out_of_reach(hard):
-    result = found(hard, sqnr_db=90.0)
+    result = found(hard, target_sqnr=90.0)
     assert not result.reached
     assert result.best.sqnr_db > 22
     assert result.best.sqnr_db >= max(s.sqnr_db for s in result.curve) - 0.1
-    text = missed(result, Goal(sqnr_db=90.0))
+    text = missed(result, RefineSettings(target_sqnr=90.0))
     assert text.startswith("90 dB are out of reach: ")
     assert "rounded weights alone leave" in text
 
 
 @pytest.mark.parametrize(("cost", "chosen"), [(1.0, set()), (1.3, {HARD})])
 def test_a_budget(hard, cost, chosen):
-    result = found(hard, cost=cost)
+    result = found(hard, max_cost=cost)
     assert result.reached
     assert result.best.cost <= cost
     assert all(step.cost <= cost for step in result.curve)
@@ -101,14 +101,16 @@ def test_a_budget(hard, cost, chosen):
 
 
 def test_a_target_that_costs_too_much(hard):
-    result = found(hard, sqnr_db=22.0, cost=1.001)
+    result = found(hard, target_sqnr=22.0, max_cost=1.001)
     assert not result.reached
-    assert "at a cost of up to 1.001" in missed(result, Goal(sqnr_db=22, cost=1.001))
+    assert "at a cost of up to 1.001" in missed(
+        result, RefineSettings(target_sqnr=22, max_cost=1.001)
+    )
 
 
 def test_what_has_more_bits_already_stays(hard):
-    wide = found(hard, sqnr_db=22.0).table
-    again = found((*hard[:2], wide), sqnr_db=22.0)
+    wide = found(hard, target_sqnr=22.0).table
+    again = found((*hard[:2], wide), target_sqnr=22.0)
     assert again.table == wide
     assert len(again.curve) == 1
 
@@ -133,7 +135,7 @@ def test_float32_where_int16_is_of_no_use(tmp_path):
     )
     path = save(tmp_path, model)
     table = calibrate_model(path, images(40), method="minmax", plain=True)
-    result = found((path, load(path), table), sqnr_db=25.0)
+    result = found((path, load(path), table), target_sqnr=25.0)
     assert result.reached
     assert dict(result.best.chosen) == {"a": "float"}
     assert result.table.tensors["a"].float32

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 import neon8
-from neon8.calibrate.calibrate import calibrate
 from neon8.cli.main import main
 from neon8.data.few import Kept
 from neon8.errors import CalibrationError, CompileError
-from neon8.graph.onnx_file import open_onnx
-from neon8.refine.thorough import as_text, best_of, divided, thorough
+from neon8.pipeline import calibrate
+from neon8.refine.network import open_network
+from neon8.refine.thorough import as_text, best_of, divided
 from neon8.rewrite.rounding import moved
 from onnx_nets import net, node, save
 from quantized_nets import quantized_by_ort
+from settings_kits import settings_with
 
 F = np.float32
 SHAPE = (1, 4, 6, 6)
@@ -55,11 +56,8 @@ def path(tmp_path_factory):
 
 
 def refined(path, data):
-    found = []
-    table = calibrate(
-        path, data, refinements=[thorough(path, tell=found.append)]
-    ).table  # fmt: skip
-    return table, found[0]
+    done = calibrate(path, data, settings_with(thorough=True))
+    return done.table, done.chosen
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +96,9 @@ def test_the_order_of_samples_does_not_matter(path, made):
 
 def test_int16_keeps_what_its_sums_allow(path):
     """Other levels may add up to more than those that the bits were chosen for."""
-    table = calibrate(
-        path,
-        images(24),
-        precision={"a": "int16"},
-        refinements=[thorough(path)],
-    ).table
+    table = neon8.calibrate_model(
+        path, images(24), precision={"a": "int16"}, thorough=True
+    )
     assert any(entry.rounding == "chosen" for entry in table.layers.values())
     assert table.tensors["r"].bits > 8
     assert neon8.compile_model(path, table)
@@ -123,10 +118,9 @@ def test_who_judges_has_not_chosen():
 def test_the_default_stays_where_nothing_helps(tmp_path):
     """Weights that int8 has exactly lose nothing that others could win."""
     path = save(tmp_path, network(exact=True))
-    graph = neon8.load_graph(path)
     plain = neon8.calibrate_model(path, iter(images(40)))
     samples = [Kept(f"{i:064x}", {"x": each}) for i, each in enumerate(images(40))]
-    levels = best_of(open_onnx(path), graph, plain, samples).trials[2].table
+    levels = best_of(open_network(path), plain, samples).trials[2].table
     assert not any(map(moved, levels.layers.values()))
     table, found = refined(path, iter(images(40)))
     assert found.best is found.trials[0]
@@ -159,8 +153,8 @@ def test_the_command(path, made, tmp_path, capsys):
 def test_networks_that_cannot_be_chosen(tmp_path):
     other = quantized_by_ort(tmp_path, network(), [{"x": each} for each in images(4)])
     with pytest.raises(CalibrationError, match="was quantized elsewhere"):
-        thorough(other)
+        open_network(other)
     nodes = [node("Det", "x", "y")]
     model = net(nodes, {"x": (1, 4, 4)}, "y", {})
     with pytest.raises(CompileError, match="Det"):
-        thorough(save(tmp_path, model))
+        open_network(save(tmp_path, model))

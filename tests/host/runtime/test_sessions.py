@@ -12,6 +12,7 @@ from neon8.errors import ModelError
 from neon8.runtime.arrays import Memory
 from neon8.runtime.sessions import Sessions
 from neon8.runtime.targets import open_model
+from neon8.settings.stages import TargetSettings
 
 
 class Session:
@@ -91,5 +92,5 @@ def test_the_limit_is_for_all_sessions(tiny):
         assert model.max_bytes == 1 << 30
     three = memory.total() + 2 * (memory.arena + memory.scratch)
     for limit, most in ((three - 1, 2), (three, 3)):
-        with open_model(tiny.n8, max_bytes=limit) as runner:
+        with open_model(tiny.n8, TargetSettings(max_bytes=limit)) as runner:
             assert runner.most == most

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from neon8.api import save_table
 from neon8.calibrate.run.reference import Reference
 from neon8.formats.attach import attach, complete
-from neon8.formats.conversion import convert
+from neon8.formats.conversion import convert_table as convert
 from neon8.formats.foreign_table import ForeignTable, QuantParams, Range, to_params
 from neon8.formats.registry import NAMES
 from neon8.graph.importer import load
 from neon8.ir.graph import Graph
+from neon8.pipeline import save_table
 from neon8.quant.scale_table import ScaleTable
 from onnx_nets import net, node, save
 

@@ -22,14 +22,15 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Any, Protocol
 
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.run.collector import Collector, Network, open_network
 from neon8.calibrate.run.threads import prefetch
-from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Sample, Samples, open_samples
+from neon8.data.samples import Sample, Samples, loaded, open_samples
 from neon8.errors import CalibrationError, DataError
+from neon8.settings.stages import DataSettings, Settings
 
 SECONDS = 1.0
 """The work in a part, and so the time between two writings of the journal."""
@@ -48,28 +49,39 @@ _BUSY = threading.Lock()
 class Workload:
     """What is to be observed.
 
-    model, data: paths; data is None if the samples are not in files.  shard: (i, n),
-    1 <= i <= n: only the i-th of n pieces.  shapes: of inputs
-    whose dimensions the file leaves open, with their names.
+    model, data: paths; data is None if the samples are not in files.  samples: which of
+    them, with preprocessing that is loaded.  shapes: of inputs whose dimensions the
+    file leaves open, with their names.
     """
 
     model: str
     data: str | None
-    preprocess: Preprocess | None = None
-    limit: int | None = None
-    skip: int = 0
+    samples: DataSettings = DataSettings()
     shard: tuple[int, int] | None = None
     ignore_nonfinite: bool = False
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
+    @classmethod
+    def of(cls, model: str | Path, data: object, settings: Settings) -> "Workload":
+        """What these settings say.  DataError: of preprocessing."""
+        samples, how = settings.data, settings.observe
+        return cls(
+            model=str(model),
+            data=str(data) if isinstance(data, str | Path) else None,
+            samples=replace(samples, preprocess=loaded(samples.preprocess)),
+            shard=how.shard,
+            ignore_nonfinite=how.ignore_nonfinite,
+            shapes=tuple((settings.network.shapes or {}).items()),
+        )
+
     @property
     def preprocess_digest(self) -> str:
         """SHA-256 of the settings, in hex; "" without."""
-        if self.preprocess is None:
+        preprocess = loaded(self.samples.preprocess)
+        if preprocess is None:
             return ""
-        return hashlib.sha256(
-            json.dumps(asdict(self.preprocess), sort_keys=True).encode()
-        ).hexdigest()
+        text = json.dumps(asdict(preprocess), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def open_network(self, *, threads: int | None = None) -> Network:
         """Its network, as collector.open_network() gives it.  GraphError."""
@@ -86,9 +98,9 @@ class Workload:
         samples = open_samples(
             self.data or "",
             network.inputs,
-            preprocess=self.preprocess,
-            limit=self.limit,
-            skip=self.skip,
+            preprocess=loaded(self.samples.preprocess),
+            limit=self.samples.limit,
+            skip=self.samples.skip,
         )
         return samples.part(*shard_ends(self.shard, len(samples)))
 

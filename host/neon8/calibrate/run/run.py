@@ -37,10 +37,9 @@ from neon8.calibrate.run.executors import (
 )
 from neon8.data.few import Few, Kept
 from neon8.data.inputs import batch_of
-from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Data, Sample, count_samples, gather
+from neon8.data.samples import Data, Sample, count_samples, gather, loaded
 from neon8.errors import CalibrationError, DataError
-from neon8.graph.onnx_file import Shapes
+from neon8.settings.stages import DEFAULTS, ObserveSettings, Settings
 
 LOG = logging.getLogger("neon8")
 Progress = Callable[[int, int | None], None]
@@ -51,34 +50,22 @@ def no_progress(_done: int, _total: int | None) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What to observe of the data, and how.
+class Task:
+    """What a run is for, besides its settings.
 
-    shapes: of inputs whose dimensions the file leaves open.  limit, skip: at most that
-    many samples, after the first `skip`.  shard: (i, n), only the i-th of n pieces.
-    ignore_nonfinite: count NaN and infinite values that the network computes.  workers:
-    processes.  engine: "dask://HOST:PORT".  output: the file that this is for, beside
-    which the journal stands; None: no journal.  report: the file for the convergence
-    report.  until_stable: stop when no threshold moved by more than this fraction while
-    the samples doubled.  progress: called with the numbers of samples done and of all,
-    the latter None if it is not known; at the end they are equal.
-    keep: how many samples are handed on to what follows, which takes its time: when all
-    are observed, the journal is whole.
+    output: the file that will be written, beside which the journal stands; None: no
+    journal.  progress: called with the numbers of samples done and of all, the latter
+    None if it is not known; at the end they are equal.  keep: how many samples are
+    handed on to what follows, which takes its time: when all are observed, the journal
+    is whole.
     """
 
-    preprocess: Preprocess | None = None
-    shapes: Shapes | None = None
-    limit: int | None = None
-    skip: int = 0
-    shard: tuple[int, int] | None = None
-    ignore_nonfinite: bool = False
-    workers: int = 1
-    engine: str | None = None
     output: Path | None = None
-    report: Path | None = None
-    until_stable: float | None = None
     progress: Progress = no_progress
     keep: int = 0
+
+
+ALONE = Task()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,37 +83,29 @@ class Outcome:
     kept: tuple[Kept, ...] = ()
 
 
-def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
+def observe_data(
+    model: str | Path, data: Data, settings: Settings = DEFAULTS, task: Task = ALONE
+) -> Outcome:
     """Observe all samples; the journal stays until forget().
 
     data: see neon8.data.samples.gather.
     GraphError, DataError, CalibrationError, SetupError.  KeyboardInterrupt: at the
     first Ctrl-C, after the journal was written; its text says how to continue.
     """
-    _check(options)
-    workload = Workload(
-        model=str(model),
-        data=str(data) if isinstance(data, str | Path) else None,
-        preprocess=options.preprocess,
-        limit=options.limit,
-        skip=options.skip,
-        shard=options.shard,
-        ignore_nonfinite=options.ignore_nonfinite,
-        shapes=tuple((options.shapes or {}).items()),
-    )
+    workload = Workload.of(model, data, settings)
     network = workload.open_network()
     samples, total = _open_data(workload, data, network)
-    few = Few(options.keep)
-    if options.keep:
+    few = Few(task.keep)
+    if task.keep:
         samples = few.watch(samples)
     with _interruptible() as interrupted:
-        run = _Run(workload, options, network, total)
+        run = _Run(workload, settings.observe, task, network, total)
         try:
             outcome = run.all(network, samples, interrupted)
         except KeyboardInterrupt:
             network.references[0].stop()
             raise
-    if options.keep and not few.samples:  # other processes have read them
+    if task.keep and not few.samples:  # other processes have read them
         for sample in workload.open_samples(network):
             few.add(sample)
     observed = frozenset(outcome.observation.samples)
@@ -136,7 +115,7 @@ def observe_data(model: str | Path, data: Data, options: Options) -> Outcome:
 
 @contextmanager
 def resumable(output: Path | None, count: int) -> Iterator[None]:
-    """What follows observe_data() with Options.keep: Ctrl-C loses none of `count`."""
+    """What follows observe_data() with Task.keep: Ctrl-C loses none of `count`."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -152,19 +131,6 @@ def forget(output: Path) -> None:
     journal.remove(journal.journal_of(output))
 
 
-def _check(options: Options) -> None:
-    """DataError for what contradicts itself."""
-    if options.workers < 1:
-        raise DataError(f"workers: {options.workers} is not above 0")
-    if options.engine is not None and options.workers > 1:
-        raise DataError("--workers is for this machine, --engine for a cluster")
-    if options.shard is not None and not 1 <= options.shard[0] <= options.shard[1]:
-        index, pieces = options.shard
-        raise DataError(f"shard: there is no piece {index} of {pieces}")
-    if options.until_stable is not None and not 0 < options.until_stable <= 1:
-        raise DataError(f"until_stable: {options.until_stable} is not in (0, 1]")
-
-
 def _open_data(
     workload: Workload, data: Data, network: Network
 ) -> tuple[Iterator[Sample], int | None]:
@@ -173,9 +139,13 @@ def _open_data(
         samples = workload.open_samples(network)
         samples.say_left()
         return iter(samples), len(samples)
-    skip, limit = workload.skip, workload.limit
+    skip, limit = workload.samples.skip, workload.samples.limit
     gathered: Iterable[Sample] = gather(
-        data, network.inputs, preprocess=workload.preprocess, limit=limit, skip=skip
+        data,
+        network.inputs,
+        preprocess=loaded(workload.samples.preprocess),
+        limit=limit,
+        skip=skip,
     )
     count = count_samples(data, network.inputs, limit=limit, skip=skip)
     if workload.shard is None:
@@ -220,12 +190,14 @@ class _Run:
     def __init__(
         self,
         workload: Workload,
-        options: Options,
+        settings: ObserveSettings,
+        task: Task,
         network: Network,
         total: int | None,
     ) -> None:
-        self._workload, self._options, self._total = workload, options, total
-        self._path = journal.journal_of(options.output)
+        self._workload, self._how = workload, settings
+        self._task, self._total = task, total
+        self._path = journal.journal_of(task.output)
         self._pace = Pace()
         self._observation = network.empty
         self._batch = batch_of(network.inputs)
@@ -237,12 +209,12 @@ class _Run:
             "the data": None if data is None else str(Path(data).resolve()),
             "--preprocess": workload.preprocess_digest,
             "--shape": {name: list(dims) for name, dims in workload.shapes},
-            "--limit": workload.limit,
-            "--skip": workload.skip,
+            "--limit": workload.samples.limit,
+            "--skip": workload.samples.skip,
             "--shard": None if shard is None else list(shard),
             "--ignore-nonfinite": workload.ignore_nonfinite,
-            "--report": options.report is not None,
-            "--until-stable": options.until_stable,
+            "--report": settings.report is not None,
+            "--until-stable": settings.until_stable,
         }
         self._resume()
         self._kept = frozenset(self._observation.samples)
@@ -263,8 +235,8 @@ class _Run:
             text = "%s: has no samples; use fewer shards, or merge it as it is"
             LOG.warning(text, piece)
         self._progress(0)
-        tolerance = self._options.until_stable
-        measuring = self._options.report is not None or tolerance is not None
+        tolerance = self._how.until_stable
+        measuring = self._how.report is not None or tolerance is not None
         stops = convergence.stops(self._total) if measuring else [self._end]
         measured = len(self._points)
         with closing(self._executor(network, samples, interrupted)) as executor:
@@ -296,7 +268,7 @@ class _Run:
     def _progress(self, done: int) -> None:
         """Samples of a batch are counted one by one here, as nowhere else."""
         total = None if self._total is None else self._total * self._batch
-        self._options.progress(done * self._batch, total)
+        self._task.progress(done * self._batch, total)
 
     def _executor(
         self,
@@ -304,9 +276,9 @@ class _Run:
         samples: Iterator[Sample],
         interrupted: threading.Event,
     ) -> Executor:
-        options = self._options
-        width = min(options.workers, max(self._end, 1))
-        if options.engine is None and width == 1:
+        engine = self._how.engine
+        width = min(self._how.workers, max(self._end, 1))
+        if engine is None and width == 1:
             return Local(
                 network,
                 samples,
@@ -318,10 +290,10 @@ class _Run:
         # What few runs use is imported by those only: it takes a while.
         job = Job(workload=self._workload, known=self._kept)
         pool: Pool
-        if options.engine is not None:
+        if engine is not None:
             from neon8.calibrate.run.cluster import DaskPool  # noqa: PLC0415
 
-            pool = DaskPool(job, address=options.engine)
+            pool = DaskPool(job, address=engine)
         else:
             from neon8.calibrate.run.processes import ProcessPool  # noqa: PLC0415
 
@@ -410,7 +382,7 @@ class _Run:
     def _stop(self) -> None:
         """At Ctrl-C."""
         self._save()
-        with resumable(self._options.output, len(self._observation.samples)):
+        with resumable(self._task.output, len(self._observation.samples)):
             raise KeyboardInterrupt
 
     def _check_left(self, place: str) -> None:
@@ -423,9 +395,9 @@ class _Run:
             )
 
     def _finish(self) -> None:
-        self._options.progress(self._at * self._batch, self._at * self._batch)
+        self._task.progress(self._at * self._batch, self._at * self._batch)
         self._check_left("the data")
-        if self._options.keep:
+        if self._task.keep:
             self._save()
         if self._repeated:
             text = "%d samples are the same as others; each counts once"

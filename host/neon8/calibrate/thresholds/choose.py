@@ -8,15 +8,16 @@ import numpy as np
 
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.statistics.patches import Patches
-from neon8.calibrate.thresholds import guards, methods
+from neon8.calibrate.thresholds import guards
 from neon8.calibrate.thresholds.eq import eq
-from neon8.calibrate.thresholds.methods import Method
 from neon8.calibrate.thresholds.minmax import minmax
 from neon8.calibrate.thresholds.output import Range, output_error
 from neon8.errors import CalibrationError
 from neon8.quant.grid import Grid
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import BITS, TABLE_SCHEMES, TensorScale
+from neon8.settings import methods
+from neon8.settings.methods import Method
 
 SCHEMES = TABLE_SCHEMES
 

@@ -10,7 +10,7 @@ import neon8
 from neon8.compile.lower import lower
 from neon8.compile.oracle import run
 from neon8.errors import TableError
-from neon8.formats.conversion import convert
+from neon8.formats.conversion import convert_table as convert
 from onnx_nets import net, node, save
 
 F = np.float32

@@ -10,9 +10,10 @@ import pytest
 
 from calib_nets import branchy, images
 from neon8.calibrate import calib_file
-from neon8.calibrate.run.run import Options, observe_data
+from neon8.calibrate.run.run import Task, observe_data
 from neon8.errors import SetupError
 from onnx_nets import save
+from settings_kits import settings_with
 
 COUNT = 1500
 
@@ -42,7 +43,7 @@ def cluster():
 
 
 def test_a_worker_killed_half_way_changes_nothing(data, cluster):
-    want = calib_file.dumps(observe_data(*data, Options()).observation)
+    want = calib_file.dumps(observe_data(*data).observation)
     address = cluster.scheduler_address.replace("tcp://", "dask://")
     killed = []
 
@@ -51,11 +52,15 @@ def test_a_worker_killed_half_way_changes_nothing(data, cluster):
             killed.append(next(iter(cluster.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    outcome = observe_data(*data, Options(engine=address, progress=progress))
+    outcome = observe_data(
+        *data, settings_with(engine=address), Task(progress=progress)
+    )
     assert killed
     assert calib_file.dumps(outcome.observation) == want
-    arrays = observe_data(data[0], iter(images(COUNT)[:60]), Options(engine=address))
-    few = observe_data(*data, Options(limit=60))
+    arrays = observe_data(
+        data[0], iter(images(COUNT)[:60]), settings_with(engine=address)
+    )
+    few = observe_data(*data, settings_with(limit=60))
     assert calib_file.dumps(arrays.observation) == calib_file.dumps(few.observation)
 
 
@@ -64,10 +69,10 @@ def test_no_scheduler_is_an_error(data, monkeypatch):
 
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     with pytest.raises(SetupError, match="no dask scheduler answers there"):
-        observe_data(*data, Options(engine="dask://127.0.0.1:9"))
+        observe_data(*data, settings_with(engine="dask://127.0.0.1:9"))
 
 
 def test_without_dask_it_says_what_to_install(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SetupError, match=r"pip install 'neon8\[dask\]'"):
-        observe_data(*data, Options(engine="dask://127.0.0.1:9"))
+        observe_data(*data, settings_with(engine="dask://127.0.0.1:9"))

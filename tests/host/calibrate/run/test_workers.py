@@ -20,10 +20,11 @@ from calib_nets import branchy, images
 from neon8 import errors
 from neon8.calibrate import calib_file
 from neon8.calibrate.run import processes
-from neon8.calibrate.run.run import Options, observe_data
+from neon8.calibrate.run.run import Task, no_progress, observe_data
 from neon8.data.preprocess import Preprocess
 from neon8.errors import CalibrationError, DataError
 from onnx_nets import save
+from settings_kits import settings_with
 
 COUNT = 90
 
@@ -40,8 +41,10 @@ def want(files):
     return observed(files)
 
 
-def observed(files, **options):
-    return calib_file.dumps(observe_data(*files, Options(**options)).observation)
+def observed(files, progress=no_progress, **options):
+    task = Task(progress=progress)
+    outcome = observe_data(*files, settings_with(**options), task)
+    return calib_file.dumps(outcome.observation)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -107,7 +110,7 @@ def test_a_sample_that_kills_is_named(files, monkeypatch, memory):
     monkeypatch.setattr(processes, "_serve", worker_kits.serve_but_die_of_a_sample)
     data = named(images(COUNT)) if memory else files[1]
     with pytest.raises(CalibrationError) as caught:
-        observe_data(files[0], data, Options(workers=2))
+        observe_data(files[0], data, settings_with(workers=2))
     text = str(caught.value)
     assert text.startswith("sample 40, counted from 0: 3 worker processes died")
     assert "fewer --workers" in text
@@ -163,23 +166,23 @@ def test_shards_limits_and_settings_reach_the_workers(files, tmp_path):
     rng = np.random.default_rng(1)
     np.savez(tmp_path / "u8.npz", x=rng.integers(0, 255, (40, 10, 12, 3), np.uint8))
     data = files[0], tmp_path / "u8.npz"
-    options = Options(
+    part = settings_with(
         preprocess=Preprocess(size=(8, 8), scale=1 / 255, mean=(0.4, 0.5, 0.6)),
         limit=30,
         skip=3,
-        shard=(2, 3),
     )
-    one = observe_data(*data, options).observation
+    third = settings_with(settings=part, shard=(2, 3))
+    one = observe_data(*data, third).observation
     assert len(one.samples) == 10
-    two = observe_data(*data, replace(options, workers=2)).observation
+    two = observe_data(*data, settings_with(settings=third, workers=2)).observation
     assert calib_file.dumps(two) == calib_file.dumps(one)
-    every = observe_data(*data, replace(options, shard=None)).observation
+    every = observe_data(*data, part).observation
     assert set(one.samples) < set(every.samples)
 
 
 def test_until_stable_stops_at_the_same_sample(files):
     outcomes = [
-        observe_data(*data, Options(workers=count, until_stable=0.5))
+        observe_data(*data, settings_with(workers=count, until_stable=0.5))
         for count in (1, 2)
         for data in (files, (files[0], named_as(files[1], images(COUNT))))
     ]

@@ -12,11 +12,11 @@ from neon8.calibrate.thresholds.choose import solve
 from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
 from neon8.calibrate.thresholds.kl import kl, kl2017
 from neon8.calibrate.thresholds.legacy import legacy
-from neon8.calibrate.thresholds.methods import ROWS as NAMES
 from neon8.calibrate.thresholds.minmax import minmax
 from neon8.calibrate.thresholds.mse import expected_error, mse
 from neon8.calibrate.thresholds.percentile import percentile
 from neon8.quant.grid import Grid
+from neon8.settings.methods import ROWS as NAMES
 from numpy_solvers import divergence
 from numpy_statistics import histogram_of
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neon8.calibrate.thresholds import methods
 from neon8.calibrate.thresholds.choose import solve
-from neon8.calibrate.thresholds.methods import ROWS, Method
 from neon8.errors import CalibrationError
 from neon8.quant import table_json
+from neon8.settings import methods
+from neon8.settings.methods import ROWS, Method
 from numpy_statistics import histogram_of
 from small_graphs import conv, graph_of, scale, table_of
 

@@ -1,0 +1,506 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of each stage: what a user can choose, with default and help text.
+
+A field that is added here is an option of the commands that use its stage, a keyword of
+their Python functions, and a key in the stage's table of a settings file. The stages
+import nothing heavy, so that --help is instant; what a path leads to is read by those
+who use it.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neon8.errors import SettingsError
+from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS
+from neon8.quant.scale_table import BITS, PRECISIONS, TABLE_SCHEMES
+from neon8.settings import methods
+from neon8.settings.fields import (
+    Kind,
+    Stage,
+    flag,
+    number,
+    one_of,
+    output,
+    path,
+    setting,
+    several,
+    table,
+    text,
+    whole,
+)
+
+MOST_DECIBELS = 200
+DECIBELS = number("a number of dB", above=0, most=MOST_DECIBELS)
+COUNT = whole(1)
+METHOD = text(methods.parse)
+# These are Any where they are used: the classes are of packages further down.
+PREPROCESS = path(also="neon8.data.preprocess.Preprocess")
+OVERRIDES = path(also="neon8.calibrate.overrides.Overrides")
+
+
+def _shape(word: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = word.rpartition("=")
+    if not equals or not name:
+        raise SettingsError(f"{word!r} is not of the form NAME=1,3,224,224")
+    return name, tuple(map(COUNT.parse, sizes.split(",")))
+
+
+def _precision(word: str) -> tuple[str, str]:
+    precision, _, name = word.partition(":")
+    if precision not in PRECISIONS or not name:
+        raise SettingsError(f"{word!r} is not of the form int16:NAME or float:NAME")
+    return name, precision
+
+
+def _shard(word: str) -> tuple[int, int]:
+    index, slash, count = word.partition("/")
+    if not slash:
+        raise SettingsError(f"{word!r} is not of the form i/n, like 2/8")
+    return _piece((COUNT.parse(index), COUNT.parse(count)))
+
+
+def _piece(value: Any) -> tuple[int, int]:
+    try:
+        index, pieces = map(COUNT.check, value)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{value!r} is not a piece and their number") from error
+    if index > pieces:
+        raise SettingsError(f"there is no piece {index} of {pieces}; they count from 1")
+    return index, pieces
+
+
+def _engine(word: str) -> None:
+    host, _, port = word.removeprefix("dask://").rpartition(":")
+    if not word.startswith("dask://") or not host or not port.isdigit():
+        raise SettingsError(f"{word!r} is not of the form dask://HOST:PORT")
+
+
+SHAPES = table(_shape, several(COUNT).check)
+PRECISION = table(_precision, one_of(PRECISIONS).check)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings(Stage):
+    """The dimensions that an ONNX file leaves open."""
+
+    shapes: Mapping[str, tuple[int, ...]] | None = setting(
+        None,
+        "dimensions of an input of the ONNX file that leaves some open; may be given "
+        "for several inputs (default: a free first one is 1)",
+        SHAPES,
+        option="--shape",
+        metavar="NAME=1,3,224,224",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings(Stage):
+    """Which samples are used, and how images become inputs."""
+
+    preprocess: Any = setting(
+        None,
+        "how images become inputs; a TOML file",
+        PREPROCESS,
+        metavar="P.toml",
+    )
+    limit: int | None = setting(
+        None,
+        "use at most N samples (default: all; diagnose: 20)",
+        COUNT,
+        metavar="N",
+    )
+    skip: int = setting(0, "leave out the first N samples", whole(0), metavar="N")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveSettings(Stage):
+    """How the float network is run on the samples."""
+
+    workers: int = setting(
+        1,
+        "worker processes, each with one thread and the memory of one session; never "
+        "more than there are samples; more than there are processors gains nothing",
+        COUNT,
+        metavar="N",
+    )
+    engine: str | None = setting(
+        None,
+        "work on a dask.distributed cluster, given its scheduler",
+        text(_engine),
+        metavar="dask://HOST:PORT",
+    )
+    ignore_nonfinite: bool = setting(
+        False,
+        "count NaN and infinite values that the network computes and go on, instead of "
+        "stopping; in samples they are always errors",
+        flag(),
+    )
+    shard: tuple[int, int] | None = setting(
+        None,
+        "only the i-th of n equal pieces, i = 1 ... n",
+        Kind(parse=_shard, check=_piece),
+        metavar="i/n",
+    )
+    report: Path | None = setting(
+        None,
+        "write how the thresholds settle, and what set each extreme",
+        output(),
+        metavar="convergence.json",
+    )
+    until_stable: float | None = setting(
+        None,
+        "stop when no threshold has moved by more than PERCENT of its range while the "
+        "samples doubled; 1 is a good value",
+        number("a percentage", above=0, most=1, percent=True),
+        metavar="PERCENT",
+        unit="as a fraction, like 0.01",
+    )
+
+    def agree(self) -> None:
+        """Workers are of this machine."""
+        if self.engine is not None and self.workers > 1:
+            text = "--workers is for this machine, --engine for a cluster"
+            raise SettingsError(f"{text}; leave one of them out")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveSettings(Stage):
+    """How the scales are chosen."""
+
+    method: str = setting("mse", "how thresholds are chosen", METHOD)
+    scheme: str = setting("auto", "where zero points may lie", one_of(TABLE_SCHEMES))
+    bits: int = setting(
+        8,
+        "bits of all activations, 7 to 16; more than 8 are held in int16",
+        one_of(BITS),
+        metavar="N",
+    )
+    precision: Mapping[str, str] = setting(
+        {},
+        "a tensor, or the output of a layer, with up to 16 bits, or float:NAME in "
+        "float32; may be given several times",
+        PRECISION,
+        metavar="int16:NAME",
+    )
+    overrides: Any = setting(
+        None,
+        "your own ranges, which win over what the samples say; a JSON file",
+        OVERRIDES,
+        option="--override",
+        metavar="ranges.json",
+    )
+    plain: bool = setting(
+        False,
+        "no steps, no equalization and no bias correction",
+        flag(),
+    )
+    fast: bool = setting(
+        False, "scales with which 3x3 convolutions may run by int8 Winograd", flag()
+    )
+    max_sqnr_loss: float = setting(
+        6.0,
+        "what that may cost a layer, in dB of the signal to noise ratio of its output",
+        DECIBELS,
+        metavar="DB",
+        needs=("fast",),
+    )
+
+    def agree(self) -> None:
+        """Winograd has no int16."""
+        if self.fast and self.bits > 8:
+            raise SettingsError(
+                f"fast needs activations of 7 or 8 bits, not {self.bits}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefineSettings(Stage):
+    """What betters a table by running the int8 network."""
+
+    thorough: bool = setting(
+        False,
+        "integer weights and biases chosen on samples, where others say that it helps",
+        flag(),
+    )
+    target_sqnr: float | None = setting(
+        None, "more bits until the output has so many dB", DECIBELS, metavar="DB"
+    )
+    max_cost: float | None = setting(
+        None,
+        "more bits at up to X times the cost of the int8 network, as 1.1",
+        number("a cost", least=1),
+        metavar="X",
+    )
+    curve: Path | None = setting(
+        None,
+        "write the steps of that search as JSON",
+        output(),
+        metavar="F.json",
+        needs=("target_sqnr", "max_cost"),
+    )
+
+    @property
+    def searches(self) -> bool:
+        """Whether more bits are asked for."""
+        return self.target_sqnr is not None or self.max_cost is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileSettings(Stage):
+    """What the .n8 file is like."""
+
+    io: str = setting(
+        "float", "type of the inputs and outputs", one_of(("float", "int8"))
+    )
+    layout: str = setting(
+        "nchw",
+        "of the inputs and outputs of four dimensions",
+        one_of(("nchw", "nhwc")),
+        option="--io-layout",
+    )
+    image: Any = setting(
+        None,
+        "the input is a uint8 image, N H W C, that is preprocessed so; size and color "
+        "are up to who gives it",
+        PREPROCESS,
+        option="--io-image",
+        metavar="P.toml",
+    )
+    keep_float: Collection[str] = setting(
+        (),
+        "a layer, or an ONNX operator such as Conv, that runs in float32; repeatable",
+        several(text(), repeated=True),
+        metavar="NAME",
+    )
+    requantize: str = setting(
+        "float",
+        "how accumulators become int8: float32 multipliers, or integers only",
+        one_of(("float", "fixed")),
+    )
+    accumulator_aware: bool = setting(
+        False,
+        "enlarge weight scales so that int16 holds four products",
+        flag(),
+    )
+    max_sqnr_loss: float = setting(
+        0.1,
+        "what that may cost a layer, in dB of the signal to noise ratio of its weights",
+        DECIBELS,
+        metavar="DB",
+        needs=("accumulator_aware",),
+    )
+
+    def agree(self) -> None:
+        """Integers alone take no four products in int16."""
+        if self.accumulator_aware and self.requantize == "fixed":
+            said = "sums that are requantized in integers take no four products in"
+            raise SettingsError(
+                f"{said} int16, so accumulator_aware would only cost accuracy; leave "
+                "out one of both, --accumulator-aware or --requantize fixed"
+            )
+
+
+CORES = "; ".join(
+    f"{name}: {', '.join(each.cpus)}" for name, each in EMULATIONS.items()
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSettings(Stage):
+    """Where the int8 network runs."""
+
+    target: str = setting(NATIVE, "this machine, or ARM under qemu", one_of(TARGETS))
+    cpu: str | None = setting(
+        None,
+        f"the core that qemu emulates, of {CORES} (default: {DEFAULT_CPU})",
+        one_of(tuple(dict.fromkeys(c for e in EMULATIONS.values() for c in e.cpus))),
+        metavar="CORE",
+    )
+    isa: str | None = setting(
+        None,
+        "use no kernels above this level: c, vector, avx2, avx512; neon, dotprod, i8mm "
+        "(default: the processor's best)",
+        text(),
+        metavar="LEVEL",
+    )
+    max_bytes: int | None = setting(
+        None,
+        "memory that a model file may ask for (default: 1 GiB)",
+        COUNT,
+        metavar="N",
+    )
+
+    def agree(self) -> None:
+        """A core is one of the target, which is emulated."""
+        if self.cpu is None:
+            return
+        fitting = [name for name, e in EMULATIONS.items() if self.cpu in e.cpus]
+        if self.target == NATIVE:
+            remedy = f"add --target {' or '.join(fitting)}"
+            raise SettingsError(
+                f"--cpu {self.cpu} is a core that qemu emulates: {remedy}"
+            )
+        if self.target not in fitting:
+            cores = ", ".join(EMULATIONS[self.target].cpus)
+            raise SettingsError(
+                f"--cpu {self.cpu} is a core of {' and '.join(fitting)}, not of "
+                f"{self.target}, whose cores are {cores}"
+            )
+
+    @property
+    def core(self) -> str:
+        """The core that is emulated."""
+        return self.cpu or DEFAULT_CPU
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings(Stage):
+    """How many samples run at the same time."""
+
+    workers: int | None = setting(
+        None,
+        "threads that run samples side by side, each in a session of its own, or an "
+        "emulated process; fewer where --max-bytes has no room for so many; the result "
+        "is the same (default: one for each processor)",
+        COUNT,
+        metavar="N",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateSettings(Stage):
+    """What is measured."""
+
+    reference: Path | None = setting(
+        None, "FP32 network to compare with", path(), metavar="MODEL.onnx"
+    )
+    label_offset: int = setting(0, "is added to every label", whole(), metavar="N")
+    detection: Any = setting(
+        "",
+        "how the outputs of a detector are read, where the first sample does not show "
+        "it",
+        text(also="neon8.evaluate.heads.Option"),
+        metavar="KEY=VALUE,...",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareSettings(Stage):
+    """Which settings are tried."""
+
+    methods: tuple[str, ...] = setting(
+        methods.COMPARED, "instead of all", several(METHOD), metavar="METHOD"
+    )
+    schemes: tuple[str, ...] = setting(
+        ("auto", "symmetric", "symmetric_with_uint8"),
+        "where zero points may lie",
+        several(one_of(TABLE_SCHEMES)),
+        metavar="SCHEME",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnoseSettings(Stage):
+    """How much is tried."""
+
+    top: int = setting(
+        5,
+        "try remedies for the K worst tensors and layers; 0: none",
+        whole(0),
+        metavar="K",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertSettings(Stage):
+    """What a calibration file of another tool does not say."""
+
+    source_format: str | None = setting(
+        None,
+        "format of the file (default: told by the content)",
+        text(),
+        option="--from",
+        metavar="F",
+    )
+    names: Path | Mapping[str, str] | None = setting(
+        None,
+        "a JSON file of old names -> new ones",
+        path(also=dict),
+        metavar="MAP.json",
+    )
+    model: Path | None = setting(
+        None,
+        "the float network, for what the file does not say",
+        path(),
+        metavar="MODEL.onnx",
+    )
+    onto: Path | None = setting(
+        None,
+        "our table, for scales that the file does not have",
+        path(),
+        metavar="M.scales.json",
+    )
+    ncnn_param: Path | None = setting(
+        None,
+        "name ncnn's entries after the layers of this file",
+        path(),
+        metavar="NET.param",
+    )
+    trt_version: str | None = setting(
+        None, "for the header: 8.6.1, or 8601", text(), metavar="V"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainSettings(Stage):
+    """How a network is trained with simulated rounding, its last third frozen."""
+
+    epochs: int = setting(6, "passes over the samples", COUNT, metavar="N")
+    rate: float = setting(
+        1e-3,
+        "learning rate of Adam at the start; it falls to 0 along a cosine",
+        number("a learning rate", above=0, most=10),
+        metavar="R",
+    )
+    batch: int = setting(32, "samples in a step", COUNT, metavar="N")
+    seed: int = setting(0, "of the order of the samples", whole(0), metavar="N")
+    scheme: str = setting(
+        "auto", "where zero points may lie, as for calibrate", one_of(TABLE_SCHEMES)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of all stages.  A settings file has a table for each."""
+
+    network: NetworkSettings = NetworkSettings()
+    data: DataSettings = DataSettings()
+    observe: ObserveSettings = ObserveSettings()
+    solve: SolveSettings = SolveSettings()
+    refine: RefineSettings = RefineSettings()
+    compile: CompileSettings = CompileSettings()
+    target: TargetSettings = TargetSettings()
+    run: RunSettings = RunSettings()
+    evaluate: EvaluateSettings = EvaluateSettings()
+    compare: CompareSettings = CompareSettings()
+    diagnose: DiagnoseSettings = DiagnoseSettings()
+    convert: ConvertSettings = ConvertSettings()
+    train: TrainSettings = TrainSettings()
+
+    def __repr__(self) -> str:
+        """What differs from the defaults."""
+        own = [
+            f"{name}={getattr(self, name)!r}"
+            for name in STAGES
+            if getattr(self, name) != getattr(DEFAULTS, name)
+        ]
+        return f"Settings({', '.join(own)})"
+
+
+DEFAULTS = Settings()
+STAGES: Mapping[str, type[Stage]] = {
+    name: type(getattr(DEFAULTS, name)) for name in Settings.__dataclass_fields__
+}
+"""Name of a table of a settings file -> its settings."""
