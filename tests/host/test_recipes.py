@@ -24,7 +24,7 @@ SOURCES = {
     "move": 1,
     "format": 2,
     "method": 2,
-    "option": 1,
+    "option": 2,
     "command": 2,
 }
 """How many files each recipe touches, its tests and documents apart."""
@@ -44,7 +44,11 @@ TESTS = {
     ),
     "format": ("tests/host/formats", "-k", "csv or documentation"),
     "method": ("tests/host/calibrate/thresholds", "-k", "sigma"),
-    "option": ("tests/host/cli/test_commands.py", "-k", "shows_as_many"),
+    "option": (
+        "tests/host/calibrate/test_observation.py",
+        "tests/host/settings/test_reader.py",
+        *("-k", "few_samples or every_field"),
+    ),
     "command": (
         "tests/host/cli/test_commands.py",
         "tests/host/cli/test_start.py",

@@ -10,7 +10,7 @@ import pytest
 from neon8 import calibrate_model as calibrate
 from neon8.calibrate.run.reference import Reference
 from neon8.data.inputs import Input
-from neon8.errors import CalibrationError, DataError, GraphError
+from neon8.errors import CalibrationError, DataError, GraphError, SettingsError
 from neon8.graph.importer import load
 from neon8.ir.groups import scale_groups, sources
 from neon8.quant import table_json as json_format
@@ -160,9 +160,9 @@ def test_overflow_in_the_network_is_named(tmp_path):
 def test_bad_arguments(path):
     with pytest.raises(CalibrationError, match="no samples"):
         calibrate(path, [])
-    with pytest.raises(CalibrationError, match=r"method 'magic' is unknown: .*mse"):
+    with pytest.raises(SettingsError, match=r"method 'magic' is unknown: .*mse"):
         calibrate(path, SAMPLES, method="magic")
-    with pytest.raises(CalibrationError, match="scheme 'odd' is unknown"):
+    with pytest.raises(SettingsError, match="scheme: 'odd' is unknown"):
         calibrate(path, SAMPLES, scheme="odd")
     with pytest.raises(DataError, match="sample 0"):
         calibrate(path, [np.full(SHAPE, np.nan, F)])

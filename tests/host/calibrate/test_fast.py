@@ -10,7 +10,7 @@ import pytest
 
 import neon8
 from neon8.calibrate.fast import fast, narrower
-from neon8.errors import CalibrationError, CompileError
+from neon8.errors import CompileError, SettingsError
 from neon8.ir.groups import never_negative
 from neon8.quant.lattice import HALF_REACH, on_lattice, reaches
 from onnx_nets import net, node, save
@@ -221,7 +221,7 @@ def test_sixteen_bits_are_refused_before_anything_runs(path):
         raise AssertionError
         yield
 
-    with pytest.raises(CalibrationError, match="fast needs activations of 7 or 8 bits"):
+    with pytest.raises(SettingsError, match="fast needs activations of 7 or 8 bits"):
         neon8.calibrate_model(path, never(), bits=16, fast=True)
 
 

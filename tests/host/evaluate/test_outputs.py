@@ -7,10 +7,11 @@ from neon8.calibrate.calibrate import calibrate
 
 import neon8
 from neon8.evaluate.compare import compare
+from neon8.pipeline import calibrate
 from neon8.refine.diagnosis import diagnose_model
-from neon8.refine.thorough import thorough
 from neon8.runtime.model import SMALL
 from onnx_nets import net, node, save
+from settings_kits import settings_with
 
 F = np.float32
 SHAPE = (3, 40, 40)
@@ -89,6 +90,5 @@ def test_diagnose(path, table, images):
 
 
 def test_thorough(path, images):
-    found = []
-    calibrate(path, images, refinements=[thorough(path, tell=found.append)])
-    assert found[0].trials[0].sqnr_db > 25
+    found = calibrate(path, images, settings_with(thorough=True)).chosen
+    assert found.trials[0].sqnr_db > 25
