@@ -303,10 +303,10 @@ def test_nonfinite_values(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--shard", "0/3"], "must be at least 1"),
+        (["--shard", "0/3"], "is not a whole number of 1 or more"),
         (["--shard", "4/3"], "there is no piece 4 of 3"),
         (["--shard", "1"], "not of the form i/n"),
-        (["--workers", "0"], "must be at least 1"),
+        (["--workers", "0"], "is not a whole number of 1 or more"),
         (["--engine", "ray://x:1"], "of the form dask://HOST:PORT"),
         (["--engine", "dask://x"], "of the form dask://HOST:PORT"),
         (["--until-stable", "0"], "not a percentage"),
@@ -323,7 +323,7 @@ def test_bad_usage(files, capsys, options, message):
 
 def test_the_report_is_not_the_output(files, capsys):
     error = fail(capsys, *line(files, "a.calib", "--report", files / "a.calib"))
-    assert "is the output" in error
+    assert "is to be written twice" in error
 
 
 def test_the_functions(files, tmp_path):
@@ -423,5 +423,5 @@ def test_arrays_in_pieces(files, workers):
     ],
 )
 def test_bad_arguments_of_the_functions(files, options):
-    with pytest.raises(neon8.errors.DataError):
+    with pytest.raises(neon8.errors.SettingsError):
         neon8.observe_model(files / "net.onnx", images(3), **options)

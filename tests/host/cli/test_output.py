@@ -71,7 +71,7 @@ def test_a_report_on_standard_output(words, tmp_path):
     assert b"a.calib: " in done.stderr
     done = process(*words["observe"], "--report", "-", "-o", "-")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"is the output; name another report" in done.stderr
+    assert b"is to be written twice; name another file" in done.stderr
 
 
 def test_a_reader_of_the_file_that_goes_away(words):

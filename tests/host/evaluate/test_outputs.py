@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-from neon8.calibrate.calibrate import calibrate
 
 import neon8
 from neon8.evaluate.compare import compare

@@ -205,11 +205,20 @@ def test_a_missed_target_is_a_status_and_a_warning(hard, tmp_path, capsys, caplo
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--target-sqnr", "-3"], "target_sqnr -3 is not above 0 and up to 200 dB"),
-        (["--target-sqnr", "nan"], "target_sqnr nan is not above 0"),
-        (["--max-cost", "0.9"], "max_cost 0.9 is not 1 or more"),
-        (["--max-cost", "inf"], "max_cost inf is not 1 or more"),
-        (["--curve", "c.json"], "--curve is for --target-sqnr and --max-cost"),
+        (
+            ["--target-sqnr", "-3"],
+            "'-3' is not a number of dB above 0 and up to 200",
+        ),
+        (
+            ["--target-sqnr", "nan"],
+            "'nan' is not a number of dB above 0",
+        ),
+        (["--max-cost", "0.9"], "--max-cost: '0.9' is not a cost from 1 on"),
+        (["--max-cost", "inf"], "--max-cost: 'inf' is not a cost from 1 on"),
+        (
+            ["--curve", "c.json"],
+            "--curve means nothing without --target-sqnr",
+        ),
     ],
 )
 def test_goals_that_cannot_be_meant(hard, tmp_path, capsys, words, text):
