@@ -186,10 +186,10 @@ def test_a_layer_beyond_the_address_space():
 
 
 def test_a_file_larger_than_memory(monkeypatch, tmp_path):
-    def read_bytes(_: Path) -> bytes:
+    def read_file(_: Path) -> bytes:
         raise MemoryError
 
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr("neon8.runtime.model.read_file", read_file)
     with pytest.raises(SetupError, match=r"net\.n8: is larger than the memory left"):
         Model.open(tmp_path / "net.n8")
 
