@@ -288,7 +288,7 @@
         vuzp.16 evenl, evenh
     .endif
         vuzp.16 oddl, oddh
-        vmull.s8 t0, d9, w00                    // column 0
+        vmull.s8 t0, top0, w00                  // the same register as top_edge
 .endm
 
 .macro  depthwise3x3 stride

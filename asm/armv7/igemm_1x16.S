@@ -10,7 +10,7 @@
 //                       w d8  d9  d10  d11    2 bytes of 16 channels; d12-d15: the next 2
 //                  a d0   q8  q9  q10  q11    2 bytes of the pixel, in all lanes; d1-d3: the next 6
 //
-// As in igemm_4x8_neon.S, each accumulator has its lane from the first product on. Products are in
+// As in igemm_4x8.S, each accumulator has its lane from the first product on. Products are in
 // q12-q15 and are added only after the loads of the next ones.
 //
 // Bounds: |a| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products that
