@@ -27,8 +27,7 @@
 //   sp + 160   lo in all bytes
 //   sp + 176   magic in all words
 //
-// The layout of all arrays: runtime/kernel.h, whose demands conv.c, conv_prove.c and
-//   conv_depthwise.c prove.
+// The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
 #include "kernel.h"
 
@@ -496,8 +495,8 @@ endfunc n8_depthwise_s8_neon
 #define w21             v7
 #define w22             v8
 
-// A group of 4 outputs of stride 1 needs 6 inputs of each of the 3 rows, top, mid, low; in the top
-// one:
+// With stride 1 a group of 4 outputs needs 6 inputs of each of the 3 rows, top, mid, low; in the
+// top one:
 //
 //   0 1 2 3 4 5    inputs
 //   +-+-+          output 0
@@ -645,7 +644,7 @@ endfunc n8_depthwise_s8_neon
         saddw2  sum3h.4s, sum3h.4s, t3.8h
 .endm
 
-// Of stride 2 it needs 9 of each, top, middle, bottom:
+// With stride 2 it needs 9 of each, top, middle, bottom:
 //
 //   0 1 2 3 4 5 6 7 8    inputs
 //   +-+-+                output 0

@@ -13,8 +13,7 @@
 //   these channels; offset = 4 * the first one. All other vector registers are free, and ptr0,
 //   cursor, left, taps_left.
 // Stack: 64 bytes, callee-saved registers.
-// The layout of all arrays: runtime/kernel.h, whose demands conv.c, conv_prove.c and conv_igemm.c
-//   prove.
+// The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
 #include "kernel.h"
 

@@ -7,7 +7,8 @@
 //   f32   out[p][n] = fadd(fmul((float) acc''[p][n], multiplier[n]), bias_f32[n])              (4)
 //   s8    v = fmul((float) acc''[p][n], multiplier[n]),
 //   add   v = fadd(that, fmul((float)(residual[p][n] - residual_zero_point), residual_scale))  (6)
-//         leaky by slope[n] if there is one (5b), out[p][n] = clamp(rne(v) + zero_point, lo, hi)(5)
+//         leaky by slope[n] if there is one                                                 (5b)
+//         out[p][n] = clamp(rne(v) + zero_point, lo, hi)                                     (5)
 //
 //   void n8_igemm_s8_..._4x4(const struct n8_igemm_args *args);
 //
@@ -25,8 +26,7 @@
 //   follow); out, residual: this tile's; offset = 4 * its first channel. Free are v0-v15 and
 //   what is no sum of v16-v31, ptr0-ptr3, weights, cursor, left, taps_left.
 // Stack: 128 bytes, callee-saved registers.
-// The layout of all arrays: runtime/kernel.h, whose demands conv.c, conv_prove.c and conv_igemm.c
-//   prove.
+// The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
 #include "kernel.h"
 

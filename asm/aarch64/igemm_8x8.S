@@ -7,14 +7,15 @@
 //   f32   out[p][n] = fadd(fmul((float) acc''[p][n], multiplier[n]), bias_f32[n])              (4)
 //   s8    v = fmul((float) acc''[p][n], multiplier[n]),
 //   add   v = fadd(that, fmul((float)(residual[p][n] - residual_zero_point), residual_scale))  (6)
-//         leaky by slope[n] if there is one (5b), out[p][n] = clamp(rne(v) + zero_point, lo, hi)(5)
+//         leaky by slope[n] if there is one                                                 (5b)
+//         out[p][n] = clamp(rne(v) + zero_point, lo, hi)                                     (5)
 //
 //   void n8_igemm_s8_...(const struct n8_igemm_args *args);
 //
 // A kernel is an instance of `igemm`, at the end of this file: loops over tiles of channels (outer)
-// and of pixels (inner), of which each has its sums (sums_neon, sums_dotprod, sums_dotprod_a55,
-// sums_i8mm, sums_i8mm_packed, and by (23) sums_winograd_...), its epilogue (scale, add_bias,
-// add_residual, round8) and its stores (store8, store32).
+// and of pixels (inner). For a tile it takes one of the macros sums_..., which differ by level, by
+// the core that they were ordered for, and by rows: plain, packed, or transformed by (23); then one
+// of to_...: an epilogue (scale, add_bias, add_residual, round8) and stores (store8, store32).
 //
 // The sums of pixel p lie in v16 + 2 * p, channels 0-3, and v17 + 2 * p, channels 4-7. Between the
 //   parts: pixels and channels left (over 8 where tiles follow); out, residual: this tile's;
@@ -23,8 +24,7 @@
 //   epilogue may use v0-v15, ptr0-ptr7, weights, left, taps_left and link, where x30 is during a
 //   call.
 // Stack: 304 bytes: callee-saved registers; the first sums of a tile, vectors for its rounding.
-// The layout of all arrays: runtime/kernel.h, whose demands conv.c, conv_prove.c and conv_igemm.c
-//   or conv_winograd8.c prove.
+// The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 //
 // Where values are small (kernel.h), sums begin with the bias and the bits of the float 1.5 * 2^23.
 // These and acc'' make those of 1.5 * 2^23 + acc'', from which a subtraction leaves acc'', exactly.

@@ -7,8 +7,8 @@
 //
 // Bounds: reads and writes the values, nothing between them. The last of 4 rows, or columns, or
 //   more are a whole tile, too, which begins among those that are done.
-// Registers: x0-x5 the arguments, x5 columns left less 4; x6 next tile in `in`, x7 rows left less 4,
-//   x8-x11 next tile in four rows of `out`; without tiles x8, x9 the steps of the inner loop in
+// Registers: x0-x5 the arguments, x5 columns left less 4; x6 next tile in `in`, x7 rows left less
+//   4, x8-x11 next tile in four rows of `out`; without tiles x8, x9 the steps of the inner loop in
 //   `out` and `in`, x10, x11 those of the outer one, x12 next value in `out`, x13 how many there
 //   are, w14 a value; v0-v7 a tile.
 // Stack: none.

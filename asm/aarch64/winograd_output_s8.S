@@ -17,8 +17,8 @@
 //   scvtf divides it by 64 before it rounds, to even (7). fcvtns saturates to 32 bits, everything
 //   after it to 16 and then 8; NaN becomes 0.
 // Registers: x0-x17, x19-x24; v31 factors, v30 the multipliers; all others as the lines below say.
-// Stack: 320 bytes: callee-saved registers, the outputs of a tile with fewer than four channels, and
-//   where they lie.
+// Stack: 320 bytes: callee-saved registers, the outputs of a tile with fewer than four channels,
+//   and where they lie.
 #include "asm.h"
 #include "kernel.h"
 
@@ -70,8 +70,8 @@
     .endif
 .endm
 
-        // Points 1, -1, infinity, 0, 2, -2 of a row or a column, in j0-j5, to the values at j3, j5, t
-        // and j0. The last product of j0 is that of the next call, p0 and p2. Meanwhile the next
+        // Points 1, -1, infinity, 0, 2, -2 of a row or a column, in j0-j5, to the values at j3, j5,
+        // t and j0. The last product of j0 is that of the next call, p0 and p2. Meanwhile the next
         // row is loaded into n0-n5.
 .macro  points  j0, j1, j2, j3, j4, j5, t, p0, p2, n0, n1, n2, n3, n4, n5
         add     v\t\().4s, v\j0\().4s, v\j1\().4s

@@ -10,7 +10,7 @@
 // Registers: x0 args; x1-x4 where the tile's planes go; x5 plane; x6 columns; x7 tiles left;
 //   x8 bytes left; x9 depth; x10-x13 the columns; x14 from 8 bytes of a tile to the next 8;
 //   x15 the tile in the first plane; x16 from tile to tile, x17 the same after an odd one.
-// Stack: none. conv_winograd8.c proves what kernel.h demands.
+// Stack: none. runtime/conv proves what kernel.h demands.
 #include "asm.h"
 #include "kernel.h"
 

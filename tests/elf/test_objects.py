@@ -116,6 +116,16 @@ def test_kernel(machine, row, holders):
     assert beyond(levels(machine)[row.level], own, machine) == []
 
 
+def test_a_kernel_is_read_in_two_files(machine):
+    sources = list((RUNTIME.parent / "asm" / machine.name).glob("*.*"))
+    text = "".join(path.read_text() for path in sources)
+    assert {path.suffix for path in sources} == {".S", ".h"}
+    assert set(re.findall(r'^#include "(.*)"', text, re.MULTILINE)) == {
+        "asm.h",
+        "kernel.h",
+    }
+
+
 def test_what_kernels_share(machine, objects):
     symbols = {row.symbol for row in rows(machine)}
     lowest = levels(machine)["neon"]
