@@ -20,7 +20,7 @@ from neon8.calibrate.statistics.patches import Patches, chosen_channels, outputs
 from neon8.calibrate.thresholds.choose import scheme_of
 from neon8.ir.graph import Graph
 from neon8.ir.groups import never_negative
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import Conv2d, convolutions
 from neon8.quant.grid import Grid
 from neon8.quant.lattice import lattice_scales, quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
@@ -54,7 +54,7 @@ def narrower(
     members: dict[str, set[str]] = {}
     for name, group in groups.items():
         members.setdefault(group, set()).add(name)
-    layers = (n for n in graph.nodes if isinstance(n, Conv2d) and _fits(n))
+    layers = (node for node in convolutions(graph) if _fits(node))
     read = {groups.get(node.inputs[0]) for node in layers}
     return {
         group: Grid("symmetric") if names <= nonnegative else others
@@ -76,7 +76,7 @@ def fast(
     narrow: as `table`, but with the grids of narrower(), where the user has not set
     others. Each layer of which anything changed has its sqnr_loss.
     """
-    layers = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
+    layers = {node.name: node for node in convolutions(graph)}
     patches = {name: facts.patches for name, facts in observation.layers.items()}
     network = _Network(layers=layers, patches=patches)
     result = table

@@ -14,12 +14,8 @@ from dataclasses import replace
 
 from neon8.compile.sums import taken_in
 from neon8.errors import CompileError
-from neon8.ir.graph import Graph, Node, aligned
-from neon8.operators.arithmetic import Add, Subtract, WithConstant
-from neon8.operators.convolution import Conv2d
-from neon8.operators.movement import Concat
-from neon8.operators.pooling import Pool
-from neon8.operators.quantization import FakeQuantize, Quantization
+from neon8.ir.graph import Graph, Node, Quantization
+from neon8.operators.quantization import FakeQuantize
 from neon8.operators.registry import LOWER
 from neon8.quant.scale_table import ScaleTable
 
@@ -91,7 +87,7 @@ def islands_of(
     islands = forced | {
         node.output: BETWEEN
         for node in graph.nodes
-        if maps_values(graph, node) and node.output not in forced
+        if node.follows and node.output not in forced
     }
     int8_readers = {
         name: sum(reader.output not in islands for reader in readers)
@@ -108,16 +104,16 @@ def islands_of(
 
     def exists(name: str) -> bool:
         """True if tensor `name` is made as float32."""
-        return name in islands or (gives_float(makers.get(name)) and wanted(name))
+        maker = makers.get(name)
+        mixed = maker is not None and maker.gives_float
+        return name in islands or (mixed and wanted(name))
 
     def follows(node: Node) -> bool:
-        if isinstance(
-            node, Add | Conv2d | Subtract
-        ):  # a convolution before it takes it in
+        if node.sign or node.weighted:  # a convolution before it takes it in
             found = all(name in islands for name in node.inputs)
         else:
             found = all(exists(name) for name in node.inputs)
-        among = isinstance(node, Concat) and any(name in forced for name in node.inputs)
+        among = node.joins and any(name in forced for name in node.inputs)
         return wanted(node.output) and (found or among)
 
     outputs = frozenset(graph.outputs)
@@ -142,24 +138,6 @@ def islands_of(
     return islands
 
 
-def gives_float(node: Node | None) -> bool:
-    """True if the step of `node` may take integers and give float32: (4), (9)."""
-    if isinstance(node, Pool):
-        return node.kind == "average" and node.activation.identity
-    return isinstance(node, Conv2d) and node.activation.identity
-
-
-def maps_values(graph: Graph, node: Node) -> bool:
-    """True if `node` moves or maps values; a convolution if it scales and shifts."""
-    if isinstance(node, Conv2d):
-        channels = graph.tensors[node.inputs[0]].shape[1]
-        plain = node.strides == (1, 1) and node.pads == (0, 0, 0, 0)
-        plain = plain and not node.transposed
-        one_tap = node.weight.shape == (channels, 1, 1, 1)
-        return plain and one_tap and node.groups == channels
-    return node.follows
-
-
 def forced_float(
     graph: Graph,
     table: ScaleTable,
@@ -177,35 +155,25 @@ def forced_float(
         return ONLY_FLOAT
     if any(graph.tensors[name].hidden for name in (*node.inputs, *node.outputs)):
         return HIDDEN
-    if isinstance(node, WithConstant) and not constant_fits(graph, node):
+    if not node.fits_int8(graph):
         return "its constant has no int8 form"
-    if isinstance(node, FakeQuantize):  # it makes int8 of whatever it finds
+    if node.quantization is not None:  # it makes int8 of whatever it finds
         return None
     if node.name in keep or node.operator in keep:
         return KEPT
-    ends = (*node.inputs, *(() if gives_float(node) else node.outputs))
+    ends = (*node.inputs, *(() if node.gives_float else node.outputs))
     for name in ends:
         if name in table.tensors and table.tensors[name].float32:
             return f"tensor {name!r} is float32 in the table"
     if partial:
-        if isinstance(node, Conv2d) and node.name not in table.layers:
+        if node.weighted and node.name not in table.layers:
             return "the table has no weight scales for it"
-        free = isinstance(node, Conv2d) or gives_float(node)
+        free = node.weighted or node.gives_float
         tensors = node.inputs if free else (*node.inputs, node.output)
         for name in tensors:
             if name not in table.tensors and name not in sums:
                 return f"tensor {name!r} has no scale in the table"
     return None
-
-
-def constant_fits(graph: Graph, node: WithConstant) -> bool:
-    """True if a step in int8 can do arithmetic with the constant.
-
-    The scale of a constant of a quantized file is not known any more.
-    """
-    out, source = (graph.tensors[name] for name in (node.output, node.inputs[0]))
-    spread = aligned(source.dims, out.rank)[3] not in (1, out.shape[3])
-    return not (graph.quantized or spread)
 
 
 def with_pairs(

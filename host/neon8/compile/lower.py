@@ -17,9 +17,8 @@ from neon8.graph.remedies import refusal
 from neon8.ir.graph import FloatArray, Graph
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.build import FLOAT, INT8, INT16, Build
-from neon8.operators.conversion import DequantizeOp, ImageOp
+from neon8.operators.conversion import ImageOp
 from neon8.operators.movement import append_permute
-from neon8.operators.quantization import FakeQuantize
 from neon8.operators.reference import quantize
 from neon8.operators.registry import LOWER, LOWER_FLOAT
 from neon8.operators.scales import check_digest, is_wide
@@ -217,7 +216,7 @@ def give_reason(b: Build, ops: Sequence[Op], reason: str) -> None:
     """Tells it to the float tensors that the steps of one layer compute."""
     for op in ops:
         made = b.tensors[op.output]
-        if made.dtype == FLOAT and not isinstance(op, DequantizeOp):
+        if made.dtype == FLOAT and not op.converts:
             b.tensors[op.output] = replace(made, reason=reason)
 
 
@@ -227,7 +226,7 @@ def round_input(b: Build, name: str) -> None:
     So it is before a pair rounds it again. Any other reader takes it as int8.
     """
     readers = b.consumers[name]
-    if any(isinstance(n, FakeQuantize) or b.type_of(n) == FLOAT for n in readers):
+    if any(n.quantization is not None or b.type_of(n) == FLOAT for n in readers):
         b.own(name)
         b.forms[name].pop(FLOAT, None)  # what it was before
 

@@ -2,7 +2,7 @@
 """Which tensors of a network that was quantized elsewhere never exist: sums."""
 
 from neon8.ir.graph import Graph, Node
-from neon8.operators.convolution import Conv2d, takes_in
+from neon8.operators.convolution import convolutions, takes_in
 from neon8.quant.scale_table import ScaleTable
 
 
@@ -23,8 +23,8 @@ def taken_in(
         free = name not in table.tensors and name not in graph.outputs
         return consumers[name][0] if free and len(consumers[name]) == 1 else None
 
-    for node in graph.nodes:
-        if not isinstance(node, Conv2d) or not node.activation.identity:
+    for node in convolutions(graph):
+        if not node.activation.identity:
             continue
         if node.name not in table.layers or node.inputs[0] not in table.tensors:
             continue

@@ -23,10 +23,8 @@ from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.reader import read
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
-from neon8.operators.arithmetic import Add
-from neon8.operators.convolution import Conv2d
-from neon8.operators.normalization import Softmax
-from neon8.operators.opaque import Opaque
+from neon8.operators.convolution import Conv2d, convolutions
+from neon8.operators.opaque import opaque_nodes
 from neon8.operators.source import Array, OnnxNode, integer
 from neon8.quant.checks import float32
 from neon8.quant.checks import scale as checked_scale
@@ -45,7 +43,7 @@ def attach(
     names: as weight_names() gives them.  TableError: a layer, or weights, that the
     network does not have, another number of channels.
     """
-    layers = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
+    layers = {node.name: node for node in convolutions(graph)}
     for layer in (*table.inputs, *table.weights):
         if layer not in layers:
             text = f"layer {layer!r} is not in the network {graph.name}"
@@ -131,9 +129,7 @@ def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
     }
     table = replace(table, tensors={**shared, **table.tensors})
     weights = {}
-    for node in graph.nodes:
-        if not isinstance(node, Conv2d):
-            continue
+    for node in convolutions(graph):
         if node.name in table.weights:
             weights[node.name] = table.weights[node.name]
         elif node.inputs[0] in table.tensors:
@@ -160,8 +156,7 @@ def complete(table: ForeignTable, graph: Graph) -> ScaleTable:
             )
     layers = {
         node.name: _layer(table, node, tensors[node.inputs[0]].scale)
-        for node in graph.nodes
-        if isinstance(node, Conv2d)
+        for node in convolutions(graph)
     }
     schemes = {tensor.scheme for tensor in tensors.values()}
     return ScaleTable(
@@ -184,22 +179,22 @@ def stays_float(graph: Graph) -> set[str]:
     with it.
     """
     made = {node.output: at for at, node in enumerate(graph.nodes)}
-    floats = {node.output for node in graph.nodes if isinstance(node, Softmax)}
-    for node in graph.nodes:
-        if isinstance(node, Opaque):
-            floats |= {name for name in node.outputs if not _read_as_int8(graph, name)}
-    for at, node in enumerate(graph.nodes):
-        if not isinstance(node, Conv2d) or not node.activation.identity:
+    floats = {node.output for node in graph.nodes if node.unrounded and node.runs}
+    for opaque in opaque_nodes(graph):
+        floats |= {name for name in opaque.outputs if not _read_as_int8(graph, name)}
+    for node in convolutions(graph):
+        if not node.activation.identity:
             continue
         readers = [other for other in graph.nodes if node.output in other.inputs]
         alone = node.groups == len(node.weight) and node.weight.shape[1] == 1
         alone = alone or node.transposed
-        if all(isinstance(reader, Softmax | Opaque) for reader in readers):
+        if all(reader.unrounded for reader in readers):
             floats.add(node.output)
         elif node.output not in graph.outputs and not alone and len(readers) == 1:
             others = [name for name in readers[0].inputs if name != node.output]
             # The later of two operands takes the sum in: the other one is there then.
-            if isinstance(readers[0], Add) and others and made.get(others[0], -1) < at:
+            first = others and made.get(others[0], -1) < made[node.output]
+            if readers[0].sign == 1 and first:
                 floats.add(node.output)
     return floats
 
@@ -207,7 +202,7 @@ def stays_float(graph: Graph) -> set[str]:
 def _read_as_int8(graph: Graph, name: str) -> bool:
     """True if a node that computes in int8 reads the tensor."""
     readers = (node for node in graph.nodes if name in node.inputs)
-    return not all(isinstance(reader, Softmax | Opaque) for reader in readers)
+    return not all(reader.unrounded for reader in readers)
 
 
 def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
@@ -314,9 +309,9 @@ def weight_names(model: ModelLike, graph: Graph) -> dict[str, tuple[str, int]]:
     source = read(open_onnx(model))
     nodes = {node.name: node for node in source.nodes}
     found = {}
-    for layer in graph.nodes:
+    for layer in convolutions(graph):
         node = nodes.get(layer.name)
-        if not isinstance(layer, Conv2d) or node is None or len(node.inputs) < 2:
+        if node is None or len(node.inputs) < 2:
             continue
         values = source.constants.get(node.inputs[1])
         axis = _axis(node)

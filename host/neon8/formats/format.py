@@ -9,7 +9,7 @@ from typing import Protocol
 from neon8.formats.foreign_table import ForeignTable
 from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import convolutions
 from neon8.quant.checks import read_bytes
 from neon8.quant.scale_table import BITS, ScaleTable
 
@@ -32,8 +32,8 @@ class Context:
     @property
     def layer_sizes(self) -> dict[str, int]:
         """How many weights each layer of the network has; empty without a network."""
-        nodes = () if self.graph is None else self.graph.nodes
-        return {n.name: n.weight.size for n in nodes if isinstance(n, Conv2d)}
+        layers = () if self.graph is None else convolutions(self.graph)
+        return {node.name: node.weight.size for node in layers}
 
 
 def _unchanged(table: ForeignTable, context: Context) -> ForeignTable:

@@ -3,8 +3,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from neon8.errors import CompileError
 from neon8.graph.layout import channels_first
 from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
@@ -12,7 +10,6 @@ from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
 from neon8.graph.remedies import refusal, remedy
 from neon8.ir.graph import MAX_RANK, Graph, Node, Tensor
-from neon8.operators.convolution import Conv2d
 from neon8.operators.opaque import Opaque
 from neon8.operators.registry import IMPORTS
 from neon8.operators.source import OnnxNode, Source, UnsupportedError, failure, shape_of
@@ -121,9 +118,7 @@ def _known(
     for one in nodes:
         if one.output not in taken:
             shape_of(source, node, one.output)
-        if isinstance(one, Conv2d) and not (
-            np.isfinite(one.weight).all() and np.isfinite(one.bias).all()
-        ):
+        if not one.finite:
             raise failure(source, node, "its constants are too large for float32")
     computed = {one.output for one in nodes}
     for name in wanted:

@@ -12,8 +12,8 @@ from neon8.graph.importer import load
 from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
-from neon8.operators.opaque import Opaque
+from neon8.operators.convolution import convolutions
+from neon8.operators.opaque import opaque_nodes
 from neon8.rewrite.own_scales import load_quantized
 
 INT8, FLOAT, OPAQUE = "int8", "float32", "not supported"
@@ -39,17 +39,18 @@ def describe(path: Path, *, shapes: Shapes | None = None) -> str:
 
 def _network(path: Path, graph: Graph, islands: dict[str, str], kind: str) -> str:
     """islands: the nodes that run in float32, with the reason."""
+    refused = {node.name: node.reason for node in opaque_nodes(graph)}
     rows = []
     for node in graph.nodes:
         where, why = INT8, ""
-        if isinstance(node, Opaque):
-            where, why = OPAQUE, node.reason
+        if node.name in refused:
+            where, why = OPAQUE, refused[node.name]
         elif node.name in islands:
             where, why = FLOAT, islands[node.name]
         shape = graph.tensors[node.output].dims
         rows.append((where, node.name, node.operator, text.shape(shape) or "-", why))
     count = Counter(where for where, *_ in rows)
-    weights = sum(n.weight.size for n in graph.nodes if isinstance(n, Conv2d))
+    weights = sum(node.weight.size for node in convolutions(graph))
     nodes = ", ".join(f"{count[where]} {where}" for where in (INT8, FLOAT, OPAQUE))
     fields = (
         ("network", str(path)),

@@ -14,7 +14,7 @@ tools' files have them; only the compiler refuses it.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,18 @@ class Activation:
     def identity(self) -> bool:
         """True if nothing happens."""
         return self.lo == -np.inf and self.hi == np.inf and self.slope == 1.0
+
+    def then(self, last: "Activation") -> "Activation | None":
+        """One activation that does both, None if there is none."""
+        if self.identity:
+            return last
+        if last.slope != 1:
+            return None
+        return Activation(
+            lo=min(max(self.lo, last.lo), last.hi),
+            hi=min(max(self.hi, last.lo), last.hi),
+            slope=self.slope,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +134,14 @@ def aligned(dims: tuple[int, ...], rank: int) -> Shape:
     return nchw((1,) * (rank - len(dims)) + dims)
 
 
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """real = scale * (q - zero_point), q in -128 .. 127, as a quantized file says."""
+
+    scale: float
+    zero_point: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """Base of all nodes.  name: the ONNX node's name, unique and never empty.
@@ -141,14 +161,31 @@ class Node:
         return (self.output,)
 
     @property
+    def pre_activation(self) -> str:
+        """The ONNX tensor with what the activation is of; the output if it is none."""
+        return self.output
+
+    @property
+    def activation(self) -> Activation:
+        """What follows in the same step."""
+        return Activation()
+
+    # What the stages ask.  An operator of which something else is true says so.
+
+    @property
     def runs(self) -> bool:
         """False of what neon8 cannot run; only other tools have it."""
         return True
 
     @property
-    def follows(self) -> bool:
-        """True if it moves or maps values, in whichever type it finds them."""
+    def weighted(self) -> bool:
+        """True of a layer with weights, which have scales in the table."""
         return False
+
+    @property
+    def finite(self) -> bool:
+        """True if all its weights and biases are finite."""
+        return True
 
     @property
     def keeps_values(self) -> bool:
@@ -166,9 +203,84 @@ class Node:
         return self.keeps_values
 
     @property
-    def activation(self) -> Activation:
-        """What follows in the same step."""
-        return Activation()
+    def fill(self) -> float | None:
+        """The value that it puts between those of its input."""
+        return None
+
+    @property
+    def moves(self) -> bool:
+        """True if the output is values of its one input, each from a fixed place."""
+        return self.permutes
+
+    @property
+    def permutes(self) -> bool:
+        """True if the output is all values of the input, in some order."""
+        return False
+
+    @property
+    def only_reshapes(self) -> bool:
+        """True if the order of the values stays, too."""
+        return False
+
+    @property
+    def joins(self) -> bool:
+        """True if the output is the inputs one beside the other."""
+        return False
+
+    @property
+    def joins_channels(self) -> bool:
+        """True if they are joined along the channels."""
+        return False
+
+    @property
+    def by_channel(self) -> bool:
+        """True if channels stay apart, and multiples of them give multiples."""
+        return False
+
+    @property
+    def by_value(self) -> bool:
+        """True if it looks at single values, whatever their places."""
+        return False
+
+    @property
+    def reads_dims(self) -> bool:
+        """True if it looks at the dimensions of ONNX, not at N C H W."""
+        return False
+
+    @property
+    def only_activates(self) -> bool:
+        """True if it does nothing but its activation."""
+        return False
+
+    @property
+    def precedes_activation(self) -> bool:
+        """True if an activation is better there than in a table."""
+        return False
+
+    @property
+    def wants_table(self) -> bool:
+        """True if patterns with it are better computed by one table."""
+        return False
+
+    @property
+    def follows(self) -> bool:
+        """True if it moves or maps values, in whichever type it finds them."""
+        return False
+
+    @property
+    def gives_float(self) -> bool:
+        """True if its step may take integers and give float32: (4), (9)."""
+        return False
+
+    @property
+    def unrounded(self) -> bool:
+        """True if other tools round neither what it reads for it nor what it gives."""
+        return False
+
+    @property
+    def quantization(self) -> Quantization | None:
+        """To which values it rounds, if it does nothing else."""
+        return None
 
     @property
     def sign(self) -> int:
@@ -179,6 +291,52 @@ class Node:
     def leaky_slopes(self) -> FloatArray | None:
         """(C,), of what is only a slope below zero for each channel."""
         return None
+
+    def fits_int8(self, graph: "Graph") -> bool:  # noqa: ARG002
+        """False if constants of the node keep it from its int8 form."""
+        return True
+
+    # What passes make of it.
+
+    def renamed(self, output: str) -> "Node":
+        """The same node with another output."""
+        return replace(self, output=output)
+
+    def fused(self, then: Activation) -> "Node | None":  # noqa: ARG002
+        """The node with an activation after its own, None if it cannot have it."""
+        return None
+
+    def followed_by(self, node: "Node") -> "Node | None":  # noqa: ARG002
+        """One node that does this and then `node`, None if there is none."""
+        return None
+
+    def unflattened(self, shape: Shape) -> "Node | None":  # noqa: ARG002
+        """The node on N C H W that it reads flattened now, None if that cannot be."""
+        return None
+
+    def on_rearranged(
+        self,
+        origin: Origin,  # noqa: ARG002
+        dims: tuple[int, ...],  # noqa: ARG002
+        moved: tuple[int, ...],  # noqa: ARG002
+    ) -> "Node | None":
+        """The node where tensors of `dims` are moved as `origin` says, to `moved`.
+
+        None if there is none.
+        """
+        return self if self.by_value else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activated(Node):
+    """Base of the nodes that can have an activation."""
+
+    activation: Activation = Activation()
+
+    def fused(self, then: Activation) -> Node | None:
+        """The node with an activation after its own, None if it cannot have it."""
+        both = self.activation.then(then)
+        return None if both is None else replace(self, activation=both)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

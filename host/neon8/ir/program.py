@@ -70,6 +70,11 @@ class Op:
     output: str
 
     @property
+    def converts(self) -> bool:
+        """True if it only makes integers of floats, or floats of integers."""
+        return False
+
+    @property
     def operation(self) -> str:
         """What enum n8_op calls it, N8_OP_... without the prefix."""
         return WORD.sub("_", type(self).__name__.removesuffix("Op")).upper()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.ir.graph import Activation, FloatArray, Node
+from neon8.ir.graph import Activated, Activation, FloatArray, Node
 from neon8.ir.program import Tensor
 from neon8.operators.build import FLOAT, Build, ratio
 from neon8.operators.convolution import Conv2dOp
@@ -34,12 +34,12 @@ from neon8.quant.proof import int16_depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Activate(Node):
+class Activate(Activated):
     """y = activation(x): one that no node could take in."""
 
-    activation: Activation
-
     follows = True
+    by_value = True
+    only_activates = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,7 @@ class Prelu(Node):
     slopes: FloatArray
 
     follows = True
+    by_channel = True
 
     @property
     def leaky_slopes(self) -> FloatArray:

@@ -8,11 +8,20 @@ from functools import partial, reduce
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.ir.graph import Activation, FloatArray, Node, aligned, nchw
+from neon8.ir.graph import (
+    Activated,
+    Activation,
+    FloatArray,
+    Graph,
+    Node,
+    Origin,
+    aligned,
+    nchw,
+)
 from neon8.ir.program import Op, Tensor
 from neon8.operators.activation import bound
 from neon8.operators.build import FLOAT, INT8, Build, ratio
-from neon8.operators.convolution import make_affine
+from neon8.operators.convolution import affine_layer, make_affine
 from neon8.operators.family import Family
 from neon8.operators.floats import (
     ConstantOp,
@@ -26,13 +35,16 @@ from neon8.operators.functions import X, call, number
 from neon8.operators.movement import ReshapeOp, import_reshape
 from neon8.operators.pointwise import make_pointwise
 from neon8.operators.qdq import Nodes, finish
+from neon8.operators.rearranged import CHANNELS_FIRST
 from neon8.operators.reference import Array, centred, leaky, rounded
 from neon8.operators.scales import SCALE_MAX, clamp_of, slope_of
 from neon8.operators.source import (
+    Float64Array,
     OnnxNode,
     Source,
     failure,
     fits_channels,
+    float32,
     per_channel,
     required,
     shape_of,
@@ -42,15 +54,16 @@ from neon8.quant.weights import DoubleArray, multiplier_ok
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binary(Node):
+class Binary(Activated):
     """y = activation(inputs[0] ? inputs[1]), broadcast as ONNX does.
 
     aligned() gives the shapes that fit.
     """
 
-    activation: Activation = Activation()
-
     follows = True
+    by_value = True
+    reads_dims = True
+    precedes_activation = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +75,8 @@ class Add(Binary):
         """That of the second operand."""
         return 1
 
+    by_channel = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subtract(Binary):
@@ -72,15 +87,23 @@ class Subtract(Binary):
         """That of the second operand."""
         return -1
 
+    by_channel = True
+
+    wants_table = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiply(Binary):
     """inputs[0] * inputs[1]."""
 
+    wants_table = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divide(Binary):
     """inputs[0] / inputs[1]."""
+
+    wants_table = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +112,8 @@ class Maximum(Node):
 
     keeps_values = True
     follows = True
+    by_value = True
+    reads_dims = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,23 +122,26 @@ class Minimum(Node):
 
     keeps_values = True
     follows = True
+    by_value = True
+    reads_dims = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sum(Node):
+class Sum(Activated):
     """y = activation(sum of its inputs), two or more of one shape.
 
     mean: their sum divided by their number.
     """
 
     mean: bool = False
-    activation: Activation = Activation()
 
     follows = True
+    by_value = True
+    by_channel = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithConstant(Node):
+class WithConstant(Activated):
     """y = activation(x ? constant), or constant ? x if `first`, broadcast as in ONNX.
 
     function: "add", "subtract", "multiply", "divide", "minimum" or "maximum"; the last
@@ -124,9 +152,38 @@ class WithConstant(Node):
     function: str
     constant: FloatArray
     first: bool = False
-    activation: Activation = Activation()
 
     follows = True
+    reads_dims = True
+
+    def fits_int8(self, graph: Graph) -> bool:
+        """False where the constant is broadcast along some axes from the fourth on.
+
+        The scale of a constant of a quantized file is not known any more.
+        """
+        out, source = (graph.tensors[name] for name in (self.output, self.inputs[0]))
+        spread = aligned(source.dims, out.rank)[3] not in (1, out.shape[3])
+        return not (graph.quantized or spread)
+
+    def fused(self, then: Activation) -> Node | None:
+        """With an activation, which extremes do not have: they round nothing."""
+        return None if self.function in EXTREMES else Activated.fused(self, then)
+
+    def on_rearranged(
+        self, origin: Origin, dims: tuple[int, ...], moved: tuple[int, ...]
+    ) -> Node | None:
+        """With the constant in the same order, or as a convolution if that does it."""
+        constant = self.constant
+        if math.prod(dims) > MAX_REARRANGED:
+            return None
+        along_last = constant.size == constant.shape[-1] == nchw(moved)[1]
+        if along_last and origin.label == CHANNELS_FIRST:
+            pair = scale_and_shift(self, constant.astype(np.float64).reshape(-1))
+            if pair is not None and np.isfinite(float32(np.stack(pair))).all():
+                return affine_layer(self, *pair)
+        full = np.broadcast_to(constant, dims).reshape(origin.view)
+        value = full.transpose(origin.order).reshape(moved)
+        return replace(self, constant=np.ascontiguousarray(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +243,24 @@ class SumOp(Op):
     slope: np.float32 = np.float32(1)
     lo: int = -128
     hi: int = 127
+
+
+def scale_and_shift(
+    node: WithConstant, value: Float64Array
+) -> tuple[Float64Array, Float64Array] | None:
+    """factor and shift of each channel, if the node does nothing else."""
+    one, zero = np.ones_like(value), np.zeros_like(value)
+    forms = {
+        ("add", False): (one, value),
+        ("add", True): (one, value),
+        ("subtract", False): (one, -value),
+        ("subtract", True): (-one, value),
+        ("multiply", False): (value, zero),
+        ("multiply", True): (value, zero),
+    }
+    if (node.function, node.first) == ("divide", False):
+        return 1.0 / value, zero
+    return forms.get((node.function, node.first))
 
 
 def add(source: Source, node: OnnxNode) -> Node:
@@ -324,7 +399,7 @@ def _constant_side(source: Source, node: OnnxNode) -> int | None:
     return sides[0] if sides else None
 
 
-FUNCTIONS: dict[type[Binary], str] = {
+FUNCTIONS: dict[type[Node], str] = {
     Add: "add",
     Divide: "divide",
     Multiply: "multiply",
@@ -342,6 +417,8 @@ SUMS = ("add", "subtract")
 PRODUCTS = {"divide": DivideOp, "multiply": MultiplyOp}
 
 
+MAX_REARRANGED = 1 << 24
+"""Values of a constant that is rearranged, which must be written out for that."""
 MAX_SPREAD = 1 << 28
 """Values of a constant that is written out."""
 

@@ -15,10 +15,14 @@ from neon8.operators.reference import Array, centred, leaky, quantize, rounded
 class QuantizeOp(Op):
     """float32 to int8 or int16, with the output's scale, zero point, lo, hi  (2)."""
 
+    converts = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DequantizeOp(Op):
     """int8 or int16 to float32  (1)."""
+
+    converts = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

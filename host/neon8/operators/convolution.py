@@ -2,15 +2,25 @@
 """Conv, and the convolutions that other operators become, in int8 and in float32."""
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import CompileError, TableError
-from neon8.ir.graph import Activation, FloatArray, Graph, Node
-from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
+from neon8.ir.graph import (
+    Activated,
+    Activation,
+    FloatArray,
+    Graph,
+    Node,
+    Origin,
+    Shape,
+    nchw,
+)
+from neon8.ir.program import Int8Array, Int32Array, Op, Program, Tensor
 from neon8.operators.build import FLOAT, INT8, Build, ratio
 from neon8.operators.family import Family
 from neon8.operators.floats import append_activation, before
@@ -59,7 +69,7 @@ from neon8.quant.weights import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conv2d(Node):
+class Conv2d(Activated):
     """y = activation(conv(inputs[0]) + bias).
 
     weight: (O, I / groups, kh, kw); bias: (O,); pads: top, left, bottom, right.
@@ -80,8 +90,7 @@ class Conv2d(Node):
     dilations: tuple[int, int] = (1, 1)
     groups: int = 1
     spread: tuple[int, int] = (1, 1)
-    activation: Activation = Activation()
-    pre_activation: str
+    pre_activation: str = field()
     weight_scales: FloatArray | None = None
     exact_bias: npt.NDArray[np.float64] | None = None
 
@@ -89,6 +98,117 @@ class Conv2d(Node):
     def transposed(self) -> bool:
         """True if it needs subpixel()."""
         return self.spread != (1, 1) or min(self.pads) < 0
+
+    weighted = True
+    precedes_activation = True
+
+    @property
+    def finite(self) -> bool:
+        """True if weights and biases are."""
+        return bool(np.isfinite(self.weight).all() and np.isfinite(self.bias).all())
+
+    @property
+    def affine(self) -> bool:
+        """True if it scales and shifts each channel, before its activation."""
+        return (
+            self.weight.shape == (self.groups, 1, 1, 1)
+            and self.strides == self.spread == (1, 1)
+            and self.pads == (0, 0, 0, 0)
+        )
+
+    @property
+    def uniform(self) -> bool:
+        """True if it scales and shifts all channels alike, and does nothing else."""
+        return (
+            self.affine
+            and self.activation.identity
+            and bool((self.weight == self.weight.flat[0]).all())
+            and bool((self.bias == self.bias[0]).all())
+        )
+
+    @property
+    def follows(self) -> bool:
+        """True if it only maps values."""
+        return self.affine
+
+    @property
+    def gives_float(self) -> bool:
+        """True without an activation."""
+        return self.activation.identity
+
+    def renamed(self, output: str) -> Node:
+        """The same layer with another output."""
+        return replace(self, output=output, pre_activation=output)
+
+    def followed_by(self, node: Node) -> Node | None:
+        """One layer, where `node` is affine and nothing stands between the two.
+
+        What is too large for float32 stays in two steps, as in the file.
+        """
+        if not isinstance(node, Conv2d) or not node.affine:
+            return None
+        if not self.activation.identity:
+            return None
+        factor = node.weight[:, 0, 0, 0].astype(np.float64)
+        weight = float32(self.weight * factor.reshape(-1, 1, 1, 1))
+        bias = float32(self.bias * factor + node.bias)
+        scales = self.weight_scales
+        if scales is not None:
+            # Their integers stay or change their sign.  Where the factor is 0 all of
+            # them become 0, and any scale will do.
+            scales = float32(scales * np.where(factor == 0, 1.0, np.abs(factor)))
+        made = replace(
+            self,
+            output=node.output,
+            pre_activation=node.output,
+            activation=node.activation,
+            weight=weight,
+            bias=bias,
+            weight_scales=scales,
+            exact_bias=None,
+        )
+        return made if made.finite else None
+
+    def unflattened(self, shape: Shape) -> Node | None:
+        """With a kernel of image size, if it is a matrix times vectors.
+
+        A kernel of one tap may be dilated, which this one must not be.
+        """
+        one_tap = self.weight.shape[2:] == (1, 1) and self.pads == (0, 0, 0, 0)
+        fits = self.weight.shape[1] == math.prod(shape[1:])
+        if self.groups > 1 or self.transposed or not (one_tap and fits):
+            return None
+        weight = self.weight.reshape(len(self.weight), *shape[1:])
+        return replace(self, weight=weight, dilations=(1, 1))
+
+    def on_rearranged(
+        self,
+        origin: Origin,  # noqa: ARG002
+        dims: tuple[int, ...],  # noqa: ARG002
+        moved: tuple[int, ...],
+    ) -> Node | None:
+        """The same factor and shift for as many channels as there are."""
+        if not self.uniform:
+            return None
+        channels = nchw(moved)[1]
+        factor = np.full(channels, self.weight.flat[0], np.float64)
+        return affine_layer(self, factor, np.full(channels, self.bias[0], np.float64))
+
+
+def convolutions(graph: Graph) -> tuple[Conv2d, ...]:
+    """The layers with weights, in order of execution."""
+    return tuple(node for node in graph.nodes if isinstance(node, Conv2d))
+
+
+def with_convolutions(graph: Graph, change: Callable[[Conv2d], Node]) -> Graph:
+    """`graph` with what `change` makes of each layer with weights."""
+    nodes = (change(n) if isinstance(n, Conv2d) else n for n in graph.nodes)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def int8_layers(program: Program) -> tuple["Conv2dOp", ...]:
+    """The steps with weights in int8, in order of execution."""
+    return tuple(op for op in program.ops if isinstance(op, Conv2dOp))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +323,20 @@ def make_conv(
         dilations=dilations,
         groups=groups,
         pre_activation=node.outputs[0],
+    )
+
+
+def affine_layer(node: Node, factor: Float64Array, shift: Float64Array) -> Conv2d:
+    """factor * x + shift for each channel, in place of `node`."""
+    return Conv2d(
+        name=node.name,
+        inputs=node.inputs,
+        output=node.output,
+        operator=node.operator,
+        weight=float32(factor.reshape(-1, 1, 1, 1)),
+        bias=float32(shift),
+        groups=len(factor),
+        pre_activation=node.output,
     )
 
 
@@ -474,7 +608,7 @@ def proved(
     b: Build, node: Conv2d, source: Tensor, bias: DoubleArray, *, phases: int
 ) -> tuple[Sums, DoubleArray]:
     """The integers of `node` and the weight scales that they belong to."""
-    if not np.isfinite(node.weight).all() or not np.isfinite(node.bias).all():
+    if not node.finite:
         raise CompileError(f"layer {node.name!r}: a weight or bias is not finite")
     scales = weight_scales(b.table, node, phases=phases)
     rounding = b.table.layers[node.name].rounding

@@ -40,6 +40,13 @@ class Concat(Node):
     keeps_values = True
     follows = True
 
+    joins = True
+
+    @property
+    def joins_channels(self) -> bool:
+        """True along axis 1."""
+        return self.axis == 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reshape(Node):
@@ -47,6 +54,9 @@ class Reshape(Node):
 
     keeps_values = True
     follows = True
+
+    permutes = True
+    only_reshapes = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +72,25 @@ class Permute(Node):
 
     keeps_values = True
     follows = True
+
+    permutes = True
+
+    def followed_by(self, node: Node) -> Node | None:
+        """One Permute, or a Reshape where nothing is left to move."""
+        if not isinstance(node, Permute):
+            return None
+        both = then((self.view, self.order), (node.view, node.order))
+        if both is None or len(both[0]) > MAX_RANK:
+            return None
+        view, order = both
+        if order != tuple(range(len(order))):
+            return replace(node, inputs=self.inputs, view=view, order=order)
+        return Reshape(
+            name=node.name,
+            inputs=self.inputs,
+            output=node.output,
+            operator=node.operator,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

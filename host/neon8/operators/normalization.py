@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.ir.graph import Activation, FloatArray, Node
+from neon8.ir.graph import Activated, Activation, FloatArray, Node
 from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
 from neon8.operators.convolution import make_affine
@@ -51,7 +51,7 @@ class Lrn(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceNorm(Node):
+class InstanceNorm(Activated):
     """y = activation(gamma (x - mean) / sqrt(variance + epsilon) + beta).
 
     Mean and variance are those of a channel of an image.  gamma, beta: (C,).
@@ -74,6 +74,8 @@ class Softmax(Node):
     axis: int = 1
     flattens: bool = False
     log: bool = False
+
+    unrounded = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

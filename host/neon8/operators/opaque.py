@@ -23,6 +23,7 @@ class Opaque(Node):
     more: tuple[str, ...] = ()
 
     runs = False
+    unrounded = True
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -14,9 +14,19 @@ import numpy as np
 from neon8.ir.graph import Node
 from neon8.ir.program import Int8Array, Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
+from neon8.operators.convolution import Conv2d
 from neon8.operators.family import Family
 from neon8.operators.floats import append_unary
-from neon8.operators.functions import Function, X, affine, call, evaluate, gated, number
+from neon8.operators.functions import (
+    Function,
+    X,
+    activation_function,
+    affine,
+    call,
+    evaluate,
+    gated,
+    number,
+)
 from neon8.operators.onnx_functions import (
     GELU,
     HARD_SWISH,
@@ -45,6 +55,8 @@ class Pointwise(Node):
     function: Function
 
     follows = True
+    by_value = True
+    wants_table = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +70,17 @@ SELU_ALPHA = 1.67326319217681884765625
 
 
 SELU_GAMMA = 1.05070102214813232421875
+
+
+def function_of(node: Node) -> Function | None:
+    """The function of one tensor that a node computes, None if it is no such node."""
+    if isinstance(node, Pointwise):
+        return node.function
+    if node.only_activates:
+        return activation_function(node.activation)
+    if isinstance(node, Conv2d) and node.uniform:
+        return affine(float(node.weight.flat[0]), float(node.bias[0]))
+    return None
 
 
 def make_pointwise(

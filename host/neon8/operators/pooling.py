@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.ir.graph import Activation, Node, Shape, nchw
+from neon8.ir.graph import Activated, Activation, Node, Shape, nchw
 from neon8.ir.program import Op, Tensor
 from neon8.operators.activation import activate
 from neon8.operators.build import FLOAT, INT8, INT16, Build, levels_mean_the_same, ratio
@@ -38,7 +38,7 @@ from neon8.operators.windows import pad_to_windows, tap, taps, window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool(Node):
+class Pool(Activated):
     """Max, min or average pooling.  pads: top, left, bottom, right.
 
     ceil_mode shows only in the output's shape: a last window may reach beyond `pads`.
@@ -52,7 +52,6 @@ class Pool(Node):
     dilations: tuple[int, int] = (1, 1)
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     count_pad: bool = False
-    activation: Activation = Activation()
 
     @property
     def keeps_values(self) -> bool:
@@ -70,6 +69,18 @@ class Pool(Node):
             return out
         height, width = (source[2 + a] - self.kernel[a] + 1 for a in (0, 1))
         return source[0], source[1], height, width
+
+    by_channel = True
+    precedes_activation = True
+
+    @property
+    def gives_float(self) -> bool:
+        """True of an average that nothing clamps."""
+        return self.kind == "average" and self.activation.identity
+
+    def fused(self, then: Activation) -> Node | None:
+        """With an activation that is no slope."""
+        return None if then.slope != 1 else Activated.fused(self, then)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

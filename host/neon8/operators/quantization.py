@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """FakeQuantize: where a quantized file rounds what no other step rounds so."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from neon8.ir.graph import Node
+from neon8.ir.graph import Node, Quantization
 from neon8.operators.build import Build, levels_mean_the_same
 from neon8.operators.conversion import QuantizeOp
 from neon8.operators.family import Family
 from neon8.operators.movement import ReshapeOp
-
-
-@dataclass(frozen=True, slots=True)
-class Quantization:
-    """real = scale * (q - zero_point), q in -128 .. 127, as a quantized file says."""
-
-    scale: float
-    zero_point: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +17,9 @@ class FakeQuantize(Node):
     Only quantized files have it, and only where no other node rounds its own output so.
     """
 
-    quantization: Quantization
+    quantization: Quantization = field()
+
+    by_value = True
 
 
 def lower_fake_quantize(b: Build, node: FakeQuantize) -> None:

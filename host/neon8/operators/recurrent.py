@@ -71,6 +71,8 @@ class Recurrent(Node):
     peepholes: FloatArray | None = None
     linear_before_reset: bool = False
 
+    reads_dims = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastState(Node):

@@ -46,6 +46,7 @@ class Gather(Node):
     indices: tuple[IndexArray, IndexArray, IndexArray, IndexArray]
     fill: float = 0.0
 
+    moves = True
     keeps_values = True
     follows = True
 
@@ -53,6 +54,33 @@ class Gather(Node):
     def keeps_sign(self) -> bool:
         """True unless it fills in something negative."""
         return self.fill >= 0
+
+    def followed_by(self, node: Node) -> Node | None:
+        """Indices of indices, if both have the same axes and one constant at most."""
+        if not isinstance(node, Gather):
+            return None
+        filled = [(each.indices, each.fill) for each in (self, node)]
+        fills = {
+            fill for indices, fill in filled if any((i < 0).any() for i in indices)
+        }
+        if tuple(map(len, self.indices)) != node.view or len(fills) > 1:
+            return None
+        n, c, h, w = map(_through, self.indices, node.indices)
+        whole = (np.arange(size) for size in self.view)
+        if all(map(np.array_equal, (n, c, h, w), whole)):
+            return Reshape(name=node.name, inputs=self.inputs, output=node.output)
+        return replace(
+            node,
+            inputs=self.inputs,
+            view=self.view,
+            indices=(n, c, h, w),
+            fill=next(iter(fills), 0.0),
+        )
+
+
+def _through(first: IndexArray, second: IndexArray) -> IndexArray:
+    taken: IndexArray = np.where(second < 0, np.int32(-1), first[second])
+    return taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from neon8.formats.qdq import write
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import convolutions
 from neon8.qat.layers import Layer, Weighted
 from neon8.qat.model import QatModel
 from neon8.qat.writer import Writer
@@ -72,9 +72,9 @@ def table_of(model: QatModel, graph: Graph) -> ScaleTable:
         )
     trained = {step.name: step.layer for step in model.traced.steps}
     layers = {}
-    for node in graph.nodes:
+    for node in convolutions(graph):
         layer = trained.get(node.name)
-        if isinstance(node, Conv2d) and isinstance(layer, Weighted):
+        if isinstance(layer, Weighted):
             scales = layer.scales(*layer.folded())
             layers[node.name] = LayerScale(
                 input=node.inputs[0],

@@ -24,7 +24,6 @@ from neon8.graph.onnx_file import OnnxFile
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Program, Tensor
-from neon8.operators.conversion import DequantizeOp, QuantizeOp
 from neon8.operators.reference import centred
 from neon8.quant.scale_table import ScaleTable
 
@@ -89,7 +88,7 @@ def _forms(graph: Graph, program: Program) -> dict[str, str]:
     """Pair.forms.  A step that only changes the form is named after the tensor."""
     found = {name: name for name in program.tensors if name in graph.tensors}
     for op in program.ops:
-        if isinstance(op, QuantizeOp | DequantizeOp) and op.name in graph.tensors:
+        if op.converts and op.name in graph.tensors:
             found |= dict.fromkeys((*op.inputs, op.output), op.name)
     best: dict[str, str] = {}
     for form, name in found.items():

@@ -19,7 +19,7 @@ from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
 from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Program, Tensor
-from neon8.operators.convolution import Conv2d, Conv2dOp
+from neon8.operators.convolution import Conv2d, Conv2dOp, convolutions, int8_layers
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import CHOSEN, LATTICE, NEAREST, LayerScale, ScaleTable
 from neon8.quant.weights import (
@@ -76,12 +76,11 @@ def layers_of(graph: Graph, table: ScaleTable) -> dict[str, "Layer"]:
     weight scales the compiler has to enlarge.  CompileError.
     """
     lowered = lower(graph, table)
-    nodes = {node.name: node for node in equalized(graph, table).nodes}
+    nodes = {node.name: node for node in convolutions(equalized(graph, table))}
     found = {}
-    for op in lowered.ops:
-        node = nodes.get(op.name)
-        if isinstance(op, Conv2dOp) and isinstance(node, Conv2d):
-            layer = Layer(lowered, op, node, table)
+    for op in int8_layers(lowered):
+        if op.name in nodes:
+            layer = Layer(lowered, op, nodes[op.name], table)
             if layer.known:
                 found[op.output] = layer
     return found
@@ -218,8 +217,7 @@ class Layer:
         alone = Graph(
             name="", digest="", tensors={}, nodes=(self.node,), inputs=(), outputs=()
         )
-        (node,) = rounded(corrected(alone, table), table).nodes
-        assert isinstance(node, Conv2d)  # noqa: S101 - both give what they take
+        (node,) = convolutions(rounded(corrected(alone, table), table))
         return node
 
 

@@ -23,7 +23,7 @@ from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
 from neon8.ir.program import Program
 from neon8.operators.conversion import QuantizeOp
-from neon8.operators.convolution import Conv2d, Conv2dOp
+from neon8.operators.convolution import Conv2d, convolutions, int8_layers
 from neon8.quant.scale_table import ScaleTable, TensorScale
 from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized
@@ -57,7 +57,7 @@ def rounded_tensors(program_: Program, table: ScaleTable) -> tuple[str, ...]:
 
 def rounded_weights(program_: Program) -> frozenset[str]:
     """The layers that `program_` has with weights in int8."""
-    return frozenset(op.name for op in program_.ops if isinstance(op, Conv2dOp))
+    return frozenset(op.name for op in int8_layers(program_))
 
 
 class Meter:
@@ -97,8 +97,8 @@ class Meter:
             )
 
         exact = equalized(graph, table)
-        both = zip(exact.nodes, graph.nodes, strict=True)
-        moved = [n for n, old in both if isinstance(n, Conv2d) and n is not old]
+        both = zip(convolutions(exact), convolutions(graph), strict=True)
+        moved = [node for node, old in both if node is not old]
         chosen = rounded(corrected(exact, table), table)
         levels = rounded_layers(chosen, table, rounded_weights(lowered))
         self._reference = simulator(())

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from neon8.evaluate.metrics import sqnr_db
 from neon8.ir.program import Tensor
-from neon8.operators.convolution import Conv2d, Conv2dOp
+from neon8.operators.convolution import Conv2d, Conv2dOp, convolutions, int8_layers
 from neon8.operators.reference import centred, quantize
 from neon8.operators.subpixel import subpixel
 from neon8.operators.windows import pad_to_windows, tap
@@ -112,11 +112,11 @@ class Split:
 def layers(pair: Pair) -> dict[str, Layer]:
     """All convolutions in int8, by name."""
     graph = equalized(pair.graph, pair.table)
-    nodes = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
+    nodes = {node.name: node for node in convolutions(graph)}
     return {
         op.name: _layer(pair, nodes[op.name], op)
-        for op in pair.program.ops
-        if isinstance(op, Conv2dOp) and op.name in nodes
+        for op in int8_layers(pair.program)
+        if op.name in nodes
     }
 
 

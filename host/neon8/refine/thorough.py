@@ -15,6 +15,7 @@ import numpy as np
 
 from neon8.calibrate.precision import finished
 from neon8.calibrate.run.reference import Reference
+from neon8.calibrate.statistics.observer import pre_activations
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Array, Arrays
 from neon8.data.few import Kept
@@ -25,7 +26,6 @@ from neon8.evaluate.runner import as_float32
 from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
-from neon8.operators.convolution import Conv2d
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray
 from neon8.refine.layerwise import Seen, Way, chosen, layers_of
@@ -157,8 +157,7 @@ def channel_means(
     file: OnnxFile, graph: Graph, samples: Iterable[Kept]
 ) -> list[dict[str, DoubleArray]]:
     """Of each sample: the means of the channels of all pre-activations, by tensor."""
-    nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
-    names = tuple(dict.fromkeys(node.pre_activation for node in nodes))
+    names = pre_activations(graph)
     reference = Reference(file, names, inside=True, tensors=graph.rearranged)
     found = []
     for each in samples:

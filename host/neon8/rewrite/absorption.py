@@ -10,12 +10,13 @@ activation between the two, and no padding, which would have to be what 0 become
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.ir.graph import Activation, Graph, Node
-from neon8.operators.convolution import Conv2d
+from neon8.ir.graph import Graph, Node
+from neon8.operators.convolution import Conv2d, convolutions, with_convolutions
 from neon8.quant.weights import DoubleArray
 
 
@@ -24,38 +25,45 @@ def with_offsets(graph: Graph, offsets: Mapping[str, DoubleArray]) -> Graph:
 
     CompileError: what makes or reads one of them cannot take them.
     """
-    return replace(graph, nodes=tuple(_rewritten(n, offsets) for n in graph.nodes))
+    layers = convolutions(graph)
+    readers = {node.name for node in layers if reads(node)}
+    makers = {node.name for node in layers if makes(node)}
+    for node in graph.nodes:
+        read = [name for name in node.inputs if name in offsets]
+        made = [name for name in node.outputs if name in offsets]
+        if read and node.name not in readers:
+            _refuse(node, read[0], "reads")
+        if made and node.name not in makers:
+            _refuse(node, made[0], "makes")
+    return with_convolutions(graph, lambda node: _rewritten(node, offsets))
 
 
-def makes(node: Node) -> bool:
+def makes(node: Conv2d) -> bool:
     """True if what the node makes may have offsets."""
-    if not isinstance(node, Conv2d) or node.transposed:
-        return False
-    return node.activation == Activation()
+    return not node.transposed and node.activation.identity
 
 
-def reads(node: Node) -> bool:
+def reads(node: Conv2d) -> bool:
     """True if what the node reads may have offsets."""
-    return isinstance(node, Conv2d) and not node.transposed and not any(node.pads)
+    return not node.transposed and not any(node.pads)
 
 
-def _rewritten(node: Node, offsets: Mapping[str, DoubleArray]) -> Node:
-    read = [name for name in node.inputs if name in offsets]
-    made = [name for name in node.outputs if name in offsets]
-    if (read and not reads(node)) or (made and not makes(node)):
-        name, does = (read[0], "reads") if read and not reads(node) else (
-            made[0], "makes")  # fmt: skip
-        raise CompileError(
-            f"tensor {name!r}: layer {node.name!r} {does} it, and is no convolution "
-            "that can have offsets there; delete them in the table"
-        )
-    if not isinstance(node, Conv2d) or not (read or made):
+def _refuse(node: Node, name: str, does: str) -> NoReturn:
+    raise CompileError(
+        f"tensor {name!r}: layer {node.name!r} {does} it, and is no convolution "
+        "that can have offsets there; delete them in the table"
+    )
+
+
+def _rewritten(node: Conv2d, offsets: Mapping[str, DoubleArray]) -> Conv2d:
+    read, made = offsets.get(node.inputs[0]), offsets.get(node.output)
+    if read is None and made is None:
         return node
     bias = node.bias.astype(np.float64)
-    if read:
-        bias = bias + constant(node, offsets[read[0]])
-    if made:
-        bias = bias - offsets[made[0]]
+    if read is not None:
+        bias = bias + constant(node, read)
+    if made is not None:
+        bias = bias - made
     with np.errstate(over="ignore"):  # the compiler refuses what is not finite
         return replace(node, bias=bias.astype(np.float32))
 

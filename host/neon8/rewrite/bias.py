@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.ir.graph import Graph, Node
-from neon8.operators.convolution import Conv2d
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d, with_convolutions
 from neon8.quant.scale_table import ScaleTable
 
 
@@ -22,13 +22,14 @@ def corrected(
     """
     if not any(layer.bias_correction for layer in table.layers.values()):
         return graph
-    nodes = (n if n.name in exact else _corrected(n, table) for n in graph.nodes)
-    return replace(graph, nodes=tuple(nodes))
+    return with_convolutions(
+        graph, lambda n: n if n.name in exact else _corrected(n, table)
+    )
 
 
-def _corrected(node: Node, table: ScaleTable) -> Node:
+def _corrected(node: Conv2d, table: ScaleTable) -> Conv2d:
     entry = table.layers.get(node.name)
-    if not isinstance(node, Conv2d) or entry is None or not entry.bias_correction:
+    if entry is None or not entry.bias_correction:
         return node
     if node.exact_bias is not None:
         text = "its file has the bias as integers, which cannot be corrected"

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import Conv2d, convolutions
 from neon8.operators.subpixel import repeated, subpixel
 from neon8.quant.grid import Grid, at_bits, ends, on_grid
 from neon8.quant.lattice import quantizer
@@ -59,7 +59,7 @@ def with_bits(
     if not wanted:
         return table
     plain = equalized(graph, table)
-    nodes = rounded(corrected(plain, table), table).nodes
+    nodes = convolutions(rounded(corrected(plain, table), table))
     members: dict[str, list[str]] = {}
     for name in table.tensors:
         members.setdefault(groups.get(name, name), []).append(name)
@@ -69,8 +69,7 @@ def with_bits(
         readers = [
             _Reader(node, table.layers[node.name])
             for node in nodes
-            if isinstance(node, Conv2d)
-            and node.inputs[0] in entries
+            if node.inputs[0] in entries
             and node.name in table.layers
             and np.isfinite(node.weight).all()  # the compiler refuses what is not
         ]

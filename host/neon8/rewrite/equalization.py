@@ -17,11 +17,7 @@ import numpy as np
 
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation, Graph, Node
-from neon8.operators.activation import Prelu
-from neon8.operators.arithmetic import Add, Subtract, Sum
 from neon8.operators.convolution import Conv2d
-from neon8.operators.movement import Concat
-from neon8.operators.pooling import Pool
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import DoubleArray, FloatArray
 from neon8.rewrite.absorption import with_offsets
@@ -87,19 +83,17 @@ def links(graph: Graph, node: Node) -> tuple[Link, ...] | None:
 
     None: the node cannot have factors, or it is a convolution.
     """
-    if isinstance(node, Pool | Add | Subtract | Sum):
+    if node.by_channel:
         free = homogeneous(node.activation) and node.activation.hi == np.inf
         channels = {_channels(graph, name) for name in (*node.inputs, node.output)}
         same = free and len(channels) == 1
         return tuple(Link(name, 0) for name in node.inputs) if same else None
-    if isinstance(node, Prelu):
-        return (Link(node.inputs[0], 0),)
-    if isinstance(node, Concat) and node.axis == CHANNELS:
+    if node.joins_channels:
         return tuple(_joined(graph, node))
     return None
 
 
-def _joined(graph: Graph, node: Concat) -> Iterator[Link]:
+def _joined(graph: Graph, node: Node) -> Iterator[Link]:
     first = 0
     for name in node.inputs:
         yield Link(name, first)

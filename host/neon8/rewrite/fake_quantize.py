@@ -12,13 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.ir.graph import Activation, Graph, Node, Tensor
+from neon8.ir.graph import Graph, Node, Quantization, Tensor
 from neon8.ir.rewrite import count_uses, rebuild
-from neon8.operators.activation import Activate
-from neon8.operators.convolution import Conv2d
 from neon8.operators.movement import Reshape
-from neon8.operators.quantization import FakeQuantize, Quantization
-from neon8.operators.selection import Gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ def on_scale(
     for node in nodes:
         if node.output in given:
             continue
-        if isinstance(node, FakeQuantize):
+        if node.quantization is not None:
             found[node.output] = node.quantization
             continue
         kept = {found.get(name) for name in node.inputs}
@@ -77,7 +73,7 @@ def merge(
     made: dict[str, Node] = {}
     for original in graph.nodes:
         node = _reading(original, names)
-        if isinstance(node, FakeQuantize):
+        if node.quantization is not None:
             source = node.inputs[0]
             outside = node.output in graph.outputs
             alone = uses[source] == 1 and source not in tensors
@@ -85,7 +81,7 @@ def merge(
                 kept = source
                 if source in made and (outside or source in made_up):
                     kept = node.output
-                    made[kept] = _renamed(made.pop(source), kept)
+                    made[kept] = made.pop(source).renamed(kept)
                 names[node.output] = kept
                 uses[kept] = uses[node.output]
                 tensors[kept] = node.quantization
@@ -98,11 +94,11 @@ def merge(
 
 def _keeps(node: Node, quantization: Quantization) -> bool:
     """True if the node's output has no other levels than its inputs."""
-    activation = getattr(node, "activation", Activation())
-    if activation.slope != 1 or not (isinstance(node, Activate) or node.keeps_values):
+    activation = node.activation
+    if activation.slope != 1 or not (node.only_activates or node.keeps_values):
         return False
     values = [b for b in (activation.lo, activation.hi) if not math.isinf(b)]
-    if isinstance(node, Gather):
+    if node.fill is not None:
         values.append(node.fill)
     return all(_is_level(value, quantization) for value in values)
 
@@ -121,7 +117,7 @@ def _without_repeats(graph: Graph, given: dict[str, Quantization]) -> Graph:
     nodes: list[Node] = []
     for original in graph.nodes:
         node = _reading(original, names)
-        if isinstance(node, FakeQuantize):
+        if node.quantization is not None:
             source = node.inputs[0]
             inner = node.output not in graph.outputs
             if levels.get(source) == node.quantization:
@@ -141,7 +137,7 @@ def _without_repeats(graph: Graph, given: dict[str, Quantization]) -> Graph:
     return rebuild(graph, nodes)
 
 
-def _identity(node: FakeQuantize) -> Reshape:
+def _identity(node: Node) -> Reshape:
     return Reshape(name=node.name, inputs=node.inputs, output=node.output)
 
 
@@ -152,7 +148,7 @@ def _moved_back(graph: Graph) -> Graph:
     pairs = {
         node.inputs[0]: node
         for node in graph.nodes
-        if isinstance(node, FakeQuantize) and uses[node.inputs[0]] == 1
+        if node.quantization is not None and uses[node.inputs[0]] == 1
     }
     nodes: list[Node] = []
     tensors = dict(graph.tensors)
@@ -174,8 +170,9 @@ def _moved_back(graph: Graph) -> Graph:
                 )
             nodes.append(replace(node, inputs=tuple(inputs)))
         elif (
-            isinstance(node, Activate)
-            and isinstance(source, FakeQuantize)
+            node.only_activates
+            and source is not None
+            and source.quantization is not None
             and source.inputs[0] in made  # an input becomes int8 first
             and uses[source.output] == 1
             and _keeps(node, source.quantization)
@@ -192,19 +189,12 @@ def _moved_back(graph: Graph) -> Graph:
 
 def _commutes(node: Node) -> bool:
     """True if rounding before the node gives what rounding after it does."""
-    activation = getattr(node, "activation", Activation())
-    return node.keeps_values and activation.slope == 1
+    return node.keeps_values and node.activation.slope == 1
 
 
 def _reading(node: Node, names: dict[str, str]) -> Node:
     inputs = tuple(names.get(name, name) for name in node.inputs)
     return node if inputs == node.inputs else replace(node, inputs=inputs)
-
-
-def _renamed(node: Node, name: str) -> Node:
-    if isinstance(node, Conv2d):
-        return replace(node, output=name, pre_activation=name)
-    return replace(node, output=name)
 
 
 def _fresh(tensors: dict[str, Tensor], name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import Conv2d, convolutions
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import ScaleTable
 from neon8.quant.weights import channel_scales
@@ -22,9 +22,9 @@ def rounded_layers(
     which the table has not one scale for each channel, or one for all, are left out.
     """
     found = []
-    for node in graph.nodes:
+    for node in convolutions(graph):
         entry = table.layers.get(node.name)
-        if not isinstance(node, Conv2d) or entry is None or node.name not in names:
+        if entry is None or node.name not in names:
             continue
         count = len(node.weight)
         if len(entry.weight_scales) not in (1, count):

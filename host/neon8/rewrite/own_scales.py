@@ -21,10 +21,10 @@ from neon8.graph.passes.drop_reshapes import drop_reshapes
 from neon8.graph.passes.stay_rearranged import stay_rearranged
 from neon8.graph.quantized import Levels, QuantizedFile, take_apart
 from neon8.graph.reader import read
-from neon8.ir.graph import Activation, Graph, Node, Tensor
+from neon8.ir.graph import Activation, Graph, Node, Quantization, Tensor
 from neon8.operators.activation import Activate
-from neon8.operators.convolution import Conv2d
-from neon8.operators.quantization import FakeQuantize, Quantization
+from neon8.operators.convolution import Conv2d, convolutions, with_convolutions
+from neon8.operators.quantization import FakeQuantize
 from neon8.operators.source import OnnxNode, Source, integer, real
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import (
@@ -81,10 +81,8 @@ def load_quantized(
     graph = drop_reshapes(fake_quantize.settle(graph, given))
     rounded = fake_quantize.merge(graph, given, apart.made_up)
     graph = replace(_unfused(rounded), quantized=True)
-    for node in graph.nodes:
-        if isinstance(node, Conv2d) and not (
-            np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
-        ):
+    for node in convolutions(graph):
+        if not node.finite:
             text = f"node {node.name!r}: its weights are too large for float32"
             raise GraphError(f"{file.path}: {text}")
     return graph, _table(graph, source, rounded.tensors, narrow=narrow)
@@ -144,17 +142,16 @@ def _with_levels(
     """With the scales of the weights and the integers of the biases in the layers."""
     made = {node.name: node for node in source.nodes}
     tensors = fake_quantize.on_scale(graph.nodes, given)
-    nodes: list[Node] = []
-    for node in graph.nodes:
+
+    def change(node: Conv2d) -> Conv2d:
         onnx_node = made.get(node.name)
-        if isinstance(node, Conv2d) and onnx_node is not None:
-            weights, bias = (constants.get(n) for n in (*onnx_node.inputs, "", "")[1:3])
-            layer = _with_weight_scales(node, onnx_node, weights)
-            quantized = tensors.get(node.inputs[0])
-            nodes.append(_with_exact_bias(layer, onnx_node, bias, quantized))
-        else:
-            nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
+        if onnx_node is None:
+            return node
+        weights, bias = (constants.get(n) for n in (*onnx_node.inputs, "", "")[1:3])
+        layer = _with_weight_scales(node, onnx_node, weights)
+        return _with_exact_bias(layer, onnx_node, bias, tensors.get(node.inputs[0]))
+
+    return with_convolutions(graph, change)
 
 
 def _with_weight_scales(
@@ -217,8 +214,8 @@ def _table(
     floats = {node.name for node in source.nodes if _output_axis(node) is not None}
     layers = {}
     anew: list[_Anew] = []
-    for node in graph.nodes:
-        if not isinstance(node, Conv2d) or node.inputs[0] not in tensors:
+    for node in convolutions(graph):
+        if node.inputs[0] not in tensors:
             continue
         scale = tensors[node.inputs[0]].scale
         if node.weight_scales is not None:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.errors import CompileError
-from neon8.ir.graph import Graph, Node
-from neon8.operators.convolution import Conv2d
+from neon8.ir.graph import Graph
+from neon8.operators.convolution import Conv2d, with_convolutions
 from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
 from neon8.quant.weights import HIGHEST, DoubleArray, FloatArray, Int8Array
 
@@ -63,13 +63,14 @@ def rounded(
     """
     if not any(entry.rounding == CHOSEN for entry in table.layers.values()):
         return graph
-    nodes = (n if n.name in exact else _rounded(n, table) for n in graph.nodes)
-    return replace(graph, nodes=tuple(nodes))
+    return with_convolutions(
+        graph, lambda n: n if n.name in exact else _rounded(n, table)
+    )
 
 
-def _rounded(node: Node, table: ScaleTable) -> Node:
+def _rounded(node: Conv2d, table: ScaleTable) -> Conv2d:
     entry = table.layers.get(node.name)
-    if not isinstance(node, Conv2d) or entry is None or entry.rounding != CHOSEN:
+    if entry is None or entry.rounding != CHOSEN:
         return node
     if node.weight_scales is not None:
         text = "its file has the weights as integers, which cannot be chosen"

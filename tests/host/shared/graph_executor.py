@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 
-from neon8.graph.passes.fuse_activations import TAKES
-from neon8.ir.graph import aligned
+from neon8.ir.graph import Activated, aligned
 from neon8.operators.activation import Activate, Prelu
 from neon8.operators.arithmetic import (
     Add,
@@ -53,7 +52,7 @@ def run(graph, inputs):
             result = BY_DIMS[type(node)](graph, node, values)
         else:
             result = EXECUTE[type(node)](node, arguments, shape)
-        if isinstance(node, TAKES):
+        if isinstance(node, Activated):
             result = activate(node.activation, result)
         if isinstance(node, Pool):
             result = result.reshape(shape)  # without an axis that was reduced

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import Conv2d, convolutions
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
 from neon8.quant.weights import DoubleArray, channel_scales
@@ -35,8 +35,8 @@ def corrections(
     channels of what each layer reads there, (I,).
     """
     layers = dict(table.layers)
-    for node in graph.nodes:
-        if isinstance(node, Conv2d) and node.name in layers:
+    for node in convolutions(graph):
+        if node.name in layers:
             values = correction(
                 node,
                 layers[node.name],

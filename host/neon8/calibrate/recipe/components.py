@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import Conv2d, convolutions
 from neon8.rewrite.equalization import CHANNELS, homogeneous, links
 
 IndexArray = npt.NDArray[np.int64]
@@ -64,13 +64,13 @@ def components(graph: Graph, closed: Collection[str]) -> list[Component]:
 
 def ordinary(node: Conv2d) -> bool:
     """True if weights and bias are finite and come as floats."""
-    finite = np.isfinite(node.weight).all() and np.isfinite(node.bias).all()
-    return node.weight_scales is None and bool(finite)
+    return node.weight_scales is None and node.finite
 
 
 def _component(graph: Graph, tensors: tuple[str, ...]) -> Component:
     """Numbers its channels, those that are one with the same number."""
     sets: _Sets[tuple[str, int]] = _Sets()
+    layers = convolutions(graph)
     inside = set(tensors)
     for node in graph.nodes:
         if node.output in inside:
@@ -94,16 +94,10 @@ def _component(graph: Graph, tensors: tuple[str, ...]) -> Component:
         count=len(numbers),
         bounds={
             node.output: node.activation.hi
-            for node in graph.nodes
-            if isinstance(node, Conv2d)
-            and node.output in inside
-            and node.activation.hi < np.inf
+            for node in layers
+            if node.output in inside and node.activation.hi < np.inf
         },
-        readers=tuple(
-            node
-            for node in graph.nodes
-            if isinstance(node, Conv2d) and node.inputs[0] in inside
-        ),
+        readers=tuple(node for node in layers if node.inputs[0] in inside),
     )
 
 

@@ -25,10 +25,7 @@ import numpy as np
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import Component, components
 from neon8.ir.graph import Activation, Graph, Node
-from neon8.operators.activation import Prelu
 from neon8.operators.convolution import Conv2d
-from neon8.operators.movement import Concat
-from neon8.operators.pooling import Pool
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
 from neon8.quant.weights import DoubleArray
@@ -135,24 +132,22 @@ def _spans(
 def _span(
     node: Node, observation: Observation, spans: Mapping[str, Span]
 ) -> Span | None:
-    if isinstance(node, Conv2d):
+    if node.weighted:
         return _behind(node.activation, observation, node.pre_activation)
     known = [spans[name] for name in node.inputs if name in spans]
-    if isinstance(node, Concat) and len(known) == len(node.inputs):
+    if node.joins_channels and len(known) == len(node.inputs):
         return Span(
             seen=_joined([span.seen for span in known]),
             reach=_joined([span.reach for span in known]),
         )
     if node.output in observation.channels:
         return _behind(Activation(), observation, node.output)
-    if isinstance(node, Pool) and known:
+    if not (node.by_channel and len(node.inputs) == 1 and known):
+        return None
+    if node.leaky_slopes is None:
         return known[0]
-    if isinstance(node, Prelu) and known:
-        slopes = node.slopes.astype(np.float64)
-        return Span(
-            seen=_bent(known[0].seen, slopes), reach=_bent(known[0].reach, slopes)
-        )
-    return None
+    slopes = node.leaky_slopes.astype(np.float64)
+    return Span(seen=_bent(known[0].seen, slopes), reach=_bent(known[0].reach, slopes))
 
 
 def _joined(

@@ -18,7 +18,7 @@ from neon8.calibrate.recipe.equalize import headroom
 from neon8.calibrate.statistics.channels import ChannelStatistics
 from neon8.calibrate.thresholds.choose import scheme_of
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import convolutions
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import NARROW, TensorScale
 from neon8.quant.weights import DoubleArray
@@ -90,15 +90,16 @@ def _free(graph: Graph, observation: Observation, closed: Collection[str]) -> li
     groups = list(observation.scale_groups.values())
     shut = {*closed, *graph.inputs, *graph.outputs}
     read: set[str] = set()
+    layers = convolutions(graph)
+    free = {node.name for node in layers if reads(node) and ordinary(node)}
     for node in graph.nodes:
         read.update(node.inputs)
-        if not (isinstance(node, Conv2d) and reads(node) and ordinary(node)):
+        if node.name not in free:
             shut.update(node.inputs)
     return [
         node.output
-        for node in graph.nodes
-        if isinstance(node, Conv2d)
-        and makes(node)
+        for node in layers
+        if makes(node)
         and ordinary(node)
         and node.output in read - shut
         and node.output in observation.channels

@@ -12,7 +12,7 @@ from neon8.calibrate.recipe.lattice_step import steps_of
 from neon8.calibrate.recipe.offsets import Absorbed, absorb
 from neon8.calibrate.statistics import patches
 from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import Conv2d, convolutions
 from neon8.quant.grid import Grid, on_grid
 from neon8.quant.scale_table import LayerScale, TensorScale
 from neon8.quant.weights import DoubleArray, weight_scales
@@ -62,7 +62,7 @@ class Recipe:
 
     def layer_scales(self, tensors: Mapping[str, TensorScale]) -> dict[str, LayerScale]:
         """The scales of the weights of all layers, one for each output channel."""
-        nodes = (node for node in self.graph.nodes if isinstance(node, Conv2d))
+        nodes = convolutions(self.graph)
         return {n.name: self._layer_scale(n, tensors[n.inputs[0]]) for n in nodes}
 
     def _layer_scale(self, node: Conv2d, source: TensorScale) -> LayerScale:
@@ -118,7 +118,7 @@ def prepare(
     scheme: of the table.  Offsets are chosen first, and factors for what they leave.
     """
     closed = frozenset(closed)
-    layers = {node.name: node for node in graph.nodes if isinstance(node, Conv2d)}
+    layers = {node.name: node for node in convolutions(graph)}
     steps = {name: steps_of(node) for name, node in layers.items()}
     exact = {name: ~np.isnan(each) for name, each in steps.items()}
     moved = absorb(graph, observation, tensors, closed, scheme=scheme)
@@ -131,8 +131,8 @@ def prepare(
         / found.factors.get(name, 1.0)
         for name in dict.fromkeys(node.inputs[0] for node in layers.values())
     }
-    for node in changed.nodes:
-        if isinstance(node, Conv2d) and node is not layers[node.name]:
+    for node in convolutions(changed):
+        if node is not layers[node.name]:
             steps[node.name] = _moved(steps[node.name], node, found.factors)
     return Recipe(
         graph=changed,
@@ -172,9 +172,7 @@ def _rewritten(
 ) -> Observation:
     """With the rows of layers' inputs as those of the network with both."""
     layers = dict(observation.layers)
-    for node in graph.nodes:
-        if not isinstance(node, Conv2d):
-            continue
+    for node in convolutions(graph):
         rows, source = layers[node.name].patches.rows, node.inputs[0]
         taps = rows.shape[2]
         if source in offsets:

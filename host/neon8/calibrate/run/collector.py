@@ -30,7 +30,7 @@ from neon8.graph.importer import load
 from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups, sources
-from neon8.operators.convolution import Conv2d
+from neon8.operators.convolution import Conv2d, convolutions
 
 Array = npt.NDArray[np.generic]
 
@@ -91,7 +91,7 @@ def open_network(
 
 def empty_observation(graph: Graph, preprocess_digest: str) -> Observation:
     """What observing no samples gives."""
-    nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
+    nodes = convolutions(graph)
     sizes = {node.pre_activation: len(node.weight) for node in nodes}
     sizes |= {node.inputs[0]: node.weight.shape[1] * node.groups for node in nodes}
     names = dict.fromkeys((*channel_inputs(graph), *pre_activations(graph)))
@@ -135,7 +135,7 @@ class _Session:
         graph = network.graph
         self._network, self._reference = network, reference
         self._observer = Observer(graph, ignore_nonfinite=network.ignore_nonfinite)
-        nodes = [node for node in graph.nodes if isinstance(node, Conv2d)]
+        nodes = convolutions(graph)
         origins = {name: self._observer.origins(name) for name in channel_inputs(graph)}
         self._sampler = Sampler(nodes, origins)
         self._digests: list[str] = []

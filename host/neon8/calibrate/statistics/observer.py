@@ -14,9 +14,8 @@ from neon8.calibrate.statistics.native import Bank, Job, Plan, Wanted, bank
 from neon8.errors import CalibrationError
 from neon8.ir.graph import Activation, Graph, nchw
 from neon8.ir.groups import sources
-from neon8.operators.convolution import Conv2d
-from neon8.operators.movement import Concat
-from neon8.operators.opaque import Opaque
+from neon8.operators.convolution import convolutions
+from neon8.operators.opaque import opaque_nodes
 
 Array = npt.NDArray[np.generic]
 FloatArray = npt.NDArray[np.float32]
@@ -51,14 +50,12 @@ class Observed:
 
 def channel_inputs(graph: Graph) -> tuple[str, ...]:
     """The inputs of all convolutions, each once, in order of execution."""
-    nodes = (node for node in graph.nodes if isinstance(node, Conv2d))
-    return tuple(dict.fromkeys(node.inputs[0] for node in nodes))
+    return tuple(dict.fromkeys(node.inputs[0] for node in convolutions(graph)))
 
 
 def pre_activations(graph: Graph) -> tuple[str, ...]:
     """The outputs of all convolutions before their activations, each once."""
-    nodes = (node for node in graph.nodes if isinstance(node, Conv2d))
-    return tuple(dict.fromkeys(node.pre_activation for node in nodes))
+    return tuple(dict.fromkeys(node.pre_activation for node in convolutions(graph)))
 
 
 class Observer:
@@ -73,22 +70,19 @@ class Observer:
 
     def __init__(self, graph: Graph, *, ignore_nonfinite: bool = False) -> None:
         self._ignore_nonfinite = ignore_nonfinite
-        unknown = [node for node in graph.nodes if isinstance(node, Opaque)]
-        opaque = {name for node in unknown for name in node.outputs}
+        opaque = {name for node in opaque_nodes(graph) for name in node.outputs}
         self._free = {t.name for t in graph.tensors.values() if not t.fixed}
         self._histograms = sources(graph)
         self._channels = dict.fromkeys(
             (*channel_inputs(graph), *pre_activations(graph))
         )
         self._concats = {
-            node.output: node.inputs
-            for node in graph.nodes
-            if isinstance(node, Concat) and node.axis == 1
+            node.output: node.inputs for node in graph.nodes if node.joins_channels
         }
         self._activations = {
             node.output: (node.pre_activation, node.activation)
-            for node in graph.nodes
-            if isinstance(node, Conv2d) and node.pre_activation != node.output
+            for node in convolutions(graph)
+            if node.pre_activation != node.output
         }
         parts = (part for name in self._channels for part in self._parts(name))
         self._summed = dict.fromkeys(parts)

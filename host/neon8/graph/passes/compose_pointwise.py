@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes that together are a function of one tensor's values become one Pointwise."""
 
-from typing import TypeGuard
-
-import numpy as np
-
 from neon8.ir.graph import Graph, Node
 from neon8.ir.rewrite import rebuild
-from neon8.operators.activation import Activate
-from neon8.operators.arithmetic import FUNCTIONS, Binary, Divide, Multiply, Subtract
-from neon8.operators.convolution import Conv2d
-from neon8.operators.functions import MAX_SIZE, Function, X, affine, call
-from neon8.operators.pointwise import Pointwise
-from neon8.operators.pooling import Pool
-
-SERIOUS = Pointwise | Multiply | Divide | Subtract
-"""What makes a table the right thing: a function or a product."""
+from neon8.operators.arithmetic import FUNCTIONS
+from neon8.operators.functions import MAX_SIZE, Function, X, call
+from neon8.operators.pointwise import Pointwise, function_of
 
 Forms = dict[str, Function]
 """What a tensor is as a function of others: their names, and the functions."""
@@ -32,9 +22,11 @@ def compose_pointwise(graph: Graph) -> Graph:
     forms: dict[str, Forms] = {}
     made = {node.output: node for node in graph.nodes}
     readers: dict[str, list[Node]] = {name: [] for name in graph.tensors}
-    serious: set[str] = set()  # what a SERIOUS node makes, and all that follows
+    serious: set[str] = (
+        set()
+    )  # what a node that wants_table makes, and all that follows
     for node in graph.nodes:
-        if isinstance(node, SERIOUS) or not serious.isdisjoint(node.inputs):
+        if node.wants_table or not serious.isdisjoint(node.inputs):
             serious.add(node.output)
         forms[node.output] = _forms(node, forms)
         for name in node.inputs:
@@ -75,7 +67,7 @@ def _forms(node: Node, forms: dict[str, Forms]) -> Forms:
     if function is not None:
         found = _known(node.inputs[0], forms)
         result = {root: function.of(inner) for root, inner in found.items()}
-    elif isinstance(node, Binary) and node.activation.identity:
+    elif type(node) in FUNCTIONS and node.activation.identity:
         first, second = (_known(name, forms) for name in node.inputs)
         result = {
             root: call(FUNCTIONS[type(node)], first[root], second[root])
@@ -89,37 +81,6 @@ def _forms(node: Node, forms: dict[str, Forms]) -> Forms:
 
 def _known(name: str, forms: dict[str, Forms]) -> Forms:
     return {**forms.get(name, {}), name: X}
-
-
-def function_of(node: Node) -> Function | None:
-    """The function of one tensor that a node computes, None if it is no such node."""
-    if isinstance(node, Pointwise):
-        return node.function
-    if isinstance(node, Activate):
-        activation = node.activation
-        form = X
-        if activation.slope != 1:
-            form = call("leaky", form, parameters=(activation.slope,))
-        if (activation.lo, activation.hi) != (-np.inf, np.inf):
-            form = call("clip", form, parameters=(activation.lo, activation.hi))
-        return form
-    if is_uniform(node):
-        return affine(float(node.weight.flat[0]), float(node.bias[0]))
-    return None
-
-
-def is_uniform(node: Node) -> TypeGuard[Conv2d]:
-    """True of a multiplication by one number and an addition of one."""
-    return (
-        isinstance(node, Conv2d)
-        and node.groups == len(node.weight)
-        and node.weight.shape[1:] == (1, 1, 1)
-        and node.strides == node.spread == (1, 1)
-        and node.pads == (0, 0, 0, 0)
-        and node.activation.identity
-        and bool((node.weight == node.weight.flat[0]).all())
-        and bool((node.bias == node.bias[0]).all())
-    )
 
 
 def _inside(
@@ -155,14 +116,14 @@ def _worthwhile(
     node before them can take in: an activation, or constants behind a convolution.
     """
     nodes = [made[name] for name in inside]
-    if not any(isinstance(node, SERIOUS) for node in nodes):
+    if not any(node.wants_table for node in nodes):
         return False
     before = made.get(root)
     first = readers[root][0] if len(readers[root]) == 1 else None
     if len(inside) == 1 or before is None or first is None:
         return True
-    if isinstance(first, Activate):
-        return not isinstance(before, Conv2d | Binary | Pool)
-    if isinstance(first, Conv2d) and isinstance(before, Conv2d):
+    if first.only_activates:
+        return not before.precedes_activation
+    if first.weighted and before.weighted:
         return not before.activation.identity
     return True

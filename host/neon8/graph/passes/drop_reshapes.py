@@ -5,14 +5,6 @@ from dataclasses import replace
 
 from neon8.ir.graph import Graph, Node
 from neon8.ir.rewrite import count_uses, drop_dead, rebuild
-from neon8.operators.arithmetic import Binary, Maximum, Minimum, WithConstant
-from neon8.operators.convolution import Conv2d
-from neon8.operators.movement import Reshape
-from neon8.operators.opaque import Opaque
-from neon8.operators.recurrent import Recurrent
-
-LOOKING = Binary | Maximum | Minimum | Recurrent | WithConstant
-"""The nodes that look at the dimensions of ONNX, not at N C H W."""
 
 
 def drop_reshapes(graph: Graph) -> Graph:
@@ -23,9 +15,9 @@ def drop_reshapes(graph: Graph) -> Graph:
     So it is with what an Opaque node reads, which wants the dimensions of the file;
     layers over sequences and arithmetic that broadcasts want them, too.
     """
-    opaque = (node for node in graph.nodes if isinstance(node, Opaque))
+    opaque = (node for node in graph.nodes if not node.runs)
     ends = {*graph.outputs, *(name for node in opaque for name in node.inputs)}
-    looking = (node for node in graph.nodes if isinstance(node, LOOKING))
+    looking = (node for node in graph.nodes if node.reads_dims)
     looked_at = {name for node in looking for name in node.inputs}
     fixed = {*graph.inputs, *ends}
     names: dict[str, str] = {}  # old name -> the one that is read instead
@@ -34,9 +26,13 @@ def drop_reshapes(graph: Graph) -> Graph:
     for original in graph.nodes:
         inputs = tuple(names.get(name, name) for name in original.inputs)
         node = replace(original, inputs=inputs)
-        if isinstance(node, Reshape):
+        if node.only_reshapes:
             before = made.get(inputs[0])
-            if isinstance(before, Reshape) and before.output not in fixed:
+            if (
+                before is not None
+                and before.only_reshapes
+                and before.output not in fixed
+            ):
                 node = replace(node, inputs=before.inputs)
                 uses[before.output] -= 1
                 if uses[before.output]:  # else this one reads in its place
@@ -51,16 +47,12 @@ def drop_reshapes(graph: Graph) -> Graph:
                 maker = made.get(source)
                 alone = source not in fixed and uses[source] == 1
                 same = graph.tensors[source].dims == graph.tensors[node.output].dims
-                bound = isinstance(maker, Opaque) or (
-                    isinstance(maker, LOOKING) and not same
-                )
-                if alone and maker is not None and not bound:
-                    node = _renamed(made.pop(source), node.output)
+                if alone and maker is not None and _may_give(maker, same=same):
+                    node = made.pop(source).renamed(node.output)
         made[node.output] = node
     return drop_dead(rebuild(graph, made.values()))
 
 
-def _renamed(node: Node, name: str) -> Node:
-    if isinstance(node, Conv2d):
-        return replace(node, output=name, pre_activation=name)
-    return replace(node, output=name)
+def _may_give(maker: Node, *, same: bool) -> bool:
+    """True if `maker` may give the tensor behind a Reshape.  same: of equal dims."""
+    return maker.runs and (same or not maker.reads_dims)

@@ -9,31 +9,14 @@ That is for the moves that neon8 makes. The Transposes of a file that lies chann
 are weighed before there is a Graph, in graph/layout.py, and what it decided stays.
 """
 
-import math
 from dataclasses import replace
 
-import numpy as np
-
-from neon8.graph.passes.compose_pointwise import is_uniform
 from neon8.ir.graph import Graph, Node, Tensor
 from neon8.ir.rewrite import drop_dead
 from neon8.operators import rearranged
-from neon8.operators.activation import Activate
-from neon8.operators.arithmetic import Binary, Maximum, Minimum, Sum, WithConstant
-from neon8.operators.convolution import Conv2d
-from neon8.operators.movement import Permute, Reshape
-from neon8.operators.pointwise import Pointwise
-from neon8.operators.quantization import FakeQuantize
-from neon8.operators.source import Float64Array, float32
 
 Available = dict[tuple[str, str], Tensor]
 """(ONNX tensor, label) -> the tensor that has its values, rearranged."""
-
-BY_VALUE = Activate | Binary | FakeQuantize | Maximum | Minimum | Pointwise | Sum
-"""The nodes that look at single values, whatever their places."""
-
-MAX_SIZE = 1 << 24
-"""Values of a constant that is rearranged, which must be written out for that."""
 
 
 def stay_rearranged(graph: Graph) -> Graph:
@@ -62,7 +45,7 @@ def stay_rearranged(graph: Graph) -> Graph:
             available[node.output, label] = tensor
             labels[node.output] = label
             node = rearranged.back(node.name, tensor)
-        elif isinstance(node, Permute | Reshape):
+        elif node.permutes:
             origin = tensors[node.inputs[0]].origin
             if (
                 origin is not None
@@ -103,66 +86,11 @@ def _inside(
     output = rearranged.alike(tensors[node.output], first)
     if tensors.get(output.name, output) != output:
         return None
-    inputs = tuple(source.name for source in sources)
-    made = _same(node, first, dims)
+    made = None
+    if first.origin is not None:
+        made = node.on_rearranged(first.origin, dims, first.dims)
     if made is None:
         return None
     tensors[output.name] = output
-    made = replace(made, inputs=inputs, output=output.name)
-    if isinstance(made, Conv2d):
-        made = replace(made, pre_activation=output.name)
-    return made
-
-
-def _same(node: Node, source: Tensor, dims: tuple[int, ...]) -> Node | None:
-    """What `node`, of tensors of `dims`, is where they are like `source`, or None."""
-    if isinstance(node, BY_VALUE):
-        return node
-    channels = source.shape[1]
-    if isinstance(node, Conv2d) and is_uniform(node):
-        factor = np.full(channels, node.weight.flat[0], np.float64)
-        return _affine(node, factor, np.full(channels, node.bias[0], np.float64))
-    if not isinstance(node, WithConstant):
-        return None
-    origin, constant = source.origin, node.constant
-    if origin is None or math.prod(dims) > MAX_SIZE:
-        return None
-    along_last = constant.size == constant.shape[-1] == channels
-    if along_last and origin.label == rearranged.CHANNELS_FIRST:
-        pair = _scale_and_shift(node, constant.astype(np.float64).reshape(-1))
-        if pair is not None and np.isfinite(float32(np.stack(pair))).all():
-            return _affine(node, *pair)
-    full = np.broadcast_to(constant, dims).reshape(origin.view)
-    turned = full.transpose(origin.order).reshape(source.dims)
-    return replace(node, constant=np.ascontiguousarray(turned))
-
-
-def _scale_and_shift(
-    node: WithConstant, value: Float64Array
-) -> tuple[Float64Array, Float64Array] | None:
-    """factor and shift of each channel, if the node does nothing else."""
-    one, zero = np.ones_like(value), np.zeros_like(value)
-    forms = {
-        ("add", False): (one, value),
-        ("add", True): (one, value),
-        ("subtract", False): (one, -value),
-        ("subtract", True): (-one, value),
-        ("multiply", False): (value, zero),
-        ("multiply", True): (value, zero),
-    }
-    if (node.function, node.first) == ("divide", False):
-        return 1.0 / value, zero
-    return forms.get((node.function, node.first))
-
-
-def _affine(node: Node, factor: Float64Array, shift: Float64Array) -> Conv2d:
-    return Conv2d(
-        name=node.name,
-        inputs=node.inputs,
-        output=node.output,
-        operator=node.operator,
-        weight=float32(factor.reshape(-1, 1, 1, 1)),
-        bias=float32(shift),
-        groups=len(factor),
-        pre_activation=node.output,
-    )
+    made = replace(made, inputs=tuple(source.name for source in sources))
+    return made.renamed(output.name)

@@ -28,7 +28,7 @@ from neon8.graph.quantized.constants import (
     integer_of,
 )
 from neon8.graph.quantized.integers import OFFSETS, Array, Levels, UnusableError
-from neon8.operators.quantization import Quantization
+from neon8.ir.graph import Quantization
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 PAIRS = ("QuantizeLinear", "DequantizeLinear")

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neon8.ir.graph import FloatArray
-from neon8.operators.quantization import Quantization
+from neon8.ir.graph import FloatArray, Quantization
 
 Array = npt.NDArray[Any]
 
