@@ -896,14 +896,14 @@ taps_at         .req x8
         dots    7, \group, 30, 31, \b_low, \b_high
 .endm
 
-        // A tap is done, and perhaps a half of them; on to the next one.
-.macro  end_tap next
+        // A tap is done, and perhaps a half of them.
+.macro  end_tap
         sub     taps_left, taps_left, #1
         cmp     taps_left, taps, lsr #1
         b.ne    3f
         ldr     q14, [sp, #START]
         call    halves
-3:      cbnz    taps_left, \next
+3:
 .endm
 
 .macro  sums_winograd_dotprod bytes
@@ -947,7 +947,8 @@ taps_at         .req x8
         dots_of_sides 0, v8, v9, v10, v11
         dots_of_sides 1, v12, v13, v14, v15
         b.ne    2b
-        end_tap 1b
+        end_tap
+        cbnz    taps_left, 1b
         add     cursor, cursor, depth, lsl #2
 .endm
 
@@ -1101,7 +1102,8 @@ taps_at         .req x8
         smmla   v27.4s, v3.16b, v14.16b
         smmla   v31.4s, v3.16b, v15.16b
         b.ne    2b
-        end_tap 1b
+        end_tap
+        cbnz    taps_left, 1b
         add     cursor, cursor, depth, lsl #2
 
         // To rows of 4 channels of the first of two tiles, and of the second.

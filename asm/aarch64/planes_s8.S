@@ -56,14 +56,9 @@
         // After a loop of whole tiles -15 to -1 are `left`: back to the last 16 pixels.
 .macro  step_back pixels, stride
         madd    \pixels, left, \stride, \pixels
-        add     plane0, plane0, left
-        add     plane1, plane1, left
-        add     plane2, plane2, left
-        add     plane3, plane3, left
-        add     plane4, plane4, left
-        add     plane5, plane5, left
-        add     plane6, plane6, left
-        add     plane7, plane7, left
+        .irp    plane, plane0, plane1, plane2, plane3, plane4, plane5, plane6, plane7
+        add     \plane, \plane, left
+        .endr
         mov     left, #0
 .endm
 
@@ -124,14 +119,9 @@ func    n8_interleave_s8_neon
         zip1    v22.16b, v6.16b, v7.16b
         zip2    v23.16b, v6.16b, v7.16b
         subs    left, left, #16
-        store_pair v16
-        store_pair v17
-        store_pair v18
-        store_pair v19
-        store_pair v20
-        store_pair v21
-        store_pair v22
-        store_pair v23
+        .irp    pair, v16, v17, v18, v19, v20, v21, v22, v23
+        store_pair \pair
+        .endr
         b.hs    1b
         cmn     left, #16
         b.eq    6f
@@ -226,14 +216,9 @@ func    n8_deinterleave_s8_neon
 
         // Tiles of 16 pixels and 8 planes: three rounds of uzps part the channels of a pixel, those
         // that are 1, 2 and 4 apart.
-1:      load_pair v16
-        load_pair v17
-        load_pair v18
-        load_pair v19
-        load_pair v20
-        load_pair v21
-        load_pair v22
-        load_pair v23
+1:      .irp    pair, v16, v17, v18, v19, v20, v21, v22, v23
+        load_pair \pair
+        .endr
         uzp1    v0.16b, v16.16b, v17.16b
         uzp2    v1.16b, v16.16b, v17.16b
         uzp1    v2.16b, v18.16b, v19.16b
