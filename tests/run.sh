@@ -100,7 +100,7 @@ emulated() { # MACHINE [PYTEST OPTIONS]
     shift
     N8_LIBRARY=$PWD/build/$machine/libneon8.so PYTHONPATH=$PWD/host \
         "cross/run-$machine" "$PWD/build/sysroot/$machine/usr/bin/python3" \
-        -m pytest -p no:cacheprovider --hypothesis-profile=emulated tests/e2e \
+        -m pytest -p no:cacheprovider --hypothesis-profile=half tests/e2e \
         --ignore=tests/e2e/test_generator.py -k "not close_to_its_bound" "$@"
 }
 
