@@ -13,4 +13,13 @@ static inline enum n8_status n8_refuse(struct n8_model_error *error, enum n8_sta
     return status;
 }
 
+// Returns what the call says, unless it went well.
+#define N8_TRY(call)                                                                               \
+    do {                                                                                           \
+        const enum n8_status n8_tried = (call);                                                    \
+        if (n8_tried != N8_OK) {                                                                   \
+            return n8_tried;                                                                       \
+        }                                                                                          \
+    } while (0)
+
 #endif // N8_STATUS_H

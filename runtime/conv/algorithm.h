@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ways to compute a convolution: conv.c finds out which one a layer goes, one file has each.
+// The algorithms of convolutions: conv.c finds out which one a layer takes, one file has each.
 #ifndef N8_CONV_ALGORITHM_H
 #define N8_CONV_ALGORITHM_H
 
 #include "conv.h"
+#include "size.h"
 
 #include <string.h>
 
 enum { N8_ALIGN_PART = 16 }; // of each group's packed weights and arrays
 
-struct n8_conv_way {
+struct n8_conv_algorithm {
     // Completes a plan whose kernel is chosen. Sizes saturate to SIZE_MAX.
-    void (*plan)(struct n8_conv *conv);
+    void (*plan)(struct n8_conv *conv, const struct n8_kernels *kernels,
+                 const struct n8_conv_certificate *certificate);
     // Packs the weights into group_weights bytes of each group, which are zero.
     void (*pack)(const struct n8_conv *conv, const int8_t *weights, void *memory);
     // n8_conv_run
@@ -21,13 +23,40 @@ struct n8_conv_way {
 };
 
 #pragma GCC visibility push(hidden)
-extern const struct n8_conv_way n8_conv_igemm;
-extern const struct n8_conv_way n8_conv_depthwise;
-extern const struct n8_conv_way n8_conv_winograd8;
-extern const struct n8_conv_way n8_conv_winograd16;
-extern const struct n8_conv_way n8_conv_wide;
-extern const struct n8_conv_way n8_conv_wide_depthwise;
+extern const struct n8_conv_algorithm n8_conv_igemm;
+extern const struct n8_conv_algorithm n8_conv_igemm_s16;
+extern const struct n8_conv_algorithm n8_conv_depthwise;
+extern const struct n8_conv_algorithm n8_conv_depthwise_s16;
+extern const struct n8_conv_algorithm n8_conv_winograd8;
+extern const struct n8_conv_algorithm n8_conv_winograd16;
 #pragma GCC visibility pop
+
+// What one unit computes: pixels, tiles or rows [first, first + count) of an image, of which a
+// block has up to `block`, and a slice of the channels of a group.
+struct n8_conv_unit {
+    size_t block, image, first, count;
+    size_t group, channel, channels;
+};
+
+static inline struct n8_conv_unit n8_conv_unit_at(const struct n8_conv *conv, size_t unit,
+                                                  size_t of_image, size_t block) {
+    const size_t blocks = n8_pieces(of_image, block), slices = conv->slices / conv->groups;
+    const size_t slice = unit % conv->slices;
+    struct n8_conv_unit it = {.block = unit / conv->slices, .group = slice / slices};
+    it.image = it.block / blocks;
+    it.first = it.block % blocks * block;
+    it.count = of_image - it.first < block ? of_image - it.first : block;
+    it.channel = slice % slices * conv->slice;
+    it.channels =
+        conv->group_out - it.channel < conv->slice ? conv->group_out - it.channel : conv->slice;
+    return it;
+}
+
+// depthwise.c: the columns that `pixels` neighbouring outputs see, from first to last.
+size_t n8_depthwise_window(const struct n8_conv2d_shape *s, size_t pixels);
+
+// Makes the copies of `block` outputs fit a second-level cache, if columns take `column` bytes.
+void n8_depthwise_fit(struct n8_conv *conv, size_t block, size_t column);
 
 // Where there are fewer units than many threads want, as in a fully connected layer, threads share
 // the channels, too: sets `slices` and `slice` of a plan whose panels are of `panel` bytes.
@@ -39,17 +68,17 @@ struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n
                                       size_t first, size_t count, size_t group, size_t channel,
                                       size_t channels);
 
-// What becomes of the sums of `pixels` output pixels from `pixel` of all images on and of channels
-// [channel, channel + channels) of the layer, whose entries of the arrays begin at `entry`: int8,
-// int16 or float32. `bias`: what is still to be added to them, or NULL.
-struct n8_conv_sums {
-    int32_t *sums; // `stride` bytes from pixel to pixel; may be changed
+// What becomes of the accumulators of `pixels` output pixels from `pixel` of all images on and of
+// channels [channel, channel + channels) of the layer, whose entries of the arrays begin at
+// `entry`: int8, int16 or float32. `bias`: what is still to be added to them, or NULL.
+struct n8_conv_accumulators {
+    int32_t *acc; // `stride` bytes from pixel to pixel; may be changed
     ptrdiff_t stride;
     const int32_t *bias;
     size_t pixel, pixels, channel, channels, entry;
 };
 void n8_conv_output(const struct n8_conv *conv, const struct n8_conv_io *io,
-                    const struct n8_conv_sums *sums);
+                    const struct n8_conv_accumulators *it);
 
 // Whether the tiles of a kernel of (23) may run on from one row of outputs into the next.
 static inline bool n8_winograd_runs_on(const struct n8_tile *tile,

@@ -35,17 +35,17 @@ enum {
 // One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
 static bool is_depthwise(const struct n8_conv_facts *f) {
     return f->shape->groups == f->shape->in_channels && f->epilogue->type == N8_TYPE_S8 &&
-           f->epilogue->residual_scale == 0.0f && !f->sums;
+           f->epilogue->residual_scale == 0.0f && !f->accumulates;
 }
 
 // What Winograd's epilogue can do.
 static bool is_requantized(const struct n8_conv_facts *f) {
-    return f->epilogue->type == N8_TYPE_S8 && !f->sums;
+    return f->epilogue->type == N8_TYPE_S8 && !f->accumulates;
 }
 
 static enum n8_conv_slot igemm_slot(const struct n8_conv_facts *f) {
     const struct n8_conv2d_epilogue *e = f->epilogue;
-    if (e->type == N8_TYPE_S32 || f->sums) {
+    if (e->type == N8_TYPE_S32 || f->accumulates) {
         return N8_SLOT_igemm_s8_s32;
     }
     if (e->type == N8_TYPE_F32) {

@@ -11,10 +11,10 @@ struct n8_conv_facts {
     const struct n8_conv2d_shape *shape;
     const struct n8_conv2d_epilogue *epilogue; // its pointers are only compared with NULL
     const struct n8_conv_certificate *certificate;
-    int32_t in_lo, in_hi; // codes of the input, the zero point of the padding among them
+    int32_t in_lo, in_hi; // the values of the input, the zero point of the padding among them
     enum n8_isa level;    // none above this
     enum n8_core core;
-    bool sums; // the layer wants int32 sums, whatever they become
+    bool accumulates; // the layer wants int32 accumulators, whatever they become
 };
 
 // The row, or NULL where no kernel can serve the layer.

@@ -7,7 +7,6 @@
 #include "choose.h"
 #include "include/neon8_format.h"
 #include "ref/panel.h"
-#include "size.h"
 
 #include <string.h>
 
@@ -28,14 +27,14 @@ static bool shape_ok(const struct n8_conv2d_shape *s) {
            s->out_channels % s->groups == 0;
 }
 
-static bool code_ok(int32_t code, enum n8_type type) {
-    return type == N8_TYPE_S16 ? n8_in_range(code, INT16_MIN, INT16_MAX)
-                               : n8_in_range(code, INT8_MIN, INT8_MAX);
+static bool value_ok(int32_t value, enum n8_type type) {
+    return type == N8_TYPE_S16 ? n8_in_range(value, INT16_MIN, INT16_MAX)
+                               : n8_in_range(value, INT8_MIN, INT8_MAX);
 }
 
 static bool epilogue_ok(const struct n8_conv2d_epilogue *e, enum n8_type residual) {
-    const bool s8 = e->type == N8_TYPE_S8, codes = s8 || e->type == N8_TYPE_S16;
-    if (!codes && e->type != N8_TYPE_F32 && e->type != N8_TYPE_S32) {
+    const bool s8 = e->type == N8_TYPE_S8, quantized = s8 || e->type == N8_TYPE_S16;
+    if (!quantized && e->type != N8_TYPE_F32 && e->type != N8_TYPE_S32) {
         return false;
     }
     if (e->type != N8_TYPE_S32 && (e->multiplier == NULL) == (e->fixed == NULL)) {
@@ -44,16 +43,16 @@ static bool epilogue_ok(const struct n8_conv2d_epilogue *e, enum n8_type residua
     if (e->fixed != NULL && (!s8 || e->slope != NULL || e->residual_scale != 0.0f)) {
         return false;
     }
-    if (!codes && (e->slope != NULL || e->residual_scale != 0.0f)) {
+    if (!quantized && (e->slope != NULL || e->residual_scale != 0.0f)) {
         return false;
     }
-    return n8_multiplier_ok(e->residual_scale) && code_ok(e->residual_zero_point, residual) &&
-           code_ok(e->zero_point, e->type) && code_ok(e->lo, e->type) && code_ok(e->hi, e->type) &&
-           e->lo <= e->hi;
+    return n8_multiplier_ok(e->residual_scale) && value_ok(e->residual_zero_point, residual) &&
+           value_ok(e->zero_point, e->type) && value_ok(e->lo, e->type) &&
+           value_ok(e->hi, e->type) && e->lo <= e->hi;
 }
 
 // Whether int16 is read or made: kernels that do so in one go are for int8 only.
-static bool is_wide(const struct n8_conv_input *input, const struct n8_conv2d_epilogue *e) {
+static bool has_s16(const struct n8_conv_input *input, const struct n8_conv2d_epilogue *e) {
     return input->type == N8_TYPE_S16 || e->type == N8_TYPE_S16 ||
            (e->residual_scale != 0.0f && input->residual == N8_TYPE_S16);
 }
@@ -63,10 +62,10 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
                             const struct n8_conv2d_epilogue *epilogue,
                             const struct n8_conv_certificate *certificate,
                             const struct n8_kernels *kernels) {
-    const bool wide = is_wide(input, epilogue);
+    const bool s16 = has_s16(input, epilogue);
     const int32_t in_zero_point = input->zero_point;
     if (!shape_ok(shape) || !epilogue_ok(epilogue, input->residual) ||
-        !code_ok(in_zero_point, input->type) || (wide && epilogue->fixed != NULL)) {
+        !value_ok(in_zero_point, input->type) || (s16 && epilogue->fixed != NULL)) {
         return N8_E_FORMAT;
     }
     const bool any = shape->in_lo == 0 && shape->in_hi == 0;
@@ -79,15 +78,15 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
         .in_hi = in_zero_point > hi ? in_zero_point : hi,
         .level = kernels->isa,
         .core = kernels->core,
-        .sums = wide || epilogue->fixed != NULL,
+        .accumulates = s16 || epilogue->fixed != NULL,
     };
     memset(conv, 0, sizeof *conv);
-    if (wide && shape->groups == shape->in_channels) {
-        conv->way = &n8_conv_wide_depthwise;
+    if (s16 && shape->groups == shape->in_channels) {
+        conv->algorithm = &n8_conv_depthwise_s16;
         conv->kernel_name = kernels->depthwise_s16_s32_name;
         conv->reasons.chosen = "depthwise, with int16";
     } else if (input->type == N8_TYPE_S16) {
-        conv->way = &n8_conv_wide;
+        conv->algorithm = &n8_conv_igemm_s16;
         conv->kernel_name = kernels->gemm_name;
         conv->reasons.chosen = "int16 times int16";
     } else {
@@ -96,10 +95,10 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
             return N8_E_UNSUPPORTED;
         }
         conv->kernel_name = n8_conv_row_name(conv->row);
-        conv->way = conv->row->kind == N8_CONV_DEPTHWISE    ? &n8_conv_depthwise
-                    : conv->row->kind == N8_CONV_WINOGRAD16 ? &n8_conv_winograd16
-                    : n8_is_winograd(&conv->row->tile)      ? &n8_conv_winograd8
-                                                            : &n8_conv_igemm;
+        conv->algorithm = conv->row->kind == N8_CONV_DEPTHWISE    ? &n8_conv_depthwise
+                          : conv->row->kind == N8_CONV_WINOGRAD16 ? &n8_conv_winograd16
+                          : n8_is_winograd(&conv->row->tile)      ? &n8_conv_winograd8
+                                                                  : &n8_conv_igemm;
     }
     conv->shape = *shape;
     conv->epilogue = *epilogue;
@@ -109,27 +108,14 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->in_type = input->type;
     conv->residual_type = input->residual;
     conv->reach = input->reach;
-    conv->sums = facts.sums;
-    conv->form = certificate->winograd;
+    conv->accumulates = facts.accumulates;
     conv->requantize_fixed = kernels->requantize_fixed_s32_s8;
     conv->output = kernels->output_s32_s16;
     conv->dequantize = kernels->dequantize_s32_f32;
-    conv->gemm = kernels->gemm;
-    conv->panel = kernels->gemm_width;
-    conv->depthwise = kernels->depthwise_s16_s32;
-    conv->interleave = kernels->interleave_s8;
-    conv->winograd = kernels->winograd_s8;
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
     conv->group_in = (size_t)(shape->in_channels / shape->groups);
     conv->group_out = (size_t)(shape->out_channels / shape->groups);
-    conv->bundle = 1;
-    conv->exact = true;
-    conv->way->plan(conv);
-    if (conv->row != NULL) { // rows or blocks of channels need no filling up
-        conv->exact = conv->row->kind == N8_CONV_DEPTHWISE
-                          ? (size_t)shape->out_channels % conv->row->block == 0
-                          : conv->depth == (size_t)(shape->in_channels / shape->groups);
-    }
+    conv->algorithm->plan(conv, kernels, certificate);
     const size_t weights = n8_round_up(n8_mul(conv->group_weights, conv->groups), N8_CONV_ALIGN);
     const size_t entries = n8_mul(conv->group_entries, conv->groups);
     const size_t array = n8_round_up(n8_mul(entries, sizeof(int32_t)), N8_CONV_ALIGN);
@@ -153,7 +139,7 @@ static const void *pack_array(const struct n8_conv *conv, const void *from, uint
 
 void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_conv_proof *proof,
                   void *memory) {
-    conv->way->pack(conv, weights, memory);
+    conv->algorithm->pack(conv, weights, memory);
     conv->weights = memory;
     conv->small = proof->small;
     struct n8_conv2d_epilogue *e = &conv->epilogue;
@@ -175,5 +161,5 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
 
 void n8_conv_run(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin, size_t end,
                  void *scratch) {
-    conv->way->run(conv, io, begin, end, scratch);
+    conv->algorithm->run(conv, io, begin, end, scratch);
 }

@@ -2,7 +2,7 @@
 //
 // A convolution, planned and packed: what every layer with weights runs on.
 //
-// A layer goes one of several ways, which algorithm.h lists.
+// A layer is computed by one of several algorithms, which algorithm.h lists.
 #ifndef N8_CONV_H
 #define N8_CONV_H
 
@@ -23,46 +23,67 @@ struct n8_conv_reasons {
     const char *lack;   // why it was not taken
 };
 
+// What each algorithm plans for itself.
+struct n8_igemm_plan {
+    bool unfolded;      // few channels: each window is copied and is a single tap
+    size_t bundle;      // groups of the layer that are packed as one
+    size_t block;       // output pixels of a unit
+    size_t window;      // bytes from one copied window to the next
+    size_t packed_rows; // bytes of a unit's rows, where the kernel reads packed ones, or 0
+    size_t rows_size;   // bytes of the copied windows of a unit, or of a row of padding
+};
+
+struct n8_igemm_s16_plan {
+    n8_winograd_gemm_fn *gemm; // of panels of `panel` channels
+    size_t panel;
+    size_t block;  // output pixels of a unit
+    size_t window; // bytes of a copied window
+};
+
+struct n8_depthwise_plan {       // of int8 and of int16
+    n8_depthwise_s16_fn *kernel; // of int16
+    bool whole_rows;             // a copy is a row of the input
+    size_t block;                // output pixels that one copy serves
+    size_t window;               // columns of a copy
+    size_t padding_size;         // int8: bytes of a row of padding
+};
+
+struct n8_winograd8_plan {
+    n8_winograd_fn *transform; // makes the rows of (23)
+    uint32_t form;             // of (23), as in the certificate
+    size_t block;              // output rows of a unit
+    size_t tiles;              // of a row
+    size_t row_size;           // bytes of a row of tiles
+};
+
+struct n8_winograd16_plan {
+    n8_planes_fn *interleave; // of weights, to be packed
+    size_t block;             // tiles of a unit
+};
+
 struct n8_conv {
     struct n8_conv2d_shape shape;
     struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
     int32_t in_zero_point;
-    int32_t in_lo, in_hi;                // codes of an int8 input, in_zero_point among them
+    int32_t in_lo, in_hi;                // of the values of an int8 input, in_zero_point among them
     enum n8_type in_type, residual_type; // int8 or int16
     uint32_t reach;                      // of the input: no |q| is more, for (12)
-    const struct n8_conv_row *row; // the kernel, with the geometry of everything below; NULL: way's
-    const struct n8_conv_way *way;
+    const struct n8_conv_row *row;       // the kernel, with its geometry; NULL: the algorithm's own
+    const struct n8_conv_algorithm *algorithm;
     const char *kernel_name;
     struct n8_conv_reasons reasons;
-    bool unfolded;   // igemm: few channels; each window is copied and is a single tap
-    size_t taps;     // kernel_height * kernel_width, or 1
+    size_t taps;     // kernel_height * kernel_width, or what the algorithm makes of them
     size_t groups;   // packed one by one; a depthwise kernel takes all as one
-    size_t bundle;   // igemm: groups of the layer that are packed as one
     size_t group_in; // channels of one group, times the taps of an unfolded window
     size_t group_out;
-    size_t depth;         // igemm: bytes of one tap, group_in rounded up to the packing's step;
-                          // winograd: group_in rounded up to a multiple of 8
+    size_t depth;         // bytes or values of one tap, group_in rounded up to the kernel's step
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
-    bool sums;            // kernels leave int32 sums in scratch memory; what becomes of them:
+    bool accumulates;     // kernels leave int32 accumulators in scratch memory, for these:
     n8_requantize_fixed_fn *requantize_fixed;
     n8_output_fn *output;
     n8_dequantize_acc_fn *dequantize;
-    n8_winograd_gemm_fn *gemm; // wide: of panels of `panel` channels
-    size_t panel;
-    n8_depthwise_s16_fn *depthwise; // wide
-    n8_planes_fn *interleave;       // winograd16: of weights, to be packed
-    n8_winograd_fn *winograd;       // makes the rows of (23)
-    uint32_t form;                  // of (23), as in the certificate
     const int8_t *weights;
-    size_t window;       // igemm: bytes from one copied window to the next;
-                         // depthwise: columns of a copy of the border; winograd8: tiles of a row
-    size_t packed_rows;  // igemm: bytes of a unit's rows, where the kernel reads packed ones, or 0
-    size_t rows_size;    // igemm: of the copied windows of a unit, or of a row of padding;
-                         // depthwise: of a row of padding; winograd8: of a row of tiles
-    size_t block;        // igemm: output pixels of one unit; depthwise: of a copy of the border;
-                         // winograd8: output rows of one unit; winograd16: its tiles
-    bool whole_rows;     // depthwise: a copy is a row of the input
     bool exact;          // no byte beyond the channels of an input pixel is read
     bool small;          // as n8_conv_proof has it
     size_t slices;       // units that share a block's channels, the same number a group;
@@ -71,6 +92,13 @@ struct n8_conv {
     size_t units;        // of work; each may run on another thread
     size_t packed_size;  // bytes that n8_conv_pack fills
     size_t scratch_size; // bytes of one thread
+    union {
+        struct n8_igemm_plan igemm;
+        struct n8_igemm_s16_plan igemm_s16;
+        struct n8_depthwise_plan depthwise;
+        struct n8_winograd8_plan winograd8;
+        struct n8_winograd16_plan winograd16;
+    };
 };
 
 // All pixels are aligned to their type.

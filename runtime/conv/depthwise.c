@@ -4,8 +4,6 @@
 // of the input has several of the output, the kernel sees a copy with each as often.
 #include "algorithm.h"
 
-#include "size.h"
-
 #include <string.h>
 
 enum {
@@ -13,10 +11,20 @@ enum {
     ROW_WORTH = 32,        // columns, which are copied as fast as a pixel at the border is run
 };
 
-// The columns that `pixels` neighbouring outputs see, from first to last.
-static size_t window_of(const struct n8_conv2d_shape *s, size_t pixels) {
+size_t n8_depthwise_window(const struct n8_conv2d_shape *s, size_t pixels) {
     const size_t span = n8_mul((size_t)(s->kernel_width - 1), (size_t)s->dilation_width);
     return n8_add(n8_add(n8_mul(pixels - 1, (size_t)s->stride_width), span), 1);
+}
+
+N8_ONCE void n8_depthwise_fit(struct n8_conv *conv, size_t block, size_t column) {
+    struct n8_depthwise_plan *plan = &conv->depthwise;
+    plan->block = block;
+    plan->window = n8_depthwise_window(&conv->shape, block);
+    while (plan->block > 1 && n8_mul(plan->window, column) > COPIES_BYTES) {
+        plan->whole_rows = false;
+        plan->block = (plan->block + 1) / 2;
+        plan->window = n8_depthwise_window(&conv->shape, plan->block);
+    }
 }
 
 // Of the output, and of the input that a kernel sees.
@@ -86,38 +94,36 @@ static N8_ONCE void plan_border(struct n8_conv *conv) {
     find_inside(conv, &from, &to);
     const int64_t right = s->out_width - to;
     const int64_t copied = (int64_t)s->stride_height * s->in_width; // for each row of outputs
-    conv->whole_rows = from == to || copied <= ROW_WORTH * (from + right);
+    conv->depthwise.whole_rows = from == to || copied <= ROW_WORTH * (from + right);
     widen_border(conv, &from, &to);
     const int64_t wider = from > s->out_width - to ? from : s->out_width - to;
     // Without a border, copies are for rows of padding beside an input that is not dense.
-    conv->block = (size_t)(conv->whole_rows || wider == 0 ? s->out_width : wider);
-    conv->window = window_of(s, conv->block);
-    const size_t column = n8_mul(rows_seen(conv), channels_of(conv));
-    while (conv->block > 1 && n8_mul(conv->window, column) > COPIES_BYTES) {
-        conv->whole_rows = false;
-        conv->block = (conv->block + 1) / 2;
-        conv->window = window_of(s, conv->block);
-    }
+    n8_depthwise_fit(conv,
+                     (size_t)(conv->depthwise.whole_rows || wider == 0 ? s->out_width : wider),
+                     n8_mul(rows_seen(conv), channels_of(conv)));
 }
 
-static N8_ONCE void plan_depthwise(struct n8_conv *conv) {
+static N8_ONCE void plan_depthwise(struct n8_conv *conv, const struct n8_kernels *kernels,
+                                   const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t channels = channels_of(conv);
     const size_t height = rows_seen(conv);
     conv->groups = 1;
+    conv->exact = (size_t)s->out_channels % conv->row->block == 0;
     conv->group_entries = n8_mul(n8_pieces(channels, conv->row->block), conv->row->block);
     conv->group_weights = n8_mul(conv->taps, conv->group_entries);
     conv->units = n8_mul((size_t)s->batch, units_of(conv));
     plan_border(conv);
     // A row of padding, the copies, which row each of them is, and the row pointers.
-    const size_t width = conv->whole_rows ? 0 : (size_t)s->in_width;
-    const size_t padding = width > conv->window ? width : conv->window;
-    const size_t copies = n8_add(n8_mul(n8_mul(height, conv->window), channels), N8_SLACK);
+    const size_t width = conv->depthwise.whole_rows ? 0 : (size_t)s->in_width;
+    const size_t padding = width > conv->depthwise.window ? width : conv->depthwise.window;
+    const size_t copies =
+        n8_add(n8_mul(n8_mul(height, conv->depthwise.window), channels), N8_SLACK);
     const size_t rows = n8_mul(height, sizeof(int64_t) + sizeof(int8_t *));
-    conv->rows_size = n8_add(n8_mul(padding, channels), N8_SLACK);
-    conv->scratch_size = n8_add(
-        n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN), n8_round_up(copies, N8_CONV_ALIGN)),
-        rows);
+    conv->depthwise.padding_size = n8_add(n8_mul(padding, channels), N8_SLACK);
+    conv->scratch_size = n8_add(n8_add(n8_round_up(conv->depthwise.padding_size, N8_CONV_ALIGN),
+                                       n8_round_up(copies, N8_CONV_ALIGN)),
+                                rows);
 }
 
 // [C][taps] to [C / block][taps][block].
@@ -215,10 +221,11 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
     d->args.step = n8_strides((ptrdiff_t)channels, s->stride_width);
     d->args.left = 0;
     d->args.right = 0;
-    for (int64_t ox = from; ox < to; ox += (int64_t)conv->block) {
+    for (int64_t ox = from; ox < to; ox += (int64_t)conv->depthwise.block) {
         const int64_t rest = to - ox;
-        d->args.pixels = rest < (int64_t)conv->block ? (size_t)rest : conv->block;
-        const size_t window = window_of(s, d->args.pixels);
+        d->args.pixels =
+            rest < (int64_t)conv->depthwise.block ? (size_t)rest : conv->depthwise.block;
+        const size_t window = n8_depthwise_window(s, d->args.pixels);
         const int64_t x = n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left);
         for (int32_t ky = 0; ky < d->seen; ky++) {
             const int64_t y = n8_tap_at(oy, s->stride_height, ky, s->dilation_height, s->pad_top);
@@ -228,9 +235,9 @@ static void run_border(struct depthwise *d, size_t n, int64_t oy, int64_t from, 
             }
             const int64_t row = (int64_t)n * s->in_height + y;
             const int64_t slot = s->dilation_height == 1 ? y % d->seen : ky;
-            int8_t *copy = d->copies + (size_t)slot * conv->window * channels;
+            int8_t *copy = d->copies + (size_t)slot * conv->depthwise.window * channels;
             d->rows[ky] = copy;
-            if (!conv->whole_rows || d->held[slot] != row) {
+            if (!conv->depthwise.whole_rows || d->held[slot] != row) {
                 copy_padded(d, image, y, x, window, copy);
                 d->held[slot] = row;
             }
@@ -268,9 +275,9 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = channels_of(conv);
     const size_t height = rows_seen(conv);
-    const size_t copies = height * conv->window * channels + N8_SLACK;
+    const size_t copies = height * conv->depthwise.window * channels + N8_SLACK;
     struct depthwise d = {.conv = conv, .io = io, .padding = scratch, .seen = (int32_t)height};
-    d.copies = d.padding + n8_round_up(conv->rows_size, N8_CONV_ALIGN);
+    d.copies = d.padding + n8_round_up(conv->depthwise.padding_size, N8_CONV_ALIGN);
     d.held = (int64_t *)(void *)(d.copies + n8_round_up(copies, N8_CONV_ALIGN));
     d.rows = (const int8_t **)(void *)(d.held + height);
     d.args = (struct n8_depthwise_args){
@@ -291,7 +298,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         .outputs = conv->row->outputs,
         .in_zero_point = conv->in_zero_point,
     };
-    memset(d.padding, conv->in_zero_point, conv->rows_size);
+    memset(d.padding, conv->in_zero_point, conv->depthwise.padding_size);
     for (size_t ky = 0; ky < height; ky++) {
         d.held[ky] = -1;
     }
@@ -313,7 +320,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         const bool whole = oy + conv->row->outputs <= s->out_height;
         d.args.out_row_stride = whole ? s->out_width * io->out_stride : 0;
         const bool inner = to > from && (dense || (top >= 0 && bottom < s->in_height));
-        if (conv->whole_rows || !inner) {
+        if (conv->depthwise.whole_rows || !inner) {
             run_border(&d, n, oy, 0, s->out_width);
             continue;
         }
@@ -323,4 +330,4 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
     }
 }
 
-const struct n8_conv_way n8_conv_depthwise = {plan_depthwise, pack_depthwise, run_depthwise};
+const struct n8_conv_algorithm n8_conv_depthwise = {plan_depthwise, pack_depthwise, run_depthwise};

@@ -6,29 +6,21 @@
 #include "algorithm.h"
 
 #include "move/widen.h"
-#include "size.h"
 
 #include <string.h>
 
 enum {
-    COPIES_BYTES = 131072, // of copied rows, which stay in a second-level cache
-    SUMS_BYTES = 8192,     // that stay in a first-level one until they are outputs
-};
+    ACC_BYTES = 8192
+}; // of accumulators that stay in a first-level cache until they are outputs
 
 static size_t channels_of(const struct n8_conv *conv) {
     return n8_round_up((size_t)conv->shape.out_channels, N8_PIXEL);
 }
 
-// The columns that `pixels` neighbouring outputs see, from first to last.
-static size_t window_of(const struct n8_conv2d_shape *s, size_t pixels) {
-    const size_t span = n8_mul((size_t)(s->kernel_width - 1), (size_t)s->dilation_width);
-    return n8_add(n8_add(n8_mul(pixels - 1, (size_t)s->stride_width), span), 1);
-}
-
 // Outputs whose sums are made at once.
 static size_t piece_of(const struct n8_conv *conv) {
-    const size_t fit = SUMS_BYTES / sizeof(int32_t) / channels_of(conv);
-    return fit < 1 ? 1 : fit < conv->block ? fit : conv->block;
+    const size_t fit = ACC_BYTES / sizeof(int32_t) / channels_of(conv);
+    return fit < 1 ? 1 : fit < conv->depthwise.block ? fit : conv->depthwise.block;
 }
 
 // Parts of a thread's scratch memory, once the sizes are known not to overflow.
@@ -38,8 +30,8 @@ struct parts {
 
 static struct parts parts_of(const struct n8_conv *conv) {
     const size_t height = (size_t)conv->shape.kernel_height, channels = channels_of(conv);
-    const size_t row = n8_mul(n8_mul(conv->window, channels), sizeof(int16_t));
-    struct parts parts = {.copies = n8_round_up(row, N8_CONV_ALIGN)}; // behind a row of padding
+    const size_t row = n8_mul(n8_mul(conv->depthwise.window, channels), sizeof(int16_t));
+    struct parts parts = {.copies = n8_round_up(row, N8_CONV_ALIGN)}; // after a row of padding
     parts.sums = n8_add(parts.copies, n8_round_up(n8_mul(height, row), N8_CONV_ALIGN));
     parts.held = n8_add(parts.sums, n8_mul(n8_mul(piece_of(conv), channels), sizeof(int32_t)));
     parts.rows = n8_add(parts.held, n8_mul(height, sizeof(int64_t)));
@@ -47,22 +39,19 @@ static struct parts parts_of(const struct n8_conv *conv) {
     return parts;
 }
 
-static void plan_depthwise(struct n8_conv *conv) {
+static void plan_depthwise(struct n8_conv *conv, const struct n8_kernels *kernels,
+                           const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t channels = channels_of(conv);
     conv->groups = 1;
     conv->group_entries = channels;
     conv->group_weights = n8_mul(n8_mul(conv->taps, channels), sizeof(int16_t));
     conv->units = n8_mul((size_t)s->batch, (size_t)s->out_height);
-    conv->block = (size_t)s->out_width;
-    conv->window = window_of(s, conv->block);
-    conv->whole_rows = true;
-    const size_t column = n8_mul(n8_mul((size_t)s->kernel_height, channels), sizeof(int16_t));
-    while (conv->block > 1 && n8_mul(conv->window, column) > COPIES_BYTES) {
-        conv->whole_rows = false;
-        conv->block = (conv->block + 1) / 2;
-        conv->window = window_of(s, conv->block);
-    }
+    conv->exact = true;
+    conv->depthwise.kernel = kernels->depthwise_s16_s32;
+    conv->depthwise.whole_rows = true;
+    n8_depthwise_fit(conv, (size_t)s->out_width,
+                     n8_mul(n8_mul((size_t)s->kernel_height, channels), sizeof(int16_t)));
     conv->scratch_size = parts_of(conv).size;
 }
 
@@ -138,10 +127,10 @@ static void copy_rows(struct depthwise *d, size_t n, int64_t oy, int64_t ox, siz
         }
         const int64_t row = (int64_t)n * s->in_height + y;
         const int64_t slot = s->dilation_height == 1 ? y % s->kernel_height : ky;
-        int16_t *copy = d->copies + (size_t)slot * d->conv->window * d->channels;
+        int16_t *copy = d->copies + (size_t)slot * d->conv->depthwise.window * d->channels;
         d->rows[ky] = copy;
-        if (!d->conv->whole_rows || d->held[slot] != row) {
-            copy_row(d, image, y, x, window_of(s, count), copy);
+        if (!d->conv->depthwise.whole_rows || d->held[slot] != row) {
+            copy_row(d, image, y, x, n8_depthwise_window(s, count), copy);
             d->held[slot] = row;
         }
     }
@@ -150,8 +139,8 @@ static void copy_rows(struct depthwise *d, size_t n, int64_t oy, int64_t ox, siz
 // The outputs of a row of which everything is copied, `count` from pixel `pixel` on.
 static void run_pieces(struct depthwise *d, size_t pixel, size_t count) {
     const struct n8_conv *conv = d->conv;
-    struct n8_conv_sums sums = {
-        .sums = d->args.sums,
+    struct n8_conv_accumulators sums = {
+        .acc = d->args.sums,
         .stride = (ptrdiff_t)(d->channels * sizeof(int32_t)),
         .channels = (size_t)conv->shape.out_channels,
     };
@@ -159,7 +148,7 @@ static void run_pieces(struct depthwise *d, size_t pixel, size_t count) {
         sums.pixel = pixel + done;
         sums.pixels = count - done < d->piece ? count - done : d->piece;
         d->args.pixels = sums.pixels;
-        conv->depthwise(&d->args);
+        conv->depthwise.kernel(&d->args);
         n8_conv_output(conv, d->io, &sums);
         for (int32_t ky = 0; ky < conv->shape.kernel_height; ky++) {
             d->rows[ky] += (ptrdiff_t)sums.pixels * d->args.step / (ptrdiff_t)sizeof(int16_t);
@@ -194,7 +183,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         .kernel_height = (size_t)s->kernel_height,
         .kernel_width = (size_t)s->kernel_width,
     };
-    fill(d.padding, conv->in_zero_point, conv->window * d.channels);
+    fill(d.padding, conv->in_zero_point, conv->depthwise.window * d.channels);
     memset(d.copies, 0, parts.sums - parts.copies); // the channels that pad a pixel
     for (int32_t ky = 0; ky < s->kernel_height; ky++) {
         d.held[ky] = -1;
@@ -202,13 +191,14 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
     for (size_t unit = begin; unit < end; unit++) {
         const size_t n = unit / (size_t)s->out_height, oy = unit % (size_t)s->out_height;
         const size_t first = unit * (size_t)s->out_width;
-        for (size_t ox = 0; ox < (size_t)s->out_width; ox += conv->block) {
+        for (size_t ox = 0; ox < (size_t)s->out_width; ox += conv->depthwise.block) {
             const size_t rest = (size_t)s->out_width - ox;
-            const size_t count = rest < conv->block ? rest : conv->block;
+            const size_t count = rest < conv->depthwise.block ? rest : conv->depthwise.block;
             copy_rows(&d, n, (int64_t)oy, (int64_t)ox, count);
             run_pieces(&d, first + ox, count);
         }
     }
 }
 
-const struct n8_conv_way n8_conv_wide_depthwise = {plan_depthwise, pack_depthwise, run_depthwise};
+const struct n8_conv_algorithm n8_conv_depthwise_s16 = {plan_depthwise, pack_depthwise,
+                                                        run_depthwise};

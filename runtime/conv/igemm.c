@@ -6,7 +6,6 @@
 
 #include "igemm_rows.h"
 #include "ref/panel.h"
-#include "size.h"
 
 #include <string.h>
 
@@ -45,10 +44,10 @@ static void plan_bundle(struct n8_conv *conv) {
     while (bundle > 1 && (groups % bundle != 0 || bundle * conv->group_out > conv->row->tile.nr)) {
         bundle--;
     }
-    conv->bundle = bundle > 1 ? bundle : 1;
-    conv->groups = groups / conv->bundle;
-    conv->group_in *= conv->bundle;
-    conv->group_out *= conv->bundle;
+    conv->igemm.bundle = bundle > 1 ? bundle : 1;
+    conv->groups = groups / conv->igemm.bundle;
+    conv->group_in *= conv->igemm.bundle;
+    conv->group_out *= conv->igemm.bundle;
 }
 
 // Where the channels of a pixel fill no step of a kernel, or hardly one, copying a window is less
@@ -57,20 +56,22 @@ static void plan_unfolding(struct n8_conv *conv) {
     if (conv->group_in > MAX_UNFOLDED || conv->taps == 1) {
         return;
     }
-    conv->unfolded = true;
+    conv->igemm.unfolded = true;
     conv->group_in = n8_mul(conv->taps, conv->group_in);
     conv->taps = 1;
     const size_t depth = n8_round_up(conv->group_in, n8_panel_step(&conv->row->tile));
-    conv->window = n8_round_up(n8_add(depth, MAX_UNFOLDED), N8_ALIGN_PART);
+    conv->igemm.window = n8_round_up(n8_add(depth, MAX_UNFOLDED), N8_ALIGN_PART);
 }
 
-static void plan_igemm(struct n8_conv *conv) {
+static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
+                       const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const struct n8_tile *tile = &conv->row->tile;
     plan_bundle(conv);
     const size_t channels = n8_mul(n8_pieces(conv->group_out, tile->nr), tile->nr);
     plan_unfolding(conv);
     conv->depth = n8_round_up(conv->group_in, n8_panel_step(tile));
+    conv->exact = conv->depth == (size_t)(s->in_channels / s->groups);
     conv->group_weights =
         n8_round_up(n8_mul(n8_mul(conv->taps, conv->depth), channels), N8_ALIGN_PART);
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
@@ -81,17 +82,18 @@ static void plan_igemm(struct n8_conv *conv) {
     if (tile->packing == N8_PACKING_BOTH && PACKED_BYTES / row < block) {
         block = PACKED_BYTES / row;
     }
-    conv->block = block < tile->mr ? tile->mr : block / tile->mr * tile->mr;
-    conv->packed_rows = tile->packing == N8_PACKING_BOTH ? n8_mul(conv->block, row) : 0;
-    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->block));
+    conv->igemm.block = block < tile->mr ? tile->mr : block / tile->mr * tile->mr;
+    conv->igemm.packed_rows = tile->packing == N8_PACKING_BOTH ? n8_mul(conv->igemm.block, row) : 0;
+    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->igemm.block));
     n8_plan_slices(conv, blocks, n8_mul(row, tile->nr));
     conv->units = n8_mul(blocks, conv->slices);
-    const size_t table = n8_mul(n8_mul(conv->block, conv->taps), sizeof(int8_t *));
-    conv->rows_size = conv->unfolded ? n8_mul(conv->block, conv->window) : conv->depth;
-    conv->scratch_size = n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN),
-                                n8_add(n8_round_up(conv->packed_rows, N8_CONV_ALIGN), table));
-    if (conv->sums) { // of one unit and group, and what may be read behind them
-        const size_t values = n8_mul(conv->block, conv->slice);
+    const size_t table = n8_mul(n8_mul(conv->igemm.block, conv->taps), sizeof(int8_t *));
+    conv->igemm.rows_size =
+        conv->igemm.unfolded ? n8_mul(conv->igemm.block, conv->igemm.window) : conv->depth;
+    conv->scratch_size = n8_add(n8_round_up(conv->igemm.rows_size, N8_CONV_ALIGN),
+                                n8_add(n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN), table));
+    if (conv->accumulates) { // of one unit and group, and what may be read after them
+        const size_t values = n8_mul(conv->igemm.block, conv->slice);
         const size_t sums = n8_add(n8_mul(values, sizeof(int32_t)), N8_ALIGN_PART);
         conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), sums);
     }
@@ -144,8 +146,8 @@ static void pack_group(const struct n8_conv *conv, const int8_t *weights, int8_t
 static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
     const struct n8_tile *tile = &conv->row->tile;
     const size_t read = n8_igemm_channels_read(conv);
-    const size_t own = read / conv->bundle;
-    const size_t each = conv->group_out / conv->bundle;
+    const size_t own = read / conv->igemm.bundle;
+    const size_t each = conv->group_out / conv->igemm.bundle;
     for (size_t n = 0; n < conv->group_out; n++) {
         int8_t *panel = out + n / tile->nr * conv->taps * conv->depth * tile->nr;
         // Where an unfolded window is the only tap, it has the pixels one after the other.
@@ -160,26 +162,25 @@ static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_
 
 static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     for (size_t g = 0; g < conv->groups; g++) {
-        const size_t size = conv->group_out * conv->taps * conv->group_in / conv->bundle;
-        (conv->bundle > 1 ? pack_bundle : pack_group)(conv, weights + g * size,
-                                                      (int8_t *)memory + g * conv->group_weights);
+        const size_t size = conv->group_out * conv->taps * conv->group_in / conv->igemm.bundle;
+        (conv->igemm.bundle > 1 ? pack_bundle : pack_group)(
+            conv, weights + g * size, (int8_t *)memory + g * conv->group_weights);
     }
 }
 
 // What a unit of implicit GEMM works on: its rows, and one slice of the channels or all of them.
 struct igemm {
     struct n8_igemm_rows rows;
-    int32_t *sums; // [count][channels], where they are requantized afterwards
+    int32_t *acc; // [count][channels], where they are requantized afterwards
 };
 
-// (10) of the sums of a unit.
+// (10) of the accumulators of a unit.
 static void requantize_fixed(const struct igemm *it, int8_t *out, size_t channels, size_t entry) {
     const struct n8_conv *conv = it->rows.conv;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     for (size_t p = 0; p < it->rows.count; p++) {
-        conv->requantize_fixed(out + (ptrdiff_t)p * it->rows.io->out_stride,
-                               it->sums + p * channels, 1, channels, e->fixed + 2 * entry,
-                               e->zero_point, e->lo, e->hi);
+        conv->requantize_fixed(out + (ptrdiff_t)p * it->rows.io->out_stride, it->acc + p * channels,
+                               1, channels, e->fixed + 2 * entry, e->zero_point, e->lo, e->hi);
     }
 }
 
@@ -229,12 +230,12 @@ static void run_channels(struct igemm *it, size_t block, size_t group, size_t ch
     args.rows = rows->table;
     args.weights = conv->weights + group * conv->group_weights + channel * conv->taps * conv->depth;
     int8_t *out = args.out;
-    if (!conv->sums) {
+    if (!conv->accumulates) {
         conv->row->igemm(&args);
         return;
     }
-    args.out = it->sums;
-    args.out_stride = (ptrdiff_t)(channels * sizeof *it->sums);
+    args.out = it->acc;
+    args.out_stride = (ptrdiff_t)(channels * sizeof *it->acc);
     conv->row->igemm(&args);
     const size_t entry = group * conv->group_entries + channel;
     if (conv->epilogue.fixed != NULL) {
@@ -242,13 +243,13 @@ static void run_channels(struct igemm *it, size_t block, size_t group, size_t ch
         return;
     }
     n8_conv_output(conv, rows->io,
-                   &(struct n8_conv_sums){.sums = it->sums,
-                                          .stride = args.out_stride,
-                                          .pixel = rows->image * out_pixels + rows->first,
-                                          .pixels = rows->count,
-                                          .channel = group * conv->group_out + channel,
-                                          .channels = channels,
-                                          .entry = entry});
+                   &(struct n8_conv_accumulators){.acc = it->acc,
+                                                  .stride = args.out_stride,
+                                                  .pixel = rows->image * out_pixels + rows->first,
+                                                  .pixels = rows->count,
+                                                  .channel = group * conv->group_out + channel,
+                                                  .channels = channels,
+                                                  .entry = entry});
 }
 
 static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
@@ -256,11 +257,11 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
     uint8_t *scratch = memory;
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
-    const size_t blocks_of_image = n8_pieces(out_pixels, conv->block);
+    const size_t blocks_of_image = n8_pieces(out_pixels, conv->igemm.block);
     const size_t slices_of_group = conv->slices / conv->groups;
-    const size_t padding = n8_round_up(conv->rows_size, N8_CONV_ALIGN);
-    const size_t copies = padding + n8_round_up(conv->packed_rows, N8_CONV_ALIGN);
-    const size_t pointers = n8_round_up(conv->block, conv->row->tile.mr) * conv->taps;
+    const size_t padding = n8_round_up(conv->igemm.rows_size, N8_CONV_ALIGN);
+    const size_t copies = padding + n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN);
+    const size_t pointers = n8_round_up(conv->igemm.block, conv->row->tile.mr) * conv->taps;
     const size_t used = copies + pointers * sizeof(int8_t *);
     struct igemm it = {
         .rows = {.conv = conv,
@@ -271,24 +272,24 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
                  .table = (const int8_t **)(void *)(scratch + copies),
                  .made = SIZE_MAX},
     };
-    it.sums = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
-    memset(scratch, conv->in_zero_point, conv->rows_size);
+    it.acc = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
+    memset(scratch, conv->in_zero_point, conv->igemm.rows_size);
     for (size_t unit = begin; unit < end; unit++) {
         const size_t block = unit / conv->slices;
         it.rows.image = block / blocks_of_image;
-        it.rows.first = block % blocks_of_image * conv->block;
-        it.rows.count =
-            out_pixels - it.rows.first < conv->block ? out_pixels - it.rows.first : conv->block;
+        it.rows.first = block % blocks_of_image * conv->igemm.block;
+        it.rows.count = out_pixels - it.rows.first < conv->igemm.block ? out_pixels - it.rows.first
+                                                                       : conv->igemm.block;
         if (conv->slices == 1) {
             for (size_t g = 0; g < conv->groups; g++) {
                 run_channels(&it, block, g, 0, conv->group_out);
             }
             continue;
         }
-        // Slices that follow one another in a group run as one, unless their sums are kept.
+        // Slices that follow one another in a group run as one, unless their accumulators are kept.
         const size_t slice = unit % conv->slices;
         const size_t first = slice % slices_of_group;
-        size_t slices = conv->sums ? 1 : slices_of_group - first;
+        size_t slices = conv->accumulates ? 1 : slices_of_group - first;
         slices = slices > end - unit ? end - unit : slices;
         const size_t channel = first * conv->slice;
         const size_t rest = conv->group_out - channel;
@@ -299,4 +300,4 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
     }
 }
 
-const struct n8_conv_way n8_conv_igemm = {plan_igemm, pack_igemm, run_igemm};
+const struct n8_conv_algorithm n8_conv_igemm = {plan_igemm, pack_igemm, run_igemm};

@@ -2,7 +2,6 @@
 #include "igemm_rows.h"
 
 #include "algorithm.h"
-#include "size.h"
 
 #include <string.h>
 
@@ -195,8 +194,8 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
             }
         }
         const int8_t **table = it->table + p * conv->taps;
-        for (size_t m = 0; conv->unfolded && m < mr; m++) {
-            int8_t *to = it->windows + (p + m) * conv->window;
+        for (size_t m = 0; conv->igemm.unfolded && m < mr; m++) {
+            int8_t *to = it->windows + (p + m) * conv->igemm.window;
             table[m] = to;
             if (inside) {
                 copy_inner_window(it, image, at[m], to);
@@ -204,7 +203,7 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
                 copy_window(it, image, y[m], x[m], at[m], to);
             }
         }
-        if (conv->unfolded) {
+        if (conv->igemm.unfolded) {
             continue;
         }
         if (inside) {
@@ -283,7 +282,7 @@ void n8_igemm_make_rows(struct n8_igemm_rows *it, size_t block, size_t group) {
     } else {
         point_unit(it, image);
     }
-    if (conv->packed_rows != 0) {
+    if (conv->igemm.packed_rows != 0) {
         pack_rows(it);
     }
 }

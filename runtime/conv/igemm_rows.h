@@ -23,7 +23,7 @@ struct n8_igemm_rows {
 
 // The channels of an input pixel that a packed group reads.
 static inline size_t n8_igemm_channels_read(const struct n8_conv *conv) {
-    return (size_t)(conv->shape.in_channels / conv->shape.groups) * conv->bundle;
+    return (size_t)(conv->shape.in_channels / conv->shape.groups) * conv->igemm.bundle;
 }
 
 // Makes those of a block and group, which all slices of its channels share.

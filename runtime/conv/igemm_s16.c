@@ -2,10 +2,8 @@
 //
 // Convolutions of int16 inputs: the windows of a block of output pixels are copied one after the
 // other, and the products of int16 Winograd (13) sum them with weights that are int16, too, a panel
-// of channels at a time. Sums are taken modulo 2^32, which is exact where they fit (12).
+// of channels at a time. Accumulators are taken modulo 2^32, which is exact where they fit (12).
 #include "algorithm.h"
-
-#include "size.h"
 
 #include <string.h>
 
@@ -20,33 +18,36 @@ static size_t pixels_of(const struct n8_conv2d_shape *s) {
     return n8_mul((size_t)s->out_height, (size_t)s->out_width);
 }
 
-static size_t sums_size(const struct n8_conv *conv) {
-    return conv->block * conv->panel * sizeof(int32_t);
+static size_t windows_size(const struct n8_conv *conv) {
+    return n8_round_up(n8_mul(conv->igemm_s16.block, conv->igemm_s16.window), N8_CONV_ALIGN);
 }
 
-static void plan_wide(struct n8_conv *conv) {
+static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
+                       const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
+    struct n8_igemm_s16_plan *it = &conv->igemm_s16;
+    it->gemm = kernels->gemm;
+    it->panel = kernels->gemm_width;
     const size_t used = n8_mul(conv->taps, conv->group_in);
     conv->groups = (size_t)s->groups;
     conv->depth = n8_round_up(used, N8_PIXEL);
     conv->exact = conv->depth == used; // else a pixel may be read where it lies, padding included
-    conv->group_entries = n8_mul(n8_pieces(conv->group_out, conv->panel), conv->panel);
-    conv->window = n8_mul(conv->depth, sizeof(int16_t));
-    conv->group_weights = n8_mul(conv->window, conv->group_entries);
-    const size_t fit = ROWS_BYTES / conv->window;
-    conv->block = fit < LEAST_BLOCK ? LEAST_BLOCK : fit > MAX_BLOCK ? MAX_BLOCK : fit;
-    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels_of(s), conv->block));
+    conv->group_entries = n8_mul(n8_pieces(conv->group_out, it->panel), it->panel);
+    it->window = n8_mul(conv->depth, sizeof(int16_t));
+    conv->group_weights = n8_mul(it->window, conv->group_entries);
+    const size_t fit = ROWS_BYTES / it->window;
+    it->block = fit < LEAST_BLOCK ? LEAST_BLOCK : fit > MAX_BLOCK ? MAX_BLOCK : fit;
+    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels_of(s), it->block));
     const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
-    conv->slice = n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), conv->panel), conv->panel);
+    conv->slice = n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), it->panel), it->panel);
     conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
     conv->units = n8_mul(blocks, conv->slices);
-    conv->rows_size = n8_mul(conv->block, conv->window);
-    conv->scratch_size = n8_add(n8_round_up(conv->rows_size, N8_CONV_ALIGN), sums_size(conv));
+    conv->scratch_size = n8_add(windows_size(conv), it->block * it->panel * sizeof(int32_t));
 }
 
 // [O][taps][I] to [O / panel][depth][panel].
-static void pack_wide(const struct n8_conv *conv, const int8_t *weights, void *memory) {
-    const size_t panel = conv->panel, used = conv->taps * conv->group_in;
+static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *memory) {
+    const size_t panel = conv->igemm_s16.panel, used = conv->taps * conv->group_in;
     for (size_t g = 0; g < conv->groups; g++) {
         int16_t *group = (int16_t *)memory + g * (conv->group_weights / sizeof(int16_t));
         for (size_t n = 0; n < conv->group_out; n++, weights += used) {
@@ -58,17 +59,17 @@ static void pack_wide(const struct n8_conv *conv, const int8_t *weights, void *m
     }
 }
 
-struct wide {
+struct igemm_s16 {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
     int16_t *windows;           // [block][depth]
-    int32_t *sums;              // [block][panel]
+    int32_t *acc;               // [block][panel]
     size_t made;                // the number of the block and group that the windows belong to
     size_t image, first, count; // the block: pixels [first, first + count) of an image
 };
 
 // The window whose first tap is at row y0 and column x0, padding included.
-static void copy_window(const struct wide *w, const uint8_t *image, int64_t y0, int64_t x0,
+static void copy_window(const struct igemm_s16 *w, const uint8_t *image, int64_t y0, int64_t x0,
                         int16_t *to) {
     const struct n8_conv2d_shape *s = &w->conv->shape;
     const size_t channels = w->conv->group_in;
@@ -89,7 +90,7 @@ static void copy_window(const struct wide *w, const uint8_t *image, int64_t y0, 
 }
 
 // The windows of the block, each `depth` values: copied, or where pixels lie like that.
-static const int16_t *windows_of(struct wide *w, size_t block, size_t group) {
+static const int16_t *windows_of(struct igemm_s16 *w, size_t block, size_t group) {
     const struct n8_conv *conv = w->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
     const ptrdiff_t pixels = (ptrdiff_t)s->in_height * s->in_width;
@@ -98,9 +99,9 @@ static const int16_t *windows_of(struct wide *w, size_t block, size_t group) {
                            group * conv->group_in * sizeof(int16_t);
     const bool pointwise = conv->taps == 1 && s->stride_width == 1 && s->stride_height == 1 &&
                            s->pad_top == 0 && s->pad_left == 0 && s->out_width == s->in_width;
-    if (pointwise && w->io->in_stride == (ptrdiff_t)conv->window && conv->groups == 1 &&
+    if (pointwise && w->io->in_stride == (ptrdiff_t)conv->igemm_s16.window && conv->groups == 1 &&
         (uintptr_t)image % N8_ALIGN_PART == 0) {
-        return (const int16_t *)(const void *)(image + w->first * conv->window);
+        return (const int16_t *)(const void *)(image + w->first * conv->igemm_s16.window);
     }
     for (size_t p = 0; w->made != block * conv->groups + group && p < w->count; p++) {
         const int64_t oy = (int64_t)(w->first + p) / s->out_width;
@@ -114,29 +115,29 @@ static const int16_t *windows_of(struct wide *w, size_t block, size_t group) {
 }
 
 // Channels [channel, channel + channels) of a group, a panel at a time.
-static void run_slice(const struct wide *w, const int16_t *windows, size_t group, size_t channel,
-                      size_t channels) {
+static void run_slice(const struct igemm_s16 *w, const int16_t *windows, size_t group,
+                      size_t channel, size_t channels) {
     const struct n8_conv *conv = w->conv;
-    const size_t panel = conv->panel;
+    const size_t panel = conv->igemm_s16.panel;
     const int8_t *weights = conv->weights + group * conv->group_weights;
     struct n8_winograd_gemm_args gemm = {
-        .sums = w->sums,
+        .sums = w->acc,
         .in = windows,
         .depth = conv->depth,
         .tiles = w->count,
         .planes = 1,
         .width = panel,
     };
-    struct n8_conv_sums sums = {
-        .sums = w->sums,
-        .stride = (ptrdiff_t)(panel * sizeof *w->sums),
+    struct n8_conv_accumulators sums = {
+        .acc = w->acc,
+        .stride = (ptrdiff_t)(panel * sizeof *w->acc),
         .pixel = w->image * pixels_of(&conv->shape) + w->first,
         .pixels = w->count,
     };
     for (size_t n = channel; n < channel + channels; n += panel) {
         const size_t rest = channel + channels - n;
-        gemm.weights = (const int16_t *)(const void *)(weights + n * conv->window);
-        conv->gemm(&gemm);
+        gemm.weights = (const int16_t *)(const void *)(weights + n * conv->igemm_s16.window);
+        conv->igemm_s16.gemm(&gemm);
         sums.entry = group * conv->group_entries + n;
         sums.bias = conv->epilogue.bias + sums.entry;
         sums.channel = group * conv->group_out + n;
@@ -145,31 +146,24 @@ static void run_slice(const struct wide *w, const int16_t *windows, size_t group
     }
 }
 
-static void run_wide(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
-                     size_t end, void *memory) {
-    uint8_t *scratch = memory;
-    const size_t pixels = pixels_of(&conv->shape);
-    const size_t blocks_of_image = n8_pieces(pixels, conv->block);
-    const size_t slices_of_group = conv->slices / conv->groups;
-    struct wide w = {
+static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
+                      size_t end, void *memory) {
+    struct igemm_s16 w = {
         .conv = conv,
         .io = io,
         .windows = memory,
-        .sums = (int32_t *)(void *)(scratch + n8_round_up(conv->rows_size, N8_CONV_ALIGN)),
+        .acc = (int32_t *)(void *)((uint8_t *)memory + windows_size(conv)),
         .made = SIZE_MAX,
     };
-    memset(scratch, 0, conv->rows_size); // what pads a window meets weights of 0
+    memset(memory, 0, windows_size(conv)); // what pads a window meets weights of 0
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t block = unit / conv->slices, slice = unit % conv->slices;
-        const size_t group = slice / slices_of_group;
-        const size_t channel = slice % slices_of_group * conv->slice;
-        const size_t rest = conv->group_out - channel;
-        w.image = block / blocks_of_image;
-        w.first = block % blocks_of_image * conv->block;
-        w.count = pixels - w.first < conv->block ? pixels - w.first : conv->block;
-        run_slice(&w, windows_of(&w, block, group), group, channel,
-                  rest < conv->slice ? rest : conv->slice);
+        const struct n8_conv_unit at =
+            n8_conv_unit_at(conv, unit, pixels_of(&conv->shape), conv->igemm_s16.block);
+        w.image = at.image;
+        w.first = at.first;
+        w.count = at.count;
+        run_slice(&w, windows_of(&w, at.block, at.group), at.group, at.channel, at.channels);
     }
 }
 
-const struct n8_conv_way n8_conv_wide = {plan_wide, pack_wide, run_wide};
+const struct n8_conv_algorithm n8_conv_igemm_s16 = {plan_igemm, pack_igemm, run_igemm};

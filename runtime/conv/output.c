@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the int32 sums of a convolution to what it makes where int16 is read or made, (4) to (6).
-// The kernel makes int16, of which int8 is a part.
+// From the int32 accumulators of a convolution to what it makes where int16 is read or made, (4) to
+// (6). The kernel makes int16, of which int8 is a part.
 #include "algorithm.h"
 
 #include "move/widen.h"
@@ -13,10 +13,10 @@ static size_t size_of(enum n8_type type) {
 }
 
 // (4)
-static void output_floats(const struct n8_conv *conv, const struct n8_conv_sums *it, uint8_t *out,
-                          ptrdiff_t out_stride) {
+static void output_floats(const struct n8_conv *conv, const struct n8_conv_accumulators *it,
+                          uint8_t *out, ptrdiff_t out_stride) {
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    uint8_t *row = (uint8_t *)it->sums;
+    uint8_t *row = (uint8_t *)it->acc;
     for (size_t p = 0; p < it->pixels; p++, row += it->stride, out += out_stride) {
         int32_t *sums = (int32_t *)(void *)row;
         for (size_t c = 0; it->bias != NULL && c < it->channels; c++) {
@@ -28,7 +28,7 @@ static void output_floats(const struct n8_conv *conv, const struct n8_conv_sums 
 }
 
 void n8_conv_output(const struct n8_conv *conv, const struct n8_conv_io *io,
-                    const struct n8_conv_sums *it) {
+                    const struct n8_conv_accumulators *it) {
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const ptrdiff_t pixel = (ptrdiff_t)it->pixel;
     uint8_t *out = (uint8_t *)io->out + pixel * io->out_stride + it->channel * size_of(e->type);
@@ -42,7 +42,7 @@ void n8_conv_output(const struct n8_conv *conv, const struct n8_conv_io *io,
     const uint8_t *residual = adds ? (const uint8_t *)io->residual + pixel * io->residual_stride +
                                          it->channel * size_of(conv->residual_type)
                                    : NULL;
-    const uint8_t *sums = (const uint8_t *)it->sums;
+    const uint8_t *sums = (const uint8_t *)it->acc;
     const bool pieces = widens || narrows;
     int16_t made[PIECE], added[PIECE];
     struct n8_output_args args = {

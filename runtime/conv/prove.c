@@ -177,11 +177,8 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         if (certificate->winograd != 0) {
             take_rows(&triples, weights + n * count, &conv->shape);
         }
-        const enum n8_status status = prove_channel(weights + n * count, count, conv->reach, bias,
-                                                    certificate, out, &bound, error);
-        if (status != N8_OK) {
-            return status;
-        }
+        N8_TRY(prove_channel(weights + n * count, count, conv->reach, bias, certificate, out,
+                             &bound, error));
         if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }

@@ -7,7 +7,6 @@
 #include "algorithm.h"
 
 #include "ref/winograd.h"
-#include "size.h"
 
 #include <string.h>
 
@@ -40,10 +39,11 @@ struct parts {
 };
 
 static struct parts parts_of(const struct n8_conv *conv) {
-    const size_t table = conv->block * OUTPUTS * sizeof(ptrdiff_t);
+    const size_t table = conv->winograd16.block * OUTPUTS * sizeof(ptrdiff_t);
     struct parts parts = {.in = 0};
-    parts.sums = conv->block * PLANES * conv->depth * sizeof(int16_t);
-    parts.window = parts.sums + conv->block * PLANES * conv->row->tile.nr * sizeof(int32_t);
+    parts.sums = conv->winograd16.block * PLANES * conv->depth * sizeof(int16_t);
+    parts.window =
+        parts.sums + conv->winograd16.block * PLANES * conv->row->tile.nr * sizeof(int32_t);
     parts.nowhere = parts.window + SIDE * SIDE * conv->depth;
     parts.places =
         n8_round_up(parts.nowhere + (size_t)conv->shape.out_channels + N8_SLACK, N8_CONV_ALIGN);
@@ -52,18 +52,21 @@ static struct parts parts_of(const struct n8_conv *conv) {
     return parts;
 }
 
-static N8_ONCE void plan_winograd(struct n8_conv *conv) {
+static N8_ONCE void plan_winograd(struct n8_conv *conv, const struct n8_kernels *kernels,
+                                  const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t panel = conv->row->tile.nr;
     const size_t tiles = tiles_of(s);
+    conv->winograd16.interleave = kernels->interleave_s8;
     conv->groups = (size_t)s->groups;
     conv->depth = n8_round_up(conv->group_in, N8_PIXEL);
+    conv->exact = conv->depth == conv->group_in;
     conv->group_entries = n8_pieces(conv->group_out, panel) * panel;
     conv->group_weights = PLANES * sizeof(int16_t) * conv->depth * conv->group_entries;
     const size_t fit = BLOCK_BYTES / (PLANES * sizeof(int16_t) * conv->depth);
     const size_t most = fit < LEAST_BLOCK ? LEAST_BLOCK : fit > MAX_BLOCK ? MAX_BLOCK : fit;
-    conv->block = n8_round_up(n8_pieces(tiles, n8_pieces(tiles, most)), LEAST_BLOCK);
-    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(tiles, conv->block));
+    conv->winograd16.block = n8_round_up(n8_pieces(tiles, n8_pieces(tiles, most)), LEAST_BLOCK);
+    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(tiles, conv->winograd16.block));
     // Where there are few tiles, threads share the channels, too.
     const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
     const size_t slice = n8_pieces(conv->group_out, wanted);
@@ -111,7 +114,7 @@ static void pack_piece(const struct n8_conv *conv, int16_t *to, const int8_t *fr
     int8_t bytes[PIECE * LANES] = {0};
     int16_t taps[TAPS][PIECE * LANES];
     for (size_t t = 0; t < TAPS; t++) {
-        conv->interleave(bytes, LANES, from + t * in, TAPS * in, count, size);
+        conv->winograd16.interleave(bytes, LANES, from + t * in, TAPS * in, count, size);
         for (size_t i = 0; i < PIECE * LANES; i++) {
             taps[t][i] = bytes[i];
         }
@@ -147,7 +150,7 @@ struct winograd {
     int16_t *in;       // [planes][block][depth]
     int32_t *sums;     // [planes][block][panel]
     int8_t *window;    // [6][6][depth], a copy with padding
-    int8_t *nowhere;   // a pixel for what is behind the edge
+    int8_t *nowhere;   // a pixel for what is beyond the edge
     ptrdiff_t *places; // [block][16], of the output
     ptrdiff_t *residual_places;
     size_t transformed;         // the block and group that `in` belongs to
@@ -182,7 +185,7 @@ static void transform_block(struct winograd *w, size_t block, size_t group) {
     const int8_t *image =
         w->io->in + (ptrdiff_t)w->image * s->in_height * row + (ptrdiff_t)(group * conv->group_in);
     const size_t across = tiles_across(s);
-    const size_t plane = conv->block * conv->depth * sizeof *w->in;
+    const size_t plane = conv->winograd16.block * conv->depth * sizeof *w->in;
     for (size_t t = 0; t < w->count; t++) {
         const int64_t y = (int64_t)((w->first + t) / across) * OUT - s->pad_top;
         const int64_t x = (int64_t)((w->first + t) % across) * OUT - s->pad_left;
@@ -238,8 +241,8 @@ static void run_slice(const struct winograd *w, size_t group, size_t channel, si
         .depth = conv->depth,
         .tiles = w->count,
         .planes = PLANES,
-        .sums_plane = conv->block * panel * sizeof *w->sums,
-        .in_plane = conv->block * conv->depth * sizeof *w->in,
+        .sums_plane = conv->winograd16.block * panel * sizeof *w->sums,
+        .in_plane = conv->winograd16.block * conv->depth * sizeof *w->in,
         .width = panel,
     };
     struct n8_winograd_output_args output = {
@@ -276,8 +279,6 @@ static void run_winograd(const struct n8_conv *conv, const struct n8_conv_io *io
     int8_t *scratch = memory;
     const struct parts parts = parts_of(conv);
     const size_t tiles = tiles_of(&conv->shape);
-    const size_t blocks_of_image = n8_pieces(tiles, conv->block);
-    const size_t slices_of_group = conv->slices / conv->groups;
     struct winograd w = {
         .conv = conv,
         .io = io,
@@ -290,18 +291,16 @@ static void run_winograd(const struct n8_conv *conv, const struct n8_conv_io *io
         .transformed = SIZE_MAX,
     };
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t block = unit / conv->slices, slice = unit % conv->slices;
-        const size_t channel = slice % slices_of_group * conv->slice;
-        const size_t rest = conv->group_out - channel;
-        w.image = block / blocks_of_image;
-        w.first = block % blocks_of_image * conv->block;
-        w.count = tiles - w.first < conv->block ? tiles - w.first : conv->block;
-        if (unit == begin || slice == 0) {
+        const struct n8_conv_unit at = n8_conv_unit_at(conv, unit, tiles, conv->winograd16.block);
+        w.image = at.image;
+        w.first = at.first;
+        w.count = at.count;
+        if (unit == begin || unit % conv->slices == 0) {
             point_block(&w);
         }
-        transform_block(&w, block, slice / slices_of_group);
-        run_slice(&w, slice / slices_of_group, channel, rest < conv->slice ? rest : conv->slice);
+        transform_block(&w, at.block, at.group);
+        run_slice(&w, at.group, at.channel, at.channels);
     }
 }
 
-const struct n8_conv_way n8_conv_winograd16 = {plan_winograd, pack_winograd, run_winograd};
+const struct n8_conv_algorithm n8_conv_winograd16 = {plan_winograd, pack_winograd, run_winograd};

@@ -8,7 +8,6 @@
 
 #include "include/neon8_format.h"
 #include "ref/panel.h"
-#include "size.h"
 
 #include <string.h>
 
@@ -35,36 +34,41 @@ static size_t panels_of(const struct n8_conv *conv) {
 // Bytes from one plane to the next, and of all of them with the tiles that the last one of the
 // kernel's may have too many.
 static size_t plane_bytes(const struct n8_conv *conv) {
-    return n8_mul(n8_add(conv->block, conv->taps / 2 - 1), conv->rows_size);
+    return n8_mul(n8_add(conv->winograd8.block, conv->taps / 2 - 1), conv->winograd8.row_size);
 }
 
 static size_t planes_bytes(const struct n8_conv *conv) {
     return n8_add(n8_mul(plane_bytes(conv), PLANES), n8_mul(conv->row->tile.mr, conv->depth));
 }
 
-static void plan_winograd8(struct n8_conv *conv) {
+static void plan_winograd8(struct n8_conv *conv, const struct n8_kernels *kernels,
+                           const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
     const size_t height = (size_t)s->kernel_height;
     const size_t out_height = (size_t)s->out_height;
+    conv->winograd8.transform = kernels->winograd_s8;
+    conv->winograd8.form = certificate->winograd;
     conv->groups = 1;
     conv->taps = 2 * height;
     conv->depth = n8_round_up(conv->group_in, n8_panel_step(&conv->row->tile));
-    conv->window = n8_round_up(n8_pieces((size_t)s->out_width, 2), has_pairs(conv) ? 2 : 1);
-    conv->rows_size = n8_mul(conv->window, conv->depth);
-    const size_t fit = STRIP_BYTES / PLANES / conv->rows_size; // of rows of a plane
+    conv->exact = conv->depth == (size_t)(s->in_channels / s->groups);
+    conv->winograd8.tiles =
+        n8_round_up(n8_pieces((size_t)s->out_width, 2), has_pairs(conv) ? 2 : 1);
+    conv->winograd8.row_size = n8_mul(conv->winograd8.tiles, conv->depth);
+    const size_t fit = STRIP_BYTES / PLANES / conv->winograd8.row_size; // of rows of a plane
     const size_t strips = n8_pieces(out_height, fit < height ? 1 : fit - height + 1);
-    conv->block = n8_pieces(out_height, strips);
+    conv->winograd8.block = n8_pieces(out_height, strips);
     const size_t channels = n8_mul(panels_of(conv), conv->row->tile.nr);
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
-    // Behind the weights, what the sums begin with.
+    // After the weights, what the accumulators begin with.
     conv->group_weights =
         n8_add(n8_round_up(n8_mul(panels_of(conv), panel_bytes(conv)), N8_ALIGN_PART),
                n8_mul(conv->group_entries, sizeof(int32_t)));
-    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(out_height, conv->block));
+    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(out_height, conv->winograd8.block));
     n8_plan_slices(conv, blocks, panel_bytes(conv));
     conv->units = n8_mul(blocks, conv->slices);
     // The planes, a pixel of padding, and pointers to columns and to the rows of all taps.
-    const size_t columns = n8_add(n8_mul(conv->window, 2), 2);
+    const size_t columns = n8_add(n8_mul(conv->winograd8.tiles, 2), 2);
     const size_t pointers = n8_mul(n8_add(columns, 2 * conv->taps), sizeof(int8_t *));
     conv->scratch_size = n8_add(n8_add(n8_round_up(planes_bytes(conv), N8_CONV_ALIGN), pointers),
                                 n8_round_up(conv->depth, N8_CONV_ALIGN));
@@ -93,7 +97,7 @@ static int32_t offset_of(const struct n8_conv *conv) {
 static void pack_winograd8(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     const struct n8_tile *tile = &conv->row->tile;
     const struct n8_tile sides = n8_both_sides(tile);
-    const bool halves = conv->form == N8_OP_WINOGRAD_HALF;
+    const bool halves = conv->winograd8.form == N8_OP_WINOGRAD_HALF;
     const size_t height = conv->taps / 2, tap = conv->depth * sides.nr;
     const uint32_t offset = (uint32_t)offset_of(conv), times = halves ? 1 : 2;
     int32_t *sums = (int32_t *)(void *)((int8_t *)memory + first_sums(conv));
@@ -133,7 +137,7 @@ static void point_columns(const struct strip *it, int64_t y) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const bool inside = y >= 0 && y < s->in_height;
     const int64_t pixel = ((int64_t)it->image * s->in_height + y) * s->in_width;
-    for (size_t i = 0; i < 2 * it->conv->window + 2; i++) {
+    for (size_t i = 0; i < 2 * it->conv->winograd8.tiles + 2; i++) {
         const int64_t x = (int64_t)i - s->pad_left;
         it->columns[i] = inside && x >= 0 && x < s->in_width
                              ? it->io->in + (ptrdiff_t)(pixel + x) * it->io->in_stride
@@ -146,15 +150,15 @@ static void make_planes(const struct strip *it) {
     for (size_t row = 0; row < it->rows + conv->taps / 2 - 1; row++) {
         point_columns(it, (int64_t)(it->y + row) - conv->shape.pad_top);
         const struct n8_winograd_args args = {
-            .out = it->planes + row * conv->rows_size,
+            .out = it->planes + row * conv->winograd8.row_size,
             .columns = it->columns,
-            .tiles = conv->window,
+            .tiles = conv->winograd8.tiles,
             .depth = conv->depth,
             .plane = plane_bytes(conv),
             .offset = offset_of(conv),
             .pairs = has_pairs(conv),
         };
-        conv->winograd(&args);
+        conv->winograd8.transform(&args);
     }
 }
 
@@ -169,14 +173,14 @@ static void multiply(const struct strip *it, size_t row, size_t count, size_t ch
     for (size_t t = 0; t < conv->taps; t++) {
         const size_t phase = t / (conv->taps / 2), tap_row = row + t % (conv->taps / 2);
         for (size_t side = 0; side < 2; side++) {
-            it->taps[2 * t + side] =
-                it->planes + (2 * phase + side) * plane_bytes(conv) + tap_row * conv->rows_size;
+            it->taps[2 * t + side] = it->planes + (2 * phase + side) * plane_bytes(conv) +
+                                     tap_row * conv->winograd8.row_size;
         }
     }
     args.rows = it->taps;
     args.weights = conv->weights + channel / conv->row->tile.nr * panel_bytes(conv);
     args.bias = (const int32_t *)(const void *)(conv->weights + first_sums(conv)) + channel;
-    args.whole = conv->form == N8_OP_WINOGRAD_WHOLE;
+    args.whole = conv->winograd8.form == N8_OP_WINOGRAD_WHOLE;
     conv->row->igemm(&args);
 }
 
@@ -198,26 +202,23 @@ static void run_strip(const struct strip *it, size_t channel, size_t channels) {
 
 static void run_winograd8(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
                           size_t end, void *memory) {
-    const size_t height = (size_t)conv->shape.out_height;
-    const size_t strips = n8_pieces(height, conv->block);
     struct strip it = {.conv = conv, .io = io, .planes = memory, .made = SIZE_MAX};
     it.padding = it.planes + n8_round_up(planes_bytes(conv), N8_CONV_ALIGN);
     it.columns = (const int8_t **)(void *)(it.padding + n8_round_up(conv->depth, N8_CONV_ALIGN));
-    it.taps = it.columns + 2 * conv->window + 2;
+    it.taps = it.columns + 2 * conv->winograd8.tiles + 2;
     memset(it.padding, conv->in_zero_point, conv->depth);
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t strip = unit / conv->slices;
-        it.image = strip / strips;
-        it.y = strip % strips * conv->block;
-        it.rows = height - it.y < conv->block ? height - it.y : conv->block;
-        if (it.made != strip) {
+        const struct n8_conv_unit at =
+            n8_conv_unit_at(conv, unit, (size_t)conv->shape.out_height, conv->winograd8.block);
+        it.image = at.image;
+        it.y = at.first;
+        it.rows = at.count;
+        if (it.made != at.block) {
             make_planes(&it);
-            it.made = strip;
+            it.made = at.block;
         }
-        const size_t channel = unit % conv->slices * conv->slice;
-        const size_t rest = conv->group_out - channel;
-        run_strip(&it, channel, rest < conv->slice ? rest : conv->slice);
+        run_strip(&it, at.channel, at.channels);
     }
 }
 
-const struct n8_conv_way n8_conv_winograd8 = {plan_winograd8, pack_winograd8, run_winograd8};
+const struct n8_conv_algorithm n8_conv_winograd8 = {plan_winograd8, pack_winograd8, run_winograd8};

@@ -2,6 +2,7 @@
 #include "dispatch.h"
 
 #include "cpu.h"
+#include "status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,10 +114,7 @@ static enum n8_status resolve(enum n8_isa isa, enum n8_isa *out) {
 
 enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
     memset(out, 0, sizeof *out);
-    enum n8_status status = resolve(isa, &out->isa);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(resolve(isa, &out->isa));
     out->core = n8_cpu_core();
     out->gemm = n8_winograd_gemm_s32_c;
     out->gemm_name = "n8_winograd_gemm_s32_c";

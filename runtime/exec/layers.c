@@ -27,11 +27,9 @@ enum n8_status n8_quantize_f32_s8(int8_t *out, const float *in, size_t count, fl
         !range_ok(zero_point, lo, hi) || !n8_in_range(zero_point, lo, hi)) {
         return N8_E_ARGUMENT;
     }
-    const enum n8_status status = n8_kernels_select(N8_ISA_AUTO, &kernels);
-    if (status == N8_OK) {
-        kernels.quantize_f32_s8(out, in, count, 1.0f / scale, zero_point, lo, hi);
-    }
-    return status;
+    N8_TRY(n8_kernels_select(N8_ISA_AUTO, &kernels));
+    kernels.quantize_f32_s8(out, in, count, 1.0f / scale, zero_point, lo, hi);
+    return N8_OK;
 }
 
 enum n8_status n8_dequantize_s8_f32(float *out, const int8_t *in, size_t count, float scale,
@@ -41,11 +39,9 @@ enum n8_status n8_dequantize_s8_f32(float *out, const int8_t *in, size_t count, 
         !n8_in_range(zero_point, -128, 127)) {
         return N8_E_ARGUMENT;
     }
-    const enum n8_status status = n8_kernels_select(N8_ISA_AUTO, &kernels);
-    if (status == N8_OK) {
-        kernels.dequantize_s8_f32(out, in, count, scale, zero_point);
-    }
-    return status;
+    N8_TRY(n8_kernels_select(N8_ISA_AUTO, &kernels));
+    kernels.dequantize_s8_f32(out, in, count, scale, zero_point);
+    return N8_OK;
 }
 
 static bool multipliers_ok(const float *multiplier, size_t channels) {
@@ -72,11 +68,9 @@ enum n8_status n8_dequantize_s32_f32(float *out, const int32_t *in, size_t pixel
             return N8_E_ARGUMENT;
         }
     }
-    const enum n8_status status = n8_kernels_select(N8_ISA_AUTO, &kernels);
-    if (status == N8_OK) {
-        kernels.dequantize_s32_f32(out, in, pixels, channels, scale, bias);
-    }
-    return status;
+    N8_TRY(n8_kernels_select(N8_ISA_AUTO, &kernels));
+    kernels.dequantize_s32_f32(out, in, pixels, channels, scale, bias);
+    return N8_OK;
 }
 
 enum n8_status n8_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
@@ -87,11 +81,9 @@ enum n8_status n8_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixel
         !multipliers_ok(multiplier, channels)) {
         return N8_E_ARGUMENT;
     }
-    const enum n8_status status = n8_kernels_select(N8_ISA_AUTO, &kernels);
-    if (status == N8_OK) {
-        kernels.requantize_s32_s8(out, in, pixels, channels, multiplier, zero_point, lo, hi);
-    }
-    return status;
+    N8_TRY(n8_kernels_select(N8_ISA_AUTO, &kernels));
+    kernels.requantize_s32_s8(out, in, pixels, channels, multiplier, zero_point, lo, hi);
+    return N8_OK;
 }
 
 enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_t *weights,
@@ -107,16 +99,13 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
         return N8_E_ARGUMENT;
     }
     struct n8_kernels kernels;
-    enum n8_status status = n8_kernels_select(isa, &kernels);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(n8_kernels_select(isa, &kernels));
     // Checked with a certificate that holds for any weights, and planned with what these prove.
     struct n8_conv_certificate certificate = {.int16_depth = 2, .acc_bound = INT32_MAX};
     const struct n8_conv_input input = {
         .zero_point = in_zero_point, .type = N8_TYPE_S8, .residual = N8_TYPE_S8, .reach = 128};
     struct n8_conv plan;
-    status = n8_conv_plan(&plan, shape, &input, epilogue, &certificate, &kernels);
+    enum n8_status status = n8_conv_plan(&plan, shape, &input, epilogue, &certificate, &kernels);
     if (status == N8_OK) {
         certificate = n8_conv_certify(&plan, weights);
         status = n8_conv_plan(&plan, shape, &input, epilogue, &certificate, &kernels);

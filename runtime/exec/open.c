@@ -93,10 +93,7 @@ static enum n8_status pack(struct n8_reader *reader) {
             continue;
         }
         n8_blame_step(reader, s);
-        const enum n8_status status = step->op->pack(reader, step, at);
-        if (status != N8_OK) {
-            return status;
-        }
+        N8_TRY(step->op->pack(reader, step, at));
         at += n8_round_up(step->packed_size, N8_ALIGN);
     }
     return N8_OK;
@@ -109,20 +106,13 @@ static enum n8_status measure(const void *bytes, size_t size,
     if (bytes == NULL) {
         return N8_E_ARGUMENT;
     }
-    enum n8_status status =
-        n8_kernels_select(options == NULL ? N8_ISA_AUTO : options->isa, kernels);
-    if (status == N8_OK) {
-        status = n8_read_header(reader, bytes, size);
-    }
+    N8_TRY(n8_kernels_select(options == NULL ? N8_ISA_AUTO : options->isa, kernels));
+    N8_TRY(n8_read_header(reader, bytes, size));
     struct n8_model *model = NULL;
-    if (status == N8_OK) {
-        status = read_model(reader, kernels, 0, &model);
-    }
-    if (status == N8_OK) {
-        *out = model->memory;
-    }
+    N8_TRY(read_model(reader, kernels, 0, &model));
+    *out = model->memory;
     n8_free(model);
-    return status;
+    return N8_OK;
 }
 
 // Gives an error its last words.
@@ -152,22 +142,14 @@ static enum n8_status open_model(const void *bytes, size_t size,
                                  struct n8_model **out) {
     struct n8_kernels kernels;
     struct n8_memory memory;
-    enum n8_status status = measure(bytes, size, options, reader, &kernels, &memory);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(measure(bytes, size, options, reader, &kernels, &memory));
     const uint64_t given = options == NULL ? 0 : options->max_bytes;
     const uint64_t max_bytes = given == 0 ? N8_DEFAULT_MAX_BYTES : given;
-    status = n8_check_memory(&memory, 1, max_bytes);
+    N8_TRY(n8_check_memory(&memory, 1, max_bytes));
     struct n8_model *model = NULL;
-    if (status == N8_OK) {
-        status = read_model(reader, &kernels, (size_t)memory.packed, &model);
-    }
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(read_model(reader, &kernels, (size_t)memory.packed, &model));
     model->max_bytes = max_bytes;
-    status = pack(reader);
+    const enum n8_status status = pack(reader);
     if (status != N8_OK) {
         n8_free(model);
         return status;

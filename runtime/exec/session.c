@@ -110,7 +110,6 @@ static struct piece piece_of(const struct n8_tensor *tensor, size_t unit) {
 
 // From the caller's N C H W to the arena's N H W C.
 static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
-    (void)worker;
     const struct job *job = context;
     const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];
@@ -132,7 +131,6 @@ static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
 }
 
 static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
-    (void)worker;
     const struct job *job = context;
     const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];

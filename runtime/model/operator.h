@@ -58,13 +58,18 @@ struct n8_operator {
     char name[20]; // as in n8_step_info; here, as the address of one would have to be relocated
     // Of all inputs and of the output. in == 0: any, the same as the output's; out == 0: `check`
     // looks at it.
-    enum n8_type in, out;
-    uint32_t least_inputs, most_inputs;
+    struct {
+        enum n8_type in, out;
+    } types;
+    struct {
+        uint32_t least, most;
+    } inputs;
     uint32_t fields;  // enum n8_fields
     uint32_t placing; // enum n8_placing; `plan` may take away from it in step->placing
     uint32_t ends;    // enum n8_ends
-    bool moves; // every value of an int8 output is one of an input or `fill`, before the clamp
-    bool wide;  // int16 may stand where int8 is said, in any mix unless `check` forbids it
+    bool moves;      // every value of an int8 output is one of an input or `fill`, before the clamp
+    bool s16;        // int16 may stand where int8 is said, in any mix unless `check` forbids it
+    bool same_shape; // the inputs have that of the output
 
     // Whether shapes, scales and fields fit together; counts, types, the limits of each field
     // and unused fields were checked before. May be NULL.

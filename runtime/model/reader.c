@@ -16,10 +16,6 @@ enum { MAX_TENSOR_BYTES = INT32_MAX };
 
 static const uint8_t MAGIC[8] = {0x89, 'N', '8', 0x0d, 0x0a, 0x1a, 0x0a, 0x00};
 
-static enum n8_status refuse(const struct n8_reader *reader, const char *reason) {
-    return n8_refuse(reader->error, N8_E_FORMAT, reason);
-}
-
 // Header -------------------------------------------------------------------------------
 
 static bool zero_between(const struct n8_reader *r, uint64_t begin, uint64_t end) {
@@ -52,52 +48,50 @@ static enum n8_status check_parts(const struct n8_reader *r) {
         const uint64_t at = aligned(end, parts[i].align);
         if (parts[i].at != at || at > h->file_size ||
             parts[i].count > (h->file_size - at) / parts[i].entry) {
-            return refuse(r, "a part of the file is not where it must be");
+            return n8_malformed(r, "a part of the file is not where it must be");
         }
         if (!zero_between(r, end, at)) {
-            return refuse(r, "a byte between two parts of the file is not 0");
+            return n8_malformed(r, "a byte between two parts of the file is not 0");
         }
         end = at + parts[i].count * parts[i].entry;
     }
-    return end == h->file_size ? N8_OK : refuse(r, "something follows the last part of the file");
+    return end == h->file_size ? N8_OK
+                               : n8_malformed(r, "something follows the last part of the file");
 }
 
 enum n8_status n8_read_header(struct n8_reader *r, const void *bytes, size_t size) {
     struct n8_file_header *h = &r->header;
     r->bytes = bytes;
     if (size < sizeof MAGIC || memcmp(bytes, MAGIC, sizeof MAGIC) != 0) {
-        return refuse(r, "not a neon8 model");
+        return n8_malformed(r, "not a neon8 model");
     }
     if (size < sizeof *h) {
-        return refuse(r, "the file is cut off in its header");
+        return n8_malformed(r, "the file is cut off in its header");
     }
     memcpy(h, bytes, sizeof *h);
     if (h->version != N8_FORMAT_VERSION) {
         return n8_refuse(r->error, N8_E_VERSION, "a format version that this library cannot read");
     }
     if (h->file_size != size) {
-        return refuse(r, "the file is cut off, or something was added to it");
+        return n8_malformed(r, "the file is cut off, or something was added to it");
     }
     const size_t covered = offsetof(struct n8_file_header, checksum) + sizeof h->checksum;
     if (n8_crc32(r->bytes + covered, size - covered) != h->checksum) {
         return n8_refuse(r->error, N8_E_CHECKSUM, "the checksum is wrong: the file was damaged");
     }
     if (h->tensor_count < 1 || h->op_count < 1 || h->input_count < 1 || h->output_count < 1) {
-        return refuse(r, "there is no tensor, no step, no input or no output");
+        return n8_malformed(r, "there is no tensor, no step, no input or no output");
     }
     if (h->tensor_count > N8_FORMAT_MAX_COUNT || h->op_count > N8_FORMAT_MAX_COUNT ||
         h->link_count > N8_FORMAT_MAX_COUNT) {
-        return refuse(r, "there are more than 16384 tensors, steps or links");
+        return n8_malformed(r, "there are more than 16384 tensors, steps or links");
     }
     if (h->input_count > h->link_count || h->output_count > h->link_count - h->input_count) {
-        return refuse(r, "there are fewer links than inputs and outputs");
+        return n8_malformed(r, "there are fewer links than inputs and outputs");
     }
-    const enum n8_status status = check_parts(r);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(check_parts(r));
     if (h->strings_size < 1 || r->bytes[h->strings + h->strings_size - 1] != 0) {
-        return refuse(r, "the last name has no end"); // so every name ends in its part
+        return n8_malformed(r, "the last name has no end"); // so every name ends in its part
     }
     r->arrays_end = h->data;
     return N8_OK;
@@ -118,10 +112,10 @@ enum n8_status n8_read_array(struct n8_reader *r, uint64_t offset, size_t count,
     const size_t size = n8_mul(count, entry);
     if (offset != aligned(r->arrays_end, N8_FORMAT_ALIGN_DATA) || offset > h->file_size ||
         size > h->file_size - offset) {
-        return refuse(r, "its arrays are not where they must be");
+        return n8_malformed(r, "its arrays are not where they must be");
     }
     if (!zero_between(r, r->arrays_end, offset)) {
-        return refuse(r, "a byte before one of its arrays is not 0");
+        return n8_malformed(r, "a byte before one of its arrays is not 0");
     }
     r->arrays_end = offset + size;
     *out = r->bytes + offset;
@@ -135,20 +129,20 @@ static enum n8_status check_quantization(const struct n8_reader *r,
     if (row->type != N8_TYPE_S8 && row->type != N8_TYPE_S16) {
         const bool plain =
             row->scale == 1.0f && row->zero_point == 0 && row->lo == -128 && row->hi == 127;
-        return plain
-                   ? N8_OK
-                   : refuse(r, "it is neither int8 nor int16 and has a scale, zero point or range");
+        return plain ? N8_OK
+                     : n8_malformed(
+                           r, "it is neither int8 nor int16 and has a scale, zero point or range");
     }
     if (!n8_scale_ok(row->scale)) {
-        return refuse(r, "its scale is outside 1e-30 .. 1e30");
+        return n8_malformed(r, "its scale is outside 1e-30 .. 1e30");
     }
     const bool wide = row->type == N8_TYPE_S16;
     const int32_t least = wide ? INT16_MIN : INT8_MIN, most = wide ? INT16_MAX : INT8_MAX;
     if (!n8_in_range(row->hi, least, most) || !n8_in_range(row->lo, least, row->hi)) {
-        return refuse(r, "its range is empty or beyond its type");
+        return n8_malformed(r, "its range is empty or beyond its type");
     }
     if (!n8_in_range(row->zero_point, row->lo, row->hi)) {
-        return refuse(r, "its zero point is outside its range");
+        return n8_malformed(r, "its zero point is outside its range");
     }
     return N8_OK;
 }
@@ -159,32 +153,30 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     memcpy(&row, r->bytes + r->header.tensors + index * sizeof row, sizeof row);
     n8_blame_tensor(r, index);
     if (r->error->name == NULL) {
-        return refuse(r, "a tensor's name is outside the names, or too long");
+        return n8_malformed(r, "a tensor's name is outside the names, or too long");
     }
     if (row.type != N8_TYPE_S8 && row.type != N8_TYPE_S16 && row.type != N8_TYPE_F32 &&
         row.type != N8_TYPE_U8) {
-        return refuse(r, "it is neither int8 nor int16 nor float32 nor uint8");
+        return n8_malformed(r, "it is neither int8 nor int16 nor float32 nor uint8");
     }
     if (row.rank > N8_FORMAT_MAX_RANK) {
-        return refuse(r, "its rank is above 8");
+        return n8_malformed(r, "its rank is above 8");
     }
     int64_t width = 1;
     for (uint32_t axis = 0; axis < N8_FORMAT_MAX_RANK; axis++) {
         if (!n8_in_range(row.dims[axis], 1, axis < row.rank ? N8_FORMAT_MAX_DIM : 1)) {
-            return refuse(r, "a dimension is outside 1 .. 2^20, or not 1 after its rank");
+            return n8_malformed(r, "a dimension is outside 1 .. 2^20, or not 1 after its rank");
         }
         width *= axis < 3 ? 1 : row.dims[axis];
         if (width > N8_FORMAT_MAX_DIM) {
-            return refuse(r, "the product of its dimensions from the fourth on is above 2^20");
+            return n8_malformed(r,
+                                "the product of its dimensions from the fourth on is above 2^20");
         }
     }
     if (row.reason != 0 && (row.type != N8_TYPE_F32 || name_at(r, row.reason) == NULL)) {
-        return refuse(r, "its reason is outside the names or too long, or it is not float32");
+        return n8_malformed(r, "its reason is outside the names or too long, or it is not float32");
     }
-    const enum n8_status status = check_quantization(r, &row);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(check_quantization(r, &row));
     t->name = strings + row.name;
     t->reason = row.reason == 0 ? NULL : strings + row.reason;
     t->type = (enum n8_type)row.type;
@@ -203,7 +195,7 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     t->pixel_stride = n8_own_stride(t);
     const size_t used = n8_mul(t->pixels, t->pixel_stride);
     t->bytes = n8_round_up(n8_add(used, N8_SLACK), N8_ALIGN);
-    return t->bytes <= MAX_TENSOR_BYTES ? N8_OK : refuse(r, "it is larger than 2 GB");
+    return t->bytes <= MAX_TENSOR_BYTES ? N8_OK : n8_malformed(r, "it is larger than 2 GB");
 }
 
 static enum n8_status read_links(const struct n8_reader *r) {
@@ -212,7 +204,7 @@ static enum n8_status read_links(const struct n8_reader *r) {
     memcpy(model->links, r->bytes + h->links, h->link_count * sizeof(uint32_t));
     for (size_t i = 0; i < h->link_count; i++) {
         if (model->links[i] >= h->tensor_count) {
-            return refuse(r, "a link names no tensor");
+            return n8_malformed(r, "a link names no tensor");
         }
     }
     model->inputs = model->links;
@@ -220,7 +212,7 @@ static enum n8_status read_links(const struct n8_reader *r) {
     for (size_t i = 0; i < h->input_count; i++) {
         struct n8_tensor *in = &model->tensors[model->inputs[i]];
         if (in->input >= 0) {
-            return refuse(r, "an input of the network is listed twice");
+            return n8_malformed(r, "an input of the network is listed twice");
         }
         in->input = (int32_t)i;
         const bool wide = in->type == N8_TYPE_S16;
@@ -241,7 +233,7 @@ static enum n8_status read_links(const struct n8_reader *r) {
         const struct n8_tensor *t = &model->tensors[i];
         if (t->type == N8_TYPE_U8 && (t->input < 0 || t->output >= 0)) {
             n8_blame_tensor(r, i);
-            return refuse(r, "it is uint8, which only inputs of the network are");
+            return n8_malformed(r, "it is uint8, which only inputs of the network are");
         }
     }
     return N8_OK;
@@ -330,7 +322,7 @@ static enum n8_status check_fields(const struct n8_reader *r, const struct n8_st
     const struct n8_tensor *out = n8_output(r->model, step);
     const struct n8_file_op plain = without_others(row, step->op->fields);
     if (memcmp(row, &plain, sizeof plain) != 0) {
-        return refuse(r, "a flag is unknown, or a field that it does not use is set");
+        return n8_malformed(r, "a flag is unknown, or a field that it does not use is set");
     }
     for (int axis = 0; axis < 2; axis++) {
         if (!n8_in_range(row->kernel[axis], 1, N8_FORMAT_MAX_DIM) ||
@@ -338,38 +330,38 @@ static enum n8_status check_fields(const struct n8_reader *r, const struct n8_st
             !n8_in_range(row->dilation[axis], 1, N8_FORMAT_MAX_DIM) ||
             !n8_in_range(row->pad[axis], 0, N8_FORMAT_MAX_DIM) ||
             !n8_in_range(row->pad_end[axis], 0, N8_FORMAT_MAX_DIM)) {
-            return refuse(r, "a kernel, stride, dilation or pad is outside its limits");
+            return n8_malformed(r, "a kernel, stride, dilation or pad is outside its limits");
         }
     }
     const bool clamps = (step->op->fields & N8_FIELD_CLAMP) != 0;
     if (clamps &&
         (!n8_in_range(row->lo, out->lo, out->hi) || !n8_in_range(row->hi, row->lo, out->hi))) {
-        return refuse(r, "its clamp is empty or outside the range of its output");
+        return n8_malformed(r, "its clamp is empty or outside the range of its output");
     }
     if (!n8_multiplier_ok(row->scale) || !n8_multiplier_ok(fabsf(row->residual_scale))) {
-        return refuse(r, "a scale is neither 0 nor in 1e-30 .. 2^64");
+        return n8_malformed(r, "a scale is neither 0 nor in 1e-30 .. 2^64");
     }
     if (!n8_slope_ok(row->slope)) {
-        return refuse(r, "its slope is outside +-2^30");
+        return n8_malformed(r, "its slope is outside +-2^30");
     }
     return N8_OK;
 }
 
 // int16 stands for int8 where an operator knows it.
 static bool is_of(const struct n8_operator *op, enum n8_type type, enum n8_type wanted) {
-    return type == wanted || (op->wide && type == N8_TYPE_S16 && wanted == N8_TYPE_S8);
+    return type == wanted || (op->s16 && type == N8_TYPE_S16 && wanted == N8_TYPE_S8);
 }
 
 static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step *step) {
     const struct n8_operator *op = step->op;
     const enum n8_type made = n8_output(r->model, step)->type;
-    if (step->row.input_count < op->least_inputs || step->row.input_count > op->most_inputs) {
-        return refuse(r, "it has too few or too many inputs");
+    if (step->row.input_count < op->inputs.least || step->row.input_count > op->inputs.most) {
+        return n8_malformed(r, "it has too few or too many inputs");
     }
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(r->model, step, i);
-        if (op->in == 0 ? in->type != made : !is_of(op, in->type, op->in)) {
-            return refuse(r, "an input is not of the type that it takes");
+        if (op->types.in == 0 ? in->type != made : !is_of(op, in->type, op->types.in)) {
+            return n8_malformed(r, "an input is not of the type that it takes");
         }
         if ((op->ends & N8_END_INPUT) == 0) {
             r->model->tensors[step->inputs[i]].caller = false;
@@ -378,8 +370,14 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
     if ((op->ends & N8_END_OUTPUT) == 0) {
         r->model->tensors[step->row.output].caller = false;
     }
-    if (op->out == 0 ? made == N8_TYPE_S16 && !op->wide : !is_of(op, made, op->out)) {
-        return refuse(r, "its output is not of the type that it makes");
+    if (op->types.out == 0 ? made == N8_TYPE_S16 && !op->s16 : !is_of(op, made, op->types.out)) {
+        return n8_malformed(r, "its output is not of the type that it makes");
+    }
+    for (size_t i = 0; op->same_shape && i < step->row.input_count; i++) {
+        if (memcmp(n8_input(r->model, step, i)->dims, n8_output(r->model, step)->dims,
+                   sizeof(int32_t[4])) != 0) {
+            return n8_malformed(r, "its inputs and output differ in shape");
+        }
     }
     return N8_OK;
 }
@@ -399,65 +397,53 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     memcpy(&step->row, r->bytes + h->ops + index * sizeof step->row, sizeof step->row);
     n8_blame_step(r, index);
     if (r->error->name == NULL) {
-        return refuse(r, "its name is outside the names, or too long");
+        return n8_malformed(r, "its name is outside the names, or too long");
     }
     step->name = strings + step->row.name;
     step->op = n8_operator_of(step->row.kind);
     if (step->op == NULL) {
-        return refuse(r, "its kind is unknown");
+        return n8_malformed(r, "its kind is unknown");
     }
     if (step->row.output >= h->tensor_count) {
-        return refuse(r, "its output is no tensor");
+        return n8_malformed(r, "its output is no tensor");
     }
     if (step->row.inputs != *next_link || step->row.input_count > h->link_count - *next_link) {
-        return refuse(r, "its links do not follow those of the step before");
+        return n8_malformed(r, "its links do not follow those of the step before");
     }
     *next_link += step->row.input_count;
     step->inputs = r->model->links + step->row.inputs;
     step->units = 1;
     step->placing = step->op->placing;
-    enum n8_status status = check_ends(r, step);
-    if (status == N8_OK) {
-        status = check_fields(r, step);
+    N8_TRY(check_ends(r, step));
+    N8_TRY(check_fields(r, step));
+    if (step->op->check != NULL) {
+        N8_TRY(step->op->check(r, step));
     }
-    if (status == N8_OK && step->op->check != NULL) {
-        status = step->op->check(r, step);
-    }
-    if (status == N8_OK) {
-        status = step->op->plan(r, step);
-    }
-    if (status == N8_OK) {
-        step->grain = n8_grain(r->model, step);
-        n8_find_codes(r, step);
-    }
-    return status;
+    N8_TRY(step->op->plan(r, step));
+    step->grain = n8_grain(r->model, step);
+    n8_find_codes(r, step);
+    return N8_OK;
 }
 
 enum n8_status n8_read_tables(struct n8_reader *r, char *strings) {
     const struct n8_file_header *h = &r->header;
     memcpy(strings, r->bytes + h->strings, h->strings_size);
     for (size_t i = 0; i < h->tensor_count; i++) {
-        const enum n8_status status = read_tensor(r, i, strings, &r->model->tensors[i]);
-        if (status != N8_OK) {
-            return status;
-        }
+        N8_TRY(read_tensor(r, i, strings, &r->model->tensors[i]));
     }
     r->error->name = NULL;
-    enum n8_status status = read_links(r);
+    N8_TRY(read_links(r));
     uint32_t next_link = h->input_count + h->output_count;
-    for (size_t i = 0; status == N8_OK && i < h->op_count; i++) {
-        status = read_step(r, i, strings, &next_link);
-    }
-    if (status != N8_OK) {
-        return status;
+    for (size_t i = 0; i < h->op_count; i++) {
+        N8_TRY(read_step(r, i, strings, &next_link));
     }
     r->error->name = NULL;
     r->error->step = -1;
     if (next_link != h->link_count) {
-        return refuse(r, "a link belongs to no step");
+        return n8_malformed(r, "a link belongs to no step");
     }
     if (r->arrays_end != h->file_size) {
-        return refuse(r, "an array belongs to no step");
+        return n8_malformed(r, "an array belongs to no step");
     }
     for (size_t i = 0; i < h->tensor_count; i++) {
         struct n8_tensor *tensor = &r->model->tensors[i];

@@ -28,6 +28,11 @@ enum n8_status n8_read_tables(struct n8_reader *reader, char *strings);
 enum n8_status n8_read_array(struct n8_reader *reader, uint64_t offset, size_t count, size_t entry,
                              const void **out);
 
+// Says why the file is refused as malformed.
+static inline enum n8_status n8_malformed(const struct n8_reader *reader, const char *reason) {
+    return n8_refuse(reader->error, N8_E_FORMAT, reason);
+}
+
 // Says that this step or tensor is what is wrong.
 void n8_blame_step(const struct n8_reader *reader, size_t index);
 void n8_blame_tensor(const struct n8_reader *reader, size_t index);

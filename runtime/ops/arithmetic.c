@@ -41,8 +41,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
         const int32_t most = a[axis] > b[axis] ? a[axis] : b[axis];
         if ((a[axis] != 1 && a[axis] != most) || (b[axis] != 1 && b[axis] != most) ||
             out->dims[axis] != most) {
-            return n8_refuse(reader->error, N8_E_FORMAT,
-                             "its inputs can not be broadcast to its output");
+            return n8_malformed(reader, "its inputs can not be broadcast to its output");
         }
     }
     return N8_OK;
@@ -51,15 +50,15 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 // Of the larger or smaller of two bytes: all share scale and zero point.
 static enum n8_status check_extreme(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
-    enum n8_status status = check(reader, step);
-    for (size_t i = 0; status == N8_OK && i < OPERANDS; i++) {
+    N8_TRY(check(reader, step));
+    for (size_t i = 0; i < OPERANDS; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
-        status = n8_check_same_scale(reader, in, out);
-        if (status == N8_OK && (in->lo < out->lo || in->hi > out->hi)) {
-            status = n8_refuse(reader->error, N8_E_FORMAT, "an input exceeds its output's range");
+        N8_TRY(n8_check_same_scale(reader, in, out));
+        if (in->lo < out->lo || in->hi > out->hi) {
+            return n8_malformed(reader, "an input exceeds its output's range");
         }
     }
-    return status;
+    return N8_OK;
 }
 
 // Values of a pixel in a piece, at most.
@@ -324,12 +323,10 @@ static void run_minimum(const struct n8_session *session, const struct n8_step *
 
 const struct n8_operator n8_op_add = {
     .name = "add",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 2,
-    .most_inputs = 2,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {2, 2},
     .fields = N8_FIELD_SCALE | N8_FIELD_RESIDUAL | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .wide = true,
+    .s16 = true,
     .placing = PLACING,
     .check = check,
     .plan = plan_add,
@@ -338,10 +335,8 @@ const struct n8_operator n8_op_add = {
 
 const struct n8_operator n8_op_multiply = {
     .name = "multiply",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 2,
-    .most_inputs = 2,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {2, 2},
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
     .placing = PLACING,
     .check = check,
@@ -351,10 +346,8 @@ const struct n8_operator n8_op_multiply = {
 
 const struct n8_operator n8_op_divide = {
     .name = "divide",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 2,
-    .most_inputs = 2,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {2, 2},
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
     .placing = PLACING,
     .check = check,
@@ -364,10 +357,8 @@ const struct n8_operator n8_op_divide = {
 
 const struct n8_operator n8_op_maximum = {
     .name = "maximum",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 2,
-    .most_inputs = 2,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {2, 2},
     .moves = true,
     .placing = PLACING,
     .check = check_extreme,
@@ -377,10 +368,8 @@ const struct n8_operator n8_op_maximum = {
 
 const struct n8_operator n8_op_minimum = {
     .name = "minimum",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 2,
-    .most_inputs = 2,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {2, 2},
     .moves = true,
     .placing = PLACING,
     .check = check_extreme,

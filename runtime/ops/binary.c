@@ -16,7 +16,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     if (step->row.function != N8_FUNCTION_PRELU && step->row.function != N8_FUNCTION_MINIMUM &&
         step->row.function != N8_FUNCTION_MAXIMUM &&
         (step->row.function < N8_FUNCTION_ADD || step->row.function > N8_FUNCTION_DIVIDE)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its function takes not two values");
+        return n8_malformed(reader, "its function takes not two values");
     }
     for (size_t i = 0; i < 2; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
@@ -26,7 +26,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
             fits = size == 1 || size == out->onnx_dims[axis];
         }
         if (!fits) {
-            return n8_refuse(reader->error, N8_E_FORMAT, "an input cannot be broadcast");
+            return n8_malformed(reader, "an input cannot be broadcast");
         }
     }
     return N8_OK;
@@ -107,7 +107,6 @@ static inline void combine(uint32_t function, float *out, const float *a, size_t
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct operand a = operand_of(session, step, 0);
     const struct operand b = operand_of(session, step, 1);
@@ -130,10 +129,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_binary = {
     .name = "binary",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 2,
-    .most_inputs = 2,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {2, 2},
     .fields = N8_FIELD_FUNCTION,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
     .check = check,

@@ -8,23 +8,20 @@
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (!n8_in_range(step->row.axis, 0, 3)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its axis is not 0, 1, 2 or 3");
+        return n8_malformed(reader, "its axis is not 0, 1, 2 or 3");
     }
     int64_t sum = 0;
     bool fits = true;
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
-        const enum n8_status status = n8_check_moved(reader, in, out);
-        if (status != N8_OK) {
-            return status;
-        }
+        N8_TRY(n8_check_moved(reader, in, out));
         for (int32_t axis = 0; axis < 4; axis++) {
             fits = fits && (axis == step->row.axis || in->dims[axis] == out->dims[axis]);
         }
         sum += in->dims[step->row.axis];
     }
     if (!fits || sum != out->dims[step->row.axis]) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its inputs do not add up to its output");
+        return n8_malformed(reader, "its inputs do not add up to its output");
     }
     return N8_OK;
 }
@@ -86,7 +83,6 @@ static void move_pixels(const struct n8_session *session, const struct n8_step *
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     size_t first = 0; // unit of the input
     size_t start = 0; // the input's place on the axis
     for (size_t i = 0; i < step->row.input_count && first < end; i++) {
@@ -103,11 +99,10 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_concat = {
     .name = "concat",
-    .least_inputs = 1,
-    .most_inputs = N8_FORMAT_MAX_COUNT,
+    .inputs = {1, N8_FORMAT_MAX_COUNT},
     .fields = N8_FIELD_AXIS,
     .moves = true,
-    .wide = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
     .plan = plan,

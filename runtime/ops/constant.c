@@ -12,7 +12,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const size_t count = n8_mul(out->pixels, (size_t)out->dims[1]);
     const bool real = out->type == N8_TYPE_F32;
     if ((real ? step->row.weights : step->row.values) != 0) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its array is of another type");
+        return n8_malformed(reader, "its array is of another type");
     }
     step->kernel_name = "none";
     step->packed_size = out->bytes;
@@ -39,19 +39,17 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     const int8_t *levels = step->arrays[0];
     for (size_t i = 0; size == 1 && i < out->pixels * channels; i++) {
         if (!n8_in_range(levels[i], out->lo, out->hi)) {
-            return n8_refuse(reader->error, N8_E_FORMAT, "a value is outside its range");
+            return n8_malformed(reader, "a value is outside its range");
         }
     }
     if (size > 1 && !n8_all_finite((const float *)memory, out->pixels * channels)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "a value is not finite");
+        return n8_malformed(reader, "a value is not finite");
     }
     return N8_OK;
 }
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
-    (void)session, (void)step, (void)begin, (void)end, (void)scratch;
-}
+                size_t end, void *scratch) {}
 
 const struct n8_operator n8_op_constant = {
     .name = "constant",

@@ -18,18 +18,14 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     const bool wide = in->type == N8_TYPE_S16 || out->type == N8_TYPE_S16 ||
                       (added && n8_input(reader->model, step, 1)->type == N8_TYPE_S16);
     const bool floats = out->type == N8_TYPE_F32;
-    const enum n8_status status = n8_check_conv(reader, step);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(n8_check_conv(reader, step));
     if (floats ? row->slopes != 0 || added || row->lo != -128 || row->hi != 127
                : row->bias_f32 != 0) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "it has a field that its type of output does not use");
+        return n8_malformed(reader, "it has a field that its type of output does not use");
     }
     if ((row->residual_scale != 0.0f) != added) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "it has a residual without a scale, or a scale without a residual");
+        return n8_malformed(reader,
+                            "it has a residual without a scale, or a scale without a residual");
     }
     if (row->indices != 0 && (floats || row->slopes != 0 || added)) {
         return n8_refuse(
@@ -37,26 +33,28 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
             "it is requantized in integers, and has a slope, a residual or float output");
     }
     if (row->indices != 0 && wide) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "it is requantized in integers, and has an int16 input or output");
+        return n8_malformed(reader,
+                            "it is requantized in integers, and has an int16 input or output");
     }
     if ((row->indices != 0) == (row->multiplier != 0)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "it has not exactly one kind of multipliers");
+        return n8_malformed(reader, "it has not exactly one kind of multipliers");
     }
     if (row->int16_depth < 2) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its int16 depth is below 2");
+        return n8_malformed(reader, "its int16 depth is below 2");
     }
     if (in->type == N8_TYPE_S16 && (row->int16_depth != 2 || row->flags != 0)) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "its input is int16, and it claims what is for int8");
+        return n8_malformed(reader, "its input is int16, and it claims what is for int8");
     }
     const uint32_t winograd = N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF;
     const bool neighbours = row->kernel[1] == 3 && row->stride[1] == 1 && row->dilation[1] == 1;
     if (row->flags == winograd || (row->flags != 0 && !neighbours)) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "it claims both forms of (23), or one of a window that has none");
+        return n8_malformed(reader,
+                            "it claims both forms of (23), or one of a window that has none");
     }
-    return added ? n8_check_same_shape(reader, n8_input(reader->model, step, 1), out) : N8_OK;
+    if (added && memcmp(n8_input(reader->model, step, 1)->dims, out->dims, sizeof out->dims) != 0) {
+        return n8_malformed(reader, "its inputs and output differ in shape");
+    }
+    return N8_OK;
 }
 
 struct array {
@@ -72,11 +70,8 @@ static enum n8_status read_arrays(struct n8_reader *reader, const struct array *
         if (arrays[i].optional && arrays[i].offset == 0) {
             continue;
         }
-        const enum n8_status status = n8_read_array(reader, arrays[i].offset, arrays[i].count,
-                                                    arrays[i].entry, arrays[i].out);
-        if (status != N8_OK) {
-            return status;
-        }
+        N8_TRY(n8_read_array(reader, arrays[i].offset, arrays[i].count, arrays[i].entry,
+                             arrays[i].out));
     }
     return N8_OK;
 }
@@ -133,10 +128,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         {row->slopes, channels, sizeof(float), &slope, true},
         {row->indices, channels, 2 * sizeof(int32_t), &fixed, true},
     };
-    enum n8_status status = read_arrays(reader, arrays, sizeof arrays / sizeof arrays[0]);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(read_arrays(reader, arrays, sizeof arrays / sizeof arrays[0]));
     const struct n8_conv2d_epilogue epilogue = {
         .type = out->type,
         .bias = bias,
@@ -157,15 +149,12 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .reach = reach_of(in),
     };
     const struct n8_conv_certificate certificate = certificate_of(row);
-    status =
-        n8_conv_plan(&step->conv, &shape, &input, &epilogue, &certificate, &reader->model->kernels);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(n8_conv_plan(&step->conv, &shape, &input, &epilogue, &certificate,
+                        &reader->model->kernels));
     step->conv.weights = weights; // in the file, until they are packed
     step->kernel_name = step->conv.kernel_name;
     step->units = step->conv.units;
-    if (step->conv.way == &n8_conv_depthwise && channels % N8_PIXEL != 0) {
+    if (step->conv.algorithm == &n8_conv_depthwise && channels % N8_PIXEL != 0) {
         step->placing &= ~(uint32_t)N8_WRITES_SLICES; // the padding of the channels is written
     }
     if (step->conv.exact && added == NULL) {
@@ -180,14 +169,10 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct n8_conv_certificate certificate = certificate_of(&step->row);
-    const enum n8_status status =
-        n8_conv_prove(&step->conv, step->conv.weights, &certificate, &step->proof, reader->error);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(
+        n8_conv_prove(&step->conv, step->conv.weights, &certificate, &step->proof, reader->error));
     if (step->proof.acc_bound != step->row.acc_bound) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "its accumulator bound is not that of its weights");
+        return n8_malformed(reader, "its accumulator bound is not that of its weights");
     }
     n8_conv_pack(&step->conv, step->conv.weights, &step->proof, memory);
     return N8_OK;
@@ -210,10 +195,9 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_conv2d = {
     .name = "conv2d",
-    .in = N8_TYPE_S8,
-    .wide = true,
-    .least_inputs = 1,
-    .most_inputs = 2,
+    .types = {N8_TYPE_S8, 0},
+    .s16 = true,
+    .inputs = {1, 2},
     .fields =
         N8_FIELD_WINDOW | N8_FIELD_RESIDUAL | N8_FIELD_CLAMP | N8_FIELD_WEIGHTS | N8_FIELD_INDICES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_SECOND,

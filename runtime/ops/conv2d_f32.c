@@ -50,18 +50,15 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct packing p = packing_of(reader->model, step);
     const size_t channels = (size_t)out->dims[1];
     const size_t weights = n8_mul(channels, n8_mul(p.taps, p.depth));
-    enum n8_status status =
-        n8_read_array(reader, row->bias_f32, channels, sizeof(float), &step->arrays[1]);
-    if (status == N8_OK) {
-        status = n8_read_array(reader, row->values, weights, sizeof(float), &step->arrays[0]);
-    }
+    N8_TRY(n8_read_array(reader, row->bias_f32, channels, sizeof(float), &step->arrays[1]));
+    N8_TRY(n8_read_array(reader, row->values, weights, sizeof(float), &step->arrays[0]));
     step->kernel_name =
         is_depthwise(row, n8_input(reader->model, step, 0), out) ? "depthwise_f32_c" : "conv_f32_c";
     step->packed_size = n8_mul(n8_mul(p.groups * p.blocks, p.block), sizeof(float));
     step->units = n8_pieces(out->pixels, TILE);
     step->macs = (uint64_t)out->pixels * weights;
     step->mac_cost = COST;
-    return status;
+    return N8_OK;
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
@@ -81,7 +78,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         }
     }
     if (!n8_all_finite(packed, p.groups * p.blocks * p.block)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "a weight or bias is not finite");
+        return n8_malformed(reader, "a weight or bias is not finite");
     }
     step->packed = packed;
     return N8_OK;
@@ -194,7 +191,6 @@ static void sum_block(float acc[TILE][LANES], const struct tile *t, const struct
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct packing p = packing_of(session->model, step);
     const bool depthwise = is_depthwise(&step->row, in, n8_output(session->model, step));
@@ -220,10 +216,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_conv2d_f32 = {
     .name = "conv2d_f32",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {1, 1},
     .fields = N8_FIELD_WINDOW | N8_FIELD_GROUPS | N8_FIELD_BIAS_F32 | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = n8_check_conv,

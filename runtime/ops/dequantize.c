@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
-                               n8_output(reader->model, step));
-}
-
 enum {
     PIECE = 1024, // pixels of a plane that stay in L1
     PLANES = 8,   // that are laid out before they become floats
@@ -114,7 +109,6 @@ static void dequantize_pixels(const struct n8_session *session, const struct n8_
 // A unit is a piece of an output that stays with the caller, with all its channels, else a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *out = n8_output(session->model, step);
     if (!out->caller) {
         dequantize_pixels(session, step, begin, end);
@@ -130,14 +124,12 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_dequantize = {
     .name = "dequantize",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 1,
-    .wide = true,
+    .types = {N8_TYPE_S8, N8_TYPE_F32},
+    .inputs = {1, 1},
+    .same_shape = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .ends = N8_END_OUTPUT,
-    .check = check,
     .plan = plan,
     .run = run,
 };

@@ -32,7 +32,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     if (out->type == N8_TYPE_F32
             ? isnan(fill)
             : !(fill >= (float)out->lo && fill <= (float)out->hi) || fill != (float)(int32_t)fill) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its fill is no value of its output");
+        return n8_malformed(reader, "its fill is no value of its output");
     }
     return n8_check_moved(reader, n8_input(reader->model, step, 0), out);
 }
@@ -40,18 +40,15 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
-    const enum n8_status status =
-        n8_read_array(reader, step->row.indices, count_of(out), sizeof(int32_t), &step->arrays[0]);
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(
+        n8_read_array(reader, step->row.indices, count_of(out), sizeof(int32_t), &step->arrays[0]));
     const uint8_t *next = step->arrays[0]; // aligned to nothing
     for (int axis = 0; axis < 4; axis++) {
         for (int32_t i = 0; i < out->dims[axis]; i++, next += sizeof(int32_t)) {
             int32_t at;
             memcpy(&at, next, sizeof at);
             if (!n8_in_range(at, NONE, in->dims[axis] - 1)) {
-                return n8_refuse(reader->error, N8_E_FORMAT, "an index is outside its input");
+                return n8_malformed(reader, "an index is outside its input");
             }
         }
     }
@@ -208,7 +205,6 @@ static void take_row(const struct row *row, uint8_t *to, const uint8_t *from) {
 // A unit is a row of the output. One that is like the row before it is copied from there.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct lists *lists = step->packed;
@@ -248,11 +244,10 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_gather = {
     .name = "gather",
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .inputs = {1, 1},
     .fields = N8_FIELD_INDICES | N8_FIELD_FILL,
     .moves = true,
-    .wide = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

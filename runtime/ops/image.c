@@ -12,8 +12,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     const struct n8_tensor *out = n8_output(reader->model, step);
     const int32_t last[4] = {out->dims[0], out->dims[2], out->dims[3], out->dims[1]};
     if (memcmp(in->dims, last, sizeof last) != 0) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "its input is not N H W C where its output is N C H W");
+        return n8_malformed(reader, "its input is not N H W C where its output is N C H W");
     }
     return N8_OK;
 }
@@ -37,8 +36,8 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     const int8_t *table = step->arrays[0];
     for (size_t i = 0; i < entries_of(out); i++) {
         if (!n8_in_range(table[i], out->lo, out->hi)) {
-            return n8_refuse(reader->error, N8_E_FORMAT,
-                             "an entry of its tables is outside the range of its output");
+            return n8_malformed(reader,
+                                "an entry of its tables is outside the range of its output");
         }
     }
     memcpy(memory, table, entries_of(out));
@@ -60,7 +59,6 @@ static inline __attribute__((always_inline)) void look_up(int8_t *restrict to, s
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t channels = (size_t)out->dims[1];
     const uint8_t *from = session->inputs[n8_input(session->model, step, 0)->input];
@@ -77,10 +75,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_image = {
     .name = "image",
-    .in = N8_TYPE_U8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_U8, N8_TYPE_S8},
+    .inputs = {1, 1},
     .fields = N8_FIELD_TABLE,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .ends = N8_END_INPUT,

@@ -8,11 +8,6 @@
 
 enum { BLOCK = 16 }; // channels of a unit
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
-                               n8_output(reader->model, step));
-}
-
 // gamma[C], beta[C], epsilon.
 static size_t value_count(const struct n8_tensor *in) {
     return 2 * (size_t)in->dims[1] + 1;
@@ -37,11 +32,11 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     memcpy(values, step->arrays[0], count * sizeof *values);
     for (size_t i = 0; i < count; i++) {
         if (!(fabsf(values[i]) <= 1e30f)) {
-            return n8_refuse(reader->error, N8_E_FORMAT, "a parameter is outside +-1e30");
+            return n8_malformed(reader, "a parameter is outside +-1e30");
         }
     }
     if (values[count - 1] < 1e-30f) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its epsilon is below 1e-30");
+        return n8_malformed(reader, "its epsilon is below 1e-30");
     }
     step->packed = memory;
     return N8_OK;
@@ -108,7 +103,6 @@ static void run_unit(const struct n8_session *session, const struct n8_step *ste
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     for (size_t unit = begin; unit < end; unit++) {
         run_unit(session, step, unit);
     }
@@ -116,12 +110,10 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_instance_norm = {
     .name = "instance_norm",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {1, 1},
+    .same_shape = true,
     .fields = N8_FIELD_SLOPE | N8_FIELD_CLAMP | N8_FIELD_VALUES,
-    .check = check,
     .plan = plan,
     .pack = pack,
     .run = run,

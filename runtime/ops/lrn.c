@@ -11,11 +11,6 @@ struct parameters {
     float size, alpha, beta, bias;
 };
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
-                               n8_output(reader->model, step));
-}
-
 static bool ok(const struct parameters *p) {
     const bool size =
         p->size >= 1.0f && p->size <= (float)N8_FORMAT_MAX_DIM && fmodf(p->size, 2) == 1.0f;
@@ -38,8 +33,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     struct parameters p;
     memcpy(&p, step->arrays[0], sizeof p);
     if (!ok(&p)) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "its size, alpha, beta or bias is outside its limits");
+        return n8_malformed(reader, "its size, alpha, beta or bias is outside its limits");
     }
     const double scale = (double)in->scale;
     struct n8_lrn_args *args = memory;
@@ -62,7 +56,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
 // A unit is a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     struct n8_lrn_args args = *(const struct n8_lrn_args *)step->packed;
     for (size_t p = begin; p < end; p++) {
         args.out = (int8_t *)n8_out_pixel(session, step, p);
@@ -73,12 +66,10 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_lrn = {
     .name = "lrn",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {1, 1},
+    .same_shape = true,
     .fields = N8_FIELD_VALUES,
-    .check = check,
     .plan = plan,
     .pack = pack,
     .run = run,

@@ -13,8 +13,8 @@
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
-    const enum n8_status status = n8_check_same_count(reader, in, out);
-    return status == N8_OK ? n8_check_moved(reader, in, out) : status;
+    N8_TRY(n8_check_same_count(reader, in, out));
+    return n8_check_moved(reader, in, out);
 }
 
 // The view of the file, and the order of its axes, may be aligned to nothing.
@@ -41,12 +41,11 @@ static enum n8_status plan_order(struct n8_reader *reader, const struct n8_step 
     struct axes axes;
     memcpy(&axes, step->arrays[0], sizeof axes);
     if (!axes_ok(&axes, n8_value_count(in))) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "its axes do not have the values of its input, or no order");
+        return n8_malformed(reader, "its axes do not have the values of its input, or no order");
     }
     if (!n8_plan_permute(plan, in->dims, out->dims, axes.view, axes.order)) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "its axes do not fit to the dimensions of its input and output");
+        return n8_malformed(reader,
+                            "its axes do not fit to the dimensions of its input and output");
     }
     return N8_OK;
 }
@@ -75,11 +74,10 @@ static bool keeps_pixels(const struct n8_permute_plan *plan, size_t channels) {
 static enum n8_status plan_end(struct n8_reader *reader, const struct n8_step *step,
                                struct n8_tensor *in, struct n8_tensor *out) {
     struct n8_permute_plan order;
-    enum n8_status status = N8_OK;
     if (in->input >= 0 && !in->last) {
         const struct n8_tensor given = flat(in);
-        status = plan_order(reader, step, &given, out, &order);
-        if (status == N8_OK && keeps_pixels(&order, (size_t)out->dims[1])) {
+        N8_TRY(plan_order(reader, step, &given, out, &order));
+        if (keeps_pixels(&order, (size_t)out->dims[1])) {
             out->input = in->input;
             out->last = true;
             out->caller = out->output < 0; // unless a step reads it from the arena
@@ -87,12 +85,12 @@ static enum n8_status plan_end(struct n8_reader *reader, const struct n8_step *s
         }
     }
     in->caller = false;
-    if (status == N8_OK && out->caller) {
+    if (out->caller) {
         const struct n8_tensor taken = flat(out);
-        status = plan_order(reader, step, in, &taken, &order);
-        out->caller = status == N8_OK && keeps_pixels(&order, (size_t)in->dims[1]);
+        N8_TRY(plan_order(reader, step, in, &taken, &order));
+        out->caller = keeps_pixels(&order, (size_t)in->dims[1]);
     }
-    return status;
+    return N8_OK;
 }
 
 // A unit is a tile or, at an end, a pixel.
@@ -100,21 +98,14 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     struct n8_tensor *in = &reader->model->tensors[step->inputs[0]];
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     struct n8_permute_plan order;
-    enum n8_status status =
-        n8_read_array(reader, step->row.indices, 1, sizeof(struct axes), &step->arrays[0]);
-    if (status == N8_OK) {
-        status = plan_order(reader, step, in, out, &order);
-    }
-    if (status == N8_OK) {
-        status = plan_end(reader, step, in, out);
-    }
-    if (status == N8_OK) {
-        const bool moved = !out->last && !out->caller;
-        step->kernel_name = "copy";
-        step->units = moved ? order.units : out->last ? out->pixels : in->pixels;
-        step->packed_size = moved ? sizeof order : 0;
-    }
-    return status;
+    N8_TRY(n8_read_array(reader, step->row.indices, 1, sizeof(struct axes), &step->arrays[0]));
+    N8_TRY(plan_order(reader, step, in, out, &order));
+    N8_TRY(plan_end(reader, step, in, out));
+    const bool moved = !out->last && !out->caller;
+    step->kernel_name = "copy";
+    step->units = moved ? order.units : out->last ? out->pixels : in->pixels;
+    step->packed_size = moved ? sizeof order : 0;
+    return N8_OK;
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
@@ -134,7 +125,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     if (out->last) {
@@ -157,11 +147,10 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_permute = {
     .name = "permute",
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .inputs = {1, 1},
     .fields = N8_FIELD_INDICES,
     .moves = true,
-    .wide = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .ends = N8_END_INPUT | N8_END_OUTPUT,
     .check = check,

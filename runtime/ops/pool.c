@@ -20,10 +20,10 @@ static enum n8_status check_max(struct n8_reader *reader, const struct n8_step *
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (in->type != out->type) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output is not of the type that it makes");
+        return n8_malformed(reader, "its output is not of the type that it makes");
     }
-    const enum n8_status status = n8_check_pool(reader, step);
-    return status == N8_OK ? n8_check_same_scale(reader, in, out) : status;
+    N8_TRY(n8_check_pool(reader, step));
+    return n8_check_same_scale(reader, in, out);
 }
 
 // M of (9) for a window of one tap and for one of all, as of a convolution.
@@ -36,16 +36,16 @@ static enum n8_status check_average(struct n8_reader *reader, const struct n8_st
     const float most = (float)ratio;
     const float least = (float)(ratio / (double)taps);
     if (!(least > 0.0f) || !n8_multiplier_ok(least) || !n8_multiplier_ok(most)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its multiplier is outside 1e-30 .. 2^64");
+        return n8_malformed(reader, "its multiplier is outside 1e-30 .. 2^64");
     }
     if (!real && out->type != in->type) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output is not of the type that it makes");
+        return n8_malformed(reader, "its output is not of the type that it makes");
     }
     if (real && (step->row.lo != -128 || step->row.hi != 127)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "it makes float32 and has a clamp");
+        return n8_malformed(reader, "it makes float32 and has a clamp");
     }
     if (in->type == N8_TYPE_S16 && taps > MAX_TAPS_S16) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its window has more than 2^15 taps of int16");
+        return n8_malformed(reader, "its window has more than 2^15 taps of int16");
     }
     return n8_check_pool(reader, step);
 }
@@ -179,13 +179,11 @@ static void run_average(const struct n8_session *session, const struct n8_step *
 
 const struct n8_operator n8_op_max_pool = {
     .name = "max_pool",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {1, 1},
     .fields = N8_FIELD_WINDOW | N8_FIELD_CLAMP,
     .moves = true,
-    .wide = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_max,
     .plan = plan_max,
@@ -194,11 +192,10 @@ const struct n8_operator n8_op_max_pool = {
 
 const struct n8_operator n8_op_average_pool = {
     .name = "average_pool",
-    .in = N8_TYPE_S8,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_S8, 0},
+    .inputs = {1, 1},
     .fields = N8_FIELD_WINDOW | N8_FIELD_COUNT_PAD | N8_FIELD_CLAMP,
-    .wide = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_average,
     .plan = plan_average,

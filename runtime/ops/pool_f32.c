@@ -61,22 +61,18 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
 
 static void run_max(const struct n8_session *session, const struct n8_step *step, size_t begin,
                     size_t end, void *scratch) {
-    (void)scratch;
     run_windows(session, step, begin, end, -INFINITY, take_larger);
 }
 
 static void run_average(const struct n8_session *session, const struct n8_step *step, size_t begin,
                         size_t end, void *scratch) {
-    (void)scratch;
     run_windows(session, step, begin, end, 0.0f, add);
 }
 
 const struct n8_operator n8_op_max_pool_f32 = {
     .name = "max_pool_f32",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {1, 1},
     .fields = N8_FIELD_WINDOW,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = n8_check_pool,
@@ -86,10 +82,8 @@ const struct n8_operator n8_op_max_pool_f32 = {
 
 const struct n8_operator n8_op_average_pool_f32 = {
     .name = "average_pool_f32",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {1, 1},
     .fields = N8_FIELD_WINDOW | N8_FIELD_COUNT_PAD,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = n8_check_pool,

@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
-                               n8_output(reader->model, step));
-}
-
 enum {
     PIECE = 1024, // pixels of a plane that stay in L1
     PLANES = 8,   // that are quantized before they are laid out
@@ -122,7 +117,6 @@ static void quantize_pixels(const struct n8_session *session, const struct n8_st
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     if (has_planes(in)) {
         quantize_planes(session, step, begin, end);
@@ -137,14 +131,12 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_quantize = {
     .name = "quantize",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_S8,
-    .least_inputs = 1,
-    .most_inputs = 1,
-    .wide = true,
+    .types = {N8_TYPE_F32, N8_TYPE_S8},
+    .inputs = {1, 1},
+    .same_shape = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .ends = N8_END_INPUT,
-    .check = check,
     .plan = plan,
     .run = run,
 };

@@ -56,21 +56,21 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     if (in->rank != 3 || out->rank != 4 || (rows != s.steps && rows != s.steps + s.states) ||
         (size_t)out->onnx_dims[2] != s.batch || s.directions > 2 || s.input > MOST ||
         s.hidden > MOST || (uint64_t)rows_of(&s) * (s.input + s.hidden) > INT32_MAX) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its sequence and its output do not fit");
+        return n8_malformed(reader, "its sequence and its output do not fit");
     }
     if (step->row.input_count != 1 && step->row.input_count != 1 + s.states) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "it has some of its states and not all");
+        return n8_malformed(reader, "it has some of its states and not all");
     }
     for (size_t i = 1; i < step->row.input_count; i++) {
         const struct n8_tensor *state = n8_input(reader->model, step, i);
         if (state->rank != 3 || (size_t)state->onnx_dims[0] != s.directions ||
             (size_t)state->onnx_dims[1] != s.batch || (size_t)state->onnx_dims[2] != s.hidden) {
-            return n8_refuse(reader->error, N8_E_FORMAT, "a state does not fit its output");
+            return n8_malformed(reader, "a state does not fit its output");
         }
     }
     if (((step->row.flags & N8_OP_REVERSE) != 0 && s.directions == 2) ||
         ((step->row.flags & N8_OP_LINEAR_BEFORE_RESET) != 0 && step->row.kind != N8_OP_GRU)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "it has a flag that does not fit it");
+        return n8_malformed(reader, "it has a flag that does not fit it");
     }
     return N8_OK;
 }
@@ -138,27 +138,16 @@ static size_t larger(size_t a, size_t b) {
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct sizes s = sizes_of(reader->model, step);
     const size_t pairs = 2 * rows_of(&s);
-    enum n8_status status =
-        n8_read_array(reader, step->row.weights, weights_of(&s), 1, &step->arrays[0]);
-    if (status == N8_OK) {
-        status =
-            n8_read_array(reader, step->row.multiplier, pairs, sizeof(float), &step->arrays[1]);
+    N8_TRY(n8_read_array(reader, step->row.weights, weights_of(&s), 1, &step->arrays[0]));
+    N8_TRY(n8_read_array(reader, step->row.multiplier, pairs, sizeof(float), &step->arrays[1]));
+    N8_TRY(n8_read_array(reader, step->row.bias_f32, pairs, sizeof(float), &step->arrays[2]));
+    if ((step->row.indices != 0) != has_options(step)) {
+        return n8_malformed(reader, "it has functions without values");
     }
-    if (status == N8_OK) {
-        status = n8_read_array(reader, step->row.bias_f32, pairs, sizeof(float), &step->arrays[2]);
-    }
-    if (status == N8_OK && (step->row.indices != 0) != has_options(step)) {
-        status = n8_refuse(reader->error, N8_E_FORMAT, "it has functions without values");
-    }
-    if (status == N8_OK && has_options(step)) {
-        status = n8_read_array(reader, step->row.indices, FORMS, sizeof(int32_t), &step->arrays[3]);
-    }
-    if (status == N8_OK && has_options(step)) {
-        status = n8_read_array(reader, step->row.values, options_of(step, &s), sizeof(float),
-                               &step->arrays[4]);
-    }
-    if (status != N8_OK) {
-        return status;
+    if (has_options(step)) {
+        N8_TRY(n8_read_array(reader, step->row.indices, FORMS, sizeof(int32_t), &step->arrays[3]));
+        N8_TRY(n8_read_array(reader, step->row.values, options_of(step, &s), sizeof(float),
+                             &step->arrays[4]));
     }
     const size_t more =
         has_options(step) ? options_of(step, &s) * sizeof(float) + FORMS * sizeof(int32_t) : 0;
@@ -192,9 +181,9 @@ static enum n8_status pack_options(struct n8_reader *reader, const struct n8_ste
     memcpy(memory, step->arrays[4], count * sizeof *memory);
     memcpy(memory + count, step->arrays[3], FORMS * sizeof(int32_t));
     const struct matrices m = matrices_of(step, s);
-    return options_ok(&m, count) ? N8_OK
-                                 : n8_refuse(reader->error, N8_E_FORMAT,
-                                             "its activations, clip or peepholes are wrong");
+    return options_ok(&m, count)
+               ? N8_OK
+               : n8_malformed(reader, "its activations, clip or peepholes are wrong");
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
@@ -213,16 +202,15 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         step->proof.weights_hi = w > step->proof.weights_hi ? w : step->proof.weights_hi;
     }
     if (step->proof.weights_lo == INT8_MIN) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "a weight is -128");
+        return n8_malformed(reader, "a weight is -128");
     }
     for (size_t i = 0; i < pairs; i++) {
         if (!n8_multiplier_ok(scales[i])) {
-            return n8_refuse(reader->error, N8_E_FORMAT,
-                             "a multiplier is neither 0 nor in 1e-30 .. 2^64");
+            return n8_malformed(reader, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }
     }
     if (!n8_all_finite(scales + pairs, pairs)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "a float bias is not finite");
+        return n8_malformed(reader, "a float bias is not finite");
     }
     step->packed = memory;
     return has_options(step) ? pack_options(reader, step, &s, scales + 2 * pairs) : N8_OK;
@@ -425,10 +413,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_gru = {
     .name = "gru",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 2,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {1, 2},
     .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
@@ -439,10 +425,8 @@ const struct n8_operator n8_op_gru = {
 
 const struct n8_operator n8_op_lstm = {
     .name = "lstm",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 3,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {1, 3},
     .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,
@@ -453,10 +437,8 @@ const struct n8_operator n8_op_lstm = {
 
 const struct n8_operator n8_op_rnn = {
     .name = "rnn",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 2,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {1, 2},
     .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,

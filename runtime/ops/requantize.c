@@ -10,11 +10,6 @@ static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
            n8_output(model, step)->type == N8_TYPE_S16;
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
-                               n8_output(reader->model, step));
-}
-
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name =
@@ -52,7 +47,6 @@ static void requantize_wide(const struct n8_session *session, const struct n8_st
 // A unit is a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     const bool wide = is_wide(session->model, step);
@@ -80,14 +74,12 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_requantize = {
     .name = "requantize",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {1, 1},
+    .same_shape = true,
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .wide = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
-    .check = check,
     .plan = plan,
     .run = run,
 };

@@ -7,8 +7,8 @@
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
-    const enum n8_status status = n8_check_same_count(reader, in, out);
-    return status == N8_OK ? n8_check_moved(reader, in, out) : status;
+    N8_TRY(n8_check_same_count(reader, in, out));
+    return n8_check_moved(reader, in, out);
 }
 
 // True if every value has the same place in both: their images have as many pixels of as many
@@ -70,7 +70,6 @@ static void move_planes(const struct n8_session *session, const struct n8_step *
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     if (!laid_out_alike(in, n8_output(session->model, step))) {
         move_planes(session, step, begin, end);
@@ -84,10 +83,9 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_reshape = {
     .name = "reshape",
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .inputs = {1, 1},
     .moves = true,
-    .wide = true,
+    .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

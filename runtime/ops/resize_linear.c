@@ -19,10 +19,10 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1]) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output has another batch or channels");
+        return n8_malformed(reader, "its output has another batch or channels");
     }
     if (out->type == N8_TYPE_F32 && step->row.scale != 1.0f) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "it is float32 and has a scale");
+        return n8_malformed(reader, "it is float32 and has a scale");
     }
     return N8_OK;
 }
@@ -60,21 +60,13 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const size_t count = count_of(out);
-    enum n8_status status =
-        n8_read_array(reader, step->row.indices, count, 2 * sizeof(int32_t), &step->arrays[0]);
-    if (status == N8_OK) {
-        status =
-            n8_read_array(reader, step->row.values, count, 2 * sizeof(float), &step->arrays[1]);
-    }
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(n8_read_array(reader, step->row.indices, count, 2 * sizeof(int32_t), &step->arrays[0]));
+    N8_TRY(n8_read_array(reader, step->row.values, count, 2 * sizeof(float), &step->arrays[1]));
     const struct arrays arrays = arrays_of(step);
     const size_t height = (size_t)out->dims[2];
     if (!pairs_ok(&arrays, 0, height, in->dims[2]) ||
         !pairs_ok(&arrays, height, count, in->dims[3])) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "an index is outside its input, or a weight outside 0 .. 1");
+        return n8_malformed(reader, "an index is outside its input, or a weight outside 0 .. 1");
     }
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name = out->type == N8_TYPE_F32 ? kernels->blend_f32_name : kernels->blend_s8_name;
@@ -97,7 +89,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
 // A unit is a row of the output.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t height = (size_t)out->dims[2], width = (size_t)out->dims[3];
@@ -133,8 +124,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_resize_linear = {
     .name = "resize_linear",
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .inputs = {1, 1},
     .fields = N8_FIELD_SCALE | N8_FIELD_INDICES | N8_FIELD_VALUES,
     .check = check,
     .plan = plan,

@@ -8,15 +8,14 @@
 #include "size.h"
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (!n8_in_range(step->row.axis, 0, out->rank - 1)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its axis is none of its output");
+        return n8_malformed(reader, "its axis is none of its output");
     }
     if (step->row.function != N8_FUNCTION_NONE && step->row.function != N8_FUNCTION_LOG) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its function is neither none nor log");
+        return n8_malformed(reader, "its function is neither none nor log");
     }
-    return n8_check_same_shape(reader, in, out);
+    return N8_OK;
 }
 
 // y = d - log s, with d and s of (14).
@@ -92,10 +91,9 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_softmax = {
     .name = "softmax",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {1, 1},
+    .same_shape = true,
     .fields = N8_FIELD_AXIS | N8_FIELD_FUNCTION,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check,

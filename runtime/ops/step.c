@@ -21,19 +21,10 @@ struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_st
                     : (struct n8_stretch){1, (size_t)out->dims[1]};
 }
 
-enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
-                                   const struct n8_tensor *b) {
-    if (memcmp(a->dims, b->dims, sizeof a->dims) != 0) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its inputs and output differ in shape");
-    }
-    return N8_OK;
-}
-
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b) {
     if (a->scale != b->scale || a->zero_point != b->zero_point) {
-        return n8_refuse(reader->error, N8_E_FORMAT,
-                         "its inputs and output differ in scale or zero point");
+        return n8_malformed(reader, "its inputs and output differ in scale or zero point");
     }
     return N8_OK;
 }
@@ -41,7 +32,7 @@ enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_ten
 enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *in,
                               const struct n8_tensor *out) {
     if (out->type == N8_TYPE_S16 && (in->lo < out->lo || in->hi > out->hi)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "an input exceeds its output's range");
+        return n8_malformed(reader, "an input exceeds its output's range");
     }
     return n8_check_same_scale(reader, in, out);
 }
@@ -49,7 +40,7 @@ enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *
 enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
                                    const struct n8_tensor *out) {
     if (n8_value_count(in) != n8_value_count(out)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output has not as many values");
+        return n8_malformed(reader, "its output has not as many values");
     }
     return N8_OK;
 }

@@ -18,8 +18,6 @@ struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_st
                                 size_t pixels);
 
 // What several operators check.
-enum n8_status n8_check_same_shape(struct n8_reader *reader, const struct n8_tensor *a,
-                                   const struct n8_tensor *b);
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
 // Of steps that move values: the same scale, too, and an int16 input's range in that of its output.

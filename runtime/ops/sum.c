@@ -7,15 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    enum n8_status status = N8_OK;
-    for (size_t i = 0; status == N8_OK && i < step->row.input_count; i++) {
-        status = n8_check_same_shape(reader, n8_input(reader->model, step, i),
-                                     n8_output(reader->model, step));
-    }
-    return status;
-}
-
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = "scalar";
     step->units = n8_output(reader->model, step)->pixels;
@@ -29,8 +20,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     memcpy(scales, step->arrays[0], step->row.input_count * sizeof *scales);
     for (size_t i = 0; i < step->row.input_count; i++) {
         if (!n8_multiplier_ok(fabsf(scales[i]))) {
-            return n8_refuse(reader->error, N8_E_FORMAT,
-                             "a scale is neither 0 nor in 1e-30 .. 2^64");
+            return n8_malformed(reader, "a scale is neither 0 nor in 1e-30 .. 2^64");
         }
     }
     step->packed = memory;
@@ -63,7 +53,6 @@ static void add_up(const struct n8_session *session, const struct n8_step *step,
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
     enum { PIECE = 256 };
-    (void)scratch;
     float sums[PIECE];
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
@@ -76,14 +65,12 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_sum = {
     .name = "sum",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 2,
-    .most_inputs = N8_FORMAT_MAX_COUNT,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {2, N8_FORMAT_MAX_COUNT},
+    .same_shape = true,
     .fields = N8_FIELD_VALUES | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
     .placing =
         N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND | N8_READS_EXACTLY,
-    .check = check,
     .plan = plan,
     .pack = pack,
     .run = run,

@@ -7,11 +7,6 @@
 
 enum { ENTRIES = 256 };
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
-                               n8_output(reader->model, step));
-}
-
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.table_s8_name;
     step->units = n8_output(reader->model, step)->pixels;
@@ -24,8 +19,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     const int8_t *table = step->arrays[0];
     for (size_t i = 0; i < ENTRIES; i++) {
         if (!n8_in_range(table[i], out->lo, out->hi)) {
-            return n8_refuse(reader->error, N8_E_FORMAT,
-                             "an entry of its table is outside the range of its output");
+            return n8_malformed(reader, "an entry of its table is outside the range of its output");
         }
     }
     memcpy(memory, table, ENTRIES);
@@ -36,7 +30,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
 // A unit is a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
-    (void)scratch;
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
         session->model->kernels.table_s8((int8_t *)n8_out_pixel(session, step, p),
@@ -47,13 +40,11 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_table = {
     .name = "table",
-    .in = N8_TYPE_S8,
-    .out = N8_TYPE_S8,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {1, 1},
+    .same_shape = true,
     .fields = N8_FIELD_TABLE,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
-    .check = check,
     .plan = plan,
     .pack = pack,
     .run = run,

@@ -78,30 +78,20 @@ static bool parameters_ok(const struct function *f) {
     return true;
 }
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    return n8_check_same_shape(reader, n8_input(reader->model, step, 0),
-                               n8_output(reader->model, step));
-}
-
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
-    enum n8_status status =
-        n8_read_array(reader, row->indices, N8_FUNCTION_MOST, sizeof(int32_t), &step->arrays[0]);
-    if (status == N8_OK) {
-        status = n8_read_array(reader, row->values, 2 * (size_t)N8_FUNCTION_MOST, sizeof(float),
-                               &step->arrays[1]);
-    }
-    if (status != N8_OK) {
-        return status;
-    }
+    N8_TRY(
+        n8_read_array(reader, row->indices, N8_FUNCTION_MOST, sizeof(int32_t), &step->arrays[0]));
+    N8_TRY(n8_read_array(reader, row->values, 2 * (size_t)N8_FUNCTION_MOST, sizeof(float),
+                         &step->arrays[1]));
     struct function f = {.size = 0};
     memcpy(f.names, step->arrays[0], sizeof f.names);
     memcpy(f.parameters, step->arrays[1], sizeof f.parameters);
     if (!well_formed(&f)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its function is not well formed");
+        return n8_malformed(reader, "its function is not well formed");
     }
     if (!parameters_ok(&f)) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "a parameter of its function is wrong");
+        return n8_malformed(reader, "a parameter of its function is wrong");
     }
     step->kernel_name = "scalar";
     step->units = n8_output(reader->model, step)->pixels;
@@ -111,7 +101,6 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    (void)reader;
     struct function *f = memory;
     memcpy(f->names, step->arrays[0], sizeof f->names);
     memcpy(f->parameters, step->arrays[1], sizeof f->parameters);
@@ -244,13 +233,11 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_unary = {
     .name = "unary",
-    .in = N8_TYPE_F32,
-    .out = N8_TYPE_F32,
-    .least_inputs = 1,
-    .most_inputs = 1,
+    .types = {N8_TYPE_F32, N8_TYPE_F32},
+    .inputs = {1, 1},
+    .same_shape = true,
     .fields = N8_FIELD_INDICES | N8_FIELD_VALUES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST,
-    .check = check,
     .plan = plan,
     .pack = pack,
     .run = run,

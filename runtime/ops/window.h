@@ -37,14 +37,14 @@ static inline enum n8_status n8_check_pool(struct n8_reader *reader, const struc
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1]) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output has another batch or channels");
+        return n8_malformed(reader, "its output has another batch or channels");
     }
     if ((int64_t)row->kernel[0] * row->kernel[1] > N8_MAX_TAPS) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its window has more than 2^23 taps");
+        return n8_malformed(reader, "its window has more than 2^23 taps");
     }
     if (!n8_pool_covers(row, 0, in->dims[2], out->dims[2]) ||
         !n8_pool_covers(row, 1, in->dims[3], out->dims[3])) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "a window has no tap inside the input");
+        return n8_malformed(reader, "a window has no tap inside the input");
     }
     return N8_OK;
 }
@@ -63,11 +63,11 @@ static inline enum n8_status n8_check_conv(struct n8_reader *reader, const struc
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     if (row->groups < 1 || in->dims[1] % row->groups != 0 || out->dims[1] % row->groups != 0) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its groups do not divide its channels");
+        return n8_malformed(reader, "its groups do not divide its channels");
     }
     if (in->dims[0] != out->dims[0] || !n8_conv_covers(row, 0, in->dims[2], out->dims[2]) ||
         !n8_conv_covers(row, 1, in->dims[3], out->dims[3])) {
-        return n8_refuse(reader->error, N8_E_FORMAT, "its output is not as large as it must be");
+        return n8_malformed(reader, "its output is not as large as it must be");
     }
     return N8_OK;
 }

@@ -32,7 +32,6 @@ N8_INLINE n8_s16s n8_depthwise_load(const int8_t *from, size_t count) {
         return (n8_s16s)_mm256_cvtepi8_epi16(half);
     }
 #endif
-    (void)count;
     return n8_load_s8_as_s16(from);
 }
 

@@ -140,8 +140,6 @@ N8_INLINE void n8_igemm_tap(n8_igemm_sums sums, size_t rows, const int8_t *const
 
 N8_INLINE void n8_igemm_begin(n8_s32s begin[N8_IGEMM_VECTORS], const int32_t *bias,
                               const int8_t *weights, size_t steps) {
-    (void)weights;
-    (void)steps;
 #pragma GCC unroll 2
     for (size_t v = 0; v < N8_IGEMM_VECTORS; v++)
         begin[v] = n8_load_s32(bias + v * N8_LANES);
