@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs with the shapes of well-known networks, for the plan of memory."""
+"""Small programs with shapes that test the plan of memory, beside whole networks."""
 
 import numpy as np
 
@@ -156,82 +156,16 @@ def chain(seed=0):
     return d.program(x)
 
 
-def vgg():
-    """Convolutions in pairs, pools, a flatten and dense layers."""
-    d = Drawing(1, 3, 32)
-    x = d.image
-    for channels in (16, 32, 64, 64):
-        for _ in range(2):
-            x = d.conv(x, channels, 3)
-        x = d.pool(x, 2, 2)
-    x = d.reshape(x, (1, x.shape[1] * x.shape[2] * x.shape[3], 1, 1))
-    return d.program(d.conv(d.conv(x, 64), 10))
-
-
-def resnet(*, fused):
-    """Basic blocks with and without a projection; the sum in the epilogue or alone."""
+def resnet():
+    """Basic blocks with and without a projection; the sum in the epilogue."""
     d = Drawing(2, 3, 32)
     x = d.pool(d.conv(d.image, 16, 3), 3, 2)
     for channels in (16, 16, 32, 32, 64, 64):
         stride = 1 if channels == x.shape[1] else 2
         y = d.conv(x, channels, 3, stride=stride)
         residual = x if stride == 1 else d.conv(x, channels, stride=2)
-        if fused:
-            x = d.conv(y, channels, 3, plus=residual)
-        else:
-            x = d.activate(d.add(d.conv(y, channels, 3), residual))
+        x = d.conv(y, channels, 3, plus=residual)
     return d.program(d.pool(x, x.shape[2], x.shape[2], "average"))
-
-
-def mobilenet():
-    """Inverted residuals."""
-    d = Drawing(3, 3, 32)
-    x = d.conv(d.image, 16, 3, stride=2)
-    for channels, stride in ((16, 1), (24, 2), (24, 1), (40, 2), (40, 1), (40, 1)):
-        y = d.depthwise(d.conv(x, 4 * x.shape[1]), stride=stride)
-        same = stride == 1 and channels == x.shape[1]
-        x = d.conv(y, channels, plus=x if same else None)
-    return d.program(d.conv(x, 96))
-
-
-def squeezenet():
-    """Fire modules."""
-    d = Drawing(4, 3, 32)
-    x = d.pool(d.conv(d.image, 32, 3), 3, 2)
-    for squeeze in (8, 8, 16, 16):
-        s = d.conv(x, squeeze)
-        x = d.join(d.conv(s, 4 * squeeze), d.conv(s, 4 * squeeze, 3))
-        if squeeze == 8:
-            x = d.pool(x, 3, 1)
-    return d.program(x)
-
-
-def inception():
-    """Four branches side by side, one of them a pool."""
-    d = Drawing(5, 3, 32)
-    x = d.pool(d.conv(d.image, 24, 3), 3, 2)
-    for width in (8, 8, 16, 16):
-        x = d.join(
-            d.conv(x, width),
-            d.conv(d.conv(x, width), 2 * width, 3),
-            d.conv(d.conv(d.conv(x, width // 2), width, 3), width, 3),
-            d.conv(d.pool(x, 3, 1), width),
-        )
-        if width == 8:
-            x = d.activate(x)
-    return d.program(x)
-
-
-def densenet():
-    """Blocks in which every layer reads all before it, activated anew."""
-    d = Drawing(6, 3, 32)
-    x = d.pool(d.conv(d.image, 32, 3), 3, 2)
-    for layers in (6, 8, 6):
-        for _ in range(layers):
-            y = d.conv(d.conv(d.activate(x), 64), 16, 3)
-            x = d.join(x, y)
-        x = d.pool(d.conv(d.activate(x), x.shape[1] // 2), 2, 2, "average")
-    return d.program(x)
 
 
 def densenet_flat():
@@ -262,32 +196,6 @@ def unet():
         x = d.join(skip, d.up(x, channels))
         x = d.conv(d.conv(x, channels, 3), channels, 3)
     return d.program(d.conv(x, 2))
-
-
-def shufflenet():
-    """Half of the channels pass by; both halves are shuffled."""
-    d = Drawing(9, 3, 32)
-    x = d.pool(d.conv(d.image, 24, 3, stride=2), 3, 2)
-    for width in (32, 64):
-        a = d.conv(d.depthwise(x, stride=2), width)
-        b = d.conv(d.depthwise(d.conv(x, width), stride=2), width)
-        x = d.shuffle(d.join(a, b))
-        for _ in range(3):
-            half = d.split(x, 0, width)
-            y = d.conv(d.depthwise(d.conv(d.split(x, width, width), width)), width)
-            x = d.shuffle(d.join(half, y))
-    return d.program(d.conv(x, 96))
-
-
-def head():
-    """Maps of several sizes become rows of one tensor, as in a detector."""
-    d = Drawing(8, 3, 32)
-    x, rows = d.image, []
-    for channels in (16, 24, 32):
-        x = d.conv(x, channels, 3, stride=2)
-        y = d.conv(x, 8)
-        rows.append(d.reshape(y, (1, 8, y.shape[2] * y.shape[3], 1)))
-    return d.program(d.activate(d.join(*rows, axis=2)))
 
 
 def twice():
@@ -464,17 +372,9 @@ def moves(seed):
 
 TOPOLOGIES = {
     **{f"chain{seed}": (lambda seed=seed: chain(seed)) for seed in range(5)},
-    "vgg": vgg,
-    "resnet": lambda: resnet(fused=True),
-    "resnet_add": lambda: resnet(fused=False),
-    "mobilenet": mobilenet,
-    "squeezenet": squeezenet,
-    "inception": inception,
-    "densenet": densenet,
+    "resnet": resnet,
     "densenet_flat": densenet_flat,
     "unet": unet,
-    "shufflenet": shufflenet,
-    "head": head,
     "twice": twice,
     "elan": elan,
     "ghostnet": ghostnet,
