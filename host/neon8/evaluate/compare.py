@@ -24,15 +24,15 @@ from neon8.data.samples import Data, Sample, gather, loaded
 from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
+from neon8.evaluate.measure import before_softmax, running
 from neon8.evaluate.metrics import Evaluation, Tally, summary, tally_of
 from neon8.evaluate.ranking import Gain, rank_settings
-from neon8.evaluate.runner import FloatRunner, as_float32
+from neon8.evaluate.runner import FloatRunner
 from neon8.evaluate.scores import Reading
 from neon8.graph.importer import load_compilable
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.ir.graph import Graph
-from neon8.operators.normalization import Softmax
 from neon8.quant.reasons import guards_of
 from neon8.runtime import Model
 from neon8.settings.reader import takes
@@ -183,28 +183,6 @@ def _compiled(
         return replace(row, failure=str(error)), None
 
 
-def before_softmax(graph: Graph) -> Graph:
-    """The network without a Softmax that only feeds an output.
-
-    Probabilities near 0 and 1 hide how far off the values before them are. The order
-    of the outputs, which is what top-1 looks at, is the same.
-    """
-    read = {name for node in graph.nodes for name in node.inputs}
-    source = {
-        node.output: node.inputs[0]
-        for node in graph.nodes
-        if isinstance(node, Softmax)
-        and node.output in graph.outputs
-        and node.output not in read
-        and node.inputs[0] not in (*graph.inputs, *graph.outputs)
-    }
-    outputs = tuple(source.get(name, name) for name in graph.outputs)
-    if len(set(outputs)) < len(outputs):
-        return graph
-    nodes = tuple(node for node in graph.nodes if node.output not in source)
-    return replace(graph, nodes=nodes, outputs=outputs)
-
-
 def _float_runner(file: OnnxFile, reference: Reference, graph: Graph) -> FloatRunner:
     """The float network that gives what `graph` gives."""
 
@@ -232,7 +210,7 @@ def _measure(
         sessions = {}
         for program in programs:
             model = stack.enter_context(Model.from_bytes(program, source=name))
-            sessions[program] = stack.enter_context(model.session())
+            sessions[program] = stack.enter_context(running(model))
         for sample in samples:
             given = float_outputs(name, reference, sample)
             wanted = list(given.values())
@@ -245,9 +223,8 @@ def _measure(
                 reference=wanted,
                 reading=read,
             )
-            arrays = {name: as_float32(each) for name, each in sample.inputs.items()}
-            for program, session in sessions.items():
-                results = session.run(arrays)
+            for program, run in sessions.items():
+                results = run(sample.inputs)
                 one = tally_of(
                     [results[each] for each in given],
                     rows=rows,

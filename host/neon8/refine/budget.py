@@ -10,20 +10,15 @@ the library's own figure for the compiled network, relative to that of the plain
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 
-import numpy as np
-
-from neon8.calibrate.run.threads import usable
 from neon8.compile.compiler import compile_model
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
 from neon8.errors import CompileError
-from neon8.evaluate.compare import before_softmax
-from neon8.evaluate.runner import as_float32
+from neon8.evaluate.measure import Bench, before_softmax, cost_of
 from neon8.files import write_atomic
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
@@ -32,12 +27,9 @@ from neon8.operators.conversion import RequantizeOp
 from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
 from neon8.refine.network import Network
 from neon8.refine.sensitivity import (
-    DoubleArray,
     Meter,
     Watch,
     nobody,
-    sqnr_of,
-    squares_of,
 )
 from neon8.rewrite.bits import in_float32, with_bits
 from neon8.runtime import Model
@@ -181,9 +173,15 @@ class _Search:
         watch: Watch,
     ) -> None:
         self._graph, self._table, self._goal = graph, table, goal
-        self._held, self._watch, self._runs = held, watch, count(1)
+        self._watch, self._runs = watch, count(1)
         self._group_of = scale_groups(graph)
         self._meter = Meter(model, graph, table, ranking)
+        self._bench = Bench(
+            graph=graph,
+            samples=held,
+            wanted=[self._meter.wanted(sample) for sample in held],
+            tick=self._tick,
+        )
         self._left = [
             group
             for group, names in self._meter.groups.items()
@@ -331,47 +329,24 @@ class _Search:
 
     def _verified(self, chosen: Chosen, group: str, to: str) -> Step:
         """What the int8 library makes of it.  CompileError."""
-        with Model.from_bytes(self._compiled(chosen)) as model:
-            cost = cost_of(model)
-            squares = np.sum(self._squares(model), axis=0)
-        self._unit = self._unit if chosen else cost
+        found = self._bench.measure(self._table_of(chosen))
+        self._unit = self._unit if chosen else found.cost
         return Step(
             group=group,
             to=to,
             chosen=chosen,
-            sqnr_db=sqnr_of(squares),
-            cost=cost / self._unit,
+            sqnr_db=found.sqnr_db,
+            cost=found.cost / self._unit,
         )
-
-    def _squares(self, model: Model) -> list[DoubleArray]:
-        """Of each sample, in order."""
-        width = min(usable(), len(self._held))
-
-        def measure(first: int) -> list[DoubleArray]:
-            found = []
-            with model.session(threads=1) as session:
-                for sample in self._held[first::width]:
-                    inputs = {name: as_float32(x) for name, x in sample.items()}
-                    wanted = self._meter.wanted(sample)
-                    found.append(squares_of(wanted, session.run(inputs)))
-                    self._tick()
-            return found
-
-        with ThreadPoolExecutor(width) as threads:
-            each = list(threads.map(measure, range(width)))
-        return [each[place % width][place // width] for place in range(len(self._held))]
 
     def _price(self, group: str) -> float:
         """What a group alone adds to the cost."""
         if group not in self._prices:
-            chosen = {group: self._kind(group)}
-            with Model.from_bytes(self._compiled(chosen)) as model:
+            table = self._table_of({group: self._kind(group)})
+            with Model.from_bytes(compile_model(self._graph, table)) as model:
                 more = cost_of(model) / self._unit - 1
             self._prices[group] = max(more, CHEAPEST)
         return self._prices[group]
-
-    def _compiled(self, chosen: Chosen) -> bytes:
-        return compile_model(self._graph, self._table_of(chosen))
 
     def _table_of(self, chosen: Chosen) -> ScaleTable:
         wide = {group: WIDE for group, kind in chosen.items() if kind == INT16}
@@ -381,11 +356,6 @@ class _Search:
 
     def _tick(self) -> None:
         self._watch(next(self._runs), None)
-
-
-def cost_of(model: Model) -> int:
-    """Of one run, in int8 multiply-accumulates, as the library reckons."""
-    return sum(step.cost for step in model.steps)
 
 
 def ratio_of(decibels: float) -> float:

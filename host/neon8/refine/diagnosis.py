@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from neon8.data.arrays import Array, Arrays
 from neon8.data.inputs import batch_of
 from neon8.data.samples import Data, Sample, gather, loaded
 from neon8.errors import DataError
+from neon8.evaluate.measure import Bench, DoubleArray, sqnr_of, squares_of
 from neon8.evaluate.metrics import by_row, top1
 from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.ir.groups import scale_groups
@@ -25,8 +27,8 @@ from neon8.quant.scale_table import ScaleTable
 from neon8.refine import losses, remedies, split
 from neon8.refine.inner import Pair, floats, pair, real, steps
 from neon8.refine.losses import SampleLoss, Tally, TensorLoss
-from neon8.refine.remedies import Bench, Change, Remedy, Squares
-from neon8.refine.sensitivity import INTEGERS, Meter, sqnr_of
+from neon8.refine.remedies import Change, Remedy, Trials
+from neon8.refine.sensitivity import INTEGERS, Meter
 from neon8.refine.split import Layer, Split, Sums
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
@@ -116,25 +118,27 @@ def diagnose_model(
         name: split.split(layer, run.sums[name]) for name, layer in run.layers.items()
     }
     tensors = _tensors(run, _alone(run, file, progress))
-    bench = Bench(both, run.samples, run.exact, np.array(run.squares))
+    inputs_of = [sample.inputs for sample in run.samples]
+    bench = Bench(graph=both.graph, samples=inputs_of, wanted=run.exact)
+    trials = Trials(scales, bench, np.array(run.squares))
     changes = _changes(run, tensors, layers, top)
     if top:
         changes += remedies.recipe(both, run.samples, file.path)
     tried = [
-        (change, bench.measure(change))
+        (change, trials.measure(change))
         for change in _told(progress, "remedies", changes)
     ]
     return Diagnosis(
         model=str(model),
         n=run.rows * len(run.samples),
-        sqnr_db=bench.sqnr_db,
+        sqnr_db=trials.sqnr_db,
         agreement=100.0 * run.agreed / run.compared,
         tensors=tensors,
         layers=tuple(layers.values()),
         samples=losses.worst(run.by_sample()),
         inside=both.inside(),
         remedies=tuple(sorted((each for _, each in tried), key=lambda r: -r.gain)),
-        plan=_plan(bench, tried, progress),
+        plan=_plan(trials, tried, progress),
         guards=tuple(reasons.lines(scales)),
         guarded=tuple(_guarded(scales)),
     )
@@ -189,14 +193,14 @@ class _Run:
             for form, name in both.forms.items()
         }
         self.samples: list[Sample] = []
-        self.exact: list[list[remedies.Array]] = []
-        self.squares: list[list[Squares]] = []
+        self.exact: list[Arrays] = []
+        self.squares: list[DoubleArray] = []
         self.agreed = self.compared = 0
 
     def add(self, sample: Sample) -> None:
         """One sample more, through both networks."""
         wanted = floats(self.pair, sample)
-        results: dict[str, remedies.Array] = {}
+        results: dict[str, Array] = {}
         for op, values in steps(self.pair, sample):
             layer = self.layers.get(op.name)
             if layer is not None and layer.op is op:
@@ -205,16 +209,15 @@ class _Run:
             self._compare(sample.name, op.output, wanted, values[op.output])
             if op.output in self.pair.program.outputs:
                 results[op.output] = values[op.output]
-        exact = [wanted[name] for name in self.pair.graph.outputs]
-        given = [results[name] for name in self.pair.program.outputs]
-        self._outputs(sample, exact, given)
+        exact: Arrays = {name: wanted[name] for name in self.pair.graph.outputs}
+        self._outputs(sample, exact, results)
 
     def _compare(
         self,
         sample: str,
         form: str,
         wanted: dict[str, losses.FloatArray],
-        values: remedies.Array,
+        values: Array,
     ) -> None:
         name = self.pair.forms.get(form)
         if name is None:
@@ -225,31 +228,29 @@ class _Run:
         if tensor.dtype in INTEGERS:
             losses.add_grid(tally, wanted[name], tensor, *units)
 
-    def _outputs(
-        self,
-        sample: Sample,
-        exact: Sequence[remedies.Array],
-        given: Sequence[remedies.Array],
-    ) -> None:
-        for name, values in zip(self.pair.graph.outputs, exact, strict=True):
+    def _outputs(self, sample: Sample, exact: Arrays, given: Arrays) -> None:
+        for name, values in exact.items():
             if not np.isfinite(values).all():
                 raise DataError(
                     f"{sample.name}: output {name!r} of the float network is not "
                     "finite; check the input's range and the network"
                 )
-        self.squares.append(remedies.squares(exact, given))
+        self.squares.append(squares_of(exact, given))
+        first = self.pair.graph.outputs[0]
         pairs = zip(
-            by_row(exact[0], self.rows), by_row(given[0], self.rows), strict=True
+            by_row(exact[first], self.rows),
+            by_row(given[first], self.rows),
+            strict=True,
         )
         same = [top1(wanted) == top1(got) for wanted, got in pairs]
         self.agreed, self.compared = self.agreed + sum(same), self.compared + len(same)
         self.samples.append(sample)
-        self.exact.append(list(exact))
+        self.exact.append(exact)
 
     def by_sample(self) -> list[SampleLoss]:
         """What each sample loses at the outputs."""
         return [
-            SampleLoss(sample=sample.name, sqnr_db=sqnr_of(np.array(squares)))
+            SampleLoss(sample=sample.name, sqnr_db=sqnr_of(squares))
             for sample, squares in zip(self.samples, self.squares, strict=True)
         ]
 
@@ -317,7 +318,7 @@ def _own_cost(each: Split) -> float:
 
 
 def _plan(
-    bench: Bench, tried: Sequence[tuple[Change, Remedy]], progress: Progress
+    trials: Trials, tried: Sequence[tuple[Change, Remedy]], progress: Progress
 ) -> tuple[Remedy, ...]:
     """The best remedy of each target, one after another, as far as one more helps.
 
@@ -329,8 +330,8 @@ def _plan(
     plan: list[Remedy] = []
     for target in _told(progress, "one after another", list(dict.fromkeys(order))):
         changes = [change for change, _ in tried if change.target == target]
-        found = [bench.measure(change) for change in changes]
+        found = [trials.measure(change) for change in changes]
         for chosen in remedies.best(found):  # one, or none
-            bench = bench.take(changes[found.index(chosen)])
+            trials = trials.take(changes[found.index(chosen)])
             plan.append(chosen)
     return tuple(plan)

@@ -17,7 +17,7 @@ from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.data.samples import Sample
 from neon8.errors import CompileError
-from neon8.evaluate.compare import before_softmax
+from neon8.evaluate.measure import before_softmax
 from neon8.evaluate.runner import as_float32
 from neon8.graph.importer import load_compilable
 from neon8.graph.onnx_file import OnnxFile

@@ -17,25 +17,20 @@ import numpy.typing as npt
 
 from neon8.calibrate.run.run import observe_data
 from neon8.calibrate.solve import solve_quietly
-from neon8.compile.compiler import compile_model
 from neon8.data.samples import Sample
 from neon8.errors import CompileError
-from neon8.evaluate.runner import as_float32
+from neon8.evaluate import measure
+from neon8.evaluate.measure import sqnr_of
 from neon8.ir.groups import scale_groups
 from neon8.quant.grid import Grid, ends, on_grid
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import LayerScale, ScaleTable
 from neon8.refine.inner import Pair
-from neon8.refine.sensitivity import output_squares, sqnr_of
 from neon8.refine.split import Layer, Sums
 from neon8.rewrite.bits import in_float32, with_bits
-from neon8.runtime import Model
 from neon8.settings.stages import NetworkSettings, Settings
 
-Array = npt.NDArray[np.generic]
 DoubleArray = npt.NDArray[np.float64]
-Squares = tuple[float, float]
-"""Of a signal, and of its noise."""
 Range = tuple[float, float]
 
 NARROWER = (0.5, 0.7, 0.85)
@@ -110,16 +105,15 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Trials:
     """What changes are measured on.
 
-    exact: the float network's outputs for each sample.  taken: changes that are made
-    anyway; before: squares of signal and noise with these, (samples, outputs, 2).
+    taken: changes that are made anyway; before: squares of signal and noise with these,
+    (samples, outputs, 2).
     """
 
-    pair: Pair
-    samples: Sequence[Sample]
-    exact: Sequence[Sequence[Array]]
+    table: ScaleTable
+    bench: measure.Bench
     before: DoubleArray
     taken: tuple[Change, ...] = ()
 
@@ -149,25 +143,16 @@ class Bench:
             error_db=gain_error(self.before, after),
         )
 
-    def take(self, change: Change) -> "Bench":
-        """The bench with one change more that is made anyway.  CompileError."""
+    def take(self, change: Change) -> "Trials":
+        """The same with one change more that is made anyway.  CompileError."""
         return replace(self, before=self._run(change), taken=(*self.taken, change))
 
     def _run(self, change: Change) -> DoubleArray:
         """As `before`, with one change more.  CompileError."""
         changes = (*self.taken, change)
-        table = reduce(lambda done, each: each.apply(done), changes, self.pair.table)
+        table = reduce(lambda done, each: each.apply(done), changes, self.table)
         keep = frozenset().union(*(each.keep_float for each in changes))
-        file = compile_model(self.pair.graph, table, keep_float=keep)
-        found = []
-        model = Model.from_bytes(file, source="remedy")
-        with model, model.session() as session:
-            for sample, exact in zip(self.samples, self.exact, strict=True):
-                arrays = {n: as_float32(each) for n, each in sample.inputs.items()}
-                results = session.run(arrays)
-                given = [results[name] for name in self.pair.graph.outputs]
-                found.append(squares(exact, given))
-        return np.array(found)
+        return self.bench.measure(table, keep_float=keep).squares
 
 
 def best(remedies: Iterable[Remedy]) -> list[Remedy]:
@@ -184,12 +169,6 @@ def best(remedies: Iterable[Remedy]) -> list[Remedy]:
             if other is None or each.gain > other.gain + more:
                 chosen[each.target] = each
     return sorted(chosen.values(), key=lambda each: -each.gain)
-
-
-def squares(exact: Iterable[Array], results: Iterable[Array]) -> list[Squares]:
-    """Of all outputs on one sample."""
-    pairs = zip(exact, results, strict=True)
-    return [output_squares(wanted, got) for wanted, got in pairs]
 
 
 def gain_error(before: DoubleArray, after: DoubleArray) -> float:

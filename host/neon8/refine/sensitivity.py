@@ -18,6 +18,7 @@ from neon8.calibrate.run.simulator import Simulator
 from neon8.calibrate.run.threads import usable
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
+from neon8.evaluate.measure import sqnr_of, squares_of
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
@@ -140,25 +141,3 @@ class Meter:
         with ThreadPoolExecutor(usable()) as threads:
             each = list(threads.map(sums, self._samples))
         return [sqnr_of(squares) for squares in sum(each[1:], each[0])]
-
-
-def sqnr_of(squares: DoubleArray) -> float:
-    """dB.  squares: (outputs, 2), of the signal and the noise of each output."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(squares[:, 1] > 0, squares[:, 1] / squares[:, 0], 0.0)
-        return float(-10 * np.log10(ratios.mean()))
-
-
-def squares_of(wanted: Arrays, got: Arrays) -> DoubleArray:
-    """output_squares() of each output, (outputs, 2)."""
-    pairs = [(array, got[name]) for name, array in wanted.items()]
-    return np.array([output_squares(*pair) for pair in pairs])
-
-
-def output_squares(wanted: Array, got: Array) -> tuple[float, float]:
-    """Of the signal and of the noise of one output on one sample."""
-    want = np.asarray(wanted, np.float64).reshape(-1)
-    error = want - np.asarray(got, np.float64).reshape(-1)
-    if max(wanted.shape, default=1) == want.size > 1:
-        want, error = want - want.mean(), error - error.mean()
-    return float(want @ want), float(error @ error)

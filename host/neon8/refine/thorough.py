@@ -16,11 +16,10 @@ import numpy as np
 from neon8.calibrate.precision import finished
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.statistics.observer import pre_activations
-from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Array, Arrays
 from neon8.data.few import Kept
-from neon8.evaluate.compare import before_softmax
-from neon8.evaluate.metrics import sqnr_db, squares
+from neon8.evaluate.measure import Bench, before_softmax
+from neon8.evaluate.metrics import sqnr_db
 from neon8.evaluate.ranking import Ranking, rank_settings
 from neon8.evaluate.runner import as_float32
 from neon8.graph.onnx_file import OnnxFile
@@ -31,7 +30,6 @@ from neon8.quant.weights import DoubleArray
 from neon8.refine.layerwise import Seen, Way, chosen, layers_of
 from neon8.refine.network import Network
 from neon8.refine.sensitivity import Watch, nobody
-from neon8.runtime import Model
 from neon8.text import columns, decimals
 
 CHOOSING = 50
@@ -107,11 +105,14 @@ def best_of(
     if not choosing or not layers:
         return Found(trials=(), choosing=0, judging=0)
     reference = Reference(file, logits.outputs)
-    wanted = [
-        [reference.run(each.inputs)[name] for name in logits.outputs]
-        for each in judging
-    ]
-    inputs = [_as_float32(each.inputs) for each in judging]
+    bench = Bench(
+        graph=logits,
+        samples=[each.inputs for each in judging],
+        wanted=[
+            {name: results[name] for name in logits.outputs}
+            for results in (reference.run(each.inputs) for each in judging)
+        ],
+    )
     seen = [
         Seen(digest=each.digest, inputs=_as_float32(each.inputs), means=means)
         for each, means in zip(
@@ -127,7 +128,7 @@ def best_of(
         # Other levels may leave room for fewer bits of an int16 input.
         tables[name] = finished(other, graph, groups, {})
     trials = [
-        Trial(name=name, errors=errors(logits, each, inputs, wanted), table=each)
+        Trial(name=name, errors=bench.measure(each).shares, table=each)
         for name, each in tables.items()
     ]
     return Found(trials=tuple(trials), choosing=len(choosing), judging=len(judging))
@@ -172,33 +173,6 @@ def _means(values: Array) -> DoubleArray:
     flat = planes.reshape(len(planes), -1).astype(np.float64)
     means: DoubleArray = np.add.accumulate(flat, axis=1)[:, -1] / flat.shape[1]
     return means
-
-
-def errors(
-    graph: Graph,
-    table: ScaleTable,
-    inputs: Sequence[Arrays],
-    wanted: Sequence[Sequence[Array]],
-) -> tuple[float, ...]:
-    """Trial.errors of the compiled network.  wanted: its outputs in float.
-
-    Scores are centred.
-    """
-    found = []
-    data = compile_model(graph, table)
-    with Model.from_bytes(data, source=graph.name) as model, model.session() as session:
-        for arrays, want in zip(inputs, wanted, strict=True):
-            got = session.run(arrays)
-            pairs = [
-                squares(real, got[name], centred=max(real.shape) == real.size > 1)
-                for name, real in zip(graph.outputs, want, strict=True)
-            ]
-            found.append([(each.signal, each.noise) for each in pairs])
-    sums = np.array(found)  # samples, outputs, signal and noise
-    noise, signal = sums[:, :, 1], sums[:, :, 0].sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.where(noise > 0, noise / signal, 0.0)
-    return tuple(shares.mean(axis=1).tolist())
 
 
 def _as_float32(inputs: Arrays) -> Arrays:

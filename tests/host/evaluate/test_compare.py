@@ -15,8 +15,9 @@ from neon8.cli import main as cli
 from neon8.cli.compare import as_json, as_text
 from neon8.compile.compiler import compile_model
 from neon8.errors import CalibrationError, DataError
-from neon8.evaluate.compare import before_softmax, compare
+from neon8.evaluate.compare import compare
 from neon8.evaluate.evaluate import evaluate_model
+from neon8.evaluate.measure import before_softmax
 from neon8.graph.importer import load
 from neon8.quant import table_json
 from neon8.settings.methods import COMPARED

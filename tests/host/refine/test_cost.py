@@ -6,7 +6,7 @@ import pytest
 from hard_nets import images, one_hard_tensor
 from neon8 import calibrate_model
 from neon8.compile.compiler import compile_model
-from neon8.refine.budget import cost_of
+from neon8.evaluate.measure import cost_of
 from neon8.runtime import Model
 from onnx_nets import save
 

@@ -10,9 +10,8 @@ import pytest
 import table_nets
 from neon8 import calibrate_model, compile_model, evaluate_model, save_model
 from neon8.calibrate.run.reference import Reference
-from neon8.data.samples import Sample
 from neon8.errors import CompileError, DataError
-from neon8.evaluate.compare import before_softmax
+from neon8.evaluate.measure import Bench, before_softmax
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.quant.grid import Grid
@@ -208,12 +207,13 @@ def test_int16_and_float32_are_tried(narrow):
 def test_what_does_not_compile_says_why(narrow):
     path, _, table = narrow
     both = pair(open_onnx(path), table)
-    samples = [Sample(name="", inputs={"x": image[np.newaxis]}) for image in images(2)]
-    exact = [list(both.reference.run(each.inputs).values())[:1] for each in samples]
-    bench = remedies.Bench(both, samples, exact, np.ones((2, 1, 2)))
+    samples = [{"x": image[np.newaxis]} for image in images(2)]
+    wanted = [both.reference.run(each) for each in samples]
+    bench = Bench(graph=both.graph, samples=samples, wanted=wanted)
+    trials = remedies.Trials(table, bench, np.ones((2, 1, 2)))
     less = replace(table, tensors={})
     change = remedies.Change(target="t", kind="k", how="h", apply=lambda _: less)
-    found = bench.measure(change)
+    found = trials.measure(change)
     assert (found.gain_db, found.helps) == (None, False)
     assert "no scale in the table" in found.failure
 

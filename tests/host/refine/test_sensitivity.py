@@ -11,8 +11,9 @@ from hard_nets import HARD, images, one_hard_tensor
 from neon8 import calibrate_model
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.compiler import compile_model
+from neon8.evaluate.measure import sqnr_of
 from neon8.graph.importer import load
-from neon8.refine.sensitivity import Meter, sqnr_of
+from neon8.refine.sensitivity import Meter
 from neon8.rewrite.rounding import packed
 from neon8.runtime import Model
 from onnx_nets import save
