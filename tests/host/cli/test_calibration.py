@@ -97,15 +97,6 @@ def test_shards_merge_to_the_whole(files, tmp_path, capsys, count):
     assert "40 samples of" in out
 
 
-def test_skip_limit_and_workers_are_only_another_way(files, tmp_path, capsys):
-    whole = (files / "whole.calib").read_bytes()
-    observe(files, tmp_path / "a.calib", "--limit", "11")
-    observe(files, tmp_path / "b.calib", "--skip", "11", "--workers", "2")
-    parts = [tmp_path / "b.calib", tmp_path / "a.calib"]
-    succeed(capsys, "merge", *parts, "-o", tmp_path / "all.calib")
-    assert (tmp_path / "all.calib").read_bytes() == whole
-
-
 def test_solve_is_the_second_half_of_calibrate(files, tmp_path, capsys):
     options = ["--method", "kl", "--scheme", "symmetric", "--bits", "16"]
     words = line(files, tmp_path / "a.json", *options, command="calibrate")
@@ -135,26 +126,6 @@ def test_a_method_of_the_users_own_has_what_it_reads(files, tmp_path, capsys, me
     succeed(capsys, "solve", *both, *own, "-o", tmp_path / "a.json")
     succeed(capsys, *line(files, tmp_path / "b.json", *own, command="calibrate"))
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-
-
-def test_the_users_ranges_win_in_both(files, tmp_path, capsys):
-    ranges = tmp_path / "ranges.json"
-    ranges.write_text('{"tensors": {"x": {"min": -2, "max": 2}}}')
-    own = ["--override", ranges]
-    both = files / "whole.calib", files / "net.onnx"
-    succeed(capsys, "solve", *both, *own, "-o", tmp_path / "a.json")
-    words = line(
-        files, tmp_path / "b.json", *own, "--workers", "2", command="calibrate"
-    )
-    succeed(capsys, *words)
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-    tensors = json.loads((tmp_path / "a.json").read_text())["tensors"]
-    assert tensors["x"]["threshold"] == pytest.approx([-2, 2], rel=0.01)
-    assert "override" in tensors["x"]["reasons"]
-    ranges.write_text('{"tensors": {"nothing": {"min": -2, "max": 2}}}')
-    error = fail(capsys, "solve", *both, *own, "-o", tmp_path / "c.json")
-    assert "'nothing'" in error
-    assert not (tmp_path / "c.json").exists()
 
 
 def test_overlap_and_other_models_are_refused_by_name(files, tmp_path, capsys):
@@ -284,20 +255,6 @@ def test_nonfinite_data(tmp_path, capsys):
         main(["observe", "--help"])
     said = " ".join(capsys.readouterr().out.split())
     assert "in samples they are always errors" in said
-
-
-def test_nonfinite_values(tmp_path, capsys):
-    x = np.zeros((3, 3, 8, 8), np.float32)
-    x[1] = 3e38
-    np.savez(tmp_path / "x.npz", x=x)
-    save(tmp_path, branchy())
-    error = fail(capsys, *line(tmp_path, "s.json", command="calibrate"))
-    assert "infinite values in sample" in error
-    assert "x.npz[1]" in error
-    options = ["--ignore-nonfinite"]
-    words = line(tmp_path, "s.json", *options, command="calibrate")
-    out, _ = succeed(capsys, *words)
-    assert "nonfinite" in out
 
 
 @pytest.mark.parametrize(

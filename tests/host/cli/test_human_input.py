@@ -45,22 +45,6 @@ def test_an_array_file_that_is_missing(tiny, tmp_path, capsys, suffix):
         )
 
 
-def test_an_array_of_python_objects(tiny, tmp_path, capsys):
-    path = tmp_path / "x.npy"
-    np.save(path, np.array([1, "a"], object), allow_pickle=True)
-    assert "holds Python objects" in refuse(capsys, "run", tiny.n8, "--input", path)
-
-
-def test_an_array_header_that_does_not_end(tiny, tmp_path, capsys):
-    path = saved(tmp_path, "x.npy", np.zeros((1, 3, 8, 8), np.float32))
-    path.write_bytes(path.read_bytes().replace(b"), }", b", } "))
-    for words in (
-        ("run", tiny.n8, "--input", path),
-        ("evaluate", tiny.n8, "--data", path),
-    ):
-        assert "cannot be read as an .npy file" in refuse(capsys, *words)
-
-
 SIGNALLING_NAN = np.array(0x7FF0000000000001).view(np.float64)[()]
 
 

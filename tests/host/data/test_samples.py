@@ -249,6 +249,7 @@ HEADERS = {
     "two negatives": npy((-2, -1), data=bytes(8)),
     "terabytes": npy((1 << 40,)),
     "beyond 64 bits": npy((1 << 70, 3)),
+    "no end": npy((1,)).replace(b", }", b", "),
     "nested": npy("(" * 3000),
     "minuses": npy("-" * 9000 + "1"),
     "not numbers": npy("('a',)"),
