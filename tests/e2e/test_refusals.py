@@ -656,7 +656,8 @@ def test_a_name_that_is_no_text():
 def reasons() -> set[str]:
     """What the C sources can say."""
     found = set()
-    call = r"(?:refuse|malformed)\(\s*[\w>-]+,\s*(?:N8_E_\w+,\s*)?((?:\"[^\"]*\"\s*)+)\)"
+    quoted = r"((?:\"[^\"]*\"\s*)+)"
+    call = rf"(?:refuse|malformed)\(\s*[\w>-]+,\s*(?:N8_E_\w+,\s*)?{quoted}\)"
     for path in RUNTIME.rglob("*.[ch]"):
         for words in re.findall(call, path.read_text(encoding="utf-8")):
             found.add("".join(re.findall(r'"([^"]*)"', words)))
