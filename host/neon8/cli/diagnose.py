@@ -28,10 +28,10 @@ tensors        alone: SQNR of the network's output with this tensor alone rounde
                rounding, clipping: of the tensor, with its own grid alone, inside the
                range and beyond; beyond: share of its values out of the range
 channels       SQNR of what varies in a channel, and its range beside the tensor's
-layers         SQNR of the sums of a layer that reads what the float network gives it,
-               and shares of its error: rounding and clipping of its input, its weights.
-               Bias shift is what of all that is a mean, which a bias could take back.
-               Errors may help each other, so shares need not add up to 100 %
+layers         SQNR of a layer that reads what the float network gives it, with all of
+               its errors and with one alone: rounding and clipping of its input, its
+               weights. Bias shift is what of all that is a mean, which a bias could
+               take back. Errors may cancel each other, so one may cost more than all
 remedies       other scales and biases for the worst, each compiled and run; gains are
                of the network's SQNR, +- their standard error
 --json         one object with all that --all shows, and more

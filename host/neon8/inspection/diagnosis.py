@@ -113,7 +113,7 @@ def _layers(found: Diagnosis, most: int | None) -> list[str]:
             each.layer,
             decimals(each.sqnr_db),
             *(
-                f"{100 * part.share:.0f}"
+                decimals(part.sqnr_db)
                 for part in (
                     each.rounding,
                     each.clipping,
@@ -124,8 +124,8 @@ def _layers(found: Diagnosis, most: int | None) -> list[str]:
         )
         for each in layers[:most]
     ]
-    header = ("layer", "SQNR dB", "rounding", "clipping", "weights", "bias shift")
-    title = "what each layer adds by itself, and shares of that in %, the worst first"
+    header = ("layer", "all", "rounding", "clipping", "weights", "bias shift")
+    title = "SQNR of each layer by itself, and with one of its errors, the worst first"
     if not rows:
         return []
     return [_title(title, len(rows), len(layers)), *columns(rows, header=header)]
@@ -193,6 +193,5 @@ def _remedies_of(count: int) -> str:
 
 
 def _row(each: Remedy) -> Sequence[str]:
-    error = "-" if each.gain_db is None else decimals(each.error_db)
     gain, after = _signed(each.gain_db), decimals(each.sqnr_db)
-    return (each.target, each.kind, gain, error, after)
+    return (each.target, each.kind, gain, decimals(each.error_db), after)

@@ -6,8 +6,9 @@ is measured on the way stands in losses.py (each tensor), split.py (each convolu
 cause) and remedies.py (other scales, tried on the whole network).
 """
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +34,8 @@ from neon8.refine.split import Layer, Split, Sums
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 
+CALIBRATION_DATA = "CALIBRATION_DATA"
+"""In a command: what the table was made from, which it does not say."""
 SAMPLES = 20
 """Enough to rank tensors by."""
 
@@ -128,6 +131,9 @@ def diagnose_model(
         (change, trials.measure(change))
         for change in _told(progress, "remedies", changes)
     ]
+    measured = [each for _, each in tried]
+    known = None if isinstance(table, ScaleTable) else table
+    spelled = partial(_with_files, model=Path(model), table=known)
     return Diagnosis(
         model=str(model),
         n=run.rows * len(run.samples),
@@ -137,11 +143,23 @@ def diagnose_model(
         layers=tuple(layers.values()),
         samples=losses.worst(run.by_sample()),
         inside=both.inside(),
-        remedies=tuple(sorted((each for _, each in tried), key=lambda r: -r.gain)),
-        plan=_plan(trials, tried, progress),
+        remedies=tuple(map(spelled, sorted(measured, key=lambda r: -r.gain))),
+        plan=tuple(map(spelled, _plan(trials, tried, progress))),
         guards=tuple(reasons.lines(scales)),
         guarded=tuple(_guarded(scales)),
     )
+
+
+def _with_files(remedy: Remedy, *, model: Path, table: str | Path | None) -> Remedy:
+    """The command that makes it as one can paste it, but for CALIBRATION_DATA."""
+    scales = str(table or f"{model.stem}.scales.json")
+    files = {
+        "calibrate": ["--data", CALIBRATION_DATA, "-o", scales],
+        "compile": ["--scales", scales, "-o", f"{model.stem}.n8"],
+    }
+    name, _, options = remedy.how.partition(" ")
+    line = shlex.join(["neon8", name, str(model), *files[name]])
+    return replace(remedy, how=f"{line} {options}")
 
 
 def _guarded(table: ScaleTable) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -61,9 +62,9 @@ def unchanged(table: ScaleTable) -> ScaleTable:
 class Change:
     """A change of a table, or layers kept in float32.
 
-    target: the tensor or layer that it is for.  kind: in a word.  how: what to give
-    which command to have it.  price: in time on the device, 0 for none, 1 for int16, 2
-    for float32.
+    target: the tensor or layer that it is for.  kind: in a word.  how: the command that
+    makes it, without the files; with them once it is in a Diagnosis.  price: in time on
+    the device, 0 for none, 1 for int16, 2 for float32.
     """
 
     target: str
@@ -79,8 +80,8 @@ class Remedy:
     """A change that was measured.  The first four are of Change.
 
     sqnr_db: of the network with it, gain_db: more than without; None if it does not
-    compile, and failure says why.  error_db: the standard error of the gain, 0 for one
-    sample.
+    compile, and failure says why.  error_db: the standard error of the gain, None where
+    it is not known, as of one sample.
     """
 
     target: str
@@ -89,13 +90,13 @@ class Remedy:
     price: int
     sqnr_db: float | None = None
     gain_db: float | None = None
-    error_db: float = 0.0
+    error_db: float | None = None
     failure: str | None = None
 
     @property
     def helps(self) -> bool:
         """True if the gain is worth telling, and no accident of these samples."""
-        sure = SURE[self.price] * self.error_db
+        sure = SURE[self.price] * (self.error_db or 0.0)
         return self.gain >= LEAST_GAIN and self.gain > sure
 
     @property
@@ -171,21 +172,21 @@ def best(remedies: Iterable[Remedy]) -> list[Remedy]:
     return sorted(chosen.values(), key=lambda each: -each.gain)
 
 
-def gain_error(before: DoubleArray, after: DoubleArray) -> float:
+def gain_error(before: DoubleArray, after: DoubleArray) -> float | None:
     """The standard error of the gain, by leaving out each sample once (jackknife).
 
-    before, after: (samples, outputs, 2).  0 where it is not known: of one sample, or
+    before, after: (samples, outputs, 2).  None where it is not known: of one sample, or
     where nothing is lost.
     """
     count = len(before)
     if count == 1:
-        return 0.0
+        return None
     left = [
         [sqnr_of(each.sum(axis=0) - each[at]) for at in range(count)]
         for each in (before, after)
     ]
     if not np.isfinite(left).all():
-        return 0.0
+        return None
     gains = np.array(left[1]) - left[0]
     return float(np.sqrt((count - 1) * gains.var()))
 
@@ -211,7 +212,7 @@ def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Chan
         return Change(
             target=name,
             kind=kind,
-            how=f"calibrate --override ranges.json with {text}",
+            how=f"calibrate --override ranges.json  # which holds {text}",
             apply=apply,
         )
 
@@ -224,7 +225,7 @@ def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Chan
     yield Change(
         target=name,
         kind="float32",
-        how=f"calibrate --precision float:{name}",
+        how=f"calibrate --precision {quote(f'float:{name}')}",
         price=2,
         apply=lambda table: in_float32(table, groups, [group]),
     )
@@ -234,10 +235,11 @@ def wider(pair: Pair, names: Sequence[str], *, target: str) -> Change:
     """int16 for tensors and those that share their scales."""
     groups = scale_groups(pair.graph)
     wanted = {groups[name]: WIDE_BITS for name in names}
+    wide = [f"int16:{name}" for name in names]
     return Change(
         target=target,
         kind="int16",
-        how=" ".join(["calibrate", *(f"--precision int16:{n}" for n in names)]),
+        how=" ".join(["calibrate", *(f"--precision {quote(n)}" for n in wide)]),
         price=1,
         apply=lambda table: with_bits(table, pair.graph, groups, wanted),
     )
@@ -266,7 +268,7 @@ def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change
     yield Change(
         target="the network",
         kind="the default recipe",
-        how="calibrate without --plain",
+        how="calibrate  # without --plain",
         apply=lambda table: replace(
             table,
             tensors={**table.tensors, **equal},
@@ -309,13 +311,13 @@ def of_layer(layer: Layer, sums: Sums) -> Iterator[Change]:
     yield Change(
         target=name,
         kind="bias correction",
-        how="calibrate --thorough corrects biases by running the int8 network",
+        how="calibrate --thorough",
         apply=corrected,
     )
     yield Change(
         target=name,
         kind="float32",
-        how=f"compile --keep-float {name}",
+        how=f"compile --keep-float {quote(name)}",
         price=2,
         keep_float=frozenset({name}),
     )

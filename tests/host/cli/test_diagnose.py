@@ -2,6 +2,8 @@
 """neon8 diagnose: the command, its text, its JSON and its picture."""
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -67,6 +69,38 @@ def test_all_shows_what_the_short_text_leaves_out(found):
     assert len(whole.splitlines()) > len(short.splitlines())
     for each in many.remedies:
         assert each.how in whole
+
+
+def test_one_sample_tells_no_error(tiny, capsys):
+    line = ("diagnose", tiny.onnx, tiny.table, "--data", tiny.data, "--limit", 1)
+    result = json.loads(succeed(capsys, *line, "--top", 1, "--json"))
+    assert {each["error_db"] for each in result["remedies"]} == {None}
+    text = succeed(capsys, *line, "--top", 1, "--all")
+    assert re.search(r" int16 +[+-]\d+\.\d+ +- +\d+\.\d+\n", text)
+
+
+def test_remedies_are_commands_to_paste(tiny, tmp_path, found, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = set()
+    for each in found.remedies:
+        name, line = each.how.split()[1], each.how
+        if "ranges.json" in line:
+            line, held = line.split("  # which holds ")
+            (tmp_path / "ranges.json").write_text(held)
+        words = shlex.split(line.replace("CALIBRATION_DATA", str(tiny.data)), True)
+        words[words.index("-o") + 1] = str(tmp_path / "out")
+        assert words[:3] == ["neon8", name, str(tiny.onnx)]
+        assert main(words[1:]) == 0
+        done.add(name)
+    assert done == {"calibrate", "compile"}
+
+
+def test_an_error_is_told_in_decibels(found):
+    """Its share of them all may be any number where errors cancel."""
+    text = described(found).splitlines()
+    (row,) = (line for line in text if line.startswith("  fc "))
+    (fc,) = (each for each in found.layers if each.layer == "fc")
+    assert row.split()[1:3] == [f"{fc.sqnr_db:.2f}", f"{fc.rounding.sqnr_db:.2f}"]
 
 
 def test_dead_channels_and_guards_are_counted_in_one_line_each(found):
