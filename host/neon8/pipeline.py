@@ -120,9 +120,10 @@ def calibrate(
     rules = with_overrides(settings.solve)  # before hours of work
     task = Task(output=output, progress=_samples(progress), keep=keep)
     outcome = observe_data(model, data, settings, task)
-    table = solve(outcome.observation, load(model, shapes=shapes), rules)
     chosen, searched = None, None
-    with resumable(output, len(outcome.observation.samples)):
+    # With nothing kept the journal need not be whole, and little is lost with it.
+    with resumable(output if keep else None, len(outcome.observation.samples)):
+        table = solve(outcome.observation, load(model, shapes=shapes), rules)
         if network is not None and wanted.thorough:
             watch = partial(progress, "choose")
             chosen = thorough.best_of(network, table, outcome.kept, watch=watch)

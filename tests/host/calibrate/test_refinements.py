@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from calib_nets import branchy, images
+from neon8 import pipeline
 from neon8.pipeline import calibrate
 from neon8.quant import table_json
 from neon8.refine import budget, thorough
@@ -75,7 +76,8 @@ def test_one_after_the_other(path, tmp_path, monkeypatch):
     assert not (tmp_path / "net.scales.json.journal").exists()
 
 
-def test_interrupted(path, tmp_path, caplog, monkeypatch):
+@pytest.mark.parametrize("stage", ["solve", "best_of"])
+def test_interrupted(path, tmp_path, caplog, monkeypatch, stage):
     """No sample is observed twice, and an old table stays."""
     output = tmp_path / "net.scales.json"
     output.write_text("old")
@@ -84,7 +86,7 @@ def test_interrupted(path, tmp_path, caplog, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(thorough, "best_of", stop)
+        patched.setattr(pipeline if stage == "solve" else thorough, stage, stop)
         with pytest.raises(
             KeyboardInterrupt, match=r"9 samples are saved in .*journal; to"
         ):

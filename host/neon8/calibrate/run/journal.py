@@ -18,9 +18,12 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.run.convergence import Point, from_json, to_json
 from neon8.errors import CalibrationError, SetupError
 from neon8.files import STDOUT, read_file
+from neon8.text import counted
 
 KIND = container.Kind("a journal", b"n8jrnal\n", 1)
 _NEW = ".new"
+DIGESTS = ("the model", "--preprocess")
+"""Settings whose values would tell nobody anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -94,9 +97,15 @@ def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
     for key, now in settings.items():
         before = entry.settings[key]
         if before != now:
+            kept = counted(len(entry.observation.samples), "sample")
+            text = f"holds {kept} of an earlier run that was interrupted, in which "
+            if key in DIGESTS:
+                text += f"{key} was another one"
+            else:
+                text += f"{key} was {before!r}, and now it is {now!r}"
             raise CalibrationError(
-                f"{path}: was written by a run in which {key} was {before!r}, and now "
-                f"it is {now!r}: use the same options, or delete it to start again"
+                f"{path}: {text}; delete it to start again, or use the same options to "
+                "continue"
             )
     return entry
 

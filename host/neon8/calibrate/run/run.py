@@ -105,10 +105,11 @@ def observe_data(
         except KeyboardInterrupt:
             network.references[0].stop()
             raise
-    if task.keep and not few.samples:  # other processes have read them
-        for sample in workload.open_samples(network):
-            few.add(sample)
     observed = frozenset(outcome.observation.samples)
+    if task.keep and not few.samples:  # other processes have read them
+        with resumable(task.output, len(observed)):
+            for sample in workload.open_samples(network):
+                few.add(sample)
     kept = (sample for sample in few.samples if sample.digest in observed)
     return replace(outcome, kept=tuple(kept))
 

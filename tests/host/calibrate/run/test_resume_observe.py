@@ -166,7 +166,10 @@ def test_a_journal_of_another_model_is_refused(interrupted, capsys):
     model = branchy()
     model.doc_string = "another"
     command[1] = save(folder, model, "other.onnx")
-    assert "the model was" in fail(capsys, command)
+    error = fail(capsys, command)
+    assert "6 samples of an earlier run that was interrupted, in which the" in error
+    assert "the model was another one; delete it to start again" in error
+    assert not re.search("[0-9a-f]{12}", error)
 
 
 def test_a_journal_of_data_that_has_changed_is_refused(interrupted, capsys):
