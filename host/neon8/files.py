@@ -38,11 +38,10 @@ def open_regular(path: str | PathLike[str]) -> BinaryIO:
 def read_file(path: str | PathLike[str], *, most: int = MAX_BYTES) -> bytes:
     """Read a whole file.  OSError: as open_regular(), or more than `most` bytes."""
     with open_regular(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        text = f"is larger than {most} bytes, so it is not what is expected here"
-        raise OSError(errno.EFBIG, text, str(path))
-    return data
+        if os.fstat(file.fileno()).st_size > most:
+            text = f"is larger than {most} bytes, so it is not what is expected here"
+            raise OSError(errno.EFBIG, text, str(path))
+        return file.read()
 
 
 def unreadable(path: str | PathLike[str], what: str, error: Exception) -> DataError:
