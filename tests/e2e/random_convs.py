@@ -4,8 +4,6 @@
 import numpy as np
 
 from neon8.ir.program import Tensor
-from neon8.operators.conversion import QuantizeOp
-from neon8.operators.convolution import Conv2dOp
 from neon8.quant.proof import int16_depth
 from random_net import Net, gain, pick_wide, window
 
@@ -138,7 +136,7 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
     floats = rng.integers(6) == 0
     out = net.tensor(shape, dtype="float32" if floats else net.width())
     lo, hi = (-128, 127) if floats else net.clamp(out)
-    inputs, slopes, residual_scale, bias_f32 = (source.name,), None, 0, None
+    sources, slopes, residual_scale, bias_f32 = (source,), None, 0, None
     residuals = [
         tensor
         for tensor in net.levels
@@ -153,19 +151,19 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
         slopes = rng.normal(0, 1, out_channels).astype(np.float32)
     if not floats and residuals and rng.integers(4):
         residual = residuals[int(rng.integers(len(residuals)))]
-        inputs = (source.name, residual.name)
+        sources = (source, residual)
         residual_scale = 2.0 ** rng.uniform(-3, 2) * gain(out) / gain(residual)
     bias = random_bias(rng, weights, reach=source.reach)
     multiplier, fixed = random_multiplier(rng, weights), None
     multiplier = scaled(multiplier, gain(out) / gain(source))
-    plain = slopes is None and len(inputs) == 1
+    plain = slopes is None and len(sources) == 1
     plain = plain and source.dtype == out.dtype == "int8"
     if plain and rng.integers(4) == 0:
         multiplier, fixed = None, random_fixed(rng, multiplier)
-    op = Conv2dOp(
-        name=f"conv{len(net.ops)}",
-        inputs=tuple(str(name) for name in inputs),
-        output=out.name,
+    net.grow(
+        "Conv2d",
+        out,
+        *sources,
         weights=weights,
         bias=bias,
         multiplier=multiplier,
@@ -182,8 +180,6 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
         acc_bound=bound(weights, bias, reach=source.reach),
         int16_depth=int16_depth(weights, source.dtype),
     )
-    net.add(op, out)
     if floats and rng.integers(2):
         again = net.tensor(shape, dtype=net.width())
-        op = QuantizeOp(name="again", inputs=(out.name,), output=again.name)
-        net.add(op, again)
+        net.grow("Quantize", again, out)

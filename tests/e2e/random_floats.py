@@ -5,14 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from neon8.operators.conversion import QuantizeOp
-from neon8.operators.convolution import Conv2dF32Op
-from neon8.operators.floats import BinaryOp, ConstantOp, UnaryOp
 from neon8.operators.functions import FUNCTIONS, MOST_FUNCTIONS
-from neon8.operators.movement import ConcatOp, ReshapeOp
-from neon8.operators.normalization import SoftmaxOp
-from neon8.operators.pooling import PoolF32Op
-from neon8.operators.recurrent import RecurrentOp
 from random_net import Net, pick_float, window
 
 ONE_VALUE = FUNCTIONS[FUNCTIONS.index("absolute") : FUNCTIONS.index("minimum")]
@@ -27,9 +20,9 @@ PARAMETERS = {
 BOUNDS = ((0.0, 6.0), (-np.inf, 1.0), (-1.0, np.inf), (0.0, 0.0))
 
 
-def finish(net: Net, op, out) -> None:
-    """Appends the step, and half of the time the int8 form of its result."""
-    net.add(op, out)
+def finish(net: Net, kind, out, /, *sources, **fields) -> None:
+    """Append a step, and half of the time the int8 form of its result."""
+    net.grow(kind, out, *sources, **fields)
     grow_quantize(net, out)
 
 
@@ -37,8 +30,7 @@ def grow_quantize(net: Net, source) -> None:
     """The int8 or int16 form of a float tensor, half of the time."""
     if net.rng.integers(2):
         out = net.tensor(source.shape, dtype=net.width())
-        op = QuantizeOp(name="quantized", inputs=(source.name,), output=out.name)
-        net.add(op, out)
+        net.grow("Quantize", out, source)
 
 
 def like(net: Net, source):
@@ -53,8 +45,7 @@ def grow_softmax(net: Net) -> None:
     source = pick_float(net)
     out = like(net, source)
     axis = int(net.rng.integers(source.rank))
-    op = SoftmaxOp(name="softmax", inputs=(source.name,), output=out.name, axis=axis)
-    finish(net, op, out)
+    finish(net, "Softmax", out, source, axis=axis)
 
 
 def grow_move(net: Net) -> None:
@@ -69,14 +60,12 @@ def grow_move(net: Net) -> None:
         ]
         shape = shapes[int(net.rng.integers(len(shapes)))]
         out = net.tensor(shape, dtype="float32")
-        op = ReshapeOp(name="reshape", inputs=(source.name,), output=out.name)
+        finish(net, "Reshape", out, source)
     else:
         shape = list(source.shape)
         shape[axis] *= 2
         out = net.tensor(shape, dtype="float32")
-        inputs = (source.name,) * 2
-        op = ConcatOp(name="concat", inputs=inputs, output=out.name, axis=axis)
-    finish(net, op, out)
+        finish(net, "Concat", out, source, source, axis=axis)
 
 
 def constant(net: Net, dims):
@@ -87,8 +76,7 @@ def constant(net: Net, dims):
     out = net.tensor((1, 1, 1, 1), dtype="float32")
     out = dataclasses.replace(out, dims=tuple(int(size) for size in dims))
     net.tensors[out.name] = out
-    op = ConstantOp(name="constant", inputs=(), output=out.name, values=values)
-    net.add(op, out)
+    net.grow("Constant", out, values=values)
     return out
 
 
@@ -119,14 +107,7 @@ def grow_unary(net: Net) -> None:
         indices[at] = FUNCTIONS.index(name)
         values[at] = parameters
     out = like(net, source)
-    op = UnaryOp(
-        name="unary",
-        inputs=(source.name,),
-        output=out.name,
-        indices=indices,
-        values=values,
-    )
-    finish(net, op, out)
+    finish(net, "Unary", out, source, indices=indices, values=values)
 
 
 def grow_binary(net: Net) -> None:
@@ -141,13 +122,7 @@ def grow_binary(net: Net) -> None:
     if net.rng.integers(2):
         pair.reverse()
     out = like(net, source)
-    op = BinaryOp(
-        name="binary",
-        inputs=tuple(each.name for each in pair),
-        output=out.name,
-        function=str(net.rng.choice(TWO_VALUES)),
-    )
-    finish(net, op, out)
+    finish(net, "Binary", out, *pair, function=str(net.rng.choice(TWO_VALUES)))
 
 
 def grow_conv(net: Net) -> None:
@@ -161,10 +136,11 @@ def grow_conv(net: Net) -> None:
     kernel = (rows[0], columns[0])
     shape = (outputs, *kernel, channels // groups)
     out = net.tensor((batch, outputs, rows[5], columns[5]), dtype="float32")
-    op = Conv2dF32Op(
-        name="conv2d_f32",
-        inputs=(source.name,),
-        output=out.name,
+    finish(
+        net,
+        "Conv2dF32",
+        out,
+        source,
         bias_f32=net.rng.normal(0, 1, outputs).astype(np.float32),
         values=net.rng.normal(0, 1, shape).astype(np.float32),
         kernel=kernel,
@@ -173,7 +149,6 @@ def grow_conv(net: Net) -> None:
         pads=(rows[3], columns[3], rows[4], columns[4]),
         groups=groups,
     )
-    finish(net, op, out)
 
 
 def grow_pool(net: Net, kind: str, draw) -> None:
@@ -182,15 +157,7 @@ def grow_pool(net: Net, kind: str, draw) -> None:
     fields, shape = draw(net, source)
     out = net.tensor(shape, dtype="float32")
     count_pad = kind == "average" and bool(net.rng.integers(2))
-    op = PoolF32Op(
-        name=kind,
-        inputs=(source.name,),
-        output=out.name,
-        kind=kind,
-        count_pad=count_pad,
-        **fields,
-    )
-    finish(net, op, out)
+    finish(net, "PoolF32", out, source, kind=kind, count_pad=count_pad, **fields)
 
 
 def gate_options(net: Net, kind, directions, hidden):
@@ -223,21 +190,23 @@ def grow_recurrent(net: Net) -> None:
     x = net.tensor((1, 1, 1, 1), dtype="float32")
     x = dataclasses.replace(x, dims=(steps, batch, inputs))
     net.tensors[x.name] = x
-    net.add(ReshapeOp(name="sequence", inputs=(source.name,), output=x.name), x)
+    net.grow("Reshape", x, source)
     given = []
     if rng.integers(2):
         dims = (directions, batch, hidden)
-        given = [constant(net, dims).name for _ in range(states)]
+        given = [constant(net, dims) for _ in range(states)]
     more = states if rng.integers(2) else 0
     dims = (steps + more, directions, batch, hidden)
     out = dataclasses.replace(x, name=f"t{len(net.tensors)}", dims=dims)
     net.tensors[out.name] = out
     rows = gates * hidden
     scale = rng.uniform(0, 0.03, (directions, rows, 2))
-    op = RecurrentOp(
-        name=kind,
-        inputs=(x.name, *given),
-        output=out.name,
+    finish(
+        net,
+        "Recurrent",
+        out,
+        x,
+        *given,
         kind=kind,
         weights=rng.integers(-127, 128, (directions, rows, inputs + hidden), np.int8),
         multiplier=scale.astype(np.float32),
@@ -246,4 +215,3 @@ def grow_recurrent(net: Net) -> None:
         reverse=directions == 1 and bool(rng.integers(2)),
         linear_before_reset=kind == "gru" and bool(rng.integers(2)),
     )
-    finish(net, op, out)

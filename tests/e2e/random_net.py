@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from neon8.ir.program import Op, Tensor
-from neon8.operators.conversion import DequantizeOp, RequantizeOp
+from programs import step
 
 
 @dataclass
@@ -88,8 +88,13 @@ class Net:
             return int(self.rng.choice([-end, -1, 0, 1, end - 1])), -end, end - 1
         return int(self.rng.integers(-end, end)), -end, end - 1
 
+    def grow(self, kind, out, /, *sources, **fields):
+        """Append a step of this kind, which makes `out` of the sources."""
+        inputs = " ".join(source.name for source in sources)
+        self.add(step(kind, out.name, inputs, **fields), out)
+
     def add(self, op, out):
-        """Appends an op; its result may be read by the next ones."""
+        """Append an op; its result may be read by the next ones."""
         self.ops.append(op)
         self.read.update(op.inputs)
         (self.floats if out.dtype == "float32" else self.levels).append(out)
@@ -115,15 +120,14 @@ def pick(net: Net) -> Tensor:
     if not net.live:
         source = pick_wide(net)
         out = net.tensor(source.shape)
-        op = RequantizeOp(
-            name="narrow",
-            inputs=(source.name,),
-            output=out.name,
+        net.grow(
+            "Requantize",
+            out,
+            source,
             scale=np.float32(gain(out) / gain(source)),
             lo=out.lo,
             hi=out.hi,
         )
-        net.add(op, out)
     return late(net, net.live)
 
 
@@ -142,7 +146,7 @@ def pick_float(net: Net) -> Tensor:
     if not net.floats or net.rng.integers(8) == 0:
         source = pick_wide(net)
         out = net.tensor(source.shape, dtype="float32")
-        net.add(DequantizeOp(name="real", inputs=(source.name,), output=out.name), out)
+        net.grow("Dequantize", out, source)
     return late(net, net.floats)
 
 

@@ -11,7 +11,6 @@ import functools
 import numpy as np
 
 from neon8.ir.program import Program
-from neon8.operators.conversion import DequantizeOp, ImageOp, QuantizeOp
 from random_net import Net
 from random_steps import GROW
 
@@ -46,14 +45,13 @@ def random_program(seed: int) -> Program:
             source = net.tensor(shape, dtype="float32")
             inputs.append(source.name)
             out = net.tensor(shape, dtype=net.width())
-            net.add(QuantizeOp(name="in", inputs=(source.name,), output=out.name), out)
+            net.grow("Quantize", out, source)
         elif given == 3:
             source = net.tensor((batch, height, width, channels), dtype="uint8")
             inputs.append(source.name)
             out = net.tensor(shape)
             table = rng.integers(out.lo, out.hi + 1, (channels, 256), np.int8)
-            op = ImageOp(name="in", inputs=(source.name,), output=out.name, table=table)
-            net.add(op, out)
+            net.grow("Image", out, source, table=table)
         else:
             source = net.tensor(shape, dtype=net.width())
             inputs.append(source.name)
@@ -65,8 +63,7 @@ def random_program(seed: int) -> Program:
     for tensor in tuple(net.levels):
         if tensor.name not in net.read and rng.integers(2):
             out = net.tensor(tensor.shape, dtype="float32")
-            op = DequantizeOp(name="out", inputs=(tensor.name,), output=out.name)
-            net.add(op, out)
+            net.grow("Dequantize", out, tensor)
     made = {op.output for op in net.ops}
     outputs = tuple(name for name in net.tensors if name in made - net.read)
     # A tensor that is an output and is read, too.

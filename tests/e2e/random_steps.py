@@ -4,23 +4,6 @@
 import numpy as np
 
 import random_floats
-from neon8.ir.program import Op
-from neon8.operators.arithmetic import (
-    AddOp,
-    DivideOp,
-    MaximumOp,
-    MinimumOp,
-    MultiplyOp,
-    SumOp,
-)
-from neon8.operators.conversion import RequantizeOp
-from neon8.operators.floats import ConstantOp
-from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
-from neon8.operators.normalization import InstanceNormOp, LrnOp
-from neon8.operators.pointwise import TableOp
-from neon8.operators.pooling import PoolOp
-from neon8.operators.resize import ResizeLinearOp
-from neon8.operators.selection import GatherOp
 from random_convs import grow_conv, grow_depthwise
 from random_net import Net, gain, pick, pick_float, pick_wide, window
 
@@ -32,17 +15,17 @@ def grow_add(net: Net) -> None:
     b = same[int(net.rng.integers(len(same)))]
     out = net.tensor(a.shape, dtype=net.width())
     lo, hi = net.clamp(out)
-    op = AddOp(
-        name=f"add{len(net.ops)}",
-        inputs=(a.name, b.name),
-        output=out.name,
+    net.grow(
+        "Add",
+        out,
+        a,
+        b,
         scale=np.float32(2.0 ** net.rng.uniform(-3, 2) * gain(out) / gain(a)),
         residual_scale=factor(net, (0.5, 0.25, 2.0, 0.37, 1e-30), b, out),
         slope=net.slope(),
         lo=lo,
         hi=hi,
     )
-    net.add(op, out)
 
 
 def factor(net: Net, choices, source, out):
@@ -81,10 +64,10 @@ def reduced(net: Net, a):
     kernel = (height if rows else 1, width if columns else 1)
     shape = (batch, channels, 1 if rows else height, 1 if columns else width)
     out = net.tensor(shape, like=a)
-    op = PoolOp(
-        name=f"reduced{len(net.ops)}",
-        inputs=(a.name,),
-        output=out.name,
+    net.grow(
+        "Pool",
+        out,
+        a,
         kind="max",
         kernel=kernel,
         strides=(1, 1),
@@ -93,7 +76,6 @@ def reduced(net: Net, a):
         lo=out.lo,
         hi=out.hi,
     )
-    net.add(op, out)
     return out
 
 
@@ -102,17 +84,17 @@ def grow_sum(net: Net) -> None:
     a, b, shape = broadcast_pair(net, wide=True)
     out = net.tensor(shape, dtype=net.width())
     lo, hi = net.clamp(out)
-    op = AddOp(
-        name=f"sum{len(net.ops)}",
-        inputs=(a.name, b.name),
-        output=out.name,
+    net.grow(
+        "Add",
+        out,
+        a,
+        b,
         scale=np.float32(2.0 ** net.rng.uniform(-3, 2) * gain(out) / gain(a)),
         residual_scale=factor(net, (0.5, -0.5, -1.0, -0.37, 0.0), b, out),
         slope=net.slope(),
         lo=lo,
         hi=hi,
     )
-    net.add(op, out)
 
 
 def grow_product(net: Net, kind) -> None:
@@ -120,36 +102,36 @@ def grow_product(net: Net, kind) -> None:
     a, b, shape = broadcast_pair(net)
     out = net.tensor(shape)
     lo, hi = net.clamp(out)
-    scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if kind is MultiplyOp else [8, 0.5, 1e19]
-    op = kind(
-        name=f"{kind.__name__}{len(net.ops)}",
-        inputs=(a.name, b.name),
-        output=out.name,
+    scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if kind == "Multiply" else [8, 0.5, 1e19]
+    net.grow(
+        kind,
+        out,
+        a,
+        b,
         scale=np.float32(net.rng.choice(scales)),
         slope=net.slope(),
         lo=lo,
         hi=hi,
     )
-    net.add(op, out)
 
 
 def grow_total(net: Net) -> None:
     """Sum of two tensors or more of one shape, the same ones at times."""
     a = pick(net)
-    same = [t.name for t in net.live if t.shape == a.shape]
-    names = [str(net.rng.choice(same)) for _ in range(int(net.rng.integers(2, 6)))]
+    same = [t for t in net.live if t.shape == a.shape]
+    count = int(net.rng.integers(2, 6))
+    summed = [same[int(net.rng.integers(len(same)))] for _ in range(count)]
     out = net.tensor(a.shape)
     lo, hi = net.clamp(out)
-    op = SumOp(
-        name=f"total{len(net.ops)}",
-        inputs=tuple(names),
-        output=out.name,
-        values=net.rng.choice([0.5, -0.25, 1, 0.37, 0], len(names)).astype(np.float32),
+    net.grow(
+        "Sum",
+        out,
+        *summed,
+        values=net.rng.choice([0.5, -0.25, 1, 0.37, 0], count).astype(np.float32),
         slope=net.slope(),
         lo=lo,
         hi=hi,
     )
-    net.add(op, out)
 
 
 def grow_extreme(net: Net) -> None:
@@ -157,12 +139,10 @@ def grow_extreme(net: Net) -> None:
     a = pick(net)
     b = net.tensor([1 if net.rng.integers(2) else size for size in a.shape], like=a)
     levels = net.rng.integers(b.lo, b.hi + 1, int(np.prod(b.shape)), np.int8)
-    name = f"constant{len(net.ops)}"
-    net.add(ConstantOp(name=name, inputs=(), output=b.name, levels=levels), b)
+    net.grow("Constant", b, levels=levels)
     out = net.tensor(a.shape, like=a)
-    kind = MaximumOp if net.rng.integers(2) else MinimumOp
-    names = (a.name, b.name) if net.rng.integers(2) else (b.name, a.name)
-    net.add(kind(name=f"extreme{len(net.ops)}", inputs=names, output=out.name), out)
+    kind = "Maximum" if net.rng.integers(2) else "Minimum"
+    net.grow(kind, out, *((a, b) if net.rng.integers(2) else (b, a)))
 
 
 def grow_table(net: Net) -> None:
@@ -170,9 +150,7 @@ def grow_table(net: Net) -> None:
     source = pick(net)
     out = net.tensor(source.shape)
     table = net.rng.integers(out.lo, out.hi + 1, 256, np.int8)
-    name = f"table{len(net.ops)}"
-    op = TableOp(name=name, inputs=(source.name,), output=out.name, table=table)
-    net.add(op, out)
+    net.grow("Table", out, source, table=table)
 
 
 def grow_lrn(net: Net) -> None:
@@ -182,13 +160,12 @@ def grow_lrn(net: Net) -> None:
     size = net.rng.choice([1, 3, 5, 5, 41])
     alpha = net.rng.choice([1e-4, 0.0, 0.5, 30.0])
     beta = net.rng.choice([0.75, 0.5, 1.0, 0.0, 0.6])
-    op = LrnOp(
-        name=f"lrn{len(net.ops)}",
-        inputs=(source.name,),
-        output=out.name,
+    net.grow(
+        "Lrn",
+        out,
+        source,
         values=np.array([size, alpha, beta, net.rng.choice([1, 2, 0.01])], np.float32),
     )
-    net.add(op, out)
 
 
 def grow_instance_norm(net: Net) -> None:
@@ -199,16 +176,15 @@ def grow_instance_norm(net: Net) -> None:
     values = net.rng.normal(0, 1, 2 * channels + 1)
     values[-1] = net.rng.choice([1e-5, 1e-3, 1e-30])
     lo, hi = net.clamp(out)
-    op = InstanceNormOp(
-        name=f"norm{len(net.ops)}",
-        inputs=(source.name,),
-        output=out.name,
+    net.grow(
+        "InstanceNorm",
+        out,
+        source,
         values=values.astype(np.float32),
         slope=net.slope(),
         lo=lo,
         hi=hi,
     )
-    net.add(op, out)
 
 
 def grow_requantize(net: Net) -> None:
@@ -216,16 +192,15 @@ def grow_requantize(net: Net) -> None:
     source = pick_wide(net)
     out = net.tensor(source.shape, dtype=net.width())
     lo, hi = net.clamp(out)
-    op = RequantizeOp(
-        name=f"requantize{len(net.ops)}",
-        inputs=(source.name,),
-        output=out.name,
+    net.grow(
+        "Requantize",
+        out,
+        source,
         scale=factor(net, (0.5, 1.5, 2.0**64, 1e-30, 0.773), source, out),
         slope=net.slope(),
         lo=lo,
         hi=hi,
     )
-    net.add(op, out)
 
 
 def pool_window(net: Net, source):
@@ -259,17 +234,16 @@ def grow_pool(net: Net, kind: str) -> None:
             shape, dtype="float32" if net.rng.integers(4) == 0 else source.dtype
         )
     lo, hi = net.clamp(out) if out.dtype != "float32" else (-128, 127)
-    op = PoolOp(
-        name=f"{kind}{len(net.ops)}",
-        inputs=(source.name,),
-        output=out.name,
+    net.grow(
+        "Pool",
+        out,
+        source,
         kind=kind,
         count_pad=kind == "average" and bool(net.rng.integers(2)),
         lo=lo,
         hi=hi,
         **fields,
     )
-    net.add(op, out)
 
 
 def inside(axis, size) -> bool:
@@ -296,27 +270,20 @@ def grow_concat(net: Net) -> None:
         piece = fitting[int(net.rng.integers(len(fitting)))]
         if (piece.scale, piece.dtype) != (first.scale, first.dtype):
             copy = net.tensor(piece.shape, like=first)
-            op = RequantizeOp(
-                name="rescale",
-                inputs=(piece.name,),
-                output=copy.name,
+            net.grow(
+                "Requantize",
+                copy,
+                piece,
                 scale=np.float32(piece.scale / first.scale),
                 lo=first.lo,
                 hi=first.hi,
             )
-            net.add(op, copy)
             piece = copy
         pieces.append(piece)
     shape = list(first.shape)
     shape[axis] = sum(piece.shape[axis] for piece in pieces)
     out = net.tensor(shape, like=first)
-    op = ConcatOp(
-        name=f"concat{len(net.ops)}",
-        inputs=tuple(piece.name for piece in pieces),
-        output=out.name,
-        axis=axis,
-    )
-    net.add(op, out)
+    net.grow("Concat", out, *pieces, axis=axis)
 
 
 def grow_reshape(net: Net) -> None:
@@ -333,15 +300,14 @@ def grow_reshape(net: Net) -> None:
     ]
     shape = shapes[int(net.rng.integers(len(shapes)))]
     out = net.tensor(shape, like=source)
-    op = ReshapeOp(name="reshape", inputs=(source.name,), output=out.name)
-    net.add(op, out)
+    net.grow("Reshape", out, source)
 
 
-def move(net: Net, source, shape, op: type[Op], **fields) -> None:
+def move(net: Net, source, shape, kind: str, **fields) -> None:
     """A step that moves the values of a tensor of any type."""
     real = source.dtype == "float32"
     out = net.tensor(shape, **({"dtype": "float32"} if real else {"like": source}))
-    net.add(op(name="move", inputs=(source.name,), output=out.name, **fields), out)
+    net.grow(kind, out, source, **fields)
     if real:
         random_floats.grow_quantize(net, out)
 
@@ -364,7 +330,7 @@ def grow_permute(net: Net) -> None:
     rest = list(range(len(view), 8))
     indices = np.array([view + [1] * len(rest), order + rest], np.int32)
     shape = [int(np.prod(piece)) for piece in pieces]
-    move(net, source, shape, PermuteOp, indices=indices)
+    move(net, source, shape, "Permute", indices=indices)
 
 
 def cut(net: Net, size: int) -> list[int]:
@@ -391,7 +357,7 @@ def grow_gather(net: Net) -> None:
         lists.append(taken.astype(np.int32))
     shape = [len(taken) for taken in lists]
     fill = np.float32(net.rng.integers(source.lo, source.hi + 1))
-    move(net, source, shape, GatherOp, indices=np.concatenate(lists), fill=fill)
+    move(net, source, shape, "Gather", indices=np.concatenate(lists), fill=fill)
 
 
 def grow_resize(net: Net) -> None:
@@ -411,15 +377,14 @@ def grow_resize(net: Net) -> None:
     else:
         out = net.tensor(shape, like=source if net.rng.integers(2) else None)
         scale = np.float32(source.scale / out.scale)
-    op = ResizeLinearOp(
-        name="resize",
-        inputs=(source.name,),
-        output=out.name,
+    net.grow(
+        "ResizeLinear",
+        out,
+        source,
         scale=scale,
         indices=np.concatenate(indices).reshape(-1).astype(np.int32),
         values=np.concatenate(values).reshape(-1).astype(np.float32),
     )
-    net.add(op, out)
 
 
 GROW = {
@@ -427,8 +392,8 @@ GROW = {
     "depthwise": grow_depthwise,
     "add": grow_add,
     "sum": grow_sum,
-    "multiply": lambda net: grow_product(net, MultiplyOp),
-    "divide": lambda net: grow_product(net, DivideOp),
+    "multiply": lambda net: grow_product(net, "Multiply"),
+    "divide": lambda net: grow_product(net, "Divide"),
     "total": grow_total,
     "extreme": grow_extreme,
     "table": grow_table,
