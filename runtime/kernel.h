@@ -92,7 +92,7 @@
 //   out_row_stride 0: what row 0 has there stays
 //   rows           [kernel_height + (outputs - 1) * ratio]: the pixel under tap x = 0 of output 0,
 //                  N8_SLACK readable after the last pixel used, unless `block` divides `channels`:
-//                  then nothing behind the channels of a pixel is read
+//                  then nothing after the channels of a pixel is read
 //   tap_stride     bytes between the pixels under neighbouring taps
 //   step           bytes between the pixels under tap 0 of neighbouring outputs
 //   weights        [ceil(channels / block)][kernel_height][kernel_width][block], zero padded,
@@ -181,7 +181,7 @@
 // igemm_s8_s8 or, where `residual` is not NULL, as igemm_s8_s8_add.
 //
 //   places         [tiles][16]: the pixels of each tile, row by row, in bytes from `out`; exactly
-//                  `channels` of each are written. What is behind the edge of the image goes where
+//                  `channels` of each are written. What is beyond the edge of the image goes where
 //                  it does no harm
 //   residual_places   the same from `residual`, N8_SLACK readable after the last. `residual` may be
 //                  `out`, with the places of that
@@ -325,6 +325,19 @@
     INT32(PL_LO, int32_t, lo)                                                                      \
     INT32(PL_HI, int32_t, hi)
 
+// All of them: the struct n8_<name>_args and the type n8_<name>_fn of its kernels.
+#define N8_ALL_ARGS(X)                                                                             \
+    X(igemm, N8_IGEMM_ARGS)                                                                        \
+    X(depthwise, N8_DEPTHWISE_ARGS)                                                                \
+    X(winograd, N8_WINOGRAD_ARGS)                                                                  \
+    X(winograd_gemm, N8_WINOGRAD_GEMM_ARGS)                                                        \
+    X(winograd_output, N8_WINOGRAD_OUTPUT_ARGS)                                                    \
+    X(pointwise, N8_POINTWISE_ARGS)                                                                \
+    X(add_s16, N8_ADD_S16_ARGS)                                                                    \
+    X(output, N8_OUTPUT_ARGS)                                                                      \
+    X(depthwise_s16, N8_DEPTHWISE_S16_ARGS)                                                        \
+    X(pool, N8_POOL_ARGS)
+
 #ifdef __ASSEMBLER__
 // clang-format off
 
@@ -334,26 +347,8 @@
     .set n8_next, n8_next + size;
 #define N8_SET_WORD(offset, type, member)  N8_SET(offset, __SIZEOF_POINTER__)
 #define N8_SET_INT32(offset, type, member) N8_SET(offset, 4)
-.set n8_next, 0
-N8_IGEMM_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_DEPTHWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_WINOGRAD_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_WINOGRAD_GEMM_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_WINOGRAD_OUTPUT_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_POINTWISE_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_ADD_S16_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_OUTPUT_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_DEPTHWISE_S16_ARGS(N8_SET_WORD, N8_SET_INT32)
-.set n8_next, 0
-N8_POOL_ARGS(N8_SET_WORD, N8_SET_INT32)
+#define N8_SETS(name, FIELDS) .set n8_next, 0; FIELDS(N8_SET_WORD, N8_SET_INT32)
+N8_ALL_ARGS(N8_SETS)
 
 // clang-format on
 #else
@@ -393,102 +388,38 @@ struct n8_tile {
 enum { N8_MAX_MR = 16, N8_MAX_NR = 64, N8_MAX_STEP = 64 };
 
 #define N8_FIELD(offset, type, member) type member;
-struct n8_igemm_args {
-    N8_IGEMM_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_depthwise_args {
-    N8_DEPTHWISE_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_winograd_args {
-    N8_WINOGRAD_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_winograd_gemm_args {
-    N8_WINOGRAD_GEMM_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_winograd_output_args {
-    N8_WINOGRAD_OUTPUT_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_pointwise_args {
-    N8_POINTWISE_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_add_s16_args {
-    N8_ADD_S16_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_output_args {
-    N8_OUTPUT_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_depthwise_s16_args {
-    N8_DEPTHWISE_S16_ARGS(N8_FIELD, N8_FIELD)
-};
-struct n8_pool_args {
-    N8_POOL_ARGS(N8_FIELD, N8_FIELD)
-};
-#undef N8_FIELD
+#define N8_STRUCT(name, FIELDS)                                                                    \
+    struct n8_##name##_args {                                                                      \
+        FIELDS(N8_FIELD, N8_FIELD)                                                                 \
+    };                                                                                             \
+    typedef void n8_##name##_fn(const struct n8_##name##_args *args);
+N8_ALL_ARGS(N8_STRUCT)
 
 // The same sums as in assembly: an enumerator is one more than the one before it.
 #define N8_SUM(offset, size) N8_OFF_##offset, N8_END_##offset = N8_OFF_##offset + (size) - 1,
 #define N8_SUM_WORD(offset, type, member)  N8_SUM(offset, __SIZEOF_POINTER__)
 #define N8_SUM_INT32(offset, type, member) N8_SUM(offset, 4)
-enum n8_igemm_offset { N8_IGEMM_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_depthwise_offset { N8_DEPTHWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_winograd_offset { N8_WINOGRAD_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_winograd_gemm_offset { N8_WINOGRAD_GEMM_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_winograd_output_offset { N8_WINOGRAD_OUTPUT_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_pointwise_offset { N8_POINTWISE_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_add_s16_offset { N8_ADD_S16_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_output_offset { N8_OUTPUT_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_depthwise_s16_offset { N8_DEPTHWISE_S16_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
-enum n8_pool_offset { N8_POOL_ARGS(N8_SUM_WORD, N8_SUM_INT32) };
+#define N8_SUMS(name, FIELDS) enum n8_##name##_offset{FIELDS(N8_SUM_WORD, N8_SUM_INT32)};
+N8_ALL_ARGS(N8_SUMS)
+
+#define N8_PIN(offset, type, member)                                                               \
+    _Static_assert(offsetof(n8_pinned, member) == N8_OFF_##offset &&                               \
+                       sizeof(type) == N8_END_##offset - N8_OFF_##offset + 1,                      \
+                   #member);
+#define N8_PINS(name, FIELDS)                                                                      \
+    static inline void n8_pins_of_##name(void) {                                                   \
+        typedef struct n8_##name##_args n8_pinned;                                                 \
+        FIELDS(N8_PIN, N8_PIN)                                                                     \
+    }
+N8_ALL_ARGS(N8_PINS)
+#undef N8_PINS
+#undef N8_PIN
+#undef N8_SUMS
 #undef N8_SUM_INT32
 #undef N8_SUM_WORD
 #undef N8_SUM
-
-#define N8_PIN(offset, type, member)                                                               \
-    _Static_assert(offsetof(struct N8_PINNED, member) == N8_OFF_##offset &&                        \
-                       sizeof(type) == N8_END_##offset - N8_OFF_##offset + 1,                      \
-                   #member);
-#define N8_PINNED n8_igemm_args
-N8_IGEMM_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_depthwise_args
-N8_DEPTHWISE_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_winograd_args
-N8_WINOGRAD_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_winograd_gemm_args
-N8_WINOGRAD_GEMM_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_winograd_output_args
-N8_WINOGRAD_OUTPUT_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_pointwise_args
-N8_POINTWISE_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_add_s16_args
-N8_ADD_S16_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_output_args
-N8_OUTPUT_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_depthwise_s16_args
-N8_DEPTHWISE_S16_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#define N8_PINNED n8_pool_args
-N8_POOL_ARGS(N8_PIN, N8_PIN)
-#undef N8_PINNED
-#undef N8_PIN
-
-typedef void n8_igemm_fn(const struct n8_igemm_args *args);
-typedef void n8_depthwise_fn(const struct n8_depthwise_args *args);
-typedef void n8_winograd_fn(const struct n8_winograd_args *args);
-typedef void n8_winograd_gemm_fn(const struct n8_winograd_gemm_args *args);
-typedef void n8_winograd_output_fn(const struct n8_winograd_output_args *args);
-typedef void n8_pointwise_fn(const struct n8_pointwise_args *args);
-typedef void n8_add_s16_fn(const struct n8_add_s16_args *args);
-typedef void n8_output_fn(const struct n8_output_args *args);
-typedef void n8_depthwise_s16_fn(const struct n8_depthwise_s16_args *args);
-typedef void n8_pool_fn(const struct n8_pool_args *args);
+#undef N8_STRUCT
+#undef N8_FIELD
 
 // The input of a tile of winograd_gemm_s32: a window of 6x6 pixels, `row` and `pixel` bytes from
 // one to the next, of each of which `channels`, a multiple of 8, are read. Plane p is at out + p *

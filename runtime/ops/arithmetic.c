@@ -12,8 +12,6 @@
 enum {
     OPERANDS = 2,
     PIECE = 512, // values of a broadcast operand that are written out at once, at least
-    PLACING = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND |
-        N8_READS_EXACTLY,
 };
 
 static bool is_broadcast(const struct n8_model *model, const struct n8_step *step, size_t index) {
@@ -21,7 +19,7 @@ static bool is_broadcast(const struct n8_model *model, const struct n8_step *ste
     return memcmp(in->dims, n8_output(model, step)->dims, sizeof in->dims) != 0;
 }
 
-static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
+static bool has_s16(const struct n8_model *model, const struct n8_step *step) {
     return n8_output(model, step)->type == N8_TYPE_S16 ||
            n8_input(model, step, 0)->type == N8_TYPE_S16 ||
            n8_input(model, step, 1)->type == N8_TYPE_S16;
@@ -30,7 +28,7 @@ static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
 // True if the operand is not read where it lies.
 static bool is_written_out(const struct n8_model *model, const struct n8_step *step, size_t index) {
     const enum n8_type type = n8_input(model, step, index)->type;
-    return is_broadcast(model, step, index) || (is_wide(model, step) && type != N8_TYPE_S16);
+    return is_broadcast(model, step, index) || (has_s16(model, step) && type != N8_TYPE_S16);
 }
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
@@ -78,43 +76,56 @@ static size_t piece_size(const struct n8_tensor *out, size_t size) {
 
 // Of a value as the kernel sees it.
 static size_t kernel_size(const struct n8_model *model, const struct n8_step *step) {
-    return is_wide(model, step) ? sizeof(int16_t) : 1;
+    return has_s16(model, step) ? sizeof(int16_t) : 1;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step, const char *kernel) {
+static void larger(const struct n8_pointwise_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        args->out[i] = args->a[i] > args->b[i] ? args->a[i] : args->b[i];
+    }
+}
+
+static void smaller(const struct n8_pointwise_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        args->out[i] = args->a[i] < args->b[i] ? args->a[i] : args->b[i];
+    }
+}
+
+// What computes a step of int8.
+struct kernel {
+    n8_pointwise_fn *run;
+    const char *name;
+};
+
+static struct kernel kernel_of(const struct n8_kernels *kernels, const struct n8_step *step) {
+    switch (step->row.kind) {
+    case N8_OP_ADD:
+        return (struct kernel){kernels->add_s8, kernels->add_s8_name};
+    case N8_OP_MULTIPLY:
+        return (struct kernel){kernels->multiply_s8, kernels->multiply_s8_name};
+    case N8_OP_DIVIDE:
+        return (struct kernel){kernels->divide_s8, kernels->divide_s8_name};
+    case N8_OP_MAXIMUM:
+        return (struct kernel){larger, "maximum"};
+    default:
+        return (struct kernel){smaller, "minimum"};
+    }
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_kernels *kernels = &reader->model->kernels;
+    const bool s16 = has_s16(reader->model, step);
     const size_t size = piece_size(out, kernel_size(reader->model, step));
-    step->kernel_name = kernel;
+    step->kernel_name = s16 ? kernels->add_s16_name : kernel_of(kernels, step).name;
     step->units = out->pixels;
     for (size_t i = 0; i < OPERANDS; i++) {
         step->scratch_size += is_written_out(reader->model, step, i) ? size : 0;
     }
-    if (is_wide(reader->model, step) && out->type != N8_TYPE_S16) {
+    if (s16 && out->type != N8_TYPE_S16) {
         step->scratch_size += size; // what becomes the output
     }
     return N8_OK;
-}
-
-static enum n8_status plan_add(struct n8_reader *reader, struct n8_step *step) {
-    const struct n8_kernels *kernels = &reader->model->kernels;
-    return plan(reader, step,
-                is_wide(reader->model, step) ? kernels->add_s16_name : kernels->add_s8_name);
-}
-
-static enum n8_status plan_multiply(struct n8_reader *reader, struct n8_step *step) {
-    return plan(reader, step, reader->model->kernels.multiply_s8_name);
-}
-
-static enum n8_status plan_divide(struct n8_reader *reader, struct n8_step *step) {
-    return plan(reader, step, reader->model->kernels.divide_s8_name);
-}
-
-static enum n8_status plan_maximum(struct n8_reader *reader, struct n8_step *step) {
-    return plan(reader, step, "maximum");
-}
-
-static enum n8_status plan_minimum(struct n8_reader *reader, struct n8_step *step) {
-    return plan(reader, step, "minimum");
 }
 
 // An operand as a run reads it.
@@ -191,8 +202,8 @@ static const uint8_t *written_out(struct operand *operand, const struct n8_tenso
 }
 
 // A sum by its int16 kernel, of `args` all but the pointers.
-static void add_wide(const struct n8_kernels *kernels, const struct n8_pointwise_args *args,
-                     int16_t *out, const int16_t *a, const int16_t *b) {
+static void add_s16(const struct n8_kernels *kernels, const struct n8_pointwise_args *args,
+                    int16_t *out, const int16_t *a, const int16_t *b) {
     kernels->add_s16(&(struct n8_add_s16_args){
         .out = out,
         .a = a,
@@ -211,15 +222,17 @@ static void add_wide(const struct n8_kernels *kernels, const struct n8_pointwise
 
 // A unit is a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, uint8_t *scratch, struct n8_pointwise_args args,
-                n8_pointwise_fn *kernel) {
+                size_t end, void *memory) {
+    uint8_t *scratch = memory;
+    struct n8_pointwise_args args = {
+        .a_scale = step->row.scale, .b_scale = step->row.residual_scale, .slope = step->row.slope};
     const struct n8_model *model = session->model;
     const struct n8_tensor *out = n8_output(model, step);
     const size_t area = (size_t)out->dims[2] * (size_t)out->dims[3];
     struct operand operands[OPERANDS] = {{.tensor = NULL}};
     size_t most = end - begin; // pixels at once
     bool whole = false;
-    const bool wide = is_wide(model, step);
+    const bool s16 = has_s16(model, step);
     const size_t size = kernel_size(model, step);
     for (size_t i = 0; i < OPERANDS; i++) {
         struct operand *operand = &operands[i];
@@ -237,12 +250,10 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
             most = most < piece_pixels(out) ? most : piece_pixels(out);
         }
     }
-    uint8_t *piece = wide && out->type != N8_TYPE_S16 ? scratch : NULL; // of the output
+    uint8_t *piece = s16 && out->type != N8_TYPE_S16 ? scratch : NULL; // of the output
     if (piece != NULL) {
         most = most < piece_pixels(out) ? most : piece_pixels(out);
     }
-    args.slope = step->row.slope;
-    args.a_scale = step->row.scale;
     args.a_zero_point = operands[0].tensor->zero_point;
     args.b_zero_point = operands[1].tensor->zero_point;
     args.zero_point = out->zero_point;
@@ -263,10 +274,10 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         }
         uint8_t *to = n8_out_pixel(session, step, p);
         args.count = stretch.count;
-        if (wide) {
+        if (s16) {
             int16_t *sums = (int16_t *)(void *)(piece == NULL ? to : piece);
-            add_wide(&model->kernels, &args, sums, (const int16_t *)(const void *)values[0],
-                     (const int16_t *)(const void *)values[1]);
+            add_s16(&model->kernels, &args, sums, (const int16_t *)(const void *)values[0],
+                    (const int16_t *)(const void *)values[1]);
             if (piece != NULL) {
                 n8_narrow(to, sums, args.count, out->type);
             }
@@ -274,105 +285,50 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
             args.out = (int8_t *)to;
             args.a = (const int8_t *)values[0];
             args.b = (const int8_t *)values[1];
-            kernel(&args);
+            kernel_of(&model->kernels, step).run(&args);
         }
         p += stretch.pixels;
     }
 }
 
-static void run_add(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                    size_t end, void *scratch) {
-    run(session, step, begin, end, scratch,
-        (struct n8_pointwise_args){.b_scale = step->row.residual_scale},
-        session->model->kernels.add_s8);
-}
-
-static void run_multiply(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                         size_t end, void *scratch) {
-    run(session, step, begin, end, scratch, (struct n8_pointwise_args){.b_scale = 0.0f},
-        session->model->kernels.multiply_s8);
-}
-
-static void run_divide(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                       size_t end, void *scratch) {
-    run(session, step, begin, end, scratch, (struct n8_pointwise_args){.b_scale = 0.0f},
-        session->model->kernels.divide_s8);
-}
-
-static void larger(const struct n8_pointwise_args *args) {
-    for (size_t i = 0; i < args->count; i++) {
-        args->out[i] = args->a[i] > args->b[i] ? args->a[i] : args->b[i];
-    }
-}
-
-static void smaller(const struct n8_pointwise_args *args) {
-    for (size_t i = 0; i < args->count; i++) {
-        args->out[i] = args->a[i] < args->b[i] ? args->a[i] : args->b[i];
-    }
-}
-
-static void run_maximum(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                        size_t end, void *scratch) {
-    run(session, step, begin, end, scratch, (struct n8_pointwise_args){.b_scale = 0.0f}, larger);
-}
-
-static void run_minimum(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                        size_t end, void *scratch) {
-    run(session, step, begin, end, scratch, (struct n8_pointwise_args){.b_scale = 0.0f}, smaller);
-}
+// What all of them say of themselves.
+#define OPERATOR                                                                                   \
+    .types = {N8_TYPE_S8, N8_TYPE_S8}, .inputs = {OPERANDS, OPERANDS}, .plan = plan, .run = run,   \
+    .placing =                                                                                     \
+        N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND | N8_READS_EXACTLY
 
 const struct n8_operator n8_op_add = {
+    OPERATOR,
     .name = "add",
-    .types = {N8_TYPE_S8, N8_TYPE_S8},
-    .inputs = {2, 2},
     .fields = N8_FIELD_SCALE | N8_FIELD_RESIDUAL | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
     .s16 = true,
-    .placing = PLACING,
     .check = check,
-    .plan = plan_add,
-    .run = run_add,
 };
 
 const struct n8_operator n8_op_multiply = {
+    OPERATOR,
     .name = "multiply",
-    .types = {N8_TYPE_S8, N8_TYPE_S8},
-    .inputs = {2, 2},
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .placing = PLACING,
     .check = check,
-    .plan = plan_multiply,
-    .run = run_multiply,
 };
 
 const struct n8_operator n8_op_divide = {
+    OPERATOR,
     .name = "divide",
-    .types = {N8_TYPE_S8, N8_TYPE_S8},
-    .inputs = {2, 2},
     .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .placing = PLACING,
     .check = check,
-    .plan = plan_divide,
-    .run = run_divide,
 };
 
 const struct n8_operator n8_op_maximum = {
+    OPERATOR,
     .name = "maximum",
-    .types = {N8_TYPE_S8, N8_TYPE_S8},
-    .inputs = {2, 2},
     .moves = true,
-    .placing = PLACING,
     .check = check_extreme,
-    .plan = plan_maximum,
-    .run = run_maximum,
 };
 
 const struct n8_operator n8_op_minimum = {
+    OPERATOR,
     .name = "minimum",
-    .types = {N8_TYPE_S8, N8_TYPE_S8},
-    .inputs = {2, 2},
     .moves = true,
-    .placing = PLACING,
     .check = check_extreme,
-    .plan = plan_minimum,
-    .run = run_minimum,
 };

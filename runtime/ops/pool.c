@@ -11,7 +11,7 @@
 enum { MAX_TAPS_S16 = 1 << 15 }; // 2^15 * 65535 < 2^31
 
 // Of int16, or an average in float32.
-static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
+static bool is_rare(const struct n8_model *model, const struct n8_step *step) {
     return n8_input(model, step, 0)->type == N8_TYPE_S16 ||
            n8_output(model, step)->type == N8_TYPE_F32;
 }
@@ -65,23 +65,14 @@ static size_t channels_of_unit(const struct n8_tensor *out) {
     return out->pixels >= ENOUGH ? (size_t)out->dims[1] : FEW;
 }
 
-static void plan_windows(const struct n8_reader *reader, struct n8_step *step) {
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_kernels *kernels = &reader->model->kernels;
     const struct n8_tensor *out = n8_output(reader->model, step);
+    const bool max = step->row.kind == N8_OP_MAX_POOL, rare = is_rare(reader->model, step);
+    step->kernel_name = max ? (rare ? "max" : kernels->maxpool_s8_name)
+                            : (rare ? "average" : kernels->avgpool_s8_name);
     step->scratch_size = scratch_size(n8_input(reader->model, step, 0), step);
     step->units = out->pixels * n8_pieces((size_t)out->dims[1], channels_of_unit(out));
-}
-
-static enum n8_status plan_max(struct n8_reader *reader, struct n8_step *step) {
-    step->kernel_name =
-        is_wide(reader->model, step) ? "max" : reader->model->kernels.maxpool_s8_name;
-    plan_windows(reader, step);
-    return N8_OK;
-}
-
-static enum n8_status plan_average(struct n8_reader *reader, struct n8_step *step) {
-    step->kernel_name =
-        is_wide(reader->model, step) ? "average" : reader->model->kernels.avgpool_s8_name;
-    plan_windows(reader, step);
     return N8_OK;
 }
 
@@ -110,9 +101,8 @@ struct place {
     size_t image, y, x, piece;
 };
 
-// `kernel` is that of int8.
-static void run_windows(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                        size_t end, void *scratch, n8_pool_fn *kernel) {
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
@@ -121,7 +111,7 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
     const size_t pieces = n8_pieces(channels, few);
     const size_t width = (size_t)out->dims[3];
     const size_t height = (size_t)out->dims[2];
-    const bool wide = is_wide(session->model, step);
+    const bool rare = is_rare(session->model, step), max = row->kind == N8_OP_MAX_POOL;
     struct n8_pool_args args = {
         .rows = scratch,
         .in_zero_point = in->zero_point,
@@ -146,12 +136,12 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
             args.multiplier = (float)((double)in->scale / ((double)out->scale * (double)count));
         }
         args.out = (int8_t *)n8_out_pixel(session, step, pixel) + channel * n8_value_size(out);
-        if (!wide) {
-            kernel(&args);
-        } else if (row->kind == N8_OP_MAX_POOL) {
-            n8_max_wide(&args);
+        if (!rare) {
+            (max ? session->model->kernels.maxpool_s8 : session->model->kernels.avgpool_s8)(&args);
+        } else if (max) {
+            n8_max_s16(&args);
         } else {
-            n8_average_wide(&args, in->type, out->type);
+            n8_average_s16(&args, in->type, out->type);
         }
         if (++at.piece < pieces) {
             continue;
@@ -167,16 +157,6 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
     }
 }
 
-static void run_max(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                    size_t end, void *scratch) {
-    run_windows(session, step, begin, end, scratch, session->model->kernels.maxpool_s8);
-}
-
-static void run_average(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                        size_t end, void *scratch) {
-    run_windows(session, step, begin, end, scratch, session->model->kernels.avgpool_s8);
-}
-
 const struct n8_operator n8_op_max_pool = {
     .name = "max_pool",
     .types = {N8_TYPE_S8, N8_TYPE_S8},
@@ -186,8 +166,8 @@ const struct n8_operator n8_op_max_pool = {
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_max,
-    .plan = plan_max,
-    .run = run_max,
+    .plan = plan,
+    .run = run,
 };
 
 const struct n8_operator n8_op_average_pool = {
@@ -198,6 +178,6 @@ const struct n8_operator n8_op_average_pool = {
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = check_average,
-    .plan = plan_average,
-    .run = run_average,
+    .plan = plan,
+    .run = run,
 };

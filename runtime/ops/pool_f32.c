@@ -26,9 +26,11 @@ static void take_larger(float *out, const float *in, size_t channels) {
     }
 }
 
-static void run_windows(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                        size_t end, float start, void (*take)(float *, const float *, size_t)) {
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
     const struct n8_file_op *row = &step->row;
+    const bool max = row->kind == N8_OP_MAX_POOL_F32;
+    void (*const take)(float *, const float *, size_t) = max ? take_larger : add;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t channels = (size_t)out->dims[1];
@@ -42,7 +44,7 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
         const size_t image = pixel / width / height * area;
         float *to = (float *)(void *)n8_out_pixel(session, step, pixel);
         for (size_t c = 0; c < channels; c++) {
-            to[c] = start;
+            to[c] = max ? -INFINITY : 0.0f;
         }
         for (int64_t ky = wy.from; ky < wy.to; ky++) {
             const int64_t y = wy.start + ky * row->dilation[0];
@@ -52,21 +54,11 @@ static void run_windows(const struct n8_session *session, const struct n8_step *
                 take(to, (const float *)(const void *)n8_in_pixel(session, step, 0, at), channels);
             }
         }
-        const float count = take == add ? (float)(wy.count * wx.count) : 1.0f;
+        const float count = max ? 1.0f : (float)(wy.count * wx.count);
         for (size_t c = 0; c < channels; c++) {
             to[c] = n8_one_nan(to[c] / count);
         }
     }
-}
-
-static void run_max(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                    size_t end, void *scratch) {
-    run_windows(session, step, begin, end, -INFINITY, take_larger);
-}
-
-static void run_average(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                        size_t end, void *scratch) {
-    run_windows(session, step, begin, end, 0.0f, add);
 }
 
 const struct n8_operator n8_op_max_pool_f32 = {
@@ -77,7 +69,7 @@ const struct n8_operator n8_op_max_pool_f32 = {
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = n8_check_pool,
     .plan = plan,
-    .run = run_max,
+    .run = run,
 };
 
 const struct n8_operator n8_op_average_pool_f32 = {
@@ -88,5 +80,5 @@ const struct n8_operator n8_op_average_pool_f32 = {
     .placing = N8_READS_SLICES | N8_WRITES_SLICES,
     .check = n8_check_pool,
     .plan = plan,
-    .run = run_average,
+    .run = run,
 };

@@ -29,7 +29,7 @@ static inline lanes_s16 chosen(lanes_s16 mask, lanes_s16 one, lanes_s16 other) {
     return (one & mask) | (other & ~mask);
 }
 
-void n8_max_wide(const struct n8_pool_args *args) {
+void n8_max_s16(const struct n8_pool_args *args) {
     const lanes_s16 lo = (lanes_s16){0} + (int16_t)args->lo;
     const lanes_s16 hi = (lanes_s16){0} + (int16_t)args->hi;
     for (size_t c = 0; c < args->channels; c += LANES) {
@@ -44,7 +44,7 @@ void n8_max_wide(const struct n8_pool_args *args) {
     }
 }
 
-void n8_average_wide(const struct n8_pool_args *args, enum n8_type in, enum n8_type out) {
+void n8_average_s16(const struct n8_pool_args *args, enum n8_type in, enum n8_type out) {
     const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
     for (size_t c = 0; c < args->channels; c += LANES) {
         const size_t count = args->channels - c < LANES ? args->channels - c : LANES;

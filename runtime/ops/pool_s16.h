@@ -9,10 +9,10 @@
 #include "kernel.h"
 
 // As maxpool_s8, of int16 values; all pointers are to them.
-void n8_max_wide(const struct n8_pool_args *args);
+void n8_max_s16(const struct n8_pool_args *args);
 
 // As avgpool_s8, from int8 or int16 to int16 or float32: what is not int8 has pointers to its own
 // type. At most 2^15 taps of int16.
-void n8_average_wide(const struct n8_pool_args *args, enum n8_type in, enum n8_type out);
+void n8_average_s16(const struct n8_pool_args *args, enum n8_type in, enum n8_type out);
 
 #endif // N8_POOL_S16_H

@@ -411,38 +411,12 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     }
 }
 
-const struct n8_operator n8_op_gru = {
-    .name = "gru",
-    .types = {N8_TYPE_F32, N8_TYPE_F32},
-    .inputs = {1, 2},
-    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
-};
+// What all of them say of themselves.
+#define OPERATOR                                                                                   \
+    .types = {N8_TYPE_F32, N8_TYPE_F32}, .check = check, .plan = plan, .pack = pack, .run = run,   \
+    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,         \
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES
 
-const struct n8_operator n8_op_lstm = {
-    .name = "lstm",
-    .types = {N8_TYPE_F32, N8_TYPE_F32},
-    .inputs = {1, 3},
-    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
-};
-
-const struct n8_operator n8_op_rnn = {
-    .name = "rnn",
-    .types = {N8_TYPE_F32, N8_TYPE_F32},
-    .inputs = {1, 2},
-    .fields = N8_FIELD_MATRICES | N8_FIELD_RECURRENT | N8_FIELD_INDICES | N8_FIELD_VALUES,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
-    .check = check,
-    .plan = plan,
-    .pack = pack,
-    .run = run,
-};
+const struct n8_operator n8_op_gru = {OPERATOR, .name = "gru", .inputs = {1, 2}};
+const struct n8_operator n8_op_lstm = {OPERATOR, .name = "lstm", .inputs = {1, 3}};
+const struct n8_operator n8_op_rnn = {OPERATOR, .name = "rnn", .inputs = {1, 2}};

@@ -7,6 +7,8 @@
 
 #include "kernel.h"
 
+#include <string.h>
+
 #define N8_INLINE static inline __attribute__((always_inline))
 
 // Where all processors have another kernel in its place, one is built to be small.
@@ -51,5 +53,24 @@ N8_INLINE int16_t n8_round_s16(float v, struct n8_bounds limits) {
 N8_INLINE float n8_leaky(float v, float slope) {
     return (v > 0.0f ? v : 0.0f) + (v < 0.0f ? v : 0.0f) * slope;
 }
+
+// The body of a pointwise kernel: `out` becomes `v` of A and B, the values less their zero points,
+// made leaky, rounded and clamped. A piece at a time, since `out` may be an operand.
+#define N8_POINTWISE(args, type, round, v)                                                         \
+    enum { PIECE = 256 / sizeof(type) };                                                           \
+    const struct n8_bounds limits = n8_bounds_of((args)->zero_point, (args)->lo, (args)->hi);      \
+    const float a_scale = (args)->a_scale, b_scale = (args)->b_scale, slope = (args)->slope;       \
+    const int32_t a_zero_point = (args)->a_zero_point, b_zero_point = (args)->b_zero_point;        \
+    type piece[PIECE];                                                                             \
+    (void)b_scale;                                                                                 \
+    for (size_t done = 0; done < (args)->count; done += PIECE) {                                   \
+        const type *a = (args)->a + done, *b = (args)->b + done;                                   \
+        const size_t rest = (args)->count - done, count = rest < PIECE ? rest : PIECE;             \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const int32_t A = a[i] - a_zero_point, B = b[i] - b_zero_point;                        \
+            piece[i] = round(n8_leaky(v, slope), limits);                                          \
+        }                                                                                          \
+        memcpy((args)->out + done, piece, count * sizeof *piece);                                  \
+    }
 
 #endif // N8_REF_EPILOGUE_H
