@@ -521,6 +521,7 @@ def test_damage(reason, place, damage):
 
 CUT = "the file is cut off, or something was added to it"
 WHOLE = [
+    ("not a neon8 model", lambda _: b""),
     ("not a neon8 model", lambda content: content[:7]),
     ("not a neon8 model", lambda content: b"\x7fELF" + content[4:]),
     ("the file is cut off in its header", lambda content: content[:127]),

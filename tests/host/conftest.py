@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+
+from onnx_nets import net, node
 
 CLASSES = 6
 SHAPE = (1, 3, 8, 8)
@@ -32,32 +33,23 @@ def conv_net(seed: int = 1, operator: str = "Relu") -> onnx.ModelProto:
     """Convolution, activation, global pool, fully connected."""
     rng = np.random.default_rng(seed)
 
-    def weight(name, *shape):
-        array = rng.normal(0, 1 / np.sqrt(np.prod(shape[1:])), shape)
-        return numpy_helper.from_array(array.astype(np.float32), name)
+    def weight(*shape):
+        return rng.normal(0, 1 / np.sqrt(np.prod(shape[1:])), shape).astype(np.float32)
 
     nodes = [
-        helper.make_node("Conv", ["image", "w1", "b1"], ["sum1"], "c1", pads=[1] * 4),
-        helper.make_node(operator, ["sum1"], ["act1"], "a1"),
-        helper.make_node("GlobalAveragePool", ["act1"], ["pooled"], "pool"),
-        helper.make_node("Flatten", ["pooled"], ["flat"], "flatten"),
-        helper.make_node("Gemm", ["flat", "w2", "b2"], ["scores"], "fc", transB=1),
+        node("Conv", "image w1 b1", "sum1", "c1", pads=[1] * 4),
+        node(operator, "sum1", "act1", "a1"),
+        node("GlobalAveragePool", "act1", "pooled", "pool"),
+        node("Flatten", "pooled", "flat", "flatten"),
+        node("Gemm", "flat w2 b2", "scores", "fc", transB=1),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "tiny",
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, SHAPE)],
-        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, CLASSES])],
-        [
-            weight("w1", 8, 3, 3, 3),
-            weight("b1", 8),
-            weight("w2", CLASSES, 8),
-            weight("b2", CLASSES),
-        ],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    return model
+    weights = {
+        "w1": weight(8, 3, 3, 3),
+        "b1": weight(8),
+        "w2": weight(CLASSES, 8),
+        "b2": weight(CLASSES),
+    }
+    return net(nodes, {"image": SHAPE}, "scores", weights)
 
 
 @pytest.fixture(scope="session")

@@ -19,13 +19,14 @@ from onnx_nets import net, node, save
 
 F = np.float32
 X = np.random.default_rng(7).normal(size=(11, 5)).astype(F)
-SCORES = X @ np.eye(5, 3, dtype=F)
+EYE = np.eye(5, 3, dtype=F)
+SCORES = X @ EYE
 LABELS = SCORES.argmax(1)
 
 
 def gemm(folder, batch, kind=TensorProto.FLOAT):
     """y = x times a matrix; with ids, of int64, added, and turned by a sign."""
-    matrix = np.eye(5, 3, dtype=F).astype(helper.tensor_dtype_to_np_dtype(kind))
+    matrix = EYE.astype(helper.tensor_dtype_to_np_dtype(kind))
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["m"]),
         helper.make_node("Cast", ["ids"], ["i"], to=kind),
@@ -65,17 +66,8 @@ def test_integers_and_float16(tmp_path, kind):
 
 
 def linear(folder, batch):
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])],
-        "linear",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 5])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 3])],
-        [numpy_helper.from_array(np.eye(5, 3, dtype=F), "w")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    onnx.save(model, folder / f"{batch}.onnx")
-    return folder / f"{batch}.onnx"
+    model = net([node("MatMul", "x w", "y")], {"x": (batch, 5)}, "y", {"w": EYE})
+    return save(folder, model, f"{batch}.onnx")
 
 
 def test_a_fixed_batch_counts_every_sample(tmp_path, caplog):
