@@ -6,6 +6,9 @@
 # .venv. Does nothing, and needs no network, when all is there.
 set -eu
 cd "$(dirname "$0")/.."
+mkdir -p build
+exec 9>build/setup.lock
+flock 9 # make -j2: apt and pip bear one of these at a time
 
 # Does `$1` compile an empty program, so that the C library's headers are there, too?
 compiles() {
