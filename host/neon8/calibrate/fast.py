@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scales with which 3x3 convolutions can be computed by int8 Winograd (23), at a price.
 
-It needs two things of a layer: codes of the input that span at most 127, and weights on
-the lattice of quant/lattice.py. A tensor that is never negative has such codes under
+It needs two things of a layer: an input whose integers span at most 127, and weights on
+the lattice of quant/lattice.py. A tensor that is never negative has such values under
 the symmetric scheme, 0 .. 127, others with 7 bits. Each is done only where no layer
 loses more of its output's signal to noise ratio than the user allows: on the rows of
 its input that calibration kept, with the weights and the input rounded and all else
@@ -30,7 +30,7 @@ FAST = "fast"
 
 WINDOW = (3, 3)
 DECIMALS = 2
-"""Of dB: beyond them the order of additions would show."""
+"""Decimals of dB: beyond them the order of additions would show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class _Network:
 def narrower(
     graph: Graph, groups: Mapping[str, str], *, scheme: str
 ) -> dict[str, Grid]:
-    """Of the groups that such layers read: a grid whose codes span at most 127.
+    """Give the groups that such layers read a grid whose values span at most 127.
 
     groups: every tensor that is observed -> its scale group. What comes from outside
     the network is left out.  scheme: that of the table.
@@ -150,7 +150,7 @@ def _loss(network: _Network, table: ScaleTable, name: str, before: float) -> flo
 
 
 def _sqnr(network: _Network, table: ScaleTable, name: str) -> float:
-    """Of the layer's output with this table, in dB; not finite where there is none."""
+    """SQNR of the layer's output with this table, in dB; not finite without any."""
     node, entry = network.layers[name], table.layers[name]
     patches, source = network.patches[name], table.tensors[entry.input]
     if not (np.isfinite(node.weight).all() and np.isfinite(patches.rows).all()):

@@ -18,26 +18,25 @@ examples:
 
 --fast  3x3 convolutions of stride 1 may run by int8 Winograd on processors with dot
         products: their inputs get 127 steps, and their weights are rounded so that each
-        row of three has an even sum, where no layer that reads the tensor loses as much
-        as --max-sqnr-loss. The table says of each layer how its weights are rounded and
-        what it cost
+        row of three has an even sum, unless a layer that reads the tensor would lose
+        --max-sqnr-loss or more. The table says how the weights of each layer are
+        rounded, and what that costs
 
 --thorough
-        choose the level of each weight, of the two that are near, and each bias, by
-        what the layer reads in the int8 network; on 50 samples, while up to 50 others,
-        the last ones of fewer, judge: the table is the best of all by the SQNR of
-        centred logits, that without it among them. Seconds for small networks, a minute
-        or two for large ones
+        choose for each weight one of its two nearest integers, and choose each bias, by
+        what the layer reads in the int8 network on 50 samples; up to 50 others judge.
+        The table is the best by the SQNR of centred logits, the default among them.
+        Seconds for small networks, a minute or two for large ones
 
 --target-sqnr, --max-cost
-        measure on 20 samples what each tensor costs by being rounded to 8 bits, and
-        give 16 bits to those that gain most, or float32 where that is of no use: the
-        fewest with which the output has so many dB on 40 others, or the best within the
-        cost, or both. The cost is that of all layers in MACs, as libneon8 reckons: 1 is
-        the int8 network, a MAC of int16 counts as 2, of float32 as 8, a byte that is
-        moved as 4. SQNR is that of centred logits, before a final Softmax; each step is
-        printed as the int8 library gives it, * is the one that was taken. A target that
-        is out of reach has exit status 3, and the best table is written
+        measure on 20 samples what rounding each tensor to 8 bits costs, and give 16
+        bits to those that gain most, or float32 where int16 does not help: as few as
+        reach the target on 40 other samples, or the best within the cost, or both. The
+        cost is that of all layers in MACs: the int8 network is 1, a MAC of int16 counts
+        as 2, of float32 as 8, a byte that is moved as 4. SQNR is that of centred
+        logits, before a final Softmax. Each step is printed as the int8 library
+        measures it; * marks the one that was taken. If the target is out of reach, the
+        exit status is 3 and the best table is written
 
 {options.RECIPE}
 The table is JSON, made to be read and edited: change a scale and compile again.

@@ -41,12 +41,12 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
             result that the float input has; size and color are up to who gives it
 
 --keep-float NAME  a layer by its name in the ONNX file, or all layers of an operator
-            such as Conv, run in float32; what comes out is told
+            such as Conv, run in float32; the command lists them
 
---requantize float  sums are multiplied by a float32 (default)
+--requantize float  accumulators are multiplied by a float32 (default)
 --requantize fixed  by a fixed-point number, in integers only, as in gemmlowp and
-                    TensorFlow Lite; slower, as no convolution is computed by
-                    Winograd, with four products in int16, or with a residual sum
+                    TensorFlow Lite; slower, as no convolution runs by Winograd, adds
+                    four products in int16, or adds a residual
 
 --accumulator-aware  weight scales grow, each by the least factor with which int16 holds
             any four products of its channel, in layers where that costs less than

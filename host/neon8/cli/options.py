@@ -30,11 +30,10 @@ data:
   folder/             .npy files, one sample each, in the order of their names
   folder/             JPEG and PNG images; labels.txt, if there, holds lines
                       'file class' and sets the order
-  uint8 arrays are images, N H W C; other arrays are what the network takes, and their
-  numbers are cast to its type. A network with a fixed batch takes so many samples at
-  once; --limit and --skip count single ones, before that, and what does not fill the
-  last batch is left out with a warning. A .calib file counts
-  the samples of a batch as one.
+  uint8 arrays are images, N H W C; other arrays are what the network takes, cast to its
+  type. A network with a fixed batch takes that many samples at once; --limit and --skip
+  count single samples, and a last batch that is not full is left out with a warning. A
+  .calib file counts the samples of a batch as one.
 
 preprocessing, a TOML file; value = (raw * scale - mean) / std, N C H W float32:
   size = [224, 224]           # height, width
@@ -59,29 +58,28 @@ schemes:
 """
 
 RECIPE = """\
-The weights say more than
-ranges, and what follows is done with them unless --plain; the table has all of it:
+What the weights tell besides ranges is used unless --plain says otherwise; the table
+holds all of it:
   step          weights that are multiples of one step, as training with simulated
                 rounding leaves them, get that step as their scale
-  equalized     channels of very different sizes get factors, which the layers around
-                them take into their weights, so that they share one scale well
-  absorbed      channels with means far apart, without an activation or padding behind
-                them, get offsets, which the biases around them take back
-  corrected     what rounded weights take from the mean of a channel is added to its
-                bias
+  equalized     channels of very different sizes get factors, which the weights of the
+                layers around them absorb, so that one scale suits all
+  absorbed      channels whose means lie far apart, with no activation or padding after
+                them, get offsets, which the biases around them absorb
+  corrected     rounding weights shifts the mean of a channel; its bias shifts it back
 """
 
 PRECISION = """\
---precision int16:NAME  a tensor, or the output of a layer, has 16 bits, or the most
-        with which the sums of the layers that read it are proved to fit int32. They,
-        sums, pools and moves take it as it is, anything else a copy of 8 bits
---precision float:NAME  it is not quantized: what makes it gives float32, and what reads
-        it runs in float32, which costs much more
+--precision int16:NAME  a tensor, or the output of a layer, has 16 bits, or as many as
+        keep the accumulators of the layers that read it inside int32. These layers,
+        additions, pools and moves read it as it is, all others a copy of 8 bits
+--precision float:NAME  it is not quantized: the layer that makes it gives float32, and
+        those that read it run in float32, which costs much more
         Tensors that share a scale share their precision. The table says what was chosen
 """
 
 OVERRIDE = """\
-overrides, a JSON file; they win over what the samples say:
+overrides, a JSON file; what it says wins over the samples:
   {"tensors": {"input": {"min": -1, "max": 1},
                "conv*": {"threshold": 6},
                "fc": {"scale": 0.05, "zero_point": -128},
@@ -115,7 +113,11 @@ def model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
 def data(parser: argparse.ArgumentParser) -> None:
     """The samples."""
     parser.add_argument(
-        "--data", type=INPUT, required=True, metavar="D", help="the samples, see below"
+        "--data",
+        type=INPUT,
+        required=True,
+        metavar="D",
+        help="the samples: a file, an array in it, or a folder",
     )
 
 

@@ -43,7 +43,7 @@ class Input:
 
     @property
     def sample_shape(self) -> Shape:
-        """Of one sample, without the axis of samples."""
+        """Shape of one sample, without the axis of samples."""
         return self.shape if self.rows is None else self.shape[1:]
 
     @property
@@ -199,7 +199,7 @@ def _arranged(raw: Array, wanted: Input) -> Array:
 
 
 def _cast(values: Array, wanted: Input) -> Array:
-    """Of the network's type, contiguous.  DataError: a value that it cannot be."""
+    """Cast to the network's type, contiguous.  DataError: a value that it cannot be."""
     dtype = np.dtype(wanted.dtype)
     if dtype.kind == "f":
         with np.errstate(over="ignore", invalid="ignore"):  # is refused as not finite

@@ -76,7 +76,7 @@ class Comparison:
 
 @dataclass(slots=True)
 class _Measured:
-    """Of one program: its sums, and the squared error of each run."""
+    """The sums of one program, and the squared error of each run."""
 
     tally: Tally
     errors: "array[float]"

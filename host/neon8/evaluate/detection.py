@@ -35,7 +35,7 @@ MOST = 1000
 of its anchors, and suppression compares each with each."""
 
 CENTRE_VARIANCE, SIZE_VARIANCE = 0.1, 0.2
-"""Of offsets, as in SSD and nearly all that came after it."""
+"""Variances of offsets, as in SSD and nearly all that came after it."""
 MOST_GROWTH = 4.0
 """Logarithm of a size over the anchor's; e^4 is as good as infinite."""
 
@@ -90,7 +90,7 @@ def find(heads: Heads, outputs: Mapping[str, Array]) -> Found:
 
 
 def _corners(boxes: Float64Array, form: str) -> Float64Array:
-    """Of offsets: in the anchor's own units, its centre being 0 and its size 1."""
+    """Boxes from offsets, in the anchor's own units: its centre is 0, its size 1."""
     if form == CORNERS:
         return boxes
     centre, size = boxes[:, :2], boxes[:, 2:]

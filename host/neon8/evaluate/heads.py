@@ -197,7 +197,7 @@ def _distributions(table: Float64Array) -> bool:
 
 
 def _single(name: str, array: Array, option: Option, *, asked: bool) -> Heads | None:
-    """Of an output with both: [N, 5 + C] with objectness, or [4 + C, N] without.
+    """Read an output with both: [N, 5 + C] with objectness, or [4 + C, N] without.
 
     The former is that of YOLOv3 to v5 and v7, the latter that of v8 and later.
     """
@@ -233,7 +233,7 @@ def _heads(
     if scores.min(initial=0) < 0 or scores.max(initial=1) > 1:
         if asked:
             text = f"{names[1]!r} holds values outside 0 .. 1, which are no scores yet"
-            text += "; cut the network behind its Sigmoid or Softmax"
+            text += "; cut the network after its Sigmoid or Softmax"
             raise DataError(f"detection: {text}")
         return None
     form = option.form or _form(boxes)

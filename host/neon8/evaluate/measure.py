@@ -42,12 +42,12 @@ class Figures:
 
     @property
     def sqnr_db(self) -> float:
-        """Of all samples."""
+        """SQNR of all samples together."""
         return sqnr_of(self.squares.sum(axis=0))
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of each sample: its noise in the signal of all, the mean of the outputs."""
+        """Noise of each sample in the signal of all, averaged over outputs."""
         noise, signal = self.squares[:, :, 1], self.squares[:, :, 0].sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(noise > 0, noise / signal, 0.0)

@@ -108,7 +108,7 @@ class Squares:
     noise: float = 0.0
 
     def __add__(self, other: "Squares") -> "Squares":
-        """Of all samples of both."""
+        """Add up the samples of both."""
         return Squares(self.signal + other.signal, self.noise + other.noise)
 
     @property
@@ -119,7 +119,10 @@ class Squares:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputSums:
-    """Of one output.  centred: without each sample's mean.  compared: of vectors."""
+    """Sums of one output.
+
+    centred: without each sample's mean.  compared, agreed: vectors alone.
+    """
 
     whole: Squares = Squares()
     centred: Squares = Squares()
@@ -127,7 +130,7 @@ class OutputSums:
     agreed: int = 0
 
     def __add__(self, other: "OutputSums") -> "OutputSums":
-        """Of all samples of both."""
+        """Add up the samples of both."""
         return OutputSums(
             whole=self.whole + other.whole,
             centred=self.centred + other.centred,
@@ -166,7 +169,7 @@ class Tally:
     outputs: tuple[OutputSums, ...] = ()
 
     def __add__(self, other: "Tally") -> "Tally":
-        """Of all samples of both."""
+        """Add up the samples of both."""
         if not self.outputs or not other.outputs:
             outputs = self.outputs or other.outputs
         else:
@@ -180,7 +183,7 @@ class Tally:
 
     @property
     def whole(self) -> Squares:
-        """Of all outputs together."""
+        """Squares of all outputs together."""
         return sum((each.whole for each in self.outputs), Squares())
 
 
@@ -216,7 +219,7 @@ def sqnr_db(signal: float, noise: float) -> float:
 
 
 def squares(wanted: Array, got: Array, *, centred: bool = False) -> Squares:
-    """Of one sample.  centred: values and errors without their means."""
+    """Square one sample.  centred: values and errors without their means."""
     want = np.asarray(wanted, np.float64).reshape(-1)
     error = want - np.asarray(got, np.float64).reshape(-1)
     if centred and want.size:

@@ -99,7 +99,7 @@ def _gain(
     other: float,
     factor: float,
 ) -> Gain:
-    """Of a setting with the errors `mine`, own together, over another."""
+    """Gain of a setting with the errors `mine`, own together, over another."""
     if mine == theirs:
         return Gain(0.0, 0.0)
     if own == 0 or other == 0:

@@ -11,7 +11,7 @@ from neon8.text import decimals, printable
 
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 56, 24, 48, 48
-"""Of the frame around the curves."""
+"""Margins of the frame around the curves."""
 STEP = 10
 """dB from one line of the grid to the next."""
 SO_FAR, ALONE = "#1f5fbf", "#c2410c"

@@ -29,7 +29,7 @@ LEGEND = (
 
 CHOICES = (
     "proved: products that may be summed in int16; no |accumulator| reaches the power;",
-    "  F(2,3): weights for int8 Winograd, which also needs codes that span at most 127",
+    "  F(2,3): weights for int8 Winograd, whose inputs must span at most 127 as well",
     "not: a kernel of the same level that is preferred where nothing speaks against it",
     "other levels and cores: --isa LEVEL, --target aarch64, --cpu CORE",
 )
@@ -111,7 +111,7 @@ def certificate(step: StepInfo) -> str:
 
 
 def scheme(step: StepInfo) -> str:
-    """Of the output: symmetric, unsigned, asymmetric, of int16 its bits; or float32."""
+    """Scheme of the output, its bits in int16; or float32."""
     if not step.quantized:
         return step.dtype
     more = "" if step.dtype == "int8" else f", {step.hi.bit_length() + 1} bits"

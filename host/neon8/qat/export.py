@@ -7,6 +7,7 @@ compiler puts the two together, so that the file rounds where the runtime does.
 
 import tempfile
 from pathlib import Path
+from typing import Protocol
 
 from neon8.errors import GraphError
 from neon8.formats.qdq import write
@@ -15,14 +16,30 @@ from neon8.graph.onnx_file import open_onnx
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import convolutions
 from neon8.qat.layers import Layer, Weighted
-from neon8.qat.model import QatModel
+from neon8.qat.ranges import Ranges
+from neon8.qat.trace import Traced
 from neon8.qat.writer import Writer
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 BATCH = "N"
 
 
-def quantized(model: QatModel, name: str) -> bytes:
+class Trained(Protocol):
+    """What is exported of a QatModel."""
+
+    @property
+    def traced(self) -> Traced:
+        """The network as a list of layers."""
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of inputs and outputs."""
+
+    def ranges_of(self, name: str) -> Ranges | None:
+        """The range of a tensor, None if it is not rounded."""
+
+
+def quantized(model: Trained, name: str) -> bytes:
     """The bytes of the file.  name: of the network.  CompileError."""
     with tempfile.TemporaryDirectory(prefix="neon8-") as folder:
         path = Path(folder, f"{name}.onnx")
@@ -32,7 +49,7 @@ def quantized(model: QatModel, name: str) -> bytes:
         return write.dumps(table_of(model, graph), graph, file)
 
 
-def float_network(model: QatModel) -> bytes:
+def float_network(model: Trained) -> bytes:
     """The network without roundings, its normalizations folded, as ONNX."""
     w = Writer()
     traced = model.traced
@@ -53,7 +70,7 @@ def float_network(model: QatModel) -> bytes:
     )
 
 
-def table_of(model: QatModel, graph: Graph) -> ScaleTable:
+def table_of(model: Trained, graph: Graph) -> ScaleTable:
     """The scales of the model.  graph: of its float_network()."""
     tensors = {}
     for name in graph.tensors:

@@ -93,7 +93,7 @@ class QatModel(nn.Module):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of inputs and outputs, as the last batch had them."""
+        """Shapes of inputs and outputs, as the last batch had them."""
         return self._shapes
 
     def ranges_of(self, name: str) -> Ranges | None:

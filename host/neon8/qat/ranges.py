@@ -16,7 +16,7 @@ from neon8.quant.grid import Grid
 from neon8.quant.limits import SMALLEST_SCALE
 
 DECAY = 0.95
-"""Of the moving averages, per batch."""
+"""Decay of the moving averages, per batch."""
 
 
 class Ranges(nn.Module):

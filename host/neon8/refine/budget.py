@@ -55,7 +55,7 @@ PROMISED_DB = 0.5
 AS_GOOD_DB = 0.1
 """A difference that is not worth a tensor."""
 NEXT = 6
-"""Of so many groups the gain is measured again, of all when the noise has halved."""
+"""Groups whose gain is measured again; of all when the noise has halved."""
 PRICED = 16
 """Groups whose cost is found out: those that gain most."""
 CHEAPEST = 1e-6
@@ -359,7 +359,7 @@ class _Search:
 
 
 def ratio_of(decibels: float) -> float:
-    """Of noise to signal."""
+    """Ratio of noise to signal."""
     return float(10 ** (-decibels / 10))
 
 

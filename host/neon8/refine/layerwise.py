@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights and biases chosen on samples, one layer after another.
 
-Each convolution is seen with the inputs that it gets in the int8 network, behind layers
+Each convolution is seen with the inputs that it gets in the int8 network, after layers
 that are chosen already. Its weights are rounded so that their errors cancel on these
 (rounding.py). Then its bias gets what rounded weights take from the means of its
 channels; and, if wanted, what these means are off for what happened before, as far as
@@ -40,7 +40,7 @@ from neon8.rewrite.rounding import neighbours, packed, rounded
 BUDGET = 1 << 28
 """Bytes of the values of all samples that are in memory at once."""
 DIGITS = 16
-"""Of a digest, as many as say where rows are taken."""
+"""Hex digits of a digest that say where rows are taken."""
 MEAN_BITS = {"int8": 14, "int16": 6}
 """Fraction bits of the mean of what a layer reads: with K inputs and errors of
 ERROR_BITS, no sum of products reaches K * 2**39."""
@@ -153,13 +153,13 @@ class Layer:
 
     @property
     def factors(self) -> DoubleArray:
-        """Of its channels in the float network, (O,), or one for all."""
+        """Factors of its channels in the float network, (O,), or one for all."""
         made = self.table.tensors.get(self.node.output)
         return np.array(made.factors if made is not None and made.factors else [1.0])
 
     @property
     def offsets(self) -> DoubleArray:
-        """Of its channels in the float network, (O,), or one for all."""
+        """Offsets of its channels in the float network, (O,), or one for all."""
         made = self.table.tensors.get(self.node.output)
         return np.array(made.offsets if made is not None and made.offsets else [0.0])
 
@@ -298,7 +298,7 @@ def _mean(values: DoubleArray) -> DoubleArray:
 
 
 def _sure(differences: DoubleArray) -> DoubleArray:
-    """Of each channel the mean, less what it may be by chance, (O,).
+    """Mean error of each channel, less what it may be by chance, (O,).
 
     differences: (O, samples).  A mean that is as large as its standard error is 0, and
     a large one stays, as the estimator of James and Stein has it.

@@ -21,7 +21,7 @@ from neon8.ir.program import Op, Program
 from neon8.runtime import Model
 
 Values = list[Array]
-"""Of one tensor, N C H W, of each sample."""
+"""Values of one tensor, N C H W, for each sample."""
 
 Visit = Callable[[Op, Values], Op]
 """A step and its first operand to the step that runs in its place."""

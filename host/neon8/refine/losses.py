@@ -95,7 +95,7 @@ class Tally:
 
 
 def empty(channels: int) -> Tally:
-    """Of no samples."""
+    """Sums of no samples."""
     signal, noise, total = (np.zeros(channels) for _ in range(3))
     low = np.full(channels, np.inf, np.float32)
     return Tally(signal=signal, noise=noise, total=total, low=low, high=-low)

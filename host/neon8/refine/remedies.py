@@ -157,7 +157,7 @@ class Trials:
 
 
 def best(remedies: Iterable[Remedy]) -> list[Remedy]:
-    """Of each target one that helps, if any does, the largest gain first.
+    """Choose one that helps each target, if any does, the largest gain first.
 
     It is the one that gains most, unless a cheaper one gains nearly as much.
     """

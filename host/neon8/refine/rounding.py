@@ -21,7 +21,7 @@ Int64Array = npt.NDArray[np.int64]
 
 COVARIANCE_BITS = 20
 ERROR_BITS = 16
-"""Of H, and of the fraction of e: with K inputs no sum of e' H reaches K * 2**36."""
+"""Bits of H, and of e's fraction: with K inputs no sum of e' H reaches K * 2**36."""
 MOST_INPUTS = 4608
 """K of 512 channels under 3x3 taps; H of more takes too much memory."""
 

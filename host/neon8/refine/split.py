@@ -66,7 +66,7 @@ class Layer:
 
 @dataclass(slots=True)
 class Sums:
-    """Of one layer, over all samples so far.
+    """Sums of one layer over all samples so far.
 
     signal and the four others: sums of squares; each has one row of a channel, (O,).
     shift: sums of the total error, count: of how many values of each channel.
@@ -154,7 +154,7 @@ def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
 
 
 def empty(layer: Layer) -> Sums:
-    """Of no samples."""
+    """Sums of no samples."""
     zeros = np.zeros(len(layer.weight))
     names = [each.name for each in fields(Sums) if each.name != "count"]
     return Sums(**{name: zeros.copy() for name in names})

@@ -81,7 +81,7 @@ class Found:
 
     @property
     def ranking(self) -> Ranking:
-        """Of the trials, by what is sure of them."""
+        """The trials ranked by what is sure of them."""
         return rank_settings([trial.errors for trial in self.trials], baseline=0)
 
     @property
@@ -157,7 +157,7 @@ def noted(found: Found, table: ScaleTable) -> ScaleTable:
 def channel_means(
     file: OnnxFile, graph: Graph, samples: Iterable[Kept]
 ) -> list[dict[str, DoubleArray]]:
-    """Of each sample: the means of the channels of all pre-activations, by tensor."""
+    """Average the channels of all pre-activations, by tensor, for each sample."""
     names = pre_activations(graph)
     reference = Reference(file, names, inside=True, tensors=graph.rearranged)
     found = []

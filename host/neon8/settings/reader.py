@@ -151,7 +151,7 @@ def _default(stage: Any, name: str) -> str:
 
 
 def add_options(parser: argparse.ArgumentParser, *stages: str) -> None:
-    """An option for each field of these stages, and --settings; see from_options()."""
+    """Add an option for each field of these stages, and --settings."""
     for stage in stages:
         group = parser.add_argument_group(f"[{stage}]", _title(STAGES[stage]))
         for name, each in settings_of(STAGES[stage]).items():
@@ -162,7 +162,8 @@ def add_options(parser: argparse.ArgumentParser, *stages: str) -> None:
         default=DEFAULTS,
         metavar="FILE.toml",
         help="a TOML file with the settings of all stages, in the tables whose names "
-        "are in brackets here; options win over it",
+        "are in brackets here; its keys are the keywords of the Python functions, such "
+        "as max_sqnr_loss; options win over it, and --no-plain takes back plain = true",
     )
     parser.set_defaults(stages=stages)
 
@@ -180,7 +181,10 @@ def _add(group: Any, stage: str, name: str, each: Setting) -> None:
         "help": each.help.replace("%", "%%") + _default(STAGES[stage], name),
     }
     if isinstance(default_of(STAGES[stage], name), bool):
-        group.add_argument(option_of(name, each), action="store_true", **words)
+        option = option_of(name, each)
+        group.add_argument(option, action="store_true", **words)
+        words["help"] = argparse.SUPPRESS
+        group.add_argument(f"--no-{option[2:]}", action="store_false", **words)
         return
     metavar = each.metavar
     if kind.choices and metavar is None:
@@ -208,7 +212,10 @@ def argument(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def from_options(arguments: argparse.Namespace) -> Settings:
-    """What add_options() has read.  SettingsError names the option."""
+    """Make the settings of what add_options() has read.
+
+    SettingsError names the option.
+    """
     given: dict[str, dict[str, Any]] = {}
     for dest, value in vars(arguments).items():
         stage, dot, name = dest.partition(".")

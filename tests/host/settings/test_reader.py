@@ -3,6 +3,7 @@
 
 import argparse
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,9 @@ def test_options_win_over_the_file_and_keywords_over_the_object(tmp_path):
     path = tmp_path / "s.toml"
     assert by_options("--settings", path, "--bits", 10).solve == wanted
     assert by_keywords(settings=load_settings(path), bits=10).solve == wanted
+    path.write_text("[solve]\nplain = true\n")
+    assert by_options("--settings", path).solve.plain
+    assert not by_options("--settings", path, "--no-plain").solve.plain
 
 
 @pytest.mark.parametrize(
@@ -196,3 +200,12 @@ def test_a_repr_shows_what_was_chosen():
     assert repr(by_keywords(skip=2)) == (
         "Settings(data=DataSettings(preprocess=None, limit=None, skip=2))"
     )
+
+
+def test_the_file_of_the_page(tmp_path):
+    page = Path(__file__).resolve().parents[3] / "docs" / "howto" / "settings.md"
+    (text,) = re.findall(
+        r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL
+    )
+    found = by_file(tmp_path, text)
+    assert (found.solve.precision, found.data.limit) == ({"conv1": "int16"}, 200)

@@ -41,14 +41,14 @@ DEVIATIONS = 5
 """A channel that is clamped at 0 may reach its mean before and so many standard
 deviations, even if it was hardly awake when it was observed."""
 RATIOS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0)
-"""Of the negative part of a range to the positive one."""
+"""The ratio of the negative part of a range to the positive one."""
 QUARTERS = (4, 3, 2, 1)
 """Four times the exponent of a channel's size in its factor."""
 LEAST_FACTOR = 2.0**-24
 STILL = 1e-3
 """Standard deviation, as a share of the mean, of a channel that hardly moves."""
 DECIMALS = 2
-"""Of dB, by which predictions are compared: beyond them the order of additions would
+"""Decimals of predicted dB: beyond them the order of additions would
 show."""
 
 
@@ -116,7 +116,7 @@ def equalize(
 def _spans(
     graph: Graph, observation: Observation, offsets: Mapping[str, DoubleArray]
 ) -> dict[str, Span]:
-    """Of all tensors of which they can be told, less their offsets."""
+    """Spans of all tensors that show them, less their offsets."""
     spans: dict[str, Span] = {}
     for node in graph.nodes:
         if node.output in offsets:

@@ -19,7 +19,7 @@ MOST_VALUES = 300
 MOST_LEVELS = 255
 """|k| of weights with 8 bits and any zero point."""
 TOLERANCE = 0.02
-"""Of the step: how far a weight may be from a multiple of it."""
+"""How far a weight may be from a multiple of the step, as a share of it."""
 GAIN = 4
 """How many times smaller the squared error must be than with absmax / 127."""
 PARTS = (1, 2, 3)

@@ -43,7 +43,7 @@ class Absorbed:
     scheme: str
 
     def scheme_for(self, entry: TensorScale) -> str:
-        """Of a tensor with offsets, which has negative values then."""
+        """The scale of a tensor with offsets, which has negative values then."""
         return self.scheme if entry.scheme == "unsigned" else entry.scheme
 
 

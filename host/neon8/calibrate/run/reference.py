@@ -229,7 +229,7 @@ def _inputs(path: Path, values: Iterable[Any]) -> dict[str, Input]:
             raise GraphError(f"{path}: {text}")
         if value.type not in TYPES:
             text = f"input {name!r} is a {value.type}; expected a tensor of numbers;"
-            text += " cut the network behind it"
+            text += " cut the network after it"
             raise GraphError(f"{path}: {text}")
         shapes[name], dtypes[name] = tuple(dims), TYPES[value.type]
     return of_shapes(shapes, dtypes, free=free)

@@ -75,7 +75,7 @@ class Simulator:
 
 
 def numbers(scale: TensorScale) -> tuple[float, ...]:
-    """Of graph/roundable.py, so that the result is what (2) and (1) leave of a value.
+    """Give what graph/roundable.py needs to leave of a value what (2) and (1) do.
 
     Clamped before it is rounded: the bounds are whole numbers.
     """

@@ -53,7 +53,7 @@ class Statistics:
     owner: Any
 
     def histogram(self) -> Histogram:
-        """Of all values so far; more values would change its arrays."""
+        """The histogram of all values so far; more values would change its arrays."""
         positive, negative = self.histogram_arrays
         return Histogram(
             exponent=self.struct.exponent,
