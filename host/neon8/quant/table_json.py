@@ -20,6 +20,7 @@ from neon8.files import write_atomic
 from neon8.quant import strict_json
 from neon8.quant.checks import decode, float32, integer, read_bytes, string
 from neon8.quant.checks import scale as checked_scale
+from neon8.quant.limits import MAX_FACTOR
 from neon8.quant.scale_table import (
     BITS,
     CHOSEN,
@@ -202,7 +203,7 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
         float32=data.get("float32", False),
         method=string(f"{where}: method", data["method"]) if "method" in data else None,
         factors=tuple(
-            checked_scale(f"{where}: factors[{index}]", value)
+            _factor(f"{where}: factors[{index}]", value)
             for index, value in enumerate(_list(where, data, "factors"))
         ),
         offsets=tuple(
@@ -211,6 +212,14 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
         ),
         reasons=_read_reasons(where, data),
     )
+
+
+def _factor(where: str, value: Any) -> float:
+    found = checked_scale(where, value)
+    if not 1 / MAX_FACTOR <= found <= MAX_FACTOR:
+        text = f"is {found:g}; a channel has 1/{MAX_FACTOR} to {MAX_FACTOR}"
+        raise TableError(f"{where}: {text}; calibrate again, or leave factors out")
+    return found
 
 
 def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> LayerScale:

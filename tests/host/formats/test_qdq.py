@@ -14,6 +14,8 @@ from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.formats import qdq
 from neon8.formats.foreign_table import params_of, weight_scales_of
+from neon8.operators.convolution import Conv2dOp
+from neon8.operators.registry import QDQ
 from onnx_nets import chain, net, node
 from table_nets import case, mixed, moving, residual
 
@@ -275,3 +277,19 @@ def test_a_table_of_another_network(tmp_path):
     other = replace(made.table, model_digest="0" * 64)
     with pytest.raises(CompileError, match="another model"):
         qdq.dumps(other, made.graph, made.path)
+
+
+def test_all_that_it_cannot_hold_is_listed(tmp_path, monkeypatch):
+    made = case(tmp_path, mixed())
+
+    def refuse(_nodes, op):
+        message = f"layer {op.name!r}: has no form there"
+        raise CompileError(message)
+
+    monkeypatch.setitem(QDQ, Conv2dOp, refuse)
+    with pytest.raises(CompileError) as caught:
+        qdq.dumps(made.table, made.graph, made.path)
+    layers = [f"  layer {name!r}: has no form there" for name in made.table.layers]
+    assert sorted(caught.value.details) == sorted(layers)
+    said = f"{len(layers)} layers cannot be expressed in Q/DQ nodes:"
+    assert caught.value.text.endswith(said)

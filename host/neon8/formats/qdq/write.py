@@ -17,14 +17,16 @@ import onnx
 from onnx import helper, numpy_helper
 
 from neon8.compile.lower import lower
+from neon8.errors import CompileError
 from neon8.formats.qdq.opaque import Originals, append, originals
 from neon8.graph.extend import batch_sizes
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
-from neon8.ir.program import Tensor
+from neon8.ir.program import Op, Tensor
 from neon8.operators.qdq import Nodes
 from neon8.operators.registry import OPSETS, QDQ
 from neon8.quant.scale_table import ScaleTable
+from neon8.text import counted
 
 OPSET = 13
 IR_VERSION = 7
@@ -33,8 +35,8 @@ IR_VERSION = 7
 def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
     """The bytes of the ONNX file.  model: the float file that `graph` came from.
 
-    CompileError: the table is of another network, or lacks a tensor; or a layer cannot
-    be expressed.
+    CompileError: the table is of another network, or lacks a tensor; or layers cannot
+    be expressed, with a line for each.
     """
     made = lower(graph, table, opaque=True)
     layers = {node.name: node for node in graph.nodes}
@@ -54,8 +56,10 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
         make_node=helper.make_node,
         original=partial(append, file=kept),
     )
-    for op in made.ops:
-        QDQ[type(op)](n, op)
+    refused = [f"  {text}" for op in made.ops if (text := _add(n, op))]
+    if refused:
+        text = f"{counted(len(refused), 'layer')} cannot be expressed in Q/DQ nodes:"
+        raise CompileError(f"{graph.name}: {text}", refused)
     batch = batch_sizes(model)
     out_batch = "N" if "N" in batch.values() else 1
     opsets = [helper.make_opsetid("", opset if kept is None else kept.opset)]
@@ -74,6 +78,15 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
     )
     onnx.checker.check_model(file)
     return bytes(file.SerializeToString())
+
+
+def _add(n: Nodes, op: Op) -> str:
+    """Append the nodes of a step.  What keeps it from having any, "" if nothing."""
+    try:
+        QDQ[type(op)](n, op)
+    except CompileError as error:
+        return error.text
+    return ""
 
 
 def _info(tensor: Tensor, batch: int | str) -> onnx.ValueInfoProto:
