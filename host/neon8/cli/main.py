@@ -204,7 +204,7 @@ def _one_line(text: str) -> str:
 def _lack(error: Exception) -> str | None:
     """What machine or installation lack, None if that is not what went wrong."""
     if isinstance(error, ModuleNotFoundError):
-        return f"{error}; `pip install neon8` brings it"
+        return f"{error}; install neon8 with what it needs, see README.md"
     if isinstance(error, ImportError):
         return f"{error}; there is too little memory, or install it again"
     if isinstance(error, MemoryError):

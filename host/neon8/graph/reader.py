@@ -103,12 +103,13 @@ def _batch_name(value: onnx.ValueInfoProto) -> str:
 
 
 def _shape_option(value: onnx.ValueInfoProto) -> str:
-    """What to write on the command line for an input whose shape is open."""
+    """What to write for an input whose shape is open."""
     dims = value.type.tensor_type.shape.dim
     sizes = [str(dim.dim_value) if dim.dim_value > 0 else "?" for dim in dims]
     if sizes and sizes[0] == "?":
         sizes[0] = "1"
-    return f"give it by --shape {value.name}={','.join(sizes) or '?'}"
+    shape = f"{value.name}={','.join(sizes) or '?'}"
+    return f"give it by --shape {shape}, in Python by shapes"
 
 
 def _constants(path: Path, model: onnx.ModelProto) -> dict[str, Array]:

@@ -3,26 +3,24 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neon8 import text
 from neon8.errors import SetupError, TableError
 from neon8.files import read_file
-from neon8.formats import registry
-from neon8.formats.conversion import read
-from neon8.graph.onnx_file import open_onnx
-from neon8.graph.quantized import is_quantized
-from neon8.inspection import elf, foreign, network, observation, plan
+from neon8.inspection import plan
 from neon8.inspection.guards import legend
 from neon8.machines import NATIVE
 from neon8.quant.reasons import condensed
 from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
-from neon8.rewrite.rounding import moved
 from neon8.runtime import Model, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from neon8.graph.onnx_file import Shapes
 
 
 @takes("network", "target")
@@ -54,6 +52,16 @@ def inspect_file(
     if named:
         meant = "is for an .n8 file, whose kernels are chosen when it is opened"
         raise SetupError(f"{path}: {named[0]} {meant}; compile it first")
+    return _made_elsewhere(path, data, shapes)
+
+
+def _made_elsewhere(path: Path, data: bytes, shapes: "Shapes | None") -> str:
+    """What is no model: a board, which has no onnx, need not import this."""
+    from neon8.formats.conversion import read
+    from neon8.graph.onnx_file import open_onnx
+    from neon8.graph.quantized import is_quantized
+    from neon8.inspection import elf, foreign, network, observation
+
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
     if observation.recognise(data):
@@ -71,6 +79,8 @@ def inspect_file(
 
 def _format(path: Path, data: bytes) -> str:
     """The format of a table.  SetupError: it is none, nor anything else."""
+    from neon8.formats import registry
+
     try:
         return registry.detect(data, source=str(path))
     except TableError as error:
@@ -230,10 +240,14 @@ def _ends_of(values: tuple[float, ...]) -> str:
 
 def _rounding(entry: LayerScale) -> str:
     """'nearest', 'lattice', or of how many weights the level is not the nearest."""
+    from neon8.rewrite.rounding import moved
+
     return f"{moved(entry)} moved" if entry.rounding == CHOSEN else entry.rounding
 
 
 def _library(path: Path, data: bytes) -> str:
+    from neon8.inspection import elf
+
     facts = elf.read(str(path), data)
     members = f" of {facts.members} objects" if facts.members > 1 else ""
     pairs = [

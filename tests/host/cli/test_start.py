@@ -90,6 +90,12 @@ def test_a_command_loads_what_it_uses(words, tmp_path, command):
     assert THIRD_PARTY & modules <= LOADED[command]
 
 
+def test_a_model_is_inspected_on_a_board(tiny):
+    """There are numpy and cffi, and no onnx."""
+    modules = loaded(*running("inspect", tiny.n8))
+    assert THIRD_PARTY & modules == {"numpy", "cffi"}
+
+
 @pytest.mark.parametrize("words", [[], *([command] for command in COMMANDS)])
 def test_help_is_instant(words):
     modules = loaded(

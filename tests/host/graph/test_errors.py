@@ -129,7 +129,10 @@ NETWORKS = {
                         {"x": IMAGE}, "does not depend"),
 }  # fmt: skip
 INPUTS = {
-    "symbolic height": ({"x": (1, 3, "h", 6)}, "is 'h'; give it by --shape x=1,3,?,6"),
+    "symbolic height": (
+        {"x": (1, 3, "h", 6)},
+        "is 'h'; give it by --shape x=1,3,?,6",
+    ),
     "batch 0": ({"x": (0, 3, 6, 6)}, "dimension 0 is 0"),
     "rank 9": ({"x": (1,) * 9}, "9 dimensions"),
     "no inputs": ({}, "no inputs"),

@@ -225,7 +225,8 @@ def _inputs(path: Path, values: Iterable[Any]) -> dict[str, Input]:
             free.add(name)
             dims[0] = 1
         if not all(isinstance(dim, int) for dim in dims):
-            text = f"input {name!r} has dimensions {dims}; give them by --shape"
+            text = f"input {name!r} has dimensions {dims}; give them by --shape,"
+            text += " in Python by shapes"
             raise GraphError(f"{path}: {text}")
         if value.type not in TYPES:
             text = f"input {name!r} is a {value.type}; expected a tensor of numbers;"
