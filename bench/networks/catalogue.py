@@ -2,7 +2,7 @@
 """The networks that must run whole: how each is exported, and what was published."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -39,214 +39,82 @@ class Network:
     small: tuple[float, int]
     parameters: int | None
     macs: float | None
-    width: float = 1.0
-    dtype: type = np.float32
-    options: dict = field(default_factory=dict)
+    width: float
+    dtype: type
+    options: dict[str, bool]
 
 
-NETWORKS = {
-    "alexnet": Network(
-        define=classic.alexnet,
-        opset=9,
-        size=227,
-        small=(0.125, 67),
-        parameters=60_965_224,
-        macs=724,
-        options={"listed": True},
-    ),
-    "vgg19": Network(
-        define=classic.vgg19,
-        opset=11,
-        size=224,
-        small=(0.125, 64),
-        parameters=143_667_240,
-        macs=19_632,
-        options={"numbered": True, "symbolic": True},
-    ),
-    "googlenet": Network(
-        define=classic.googlenet,
-        opset=12,
-        size=224,
-        small=(0.25, 64),
-        parameters=6_998_552,
-        macs=1_583,
-        options={"listed": True},
-    ),
-    "resnet18": Network(
-        define=partial(resnet.resnet, depth=18),
-        opset=11,
-        size=224,
-        small=(0.125, 64),
-        parameters=11_689_512,
-        macs=1_814,
-        options={"numbered": True, "symbolic": True},
-    ),
-    "resnet50": Network(
-        define=partial(resnet.resnet, depth=50),
-        opset=13,
-        size=224,
-        small=(0.125, 64),
-        parameters=25_557_032,
-        macs=4_089,
-        options={"fold": True},
-    ),
-    "resnet101": Network(
-        define=partial(resnet.resnet, depth=101),
-        opset=17,
-        size=224,
-        small=(0.125, 32),
-        parameters=44_549_160,
-        macs=7_801,
-    ),
-    "resnet152": Network(
-        define=partial(resnet.resnet, depth=152),
-        opset=21,
-        size=224,
-        small=(0.0625, 32),
-        parameters=60_192_808,
-        macs=11_514,
-        options={"fold": True, "symbolic": True},
-    ),
-    "squeezenet1_1": Network(
-        define=classic.squeezenet,
-        opset=13,
-        size=224,
-        small=(0.25, 63),
-        parameters=1_235_496,
-        macs=349,
-    ),
-    "squeezenet1_1_float16": Network(
-        define=classic.squeezenet,
-        opset=13,
-        size=224,
-        small=(0.25, 63),
-        parameters=1_235_496,
-        macs=349,
-        dtype=np.float16,
-    ),
-    "mobilenet_v1": Network(
-        define=mobilenet.mobilenet_v1,
-        opset=12,
-        size=224,
-        small=(0.25, 64),
-        parameters=4_231_976,
-        macs=569,
-    ),
-    "mobilenet_v2": Network(
-        define=mobilenet.mobilenet_v2,
-        opset=11,
-        size=224,
-        small=(0.25, 64),
-        parameters=3_504_872,
-        macs=301,
-        options={"fold": True, "numbered": True, "symbolic": True},
-    ),
-    "mobilenet_v3_large": Network(
-        define=partial(mobilenet.mobilenet_v3, large=True),
-        opset=17,
-        size=224,
-        small=(0.25, 64),
-        parameters=5_483_032,
-        macs=217,
-        options={"fold": True},
-    ),
-    "mobilenet_v3_small": Network(
-        define=partial(mobilenet.mobilenet_v3, large=False),
-        opset=12,
-        size=224,
-        small=(0.25, 64),
-        parameters=2_542_856,
-        macs=57,
-    ),
-    "shufflenet_v2": Network(
-        define=shufflenet.shufflenet_v2,
-        opset=11,
-        size=224,
-        small=(0.25, 64),
-        parameters=2_278_604,
-        macs=145,
-        options={"fold": True, "symbolic": True},
-    ),
-    "efficientnet_b0": Network(
-        define=mobilenet.efficientnet_b0,
-        opset=18,
-        size=224,
-        small=(0.25, 64),
-        parameters=5_288_548,
-        macs=386,
-    ),
-    "densenet121": Network(
-        define=resnet.densenet121,
-        opset=14,
-        size=224,
-        small=(0.125, 64),
-        parameters=7_978_856,
-        macs=2_834,
-        options={"fold": True},
-    ),
-    "inception_v3": Network(
-        define=inception.inception_v3,
-        opset=16,
-        size=299,
-        small=(0.125, 75),
-        parameters=23_834_568,
-        macs=5_713,
-        options={"fold": True},
-    ),
-    "ssd_mobilenet": Network(
-        define=detectors.ssd_mobilenet,
-        opset=13,
-        size=300,
-        small=(0.25, 96),
-        parameters=5_783_417,  # published: 5.783 million
-        macs=1_158,
-    ),
-    "yolov5n": Network(
-        define=detectors.yolov5n,
-        opset=12,
-        size=640,
-        small=(0.25, 64),
-        parameters=1_872_157,
-        macs=2_250,
-        options={"fold": True},
-    ),
-    "yolo_shuffle": Network(
-        define=detectors.yolo_shuffle,
-        opset=15,
-        size=320,
-        small=(0.25, 64),
-        parameters=None,
-        macs=None,
-    ),
-    "unet": Network(
-        define=partial(unet.unet, bilinear=False),
-        opset=17,
-        size=256,
-        small=(0.125, 32),
-        parameters=31_037_633,
-        macs=None,
-        width=0.25,
-    ),
-    "unet_bilinear": Network(
-        define=partial(unet.unet, bilinear=True),
-        opset=14,
-        size=256,
-        small=(0.125, 32),
-        parameters=17_262_977,
-        macs=None,
-        options={"fold": True},
-        width=0.25,
-    ),
-    "keyword_spotter": Network(
-        define=keyword_spotter.keyword_spotter,
-        opset=15,
-        size=keyword_spotter.FRAMES,
-        small=(1.0, 47),
-        parameters=229_474,
-        macs=None,
-        options={"symbolic": True},
-    ),
+DEFINITIONS = {
+    "alexnet": classic.alexnet,
+    "vgg19": classic.vgg19,
+    "googlenet": classic.googlenet,
+    "resnet18": partial(resnet.resnet, depth=18),
+    "resnet50": partial(resnet.resnet, depth=50),
+    "resnet101": partial(resnet.resnet, depth=101),
+    "resnet152": partial(resnet.resnet, depth=152),
+    "squeezenet1_1": classic.squeezenet,
+    "squeezenet1_1_float16": classic.squeezenet,
+    "mobilenet_v1": mobilenet.mobilenet_v1,
+    "mobilenet_v2": mobilenet.mobilenet_v2,
+    "mobilenet_v3_large": partial(mobilenet.mobilenet_v3, large=True),
+    "mobilenet_v3_small": partial(mobilenet.mobilenet_v3, large=False),
+    "shufflenet_v2": shufflenet.shufflenet_v2,
+    "efficientnet_b0": mobilenet.efficientnet_b0,
+    "densenet121": resnet.densenet121,
+    "inception_v3": inception.inception_v3,
+    "ssd_mobilenet": detectors.ssd_mobilenet,
+    "yolov5n": detectors.yolov5n,
+    "yolo_shuffle": detectors.yolo_shuffle,
+    "unet": partial(unet.unet, bilinear=False),
+    "unet_bilinear": partial(unet.unet, bilinear=True),
+    "keyword_spotter": keyword_spotter.keyword_spotter,
 }
+# Opset, width and size, those of the small version, parameters, MMACs, options of Net
+# or float16.
+TABLE = """\
+alexnet                9  1     227  0.125   67  60965224   724  listed
+vgg19                 11  1     224  0.125   64 143667240 19632  numbered symbolic
+googlenet             12  1     224  0.25    64   6998552  1583  listed
+resnet18              11  1     224  0.125   64  11689512  1814  numbered symbolic
+resnet50              13  1     224  0.125   64  25557032  4089  fold
+resnet101             17  1     224  0.125   32  44549160  7801
+resnet152             21  1     224  0.0625  32  60192808 11514  fold symbolic
+squeezenet1_1         13  1     224  0.25    63   1235496   349
+squeezenet1_1_float16 13  1     224  0.25    63   1235496   349  float16
+mobilenet_v1          12  1     224  0.25    64   4231976   569
+mobilenet_v2          11  1     224  0.25    64   3504872   301  fold numbered symbolic
+mobilenet_v3_large    17  1     224  0.25    64   5483032   217  fold
+mobilenet_v3_small    12  1     224  0.25    64   2542856    57
+shufflenet_v2         11  1     224  0.25    64   2278604   145  fold symbolic
+efficientnet_b0       18  1     224  0.25    64   5288548   386
+densenet121           14  1     224  0.125   64   7978856  2834  fold
+inception_v3          16  1     299  0.125   75  23834568  5713  fold
+ssd_mobilenet         13  1     300  0.25    96   5783417  1158
+yolov5n               12  1     640  0.25    64   1872157  2250  fold
+yolo_shuffle          15  1     320  0.25    64         -     -
+unet                  17  0.25  256  0.125   32  31037633     -
+unet_bilinear         14  0.25  256  0.125   32  17262977     -  fold
+keyword_spotter       15  1     151  1       47    229474     -  symbolic
+"""
+
+
+def _network(name: str, words: list[str]) -> Network:
+    opset, width, size, small_width, small_size, parameters, macs, *options = words
+    return Network(
+        define=DEFINITIONS[name],
+        opset=int(opset),
+        size=int(size),
+        small=(float(small_width), int(small_size)),
+        parameters=None if parameters == "-" else int(parameters),
+        macs=None if macs == "-" else int(macs),
+        width=float(width),
+        dtype=np.float16 if "float16" in options else np.float32,
+        options=dict.fromkeys(set(options) - {"float16"}, True),
+    )
+
+
+ROWS = map(str.split, TABLE.splitlines())
+NETWORKS = {name: _network(name, words) for name, *words in ROWS}
 
 STATISTICS_SAMPLES = 16
 STATISTICS_SEED = 100
