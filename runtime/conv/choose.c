@@ -94,9 +94,9 @@ static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_c
 // The cost of a group of a tile by Winograd.
 static float tile_cost(const struct n8_conv_row *row, size_t in, size_t out) {
     const size_t depth = n8_round_up(in, N8_PIXEL);
-    const size_t wide = n8_pieces(out, row->tile.nr) * row->tile.nr;
-    const size_t products = TILE_PRODUCTS * depth * wide;
-    return (float)(GEMM_FACTOR * (products + TILE_INPUT * depth + TILE_OUTPUT * wide));
+    const size_t padded = n8_pieces(out, row->tile.nr) * row->tile.nr;
+    const size_t products = TILE_PRODUCTS * depth * padded;
+    return (float)(GEMM_FACTOR * (products + TILE_INPUT * depth + TILE_OUTPUT * padded));
 }
 
 // The cost of a group of a pixel by implicit GEMM, which pads no channels where they are few: then
@@ -104,9 +104,9 @@ static float tile_cost(const struct n8_conv_row *row, size_t in, size_t out) {
 static float pixel_cost(size_t groups, size_t in, size_t out) {
     const bool few = in < N8_PIXEL;
     const size_t depth = few ? in : n8_round_up(in, N8_PIXEL);
-    const size_t wide = n8_round_up(out, N8_PIXEL);
+    const size_t padded = n8_round_up(out, N8_PIXEL);
     const size_t bundle = few && groups > 1 ? N8_PIXEL / in : 1;
-    return (float)(WINOGRAD_FACTOR * (PIXEL_PRODUCTS * depth * wide + PIXEL_TAPS / bundle));
+    return (float)(WINOGRAD_FACTOR * (PIXEL_PRODUCTS * depth * padded + PIXEL_TAPS / bundle));
 }
 
 // Whether a layer that Winograd serves takes fewer cycles by it. As floats, which do not overflow;

@@ -115,7 +115,7 @@ static enum n8_status measure(const void *bytes, size_t size,
     return N8_OK;
 }
 
-// Gives an error its last words.
+// Every error has a reason.
 static enum n8_status explained(enum n8_status status, struct n8_model_error *error) {
     if (status != N8_OK && error->reason == NULL) {
         error->reason = n8_status_string(status);

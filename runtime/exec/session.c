@@ -108,45 +108,30 @@ static struct piece piece_of(const struct n8_tensor *tensor, size_t unit) {
     return piece;
 }
 
-// From the caller's N C H W to the arena's N H W C.
-static void copy_in(void *context, size_t begin, size_t end, size_t worker) {
+// From the caller's N C H W to the arena's N H W C where there is an `in`, else back.
+static void copy_pieces(void *context, size_t begin, size_t end, size_t worker) {
     const struct job *job = context;
+    const struct n8_kernels *kernels = &job->session->model->kernels;
     const struct n8_tensor *tensor = job->tensor;
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t size = n8_value_size(tensor);
+    const size_t size = n8_value_size(tensor), stride = tensor->pixel_stride;
+    // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
+    const size_t room = tensor->slice ? channels * size : stride;
     for (size_t unit = begin; unit < end; unit++) {
         const struct piece piece = piece_of(tensor, unit);
-        uint8_t *to = job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
-        const uint8_t *from = job->in + (piece.image * channels * area + piece.first) * size;
-        // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
-        const size_t room = tensor->slice ? channels * size : tensor->pixel_stride;
+        uint8_t *pixels = job->arena + (piece.image * area + piece.first) * stride;
+        const size_t planes = (piece.image * channels * area + piece.first) * size;
         if (area == 1) {
-            memcpy(to, from, channels * size);
-            continue;
+            memcpy(job->in != NULL ? pixels : job->out + planes,
+                   job->in != NULL ? job->in + planes : pixels, channels * size);
+        } else if (job->in != NULL) {
+            n8_interleave(kernels, pixels, stride, room, job->in + planes, area * size, channels,
+                          piece.count, size);
+        } else {
+            n8_deinterleave(kernels, job->out + planes, area * size, pixels, stride, channels,
+                            piece.count, size);
         }
-        n8_interleave(&job->session->model->kernels, to, tensor->pixel_stride, room, from,
-                      area * size, channels, piece.count, size);
-    }
-}
-
-static void copy_out(void *context, size_t begin, size_t end, size_t worker) {
-    const struct job *job = context;
-    const struct n8_tensor *tensor = job->tensor;
-    const size_t channels = (size_t)tensor->dims[1];
-    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t size = n8_value_size(tensor);
-    for (size_t unit = begin; unit < end; unit++) {
-        const struct piece piece = piece_of(tensor, unit);
-        const uint8_t *from =
-            job->arena + (piece.image * area + piece.first) * tensor->pixel_stride;
-        uint8_t *to = job->out + (piece.image * channels * area + piece.first) * size;
-        if (area == 1) {
-            memcpy(to, from, channels * size);
-            continue;
-        }
-        n8_deinterleave(&job->session->model->kernels, to, area * size, from, tensor->pixel_stride,
-                        channels, piece.count, size);
     }
 }
 
@@ -163,8 +148,8 @@ static void copy(const struct n8_session *session, uint32_t number, const void *
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
     const size_t units = (size_t)tensor->dims[0] * n8_pieces(area, PIECE);
     const size_t piece = area < PIECE ? area : PIECE;
-    n8_threads_run(session->threads, units, n8_grain_of(piece * tensor->pixel_stride),
-                   in != NULL ? copy_in : copy_out, &job);
+    n8_threads_run(session->threads, units, n8_grain_of(piece * tensor->pixel_stride), copy_pieces,
+                   &job);
 }
 
 enum n8_status n8_session_run(struct n8_session *session, const void *const *inputs,

@@ -90,7 +90,7 @@ struct n8_tensor_info {
     int32_t dims[8];
     float scale;
     int32_t zero_point, lo, hi;
-    int32_t code_lo, code_hi; ///< of q: none is outside, as follows from the steps before
+    int32_t code_lo, code_hi; ///< bounds of q that follow from the steps before
     size_t size;
     enum n8_sharing sharing;
     uint32_t shared; ///< number of the tensor that it shares with, or its own
@@ -155,8 +155,8 @@ struct n8_model_options {
     uint64_t max_bytes; ///< of the model and one session together; 0: N8_DEFAULT_MAX_BYTES
 };
 
-/// Why a model was refused. The layer or tensor is named by `name`, which points into the file's
-/// bytes as they were given and is any bytes that end with a NUL, or is NULL.
+/// Why a model was refused. `name` is that of the layer or tensor at fault, or NULL: it points
+/// into the bytes of the file and may hold anything up to its NUL.
 struct n8_model_error {
     const char *reason; ///< one line of English, never freed
     const char *name;   ///< of the layer if step >= 0, else of the tensor
@@ -285,8 +285,8 @@ struct n8_conv2d_shape {
     int32_t in_lo, in_hi;
 };
 
-/// What happens to the int32 sums. `type` selects: N8_TYPE_S32 stores acc'' = acc + bias (3);
-/// N8_TYPE_F32 stores (float) acc'' * multiplier + bias_f32 (4); N8_TYPE_S8 requantizes (5),
+/// What becomes of the int32 accumulators. `type` selects: N8_TYPE_S32 stores acc'' = acc + bias
+/// (3); N8_TYPE_F32 stores (float) acc'' * multiplier + bias_f32 (4); N8_TYPE_S8 requantizes (5),
 /// with a residual added if there is one (6) and a leaky slope if there is one (5b).
 /// Arrays have out_channels entries; NULL means all 0 (bias, bias_f32) or none (slope).
 /// residual_scale is 0 where there is no residual. lo <= hi clamp the result. `fixed` goes with

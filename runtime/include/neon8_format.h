@@ -46,7 +46,7 @@ enum n8_op {
     N8_OP_MINIMUM = 17,       // s8, s8 -> s8, (9)
     N8_OP_SUM = 18,           // s8, s8, ... -> s8, (6)
 
-    N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are turned
+    N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are permuted
     N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
     N8_OP_RESIZE_LINEAR = 22, // s8 -> s8 or f32 -> f32, (17)
 

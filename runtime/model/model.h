@@ -24,20 +24,20 @@ struct n8_tensor {
     int32_t dims[4]; // N C H W
     float scale;
     int32_t zero_point, lo, hi;
-    int32_t code_lo, code_hi; // of int8 and int16: no value is outside, whatever the inputs
-    size_t pixels;            // N * H * W
-    size_t pixel_stride;      // bytes: n8_own_stride, or more in a slice of another tensor
-    bool caller;              // it lies where the caller has it, not in the arena
-    bool last;                // the caller has it as the input `input`, N H W C
-    size_t bytes;             // of the buffer, N8_SLACK included; 0 if the caller has it
-    size_t offset;            // in the arena
-    bool slice;               // bytes between its pixels' channels belong to other tensors
-    enum n8_sharing sharing;  // what its memory is to it
-    uint32_t shared;          // the tensor that it shares with, or its own number
-    size_t born, dies;        // steps between which the buffer is in use, both included
-    int32_t input, output;    // number of the network's input or output that it is, or -1
-    bool constant;            // never written: it lies in the packed memory and takes no arena
-    uint8_t *fixed;           // where; NULL until it is packed
+    int32_t value_lo, value_hi; // of int8 and int16: no value is outside, whatever the inputs
+    size_t pixels;              // N * H * W
+    size_t pixel_stride;        // bytes: n8_own_stride, or more in a slice of another tensor
+    bool caller;                // it lies where the caller has it, not in the arena
+    bool last;                  // the caller has it as the input `input`, N H W C
+    size_t bytes;               // of the buffer, N8_SLACK included; 0 if the caller has it
+    size_t offset;              // in the arena
+    bool slice;                 // bytes between its pixels' channels belong to other tensors
+    enum n8_sharing sharing;    // what its memory is to it
+    uint32_t shared;            // the tensor that it shares with, or its own number
+    size_t born, dies;          // steps between which the buffer is in use, both included
+    int32_t input, output;      // number of the network's input or output that it is, or -1
+    bool constant;              // never written: it lies in the packed memory and takes no arena
+    uint8_t *fixed;             // where; NULL until it is packed
 };
 
 // A piece of a concatenation that waits at the end of the whole until this one is needed, and is

@@ -24,7 +24,7 @@ enum n8_fields {
     N8_FIELD_GROUPS = 1 << 13,    // those of N8_FIELD_WEIGHTS one by one: groups,
     N8_FIELD_BIAS_F32 = 1 << 14,  // bias_f32,
     N8_FIELD_MATRICES = 1 << 15,  // and weights, multiplier and bias_f32
-    N8_FIELD_LEVELS = 1 << 17,    // weights as an array of plain bytes
+    N8_FIELD_S8_VALUES = 1 << 17, // weights as an array of plain bytes
     N8_FIELD_RECURRENT = 1 << 16, // the flags N8_OP_REVERSE and N8_OP_LINEAR_BEFORE_RESET
 };
 
@@ -129,7 +129,7 @@ size_t n8_grain(const struct n8_model *model, const struct n8_step *step);
 // types, and what moving its bytes takes. As struct n8_step_info has it.
 uint64_t n8_cost(const struct n8_model *model, const struct n8_step *step);
 
-// value_range.c: code_lo and code_hi of the output of a planned step, whose inputs have theirs.
-void n8_find_codes(struct n8_reader *reader, const struct n8_step *step);
+// value_range.c: value_lo and value_hi of the output of a planned step, whose inputs have theirs.
+void n8_find_value_range(struct n8_reader *reader, const struct n8_step *step);
 
 #endif // N8_OPERATOR_H

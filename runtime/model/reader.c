@@ -136,8 +136,8 @@ static enum n8_status check_quantization(const struct n8_reader *r,
     if (!n8_scale_ok(row->scale)) {
         return n8_malformed(r, "its scale is outside 1e-30 .. 1e30");
     }
-    const bool wide = row->type == N8_TYPE_S16;
-    const int32_t least = wide ? INT16_MIN : INT8_MIN, most = wide ? INT16_MAX : INT8_MAX;
+    const bool s16 = row->type == N8_TYPE_S16;
+    const int32_t least = s16 ? INT16_MIN : INT8_MIN, most = s16 ? INT16_MAX : INT8_MAX;
     if (!n8_in_range(row->hi, least, most) || !n8_in_range(row->lo, least, row->hi)) {
         return n8_malformed(r, "its range is empty or beyond its type");
     }
@@ -188,8 +188,8 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     t->zero_point = row.zero_point;
     t->lo = row.lo;
     t->hi = row.hi;
-    t->code_lo = row.lo;
-    t->code_hi = row.hi;
+    t->value_lo = row.lo;
+    t->value_hi = row.hi;
     t->input = t->output = -1;
     t->pixels = n8_mul(n8_mul((size_t)t->dims[0], (size_t)t->dims[2]), (size_t)t->dims[3]);
     t->pixel_stride = n8_own_stride(t);
@@ -215,9 +215,9 @@ static enum n8_status read_links(const struct n8_reader *r) {
             return n8_malformed(r, "an input of the network is listed twice");
         }
         in->input = (int32_t)i;
-        const bool wide = in->type == N8_TYPE_S16;
-        in->code_lo = wide ? INT16_MIN : INT8_MIN; // the caller's values are taken as they are
-        in->code_hi = wide ? INT16_MAX : INT8_MAX;
+        const bool s16 = in->type == N8_TYPE_S16;
+        in->value_lo = s16 ? INT16_MIN : INT8_MIN; // the caller's values are taken as they are
+        in->value_hi = s16 ? INT16_MAX : INT8_MAX;
         in->caller = true; // unless a step reads it from the arena
     }
     for (size_t i = 0; i < h->output_count; i++) {
@@ -282,7 +282,7 @@ static const struct {
     {N8_FIELD_WEIGHTS, AT(acc_bound)},
     {N8_FIELD_WEIGHTS, AT(bias)},
     {N8_FIELD_WEIGHTS, AT(slopes)},
-    {N8_FIELD_WEIGHTS | N8_FIELD_LEVELS | N8_FIELD_MATRICES, AT(weights)},
+    {N8_FIELD_WEIGHTS | N8_FIELD_S8_VALUES | N8_FIELD_MATRICES, AT(weights)},
     {N8_FIELD_WEIGHTS | N8_FIELD_MATRICES, AT(multiplier)},
     {N8_FIELD_WEIGHTS | N8_FIELD_MATRICES | N8_FIELD_BIAS_F32, AT(bias_f32)},
 };
@@ -421,7 +421,7 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     }
     N8_TRY(step->op->plan(r, step));
     step->grain = n8_grain(r->model, step);
-    n8_find_codes(r, step);
+    n8_find_value_range(r, step);
     return N8_OK;
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which codes an int8 or int16 tensor can hold, from the steps that make it: (23) needs inputs of
-// few.
+// Which integer values an int8 or int16 tensor can hold, as follows from the steps that make it:
+// (23) needs inputs of few.
 #include "operator.h"
 
 enum { ENTRIES = 256 }; // of a table
 
 static void take(struct n8_tensor *out, int32_t lo, int32_t hi) {
-    out->code_lo = lo < out->code_lo ? lo : out->code_lo;
-    out->code_hi = hi > out->code_hi ? hi : out->code_hi;
+    out->value_lo = lo < out->value_lo ? lo : out->value_lo;
+    out->value_hi = hi > out->value_hi ? hi : out->value_hi;
 }
 
-void n8_find_codes(struct n8_reader *reader, const struct n8_step *step) {
+void n8_find_value_range(struct n8_reader *reader, const struct n8_step *step) {
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     const struct n8_file_op *row = &step->row;
     const uint32_t fields = step->op->fields;
@@ -19,10 +19,10 @@ void n8_find_codes(struct n8_reader *reader, const struct n8_step *step) {
         return;
     }
     if (step->op->moves) {
-        out->code_lo = out->code_hi = n8_input(reader->model, step, 0)->code_lo;
+        out->value_lo = out->value_hi = n8_input(reader->model, step, 0)->value_lo;
         for (size_t i = 0; i < row->input_count; i++) {
             const struct n8_tensor *in = n8_input(reader->model, step, i);
-            take(out, in->code_lo, in->code_hi);
+            take(out, in->value_lo, in->value_hi);
         }
         if (fields & N8_FIELD_FILL) {
             take(out, (int32_t)row->fill, (int32_t)row->fill);
@@ -32,17 +32,17 @@ void n8_find_codes(struct n8_reader *reader, const struct n8_step *step) {
         const struct n8_tensor *in = n8_input(reader->model, step, 0);
         const int8_t *table = (const int8_t *)step->arrays[0] - INT8_MIN;
         const int32_t tables = row->kind == N8_OP_IMAGE ? out->dims[1] : 1; // one for each channel
-        out->code_lo = out->code_hi = table[in->code_lo];
+        out->value_lo = out->value_hi = table[in->value_lo];
         for (int32_t i = 0; i < tables; i++, table += ENTRIES) {
-            for (int32_t q = in->code_lo; q <= in->code_hi; q++) {
+            for (int32_t q = in->value_lo; q <= in->value_hi; q++) {
                 take(out, table[q], table[q]);
             }
         }
     }
     if (fields & N8_FIELD_CLAMP) { // which comes last
-        out->code_lo = out->code_lo < row->lo ? row->lo : out->code_lo;
-        out->code_lo = out->code_lo > row->hi ? row->hi : out->code_lo;
-        out->code_hi = out->code_hi > row->hi ? row->hi : out->code_hi;
-        out->code_hi = out->code_hi < row->lo ? row->lo : out->code_hi;
+        out->value_lo = out->value_lo < row->lo ? row->lo : out->value_lo;
+        out->value_lo = out->value_lo > row->hi ? row->hi : out->value_lo;
+        out->value_hi = out->value_hi > row->hi ? row->hi : out->value_hi;
+        out->value_hi = out->value_hi < row->lo ? row->lo : out->value_hi;
     }
 }

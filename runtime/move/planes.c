@@ -104,8 +104,8 @@ static void move_words(uint8_t *to, const uint8_t *from, size_t bytes) {
     memcpy(to + bytes - WORD, from + bytes - WORD, WORD);
 }
 
-// A word for each pixel, whatever of it belongs to the pixel: what it takes from behind is what it
-// is given next, or room.
+// A word for each pixel, whatever of it belongs to the pixel: what it takes from after it is what
+// it is given next, or room.
 static inline __attribute__((always_inline)) void move_a_word_each(uint8_t *to, size_t to_stride,
                                                                    const uint8_t *from,
                                                                    size_t from_stride,
@@ -154,7 +154,7 @@ void n8_move_pixels(const struct n8_kernels *kernels, uint8_t *to, size_t to_str
     }
     size_t done = 0;
     if (room >= WORD || to_stride == bytes) {
-        // The last pixels, whose words would end behind the last value, have to wait.
+        // The last pixels, whose words would end after the last value, have to wait.
         const size_t stride = to_stride < from_stride ? to_stride : from_stride;
         const size_t last = n8_pieces(WORD - bytes, stride);
         done = pixels > last ? pixels - last : 0;

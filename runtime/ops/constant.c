@@ -36,9 +36,9 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
             n8_move_values(image + c * size, out->pixel_stride, from, size, area, size);
         }
     }
-    const int8_t *levels = step->arrays[0];
+    const int8_t *values = step->arrays[0];
     for (size_t i = 0; size == 1 && i < out->pixels * channels; i++) {
-        if (!n8_in_range(levels[i], out->lo, out->hi)) {
+        if (!n8_in_range(values[i], out->lo, out->hi)) {
             return n8_malformed(reader, "a value is outside its range");
         }
     }
@@ -53,7 +53,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_constant = {
     .name = "constant",
-    .fields = N8_FIELD_VALUES | N8_FIELD_LEVELS,
+    .fields = N8_FIELD_VALUES | N8_FIELD_S8_VALUES,
     .plan = plan,
     .pack = pack,
     .run = run,

@@ -15,8 +15,8 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const bool added = row->input_count == 2;
-    const bool wide = in->type == N8_TYPE_S16 || out->type == N8_TYPE_S16 ||
-                      (added && n8_input(reader->model, step, 1)->type == N8_TYPE_S16);
+    const bool s16 = in->type == N8_TYPE_S16 || out->type == N8_TYPE_S16 ||
+                     (added && n8_input(reader->model, step, 1)->type == N8_TYPE_S16);
     const bool floats = out->type == N8_TYPE_F32;
     N8_TRY(n8_check_conv(reader, step));
     if (floats ? row->slopes != 0 || added || row->lo != -128 || row->hi != 127
@@ -32,7 +32,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
             reader->error, N8_E_FORMAT,
             "it is requantized in integers, and has a slope, a residual or float output");
     }
-    if (row->indices != 0 && wide) {
+    if (row->indices != 0 && s16) {
         return n8_malformed(reader,
                             "it is requantized in integers, and has an int16 input or output");
     }
@@ -94,7 +94,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct n8_tensor *added = row->input_count == 2 ? n8_input(reader->model, step, 1) : NULL;
-    const bool narrow = in->type == N8_TYPE_S8;
+    const bool s8 = in->type == N8_TYPE_S8;
     const struct n8_conv2d_shape shape = {
         .batch = out->dims[0],
         .in_height = in->dims[2],
@@ -112,8 +112,8 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .pad_top = row->pad[0],
         .pad_left = row->pad[1],
         .groups = row->groups,
-        .in_lo = narrow ? in->code_lo : 0,
-        .in_hi = narrow ? in->code_hi : 0,
+        .in_lo = s8 ? in->value_lo : 0,
+        .in_hi = s8 ? in->value_hi : 0,
     };
     const size_t channels = (size_t)out->dims[1];
     const size_t depth = (size_t)(in->dims[1] / row->groups);

@@ -174,7 +174,7 @@ static bool options_ok(const struct matrices *m, size_t count) {
            n8_all_finite(m->peepholes, count - sizeof(struct options) / sizeof(float));
 }
 
-// Behind the biases, from the file.
+// After the biases, from the file.
 static enum n8_status pack_options(struct n8_reader *reader, const struct n8_step *step,
                                    const struct sizes *s, float *memory) {
     const size_t count = options_of(step, s);

@@ -5,7 +5,7 @@
 #include "step.h"
 
 // int16 on either side: by way of the sum, of which the other operand counts for nothing.
-static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
+static bool has_s16(const struct n8_model *model, const struct n8_step *step) {
     return n8_input(model, step, 0)->type == N8_TYPE_S16 ||
            n8_output(model, step)->type == N8_TYPE_S16;
 }
@@ -13,7 +13,7 @@ static bool is_wide(const struct n8_model *model, const struct n8_step *step) {
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name =
-        is_wide(reader->model, step) ? kernels->add_s16_name : kernels->requantize_s8_name;
+        has_s16(reader->model, step) ? kernels->add_s16_name : kernels->requantize_s8_name;
     step->units = n8_output(reader->model, step)->pixels;
     return N8_OK;
 }
@@ -49,7 +49,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
                 size_t end, void *scratch) {
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
-    const bool wide = is_wide(session->model, step);
+    const bool s16 = has_s16(session->model, step);
     struct n8_pointwise_args args = {
         .count = stretch.count,
         .a_scale = step->row.scale,
@@ -62,7 +62,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     for (size_t p = begin; p < end; p += stretch.pixels) {
         uint8_t *to = n8_out_pixel(session, step, p);
         const uint8_t *from = n8_in_pixel(session, step, 0, p);
-        if (wide) {
+        if (s16) {
             requantize_wide(session, step, to, from, stretch.count);
             continue;
         }

@@ -3,7 +3,7 @@
 // Rows of a depthwise convolution (5): 2 * N8_LANES channels at a time, taps two by two, whose
 // products are added as pairs of 16-bit values. The weights of such channels are brought into that
 // form once for a row. They lie in blocks of 8 channels, as many as a pixel's are a multiple of, so
-// that nothing behind a pixel is read: it may be a slice between others.
+// that nothing after a pixel is read: it may be a slice between others.
 #ifndef N8_VECTOR_DEPTHWISE_H
 #define N8_VECTOR_DEPTHWISE_H
 
