@@ -269,8 +269,8 @@ def test_an_unknown_key_is_told_all_that_there_are():
 @pytest.mark.parametrize("factor", [1e9, 1e-6])
 def test_absurd_factors_are_named(factor):
     text = TEXT.replace('"scale"', f'"factors": [1, {factor}], "scale"', 1)
-    said = rf"^t\.json:.*: factors\[1\]: is {factor:g}; a channel has 1/65536 to 65536"
-    with pytest.raises(TableError, match=said):
+    said = f"factors[1]: is {factor:g}; a channel has 1/65536 to 65536"
+    with pytest.raises(TableError, match=re.escape(said)):
         json_format.loads(text, source="t.json")
 
 

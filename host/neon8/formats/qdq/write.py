@@ -85,6 +85,8 @@ def _add(n: Nodes, op: Op) -> str:
     try:
         QDQ[type(op)](n, op)
     except CompileError as error:
+        if n.tensors[op.output].dtype != "float32":
+            n.quantize(op.output, op.output)  # steps that read it are judged, too
         return error.text
     return ""
 
