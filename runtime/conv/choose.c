@@ -8,37 +8,37 @@
 
 #include <stdbool.h>
 
-// Panels of channels that must read a tile of rows before packing them has paid: it takes about two
-// cycles for each that one of them saves.
+// A tile of rows is packed if at least so many panels of channels read it: packing costs about
+// twice what it saves one of them.
 enum { PACKED_PANELS = 3 };
 
-// The whole form of (23) adds up to twice what (12) bounds before it halves it.
+// Before it halves them, the whole form of (23) has accumulators of up to twice the bound of (12).
 enum { MOST_WHOLE = 1 << 30 };
 
-// Rows of outputs in which two pixels at once are worth it.
+// Columns of the shortest output for which two pixels at once pay.
 enum { LEAST_COLUMNS = 4 };
 
-// What Winograd in int16 costs a tile of 4x4 outputs of a 3x3 convolution beside its products, and
-// implicit GEMM a pixel, in those that they sum meanwhile; and how fast each is for a product. One
-// set of figures suits AArch64 and ARMv7, where whole layers were counted.
+// What int16 Winograd costs for each tile of 4x4 outputs of a 3x3 convolution, and implicit GEMM
+// for each pixel, beyond their products: counted in products that take as long. The factors say how
+// long a product takes. One set of figures, from counts of whole layers, suits AArch64 and ARMv7.
 enum {
     TILE_PRODUCTS = 36, // of each pair of channels
     TILE_INPUT = 100,   // of each channel of the input
     TILE_OUTPUT = 365,  // and of the output, in whole panels
     PIXEL_PRODUCTS = 9,
-    PIXEL_TAPS = 1000, // where they are
+    PIXEL_TAPS = 1000, // finding where they lie
     GEMM_FACTOR = 5,
     WINOGRAD_FACTOR = 4,
     MOST_CHANNELS = 4096, // for which weights, eight times as large, are worth their memory
 };
 
-// One row kernel call for each row of outputs; what it cannot do is implicit GEMM's.
+// A depthwise kernel computes a row of outputs a call; implicit GEMM does what it cannot.
 static bool is_depthwise(const struct n8_conv_facts *f) {
     return f->shape->groups == f->shape->in_channels && f->epilogue->type == N8_TYPE_S8 &&
            f->epilogue->residual_scale == 0.0f && !f->accumulates;
 }
 
-// What Winograd's epilogue can do.
+// True if the epilogue of the Winograd kernels can do it.
 static bool is_requantized(const struct n8_conv_facts *f) {
     return f->epilogue->type == N8_TYPE_S8 && !f->accumulates;
 }

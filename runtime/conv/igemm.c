@@ -37,7 +37,7 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
 }
 
 // Groups of so few channels that several fit a step and a panel are packed as one, with zeros for
-// the channels of others: that takes no product more, as the rest would be padding.
+// the channels of others: this takes no extra products, as the rest would be padding.
 static void plan_bundle(struct n8_conv *conv) {
     const size_t groups = (size_t)conv->shape.groups;
     size_t bundle = MAX_UNFOLDED / conv->group_in;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From the int32 accumulators of a convolution to what it makes where int16 is read or made, (4) to
-// (6). The kernel makes int16, of which int8 is a part.
+// (6). The kernel makes int16; int8 outputs are narrowed afterwards.
 #include "algorithm.h"
 
 #include "move/widen.h"

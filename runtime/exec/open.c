@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening a model: read twice, first without room for packed weights, to learn what it takes.
+// Opening a model: the file is read twice, first without room for packed weights, to learn how much
+// memory they take.
 #include "model/model.h"
 
 #include "memory/allocate.h"

@@ -94,7 +94,7 @@ struct n8_operator {
     // N8_ALIGN. NULL: there are none.
     enum n8_status (*pack)(struct n8_reader *reader, struct n8_step *step, void *memory);
 
-    // Units [begin, end) of one run. Threads take units in any order and at the same time, so a
+    // Runs units [begin, end). Threads take units in any order and at the same time, so a
     // unit writes no byte that another one reads or writes, and its result does not depend on
     // how the units are grouped. A unit is mostly a pixel or a row of the output; the session
     // sees to it that nobody is woken for a few bytes. `scratch`: step->scratch_size bytes of

@@ -2,8 +2,8 @@
 //
 // add, (6), multiply and divide, (16), maximum and minimum, (9), of two tensors, of which one or
 // both may be broadcast. The kernels know nothing of that: they get a broadcast operand written
-// out, a piece at a time. A sum of which a part is int16 is one of int16 to its kernel; what is
-// int8 of it is written out as such, too.
+// out, a piece at a time. An addition with any int16 tensor runs on the int16 kernel; its int8
+// operands are written out as int16, too.
 #include "move/widen.h"
 #include "step.h"
 

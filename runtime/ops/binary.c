@@ -16,7 +16,7 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     if (step->row.function != N8_FUNCTION_PRELU && step->row.function != N8_FUNCTION_MINIMUM &&
         step->row.function != N8_FUNCTION_MAXIMUM &&
         (step->row.function < N8_FUNCTION_ADD || step->row.function > N8_FUNCTION_DIVIDE)) {
-        return n8_malformed(reader, "its function takes not two values");
+        return n8_malformed(reader, "its function does not take two values");
     }
     for (size_t i = 0; i < 2; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);

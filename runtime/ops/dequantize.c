@@ -37,8 +37,8 @@ static void dequantize(const struct n8_kernels *kernels, const struct n8_tensor 
     }
 }
 
-// Plane or pixel of the caller, whose buffer may be aligned to anything, by way of `real` if it is
-// not.
+// A plane or pixel of the caller, whose buffer may have any alignment; by way of `real` where it
+// is not that of floats.
 static void dequantize_row(const struct n8_kernels *kernels, const struct n8_tensor *in,
                            uint8_t *to, const void *from, float *real, size_t count) {
     const bool aligned = (uintptr_t)to % _Alignof(float) == 0;

@@ -41,11 +41,11 @@ static enum n8_status plan_order(struct n8_reader *reader, const struct n8_step 
     struct axes axes;
     memcpy(&axes, step->arrays[0], sizeof axes);
     if (!axes_ok(&axes, n8_value_count(in))) {
-        return n8_malformed(reader, "its axes do not have the values of its input, or no order");
+        return n8_malformed(reader,
+                            "its axes do not hold the values of its input, or are in no order");
     }
     if (!n8_plan_permute(plan, in->dims, out->dims, axes.view, axes.order)) {
-        return n8_malformed(reader,
-                            "its axes do not fit to the dimensions of its input and output");
+        return n8_malformed(reader, "its axes do not fit the dimensions of its input and output");
     }
     return N8_OK;
 }

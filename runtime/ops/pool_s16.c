@@ -24,7 +24,7 @@ static inline lanes_s16 load(const struct n8_pool_args *args, size_t tap, size_t
     return __builtin_convertvector(bytes, lanes_s16);
 }
 
-// Of lanes that are all ones or 0, the one or the other.
+// `one` in the lanes where `mask` is all ones, `other` where it is 0.
 static inline lanes_s16 chosen(lanes_s16 mask, lanes_s16 one, lanes_s16 other) {
     return (one & mask) | (other & ~mask);
 }

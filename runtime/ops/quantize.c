@@ -34,7 +34,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return N8_OK;
 }
 
-// At most PIECE values, by way of `real` if they are aligned to nothing, as the caller's may be.
+// At most PIECE values, by way of `real` where they are not aligned, as the caller's may be.
 static void quantize_row(const struct n8_kernels *kernels, const struct n8_tensor *out, void *to,
                          const uint8_t *from, float *real, size_t count) {
     const bool aligned = (uintptr_t)from % _Alignof(float) == 0;

@@ -4,7 +4,7 @@
 #include "move/widen.h"
 #include "step.h"
 
-// int16 on either side: by way of the sum, of which the other operand counts for nothing.
+// With int16 on either side, the kernel of int16 additions does it; its second operand has scale 0.
 static bool has_s16(const struct n8_model *model, const struct n8_step *step) {
     return n8_input(model, step, 0)->type == N8_TYPE_S16 ||
            n8_output(model, step)->type == N8_TYPE_S16;
@@ -19,8 +19,8 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 }
 
 // `count` values that follow one another.
-static void requantize_wide(const struct n8_session *session, const struct n8_step *step,
-                            uint8_t *to, const uint8_t *from, size_t count) {
+static void requantize_s16(const struct n8_session *session, const struct n8_step *step,
+                           uint8_t *to, const uint8_t *from, size_t count) {
     enum { PIECE = 256 };
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
@@ -63,7 +63,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         uint8_t *to = n8_out_pixel(session, step, p);
         const uint8_t *from = n8_in_pixel(session, step, 0, p);
         if (s16) {
-            requantize_wide(session, step, to, from, stretch.count);
+            requantize_s16(session, step, to, from, stretch.count);
             continue;
         }
         args.out = (int8_t *)to;

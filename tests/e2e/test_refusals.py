@@ -293,12 +293,12 @@ its output has not as many values
     turned: tensor.dims = 1, 6, 6, 5
 its axis is none of its output
     p: axis = 4
-its axes do not have the values of its input, or no order
+its axes do not hold the values of its input, or are in no order
     turned: indices[0] = 5
     turned: indices[7] = 0 / 1 << 30
     turned: indices[8] = 1 / -1
     turned: indices[15] = 8
-its axes do not fit to the dimensions of its input and output
+its axes do not fit the dimensions of its input and output
     turned: tensor.dims = 1, 9, 4, 4
 an index is outside its input
     taken: indices[0] = -2 / 1
@@ -350,7 +350,7 @@ a parameter of its function is wrong
     function: values[3] = 1
     function: values[20] = 2
     function: values[4] = inf
-its function takes not two values
+its function does not take two values
     broadcast: function = 0 / 2 / 7 / 22 / 26
 an input cannot be broadcast
     broadcast: tensor constant.dims = 3, 2
