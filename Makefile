@@ -31,6 +31,7 @@ clang: setup # any will do; cross/clang.cmake takes the newest
 sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
 
+demo: export N8_EXTRA = demo # torch and all else are for the tests
 demo: native aarch64 armv7 sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
 	@.venv/bin/python tests/demo/demo.py
 

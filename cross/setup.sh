@@ -3,7 +3,8 @@
 #
 # setup.sh [COMMAND:PACKAGE...]: installs what this checkout needs and this machine lacks,
 # and the given commands: tools through apt, as root or with sudo, and Python packages into
-# .venv. Does nothing, and needs no network, when all is there.
+# .venv: those of the extra $N8_EXTRA of pyproject.toml, by default test, which has them all.
+# Does nothing, and needs no network, when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build
@@ -63,15 +64,17 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
 }
 
 # .venv follows pyproject.toml, and is made anew where the checkout was moved.
+extra=${N8_EXTRA:-test}
 stamp="$(pwd) $(cksum <pyproject.toml)"
 old=$(cat .venv/stamp 2>/dev/null || true)
-if [ "$stamp" != "$old" ] || ! .venv/bin/python -c '' 2>/dev/null; then
+case $old in "$stamp test" | "$stamp $extra") there=yes ;; *) there= ;; esac
+if [ -z "$there" ] || ! .venv/bin/python -c '' 2>/dev/null; then
     echo "setup: installing Python packages into .venv"
     case $old in
     "$(pwd) "*) .venv/bin/python -m pip --version >/dev/null 2>&1 || old= ;;
     *) old= ;;
     esac
     [ -n "$old" ] || python3 -m venv --clear .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-    echo "$stamp" >.venv/stamp
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$extra]"
+    echo "$stamp $extra" >.venv/stamp
 fi
