@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, ImageOps
 
 from neon8.data.image_folder import MAX_PIXELS
 from neon8.errors import DataError
@@ -182,10 +182,14 @@ def _value(key: str, value: Any) -> Any:
     return value
 
 
+ORIENTATION, UPRIGHT = 0x0112, 1
+"""An EXIF tag, and the value of a camera that was held upright."""
+
+
 def open_image(path: Path, *, gray: bool = False) -> Array:
     """The pixels of an image file: (H, W, 3) RGB or, if gray, (H, W); uint8.
 
-    DataError names the file.
+    Upright, if it has EXIF data.  DataError names the file.
     """
     try:
         with warnings.catch_warnings():
@@ -201,7 +205,17 @@ def _pixels(path: Path, mode: str) -> Array:
     with open_regular(path) as file, Image.open(file, formats=FORMATS) as image:
         if image.width * image.height > MAX_PIXELS:  # nothing is decoded yet
             raise Image.DecompressionBombError
-        if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip
-            scaled = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+        upright = _upright(image)
+        if upright.mode.startswith("I"):  # 16 bits of grey, which convert() would clip
+            scaled = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
             return np.asarray(scaled.convert(mode))
-        return np.asarray(image.convert(mode))
+        return np.asarray(upright.convert(mode))
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """The image as its EXIF data say that the camera was held, and viewers show it."""
+    try:
+        held = image.getexif().get(ORIENTATION, UPRIGHT)
+    except Exception:  # noqa: BLE001 - damaged EXIF data are no reason to refuse it
+        held = UPRIGHT
+    return image if held == UPRIGHT else ImageOps.exif_transpose(image)

@@ -196,6 +196,26 @@ def test_open_image(tmp_path):
             open_image(path)
 
 
+@pytest.mark.parametrize("suffix", ["jpg", "png"])
+def test_a_photograph_is_turned_as_its_camera_was(tmp_path, suffix):
+    wide = np.zeros((16, 24, 3), np.uint8)
+    wide[:, 12:] = 255
+    exif = Image.Exif()
+    plain, turned = (tmp_path / f"{name}.{suffix}" for name in ("plain", "turned"))
+    Image.fromarray(wide).save(plain)
+    exif[0x0112] = 6  # to be turned by 90 degrees, clockwise
+    Image.fromarray(wide).save(turned, exif=exif)
+    assert np.array_equal(open_image(turned), np.rot90(open_image(plain), -1))
+    for gray in (True, False):
+        assert open_image(turned, gray=gray).shape[:2] == (24, 16)
+
+
+def test_damaged_exif_data_are_ignored(tmp_path):
+    path = tmp_path / "a.jpg"
+    Image.fromarray(np.full((8, 8, 3), 9, np.uint8)).save(path, exif=b"Exif\0\0rubbish")
+    assert open_image(path).shape == (8, 8, 3)
+
+
 def test_sixteen_bits_of_grey_are_scaled_and_not_clipped(tmp_path):
     levels = np.arange(0, 65536, 4096, dtype=np.uint16).reshape(4, 4)
     Image.fromarray(levels).save(tmp_path / "a.png")
