@@ -11,7 +11,7 @@ import numpy as np
 
 from neon8.errors import DataError
 from neon8.ir.program import Op, Program, Tensor
-from neon8.operators.reference import Array
+from neon8.operators.reference import Array, Operand
 from neon8.operators.registry import STEPS
 
 
@@ -52,5 +52,5 @@ def taken(tensor: Tensor, inputs: dict[str, Array]) -> Array:
 
 def step(program: Program, op: Op, out: Tensor, operands: list[Array]) -> Array:
     """The result of one op, N C H W."""
-    sources = [program.tensors[name] for name in op.inputs]
-    return STEPS[type(op)](op, out, sources, operands)
+    sources = (program.tensors[name] for name in op.inputs)
+    return STEPS[type(op)](op, out, *map(Operand, sources, operands))

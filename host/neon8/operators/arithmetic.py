@@ -36,7 +36,7 @@ from neon8.operators.movement import ReshapeOp, import_reshape
 from neon8.operators.pointwise import make_pointwise
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.rearranged import CHANNELS_FIRST
-from neon8.operators.reference import Array, centred, leaky, rounded
+from neon8.operators.reference import Array, Operand, leaky, rounded
 from neon8.operators.scales import SCALE_MAX, clamp_of, slope_of
 from neon8.operators.source import (
     Float64Array,
@@ -652,41 +652,31 @@ def lower_with_constant_float(b: Build, node: WithConstant) -> None:
     append_activation(b, node.name, node.activation, out)
 
 
-def compute_add(
-    op: AddOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_add(op: AddOp, out: Tensor, a: Operand, b: Operand) -> Array:
     """(6)."""
-    a = centred(operands[0], sources[0]) * np.float32(op.scale)
-    b = centred(operands[1], sources[1]) * np.float32(op.residual_scale)
-    return rounded(leaky(a + b, op.slope), out, op.lo, op.hi)
-
-
-def compute_sum(
-    op: SumOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
-    """(6) of more than two, from the first to the last."""
-    v = np.zeros(0, np.float32)
-    for i, (q, source) in enumerate(zip(operands, sources, strict=True)):
-        term = centred(q, source) * np.float32(op.values[i])
-        v = term if i == 0 else v + term
+    first = a.centred * np.float32(op.scale)
+    v = first + b.centred * np.float32(op.residual_scale)
     return rounded(leaky(v, op.slope), out, op.lo, op.hi)
 
 
-def compute_multiply(
-    op: MultiplyOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_sum(op: SumOp, out: Tensor, *operands: Operand) -> Array:
+    """(6) of more than two, from the first to the last."""
+    pairs = zip(operands, op.values, strict=True)
+    terms = (operand.centred * np.float32(value) for operand, value in pairs)
+    v: FloatArray = reduce(np.add, terms)
+    return rounded(leaky(v, op.slope), out, op.lo, op.hi)
+
+
+def compute_multiply(op: MultiplyOp, out: Tensor, a: Operand, b: Operand) -> Array:
     """(16); the product is exact."""
-    a, b = (centred(q, t) for q, t in zip(operands, sources, strict=True))
-    return rounded(leaky((a * b) * np.float32(op.scale), op.slope), out, op.lo, op.hi)
+    v = (a.centred * b.centred) * np.float32(op.scale)
+    return rounded(leaky(v, op.slope), out, op.lo, op.hi)
 
 
-def compute_divide(
-    op: DivideOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_divide(op: DivideOp, out: Tensor, a: Operand, b: Operand) -> Array:
     """(16): by zero it is infinite, which saturates; zero by zero is zero."""
-    a, b = (centred(q, t) for q, t in zip(operands, sources, strict=True))
     with np.errstate(divide="ignore", invalid="ignore"):
-        v = leaky((a / b) * np.float32(op.scale), op.slope)
+        v = leaky((a.centred / b.centred) * np.float32(op.scale), op.slope)
     return rounded(v, out, op.lo, op.hi)
 
 
@@ -740,8 +730,8 @@ FAMILY = Family(
     steps={
         AddOp: compute_add,
         DivideOp: compute_divide,
-        MaximumOp: lambda _op, _out, _sources, operands: np.maximum(*operands),
-        MinimumOp: lambda _op, _out, _sources, operands: np.minimum(*operands),
+        MaximumOp: lambda _op, _out, a, b: np.maximum(a.values, b.values),
+        MinimumOp: lambda _op, _out, a, b: np.minimum(a.values, b.values),
         MultiplyOp: compute_multiply,
         SumOp: compute_sum,
     },

@@ -8,7 +8,7 @@ import numpy as np
 from neon8.ir.program import Int8Array, Op, Tensor
 from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, finish
-from neon8.operators.reference import Array, centred, leaky, quantize, rounded
+from neon8.operators.reference import Array, Operand, leaky, quantize, rounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +45,15 @@ class ImageOp(Op):
     table: Int8Array
 
 
-def compute_requantize(
-    op: RequantizeOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_requantize(op: RequantizeOp, out: Tensor, x: Operand) -> Array:
     """(6) with one operand."""
-    v = centred(operands[0], sources[0]) * np.float32(op.scale)
-    return rounded(leaky(v, op.slope), out, op.lo, op.hi)
+    return rounded(leaky(x.centred * np.float32(op.scale), op.slope), out, op.lo, op.hi)
 
 
-def compute_image(op: ImageOp, pixels: Array) -> Int8Array:
+def compute_image(op: ImageOp, _out: Tensor, pixels: Operand) -> Array:
     """N H W C to N C H W by a table for each channel."""
-    planes = pixels.transpose(0, 3, 1, 2)
     channels = np.arange(len(op.table)).reshape(1, -1, 1, 1)
-    result: Int8Array = op.table[channels, planes]
+    result: Array = op.table[channels, pixels.values.transpose(0, 3, 1, 2)]
     return result
 
 
@@ -78,13 +74,9 @@ def write_requantize(n: Nodes, op: RequantizeOp) -> None:
 
 FAMILY = Family(
     steps={
-        DequantizeOp: lambda _op, _out, sources, operands: np.multiply(
-            centred(operands[0], sources[0]), sources[0].scale
-        ),
-        ImageOp: lambda op, _out, _sources, operands: compute_image(op, operands[0]),
-        QuantizeOp: lambda _op, out, _sources, operands: quantize(
-            operands[0].astype(np.float32), out
-        ),
+        DequantizeOp: lambda _op, _out, x: np.multiply(x.centred, x.tensor.scale),
+        ImageOp: compute_image,
+        QuantizeOp: lambda _op, out, x: quantize(x.values.astype(np.float32), out),
         RequantizeOp: compute_requantize,
     },
     qdq={

@@ -29,8 +29,8 @@ from neon8.operators.qdq import Nodes, finish
 from neon8.operators.reference import (
     Array,
     Int64Array,
+    Operand,
     as_float,
-    centred,
     leaky,
     one_nan,
     rounded,
@@ -713,10 +713,10 @@ def float_step(layer: str, node: Conv2d, source: Tensor, out: Tensor) -> Conv2dF
 
 
 def compute_conv(
-    op: Conv2dOp, out: Tensor, sources: list[Tensor], operands: list[Array]
+    op: Conv2dOp, out: Tensor, x: Operand, residual: Operand | None = None
 ) -> Array:
     """(4), (5), (5b), (6)."""
-    acc = conv_sums(op, out, sources[0], operands[0])
+    acc = conv_sums(op, out, x.tensor, x.values)
     acc += op.bias.astype(np.int64)[:, None, None]
     if op.indices is not None:
         return requantize_fixed(acc, op.indices, out, op.lo, op.hi)
@@ -726,8 +726,8 @@ def compute_conv(
     if out.dtype == "float32":
         bias = np.zeros_like(op.multiplier) if op.bias_f32 is None else op.bias_f32
         return v + bias[:, None, None]
-    if len(operands) == 2:
-        v = v + centred(operands[1], sources[1]) * np.float32(op.residual_scale)
+    if residual is not None:
+        v = v + residual.centred * np.float32(op.residual_scale)
     if op.slopes is not None:
         v = leaky(v, op.slopes[:, None, None])
     return rounded(v, out, op.lo, op.hi)
@@ -769,11 +769,9 @@ def conv_sums(op: Conv2dOp, out: Tensor, source: Tensor, q: Array) -> Int64Array
     return acc.reshape(out.shape).astype(np.int64)
 
 
-def compute_conv_float(
-    op: Conv2dF32Op, out: Tensor, _sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_conv_float(op: Conv2dF32Op, out: Tensor, operand: Operand) -> Array:
     """(20): bias, then tap after tap, the channels of the group one after another."""
-    x = operands[0].astype(np.float32)
+    x = operand.values.astype(np.float32)
     outputs = out.shape[1] // op.groups
     depth = op.values.shape[3]
     group = np.arange(out.shape[1]) // outputs  # of each output channel

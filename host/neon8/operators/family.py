@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from neon8.ir.graph import Node
-from neon8.ir.program import Op, Tensor
+from neon8.ir.program import Op
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Array
 from neon8.operators.source import Convert
@@ -17,9 +17,8 @@ if TYPE_CHECKING:  # which is made of steps that are a family
 Lower = Callable[["Build", Any], None]
 """Appends the steps of a node of one class."""
 
-Step = Callable[[Any, Tensor, list[Tensor], list[Array]], Array]
-"""Arithmetic of a step: op, output, inputs, values of the inputs, N C H W; the values
-of the output."""
+Step = Callable[..., Array]
+"""Arithmetic of a step, (op, output, Operand of each input) to the values, N C H W."""
 Write = Callable[[Nodes, Any], None]
 """Appends the ONNX nodes of a step."""
 Opset = Callable[[Any, Node], int]

@@ -25,7 +25,7 @@ from neon8.operators.functions import (
 from neon8.operators.movement import ReshapeOp
 from neon8.operators.onnx_functions import append_call, append_function
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Array, one_nan
+from neon8.operators.reference import Array, Operand, one_nan
 from neon8.quant.elementary import Doubles
 
 
@@ -124,9 +124,7 @@ def reshaped_like(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
     return view
 
 
-def compute_constant(
-    op: ConstantOp, out: Tensor, _sources: list[Tensor], _operands: list[Array]
-) -> Array:
+def compute_constant(op: ConstantOp, out: Tensor) -> Array:
     """What it is in every run."""
     values = op.values if op.levels is None else op.levels
     result: Array = np.asarray(values).reshape(out.shape)
@@ -151,11 +149,9 @@ PARAMETERS = {
 }
 
 
-def compute_unary(
-    op: UnaryOp, _out: Tensor, _sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_unary(op: UnaryOp, _out: Tensor, operand: Operand) -> Array:
     """(22): in double, rounded to float32 once."""
-    x = operands[0].astype(np.float64)
+    x = operand.values.astype(np.float64)
     stack: list[Doubles] = []
     with np.errstate(all="ignore"):
         for number, parameters in zip(op.indices, op.values, strict=True):
@@ -195,16 +191,10 @@ TWO_VALUES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 }
 
 
-def compute_binary(
-    op: BinaryOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_binary(op: BinaryOp, out: Tensor, a: Operand, b: Operand) -> Array:
     """(22) in float32, on the dimensions that ONNX knows."""
-    a, b = (
-        operand.reshape(source.dims).astype(np.float32)
-        for operand, source in zip(operands, sources, strict=True)
-    )
     with np.errstate(all="ignore"):
-        y = TWO_VALUES[op.function](a, b)
+        y = TWO_VALUES[op.function](a.real, b.real)
     return one_nan(np.broadcast_to(y, out.dims).reshape(out.shape))
 
 

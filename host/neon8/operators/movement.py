@@ -13,7 +13,7 @@ from neon8.ir.views import View, squeezed, then
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family, Lower
 from neon8.operators.qdq import Nodes, end, shaped, value_of
-from neon8.operators.reference import Array
+from neon8.operators.reference import Array, Operand
 from neon8.operators.source import (
     OnnxNode,
     Source,
@@ -321,12 +321,10 @@ def append_reshape(b: Build, layer: str, source: Tensor, out: Tensor) -> None:
         b.ops.append(ReshapeOp(name=layer, inputs=(source.name,), output=out.name))
 
 
-def compute_permute(
-    op: PermuteOp, out: Tensor, _sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_permute(op: PermuteOp, out: Tensor, x: Operand) -> Array:
     """(9): the same values in another order."""
     view, order = op.indices
-    result: Array = operands[0].reshape(view).transpose(order).reshape(out.shape)
+    result: Array = x.values.reshape(view).transpose(order).reshape(out.shape)
     return result
 
 
@@ -390,11 +388,11 @@ FAMILY = Family(
     lower=LOWER,
     lower_float=LOWER,
     steps={
-        ConcatOp: lambda op, _out, _sources, operands: np.concatenate(
-            operands, op.axis
+        ConcatOp: lambda op, _out, *parts: np.concatenate(
+            [part.values for part in parts], op.axis
         ),
         PermuteOp: compute_permute,
-        ReshapeOp: lambda _op, out, _sources, operands: operands[0].reshape(out.shape),
+        ReshapeOp: lambda _op, out, x: x.values.reshape(out.shape),
     },
     qdq={
         ConcatOp: write_concat,

@@ -23,7 +23,7 @@ from neon8.operators.functions import X, affine, call, number
 from neon8.operators.movement import ReshapeOp, append_reshape
 from neon8.operators.pooling import PoolF32Op
 from neon8.operators.qdq import Nodes, finish
-from neon8.operators.reference import Array, centred, leaky, one_nan, rounded
+from neon8.operators.reference import Array, Operand, leaky, one_nan, rounded
 from neon8.operators.scales import clamp_of, slope_of
 from neon8.operators.source import (
     OnnxNode,
@@ -345,13 +345,10 @@ def append_softmax(
 EXP_LEAST = -104.0
 
 
-def compute_lrn(
-    op: LrnOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_lrn(op: LrnOp, out: Tensor, x: Operand) -> Array:
     """(18), in double, in the order written there."""
     size, alpha, beta, bias = op.values.astype(np.float64)
-    scale = np.float64(sources[0].scale)
-    moved = operands[0].astype(np.int64) - sources[0].zero_point
+    scale, moved = np.float64(x.tensor.scale), x.moved
     channels = moved.shape[1]
     reach = min(int(size) // 2, channels)
     sums = np.zeros_like(moved)
@@ -369,15 +366,13 @@ def compute_lrn(
     return rounded(v, out, out.lo, out.hi)
 
 
-def compute_instance_norm(
-    op: InstanceNormOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_instance_norm(op: InstanceNormOp, out: Tensor, x: Operand) -> Array:
     """(19): two numbers for each channel of each image in double, then in float32."""
-    moved = operands[0].astype(np.int64) - sources[0].zero_point
+    moved = x.moved
     batch, channels, height, width = moved.shape
     values = op.values.astype(np.float64)
     gamma, beta, epsilon = values[:channels], values[channels:-1], values[-1]
-    scale_in, scale_out = np.float64(sources[0].scale), np.float64(out.scale)
+    scale_in, scale_out = np.float64(x.tensor.scale), np.float64(out.scale)
     count = np.float64(height * width)
     mean = moved.sum(axis=(2, 3)).astype(np.float64) / count
     squares = (moved**2).sum(axis=(2, 3)).astype(np.float64)
@@ -387,14 +382,14 @@ def compute_instance_norm(
     with np.errstate(over="ignore", invalid="ignore"):
         multiplier = m.astype(np.float32).reshape(batch, channels, 1, 1)
         offset = (beta / scale_out - m * mean).astype(np.float32)
-        v = centred(operands[0], sources[0]) * multiplier
+        v = x.centred * multiplier
         v = leaky(v + offset.reshape(batch, channels, 1, 1), op.slope)
     return rounded(v, out, op.lo, op.hi)
 
 
-def compute_softmax(op: SoftmaxOp, out: Tensor, x: Array) -> FloatArray:
+def compute_softmax(op: SoftmaxOp, out: Tensor, x: Operand) -> FloatArray:
     """(14), in double, in the order written there; N C H W."""
-    x64 = np.moveaxis(x.reshape(out.dims), op.axis, -1).astype(np.float64)
+    x64 = np.moveaxis(x.values.reshape(out.dims), op.axis, -1).astype(np.float64)
     with np.errstate(invalid="ignore"):  # inf - inf
         d = x64 - x64.max(axis=-1, keepdims=True)
     e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
@@ -459,9 +454,7 @@ FAMILY = Family(
     steps={
         InstanceNormOp: compute_instance_norm,
         LrnOp: compute_lrn,
-        SoftmaxOp: lambda op, out, _sources, operands: compute_softmax(
-            op, out, operands[0]
-        ),
+        SoftmaxOp: compute_softmax,
     },
     qdq={
         InstanceNormOp: write_instance_norm,

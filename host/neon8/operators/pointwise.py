@@ -35,7 +35,7 @@ from neon8.operators.onnx_functions import (
     function_opset,
 )
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Array
+from neon8.operators.reference import Array, Operand
 from neon8.operators.source import (
     Convert,
     OnnxNode,
@@ -212,9 +212,9 @@ def lower_pointwise_float(b: Build, node: Pointwise) -> None:
     append_unary(b, node.name, node.function, source, b.declare(node.output, FLOAT))
 
 
-def compute_table(op: TableOp, q: Array) -> Int8Array:
+def compute_table(op: TableOp, _out: Tensor, x: Operand) -> Array:
     """(8)."""
-    return op.table[q.astype(np.int64) + 128]
+    return op.table[x.values.astype(np.int64) + 128]
 
 
 def table_function(layer: Node) -> Function:
@@ -259,9 +259,7 @@ FAMILY = Family(
     imports=IMPORTS,
     lower={Pointwise: lower_pointwise},
     lower_float={Pointwise: lower_pointwise_float},
-    steps={
-        TableOp: lambda op, _out, _sources, operands: compute_table(op, operands[0])
-    },
+    steps={TableOp: compute_table},
     qdq={TableOp: write_table},
     opsets={TableOp: lambda _op, layer: function_opset(table_function(layer), 0)},
 )

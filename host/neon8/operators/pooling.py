@@ -21,6 +21,7 @@ from neon8.operators.reference import (
     Array,
     Int64Array,
     Levels,
+    Operand,
     as_float,
     one_nan,
     rounded,
@@ -347,32 +348,31 @@ def max_pool(op: PoolOp, out: Tensor, q: Array) -> Levels:
     return result
 
 
-def average_pool(op: PoolOp, out: Tensor, source: Tensor, q: Array) -> Array:
+def average_pool(op: PoolOp, out: Tensor, operand: Operand) -> Array:
     """(9): M = scale_in / (scale_out * count), count being the taps that count.
 
     To float32 scale_out is 1, and nothing is rounded to levels.
     """
-    moved = q.astype(np.int64) - source.zero_point
-    padded = pad_to_windows(op, out, moved, 0)
+    padded = pad_to_windows(op, out, operand.moved, 0)
     acc = np.zeros(out.shape, np.int64)
     for y in range(op.kernel[0]):
         for x in range(op.kernel[1]):
             acc += tap(op, padded, y, x, *out.shape[2:]).astype(np.int64)
-    rows, columns = (counted(op, axis, q.shape, out.shape) for axis in (0, 1))
+    rows, columns = (
+        counted(op, axis, operand.values.shape, out.shape) for axis in (0, 1)
+    )
     count = rows[:, None] * columns[None, :]
     scale = np.float64(out.scale) * count
-    multiplier = (np.float64(source.scale) / scale).astype(np.float32)
+    multiplier = (np.float64(operand.tensor.scale) / scale).astype(np.float32)
     v = as_float(acc) * multiplier
     return v if out.dtype == "float32" else rounded(v, out, op.lo, op.hi)
 
 
-def compute_pool(
-    op: PoolOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_pool(op: PoolOp, out: Tensor, x: Operand) -> Array:
     """(9)."""
     if op.kind == "max":
-        return max_pool(op, out, operands[0])
-    return average_pool(op, out, sources[0], operands[0])
+        return max_pool(op, out, x.values)
+    return average_pool(op, out, x)
 
 
 def counted(
@@ -390,11 +390,9 @@ def counted(
     return counts
 
 
-def compute_pool_float(
-    op: PoolF32Op, out: Tensor, _sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_pool_float(op: PoolF32Op, out: Tensor, operand: Operand) -> Array:
     """(20): the largest tap, or their sum one after another by their number."""
-    x = operands[0].astype(np.float32)
+    x = operand.values.astype(np.float32)
     acc = np.full(out.shape, -np.inf if op.kind == "max" else 0.0, np.float32)
     with np.errstate(all="ignore"):
         for y_tap in range(op.kernel[0]):

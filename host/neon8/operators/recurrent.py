@@ -15,7 +15,7 @@ from neon8.operators.family import Family
 from neon8.operators.floats import append_constant, clip
 from neon8.operators.functions import COMPUTE, FUNCTIONS
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Array, one_nan
+from neon8.operators.reference import Array, Operand, one_nan
 from neon8.operators.selection import append_gather
 from neon8.operators.source import (
     OnnxNode,
@@ -484,14 +484,9 @@ class Sequence:
         return (np.float32(1) - update) * made + update * h, c
 
 
-def compute_recurrent(
-    op: RecurrentOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_recurrent(op: RecurrentOp, out: Tensor, *operands: Operand) -> Array:
     """(21): (T, D, B, H), and the last states where the output has room for them."""
-    x, *given = (
-        operand.reshape(source.dims).astype(np.float32)
-        for operand, source in zip(operands, sources, strict=True)
-    )
+    x, *given = (operand.real for operand in operands)
     rows, directions, batch, hidden = out.dims
     y = np.zeros(out.dims, np.float32)
     with np.errstate(all="ignore"):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the oracle has in every step: integers, rounding, one NaN."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,29 @@ Int64Array = npt.NDArray[np.int64]
 def centred(q: Array, tensor: Tensor) -> FloatArray:
     """(float)(q - zp), exact."""
     return (q.astype(np.int32) - tensor.zero_point).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What a step reads.  values: N C H W, of the type of `tensor`."""
+
+    tensor: Tensor
+    values: Array
+
+    @property
+    def moved(self) -> Int64Array:
+        """q - zp."""
+        return self.values.astype(np.int64) - self.tensor.zero_point
+
+    @property
+    def centred(self) -> FloatArray:
+        """(float)(q - zp), exact."""
+        return centred(self.values, self.tensor)
+
+    @property
+    def real(self) -> FloatArray:
+        """float32, of the dimensions that ONNX knows."""
+        return self.values.reshape(self.tensor.dims).astype(np.float32)
 
 
 def leaky(v: FloatArray, slope: FloatArray | np.float32) -> FloatArray:

@@ -15,7 +15,7 @@ from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.operators.build import INT8, Build, ratio
 from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, end, shaped, value_of
-from neon8.operators.reference import Array, centred, one_nan, rounded
+from neon8.operators.reference import Array, Operand, one_nan, rounded
 from neon8.operators.selection import extents, select, whole
 from neon8.operators.source import (
     OnnxNode,
@@ -296,9 +296,7 @@ def lower_resize(b: Build, node: ResizeLinear) -> None:
     )
 
 
-def compute_resize(
-    op: ResizeLinearOp, out: Tensor, sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_resize(op: ResizeLinearOp, out: Tensor, operand: Operand) -> Array:
     """(17): columns first, then rows."""
     height = out.shape[2]
     (top, bottom), (left, right) = (
@@ -310,7 +308,7 @@ def compute_resize(
         for pairs in np.split(op.values.reshape(-1, 2), [height])
     )
     real = out.dtype == "float32"
-    x = operands[0].astype(np.float32) if real else centred(operands[0], sources[0])
+    x = operand.values.astype(np.float32) if real else operand.centred
     across = x[..., left] * before + x[..., right] * after
     up, down = across[:, :, top] * above[:, None], across[:, :, bottom] * below[:, None]
     v: FloatArray = np.add(up, down, dtype=np.float32)

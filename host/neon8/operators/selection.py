@@ -18,7 +18,7 @@ from neon8.operators.family import Family
 from neon8.operators.movement import Reshape, append_reshape, axis_of, moved, reshaped
 from neon8.operators.qdq import Nodes, shaped, value_of
 from neon8.operators.qdq import end as become
-from neon8.operators.reference import Array
+from neon8.operators.reference import Array, Operand
 from neon8.operators.source import (
     OnnxNode,
     Source,
@@ -362,15 +362,13 @@ def level(real: float, out: Tensor) -> np.float32:
     return value
 
 
-def compute_gather(
-    op: GatherOp, out: Tensor, _sources: list[Tensor], operands: list[Array]
-) -> Array:
+def compute_gather(op: GatherOp, out: Tensor, x: Operand) -> Array:
     """(9): what the lists name, or the fill where one of them says -1."""
     ends = np.cumsum(out.shape)[:-1]
     taken = np.ix_(*np.split(op.indices, ends))
     holes = (taken[0] < 0) | (taken[1] < 0) | (taken[2] < 0) | (taken[3] < 0)
-    fill = np.array(op.fill).astype(operands[0].dtype)
-    result: Array = np.where(holes, fill, operands[0][taken])
+    fill = np.array(op.fill).astype(x.values.dtype)
+    result: Array = np.where(holes, fill, x.values[taken])
     return result
 
 
