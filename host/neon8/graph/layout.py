@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that lie channels last are computed channels first, as far as that is less.
+"""Layout conversion: networks that lie channels last are computed channels first.
 
 TensorFlow has N H W C, and ONNX convolves N C H W, so its exporters put a Transpose
 before each convolution and one behind. Where those meet they cancel; but what stands
 between keeps them apart: a Pad, a sum, a Mul and an Add that were a BatchNormalization.
-Here such nodes are turned (graph/turning.py), and the Transposes around them go. It
-does not happen where it would cost more moves than it saves.
+Here such nodes get another layout (Family.layouts), and the Transposes around them go,
+but not where that would cost more moves than it saves.
 
 It is done before the operators become nodes of a Graph, so that what is N C H W then is
 seen as in any other network: a Mul and an Add behind a convolution go into its weights.
@@ -15,17 +15,18 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from neon8.graph.turning import OPERATORS, Order, Turn, Turned
 from neon8.ir.graph import FLOATS, MAX_RANK, Tensor
 from neon8.ir.views import squeezed
 from neon8.operators import rearranged
+from neon8.operators.layout import Converted, Layout, Order
+from neon8.operators.registry import LAYOUTS
 from neon8.operators.source import OnnxNode, Source, integers
 
 MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
-"""Operators that may turn channels: all but Transpose if that moves no value."""
+"""Operators that may move channels: all but Transpose if that moves no value."""
 
 SWEEPS = 8
-"""So often every node is asked if it should not be turned after all."""
+"""So often every node is asked if it should not be converted after all."""
 
 Supported = Callable[[Source, OnnxNode], bool]
 
@@ -40,26 +41,26 @@ def channels_first(source: Source, supported: Supported) -> Source:
     while True:
         plan = _Plan(source, excluded)
         plan.choose()
-        if not plan.turned:
+        if not plan.converted:
             return source
         made = plan.rewritten()
         wrong = {
             node.name
             for node in made.nodes
-            if node.name in plan.turned and not supported(made, node)
+            if node.name in plan.converted and not supported(made, node)
         }
         if not wrong:
             return made
         excluded |= wrong
 
 
-def _turn(rank: int) -> Turn:
+def _first(rank: int) -> Layout:
     """From (N, ..., C) to (N, C, ...)."""
-    return Turn((0, rank - 1, *range(1, rank - 1)))
+    return Layout((0, rank - 1, *range(1, rank - 1)))
 
 
 def _moves(source: Source, node: OnnxNode, *, back: bool) -> bool:
-    """True if the node turns the file's (N, ..., C) to (N, C, ...), or back."""
+    """True if the node moves the file's (N, ..., C) to (N, C, ...), or back."""
     if node.operator not in MOVES or node.fault:
         return False
     read, made = (source.shapes.get(n[0]) for n in (node.inputs, node.outputs))
@@ -67,8 +68,8 @@ def _moves(source: Source, node: OnnxNode, *, back: bool) -> bool:
         return False
     if source.types.get(node.inputs[0]) not in FLOATS:
         return False
-    turn = _turn(len(read))
-    order = turn.back if back else turn.order
+    layout = _first(len(read))
+    order = layout.back if back else layout.order
     if node.operator == "Transpose":
         return integers(node, "perm") == order
     return made == tuple(read[axis] for axis in order) and _work(read, order) == 1
@@ -84,14 +85,14 @@ def _work(shape: Order, order: Order) -> int:
 class _Uses:
     """Who makes and reads a tensor of the file; indices of nodes.
 
-    turned: how many of the readers are turned.  twins: the nodes that only turn it to
+    converted: how many of the readers are.  twins: the nodes that only move it to
     channels first, which are not among the readers.  given: the tensor of which it is
-    the one turned to channels last, by its maker.
+    the one converted to channels last, by its maker.
     """
 
     maker: int | None = None
     readers: list[int] = field(default_factory=list)
-    turned: int = 0
+    converted: int = 0
     twins: list[int] = field(default_factory=list)
     given: str = ""
     kept: bool = False
@@ -99,14 +100,14 @@ class _Uses:
 
 
 class _Plan:
-    """Which nodes are turned; `turned` has them by name."""
+    """Which nodes are converted; `converted` has them by name."""
 
     def __init__(self, source: Source, excluded: Iterable[str]) -> None:
         self._source = source
         self._uses: dict[str, _Uses] = {}
-        self.turned: dict[str, Turned] = {}
+        self.converted: dict[str, Converted] = {}
         skip = set(excluded)
-        self._able: dict[int, Turned] = {}
+        self._able: dict[int, Converted] = {}
         for index, node in enumerate(source.nodes):
             found = None if node.name in skip else self._ability(node)
             if found is not None:
@@ -129,11 +130,11 @@ class _Plan:
     def _of(self, name: str) -> _Uses:
         return self._uses.setdefault(name, _Uses())
 
-    def _ability(self, node: OnnxNode) -> Turned | None:
-        """How the node is turned, None if it cannot be."""
+    def _ability(self, node: OnnxNode) -> Converted | None:
+        """How the node is converted, None if it cannot be."""
         source = self._source
-        turner = OPERATORS.get(node.operator)
-        if turner is None or node.fault or node.captures:
+        change = LAYOUTS.get(node.operator)
+        if change is None or node.fault or node.captures:
             return None
         tensors = [n for n in node.inputs if n and n not in source.constants]
         ranks = {len(source.shapes.get(name, ())) for name in tensors}
@@ -143,7 +144,7 @@ class _Plan:
         if any(source.types.get(name) not in FLOATS for name in (*tensors, *made)):
             return None
         (rank,) = ranks
-        found = turner(source, node, _turn(rank))
+        found = change(source, node, _first(rank))
         if found is None or any(name not in source.shapes for name in made):
             return None
         if found.whole and any(len(source.shapes[name]) != rank for name in made):
@@ -168,10 +169,10 @@ class _Plan:
             if moves <= old_moves and moves + more < old_moves + old_more:
                 self._set(mine, inside=True)
         for index in sorted(self._inside):
-            self.turned[self._source.nodes[index].name] = self._able[index]
+            self.converted[self._source.nodes[index].name] = self._able[index]
 
     def _groups(self) -> list[set[int]]:
-        """The nodes that can be turned, those that share a tensor together."""
+        """The nodes that can be converted, those that share a tensor together."""
         parent = {index: index for index in self._able}
 
         def find(index: int) -> int:
@@ -209,10 +210,10 @@ class _Plan:
             self._set({index}, inside=True)
 
     def _set(self, indices: set[int], *, inside: bool) -> None:
-        """Turn these nodes, or do not; they are not so yet."""
+        """Layout these nodes, or do not; they are not so yet."""
         for index in indices:
             for name in dict.fromkeys(self._source.nodes[index].inputs):
-                self._of(name).turned += 1 if inside else -1
+                self._of(name).converted += 1 if inside else -1
         if inside:
             self._inside |= indices
         else:
@@ -232,7 +233,7 @@ class _Plan:
             made = last if inside or uses.given else first
             if made:
                 shape = self._source.shapes[name]
-                moved += _work(shape, _turn(len(shape)).order) if len(shape) > 2 else 0
+                moved += _work(shape, _first(len(shape)).order) if len(shape) > 2 else 0
         apart = 0
         for index in group:
             if index not in self._inside and self._able[index].channels:
@@ -246,22 +247,22 @@ class _Plan:
     def _needs(self, name: str) -> tuple[bool, bool]:
         """If the tensor is read as in the file, and if channels first."""
         uses = self._of(name)
-        last = uses.kept or uses.turned < len(uses.readers)
-        return last, bool(uses.twins) or uses.turned > 0
+        last = uses.kept or uses.converted < len(uses.readers)
+        return last, bool(uses.twins) or uses.converted > 0
 
     def rewritten(self) -> Source:
-        """The network with these nodes turned."""
+        """The network with these nodes converted."""
         return _Rewriting(self._source, self._uses, self._able, self._inside).result()
 
 
 class _Rewriting:
-    """Makes the new Source.  inside: the nodes that are turned."""
+    """Makes the new Source.  inside: the nodes that are converted."""
 
     def __init__(
         self,
         source: Source,
         uses: dict[str, _Uses],
-        able: dict[int, Turned],
+        able: dict[int, Converted],
         inside: set[int],
     ) -> None:
         self._source, self._uses = source, uses
@@ -272,7 +273,7 @@ class _Rewriting:
         self._names = {n for node in source.nodes for n in node.outputs}
         self._names |= {*source.inputs, *source.constants, *source.types}
         self._taken = {node.name for node in source.nodes}
-        self._first: dict[str, str] = {}  # tensor of the file -> its turned twin
+        self._first: dict[str, str] = {}  # tensor of the file -> its converted twin
         self._dropped: set[int] = set()
         self._nodes: list[OnnxNode] = []
 
@@ -282,7 +283,7 @@ class _Rewriting:
             self._made_as_in_the_file(name)
         for index, node in enumerate(self._source.nodes):
             if index in self._inside:
-                self._turn(index, node)
+                self._convert(index, node)
             elif index not in self._dropped:
                 self._nodes.append(node)
             if index not in self._inside or not self._able[index].whole:
@@ -298,10 +299,10 @@ class _Rewriting:
         )
 
     def _read_inside(self, name: str) -> bool:
-        return name in self._uses and self._uses[name].turned > 0
+        return name in self._uses and self._uses[name].converted > 0
 
     def _made_as_in_the_file(self, name: str) -> None:
-        """A tensor stands there; turned nodes may want to read it turned."""
+        """A tensor stands there; converted nodes may want to read it converted."""
         if not self._read_inside(name):
             return
         given = self._uses[name].given
@@ -310,11 +311,11 @@ class _Rewriting:
             self._twins(name)
             return
         twin = self._twin(name)
-        self._move(name, twin, _turn(len(self._shapes[name])).order)
+        self._move(name, twin, _first(len(self._shapes[name])).order)
         self._first[name] = twin
         self._twins(name)
 
-    def _turn(self, index: int, node: OnnxNode) -> None:
+    def _convert(self, index: int, node: OnnxNode) -> None:
         """Add the node in its new order, and what gives others the old one."""
         able = self._able[index]
         inputs = [self._first.get(name, name) for name in able.node.inputs]
@@ -336,15 +337,15 @@ class _Rewriting:
                 self._twins(name)
                 if name != made and self._wanted(name):
                     shape = self._source.shapes[name]
-                    self._move(made, name, _turn(len(shape)).back)
+                    self._move(made, name, _first(len(shape)).back)
 
     def _wanted(self, name: str) -> bool:
         """True if somebody reads it as it is in the file."""
         uses = self._uses[name]
-        return uses.kept or uses.turned < len(uses.readers)
+        return uses.kept or uses.converted < len(uses.readers)
 
     def _twin(self, name: str) -> str:
-        """The name of the tensor when it is turned; that of the file if it is there."""
+        """The name of the converted tensor; that of the file if it is there."""
         uses = self._uses[name]
         if uses.twins:
             self._dropped.add(uses.twins[0])
@@ -361,7 +362,7 @@ class _Rewriting:
         return made.name
 
     def _twins(self, name: str) -> None:
-        """Transposes of a tensor that is there turned have nothing to do."""
+        """Transposes of a tensor that is there converted have nothing to do."""
         for index in self._uses[name].twins:
             if index not in self._dropped:
                 self._dropped.add(index)

@@ -18,6 +18,7 @@ from neon8.operators.floats import (
     reshaped_like,
 )
 from neon8.operators.functions import activation_function
+from neon8.operators.layout import by_value, with_constants
 from neon8.operators.scales import checked_slopes, clamp_of, slope_of
 from neon8.operators.source import (
     OnnxNode,
@@ -206,4 +207,8 @@ FAMILY = Family(
     },
     lower={Activate: lower_activate, Prelu: lower_prelu},
     lower_float={Activate: lower_activate_float, Prelu: lower_prelu_float},
+    layouts={
+        **dict.fromkeys(("Clip", "LeakyRelu", "Relu"), by_value),
+        "PRelu": with_constants,
+    },
 )

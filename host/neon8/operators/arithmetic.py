@@ -32,6 +32,7 @@ from neon8.operators.floats import (
     before,
 )
 from neon8.operators.functions import X, call, number
+from neon8.operators.layout import with_constants
 from neon8.operators.movement import ReshapeOp, import_reshape
 from neon8.operators.pointwise import make_pointwise
 from neon8.operators.qdq import Nodes, finish
@@ -743,4 +744,7 @@ FAMILY = Family(
         MultiplyOp: partial(write_binary, operator="Mul"),
         SumOp: write_sum,
     },
+    layouts=dict.fromkeys(
+        ("Add", "Div", "Max", "Mean", "Min", "Mul", "Sub", "Sum"), with_constants
+    ),
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from neon8.ir.graph import Node
 from neon8.ir.program import Op
+from neon8.operators.layout import ChangeLayout
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Array
 from neon8.operators.source import Convert
@@ -30,13 +31,15 @@ class Family:
     """The rows of one module.  What is in no table has no such form.
 
     imports: ONNX operator, a foreign domain before it with a dot, to the function that
-    makes nodes of it.  lower, lower_float: class of a node to the function that appends
-    its steps in int8 or in float32.  steps: class of a step to its arithmetic, the
-    definition.  qdq: class of a step to what writes it as ONNX nodes.  opsets: class of
-    a step to what says which opset these need, if not every one from 13 on.
+    makes nodes of it.  layouts: ONNX operator to the function that reorders its axes.
+    lower, lower_float: class of a node to the function that appends its steps in int8
+    or in float32.  steps: class of a step to its arithmetic, the definition.  qdq:
+    class of a step to what writes it as ONNX nodes.  opsets: class of a step to what
+    says which opset these need, if not every one from 13 on has them.
     """
 
     imports: Mapping[str, Convert] = field(default_factory=dict)
+    layouts: Mapping[str, ChangeLayout] = field(default_factory=dict)
     lower: Mapping[type[Node], Lower] = field(default_factory=dict)
     lower_float: Mapping[type[Node], Lower] = field(default_factory=dict)
     steps: Mapping[type[Op], Step] = field(default_factory=dict)

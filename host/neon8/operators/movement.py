@@ -12,6 +12,7 @@ from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.views import View, squeezed, then
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family, Lower
+from neon8.operators.layout import along_axis, by_value
 from neon8.operators.qdq import Nodes, end, shaped, value_of
 from neon8.operators.reference import Array, Operand
 from neon8.operators.source import (
@@ -398,5 +399,9 @@ FAMILY = Family(
         ConcatOp: write_concat,
         PermuteOp: write_permute,
         ReshapeOp: write_reshape,
+    },
+    layouts={
+        **dict.fromkeys(("Cast", "Dropout", "Identity"), by_value),
+        "Concat": along_axis,
     },
 )

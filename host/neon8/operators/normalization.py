@@ -20,6 +20,7 @@ from neon8.operators.floats import (
     reshaped_like,
 )
 from neon8.operators.functions import X, affine, call, number
+from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import ReshapeOp, append_reshape
 from neon8.operators.pooling import PoolF32Op
 from neon8.operators.qdq import Nodes, finish
@@ -437,6 +438,14 @@ def write_lrn(n: Nodes, op: LrnOp) -> None:
     n.finish(value, op.output)
 
 
+def softmax_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
+    """Softmax along one axis, as it is since opset 13."""
+    axis = layout.axis(integer(node, "axis", -1))
+    if source.opset < 13 or axis is None:
+        return None
+    return Converted(with_attributes(node, axis=axis), {})
+
+
 FAMILY = Family(
     imports={
         "BatchNormalization": batch_normalization,
@@ -461,4 +470,5 @@ FAMILY = Family(
         LrnOp: write_lrn,
         SoftmaxOp: write_softmax,
     },
+    layouts=dict.fromkeys(("LogSoftmax", "Softmax"), softmax_layout),
 )

@@ -27,6 +27,7 @@ from neon8.operators.functions import (
     gated,
     number,
 )
+from neon8.operators.layout import by_value
 from neon8.operators.onnx_functions import (
     GELU,
     HARD_SWISH,
@@ -262,4 +263,5 @@ FAMILY = Family(
     steps={TableOp: compute_table},
     qdq={TableOp: write_table},
     opsets={TableOp: lambda _op, layer: function_opset(table_function(layer), 0)},
+    layouts=dict.fromkeys(IMPORTS, by_value),
 )

@@ -19,6 +19,7 @@ from neon8.operators.arithmetic import Multiply
 from neon8.operators.convolution import Conv2d, make_conv
 from neon8.operators.family import Family
 from neon8.operators.functions import affine, call
+from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import import_reshape
 from neon8.operators.pointwise import Pointwise
 from neon8.operators.pooling import Pool
@@ -172,6 +173,25 @@ def _extent(dims: View, axes: View) -> Extent | None:
     return Extent(nchw(dims), tuple(sorted({min(axis, 3) for axis in axes})))
 
 
+def reduce_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
+    """ReduceMean and others.  Without keepdims they leave (N, C), or do not layout."""
+    given = source.constants.get(node.inputs[1]) if node.inputs[1:] else None
+    listed = integers(node, "axes") if given is None else tuple(given.reshape(-1))
+    if not listed:
+        return None
+    axes = [layout.axis(int(axis)) for axis in listed]
+    if None in axes:
+        return None
+    places = tuple(axis for axis in axes if axis is not None)
+    keep = integer(node, "keepdims", 1) != 0
+    left = [axis for axis in layout.order if layout.back[axis] not in places]
+    if not keep and left != sorted(left):
+        return None
+    if given is None:
+        return Converted(with_attributes(node, axes=places), {}, whole=keep)
+    return Converted(node, {1: np.array(places, np.int64)}, whole=keep)
+
+
 FAMILY = Family(
     imports={
         "ReduceL2": length,
@@ -179,5 +199,8 @@ FAMILY = Family(
         "ReduceMean": partial(reduce, kind="mean"),
         "ReduceMin": partial(reduce, kind="min"),
         "ReduceSum": partial(reduce, kind="sum"),
-    }
+    },
+    layouts=dict.fromkeys(
+        ("ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), reduce_layout
+    ),
 )

@@ -23,6 +23,7 @@ from neon8.operators import (
     transposed,
 )
 from neon8.operators.family import Lower, Opset, Step, Write
+from neon8.operators.layout import ChangeLayout
 from neon8.operators.source import Convert
 
 FAMILIES = tuple(
@@ -49,6 +50,9 @@ FAMILIES = tuple(
 )
 
 IMPORTS: dict[str, Convert] = {k: v for f in FAMILIES for k, v in f.imports.items()}
+LAYOUTS: dict[str, ChangeLayout] = {
+    k: v for f in FAMILIES for k, v in f.layouts.items()
+}
 LOWER: dict[type[Node], Lower] = {k: v for f in FAMILIES for k, v in f.lower.items()}
 LOWER_FLOAT: dict[type[Node], Lower] = {
     k: v for f in FAMILIES for k, v in f.lower_float.items()

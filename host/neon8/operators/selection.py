@@ -15,6 +15,7 @@ from neon8.ir.graph import IndexArray, Node, Shape
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family
+from neon8.operators.layout import Converted, Layout, along_axis, with_attributes
 from neon8.operators.movement import Reshape, append_reshape, axis_of, moved, reshaped
 from neon8.operators.qdq import Nodes, shaped, value_of
 from neon8.operators.qdq import end as become
@@ -403,6 +404,44 @@ def _real(fill: np.float32, out: Tensor) -> float:
     return float((np.float64(fill) - out.zero_point) * np.float64(out.scale))
 
 
+def pad_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
+    """Pad of all axes."""
+    if any(node.inputs[3:]):
+        return None
+    given = source.constants.get(node.inputs[1]) if node.inputs[1:] else None
+    pads = integers(node, "pads")
+    if given is not None:
+        pads = tuple(int(pad) for pad in given.reshape(-1))
+    if pads is None or len(pads) != 2 * layout.rank:
+        return None
+    places = layout.list(pads[: layout.rank]) + layout.list(pads[layout.rank :])
+    if given is None:
+        return Converted(with_attributes(node, pads=places), {})
+    return Converted(node, {1: np.array(places, np.int64)})
+
+
+def slice_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
+    """Slice, whose axes are an attribute before opset 10 and an input since."""
+    if source.opset < 10:
+        starts = integers(node, "starts") or ()
+        axes = integers(node, "axes") or tuple(range(len(starts)))
+    else:
+        begin = source.constants.get(node.inputs[1])
+        given = source.constants.get(node.inputs[3]) if node.inputs[3:] else None
+        if begin is None or (given is None and any(node.inputs[3:4])):
+            return None
+        listed = np.arange(begin.size) if given is None else given.reshape(-1)
+        axes = tuple(int(axis) for axis in listed)
+    places = [layout.axis(axis) for axis in axes]
+    if None in places:
+        return None
+    turned = tuple(axis for axis in places if axis is not None)
+    if source.opset < 10:
+        return Converted(with_attributes(node, axes=turned), {})
+    room = (*node.inputs, *("",) * (4 - len(node.inputs)))
+    return Converted(replace(node, inputs=room), {3: np.array(turned, np.int64)})
+
+
 FAMILY = Family(
     imports={
         "Expand": expand,
@@ -416,4 +455,5 @@ FAMILY = Family(
     lower_float={Gather: lower_gather},
     steps={GatherOp: compute_gather},
     qdq={GatherOp: write_gather},
+    layouts={"Pad": pad_layout, "Slice": slice_layout, "Split": along_axis},
 )
