@@ -124,8 +124,7 @@ N8_QEMU_CPU=cortex-a9 beside "c by clang on armv7" kernels armv7 armv7-clang c
 N8_QEMU_CPU=cortex-a53 beside "c by clang on aarch64" kernels aarch64 aarch64-clang c
 beside "c by clang" build/native-clang/tests/checkasm/checkasm
 N8_LIBRARY=$PWD/build/native-clang/libneon8.so \
-    beside "e2e by clang" "$python" -m pytest -p no:cacheprovider \
-    tests/e2e/test_{agreement,golden,layers,winograd}.py
+    beside "e2e by clang" "$python" -m pytest -p no:cacheprovider tests/e2e
 beside "sessions under tsan" checks native-tsan
 beside "e2e native" "$python" -m pytest tests/e2e
 beside "docs" make --no-print-directory docs
