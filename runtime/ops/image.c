@@ -31,20 +31,6 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
                          &step->arrays[0]);
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    const int8_t *table = step->arrays[0];
-    for (size_t i = 0; i < entries_of(out); i++) {
-        if (!n8_in_range(table[i], out->lo, out->hi)) {
-            return n8_malformed(reader,
-                                "an entry of its tables is outside the range of its output");
-        }
-    }
-    memcpy(memory, table, entries_of(out));
-    step->packed = memory;
-    return N8_OK;
-}
-
 static inline __attribute__((always_inline)) void look_up(int8_t *restrict to, size_t stride,
                                                           const uint8_t *restrict from,
                                                           size_t channels, size_t pixels,
@@ -82,6 +68,6 @@ const struct n8_operator n8_op_image = {
     .ends = N8_END_INPUT,
     .check = check,
     .plan = plan,
-    .pack = pack,
+    .pack = n8_pack_table,
     .run = run,
 };

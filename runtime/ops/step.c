@@ -44,3 +44,16 @@ enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_ten
     }
     return N8_OK;
 }
+
+enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const int8_t *table = step->arrays[0];
+    for (size_t i = 0; i < step->packed_size; i++) {
+        if (!n8_in_range(table[i], out->lo, out->hi)) {
+            return n8_malformed(reader, "a value of its table is outside the range of its output");
+        }
+    }
+    memcpy(memory, table, step->packed_size);
+    step->packed = memory;
+    return N8_OK;
+}

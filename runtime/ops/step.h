@@ -26,4 +26,8 @@ enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *
 enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
                                    const struct n8_tensor *out);
 
+// The `pack` of steps whose packed memory is a table of int8 values, which the output must be able
+// to hold.
+enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, void *memory);
+
 #endif // N8_STEP_H

@@ -14,19 +14,6 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     return n8_read_array(reader, step->row.table, ENTRIES, sizeof(int8_t), &step->arrays[0]);
 }
 
-static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    const int8_t *table = step->arrays[0];
-    for (size_t i = 0; i < ENTRIES; i++) {
-        if (!n8_in_range(table[i], out->lo, out->hi)) {
-            return n8_malformed(reader, "an entry of its table is outside the range of its output");
-        }
-    }
-    memcpy(memory, table, ENTRIES);
-    step->packed = memory;
-    return N8_OK;
-}
-
 // A unit is a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
@@ -46,6 +33,6 @@ const struct n8_operator n8_op_table = {
     .fields = N8_FIELD_TABLE,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
     .plan = plan,
-    .pack = pack,
+    .pack = n8_pack_table,
     .run = run,
 };

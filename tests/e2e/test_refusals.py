@@ -225,12 +225,11 @@ its inputs and output differ in shape
     mapped: tensor.dims = 1, 4, 6, 5
     total: input 1 = max
     logits: tensor.dims = 1, 71
-an entry of its table is outside the range of its output
+a value of its table is outside the range of its output
     mapped: tensor.lo = -127
+    seen: tensor.lo = -127
 its input is not N H W C where its output is N C H W
     seen: tensor photo.dims = 1, 5, 6, 4
-an entry of its tables is outside the range of its output
-    seen: tensor.lo = -127
 its size, alpha, beta or bias is outside its limits
     local: values[0] = 4 / -1 / 2.5 / nan / 2e6
     local: values[1] = -1 / inf
