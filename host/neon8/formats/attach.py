@@ -78,7 +78,13 @@ def attach(
         tensors={name: entry for name, entry in tensors.items() if name not in used},
         inputs={},
         weights={
-            name: _channels(table, node, weights[name])
+            name: _channels(
+                table,
+                name,
+                weights[name],
+                channels=len(node.weight),
+                groups=node.groups,
+            )
             for name, node in layers.items()
             if name in weights
         },
@@ -98,16 +104,20 @@ def _along_axis(table: ForeignTable, name: str, axis: int) -> tuple[float, ...]:
 
 
 def _channels(
-    table: ForeignTable, node: Conv2d, scales: tuple[float, ...]
+    table: ForeignTable,
+    name: str,
+    scales: tuple[float, ...],
+    *,
+    channels: int,
+    groups: int,
 ) -> tuple[float, ...]:
     """One scale per output channel; or one per group, repeated."""
-    channels = len(node.weight)
     if len(scales) in (1, channels):
         return scales * (channels // len(scales))
-    if table.scales_per_group and len(scales) == node.groups:
-        return tuple(np.repeat(scales, channels // node.groups).tolist())
-    text = f"layer {node.name!r} has {len(scales)} weight scales, the network has"
-    raise TableError(f"{table.source}: {text} {channels} channels")
+    if table.scales_per_group and len(scales) == groups:
+        return tuple(np.repeat(scales, channels // groups).tolist())
+    text = f"layer {name!r} has {len(scales)} weight scales and {channels} channels"
+    raise TableError(f"{table.source}: {text}; is it of another network?")
 
 
 def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
@@ -229,12 +239,8 @@ def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
     layers = dict(base.layers)
     for name, scales in table.weights.items():
         old = base.layers[name]
-        if len(scales) not in (1, len(old.weight_scales)):
-            text = f"layer {name!r} has {len(scales)} weight scales, the table to put"
-            raise TableError(
-                f"{table.source}: {text} it onto has {len(old.weight_scales)}"
-            )
-        whole = scales * (len(old.weight_scales) // len(scales))
+        channels = len(old.weight_scales)
+        whole = _channels(table, name, scales, channels=channels, groups=old.groups)
         layers[name] = _merged(table, name, whole, old)
     return replace(base, tensors=tensors, layers=layers)
 

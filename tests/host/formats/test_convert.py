@@ -153,7 +153,7 @@ def test_weights_only_go_onto_a_table(made, tmp_path):
     ("line", "word"),
     [
         ("other_param_0 1", "layer 'other' is not in the table .*--names"),
-        ("conv0_param_0 1 2", "has 2 weight scales, the table .* has 8"),
+        ("conv0_param_0 1 2", "has 2 weight scales and 8 channels; is it of another"),
         ("conv0_param_0 0 1 1 1 1 1 1 1", "scale 0 is 0, and the channel has weights"),
     ],
 )
