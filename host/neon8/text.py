@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain text for terminals: aligned columns, sizes, names that cannot do harm."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 
@@ -67,3 +68,13 @@ def decimals(value: float | None) -> str:
 def number(value: float) -> str:
     """Six significant digits."""
     return f"{value:.6g}"
+
+
+def finite(value: object) -> object:
+    """What JSON holds of a value: null for floats that are not finite, at any depth."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    unknown = isinstance(value, float) and not math.isfinite(value)
+    return None if unknown else value

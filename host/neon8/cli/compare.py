@@ -104,12 +104,9 @@ def _command(arguments: argparse.Namespace, row: "Row") -> str:
 def as_json(found: "Comparison", command: "Callable[[Row], str]") -> str:
     """One object; a row without figures has a failure."""
     import json
-    import math
 
     from neon8.evaluate import metrics
-
-    def finite(value: float | None) -> float | None:
-        return value if value is not None and math.isfinite(value) else None
+    from neon8.text import finite
 
     rows = [
         {

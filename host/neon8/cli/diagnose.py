@@ -2,7 +2,6 @@
 """neon8 diagnose."""
 
 import argparse
-import math
 from typing import TYPE_CHECKING
 
 from neon8.cli import options
@@ -95,13 +94,6 @@ def as_json(found: "Diagnosis") -> str:
     import json
     from dataclasses import asdict
 
-    return json.dumps(_finite(asdict(found)))
+    from neon8.text import finite
 
-
-def _finite(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    unknown = isinstance(value, float) and not math.isfinite(value)
-    return None if unknown else value
+    return json.dumps(finite(asdict(found)))

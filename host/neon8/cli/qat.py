@@ -67,7 +67,6 @@ def run(arguments: argparse.Namespace) -> str:
     import numpy as np
 
     from neon8.cli.progress import stages
-    from neon8.data.samples import loaded
     from neon8.errors import SetupError
     from neon8.text import counted, decimals
 
@@ -79,15 +78,9 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.qat.user import build, read
 
     path, function = arguments.model
-    part, wanted = arguments.settings.data, arguments.settings.train
+    wanted = arguments.settings.train
     model, shape = build(path, function)
-    found = read(
-        arguments.data,
-        shape,
-        preprocess=loaded(part.preprocess),
-        limit=part.limit,
-        skip=part.skip,
-    )
+    found = read(arguments.data, shape, arguments.settings)
     images, labels = found.images, found.labels
 
     def top1(network: object) -> str:

@@ -24,6 +24,8 @@ from neon8.data.columns import choose
 from neon8.data.inputs import Input, Inputs, as_inputs, batch_of, fits, only, to_input
 from neon8.data.sources import Row, open_source
 from neon8.errors import DataError
+from neon8.settings.reader import takes
+from neon8.settings.stages import DEFAULTS, Settings
 from neon8.text import counted
 
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
@@ -124,55 +126,52 @@ def loaded(preprocess: "Preprocess | Path | None") -> "Preprocess | None":
     return Preprocess.load(preprocess)
 
 
+@takes("data")
 def gather(
     data: Data,
     inputs: Inputs,
     *,
-    preprocess: "Preprocess | None" = None,
-    limit: int | None = None,
-    skip: int = 0,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
 ) -> Iterable[Sample]:
     """Samples of `data` for a network with these inputs, one at a time.
 
     data: a path; an iterable of arrays, of dicts from input name to array, or of
     Sample; or an object whose get_next() gives such dicts and at the end None. An
-    array may hold several samples along its first axis.  preprocess: for files only.
-    limit: the most samples that are taken; skip: how many are left out before them.
+    array may hold several samples along its first axis.  DataError.
     """
+    limit, skip = settings.data.limit, settings.data.skip
     if isinstance(data, str | Path):
-        samples = open_samples(
-            data, inputs, preprocess=preprocess, limit=limit, skip=skip
-        )
+        samples = open_samples(data, inputs, settings=settings)
         samples.say_left()
         return samples
-    if preprocess is not None:
+    if settings.data.preprocess is not None:
         raise DataError(
             "preprocessing is for files; arrays come as the network takes them"
         )
-    _check_part("data", limit, skip)
     counted = _counted(data, inputs, limit=limit, skip=skip)
     if counted is not None:  # who knows the number may not read beyond the last one
         _say_left("data", counted[1], batch_of(as_inputs(inputs)))
     return as_samples(data, inputs, limit=limit, skip=skip, say=counted is None)
 
 
+@takes("data")
 def open_samples(
     path: str | PathLike[str],
     inputs: Inputs,
     *,
-    preprocess: "Preprocess | None" = None,
-    limit: int | None = None,
-    skip: int = 0,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
 ) -> Samples:
     """The samples in `path` for a network with these inputs.
 
-    limit, skip: as in gather().  DataError names file and sample, at once or while
-    iterating.
+    DataError names file and sample, at once or while iterating.
     """
+    limit, skip = settings.data.limit, settings.data.skip
+    preprocess = loaded(settings.data.preprocess)
     wanted = as_inputs(inputs)
     batch = batch_of(wanted)
     file = Path(path)
-    _check_part(str(file), limit, skip)
     source = open_source(file, wanted, preprocess)
     stop = source.count if limit is None else min(source.count, skip + limit)
     if stop - skip < batch:
@@ -260,11 +259,6 @@ def _counted(
     count = max(count - skip, 0)
     count = count if limit is None else min(count, limit)
     return (count, 0) if ready else divmod(count, batch_of(wanted))
-
-
-def _check_part(where: str, limit: int | None, skip: int) -> None:
-    if skip < 0 or (limit is not None and limit < 1):
-        raise DataError(f"{where}: limit must be positive and skip not negative")
 
 
 def _say_left(where: str, left: int, batch: int) -> None:

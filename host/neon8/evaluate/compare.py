@@ -20,7 +20,7 @@ from neon8.calibrate.solve import solve_quietly, with_overrides
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
 from neon8.data.inputs import batch_of
-from neon8.data.samples import Data, Sample, gather, loaded
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
@@ -99,7 +99,7 @@ def compare(
     TableError, ModelError.  CompileError: of a network with Opaque nodes; what the
     compiler refuses because of its scales is a row without a result.
     """
-    tried, part = settings.compare, settings.data
+    tried = settings.compare
     rules = with_overrides(settings.solve)
     file = open_onnx(model, shapes=settings.network.shapes)
     graph = before_softmax(load_compilable(file))
@@ -120,13 +120,7 @@ def compare(
         if program is not None
     }
     reference = Reference(file, graph.outputs)
-    samples = gather(
-        data,
-        reference.inputs,
-        preprocess=loaded(part.preprocess),
-        limit=part.limit,
-        skip=part.skip,
-    )
+    samples = gather(data, reference.inputs, settings=settings)
     runner = _float_runner(file, reference, graph)
     exact, read = _measure(str(model), runner, watch(samples), measured)
 

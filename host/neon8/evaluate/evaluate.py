@@ -12,7 +12,7 @@ import numpy as np
 from neon8.calibrate.run.threads import cores
 from neon8.data.inputs import batch_of
 from neon8.data.parallel import side_by_side
-from neon8.data.samples import Data, Sample, gather, loaded
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.heads import Option, parse
@@ -54,7 +54,7 @@ def evaluate_model(
     order if the names differ.  watch: wraps what there is for each sample, as tqdm
     does.  GraphError, ModelError, DataError, SetupError, SettingsError.
     """
-    asked, shapes, part = settings.evaluate, settings.network.shapes, settings.data
+    asked, shapes = settings.evaluate, settings.network.shapes
     reference, label_offset = asked.reference, asked.label_offset
     detection = asked.detection
     if isinstance(detection, str):
@@ -67,13 +67,7 @@ def evaluate_model(
             check_same_inputs(reference, runner, compared)
         elif detection != Option():
             raise DataError("detection: boxes are matched with those of a --reference")
-        samples = gather(
-            data,
-            runner.inputs,
-            preprocess=loaded(part.preprocess),
-            limit=part.limit,
-            skip=part.skip,
-        )
+        samples = gather(data, runner.inputs, settings=settings)
         tally, read = Tally(), None
         names: tuple[str, ...] = ()
         boxes, rows = Matching(detection), batch_of(runner.inputs)

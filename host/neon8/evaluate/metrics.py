@@ -23,6 +23,7 @@ from neon8.evaluate.scores import (
     negative_log_likelihood,
     tied,
 )
+from neon8.text import finite
 
 Array = npt.NDArray[np.generic]
 
@@ -89,15 +90,7 @@ class Evaluation:
 
 def as_json(result: Evaluation) -> dict[str, object]:
     """A JSON object; None for what is not known, and for infinity, which JSON lacks."""
-    return {name: _finite(value) for name, value in asdict(result).items()}
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and math.isinf(value) else value
+    return {name: finite(value) for name, value in asdict(result).items()}
 
 
 @dataclass(frozen=True, slots=True)

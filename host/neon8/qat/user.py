@@ -5,7 +5,7 @@ import runpy
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +14,7 @@ from torch import nn
 from neon8.data.inputs import of_shapes
 from neon8.data.samples import gather
 from neon8.errors import DataError, GraphError
-
-if TYPE_CHECKING:  # loads Pillow
-    from neon8.data.preprocess import Preprocess
+from neon8.settings.stages import DEFAULTS, Settings
 
 INPUT = "image"
 
@@ -64,18 +62,11 @@ def _called(path: Path, function: str) -> Any:
         sys.path.pop(0)
 
 
-def read(
-    data: Path,
-    shape: tuple[int, ...],
-    *,
-    preprocess: "Preprocess | None",
-    limit: int | None,
-    skip: int,
-) -> Labelled:
+def read(data: Path, shape: tuple[int, ...], settings: Settings = DEFAULTS) -> Labelled:
     """All samples and their classes, in memory.  DataError: some have none."""
     inputs = of_shapes({INPUT: (1, *shape)})
     images, labels = [], []
-    for sample in gather(data, inputs, preprocess=preprocess, limit=limit, skip=skip):
+    for sample in gather(data, inputs, settings=settings):
         if not sample.labels:
             text = "has no class, and training needs them; see labels below --help"
             raise DataError(f"{sample.name}: {text}")

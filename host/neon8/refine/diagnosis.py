@@ -17,7 +17,7 @@ import numpy as np
 
 from neon8.data.arrays import Array, Arrays
 from neon8.data.inputs import batch_of
-from neon8.data.samples import Data, Sample, gather, loaded
+from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.evaluate.measure import Bench, DoubleArray, sqnr_of, squares_of
 from neon8.evaluate.metrics import by_row, top1
@@ -100,18 +100,13 @@ def diagnose_model(
     They are all held in memory.  progress: told a stage, how much of it is done, and of
     how much.  GraphError, TableError, DataError, CompileError, SettingsError.
     """
-    part, top = settings.data, settings.diagnose.top
+    top = settings.diagnose.top
     scales = table if isinstance(table, ScaleTable) else table_json.load(table)
     file = open_onnx(model, shapes=settings.network.shapes)
     both = pair(file, scales)
     inputs = both.reference.inputs
-    given = gather(
-        data,
-        inputs,
-        preprocess=loaded(part.preprocess),
-        limit=part.limit or SAMPLES,
-        skip=part.skip,
-    )
+    part = replace(settings.data, limit=settings.data.limit or SAMPLES)
+    given = gather(data, inputs, settings=replace(settings, data=part))
     run = _Run(both, batch_of(inputs))
     for sample in _told(progress, "samples", given):
         run.add(sample)

@@ -12,7 +12,7 @@ the keys of a settings file. Its Kind says which values it takes.
 import difflib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -48,40 +48,26 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a field says of itself, see setting()."""
+    """What a field says of itself.
+
+    default, type: those of the field.  option: its spelling on the command line.
+    needs: fields of the same object, one of which must be set for this one to mean
+    something.  unit: of the value in Python and TOML, where an option has another.
+    """
 
     help: str
     kind: Kind
-    option: str | None
-    metavar: str | None
-    needs: tuple[str, ...]
-    unit: str
+    default: Any
+    type: Any = None
+    option: str = ""
+    metavar: str | None = None
+    needs: tuple[str, ...] = ()
+    unit: str = ""
 
 
-def setting(
-    default: Any,
-    help_: str,
-    kind: Kind,
-    *,
-    option: str | None = None,
-    metavar: str | None = None,
-    needs: tuple[str, ...] = (),
-    unit: str = "",
-) -> Any:
-    """A field of a settings object.
-
-    option: its name on the command line, where that is not the field's.  needs: fields
-    of the same object, one of which must be set for this one to mean something.  unit:
-    of the value in Python and TOML, where the command line has another.
-    """
-    made = Setting(
-        help=help_,
-        kind=kind,
-        option=option,
-        metavar=metavar,
-        needs=needs,
-        unit=unit,
-    )
+def setting(default: Any, help_: str, kind: Kind, **more: Any) -> Any:
+    """Declare a field of a settings object.  more: see Setting."""
+    made = Setting(help=help_, kind=kind, default=default, **more)
     if isinstance(default, dict):
         return field(default_factory=dict, metadata={KEY: made})
     return field(default=default, metadata={KEY: made})
@@ -96,7 +82,7 @@ class Stage:
         """Check every field.  SettingsError names the one that is wrong."""
         for name, each in settings_of(type(self)).items():
             value = getattr(self, name)
-            if value is None and default_of(type(self), name) is None:
+            if value is None and each.default is None:
                 continue
             try:
                 object.__setattr__(self, name, each.kind.check(value))
@@ -110,28 +96,12 @@ class Stage:
 
 def settings_of(stage: type[Stage]) -> dict[str, Setting]:
     """Name -> what the field says of itself, in order."""
-    return {each.name: each.metadata[KEY] for each in _fields(stage)}
-
-
-def default_of(stage: type[Stage], name: str) -> Any:
-    """The value of a field that is not given."""
-    (found,) = (each for each in _fields(stage) if each.name == name)
-    return {} if callable(found.default_factory) else found.default
-
-
-def type_of(stage: type[Stage], name: str) -> Any:
-    """The annotation of a field."""
-    (found,) = (each for each in _fields(stage) if each.name == name)
-    return found.type
-
-
-def _fields(stage: type[Stage]) -> Any:
-    return fields(stage)  # type: ignore[arg-type] # of a class made by @dataclass
-
-
-def option_of(name: str, each: Setting) -> str:
-    """The spelling on the command line."""
-    return each.option or f"--{name.replace('_', '-')}"
+    found = {}
+    for each in fields(stage):  # type: ignore[arg-type] # made by @dataclass
+        made: Setting = each.metadata[KEY]
+        option = made.option or f"--{each.name.replace('_', '-')}"
+        found[each.name] = replace(made, type=each.type, option=option)
+    return found
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -14,14 +14,7 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from neon8.errors import Neon8Error, SettingsError
-from neon8.settings.fields import (
-    Setting,
-    default_of,
-    meant,
-    option_of,
-    settings_of,
-    type_of,
-)
+from neon8.settings.fields import Setting, meant, settings_of
 from neon8.settings.stages import DEFAULTS, STAGES, Settings
 from neon8.settings.toml_file import read_toml
 
@@ -116,10 +109,10 @@ def _signature(
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=default_of(STAGES[stage], name),
-            annotation=type_of(STAGES[stage], name),
+            default=each.default,
+            annotation=each.type,
         )
-        for name, (stage, _) in fields.items()
+        for name, (_, each) in fields.items()
     ]
     last = [each for each in own if each.name == "settings"]
     own = [each for each in own if each.name != "settings"]
@@ -130,10 +123,10 @@ def _signature(
 def _described(fields: Mapping[str, tuple[str, Setting]]) -> str:
     """A paragraph for each keyword."""
     lines = ["Settings, each a keyword:"]
-    for name, (stage, each) in fields.items():
+    for name, (_, each) in fields.items():
         unit = f" ({each.unit})" if each.unit else ""
         lines += textwrap.wrap(
-            f"{name}: {each.help}{unit}{_default(STAGES[stage], name)}",
+            f"{name}: {each.help}{unit}{_default(each)}",
             width=WIDTH,
             initial_indent="    ",
             subsequent_indent="        ",
@@ -142,9 +135,9 @@ def _described(fields: Mapping[str, tuple[str, Setting]]) -> str:
     return "\n".join(lines)
 
 
-def _default(stage: Any, name: str) -> str:
+def _default(each: Setting) -> str:
     """' (default: mse)', where that says something the help does not."""
-    value = default_of(stage, name)
+    value = each.default
     if value in (None, False, "") or isinstance(value, dict | tuple):
         return ""
     return f" (default: {value})"
@@ -178,13 +171,12 @@ def _add(group: Any, stage: str, name: str, each: Setting) -> None:
     words: dict[str, Any] = {
         "dest": f"{stage}.{name}",
         "default": argparse.SUPPRESS,
-        "help": each.help.replace("%", "%%") + _default(STAGES[stage], name),
+        "help": each.help.replace("%", "%%") + _default(each),
     }
-    if isinstance(default_of(STAGES[stage], name), bool):
-        option = option_of(name, each)
-        group.add_argument(option, action="store_true", **words)
+    if isinstance(each.default, bool):
+        group.add_argument(each.option, action="store_true", **words)
         words["help"] = argparse.SUPPRESS
-        group.add_argument(f"--no-{option[2:]}", action="store_false", **words)
+        group.add_argument(f"--no-{each.option[2:]}", action="store_false", **words)
         return
     metavar = each.metavar
     if kind.choices and metavar is None:
@@ -196,7 +188,7 @@ def _add(group: Any, stage: str, name: str, each: Setting) -> None:
         words["action"] = "append"
     if kind.several:
         words["nargs"] = "+"
-    group.add_argument(option_of(name, each), metavar=metavar, **words)
+    group.add_argument(each.option, metavar=metavar, **words)
 
 
 def argument(read: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -225,7 +217,7 @@ def from_options(arguments: argparse.Namespace) -> Settings:
         try:
             joined = each.kind.join(value) if each.kind.repeated else value
         except SettingsError as error:
-            raise SettingsError(f"{option_of(name, each)}: {error}") from error
+            raise SettingsError(f"{each.option}: {error}") from error
         given.setdefault(stage, {})[name] = joined
     made = chosen(arguments.settings, given)
     for stage, values in given.items():
@@ -239,6 +231,6 @@ def _check_needs(stage: Any, given: Iterable[str]) -> None:
     for name in given:
         needs = known[name].needs
         if needs and not any(getattr(stage, need) for need in needs):
-            owners = " or ".join(option_of(need, known[need]) for need in needs)
-            option = option_of(name, known[name])
+            owners = " or ".join(known[need].option for need in needs)
+            option = known[name].option
             raise SettingsError(f"{option} means nothing without {owners}: add that")

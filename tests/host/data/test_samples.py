@@ -11,7 +11,7 @@ from PIL import Image
 
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Sample, as_samples, open_samples
-from neon8.errors import DataError
+from neon8.errors import DataError, SettingsError
 
 F = np.float32
 SHAPE = (1, 3, 4, 5)
@@ -217,7 +217,8 @@ def test_bad_paths_and_options(tmp_path):
     refused(tmp_path / "a.txt", "a file of another kind")
     np.save(tmp_path / "a.npy", FLOATS)
     refused(tmp_path / "a.npy", "6 are skipped", skip=6)
-    refused(tmp_path / "a.npy", "limit must be positive", limit=0)
+    with pytest.raises(SettingsError, match="limit: 0 is not a whole number"):
+        open_samples(tmp_path / "a.npy", ONE, limit=0)
     refused(tmp_path / "a.npy", "'image', 'b'", inputs={**ONE, "b": SHAPE})
     np.save(tmp_path / "a.npy", F(3))
     refused(tmp_path / "a.npy", "single number")

@@ -11,7 +11,7 @@ import pytest
 import neon8
 from neon8.cli.main import main, make_parser
 from neon8.errors import DataError, SettingsError
-from neon8.settings.fields import default_of, option_of, settings_of
+from neon8.settings.fields import settings_of
 from neon8.settings.reader import add_options, from_options, load_settings, takes
 from neon8.settings.stages import DEFAULTS, STAGES, Settings, SolveSettings
 
@@ -177,14 +177,14 @@ def test_help_signature_and_docstring_show_every_field(command, capsys):
     assert stages
     for stage in stages:
         for name, each in settings_of(STAGES[stage]).items():
-            assert option_of(name, each) in shown
-            assert keywords[name].default == default_of(STAGES[stage], name)
+            assert each.option in shown
+            assert keywords[name].default == each.default
             assert f"{name}: {each.help}" in said
 
 
 @pytest.mark.parametrize(("stage", "name"), EVERY)
 def test_every_field_is_of_some_command(stage, name):
-    option = option_of(name, settings_of(STAGES[stage])[name])
+    option = settings_of(STAGES[stage])[name].option
     (commands,) = (
         action.choices for action in make_parser()._actions if action.dest == "command"
     )

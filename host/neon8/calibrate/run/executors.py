@@ -95,13 +95,8 @@ class Workload:
 
     def open_samples(self, network: Network) -> Samples:
         """The samples in `data`, which is a path.  DataError."""
-        samples = open_samples(
-            self.data or "",
-            network.inputs,
-            preprocess=loaded(self.samples.preprocess),
-            limit=self.samples.limit,
-            skip=self.samples.skip,
-        )
+        wanted = Settings(data=self.samples)
+        samples = open_samples(self.data or "", network.inputs, settings=wanted)
         return samples.part(*shard_ends(self.shard, len(samples)))
 
 

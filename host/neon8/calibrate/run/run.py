@@ -37,7 +37,7 @@ from neon8.calibrate.run.executors import (
 )
 from neon8.data.few import Few, Kept
 from neon8.data.inputs import batch_of
-from neon8.data.samples import Data, Sample, count_samples, gather, loaded
+from neon8.data.samples import Data, Sample, count_samples, gather
 from neon8.errors import CalibrationError, DataError
 from neon8.settings.stages import DEFAULTS, ObserveSettings, Settings
 
@@ -141,13 +141,8 @@ def _open_data(
         samples.say_left()
         return iter(samples), len(samples)
     skip, limit = workload.samples.skip, workload.samples.limit
-    gathered: Iterable[Sample] = gather(
-        data,
-        network.inputs,
-        preprocess=loaded(workload.samples.preprocess),
-        limit=limit,
-        skip=skip,
-    )
+    wanted = Settings(data=workload.samples)
+    gathered: Iterable[Sample] = gather(data, network.inputs, settings=wanted)
     count = count_samples(data, network.inputs, limit=limit, skip=skip)
     if workload.shard is None:
         return iter(gathered), count
