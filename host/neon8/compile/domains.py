@@ -82,7 +82,7 @@ def islands_of(
         if reason is not None:
             forced |= dict.fromkeys(node.outputs, reason)
     # All that could follow does, until something that it needs turns out to be int8: a
-    # chain of such nodes behind a convolution is float32 as a whole or not at all.
+    # chain of such nodes after a convolution is float32 as a whole or not at all.
     makers = {node.output: node for node in graph.nodes}
     islands = forced | {
         node.output: BETWEEN

@@ -21,7 +21,7 @@ from neon8.operators.conversion import ImageOp
 from neon8.operators.movement import append_permute
 from neon8.operators.reference import quantize
 from neon8.operators.registry import LOWER, LOWER_FLOAT
-from neon8.operators.scales import check_digest, is_wide
+from neon8.operators.scales import check_digest, is_int16
 from neon8.quant.proof import tell
 from neon8.quant.scale_table import ScaleTable
 from neon8.rewrite.bias import corrected
@@ -234,7 +234,7 @@ def round_input(b: Build, name: str) -> None:
 def check_narrow(graph: Graph, table: ScaleTable) -> None:
     """CompileError for a tensor of int16, which (10) does not have."""
     for name in graph.tensors:
-        if is_wide(table, name):
+        if is_int16(table, name):
             text = f"has {table.tensors[name].bits} bits in the table, and integers"
             text += " requantize int8 only; leave out --requantize fixed, or give it 8"
             raise CompileError(f"tensor {name!r} {text}")

@@ -33,7 +33,7 @@ ARRAYS = {
 }
 
 WEIGHT_AXES = 4
-"""Of those of a convolution: O, kh, kw, I / groups."""
+"""The weights of a convolution have O, kh, kw and I / groups."""
 
 MAX_TENSOR_BYTES = 2**31 - 1
 PIXEL_ALIGN = 8

@@ -2,13 +2,13 @@
 """Layout conversion: networks that lie channels last are computed channels first.
 
 TensorFlow has N H W C, and ONNX convolves N C H W, so its exporters put a Transpose
-before each convolution and one behind. Where those meet they cancel; but what stands
+before each convolution and one after it. Where those meet they cancel; but what stands
 between keeps them apart: a Pad, a sum, a Mul and an Add that were a BatchNormalization.
 Here such nodes get another layout (Family.layouts), and the Transposes around them go,
 but not where that would cost more moves than it saves.
 
 It is done before the operators become nodes of a Graph, so that what is N C H W then is
-seen as in any other network: a Mul and an Add behind a convolution go into its weights.
+seen as in any other network: a Mul and an Add after a convolution go into its weights.
 """
 
 import math
@@ -222,7 +222,7 @@ class _Plan:
     def _cost(self, group: Iterable[int], names: Iterable[str]) -> tuple[int, int]:
         """Values moved by Transposes of `names`, and computed apart by `group`.
 
-        Arithmetic with a constant for each channel costs nothing only behind a
+        Arithmetic with a constant for each channel costs nothing only after a
         convolution, channels first.
         """
         moved = 0

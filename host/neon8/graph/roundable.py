@@ -31,7 +31,7 @@ PAD_TAKES_PADS = 11
 """The first opsets in which that is an input, no attribute."""
 
 NUMBERS = 5
-"""Of a tensor: m, lo, hi, c, s."""
+"""A tensor has m, lo, hi, c and s."""
 ROUNDING = 1.5 * 2.0**23
 """c where the result is a whole number, below 2**22 before s."""
 

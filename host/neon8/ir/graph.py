@@ -284,7 +284,7 @@ class Node:
 
     @property
     def sign(self) -> int:
-        """Of a sum of two tensors that of the second one, 1 or -1; else 0."""
+        """1 or -1, that of the second operand of a sum of two tensors; else 0."""
         return 0
 
     @property

@@ -26,6 +26,7 @@ from neon8.operators.source import (
     constant,
     failure,
     float32,
+    made,
     per_channel,
     real,
     required,
@@ -76,12 +77,7 @@ def prelu(source: Source, node: OnnxNode) -> Node:
     slopes = per_channel(source, node, 1)
     if (slopes == slopes[0]).all():
         return _activate(source, node, Activation(slope=float(slopes[0])))
-    return Prelu(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
-        slopes=float32(slopes),
-    )
+    return made(node, Prelu, slopes=float32(slopes))
 
 
 def import_clip(source: Source, node: OnnxNode) -> Node:
@@ -126,12 +122,7 @@ def _activate(
     values = (activation.lo, activation.hi, activation.slope)
     if any(math.isnan(value) for value in values) or math.isinf(activation.slope):
         raise failure(source, node, "a bound or a slope is not a number")
-    return Activate(
-        name=node.name,
-        inputs=(node.inputs[data],),
-        output=node.outputs[0],
-        activation=activation,
-    )
+    return made(node, Activate, data=data, activation=activation)
 
 
 def lower_activate(b: Build, node: Activate) -> None:
@@ -161,21 +152,20 @@ def lower_prelu(b: Build, node: Prelu) -> None:
     source, out = b.own(node.inputs[0]), b.result(node.output)
     channels = len(node.slopes)
     weights = np.ones((channels, 1, 1, 1), np.int8)
-    b.ops.append(
-        Conv2dOp(
-            name=node.name,
-            inputs=(source.name,),
-            output=out.name,
-            weights=weights,
-            bias=np.full(channels, -source.zero_point, np.int32),
-            multiplier=np.full(channels, ratio(node.name, source, out)),
-            slopes=checked_slopes(node.name, node.slopes),
-            groups=channels,
-            lo=out.lo,
-            hi=out.hi,
-            acc_bound=source.reach + abs(source.zero_point),
-            int16_depth=int16_depth(weights, source.dtype),
-        )
+    b.step(
+        Conv2dOp,
+        node.name,
+        (source,),
+        out,
+        weights=weights,
+        bias=np.full(channels, -source.zero_point, np.int32),
+        multiplier=np.full(channels, ratio(node.name, source, out)),
+        slopes=checked_slopes(node.name, node.slopes),
+        groups=channels,
+        lo=out.lo,
+        hi=out.hi,
+        acc_bound=source.reach + abs(source.zero_point),
+        int16_depth=int16_depth(weights, source.dtype),
     )
 
 

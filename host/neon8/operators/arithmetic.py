@@ -46,6 +46,7 @@ from neon8.operators.source import (
     failure,
     fits_channels,
     float32,
+    made,
     per_channel,
     required,
     shape_of,
@@ -385,13 +386,8 @@ def make_with_constant(
     """`function` of input number `data` and of a constant; before it unless it is 0."""
     for name in (node.inputs[data], node.outputs[0]):
         shape_of(source, node, name)
-    return WithConstant(
-        name=node.name,
-        inputs=(node.inputs[data],),
-        output=node.outputs[0],
-        function=function,
-        constant=value,
-        first=data > 0,
+    return made(
+        node, WithConstant, data=data, function=function, constant=value, first=data > 0
     )
 
 
@@ -427,9 +423,9 @@ MAX_SPREAD = 1 << 28
 def lower_binary(b: Build, node: Binary) -> None:
     """(6) of a sum that no convolution took in, or a difference; (16)."""
     function = FUNCTIONS[type(node)]
-    wide = function in SUMS
-    first, second = (operand(b, node, name, wide=wide) for name in node.inputs)
-    out = b.result(node.output) if wide else b.declare(node.output, INT8)
+    int16 = function in SUMS
+    first, second = (operand(b, node, name, int16=int16) for name in node.inputs)
+    out = b.result(node.output) if int16 else b.declare(node.output, INT8)
     combine(b, node, function, (first, second), out, node.activation)
 
 
@@ -443,39 +439,21 @@ def combine(
 ) -> None:
     """Appends the step that gives the `function` of two tensors."""
     first, second = operands
-    inputs = first.name, second.name
     lo, hi = clamp_of(activation, out)
     slope = slope_of(node.name, activation)
     if function in EXTREMES:
-        kind = EXTREMES[function]
-        b.ops.append(kind(name=node.name, inputs=inputs, output=out.name))
+        b.step(EXTREMES[function], node.name, operands, out)
     elif function in SUMS:
         sign = np.float32(-1 if function == "subtract" else 1)
-        b.ops.append(
-            AddOp(
-                name=node.name,
-                inputs=inputs,
-                output=out.name,
-                scale=ratio(node.name, first, out),
-                residual_scale=sign * ratio(node.name, second, out),
-                slope=slope,
-                lo=lo,
-                hi=hi,
-            )
-        )
+        scales = {
+            "scale": ratio(node.name, first, out),
+            "residual_scale": sign * ratio(node.name, second, out),
+        }
+        b.step(AddOp, node.name, operands, out, **scales, slope=slope, lo=lo, hi=hi)
     else:
-        product = PRODUCTS[function]
-        b.ops.append(
-            product(
-                name=node.name,
-                inputs=inputs,
-                output=out.name,
-                scale=multiplier(node.name, function, operands, out),
-                slope=slope,
-                lo=lo,
-                hi=hi,
-            )
-        )
+        kind = PRODUCTS[function]
+        scale = multiplier(node.name, function, operands, out)
+        b.step(kind, node.name, operands, out, scale=scale, slope=slope, lo=lo, hi=hi)
 
 
 def multiplier(
@@ -500,9 +478,9 @@ def multiplier(
 def lower_with_constant(b: Build, node: WithConstant) -> None:
     """As of two tensors, of which one is an int8 constant with a scale of its own."""
     function, value = node.function, node.constant.astype(np.float64)
-    wide = function in SUMS
-    source = operand(b, node, node.inputs[0], wide=wide)
-    out = b.result(node.output) if wide else b.declare(node.output, INT8)
+    int16 = function in SUMS
+    source = operand(b, node, node.inputs[0], int16=int16)
+    out = b.result(node.output) if int16 else b.declare(node.output, INT8)
     if function == "divide" and not node.first:  # a level 0 would be a divisor
         function, value = "multiply", 1.0 / value
     if function in EXTREMES:
@@ -547,16 +525,12 @@ def constant_of(
     tensor = b.temporary(like, "constant")
     q = np.rint(value / np.float64(tensor.scale))
     levels = np.clip(q + tensor.zero_point, tensor.lo, tensor.hi).astype(np.int8)
-    b.ops.append(
-        ConstantOp(
-            name=node.name, inputs=(), output=tensor.name, levels=levels.reshape(-1)
-        )
-    )
+    b.step(ConstantOp, node.name, (), tensor, levels=levels.reshape(-1))
     return tensor
 
 
 def lower_extreme(b: Build, node: Maximum | Minimum) -> None:
-    """Of bytes on the grid of the result, to which all are taken first  (9)."""
+    """(9), on the grid of the result, to which all operands are taken first."""
     sources = [operand(b, node, name) for name in node.inputs]
     out = b.declare(node.output, INT8)
     first, *others = (b.rescaled(node.name, source, out) for source in sources)
@@ -576,31 +550,30 @@ def lower_sum(b: Build, node: Sum) -> None:
     count = len(sources) if node.mean else 1
     lo, hi = clamp_of(node.activation, out)
     scales = [ratio(node.name, source, out, count=count) for source in sources]
-    b.ops.append(
-        SumOp(
-            name=node.name,
-            inputs=tuple(source.name for source in sources),
-            output=out.name,
-            values=np.array(scales, np.float32),
-            slope=slope_of(node.name, node.activation),
-            lo=lo,
-            hi=hi,
-        )
+    b.step(
+        SumOp,
+        node.name,
+        sources,
+        out,
+        values=np.array(scales, np.float32),
+        slope=slope_of(node.name, node.activation),
+        lo=lo,
+        hi=hi,
     )
 
 
-def operand(b: Build, node: Node, name: str, *, wide: bool = False) -> Tensor:
+def operand(b: Build, node: Node, name: str, *, int16: bool = False) -> Tensor:
     """An input of `node`, with the ones in front of its dimensions that ONNX adds.
 
-    wide: as the table has it, int16 or int8; else int8.
+    int16: as the table has it, int16 or int8; else int8.
     """
-    source = b.own(name) if wide else b.int8(name)
+    source = b.own(name) if int16 else b.int8(name)
     rank = len(b.graph.tensors[node.output].dims)
     if aligned(source.dims, rank) == source.shape:
         return source
     dims = (1,) * (rank - len(source.dims)) + source.dims
     view = b.temporary(replace(source, dims=dims), "aligned")
-    b.ops.append(ReshapeOp(name=node.name, inputs=(source.name,), output=view.name))
+    b.step(ReshapeOp, node.name, (source,), view)
     return view
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Program while it grows: which form of a tensor exists, and how to get another."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +11,7 @@ from neon8.errors import CompileError
 from neon8.ir.graph import Graph, Node
 from neon8.ir.program import Op, Tensor
 from neon8.operators.conversion import DequantizeOp, QuantizeOp, RequantizeOp
-from neon8.operators.scales import is_wide, quantized
+from neon8.operators.scales import is_int16, quantized
 from neon8.quant.int16_fit import Fit
 from neon8.quant.proof import Enlarged
 from neon8.quant.scale_table import ScaleTable
@@ -59,7 +61,7 @@ class Build:
 
     def own_type(self, name: str) -> str:
         """INT16 if the table gives graph tensor `name` more than 8 bits, else INT8."""
-        return INT16 if is_wide(self.table, name) else INT8
+        return INT16 if is_int16(self.table, name) else INT8
 
     def outside_type(self, name: str) -> str:
         """The form in which the outside sees input or output `name`."""
@@ -158,17 +160,29 @@ class Build:
         slope: float = 1.0,
     ) -> None:
         """Appends source -> out with another scale, a clamp and a leaky slope."""
-        self.ops.append(
-            RequantizeOp(
-                name=layer,
-                inputs=(source.name,),
-                output=out.name,
-                scale=ratio(layer, source, out),
-                slope=np.float32(slope),
-                lo=clamp[0],
-                hi=clamp[1],
-            )
+        self.step(
+            RequantizeOp,
+            layer,
+            (source,),
+            out,
+            scale=ratio(layer, source, out),
+            slope=np.float32(slope),
+            lo=clamp[0],
+            hi=clamp[1],
         )
+
+    def step(
+        self,
+        kind: type[Op],
+        layer: str,
+        sources: Sequence[Tensor],
+        out: Tensor,
+        /,
+        **fields: Any,
+    ) -> None:
+        """Appends a step of `layer` from `sources` to `out`, with these fields."""
+        inputs = tuple(source.name for source in sources)
+        self.ops.append(kind(name=layer, inputs=inputs, output=out.name, **fields))
 
     def add(self, tensor: Tensor) -> Tensor:
         """Puts a tensor into the program."""

@@ -68,7 +68,7 @@ def write_dequantize(n: Nodes, op: DequantizeOp) -> None:
 
 
 def write_requantize(n: Nodes, op: RequantizeOp) -> None:
-    """A Q/DQ pair behind another, with the activation between them."""
+    """A Q/DQ pair after another, with the activation between them."""
     finish(n, n.real(op.inputs[0]), op)
 
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,7 @@ from neon8.operators.source import (
     float32,
     integer,
     integers,
+    made,
     required,
     shape_of,
     weights,
@@ -312,10 +314,10 @@ def make_conv(
     data: int = 0,
 ) -> Conv2d:
     """The Conv2d that stands for `node`, which reads input number `data`."""
-    return Conv2d(
-        name=node.name,
-        inputs=(node.inputs[data],),
-        output=node.outputs[0],
+    return made(
+        node,
+        Conv2d,
+        data=data,
         weight=float32(weight),
         bias=float32(bias),
         strides=strides,
@@ -449,17 +451,21 @@ def residual_add(b: Build, node: Conv2d) -> Node | None:
     must be there already. Depthwise kernels have no residual. Of a difference the
     convolution must be the first operand.
     """
+    add = only_reader(b, node)
+    if add is None or not add.sign or not takes_in(b.graph, node, add):
+        return None
+    return add if b.has(other_operand(node, add)) else None
+
+
+def only_reader(b: Build, node: Node) -> Node | None:
+    """What alone reads `node`, in int8, so that one step may compute both; or None."""
     readers = b.consumers[node.output]
     if len(readers) != 1 or node.output in b.graph.outputs or b.fixed:
         return None
     if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
         return None
-    add = readers[0]
-    if not add.sign or not node.activation.identity:
-        return None
-    if b.type_of(add) == FLOAT or not takes_in(b.graph, node, add):
-        return None
-    return add if b.has(other_operand(node, add)) else None
+    free = node.activation.identity and b.type_of(readers[0]) != FLOAT
+    return readers[0] if free else None
 
 
 def takes_in(graph: Graph, node: Conv2d, add: Node) -> bool:
@@ -479,15 +485,8 @@ def other_operand(node: Conv2d, add: Node) -> str:
 
 def slopes_after(b: Build, node: Node) -> Node | None:
     """The PRelu in int8 that alone reads `node`, or None."""
-    readers = b.consumers[node.output]
-    if len(readers) != 1 or node.output in b.graph.outputs or b.fixed:
-        return None
-    if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
-        return None
-    only = readers[0]
-    if only.leaky_slopes is None or b.type_of(only) == FLOAT:
-        return None
-    return only if node.activation.identity else None
+    only = only_reader(b, node)
+    return None if only is None or only.leaky_slopes is None else only
 
 
 def is_depthwise(graph: Graph, node: Conv2d) -> bool:
@@ -517,24 +516,16 @@ def to_integers(
         text = "a leaky activation cannot be requantized in integers"
         raise CompileError(f"layer {node.name!r}: {text}; compile with float")
     lo, hi = clamp_of(activation, out)
-    return Conv2dOp(
-        name=node.name,
-        inputs=(source.name,),
-        output=out.name,
-        weights=channels_last(sums),
-        bias=sums.bias.astype(np.int32),
+    return int8_step(
+        node,
+        source,
+        out,
+        sums,
         multiplier=None if b.fixed else multipliers(node.name, real),
         indices=fixed_point(node.name, real) if b.fixed else None,
         slopes=slopes,
-        strides=node.strides,
-        pads=node.pads,
-        dilations=node.dilations,
-        groups=node.groups,
         lo=lo,
         hi=hi,
-        acc_bound=int(sums.bound.max()),
-        int16_depth=int16_depth(sums.weights, source.dtype),
-        winograd=form_of(node, sums, source),
     )
 
 
@@ -545,14 +536,21 @@ def to_float(
     source, node = held(b, node, source, phases=phases)
     bias = np.zeros(node.bias.shape)
     sums, scales = proved(b, node, source, bias, phases=phases)
+    multiplier = multipliers(node.name, np.float64(source.scale) * scales)
+    bias_f32 = float_biases(node.bias)
+    return int8_step(node, source, out, sums, multiplier=multiplier, bias_f32=bias_f32)
+
+
+def int8_step(
+    node: Conv2d, source: Tensor, out: Tensor, sums: Sums, **fields: Any
+) -> Conv2dOp:
+    """The step source -> out with these integers, and with what they prove."""
     return Conv2dOp(
         name=node.name,
         inputs=(source.name,),
         output=out.name,
         weights=channels_last(sums),
         bias=sums.bias.astype(np.int32),
-        multiplier=multipliers(node.name, np.float64(source.scale) * scales),
-        bias_f32=float_biases(node.bias),
         strides=node.strides,
         pads=node.pads,
         dilations=node.dilations,
@@ -560,6 +558,7 @@ def to_float(
         acc_bound=int(sums.bound.max()),
         int16_depth=int16_depth(sums.weights, source.dtype),
         winograd=form_of(node, sums, source),
+        **fields,
     )
 
 
@@ -570,7 +569,7 @@ def float_biases(bias: FloatArray) -> FloatArray:
 
 
 def form_of(node: Conv2d, sums: Sums, source: Tensor) -> str:
-    """Of (23), which the weights prove; it is for int8."""
+    """The form of (23) that the weights prove; "" unless the input is int8."""
     if source.dtype != INT8:
         return ""
     stride, dilation = node.strides[1], node.dilations[1]

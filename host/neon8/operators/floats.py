@@ -84,22 +84,14 @@ def append_unary(
         if name != "clip" and not np.isfinite(values[at]).all():
             text = f"parameter {parameters[0]:.4g} of {name} is too large for float32"
             raise CompileError(f"layer {layer!r}: {text}")
-    b.ops.append(
-        UnaryOp(
-            name=layer,
-            inputs=(source.name,),
-            output=out.name,
-            indices=indices,
-            values=values,
-        )
-    )
+    b.step(UnaryOp, layer, (source,), out, indices=indices, values=values)
 
 
 def append_constant(b: Build, layer: str, values: FloatArray, like: Tensor) -> Tensor:
     """A tensor with these values, of the dimensions that they have."""
     view = Tensor(name=like.name, dims=values.shape, dtype=FLOAT)
     out = b.temporary(view, "constant")
-    b.ops.append(ConstantOp(name=layer, inputs=(), output=out.name, values=values))
+    b.step(ConstantOp, layer, (), out, values=values)
     return out
 
 
@@ -120,7 +112,7 @@ def append_activation(
 def reshaped_like(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
     """`source` with the dimensions of `out`: a Reshape between them was dropped."""
     view = b.temporary(out, "aligned")
-    b.ops.append(ReshapeOp(name=layer, inputs=(source.name,), output=view.name))
+    b.step(ReshapeOp, layer, (source,), view)
     return view
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gemm and MatMul of a tensor and a constant matrix: 1x1 convolutions.
 
-What the matrix multiplies are the channels. In ONNX they are the last axis, behind
+What the matrix multiplies are the channels. In ONNX they are the last axis, after
 tokens or steps of time, or the last but one; what moves them to where a convolution has
 them goes again where the next layer is another such.
 """

@@ -22,6 +22,7 @@ from neon8.operators.source import (
     failure,
     integer,
     integers,
+    made,
     shape_of,
     text,
 )
@@ -121,7 +122,7 @@ def import_reshape(source: Source, node: OnnxNode) -> Node:
     """Flatten, Reshape, Squeeze, Unsqueeze, Identity, Dropout: the same values."""
     for name in (node.inputs[0], node.outputs[0]):
         shape_of(source, node, name)
-    return Reshape(name=node.name, inputs=node.inputs[:1], output=node.outputs[0])
+    return made(node, Reshape)
 
 
 def import_dropout(source: Source, node: OnnxNode) -> Node:
@@ -215,13 +216,7 @@ def import_permute(source: Source, node: OnnxNode, view: View, order: View) -> N
     view, order = squeezed(view, order)
     if order == tuple(range(len(order))):
         return import_reshape(source, node)
-    return Permute(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
-        view=view,
-        order=order,
-    )
+    return made(node, Permute, view=view, order=order)
 
 
 def lower_concat(b: Build, node: Concat) -> None:
@@ -289,13 +284,12 @@ def append_permute(
         dims = tuple(view[axis] for axis in order)
         turned = b.temporary(replace(out, dims=dims), "turned")
     rest = range(len(view), MAX_RANK)
-    b.ops.append(
-        PermuteOp(
-            name=layer,
-            inputs=(source.name,),
-            output=turned.name,
-            indices=np.array([[*view, *(1 for _ in rest)], [*order, *rest]], np.int32),
-        )
+    b.step(
+        PermuteOp,
+        layer,
+        (source,),
+        turned,
+        indices=np.array([[*view, *(1 for _ in rest)], [*order, *rest]], np.int32),
     )
     append_reshape(b, layer, turned, out)
 
@@ -319,7 +313,7 @@ def reshaped(b: Build, layer: str, source: Tensor, dims: Sequence[int]) -> Tenso
 def append_reshape(b: Build, layer: str, source: Tensor, out: Tensor) -> None:
     """Appends source -> out, unless they are the same tensor."""
     if source.name != out.name:
-        b.ops.append(ReshapeOp(name=layer, inputs=(source.name,), output=out.name))
+        b.step(ReshapeOp, layer, (source,), out)
 
 
 def compute_permute(op: PermuteOp, out: Tensor, x: Operand) -> Array:

@@ -31,6 +31,7 @@ from neon8.operators.source import (
     Source,
     failure,
     integer,
+    made,
     real,
     required,
     shape_of,
@@ -139,14 +140,7 @@ def instance_normalization(source: Source, node: OnnxNode) -> Node:
     epsilon = real(node, "epsilon", 1e-5)
     if not 1e-30 <= epsilon <= 1e30:
         raise failure(source, node, f"epsilon {epsilon:.4g} is outside 1e-30 .. 1e30")
-    return InstanceNorm(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
-        gamma=gamma,
-        beta=beta,
-        epsilon=epsilon,
-    )
+    return made(node, InstanceNorm, gamma=gamma, beta=beta, epsilon=epsilon)
 
 
 def lrn(source: Source, node: OnnxNode) -> Node:
@@ -162,15 +156,7 @@ def lrn(source: Source, node: OnnxNode) -> Node:
     if not (0 <= beta <= 16 and 1e-30 <= bias <= 1e30):
         text = f"beta {beta:.4g} is outside 0 .. 16, or bias {bias:.4g} not positive"
         raise failure(source, node, text)
-    return Lrn(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
-        size=size,
-        alpha=alpha,
-        beta=beta,
-        bias=bias,
-    )
+    return made(node, Lrn, size=size, alpha=alpha, beta=beta, bias=bias)
 
 
 def import_softmax(source: Source, node: OnnxNode) -> Node:
@@ -181,13 +167,8 @@ def import_softmax(source: Source, node: OnnxNode) -> Node:
     axis += len(shape) if axis < 0 else 0
     if not 0 <= axis < len(shape):
         raise failure(source, node, f"axis {axis} is none of {list(shape)}")
-    return Softmax(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
-        axis=axis,
-        flattens=flattens,
-        log=node.operator == "LogSoftmax",
+    return made(
+        node, Softmax, axis=axis, flattens=flattens, log=node.operator == "LogSoftmax"
     )
 
 
@@ -238,18 +219,15 @@ def lower_lrn_float(b: Build, node: Lrn) -> None:
     as_rows = b.temporary(rows, "rows")
     append_reshape(b, node.name, squares, as_rows)
     reach = node.size // 2
-    b.ops.append(
-        PoolF32Op(
-            name=node.name,
-            inputs=(as_rows.name,),
-            output=means.name,
-            kind="average",
-            kernel=(node.size, 1),
-            strides=(1, 1),
-            dilations=(1, 1),
-            pads=(reach, 0, reach, 0),
-            count_pad=True,
-        )
+    b.step(
+        PoolF32Op,
+        node.name,
+        (as_rows,),
+        means,
+        kind="average",
+        kernel=(node.size, 1),
+        pads=(reach, 0, reach, 0),
+        count_pad=True,
     )
     back = b.temporary(source, "around")
     append_reshape(b, node.name, means, back)
@@ -292,17 +270,13 @@ def means_of(b: Build, node: InstanceNorm, source: Tensor, label: str) -> Tensor
     n, channels, height, width = source.shape
     dims = (n, channels, *(1,) * (source.rank - 2))
     out = b.temporary(replace(source, dims=dims), label)
-    b.ops.append(
-        PoolF32Op(
-            name=node.name,
-            inputs=(source.name,),
-            output=out.name,
-            kind="average",
-            kernel=(height, width),
-            strides=(1, 1),
-            dilations=(1, 1),
-            pads=(0, 0, 0, 0),
-        )
+    b.step(
+        PoolF32Op,
+        node.name,
+        (source,),
+        out,
+        kind="average",
+        kernel=(height, width),
     )
     return out
 
@@ -321,9 +295,9 @@ def lower_softmax(b: Build, node: Softmax) -> None:
         dims = (math.prod(out.dims[: node.axis]), rest)
         view = Tensor(name=source.name, dims=dims, dtype=FLOAT)
         flat, result = (b.temporary(view, label) for label in ("flat", "softmax"))
-        b.ops.append(ReshapeOp(name=node.name, inputs=(source.name,), output=flat.name))
+        b.step(ReshapeOp, node.name, (source,), flat)
         append_softmax(b, node, flat, result, axis=1)
-        b.ops.append(ReshapeOp(name=node.name, inputs=(result.name,), output=out.name))
+        b.step(ReshapeOp, node.name, (result,), out)
     else:
         append_softmax(b, node, source, out, axis=node.axis)
 
@@ -332,14 +306,13 @@ def append_softmax(
     b: Build, node: Softmax, source: Tensor, out: Tensor, *, axis: int
 ) -> None:
     """Appends source -> out along one axis, and the logarithm of it."""
-    b.ops.append(
-        SoftmaxOp(
-            name=node.name,
-            inputs=(source.name,),
-            output=out.name,
-            axis=axis,
-            function="log" if node.log else "none",
-        )
+    b.step(
+        SoftmaxOp,
+        node.name,
+        (source,),
+        out,
+        axis=axis,
+        function="log" if node.log else "none",
     )
 
 

@@ -43,6 +43,7 @@ from neon8.operators.source import (
     Source,
     constant,
     failure,
+    made,
     real,
     shape_of,
     text,
@@ -92,12 +93,7 @@ def make_pointwise(
     parameters = _parameters(function)
     if not all(math.isfinite(value) for value in parameters):
         raise failure(source, node, "a parameter is not finite")
-    return Pointwise(
-        name=node.name,
-        inputs=(node.inputs[data],),
-        output=node.outputs[0],
-        function=function,
-    )
+    return made(node, Pointwise, data=data, function=function)
 
 
 def _parameters(function: Function) -> list[float]:
@@ -187,13 +183,8 @@ def lower_pointwise(b: Build, node: Pointwise) -> None:
     """(8)."""
     source = b.int8(node.inputs[0])
     out = b.declare(node.output, INT8)
-    b.ops.append(
-        TableOp(
-            name=node.name,
-            inputs=(source.name,),
-            output=out.name,
-            table=table_of(node.function, source, out),
-        )
+    b.step(
+        TableOp, node.name, (source,), out, table=table_of(node.function, source, out)
     )
 
 

@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from neon8.operators.source import (
     failure,
     integer,
     integers,
+    made,
     shape_of,
 )
 from neon8.operators.windows import pad_to_windows, tap, taps, window
@@ -114,9 +116,9 @@ class PoolF32Op(Op):
     kind: str
     """"max" or "average"."""
     kernel: tuple[int, int]
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-    pads: tuple[int, int, int, int]
+    strides: tuple[int, int] = (1, 1)
+    dilations: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     count_pad: bool = False
 
     @property
@@ -143,10 +145,9 @@ def import_pool(source: Source, node: OnnxNode, *, kind: str) -> Node:
     if any(pad >= kernel for pad, kernel in pairs):
         text = f"pads {list(geometry.pads)} must be smaller than the kernel"
         raise failure(source, node, text)
-    return Pool(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
+    return made(
+        node,
+        Pool,
         kind=kind,
         kernel=geometry.kernel,
         strides=geometry.strides,
@@ -162,20 +163,14 @@ def global_pool(source: Source, node: OnnxNode, *, kind: str) -> Node:
     if len(shape) < 3:
         raise failure(source, node, f"input of shape {list(shape)} is no image")
     height, width = nchw(shape)[2:]
-    return Pool(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
-        kind=kind,
-        kernel=(height, width),
-    )
+    return made(node, Pool, kind=kind, kernel=(height, width))
 
 
 MAX_TAPS = 2**23
 """2**23 * 255 < 2**31: the sum of an average pool fits int32."""
 
 
-MAX_WIDE_TAPS = 2**15
+MAX_INT16_TAPS = 2**15
 """2**15 * 65535 < 2**31: and so it does of int16."""
 
 
@@ -195,7 +190,7 @@ def lower_pool(b: Build, node: Pool) -> None:
         append_reshape(b, node.name, whole, out)
         return
     if node.kind == "average" and out.dtype == INT16:
-        source = widened(b, node.name, source)
+        source = as_int16(b, node.name, source)
     narrows = source.dtype == INT16 and out.dtype == INT8
     rescales = node.kind == "max" and not levels_mean_the_same(source, out)
     if narrows or rescales or node.activation.slope != 1.0:
@@ -212,21 +207,21 @@ def ends(b: Build, node: Pool) -> tuple[Tensor, Tensor]:
     name = node.inputs[0]
     average = node.kind == "average"
     narrow = node.kind == "min"  # a table flips it
-    narrow |= average and node.kernel[0] * node.kernel[1] > MAX_WIDE_TAPS
+    narrow |= average and node.kernel[0] * node.kernel[1] > MAX_INT16_TAPS
     source = b.int8(name) if narrow else b.own(name)
     if average and node.activation.identity and b.wants_float(node.output):
         return source, b.declare(node.output, FLOAT)
     return source, b.declare(node.output, INT8) if narrow else b.result(node.output)
 
 
-def widened(b: Build, layer: str, source: Tensor) -> Tensor:
+def as_int16(b: Build, layer: str, source: Tensor) -> Tensor:
     """`source` as int16, exactly: with the same scale and zero point."""
     if source.dtype == INT16:
         return source
-    wide = replace(source, dtype=INT16, lo=-(2**15), hi=2**15 - 1)
-    wide = b.temporary(wide, "wide")
-    b.requantize(layer, source, wide, clamp=(wide.lo, wide.hi))
-    return wide
+    out = replace(source, dtype=INT16, lo=-(2**15), hi=2**15 - 1)
+    out = b.temporary(out, "wide")
+    b.requantize(layer, source, out, clamp=(out.lo, out.hi))
+    return out
 
 
 def lower_min(b: Build, node: Pool, source: Tensor, out: Tensor) -> None:
@@ -269,21 +264,22 @@ def append_pool(
     if node.kind == "average":
         for count in (1, node.kernel[0] * node.kernel[1]):
             ratio(node.name, source, out, count=count)  # the scale of a float is 1
-    b.ops.append(
-        PoolOp(
-            name=node.name,
-            inputs=(source.name,),
-            output=out.name,
-            kind=node.kind,
-            kernel=node.kernel,
-            strides=node.strides,
-            dilations=node.dilations,
-            pads=node.pads,
-            count_pad=node.count_pad,
-            lo=clamp[0],
-            hi=clamp[1],
-        )
+    b.step(
+        PoolOp,
+        node.name,
+        (source,),
+        out,
+        kind=node.kind,
+        **window_of(node),
+        lo=clamp[0],
+        hi=clamp[1],
     )
+
+
+def window_of(node: Pool) -> dict[str, Any]:
+    """The fields of a step that say where its windows are, and what counts."""
+    names = ("kernel", "strides", "dilations", "pads", "count_pad")
+    return {name: getattr(node, name) for name in names}
 
 
 def check_windows(b: Build, node: Pool, windows: Shape) -> None:
@@ -312,18 +308,13 @@ def lower_pool_float(b: Build, node: Pool) -> None:
     if node.kind == "min":
         source = negative(b, node.name, source, b.temporary(source, "negative"))
         pooled = b.temporary(result, "largest")
-    b.ops.append(
-        PoolF32Op(
-            name=node.name,
-            inputs=(source.name,),
-            output=pooled.name,
-            kind="max" if node.kind == "min" else node.kind,
-            kernel=node.kernel,
-            strides=node.strides,
-            dilations=node.dilations,
-            pads=node.pads,
-            count_pad=node.count_pad,
-        )
+    b.step(
+        PoolF32Op,
+        node.name,
+        (source,),
+        pooled,
+        kind="max" if node.kind == "min" else node.kind,
+        **window_of(node),
     )
     if node.kind == "min":
         negative(b, node.name, pooled, result)

@@ -2,7 +2,7 @@
 """Tensors that the ONNX file does not have: the values of another one, rearranged.
 
 Where a layer wants its channels on another axis than ONNX has them, a move stands
-before it and a move back behind it; what lies channels last between Transposes is
+before it and a move back after it; what lies channels last between Transposes is
 computed channels first (graph/layout.py). The tensors between are told to onnxruntime
 by their Origin, so that they are observed like all others.
 """

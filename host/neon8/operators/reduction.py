@@ -30,6 +30,7 @@ from neon8.operators.source import (
     failure,
     integer,
     integers,
+    made,
     shape_of,
 )
 
@@ -128,12 +129,8 @@ def length(source: Source, node: OnnxNode) -> tuple[Node | Tensor, ...]:
 
 
 def _pool(node: OnnxNode, kind: str, kernel: tuple[int, int]) -> Pool:
-    return Pool(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
-        kind="average" if kind in ("mean", "sum") else kind,
-        kernel=kernel,
+    return made(
+        node, Pool, kind="average" if kind in ("mean", "sum") else kind, kernel=kernel
     )
 
 
@@ -167,8 +164,8 @@ def _extent(dims: View, axes: View) -> Extent | None:
     """The axes as those of N C H W, None if these do not show them, or over N."""
     if 0 in axes:
         return None
-    behind = [axis for axis in range(3, len(dims)) if dims[axis] > 1]
-    if any(axis in axes for axis in behind) and not all(a in axes for a in behind):
+    last = [axis for axis in range(3, len(dims)) if dims[axis] > 1]
+    if any(axis in axes for axis in last) and not all(a in axes for a in last):
         return None
     return Extent(nchw(dims), tuple(sorted({min(axis, 3) for axis in axes})))
 

@@ -24,6 +24,7 @@ from neon8.operators.source import (
     failure,
     integer,
     integers,
+    made,
     text,
     weights,
 )
@@ -193,10 +194,9 @@ def _resized(
     pairs = [_between(axis, at) for axis, at in zip(axes, places, strict=True)]
     while len(pairs) < 4:
         pairs.append((np.zeros((1, 2), np.int32), np.array([[1, 0]], np.float32)))
-    return ResizeLinear(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
+    return made(
+        node,
+        ResizeLinear,
         rows=pairs[2][0],
         columns=pairs[3][0],
         row_weights=pairs[2][1],
@@ -284,15 +284,14 @@ def lower_resize(b: Build, node: ResizeLinear) -> None:
     source = b.take(node.inputs[0], dtype)
     out = b.declare(node.output, dtype)
     scale = np.float32(1) if dtype != INT8 else ratio(node.name, source, out)
-    b.ops.append(
-        ResizeLinearOp(
-            name=node.name,
-            inputs=(source.name,),
-            output=out.name,
-            scale=scale,
-            indices=np.concatenate([node.rows, node.columns]).reshape(-1),
-            values=np.concatenate([node.row_weights, node.column_weights]).reshape(-1),
-        )
+    b.step(
+        ResizeLinearOp,
+        node.name,
+        (source,),
+        out,
+        scale=scale,
+        indices=np.concatenate([node.rows, node.columns]).reshape(-1),
+        values=np.concatenate([node.row_weights, node.column_weights]).reshape(-1),
     )
 
 
@@ -350,7 +349,7 @@ def write_resize(n: Nodes, op: ResizeLinearOp) -> None:
 
 
 def _ratios(source: Tensor, out: Tensor) -> FloatArray:
-    """Of a Resize, (4,)."""
+    """The scales of a Resize, (4,)."""
     before, after = (np.array(t.shape, np.float32) for t in (source, out))
     scales: FloatArray = after / before
     return scales

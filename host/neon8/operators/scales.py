@@ -26,7 +26,7 @@ def check_digest(graph: Graph, table: ScaleTable) -> None:
         )
 
 
-def is_wide(table: ScaleTable, name: str) -> bool:
+def is_int16(table: ScaleTable, name: str) -> bool:
     """True if the table gives tensor `name` more bits than int8 has."""
     entry = table.tensors.get(name)
     return entry is not None and entry.bits > NARROW

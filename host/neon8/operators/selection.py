@@ -245,7 +245,7 @@ def pad(source: Source, node: OnnxNode) -> Node:
 def _padded(
     source: Source, node: OnnxNode, taken: IndexArray, pads: tuple[int, int], mode: str
 ) -> IndexArray:
-    """The list with more before and behind it."""
+    """The list with more before and after it."""
     before, after = pads
     end = len(taken) + min(after, 0)
     cropped = taken[max(-before, 0) : max(end, 0)]
@@ -336,14 +336,13 @@ def append_gather(
     taken = out
     if out.shape != (n, c, h, w):
         taken = b.temporary(replace(out, dims=(n, c, h, w)), "gathered")
-    b.ops.append(
-        GatherOp(
-            name=layer,
-            inputs=(source.name,),
-            output=taken.name,
-            indices=np.concatenate(indices),
-            fill=level(fill, out),
-        )
+    b.step(
+        GatherOp,
+        layer,
+        (source,),
+        taken,
+        indices=np.concatenate(indices),
+        fill=level(fill, out),
     )
     append_reshape(b, layer, taken, out)
 

@@ -7,6 +7,7 @@ The families turn a Source into the nodes of a Graph; no later stage sees ONNX.
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from neon8.errors import GraphError
 from neon8.ir.graph import FLOATS, MAX_RANK, FloatArray, Node, Tensor
 
+N = TypeVar("N", bound=Node)
 Array = npt.NDArray[np.generic]
 Float64Array = npt.NDArray[np.float64]
 Attribute = (
@@ -205,3 +207,9 @@ def float32(value: Array) -> FloatArray:
     """Rounded once; what is too large becomes infinite, and the importer sees to it."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(value, dtype=np.float32, order="C")
+
+
+def made(node: OnnxNode, kind: type[N], /, *, data: int = 0, **fields: Any) -> N:
+    """The node of the Graph that stands for `node`, which reads input number `data`."""
+    inputs, output = (node.inputs[data],), node.outputs[0]
+    return kind(name=node.name, inputs=inputs, output=output, **fields)

@@ -36,7 +36,7 @@ class Subpixel:
     crop: tuple[int, int]
 
     def shape(self, source: Shape) -> Shape:
-        """Of what `conv` makes of an input of this shape."""
+        """N C H W of what `conv` makes of an input of this shape."""
         size = []
         for axis in (0, 1):
             reach = (self.conv.weight.shape[2 + axis] - 1) * self.conv.dilations[axis]

@@ -16,6 +16,7 @@ from neon8.operators.source import (
     failure,
     integer,
     integers,
+    made,
     required,
     shape_of,
     text,
@@ -71,10 +72,9 @@ def conv_transpose(source: Source, node: OnnxNode) -> Node:
         begins.append(0)
         ends.append(0)
     height, width = axes
-    return Conv2d(
-        name=node.name,
-        inputs=node.inputs[:1],
-        output=node.outputs[0],
+    return made(
+        node,
+        Conv2d,
         weight=weight,
         bias=np.zeros(len(weight), np.float32) if bias is None else bias,
         pads=(begins[0], begins[1], ends[0], ends[1]),

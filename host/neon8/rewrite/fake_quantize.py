@@ -110,7 +110,7 @@ def _is_level(value: float, quantization: Quantization) -> bool:
 
 
 def _without_repeats(graph: Graph, given: dict[str, Quantization]) -> Graph:
-    """Of two pairs on one tensor one, and none on a tensor that has its levels."""
+    """One of two pairs on a tensor, and none on a tensor that has its values."""
     levels = on_scale(graph.nodes, given)
     names: dict[str, str] = {}
     first: dict[tuple[str, Quantization], str] = {}

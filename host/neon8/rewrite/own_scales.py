@@ -258,7 +258,7 @@ def _tensor_scale(given: Quantization) -> TensorScale:
 
 
 def _own(node: Conv2d, input_scale: float) -> LayerScale:
-    """Of arithmetic with constants, which became a convolution here."""
+    """The scales of arithmetic with constants, which became a convolution here."""
     return weight_scales(
         node.name,
         source=node.inputs[0],

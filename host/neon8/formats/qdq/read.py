@@ -32,7 +32,7 @@ OFFSETS = {"int8": 0, "uint8": 128}
 
 
 COPIES = ("Identity", "Cast")
-"""Of constants: the scale of a float16 network may be stored in float32."""
+"""Copies of constants: the scale of a float16 network may be stored in float32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

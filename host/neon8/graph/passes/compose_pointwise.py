@@ -113,7 +113,7 @@ def _worthwhile(
     """True if a table is the right thing for these nodes.
 
     They must have a function or a product among them, and must not begin with what the
-    node before them can take in: an activation, or constants behind a convolution.
+    node before them can take in: an activation, or constants after a convolution.
     """
     nodes = [made[name] for name in inside]
     if not any(node.wants_table for node in nodes):

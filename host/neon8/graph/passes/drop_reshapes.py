@@ -54,5 +54,5 @@ def drop_reshapes(graph: Graph) -> Graph:
 
 
 def _may_give(maker: Node, *, same: bool) -> bool:
-    """True if `maker` may give the tensor behind a Reshape.  same: of equal dims."""
+    """True if `maker` may give the tensor after a Reshape.  same: of equal dims."""
     return maker.runs and (same or not maker.reads_dims)

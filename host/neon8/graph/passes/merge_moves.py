@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of two moves of values in a row, one is left; one that moves nothing is a Reshape."""
+"""Two moves of values in a row become one; one that moves nothing is a Reshape."""
 
 from dataclasses import replace
 

@@ -73,7 +73,10 @@ def scale_values(scale: Array) -> FloatArray:
 
 
 def quantization(scale: Array, zero_point: Array | None, kind: str) -> Quantization:
-    """Of an activation of type `kind`.  UnusableError: not one scale, or not 8 bits."""
+    """The grid of an activation of type `kind`.
+
+    UnusableError: not one scale, or not 8 bits.
+    """
     if kind not in OFFSETS:
         raise UnusableError(
             f"quantizes to {kind}; neon8 has int8 and uint8 activations"
