@@ -70,7 +70,7 @@ def _maker(net: Net, conv: onnx.NodeProto) -> onnx.NodeProto:
 
 
 def _reached(net: Net, tensor: str) -> list[onnx.NodeProto] | None:
-    """The Convs behind this tensor; None: something else reads it, or nothing."""
+    """The Convs after this tensor; None: something else reads it, or nothing."""
     if tensor in net.outputs or not net.readers[tensor]:
         return None
     found = []
@@ -80,10 +80,10 @@ def _reached(net: Net, tensor: str) -> list[onnx.NodeProto] | None:
                 return None
             found.append(node)
         elif node.op_type in HOMOGENEOUS and len(node.output) == 1:
-            behind = _reached(net, node.output[0])
-            if behind is None:
+            further = _reached(net, node.output[0])
+            if further is None:
                 return None
-            found += behind
+            found += further
         else:
             return None
     return found
@@ -231,10 +231,10 @@ def _linear_readers(net: Net, tensor: str) -> list[onnx.NodeProto] | None:
                 return None
             found.append(node)
         elif _passes(node):
-            behind = _linear_readers(net, node.output[0])
-            if behind is None:
+            further = _linear_readers(net, node.output[0])
+            if further is None:
                 return None
-            found += behind
+            found += further
         else:
             return None
     return found

@@ -92,7 +92,7 @@ def attribute(node: onnx.NodeProto, name: str, default: object) -> object:
 
 
 def groups(node: onnx.NodeProto) -> int:
-    """Of a Conv."""
+    """The groups of a Conv."""
     return attribute(node, "group", 1)
 
 

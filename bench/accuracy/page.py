@@ -87,7 +87,7 @@ def page(
 
 
 def figures(row: Row) -> list[str]:
-    """The cells of one row, behind the names."""
+    """The cells of one row after its names."""
     if "refused" in row:
         return [f"refused: {row['refused']}".replace("|", "\\|"), *[""] * 4]
     return [
@@ -100,7 +100,7 @@ def figures(row: Row) -> list[str]:
 
 
 def _agreement(row: Row) -> str:
-    """Of top-1, or of the boxes of a detector."""
+    """Agreement of top-1, or of the boxes of a detector."""
     if row["detection"] is not None:
         return f"{row['detection']['found']:.1f} of boxes"
     return _with_error(row["agreement"], None, ".1f")

@@ -36,7 +36,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 METHODS = {"MinMax": CalibrationMethod.MinMax, "Entropy": CalibrationMethod.Entropy}
 BINS = 2048
-"""Of the histogram that Entropy cuts.
+"""Bins of the histogram that Entropy cuts.
 
 quantize_static leaves it at 128, as many as the levels that it looks for: none is cut.
 """

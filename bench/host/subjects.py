@@ -37,7 +37,7 @@ NETWORKS = {
     "mobilenet_v2": "MobileNetV2",
     "resnet50": "ResNet-50",
 }
-"""Of the catalogue, and how the page calls them."""
+"""Names in the catalogue, and how the page calls them."""
 TRAINED = "squeezenet1_1"
 """The one that may be given."""
 

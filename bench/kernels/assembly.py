@@ -19,7 +19,7 @@ NO_WORK = re.compile(r"nop|hint|bti|paci\w+|auti\w+|xpac\w+|svc|mrs|msr|dmb|udf"
 
 
 class Step(NamedTuple):
-    """An instruction that ran; taken: the next one does not stand behind it."""
+    """An instruction that ran; taken: the next one does not follow it in memory."""
 
     text: str
     taken: bool = False

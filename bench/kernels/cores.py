@@ -41,7 +41,7 @@ class Core:
 
     @property
     def title(self) -> str:
-        """Of its column."""
+        """The heading of its column."""
         return f"{self.name}, {self.level}"
 
 
@@ -68,7 +68,7 @@ def has_model(core: str) -> bool:
 
 
 def cycles(llvm_mca: str, loops: Sequence[Sequence[Step]], core: str) -> list[float]:
-    """Of a pass through each loop on a core of CORES that has a model."""
+    """Cycles of a pass through each loop, on a core of CORES that has a model."""
     if core in IN_ORDER:
         return [inorder.cycles(loop, IN_ORDER[core]) for loop in loops]
     return mca.cycles(llvm_mca, loops, core)

@@ -38,7 +38,7 @@ class Cycle:
 
     @property
     def instructions(self) -> int:
-        """Of all its passes."""
+        """How many all its passes execute."""
         return self.count * sum(block.instructions for block in self.blocks)
 
 

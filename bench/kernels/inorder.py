@@ -100,7 +100,7 @@ KINDS = (
     ("permute", r"tb[lx]|(zip|uzp|trn)[12]|ext|dup|ins|mov|movi|mvni|rev\d*"),
     ("alu", r"\w+"),
 )
-"""Of vector instructions: the first pattern that matches a mnemonic counts."""
+"""What vector instructions need: the first pattern that matches a mnemonic counts."""
 
 UPDATES = re.compile(
     r"[su]ml[as]l2?|ml[as]|(s|u|us|su)(dot|mmla)|fml[as]l?2?|[su]adalp|sqr?dml\w+"
@@ -272,7 +272,7 @@ class Pipeline:
 
 
 def cycles(loop: Sequence[Step], core: Core) -> float:
-    """Of one pass through a loop that has run for a while."""
+    """Cycles of one pass through a loop that has run for a while."""
     passes = 12 if len(loop) < 200 else 4
     pipeline = Pipeline(core)
     ends = []

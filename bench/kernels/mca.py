@@ -34,7 +34,7 @@ LANE = re.compile(r"ld[1-4] \{ (.*) \}\[(\d+)\], (\[\w+\])")
 
 
 def cycles(llvm_mca: str, loops: Sequence[Sequence[Step]], core: str) -> list[float]:
-    """Of one pass through each loop, all having run for a while.  core: of CPUS."""
+    """Cycles of a pass through each loop that has run for a while.  core: of CPUS."""
     texts = [rewritten([step.text for step in loop]) for loop in loops]
     short, long = (total(llvm_mca, texts, CPUS[core], n) for n in (SHORT, LONG))
     return [(b - a) / (LONG - SHORT) for a, b in zip(short, long, strict=True)]

@@ -20,7 +20,7 @@ from neon8.errors import Neon8Error
 COMMAND = "make bench-kernels"
 OUT = emulation.ROOT / "build" / "bench" / "kernels"
 COVERED = 0.995
-"""Of the instructions: loops beyond cost what the others do on average."""
+"""Share of the instructions that is modelled; the rest costs the average of this."""
 SHOWN = 5
 """Loops of a layer in figures.json."""
 

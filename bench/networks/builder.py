@@ -114,7 +114,7 @@ class Net:
 
     @property
     def parameters(self) -> int:
-        """Those of the published network; running statistics are none."""
+        """How many the published network has; running statistics do not count."""
         return sum(int(np.prod(w.shape)) for w in self.weights.values() if w.published)
 
     def weight(

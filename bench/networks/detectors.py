@@ -46,7 +46,7 @@ def ssd_mobilenet(net: Net, size: int) -> None:
 
 ANCHORS = 3
 OUTPUTS = 85
-"""Of an anchor: box, objectness and 80 classes."""
+"""Values of an anchor: box, objectness and 80 classes."""
 
 
 def yolov5n(net: Net, size: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 MEAN, DEVIATION = 0.45, 0.225
-"""Of ImageNet's pixels, all colours alike."""
+"""Statistics of ImageNet's pixels, the same for all colours."""
 
 
 def images(

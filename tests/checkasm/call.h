@@ -74,7 +74,7 @@ struct call_state {
 // Everything has 64 bits, of which a 32-bit machine looks at the low ones.
 struct call {
     _Alignas(8) any_fn *fn;
-    // What the shim passes, in registers and then on the stack: x, noise behind it, and the float
+    // What the shim passes, in registers and then on the stack: x, noise after it, and the float
     // argument among it where the calling convention has it there.
     _Alignas(8) uint64_t words[CALL_WORD_COUNT];
     uint64_t v0;                                    // the float argument in the low half

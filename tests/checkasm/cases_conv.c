@@ -111,7 +111,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     data_bias(rng, pattern, bias, padded, (int64_t)(size.taps * size.depth * sides) * 128 * 128);
     data_multipliers(rng, pattern, multiplier, padded);
     data_float_biases(rng, multiplier, bias_f32, padded);
-    // In place of the residual the output lies like it, and has its slack behind it.
+    // In place of the residual the output lies like it, and has its slack after it.
     const bool in_place = adds && rng_below(rng, 2) == 0;
     const size_t residual_stride = in_place ? out_stride : size.channels + rng_below(rng, 9);
     const size_t residual_size = (size.pixels - 1) * residual_stride + size.channels + N8_SLACK;

@@ -14,7 +14,7 @@
 #include <time.h>
 
 enum {
-    MARGIN = 64,       // bytes before and behind the output that are compared, too
+    MARGIN = 64,       // bytes before and after the output that are compared, too
     SPAN = 1 << 16,    // largest output, margins included
     THREADS = 2,       // at once
     THREAD_RUNS = 100, // of each

@@ -89,7 +89,7 @@ int32_t rng_range(struct rng *rng, int32_t low, int32_t high); // both included
 float rng_float(struct rng *rng, float low, float high);
 void rng_bytes(struct rng *rng, void *out, size_t size);
 
-// guard.c. A placed buffer ends at the guard page behind it or, every fourth time, starts
+// guard.c. A placed buffer ends at the guard page after it or, every fourth time, starts
 // at the one before it.
 void guard_init(void);
 void *guard_place(struct rng *rng, enum region region, size_t size);

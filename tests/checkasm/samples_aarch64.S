@@ -7,7 +7,7 @@
 //                 int32_t zero_point, int32_t lo, int32_t hi);
 #include "asm.h"
 
-// Each of the first group runs `\code` behind the honest kernel.
+// Each of the first group runs `\code` after the honest kernel.
 .macro  sample  name, code:vararg
 func    \name
         stp     x29, x30, [sp, #-16]!

@@ -32,7 +32,7 @@
         .cfi_restore lr
 .endm
 
-// Each of the first group runs `\code` behind it.
+// Each of the first group runs `\code` after it.
 .macro  sample  name, code:vararg
 func    \name
         honest

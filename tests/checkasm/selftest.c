@@ -19,7 +19,7 @@ static void wrong_tail(int8_t *out, const float *in, size_t count, float inverse
         out[count - 1] ^= 1;
 }
 
-static void writes_behind(int8_t *out, const float *in, size_t count, float inverse,
+static void writes_beyond(int8_t *out, const float *in, size_t count, float inverse,
                           int32_t zero_point, int32_t lo, int32_t hi) {
     n8_quantize_f32_s8_c(out, in, count, inverse, zero_point, lo, hi);
     ((volatile int8_t *)out)[count] ^= 0x55;
@@ -31,7 +31,7 @@ static void writes_before(int8_t *out, const float *in, size_t count, float inve
     ((volatile int8_t *)out)[-1] ^= 0x55;
 }
 
-static void reads_behind(int8_t *out, const float *in, size_t count, float inverse,
+static void reads_beyond(int8_t *out, const float *in, size_t count, float inverse,
                          int32_t zero_point, int32_t lo, int32_t hi) {
     (void)((const volatile float *)in)[count];
     n8_quantize_f32_s8_c(out, in, count, inverse, zero_point, lo, hi);
@@ -127,9 +127,9 @@ static const struct {
 } samples[] = {
     {"behaves", n8_quantize_f32_s8_c, NULL},
     {"wrong byte in the tail", wrong_tail, BYTE},
-    {"writes behind the output", writes_behind, EITHER},
+    {"writes beyond the output", writes_beyond, EITHER},
     {"writes before the output", writes_before, EITHER},
-    {"reads behind the input", reads_behind, GUARD},
+    {"reads beyond the input", reads_beyond, GUARD},
     {"reads before the input", reads_before, GUARD},
     {"rounds half away from zero", rounds_away, BYTE},
     {"mistakes NaN", mistakes_nan, BYTE},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each kind of step in float32 once, behind a tensor "real", to be damaged."""
+"""Each kind of step in float32 once, after a tensor "real", to be damaged."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ OPTIONS = {
     "indices": np.full(3, FUNCTIONS.index("tanh"), np.int32),
     "values": np.array([3, *[1, 0, -1, 1] * 3, *[0.5] * 15], F),
 }
-"""Of an LSTM: activations, a clip and peepholes."""
+"""Options of an LSTM: activations, a clip and peepholes."""
 
 
 def recurrent(kind, gates, *states, **options):

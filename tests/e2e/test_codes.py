@@ -43,7 +43,7 @@ HALF = np.float32(0.5)
 
 
 def test_ranges_are_as_narrow_as_the_steps_tell():
-    """Of each kind of step that can narrow a range, or widens it by what it adds."""
+    """Each kind of step that can narrow a range, or widen it by what it adds."""
     window = {"kernel": (2, 2), "strides": (1, 1), "dilations": (1, 1)}
     lists = [[0], range(16), [0, 1, 2, -1], range(4)]
     table = np.arange(-128, 128).clip(-7, 99).astype(np.int8)

@@ -14,7 +14,7 @@ from random_convs import bound
 from random_program import differing_bytes, random_inputs, random_program
 
 MOST_KINDS = 4
-"""Of inputs and output, of a step that is counted by their types."""
+"""Inputs and output of a step that is counted by their types."""
 MIXED = ("int8 int16", "int16 int8", "int16 int16", "int16 float32")
 
 

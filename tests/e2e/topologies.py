@@ -389,4 +389,4 @@ AWKWARD = {
     "uneven": (uneven, 1.19),
     "unetpp": (unetpp, 1.14),
 }
-"""Those of docs/memory.md that take more, and how much more than the bound."""
+"""Programs that take more, as docs/memory.md says, and how much more than the bound."""

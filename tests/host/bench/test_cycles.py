@@ -82,12 +82,12 @@ def test_nothing_issues_after_a_taken_branch():
 
 
 def test_issue_is_in_order():
-    """What waits holds up what stands behind it, needed or not."""
+    """What waits holds up what follows it, needed or not."""
     waits = ("ldr x0, [x0]", "add x1, x0, #1", "add x2, x2, #1", "add x3, x3, #1")
     assert inorder.cycles(loop(*waits), A55) == 5
 
 
-def test_multiplications_hide_their_latency_behind_one_another():
+def test_multiplications_hide_each_others_latency():
     sums = [f"smlal v{i}.8h, v30.8b, v31.8b" for i in range(8)]
     assert inorder.cycles(loop(*sums), A53) == 8
     assert inorder.cycles(loop(*sums[:3]), A53) == 4

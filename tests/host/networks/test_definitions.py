@@ -10,7 +10,7 @@ from bench.networks.catalogue import NETWORKS
 
 PUBLISHED = [name for name, network in NETWORKS.items() if network.parameters]
 ROUNDING = 0.01
-"""Of published multiply-accumulates: some have two digits, some count biases."""
+"""By which multiply-accumulates may differ: some have two digits, some count biases."""
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -26,7 +26,7 @@ LEAST_SQNR = 8.0
 """dB. Wrong arithmetic gives 0 and less; the deepest of these networks with the fewest
 channels have 11."""
 MOST_ARENA = 1.05
-"""Of the largest set of tensors that are alive at once."""
+"""By the largest set of tensors that are alive at once."""
 EMULATED = ("mobilenet_v3_small", "yolo_shuffle", "keyword_spotter", "unet_bilinear")
 """What has the most kinds of steps between them; docs/networks.md has every network."""
 
