@@ -16,6 +16,7 @@ from neon8.formats import attach, registry
 from neon8.formats.foreign_table import (
     ForeignTable,
     count_zero_points_lost,
+    first_of,
     from_scale_table,
     renamed,
     tensors_of_other_bits,
@@ -82,25 +83,24 @@ def convert_table(
     if isinstance(names, Path):
         names = read_names(names)
     target = registry.find(to)
-    table, whole = read(path, source_format=wanted.source_format)
-    source = registry.find(table.format)
-    own = whole
+    table, own = read(path, source_format=wanted.source_format)
+    source, whole = registry.find(table.format), own
     options = {"ncnn_param": wanted.ncnn_param, "trt_version": wanted.trt_version}
     given = {name: str(value) for name, value in options.items() if value is not None}
     _check_options(path, given, source, target)
     file = None if model is None else open_onnx(model, shapes=shapes)
     context = _context(str(path), file, onto, given)
     # A foreign file takes names of the network, ours those of the target.
-    names_at_end = names if whole is not None else None
+    names_at_end = names if own is not None else None
     if names_at_end and isinstance(target.write, NetworkWriter):
         text = f"{to} has the names of the network, as the source; --names is for"
         raise TableError(f"{path}: {text} names of other tools")
-    if names and not names_at_end:
+    if names and own is None:
         table = renamed(table, names)
     if source is not target:
         table = source.adopt(table, context)
     if source.network is not None and _needs_network(target, context):
-        graph, whole = source.network(Path(path), narrow=target is not source)
+        graph, whole = source.network(Path(path), target is not source)
         context = replace(context, model=open_onnx(path), graph=graph)
         table = replace(table, notes=())
     else:
@@ -112,22 +112,20 @@ def convert_table(
             cause = "--fast" if bits < min(target.bits) else "--precision"
             way = f"calibrate without {cause} and with --bits 8"
             raise TableError(f"{path}: {text}; {way}")
-    if whole is not None and not isinstance(target.write, NetworkWriter):
-        _check_quantized(whole, path, to)
-        _check_plain(whole, path, to)
     if isinstance(target.write, NetworkWriter):
-        table, whole = _completed(table, whole, context, to)
+        if whole is None:
+            table, whole = _completed(table, context, to)
         data = target.write.write(whole, context)
         return Converted(data=data, source_format=source.name, notes=table.notes)
+    if whole is not None:
+        _check_quantized(whole, path, to)
+        _check_plain(whole, path, to)
     if context.graph is not None and target.weights:
         table = attach.fill(table, context.graph)
     if names_at_end:
         table = renamed(table, names_at_end)
     if own is not None and source is not target:
-        for note in lost_roundings(own):
-            table = table.with_note(f"{to} knows one way to round: {note}")
-        for note in lost_corrections(own):
-            table = table.with_note(f"{to} has no biases: {note}")
+        table = _with_lost_weights(table, own, to)
     table = target.prepare(_with_losses(table, target), context)
     data = target.write(table)
     return Converted(data=data, source_format=source.name, notes=table.notes)
@@ -152,13 +150,6 @@ def _check_plain(table: ScaleTable, path: str | PathLike[str], to: str) -> None:
             raise TableError(f"{path}: {text}; calibrate with --plain")
 
 
-def lost_corrections(table: ScaleTable) -> list[str]:
-    """A note on biases that are corrected, or none."""
-    count = sum(bool(layer.bias_correction) for layer in table.layers.values())
-    text = f"corrections of the biases of {counted(count, 'layer')} are left out"
-    return [text] if count else []
-
-
 LOST_ROUNDINGS = {
     LATTICE: "on the lattice of --fast will have other weights; calibrate without "
     "--fast",
@@ -168,14 +159,19 @@ LOST_ROUNDINGS = {
 """What becomes of layers in a table that does not say how weights are rounded."""
 
 
-def lost_roundings(table: ScaleTable) -> list[str]:
-    """'2 layers ...' for each way to round that `table` has beside the nearest."""
-    ways = Counter(layer.rounding for layer in table.layers.values())
-    return [
-        f"{counted(ways[way], 'layer')} {text}"
-        for way, text in LOST_ROUNDINGS.items()
-        if ways[way]
-    ]
+def _with_lost_weights(table: ForeignTable, own: ScaleTable, to: str) -> ForeignTable:
+    """`table` with notes on what `own` says of weights and biases and `to` cannot."""
+    layers = own.layers.values()
+    for rounding, text in LOST_ROUNDINGS.items():
+        count = sum(layer.rounding == rounding for layer in layers)
+        if count:
+            note = f"{counted(count, 'layer')} {text}"
+            table = table.with_note(f"{to} knows one way to round: {note}")
+    count = sum(bool(layer.bias_correction) for layer in layers)
+    if count:
+        text = f"corrections of the biases of {counted(count, 'layer')} are left out"
+        table = table.with_note(f"{to} has no biases: {text}")
+    return table
 
 
 def _check_options(
@@ -228,16 +224,21 @@ def _on_network(
             table = _with_made_up(table, context.base.tensors)
         _check_plain(context.base, table.source, table.format)
         whole = attach.onto(table, context.base)
-        table = _with_facts_of(from_scale_table(whole, source=table.source), table)
+        known = from_scale_table(whole, source=table.source)
+        table = replace(
+            known,
+            format=table.format,
+            groups={**known.groups, **table.groups},
+            weight_names=table.weight_names,
+            notes=table.notes,
+        )
     return table, whole
 
 
 def _completed(
-    table: ForeignTable, whole: ScaleTable | None, context: Context, to: str
+    table: ForeignTable, context: Context, to: str
 ) -> tuple[ForeignTable, ScaleTable]:
     """A scale for everything in the network.  TableError: something has none."""
-    if whole is not None:
-        return table, whole
     if context.graph is None:
         text = f"{to} needs the network that the scales are of, and the file has"
         raise TableError(
@@ -248,23 +249,12 @@ def _completed(
     return _with_made_up(table, whole.tensors), whole
 
 
-def _with_facts_of(whole: ForeignTable, table: ForeignTable) -> ForeignTable:
-    """`whole`, with what only `table`, which it was made of, knows."""
-    return replace(
-        whole,
-        format=table.format,
-        groups={**whole.groups, **table.groups},
-        weight_names=table.weight_names,
-        notes=table.notes,
-    )
-
-
 def _with_absent(table: ForeignTable, absent: list[str], place: str) -> ForeignTable:
     """`table` with a note on the tensors that are absent.  TableError: all are."""
     if absent and len(absent) == len(table.tensors):
         text = f"none of its {counted(len(absent), 'tensor')} is in {place}"
         raise TableError(f"{table.source}: {text}; map names with --names")
-    return table.with_note(f"not in {place}: {_named(absent)}") if absent else table
+    return table.with_note(f"not in {place}: {first_of(absent)}") if absent else table
 
 
 def _with_made_up(table: ForeignTable, known: Collection[str]) -> ForeignTable:
@@ -277,13 +267,8 @@ def _with_made_up(table: ForeignTable, known: Collection[str]) -> ForeignTable:
     if not zero:
         return table
     text = "no scale for tensors that were all zero, or held no real numbers; it is"
-    return table.with_note(f"{text} made up, with the reason code dead: {_named(zero)}")
-
-
-def _named(tensors: list[str]) -> str:
-    more = len(tensors) - 1
-    others = f" and {counted(more, 'other tensor')}" if more else ""
-    return f"{tensors[0]!r}{others}"
+    text += f" made up, with the reason code dead: {first_of(zero)}"
+    return table.with_note(text)
 
 
 def _with_losses(table: ForeignTable, target: Format) -> ForeignTable:

@@ -8,9 +8,10 @@ writer refuses by name what it needs and does not get. Numbers are kept in doubl
 that one format's float32 goes through the inverse or 127 times itself and comes back.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,8 +19,12 @@ from neon8.errors import TableError
 from neon8.quant.checks import real
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.text import counted
 
 Value = TypeVar("Value")
+
+BY_LAYER = ("inputs", "weights", "reads", "groups", "weight_names")
+"""The parts of a ForeignTable whose keys are names of layers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +41,7 @@ class QuantParams:
 
     @property
     def grid(self) -> Grid:
-        """The levels of q."""
+        """The integers that q can be."""
         return Grid(self.scheme, self.bits)
 
 
@@ -89,6 +94,17 @@ class ForeignTable:
             "weight scales": self.weights or self.constants,
         }
         return " and ".join(what for what, there in parts.items() if there) or "nothing"
+
+    def tensors_for(self, need: str) -> Iterator[tuple[str, str, QuantParams | Range]]:
+        """Iterate over what errors call each tensor, its name, its scale or range.
+
+        TableError: there are none.  need: "TensorRT needs scales".
+        """
+        if not self.tensors:
+            text = f"{need} of tensors, and it has {self.contents}"
+            raise TableError(f"{self.source}: {text}; --model names the network")
+        for name, entry in self.tensors.items():
+            yield f"{self.source}: tensor {name!r}", name, entry
 
     def with_note(self, note: str) -> "ForeignTable":
         """The table with one note more."""
@@ -202,57 +218,50 @@ def count_zero_points_lost(table: ForeignTable) -> int:
     )
 
 
+def first_of(names: Sequence[str]) -> str:
+    """'x' and 2 other tensors."""
+    more = len(names) - 1
+    others = f" and {counted(more, 'other tensor')}" if more else ""
+    return f"{names[0]!r}{others}"
+
+
 def renamed(table: ForeignTable, names: Mapping[str, str]) -> ForeignTable:
     """`table` with other names of tensors, layers and weights.
 
     TableError: a name that the table does not have, two that become one.
     """
-
-    def known(name: str) -> bool:
-        parts = (table.tensors, table.inputs, table.weights, table.constants)
-        others = {name for name, _ in table.weight_names.values()}
-        return name in others or any(name in part for part in parts)
-
+    known = {name for name, _ in table.weight_names.values()}
+    known.update(table.tensors, table.inputs, table.weights, table.constants)
     for name in names:
-        if not known(name):
+        if name not in known:
             text = f"the map of names has {name!r}, which is not in it"
             raise TableError(f"{table.source}: {text}")
-
-    def keys(part: dict[str, Value]) -> dict[str, Value]:
-        result: dict[str, Value] = {}
-        for name, value in part.items():
-            new = names.get(name, name)
-            if new in result:
-                text = f"the map of names gives two entries the name {new!r}"
+    for part in ("tensors", "constants", *BY_LAYER):
+        new = Counter(names.get(name, name) for name in getattr(table, part))
+        for name, count in new.items():
+            if count > 1:
+                text = f"the map of names gives two entries the name {name!r}"
                 raise TableError(f"{table.source}: {text}")
-            result[new] = value
-        return result
-
+    table = with_layer_names(table, names)
     return replace(
         table,
-        tensors=keys(table.tensors),
-        inputs=keys(table.inputs),
-        weights=keys(table.weights),
-        constants=keys(table.constants),
-        reads=keys({k: names.get(v, v) for k, v in table.reads.items()}),
-        groups=keys(table.groups),
-        weight_names=keys(
-            {k: (names.get(n, n), axis) for k, (n, axis) in table.weight_names.items()}
-        ),
+        tensors=_renamed_keys(table.tensors, names),
+        constants=_renamed_keys(table.constants, names),
+        reads={layer: names.get(n, n) for layer, n in table.reads.items()},
+        weight_names={
+            layer: (names.get(n, n), axis)
+            for layer, (n, axis) in table.weight_names.items()
+        },
     )
 
 
-def with_layer_names(table: ForeignTable, names: dict[str, str]) -> ForeignTable:
+def with_layer_names(table: ForeignTable, names: Mapping[str, str]) -> ForeignTable:
     """`table` with other names of its layers only."""
+    parts: dict[str, Any] = {
+        part: _renamed_keys(getattr(table, part), names) for part in BY_LAYER
+    }
+    return replace(table, **parts)
 
-    def keys(part: dict[str, Value]) -> dict[str, Value]:
-        return {names.get(name, name): value for name, value in part.items()}
 
-    return replace(
-        table,
-        inputs=keys(table.inputs),
-        weights=keys(table.weights),
-        reads=keys(table.reads),
-        groups=keys(table.groups),
-        weight_names=keys(table.weight_names),
-    )
+def _renamed_keys(part: dict[str, Value], names: Mapping[str, str]) -> dict[str, Value]:
+    return {names.get(name, name): value for name, value in part.items()}

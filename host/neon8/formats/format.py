@@ -4,12 +4,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from neon8.formats.foreign_table import ForeignTable
 from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import convolutions
+from neon8.quant import table_json
 from neon8.quant.checks import read_bytes
 from neon8.quant.scale_table import BITS, ScaleTable
 
@@ -36,19 +36,7 @@ class Context:
         return {node.name: node.weight.size for node in layers}
 
 
-def _unchanged(table: ForeignTable, context: Context) -> ForeignTable:
-    del context
-    return table
-
-
 Change = Callable[[ForeignTable, Context], ForeignTable]
-
-
-class ReadNetwork(Protocol):
-    """Format.network."""
-
-    def __call__(self, path: Path, /, *, narrow: bool) -> tuple[Graph, ScaleTable]:
-        """A network and its scales.  narrow: for a format whose weights are int8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +57,18 @@ class Format:
 
     adopt: the names of the network for those of the tool, before a table that was read
     goes to another format.  prepare: what must change, with notes on what that loses,
-    before write.  write: the bytes of the file.  network: of a file that is a network
-    as well as a table.  read_options, write_options: those of Context.options that it
-    takes.
+    before write.  write: the bytes of the file.  network: the graph and the scales of a
+    file that is a network as well as a table; True: in int8, for a format whose weights
+    are that.  read_options, write_options: those of Context.options that it takes.
     """
 
     name: str
     recognise: Callable[[str], bool]
     read: Callable[[Path], ForeignTable | ScaleTable]
     write: Callable[[ForeignTable], bytes] | NetworkWriter
-    adopt: Change = _unchanged
-    prepare: Change = _unchanged
-    network: ReadNetwork | None = None
+    adopt: Change = lambda table, _context: table
+    prepare: Change = lambda table, _context: table
+    network: Callable[[Path, bool], tuple[Graph, ScaleTable]] | None = None
     symmetric: bool = False
     ranges: bool = False
     bits: tuple[int, ...] = BITS
@@ -90,14 +78,20 @@ class Format:
 
 
 def from_bytes(loads: Callable[..., ForeignTable]) -> Callable[[Path], ForeignTable]:
-    """Format.read of a text file, from loads(data, source=...)."""
-
-    def read(path: Path) -> ForeignTable:
-        return loads(read_bytes(path), source=str(path))
-
-    return read
+    """Make Format.read of a text file from loads(data, source=...)."""
+    return lambda path: loads(read_bytes(path), source=str(path))
 
 
 def begins_as_json(head: str, pattern: str = "") -> bool:
     """True if a file that begins with `head` is a JSON object with `pattern` in it."""
     return head.lstrip().startswith("{") and pattern in "".join(head.split())
+
+
+NEON8 = Format(
+    name="neon8",
+    recognise=lambda head: begins_as_json(head, '"format":"neon8scaletable"'),
+    read=table_json.load,
+    write=NetworkWriter(lambda table, _context: table_json.dumps(table).encode()),
+    weights=True,
+)
+"""Our own scale table."""

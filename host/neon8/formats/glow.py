@@ -191,9 +191,8 @@ def _entry(node: _Node) -> tuple[str, Range]:
     return name, Range(lo=lo, hi=hi, histogram=counts)
 
 
-def prepare(table: ForeignTable, context: Context) -> ForeignTable:
-    """`table` with a note if nobody knows the hash of Glow's graph."""
-    del context
+def prepare(table: ForeignTable, _context: Context) -> ForeignTable:
+    """Note it in `table` if nobody knows the hash of Glow's graph."""
     if "hash" in table.header:
         return table
     text = "the graph hash is 0x0, which Glow's loader refuses: put in the one"
@@ -202,9 +201,6 @@ def prepare(table: ForeignTable, context: Context) -> ForeignTable:
 
 def dumps(table: ForeignTable) -> bytes:
     """The bytes of the profile.  TableError: no scales or ranges of tensors."""
-    if not table.tensors:
-        text = f"Glow needs ranges of tensors, and it has {table.contents}"
-        raise TableError(f"{table.source}: {text}; --model names the network")
     documents = (
         _mapping(("GlowToolsVersion", _quoted(table.header.get("tools", "")))),
         _mapping(("GraphPreLowerHash", _plain(table.header.get("hash", NO_HASH), INT))),
@@ -224,8 +220,8 @@ def dumps(table: ForeignTable) -> bytes:
 
 
 def _nodes(table: ForeignTable) -> Iterator[yaml.Node]:
-    for name, entry in table.tensors.items():
-        ends = float32_range(f"{table.source}: tensor {name!r}", entry)
+    for where, name, entry in table.tensors_for("Glow needs ranges"):
+        ends = float32_range(where, entry)
         numbered = table.format == "glow" and OTHER_RESULT.search(name)
         yield _mapping(
             ("NodeOutputName", _quoted(name if numbered else f"{name}{RESULT}")),
@@ -261,13 +257,9 @@ def _digits(value: float) -> str:
     return text if "." in text else f"{text}.0"
 
 
-def _recognise(head: str) -> bool:
-    return "NodeOutputName" in head or "GraphPreLowerHash" in head
-
-
 FORMAT = Format(
     name="glow",
-    recognise=_recognise,
+    recognise=lambda head: "NodeOutputName" in head or "GraphPreLowerHash" in head,
     read=from_bytes(loads),
     prepare=prepare,
     write=dumps,

@@ -99,19 +99,18 @@ def _sorted_out(source: str, entries: dict[str, tuple[int, list[str]]]) -> Forei
                 "or comment out, both lines"
             )
             raise TableError(f"{source}:{entries[name][0]}: {text}")
-    notes: tuple[str, ...] = ()
-    if imprecise:
-        text = f"ncnn's %f left fewer than {FEWEST_DIGITS} digits of"
-        notes = (f"{text} {counted(imprecise, 'scale')}",)
-    return ForeignTable(
+    table = ForeignTable(
         source=source,
         format="ncnn",
         inputs=inputs,
         weights=weights,
         other=other,
         scales_per_group=True,
-        notes=notes,
     )
+    if not imprecise:
+        return table
+    text = f"ncnn's %f left fewer than {FEWEST_DIGITS} digits of"
+    return table.with_note(f"{text} {counted(imprecise, 'scale')}")
 
 
 def _check_name(where: str, name: str) -> None:
@@ -218,23 +217,19 @@ def dumps(table: ForeignTable) -> bytes:
         if name not in inputs and not weights_only:
             text = f"ncnn needs the scale of its input, and it has {table.contents}"
             raise TableError(f"{where}: {text}; --model names the network")
-        multipliers = [
+        multipliers = (
             real(where, 1 / scale if scale else 0.0) for scale in table.weights[name]
-        ]
-        lines.append(_line(f"{name}{MARK}0", *map(_text, multipliers)))
+        )
+        lines.append(" ".join([f"{name}{MARK}0", *map(_text, multipliers)]))
     for name in table.weights:
         if name in inputs:
             where = f"{table.source}: layer {name!r}: its input"
             scale = float32_scale(where, inputs[name])
             # Nothing but zeros ever came in, so any multiplier does.
             multiplier = real(where, 1 / scale) if scale else 1.0
-            lines.append(_line(name, _text(multiplier)))
-    lines += [_line(name, words) for name, words in table.other.items()]
-    return "".join(lines).encode()
-
-
-def _line(*words: str) -> str:
-    return " ".join(words) + "\n"
+            lines.append(f"{name} {_text(multiplier)}")
+    lines += [f"{name} {words}" for name, words in table.other.items()]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _text(multiplier: float) -> str:

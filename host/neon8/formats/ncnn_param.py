@@ -120,21 +120,16 @@ def to_param_names(
     sizes: how many weights each layer has, where that is known.  TableError: another
     number of layers or of scales.
     """
-    own = tuple(table.weights)
-    _check_count(table, own, layers, source)
-    weights = dict(table.weights)
-    for name, layer in zip(own, layers, strict=True):
+    pairs = _paired(table, tuple(table.weights), layers, source, sizes)
+    weights = {}
+    for name, layer in pairs.items():
         scales = table.weights[name]
-        _check_size(table, name, layer, source, sizes)
-        if len(scales) == 1:
-            weights[name] = scales * layer.scales
-        elif len(scales) != layer.scales:
+        if len(scales) not in (1, layer.scales):
             text = f"layer {layer.name!r} takes {layer.scales} weight scales"
-            raise TableError(
-                f"{source}:{layer.line}: {text}, and {name!r} of {table.source} has "
-                f"{len(scales)}"
-            )
-    names = dict(zip(own, (layer.name for layer in layers), strict=True))
+            text += f", and {name!r} of {table.source} has {len(scales)}"
+            raise TableError(f"{source}:{layer.line}: {text}")
+        weights[name] = scales * (layer.scales // len(scales))
+    names = {name: layer.name for name, layer in pairs.items()}
     return with_layer_names(replace(table, weights=weights), names)
 
 
@@ -150,11 +145,11 @@ def from_param_names(
 
     TableError: another number of layers, a layer that the .param does not have.
     """
-    _check_count(table, own, layers, source)
-    names = {layer.name: name for layer, name in zip(layers, own, strict=True)}
+    names = {
+        layer.name: name
+        for name, layer in _paired(table, own, layers, source, sizes).items()
+    }
     by_name = {layer.name: layer for layer in layers}
-    for layer in layers:
-        _check_size(table, names[layer.name], layer, source, sizes)
     for name, scales in table.weights.items():
         if name not in names:
             raise TableError(f"{table.source}: layer {name!r} is not in {source}")
@@ -167,24 +162,23 @@ def from_param_names(
     return with_layer_names(table, names)
 
 
-def _check_count(
-    table: ForeignTable, own: tuple[str, ...], layers: tuple[ParamLayer, ...], at: str
-) -> None:
-    if len(own) != len(layers):
-        text = f"has {len(layers)} convolutions and inner products"
-        raise TableError(f"{at}: {text}, {table.source} goes with {len(own)} layers")
-
-
-def _check_size(
+def _paired(
     table: ForeignTable,
-    name: str,
-    layer: ParamLayer,
+    own: tuple[str, ...],
+    layers: tuple[ParamLayer, ...],
     source: str,
     sizes: dict[str, int],
-) -> None:
-    if sizes.get(name, layer.size) != layer.size:
-        text = f"layer {layer.name!r} has {layer.size} weights"
-        raise TableError(
-            f"{source}:{layer.line}: {text}, and {name!r}, in its place in the "
-            f"network of {table.source}, has {sizes[name]}: another order of layers"
-        )
+) -> dict[str, ParamLayer]:
+    """The layers of the .param by the names `own`, in order.  TableError."""
+    if len(own) != len(layers):
+        text = f"has {len(layers)} convolutions and inner products"
+        text += f", {table.source} goes with {len(own)} layers"
+        raise TableError(f"{source}: {text}")
+    for name, layer in zip(own, layers, strict=True):
+        if sizes.get(name, layer.size) != layer.size:
+            text = f"layer {layer.name!r} has {layer.size} weights"
+            raise TableError(
+                f"{source}:{layer.line}: {text}, and {name!r}, in its place in the "
+                f"network of {table.source}, has {sizes[name]}: another order of layers"
+            )
+    return dict(zip(own, layers, strict=True))

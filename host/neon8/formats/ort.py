@@ -57,15 +57,13 @@ def loads(data: bytes, *, source: str = "calibration") -> ForeignTable:
         line = entry.line if isinstance(entry, JsonObject) else entries.line
         tensors[name] = _range(f"{source}:{line}: tensor {name!r}", entry)
         histograms += "hist" in entry
-    notes: tuple[str, ...] = ()
-    if histograms:
-        notes = (f"left out: the histograms of {counted(histograms, 'tensor')}",)
-    return ForeignTable(
-        source=source,
-        format="ort",
-        tensors=dict(tensors),
-        header=header,
-        notes=notes,
+    table = ForeignTable(
+        source=source, format="ort", tensors=dict(tensors), header=header
+    )
+    if not histograms:
+        return table
+    return table.with_note(
+        f"left out: the histograms of {counted(histograms, 'tensor')}"
     )
 
 
@@ -118,15 +116,12 @@ def dumps(table: ForeignTable, *, cache: bool = False) -> bytes:
     cache: the second layout, for calibration_cache_path; onnxruntime wants there the
     method that it will be called with, MinMax unless another one was read.
     """
-    if not table.tensors:
-        text = f"onnxruntime needs ranges of tensors, and it has {table.contents}"
-        raise TableError(f"{table.source}: {text}; --model names the network")
     if "CLS" in table.tensors and not cache:
         text = "a tensor named 'CLS' cannot be told from the class"
         raise TableError(f"{table.source}: {text}; use ort-cache")
     entries = {
-        name: _entry(float32_range(f"{table.source}: tensor {name!r}", entry))
-        for name, entry in table.tensors.items()
+        name: _entry(float32_range(where, entry))
+        for where, name, entry in table.tensors_for("onnxruntime needs ranges")
     }
     root: dict[str, Any] = entries
     if cache:
@@ -151,17 +146,15 @@ def _entry(ends: Range) -> dict[str, Any]:
     }
 
 
-def _recognise(head: str) -> bool:
-    return begins_as_json(head, '"CLS":"TensorData"') and not _recognise_cache(head)
-
-
-def _recognise_cache(head: str) -> bool:
+def _is_cache(head: str) -> bool:
     return begins_as_json(head, '"CLS":"TensorsData"')
 
 
 FORMAT = Format(
     name="ort",
-    recognise=_recognise,
+    recognise=lambda head: (
+        begins_as_json(head, '"CLS":"TensorData"') and not _is_cache(head)
+    ),
     read=from_bytes(loads),
     write=dumps,
     ranges=True,
@@ -169,7 +162,7 @@ FORMAT = Format(
 CACHE = replace(
     FORMAT,
     name="ort-cache",
-    recognise=_recognise_cache,
+    recognise=_is_cache,
     write=partial(dumps, cache=True),
 )
 """Read like FORMAT, as loads() takes either."""

@@ -20,6 +20,7 @@ from neon8.formats.foreign_table import (
     ForeignTable,
     QuantParams,
     Range,
+    first_of,
     params_from,
     to_params,
 )
@@ -76,19 +77,12 @@ def loads(data: bytes, *, source: str = "overrides") -> ForeignTable:
             raise TableError(f"{place}: has several entries and no axis")
         else:
             tensors[name] = known[0]
-    notes: tuple[str, ...] = ()
-    if bare:
-        text = f"left out, without scale or range: {bare[0]!r}"
-        if len(bare) > 1:
-            text += f" and {counted(len(bare) - 1, 'other tensor')}"
-        notes = (text,)
-    return ForeignTable(
-        source=source,
-        format="ort-overrides",
-        tensors=tensors,
-        constants=constants,
-        notes=notes,
+    table = ForeignTable(
+        source=source, format="ort-overrides", tensors=tensors, constants=constants
     )
+    if not bare:
+        return table
+    return table.with_note(f"left out, without scale or range: {first_of(bare)}")
 
 
 def _entry(where: str, entry: Any, first: Any) -> QuantParams | Range | None:
@@ -166,9 +160,8 @@ def _weight_scale(where: str, entry: QuantParams | Range) -> float:
     return entry.scale
 
 
-def prepare(table: ForeignTable, context: Context) -> ForeignTable:
-    """`table` with a note on the weights that have no name of their own."""
-    del context
+def prepare(table: ForeignTable, _context: Context) -> ForeignTable:
+    """Note it in `table` if weights have no name of their own."""
     unnamed = [name for name in table.weights if name not in table.weight_names]
     if not unnamed:
         return table
@@ -184,9 +177,7 @@ def dumps(table: ForeignTable) -> bytes:
     """
     root: dict[str, Any] = {}
     for name, entry in table.tensors.items():
-        final = to_params(entry)
-        where = f"{table.source}: tensor {name!r}"
-        root[name] = [_scale(where, final)]
+        root[name] = [_scale(f"{table.source}: tensor {name!r}", to_params(entry))]
     named = dict(table.constants)
     for layer, scales in table.weights.items():
         if layer not in table.weight_names:
@@ -216,13 +207,9 @@ def _scale(where: str, entry: QuantParams) -> dict[str, Any]:
     }
 
 
-def _recognise(head: str) -> bool:
-    return ENTRY.match(head) is not None
-
-
 FORMAT = Format(
     name="ort-overrides",
-    recognise=_recognise,
+    recognise=lambda head: ENTRY.match(head) is not None,
     read=from_bytes(loads),
     prepare=prepare,
     write=dumps,

@@ -28,7 +28,7 @@ class Row:
 
 
 ROWS = {
-    "neon8": Row(summary="neon8's own .scales.json", descriptor="own:FORMAT"),
+    "neon8": Row(summary="neon8's own .scales.json", descriptor="format:NEON8"),
     "qdq": Row(
         summary="ONNX with QuantizeLinear and DequantizeLinear nodes",
         descriptor="qdq:FORMAT",

@@ -11,8 +11,9 @@ of 0 is a tensor that was all zero, or that holds no real numbers.
 
 import math
 import re
-import struct
 from dataclasses import replace
+
+import numpy as np
 
 from neon8.errors import TableError
 from neon8.formats.foreign_table import ForeignTable, QuantParams, float32_scale
@@ -50,7 +51,7 @@ def loads(data: bytes, *, source: str = "cache") -> ForeignTable:
             text = f"tensor {name!r} occurs twice, first in line {places[name]}"
             raise TableError(f"{where}: {text}")
         places[name] = number
-        value = struct.unpack(">f", bytes.fromhex(digits.zfill(8)))[0]
+        value = float(np.uint32(int(digits, 16)).view(np.float32))
         if not 0 <= value < math.inf:
             text = f"tensor {name!r}: {digits} is {value:g}, no scale"
             raise TableError(f"{where}: {text}; calibrate again")
@@ -77,14 +78,13 @@ def version_number(text: str) -> str:
 
 def prepare(table: ForeignTable, context: Context) -> ForeignTable:
     """`table` with the version for the header: the option's, its own, or VERSION."""
-    version = context.options.get("trt_version")
-    if version is not None:
-        version = version_number(version)
-    elif "version" not in table.header:
+    if "trt_version" in context.options:
+        version = version_number(context.options["trt_version"])
+        return replace(table, header={**table.header, "version": version})
+    if "version" not in table.header:
         text = f"the header says TensorRT {VERSION}, another one refuses it"
-        table = table.with_note(f"{text}: name yours with --trt-version")
-    known = table.header.get("version", VERSION)
-    return replace(table, header={**table.header, "version": version or known})
+        return table.with_note(f"{text}: name yours with --trt-version")
+    return table
 
 
 def dumps(table: ForeignTable) -> bytes:
@@ -92,29 +92,21 @@ def dumps(table: ForeignTable) -> bytes:
 
     TableError: no scales of tensors, a name with a line break.
     """
-    if not table.tensors:
-        text = f"TensorRT needs scales of tensors, and it has {table.contents}"
-        raise TableError(f"{table.source}: {text}; --model names the network")
-    number = table.header.get("version", VERSION)
+    version = table.header.get("version", VERSION)
     algorithm = table.header.get("algorithm", ALGORITHM)
-    lines = [f"TRT-{number}-{algorithm}\n"]
-    for name, entry in table.tensors.items():
+    lines = [f"TRT-{version}-{algorithm}\n"]
+    for where, name, entry in table.tensors_for("TensorRT needs scales"):
         if not name or "\n" in name or name.endswith("\r"):
-            text = f"tensor {name!r}: the cache cannot hold a name with a line break"
-            raise TableError(f"{table.source}: {text}")
-        scale = float32_scale(f"{table.source}: tensor {name!r}", entry)
-        bits = struct.unpack(">I", struct.pack(">f", scale))[0]
+            text = "the cache cannot hold a name with a line break; rename the tensor"
+            raise TableError(f"{where}: {text}")
+        bits = np.float32(float32_scale(where, entry)).view(np.uint32)
         lines.append(f"{name}: {bits:x}\n")
     return "".join(lines).encode()
 
 
-def _recognise(head: str) -> bool:
-    return head.lstrip().startswith("TRT-")
-
-
 FORMAT = Format(
     name="trt",
-    recognise=_recognise,
+    recognise=lambda head: head.lstrip().startswith("TRT-"),
     read=from_bytes(loads),
     prepare=prepare,
     write=dumps,

@@ -9,11 +9,6 @@ from neon8.quant.scale_table import ScaleTable
 from neon8.rewrite.own_scales import load_quantized
 
 
-def _recognise(head: str) -> bool:
-    """A protobuf message of ONNX begins with its IR version; no text has a NUL."""
-    return head.startswith("\b") or "\0" in head[:512]
-
-
 def _write(table: ScaleTable, context: Context) -> bytes:
     if context.graph is None or context.model is None:
         text = "qdq needs the float network: add --model net.onnx"
@@ -23,9 +18,10 @@ def _write(table: ScaleTable, context: Context) -> bytes:
 
 FORMAT = Format(
     name="qdq",
-    recognise=_recognise,
+    # A protobuf message of ONNX begins with its IR version; no text has a NUL.
+    recognise=lambda head: head.startswith("\b") or "\0" in head[:512],
     read=load,
-    network=load_quantized,
+    network=lambda path, narrow: load_quantized(path, narrow=narrow),
     write=NetworkWriter(_write),
     bits=(8,),
     weights=True,
