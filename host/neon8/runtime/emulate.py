@@ -30,7 +30,7 @@ from neon8.runtime.arrays import (
 )
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import PACKAGE
-from neon8.runtime.pipes import Message, receive, send
+from neon8.runtime.worker import Message, receive, send
 
 BUILD = PACKAGE.parents[1] / "build"
 GRACE_SECONDS = 5

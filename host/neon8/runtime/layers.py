@@ -5,7 +5,7 @@ Activations are N H W C here, as the library keeps them. Equation numbers refer 
 docs/numerics.md. DataError: the library refuses an argument.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, final
 
 import numpy as np
@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from neon8.errors import DataError
 from neon8.runtime import library
-from neon8.runtime.library import Library
-from neon8.runtime.model import check, isa_number
+from neon8.runtime.model import TYPES, check, isa_number
 
 Int8Array = npt.NDArray[np.int8]
 Int32Array = npt.NDArray[np.int32]
@@ -24,42 +23,25 @@ PIXEL_ALIGN = 8
 SLACK = 64
 """Bytes that must be readable after the last pixel of an input."""
 
-TYPES = {"int8": "N8_TYPE_S8", "float32": "N8_TYPE_F32", "int32": "N8_TYPE_S32"}
+POINTERS = {"int8": "int8_t[]", "int32": "int32_t[]", "float32": "float[]"}
+"""What C calls arrays of these types."""
 
 
 def quantize(
     x: FloatArray, *, scale: float, zero_point: int = 0, lo: int = -128, hi: int = 127
 ) -> Int8Array:
-    """(2), elementwise; NaN becomes zero_point."""
-    lib = library.load()
+    """Quantize each value by (2); NaN becomes zero_point."""
     source = contiguous(x, np.float32)
     out = np.empty(source.shape, np.int8)
-    status = lib.lib.n8_quantize_f32_s8(
-        at(lib, "int8_t *", out),
-        at(lib, "float *", source),
-        source.size,
-        scale,
-        zero_point,
-        lo,
-        hi,
-    )
-    check(lib, status, "quantize", error=DataError)
+    call("quantize_f32_s8", out, source, source.size, scale, zero_point, lo, hi)
     return out
 
 
 def dequantize(q: Int8Array, *, scale: float, zero_point: int = 0) -> FloatArray:
-    """(1), elementwise."""
-    lib = library.load()
+    """Dequantize each value by (1)."""
     source = contiguous(q, np.int8)
     out = np.empty(source.shape, np.float32)
-    status = lib.lib.n8_dequantize_s8_f32(
-        at(lib, "float *", out),
-        at(lib, "int8_t *", source),
-        source.size,
-        scale,
-        zero_point,
-    )
-    check(lib, status, "dequantize", error=DataError)
+    call("dequantize_s8_f32", out, source, source.size, scale, zero_point)
     return out
 
 
@@ -67,19 +49,13 @@ def dequantize_s32(
     acc: Int32Array, scale: FloatArray, bias: FloatArray | None = None
 ) -> FloatArray:
     """(4): acc * scale + bias, two roundings.  acc: (..., C); scale, bias: (C,)."""
-    lib = library.load()
     source = contiguous(acc, np.int32)
     channels = source.shape[-1]
+    factors = per_channel(scale, channels, np.float32)
+    addends = per_channel(bias, channels, np.float32)
     out = np.empty(source.shape, np.float32)
-    status = lib.lib.n8_dequantize_s32_f32(
-        at(lib, "float *", out),
-        at(lib, "int32_t *", source),
-        source.size // channels,
-        channels,
-        at(lib, "float *", per_channel(scale, channels, np.float32)),
-        at(lib, "float *", per_channel(bias, channels, np.float32)),
-    )
-    check(lib, status, "dequantize_s32", error=DataError)
+    pixels = source.size // channels
+    call("dequantize_s32_f32", out, source, pixels, channels, factors, addends)
     return out
 
 
@@ -91,28 +67,22 @@ def requantize_s32(
     lo: int = -128,
     hi: int = 127,
 ) -> Int8Array:
-    """(5).  acc: (..., C); multiplier: (C,)."""
-    lib = library.load()
+    """Requantize by (5).  acc: (..., C); multiplier: (C,)."""
     source = contiguous(acc, np.int32)
     channels = source.shape[-1]
+    factors = per_channel(multiplier, channels, np.float32)
     out = np.empty(source.shape, np.int8)
-    status = lib.lib.n8_requantize_s32_s8(
-        at(lib, "int8_t *", out),
-        at(lib, "int32_t *", source),
-        source.size // channels,
-        channels,
-        at(lib, "float *", per_channel(multiplier, channels, np.float32)),
-        zero_point,
-        lo,
-        hi,
+    call(
+        "requantize_s32_s8",
+        *(out, source, source.size // channels, channels, factors),
+        *(zero_point, lo, hi),
     )
-    check(lib, status, "requantize_s32", error=DataError)
     return out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epilogue:
-    """What happens to the int32 sums of a Conv2d; arrays are (O,).
+    """What happens to the accumulators of a Conv2d; arrays are (O,).
 
     type: "int32" for acc + bias (3); "float32" for (acc + bias) * multiplier + bias_f32
     (4); "int8" for (5), with slope (5b) or with a residual (6), residual_scale being 0
@@ -130,6 +100,15 @@ class Epilogue:
     zero_point: int = 0
     lo: int = -128
     hi: int = 127
+
+    def arguments(self, channels: int) -> dict[str, Any]:
+        """Each field as call() takes it, for O = `channels`.  DataError."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in ("multiplier", "bias_f32", "slope"):
+            given[name] = per_channel(given[name], channels, np.float32)
+        given["bias"] = per_channel(self.bias, channels, np.int32)
+        given["fixed"] = per_channel(self.fixed, channels, np.int32, 2)
+        return given
 
 
 @final
@@ -191,32 +170,21 @@ class Conv2d:
             "groups": groups,
             **dict(zip(("in_lo", "in_hi"), in_range or (-128, 127), strict=True)),
         }
-        arrays = {
-            "bias": per_channel(epilogue.bias, out_channels, np.int32),
-            "multiplier": per_channel(epilogue.multiplier, out_channels, np.float32),
-            "fixed": per_channel(epilogue.fixed, out_channels, np.int32, 2),
-            "bias_f32": per_channel(epilogue.bias_f32, out_channels, np.float32),
-            "slope": per_channel(epilogue.slope, out_channels, np.float32),
-        }
+        arguments = epilogue.arguments(out_channels)
         row = lib.ffi.new("struct n8_conv2d_epilogue *")
-        row.type = getattr(lib.lib, TYPES[epilogue.type])
-        for name, array in arrays.items():
-            kind = "int32_t *" if name in {"bias", "fixed"} else "float *"
-            setattr(row, name, at(lib, kind, array))
-        row.residual_scale = epilogue.residual_scale
-        row.residual_zero_point = epilogue.residual_zero_point
-        row.zero_point, row.lo, row.hi = epilogue.zero_point, epilogue.lo, epilogue.hi
+        row.type = getattr(lib.lib, TYPES[arguments.pop("type")])
+        for name, value in arguments.items():
+            setattr(row, name, as_c(lib.ffi, value))
         out = lib.ffi.new("struct n8_conv2d **")
-        status = lib.lib.n8_conv2d_create(
+        call(
+            "conv2d_create",
             lib.ffi.new("struct n8_conv2d_shape *", shape),
-            at(lib, "int8_t *", weights),
+            weights,
             in_zero_point,
             row,
             isa_number(lib, isa),
             out,
         )
-        check(lib, status, "conv2d", error=DataError)
-        self._library = lib
         self._handle = lib.ffi.gc(out[0], lib.lib.n8_conv2d_destroy)
         self._type = epilogue.type
         self.in_shape = in_shape
@@ -227,7 +195,6 @@ class Conv2d:
         self, x: Int8Array, residual: Int8Array | None = None
     ) -> npt.NDArray[np.generic]:
         """x: N H W C; residual: of the output's shape. Not for two threads at once."""
-        lib = self._library
         if x.shape != self.in_shape:
             raise DataError(f"conv2d: input {x.shape}, expected {self.in_shape}")
         if self.in_range is not None and x.size:
@@ -243,16 +210,11 @@ class Conv2d:
         channels = self.out_shape[-1]
         room = channels + -channels % PIXEL_ALIGN
         out = np.empty((*self.out_shape[:3], room), self._type)
-        status = lib.lib.n8_conv2d_run(
-            self._handle,
-            at(lib, "void *", out),
-            room * out.itemsize,
-            at(lib, "int8_t *", source),
-            in_stride,
-            at(lib, "int8_t *", addend),
-            residual_stride,
+        call(
+            "conv2d_run",
+            *(self._handle, out, room * out.itemsize),
+            *(source, in_stride, addend, residual_stride),
         )
-        check(lib, status, "conv2d", error=DataError)
         return np.ascontiguousarray(out[..., :channels])
 
 
@@ -282,8 +244,16 @@ def padded_pixels(x: Int8Array) -> tuple[Int8Array, int]:
     return buffer, stride
 
 
-def at(lib: Library, kind: str, array: npt.NDArray[Any] | None) -> Any:
-    """A pointer to the array's memory, which the caller keeps alive; NULL for None."""
-    if array is None:
-        return lib.ffi.NULL
-    return lib.ffi.cast(kind, array.ctypes.data)
+def call(name: str, *arguments: Any) -> None:
+    """Call n8_`name`, arrays as pointers and None as NULL.  DataError, SetupError."""
+    lib = library.load()
+    function = getattr(lib.lib, f"n8_{name}")
+    status = function(*(as_c(lib.ffi, argument) for argument in arguments))
+    check(lib, status, name, error=DataError)
+
+
+def as_c(ffi: Any, value: Any) -> Any:
+    """`value` as cffi takes it: a pointer to an array, which the caller keeps alive."""
+    if isinstance(value, np.ndarray):
+        return ffi.from_buffer(POINTERS[str(value.dtype)], value)
+    return ffi.NULL if value is None else value

@@ -6,6 +6,7 @@ import os
 import queue
 import weakref
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, final
 
@@ -36,10 +37,11 @@ SHARING = ("own", "place", "view", "slice", "tail", "caller")
 TYPES = {
     "int8": "N8_TYPE_S8",
     "int16": "N8_TYPE_S16",
+    "int32": "N8_TYPE_S32",
     "float32": "N8_TYPE_F32",
     "uint8": "N8_TYPE_U8",
 }
-"""Of tensors, as numpy calls them, and enum n8_type."""
+"""The types of tensors, as numpy calls them, and enum n8_type."""
 
 WINOGRAD = ("", "whole", "half")
 """The forms of (23) as words."""
@@ -48,7 +50,13 @@ SMALL = 2**14
 """Bytes of an input or output that a run copies."""
 
 MAX_BYTES = 2**63 - 1
-"""As max_bytes: whatever the machine has."""
+"""The largest max_bytes: whatever the machine has."""
+
+STEP_FIELDS = (
+    *("name", "operation", "kernel", "macs", "cost", "packed", "stride", "groups"),
+    *("acc_bound", "int16_depth", "chosen", "passed", "lack"),
+)
+"""The fields that StepInfo has from struct n8_step_info as they are."""
 
 
 def check(
@@ -65,8 +73,27 @@ def check(
     raise (SetupError if ours else error)(f"{source}: {text}")
 
 
+def values_of(lib: Library, info: Any, source: str) -> dict[str, Any]:
+    """The fields of a struct of C by name: numbers, tuples, texts ("" for NULL).
+
+    ModelError: a text is not UTF-8.
+    """
+    values = {}
+    for name, field in lib.ffi.typeof(info).item.fields:
+        value = getattr(info, name)
+        if field.type.kind == "array":
+            value = tuple(value)
+        elif field.type is lib.ffi.typeof("char *"):
+            try:
+                value = lib.ffi.string(value).decode() if value else ""
+            except UnicodeDecodeError as error:
+                raise ModelError(f"{source}: a name in it is not UTF-8") from error
+        values[name] = value
+    return values
+
+
 def check_opened(lib: Library, status: int, source: str, refusal: Any) -> None:
-    """As `check`, for n8_model_open and n8_model_measure.
+    """Raise what `status` of n8_model_open or n8_model_measure means, as check().
 
     refusal: their struct n8_model_error; its name still points into the file.
     """
@@ -186,10 +213,10 @@ class Model(Closable):
         lib, facts = self._library, self._library.ffi.new("struct n8_model_facts *")
         check(lib, lib.lib.n8_model_describe(self._open_handle(), facts), self.source)
         return ModelFacts(
-            version=int(facts.version),
-            size=int(facts.file_size),
-            data_size=int(facts.data_size),
-            checksum=int(facts.checksum),
+            version=facts.version,
+            size=facts.file_size,
+            data_size=facts.data_size,
+            checksum=facts.checksum,
             digest=bytes(facts.source_digest).hex(),
         )
 
@@ -198,54 +225,35 @@ class Model(Closable):
         """What the model takes, and what each of its sessions will."""
         lib, memory = self._library, self._library.ffi.new("struct n8_memory *")
         check(lib, lib.lib.n8_model_memory(self._open_handle(), memory), self.source)
-        return memory_of(memory)
+        return memory_of(lib, memory)
 
     @property
     def steps(self) -> tuple[StepInfo, ...]:
         """The plan, in order of execution."""
-        lib, text = self._library, self._library.ffi.string
+        lib = self._library
         info = lib.ffi.new("struct n8_step_info *")
         steps: list[StepInfo] = []
         handle = self._open_handle()
         while lib.lib.n8_model_step(handle, len(steps), info) == lib.lib.N8_OK:
-            output, described = self._tensor(info.output)
-            place = self._placed(info.output)
+            same = values_of(lib, info, self.source)
+            output = self._tensor(info.output)
+            inputs = info.inputs[0 : info.input_count]
             step = StepInfo(
-                name=self._name(info.name),
-                operation=text(info.operation).decode(),
-                kernel=text(info.kernel).decode(),
-                macs=int(info.macs),
-                cost=int(info.cost),
-                inputs=tuple(
-                    self._tensor(number)[0]
-                    for number in info.inputs[0 : info.input_count]
-                ),
-                output=output,
-                shape=described.shape,
-                dtype=described.dtype,
-                scale=described.scale,
-                zero_point=described.zero_point,
-                lo=described.lo,
-                hi=described.hi,
-                codes=(place.code_lo, place.code_hi),
-                packed=int(info.packed),
-                sharing=SHARING[place.sharing],
-                shared=self._tensor(place.shared)[0],
-                offset=int(place.offset),
-                pitch=int(place.stride),
-                window=(info.kernel_size[0], info.kernel_size[1]),
-                stride=(info.stride[0], info.stride[1]),
-                groups=int(info.groups),
+                **{name: same[name] for name in STEP_FIELDS},
+                **asdict(tensor_of(lib, output)),
+                inputs=tuple(self._tensor(each)["name"] for each in inputs),
+                output=output["name"],
+                codes=(output["code_lo"], output["code_hi"]),
+                sharing=SHARING[output["sharing"]],
+                shared=self._tensor(output["shared"])["name"],
+                offset=output["offset"],
+                pitch=output["stride"],
+                window=same["kernel_size"],
                 weights=(info.weights_lo, info.weights_hi),
-                acc_bound=int(info.acc_bound),
-                int16_depth=int(info.int16_depth),
                 fixed=bool(info.fixed),
                 winograd=WINOGRAD[info.winograd],
-                reason=self._name(place.reason),
-                chosen=self._name(info.chosen),
-                passed=self._name(info.passed),
-                lack=self._name(info.lack),
-                spread="" if info.spread < 0 else self._tensor(info.spread)[0],
+                reason=output["reason"],
+                spread="" if info.spread < 0 else self._tensor(info.spread)["name"],
             )
             steps.append(step)
         return tuple(steps)
@@ -285,14 +293,6 @@ class Model(Closable):
             session.close()
         self._handle = None
 
-    def _name(self, pointer: Any) -> str:
-        """A name or a reason; "" for NULL."""
-        try:
-            text: str = self._library.ffi.string(pointer).decode() if pointer else ""
-        except UnicodeDecodeError as error:
-            raise ModelError(f"{self.source}: a name in it is not UTF-8") from error
-        return text
-
     def _open_handle(self) -> Any:
         if self._handle is None:
             raise ModelError(f"{self.source}: the model has been closed")
@@ -305,32 +305,28 @@ class Model(Closable):
         while (
             lib.lib.n8_model_io(self._handle, which, len(found), info) == lib.lib.N8_OK
         ):
-            name = self._name(info.name)
+            values = values_of(lib, info, self.source)
+            name = values["name"]
             if name in found:
                 raise ModelError(f"{self.source}: two inputs or outputs named {name!r}")
-            found[name] = tensor_of(lib, info)
+            found[name] = tensor_of(lib, values)
         return found
 
-    def _tensor(self, number: int) -> tuple[str, TensorInfo]:
-        info = self._placed(number)
-        return self._name(info.name), tensor_of(self._library, info)
-
-    def _placed(self, number: int) -> Any:
+    def _tensor(self, number: int) -> dict[str, Any]:
+        """The fields of struct n8_tensor_info of a tensor by its number."""
         lib, info = self._library, self._library.ffi.new("struct n8_tensor_info *")
         status = lib.lib.n8_model_tensor(self._open_handle(), number, info)
         check(lib, status, self.source)
-        return info
+        return values_of(lib, info, self.source)
 
 
-def tensor_of(lib: Library, info: Any) -> TensorInfo:
-    """A struct n8_tensor_info as a value."""
+def tensor_of(lib: Library, values: Mapping[str, Any]) -> TensorInfo:
+    """What is public of the fields of a struct n8_tensor_info."""
+    types = {getattr(lib.lib, name): kind for kind, name in TYPES.items()}
     return TensorInfo(
-        shape=tuple(info.dims[0 : info.rank]),
-        dtype={getattr(lib.lib, name): kind for kind, name in TYPES.items()}[info.type],
-        scale=float(info.scale),
-        zero_point=int(info.zero_point),
-        lo=int(info.lo),
-        hi=int(info.hi),
+        shape=values["dims"][: values["rank"]],
+        dtype=types[values["type"]],
+        **{name: values[name] for name in ("scale", "zero_point", "lo", "hi")},
     )
 
 
@@ -339,15 +335,9 @@ def size_of(info: TensorInfo) -> int:
     return math.prod(info.shape) * np.dtype(info.dtype).itemsize
 
 
-def memory_of(memory: Any) -> Memory:
+def memory_of(lib: Library, memory: Any) -> Memory:
     """A struct n8_memory as a value."""
-    return Memory(
-        tables=int(memory.tables),
-        packed=int(memory.packed),
-        arena=int(memory.arena),
-        arena_least=int(memory.arena_least),
-        scratch=int(memory.scratch),
-    )
+    return Memory(**values_of(lib, memory, ""))
 
 
 def described(memory: Memory) -> str:
@@ -370,7 +360,7 @@ def measure(content: bytes, *, source: str = "model", isa: str | None = None) ->
     data = lib.ffi.from_buffer(content)
     status = lib.lib.n8_model_measure(data, len(content), options, memory, refusal)
     check_opened(lib, status, source, refusal)
-    return memory_of(memory)
+    return memory_of(lib, memory)
 
 
 @final

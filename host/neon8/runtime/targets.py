@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where an .n8 file runs: on this machine or in an emulated ARM process."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from neon8.files import open_regular
 from neon8.machines import NATIVE
 from neon8.runtime.arrays import Array, StepInfo, TensorInfo
+from neon8.runtime.closable import Closable
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC, Model
-from neon8.runtime.sessions import Sessions
 from neon8.settings.stages import TargetSettings
 
 HERE = TargetSettings()
@@ -43,6 +45,49 @@ class Runner:
     def dtypes(self) -> dict[str, str]:
         """The type of each input, as numpy calls it."""
         return {name: info.dtype for name, info in self.inputs.items()}
+
+
+class Runs(Protocol):
+    """What runs a model, one sample at a time."""
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Sessions(Closable):
+    """As many sessions as threads run at once, each opened when it is needed.
+
+    Close it when no thread runs any more.
+    """
+
+    __slots__ = ("_free", "_open", "_stack")
+
+    def __init__(self, first: Runs, another: Callable[[], Runs]) -> None:
+        """first: is there already.  another: opens one more."""
+        self._open = another
+        # The one that ran last has its memory in the cache; both ends are thread-safe.
+        self._free = deque([first])
+        self._stack = ExitStack()
+        self._stack.callback(first.close)
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once, in a session that no other thread has."""
+        try:
+            session = self._free.pop()
+        except IndexError:
+            session = self._open()
+            self._stack.callback(session.close)
+        try:
+            return session.run(inputs)
+        finally:
+            self._free.append(session)
+
+    def close(self) -> None:
+        """Close all of them."""
+        self._stack.close()
 
 
 def is_model_file(path: Path) -> bool:

@@ -1,17 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What EmulatedModel runs in the ARM process; it needs numpy and cffi only.
+"""What EmulatedModel runs in the ARM process, and the messages between the two.
 
-It describes the model, then answers each message of inputs with one of outputs, until
-its standard input ends. Errors travel as messages, too.
+The worker needs numpy and cffi only. It describes the model, then answers each message
+of inputs with one of outputs, until its standard input ends. Errors travel as messages,
+too. A message is a length, so many bytes of JSON, and the bytes of its arrays.
 """
 
 import dataclasses
+import json
+import math
 import os
+import struct
 import sys
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from neon8.errors import Neon8Error
+from neon8.runtime.arrays import Array
 from neon8.runtime.model import Model
-from neon8.runtime.pipes import Message, receive, send
+
+LENGTH = struct.Struct("<Q")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """facts: what JSON can hold; arrays: by name."""
+
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+    arrays: Mapping[str, Array] = dataclasses.field(default_factory=dict)
+
+
+def send(stream: BinaryIO, message: Message) -> None:
+    """Write a message and flush it."""
+    arrays = {name: (a.dtype.str, a.shape) for name, a in message.arrays.items()}
+    head = json.dumps({"facts": message.facts, "arrays": arrays}).encode()
+    stream.write(LENGTH.pack(len(head)))
+    stream.write(head)
+    stream.writelines(array.tobytes() for array in message.arrays.values())
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Message:
+    """Read what `send` wrote.  EOFError: the other side has ended."""
+    (length,) = LENGTH.unpack(exactly(stream, LENGTH.size))
+    head = json.loads(exactly(stream, length))
+    arrays: dict[str, Array] = {}
+    for name, (dtype, shape) in head["arrays"].items():
+        kind = np.dtype(dtype)
+        data = bytearray(exactly(stream, kind.itemsize * math.prod(shape)))
+        arrays[name] = np.frombuffer(data, kind).reshape(shape)
+    return Message(facts=head["facts"], arrays=arrays)
+
+
+def exactly(stream: BinaryIO, size: int) -> bytes:
+    """`size` bytes, or EOFError."""
+    data = stream.read(size)
+    if len(data) != size:
+        raise EOFError
+    return data
 
 
 def main(arguments: list[str]) -> int:

@@ -10,8 +10,7 @@ import pytest
 import neon8
 from neon8.errors import ModelError
 from neon8.runtime.arrays import Memory
-from neon8.runtime.sessions import Sessions
-from neon8.runtime.targets import open_model
+from neon8.runtime.targets import Sessions, open_model
 from neon8.settings.stages import TargetSettings
 
 
