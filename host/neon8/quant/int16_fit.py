@@ -8,14 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.quant.enlarge import enlarged, least_factor
 from neon8.quant.proof import INT16_REACH
-from neon8.quant.weights import HIGHEST, DoubleArray, FloatArray, quantize_weights
+from neon8.quant.weights import (
+    HIGHEST,
+    DoubleArray,
+    FloatArray,
+    enlarged,
+    least_factor,
+    quantize_weights,
+)
 
 LOG = logging.getLogger("neon8")
 
 DEPTH = 4
-"""Products that kernels sum in int16 where it is proved."""
+"""How many products kernels sum in int16 where it is proved that they fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +62,16 @@ def fit(
     factors = np.ones(len(weight))
     result = scales.copy()
     for channel, scale in enumerate(scales):
-        if fits(largest[channel], scale):
+
+        def fits(factor: float, at: int = channel, scale: float = scale) -> bool:
+            levels = np.rint(largest[at] / enlarged(scale, factor)[0])
+            return bool(np.minimum(levels, HIGHEST).sum() <= INT16_REACH)
+
+        if fits(1.0):
             continue
-        factor = factor_of(largest[channel], scale)
+        # A step of the search is less than one of float32, to which enlarged() rounds:
+        # the float32 below the scale that is found does not fit.
+        factor = least_factor(fits)
         if factor is None:
             return scales, None
         factors[channel] = factor
@@ -75,22 +88,14 @@ def fit(
         after=after,
         applied=not math.isinf(before) and before - after < limit,
     )
-    LOG.info("%s", sentence(found))
+    LOG.info(
+        "layer %r: %d of %d weight scales %s by up to %.7g so that int16 holds %d "
+        "products, which costs %.3g dB",
+        *(layer, found.channels, found.all),
+        "enlarged" if found.applied else "would have to be enlarged",
+        *(found.factor, DEPTH, found.loss),
+    )
     return (result if found.applied else scales), found
-
-
-def fits(largest: DoubleArray, scale: float) -> bool:
-    """(11) of a channel, from its DEPTH largest |weight|."""
-    levels = np.minimum(np.rint(largest / scale), HIGHEST)
-    return bool(levels.sum() <= INT16_REACH)
-
-
-def factor_of(largest: DoubleArray, scale: float) -> float | None:
-    """The least factor of a float32 `scale` that fits; the float32 below it does not.
-
-    A step of the search is less than one of float32, to which `enlarged` rounds.
-    """
-    return least_factor(lambda factor: fits(largest, enlarged(scale, factor)[0]))
 
 
 def sqnr(weight: FloatArray, scales: DoubleArray) -> float:
@@ -104,16 +109,6 @@ def sqnr(weight: FloatArray, scales: DoubleArray) -> float:
     if noise == 0:
         return math.inf
     return 10 * math.log10(signal / noise)
-
-
-def sentence(found: Fit) -> str:
-    """What was done, for the log."""
-    text = "enlarged" if found.applied else "would have to be enlarged"
-    return (
-        f"layer {found.layer!r}: {found.channels} of {found.all} weight scales {text} "
-        f"by up to {found.factor:.7g} so that int16 holds {DEPTH} products, which "
-        f"costs {found.loss:.3g} dB"
-    )
 
 
 def rows(fits: Iterable[Fit]) -> list[tuple[str, ...]]:

@@ -10,7 +10,6 @@ rounded the other way, which is at most one step off.
 
 import numpy as np
 
-from neon8.quant.enlarge import enlarged, least_factor
 from neon8.quant.weights import (
     HIGHEST,
     DoubleArray,
@@ -18,6 +17,8 @@ from neon8.quant.weights import (
     Int8Array,
     Int16Array,
     Quantize,
+    enlarged,
+    least_factor,
     quantize_weights,
 )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from neon8.errors import CompileError
-from neon8.quant.enlarge import enlarged, least_factor
 from neon8.quant.lattice import HALF_REACH, TAPS, WHOLE_REACH, reaches
 from neon8.quant.weights import (
     ACC_LIMIT,
@@ -18,6 +17,8 @@ from neon8.quant.weights import (
     Int8Array,
     Quantize,
     Sums,
+    enlarged,
+    least_factor,
     quantize_weights,
     sums,
 )

@@ -50,7 +50,7 @@ RECIPE = frozenset(
 """What was done for accuracy: nothing that anyone must look at."""
 
 MOST_DIGITS = 9
-"""Of a channel; a longer number is none of ours."""
+"""How long the number of a channel can be; a longer one is none of ours."""
 
 ASKED = frozenset(("override", "imported", "fast"))
 """What the user wanted so."""

@@ -64,11 +64,11 @@ class LayerScale:
     input: str
     weight_scales: tuple[float, ...]
     groups: int = 1
-    reasons: tuple[str, ...] = ()
     bias_correction: tuple[float, ...] = field(default=(), repr=False)
     rounding: str = field(default="nearest", repr=False)
     levels: bytes = field(default=b"", repr=False)
     sqnr_loss: float | None = field(default=None, repr=False)
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

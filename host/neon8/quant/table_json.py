@@ -9,7 +9,8 @@ from. The reader trusts nothing.
 import base64
 import binascii
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from os import PathLike
 from typing import Any
 
@@ -35,6 +36,9 @@ from neon8.quant.scale_table import (
 
 FORMAT = "neon8 scale table"
 VERSION = 1
+REALS = ("scale", "threshold", "min", "max", "factors", "offsets", "weight_scales",
+         "bias_correction", "sqnr_loss")  # fmt: skip
+"""The fields of an entry that are float32, or several of them."""
 
 
 def dumps(table: ScaleTable) -> str:
@@ -51,9 +55,8 @@ def dumps(table: ScaleTable) -> str:
     if table.reasons:
         head["reasons"] = table.reasons
     lines = [f"  {_text(key)}: {_text(value)}," for key, value in head.items()]
-    tensors = (f"{_text(key)}: {_tensor(t)}" for key, t in table.tensors.items())
-    layers = (f"{_text(key)}: {_layer(layer)}" for key, layer in table.layers.items())
-    body = f'  "tensors": {_block(tensors)},\n  "layers": {_block(layers)}'
+    tensors, layers = _block(table.tensors), _block(table.layers)
+    body = f'  "tensors": {tensors},\n  "layers": {layers}'
     return "{\n" + "\n".join(lines) + "\n" + body + "\n}\n"
 
 
@@ -63,54 +66,32 @@ def save(table: ScaleTable, path: str | PathLike[str]) -> None:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        value = base64.b64encode(value).decode()
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _number(value: float | None) -> str:
-    return "null" if value is None else str(np.float32(value))
-
-
-def _numbers(values: Iterable[float]) -> str:
-    return "[" + ", ".join(map(_number, values)) + "]"
-
-
-def _block(lines: Iterable[str]) -> str:
-    body = ",\n".join(f"    {line}" for line in lines)
+def _block(entries: Mapping[str, TensorScale] | Mapping[str, LayerScale]) -> str:
+    body = ",\n".join(f"    {_text(k)}: {_entry(e)}" for k, e in entries.items())
     return "{\n" + body + "\n  }" if body else "{}"
 
 
-def _reasons(reasons: tuple[str, ...]) -> str:
-    return f', "reasons": {_text(reasons)}' if reasons else ""
+def _entry(entry: TensorScale | LayerScale) -> str:
+    """The fields that are not what they are by default."""
+    parts = []
+    for field in fields(entry):
+        value = getattr(entry, field.name)
+        if value != field.default:
+            write = _real if field.name in REALS else _text
+            parts.append(f"{_text(field.name)}: {write(value)}")
+    return "{" + ", ".join(parts) + "}"
 
 
-def _tensor(tensor: TensorScale) -> str:
-    more = "" if tensor.bits == NARROW else f', "bits": {tensor.bits}'
-    more += ', "float32": true' if tensor.float32 else ""
-    more += f', "method": {_text(tensor.method)}' if tensor.method else ""
-    more += f', "factors": {_numbers(tensor.factors)}' if tensor.factors else ""
-    more += f', "offsets": {_numbers(tensor.offsets)}' if tensor.offsets else ""
-    return (
-        f'{{"scale": {_number(tensor.scale)}, "zero_point": {tensor.zero_point}, '
-        f'"scheme": {_text(tensor.scheme)}, "threshold": {_numbers(tensor.threshold)}, '
-        f'"min": {_number(tensor.min)}, "max": {_number(tensor.max)}'
-        f"{more}{_reasons(tensor.reasons)}}}"
-    )
-
-
-def _layer(layer: LayerScale) -> str:
-    more = "" if layer.groups == 1 else f', "groups": {layer.groups}'
-    if layer.bias_correction:
-        more += f', "bias_correction": {_numbers(layer.bias_correction)}'
-    if layer.rounding != ROUNDINGS[0]:
-        more += f', "rounding": {_text(layer.rounding)}'
-    if layer.levels:
-        more += f', "levels": {_text(base64.b64encode(layer.levels).decode())}'
-    if layer.sqnr_loss is not None:
-        more += f', "sqnr_loss": {_number(layer.sqnr_loss)}'
-    return (
-        f'{{"input": {_text(layer.input)}, "weight_scales": '
-        f"{_numbers(layer.weight_scales)}{more}{_reasons(layer.reasons)}}}"
-    )
+def _real(value: Any) -> str:
+    """The shortest decimals of a float32, of several, or of what is not known."""
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_real, value)) + "]"
+    return "null" if value is None else str(np.float32(value))
 
 
 def load(path: str | PathLike[str]) -> ScaleTable:
@@ -162,9 +143,7 @@ def _place(source: str, what: str, name: str, value: Any) -> str:
 
 
 def _read_tensor(where: str, data: Any) -> TensorScale:
-    data = _object(where, data, "scale", "zero_point", "scheme", "threshold", "min",
-                   "max", optional=("bits", "float32", "method", "factors",
-                                     "offsets", "reasons"))  # fmt: skip
+    data = _object_of(where, data, TensorScale)
     scheme = data["scheme"]
     if scheme not in SCHEMES:
         text = f"scheme: {scheme!r} is unknown; expected one of {', '.join(SCHEMES)}"
@@ -202,14 +181,8 @@ def _read_tensor(where: str, data: Any) -> TensorScale:
         bits=bits,
         float32=data.get("float32", False),
         method=string(f"{where}: method", data["method"]) if "method" in data else None,
-        factors=tuple(
-            _factor(f"{where}: factors[{index}]", value)
-            for index, value in enumerate(_list(where, data, "factors"))
-        ),
-        offsets=tuple(
-            float32(f"{where}: offsets[{index}]", value)
-            for index, value in enumerate(_list(where, data, "offsets"))
-        ),
+        factors=_reals(where, data, "factors", _factor),
+        offsets=_reals(where, data, "offsets", float32),
         reasons=_read_reasons(where, data),
     )
 
@@ -223,22 +196,11 @@ def _factor(where: str, value: Any) -> float:
 
 
 def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> LayerScale:
-    data = _object(
-        where,
-        data,
-        "input",
-        "weight_scales",
-        optional=(
-            *("groups", "bias_correction", "rounding", "levels", "sqnr_loss"),
-            "reasons",
-        ),
-    )
+    data = _object_of(where, data, LayerScale)
     name = string(f"{where}: input", data["input"])
     if name not in tensors:
         raise TableError(f"{where}: input: there is no tensor {name!r} in the table")
-    scales = data["weight_scales"]
-    if not isinstance(scales, list) or not scales:
-        raise TableError(f"{where}: weight_scales: expected a list of numbers")
+    scales = _reals(where, data, "weight_scales", checked_scale)
     groups = integer(f"{where}: groups", data.get("groups", 1), 1, 2**31 - 1)
     if len(scales) > 1 and len(scales) % groups:
         text = f"groups: {groups} do not divide {len(scales)} weight scales"
@@ -250,19 +212,13 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
     return LayerScale(
         input=name,
         groups=groups,
-        bias_correction=tuple(
-            float32(f"{where}: bias_correction[{index}]", value)
-            for index, value in enumerate(_list(where, data, "bias_correction"))
-        ),
+        bias_correction=_reals(where, data, "bias_correction", float32),
         rounding=rounding,
         levels=_read_levels(where, data, chosen=rounding == CHOSEN),
         sqnr_loss=float32(f"{where}: sqnr_loss", data["sqnr_loss"])
         if "sqnr_loss" in data
         else None,
-        weight_scales=tuple(
-            checked_scale(f"{where}: weight_scales[{index}]", value)
-            for index, value in enumerate(scales)
-        ),
+        weight_scales=scales,
         reasons=_read_reasons(where, data),
     )
 
@@ -281,12 +237,14 @@ def _read_levels(where: str, data: dict[str, Any], *, chosen: bool) -> bytes:
         raise TableError(f"{where}: levels: is no base64: {error}") from error
 
 
-def _list(where: str, data: dict[str, Any], key: str) -> list[Any]:
+def _reals(
+    where: str, data: dict[str, Any], key: str, read: Callable[[str, Any], float]
+) -> tuple[float, ...]:
     """An optional list of numbers; if it is there, it is not empty."""
-    value = data.get(key, [])
-    if not isinstance(value, list) or (key in data and not value):
+    values = data.get(key, [])
+    if not isinstance(values, list) or (key in data and not values):
         raise TableError(f"{where}: {key}: expected a list of numbers")
-    return value
+    return tuple(read(f"{where}: {key}[{at}]", each) for at, each in enumerate(values))
 
 
 def _read_reasons(where: str, data: dict[str, Any]) -> tuple[str, ...]:
@@ -294,6 +252,15 @@ def _read_reasons(where: str, data: dict[str, Any]) -> tuple[str, ...]:
     if not isinstance(reasons, list):
         raise TableError(f"{where}: reasons: expected a list of strings")
     return tuple(string(f"{where}: reasons", reason) for reason in reasons)
+
+
+def _object_of(
+    where: str, data: Any, kind: type[TensorScale | LayerScale]
+) -> dict[str, Any]:
+    """An object with the fields of `kind`; those that have a default may be absent."""
+    needed = [field.name for field in fields(kind) if field.default is MISSING]
+    optional = [field.name for field in fields(kind) if field.name not in needed]
+    return _object(where, data, *needed, optional=tuple(optional))
 
 
 def _object(

@@ -97,9 +97,40 @@ def bias_floor(bias: FloatArray, input_scale: float, input_bits: int) -> DoubleA
     return result
 
 
+MAX_ENLARGEMENT = 2.0**64
+BISECTIONS = 24
+"""How far, and how finely, least_factor() looks for a larger scale."""
+
+
+def enlarged(scale: float, factor: float) -> DoubleArray:
+    """scale * factor, a float32 value again, as an array (1,)."""
+    with np.errstate(over="ignore"):  # infinity is refused with the multiplier
+        return np.array([scale * factor]).astype(np.float32).astype(np.float64)
+
+
+def least_factor(fits: Callable[[float], bool]) -> float | None:
+    """The least factor > 1 that fits, to one part in 2**24; None if there is none.
+
+    A larger factor shrinks every weight and the bias, so there is one turning point.
+    """
+    high = 2.0
+    while not fits(high):
+        high *= 2
+        if high > MAX_ENLARGEMENT:
+            return None
+    low = high / 2
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
 HIGHEST = 127
 LOWEST = -128
-"""Of weights in int8; -128 only in files of other tools, and once in a channel (11)."""
+"""The ends of int8 weights; -128 only in files of other tools, once a channel (11)."""
 
 WIDEST = 255
 """The largest |level| of a weight of 8 bits, uint8 less its zero point."""
