@@ -9,13 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Protocol
 
-from neon8.errors import GraphError
 from neon8.formats.qdq import write
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import convolutions
-from neon8.qat.layers import Layer, Weighted
+from neon8.qat.layers import Weighted
 from neon8.qat.ranges import Ranges
 from neon8.qat.trace import Traced
 from neon8.qat.writer import Writer
@@ -55,11 +54,8 @@ def float_network(model: Trained) -> bytes:
     traced = model.traced
     names = {name: name for name in traced.inputs}
     for step in traced.steps:
-        layer = step.layer
-        if not isinstance(layer, Layer):
-            raise GraphError(f"layer {step.name!r} cannot be written")
         inputs = [names[name] for name in step.inputs]
-        names[step.name] = layer.write(w, step.name, inputs)
+        names[step.name] = step.layer.write(w, step.name, inputs)
 
     def shape(name: str) -> list[int | str]:
         return [BATCH, *model.shapes[name][1:]]
@@ -78,12 +74,11 @@ def table_of(model: Trained, graph: Graph) -> ScaleTable:
         if ranges is None:
             continue
         scale, zero_point = ranges.parameters_of_grid()
-        lo, hi = ranges.threshold()
         tensors[name] = TensorScale(
             scale=float(scale),
             zero_point=zero_point,
             scheme=ranges.grid().scheme,
-            threshold=(lo, hi),
+            threshold=ranges.threshold(),
             min=None,
             max=None,
         )

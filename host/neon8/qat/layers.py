@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of a network in training, and how each is written to ONNX."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -190,30 +190,33 @@ class Activate(Layer):
         return w.node("Clip", name, (*inputs, *ends))
 
 
-class Add(Layer):
-    """The sum of two tensors of one shape."""
+class Plain(Layer):
+    """A function of torch, and the ONNX operator that is the same.
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """In float."""
-        return x + y
+    operator: "" for what leaves its input alone once trained.  attributes: for ONNX.
+    """
 
-    def write(self, w: Writer, name: str, inputs: Sequence[str]) -> str:
-        """Add."""
-        return w.node("Add", name, inputs)
-
-
-class Concat(Layer):
-    """Joins along the channels."""
-
-    moves = True
+    def __init__(
+        self,
+        function: Callable[..., torch.Tensor],
+        operator: str,
+        *,
+        moves: bool = False,
+        **attributes: Any,
+    ) -> None:
+        super().__init__()
+        self.function, self.operator, self.moves = function, operator, moves
+        self.attributes = attributes
 
     def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
-        """In float."""
-        return torch.cat(tensors, 1)
+        """Compute it in float."""
+        return self.function(*tensors)
 
     def write(self, w: Writer, name: str, inputs: Sequence[str]) -> str:
-        """Concat."""
-        return w.node("Concat", name, inputs, axis=1)
+        """One node, or none: the input."""
+        if not self.operator:
+            return inputs[0]
+        return w.node(self.operator, name, inputs, **self.attributes)
 
 
 class Pool(Layer):
@@ -229,7 +232,7 @@ class Pool(Layer):
         self.moves = isinstance(layer, nn.MaxPool2d)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """In float."""
+        """Compute it in float."""
         if self.layer is None:
             return x.mean((2, 3), keepdim=self.keep)
         result: torch.Tensor = self.layer(x)
@@ -257,40 +260,6 @@ class Pool(Layer):
             return w.node("MaxPool", name, inputs, **options)
         options["count_include_pad"] = int(self.layer.count_include_pad)
         return w.node("AveragePool", name, inputs, **options)
-
-
-class Flatten(Layer):
-    """(N, C, H, W) -> (N, C * H * W)."""
-
-    moves = True
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """In float."""
-        return x.flatten(1)
-
-    def write(self, w: Writer, name: str, inputs: Sequence[str]) -> str:
-        """Flatten."""
-        return w.node("Flatten", name, inputs)
-
-
-class Dropout(Layer):
-    """Leaves out values in training, and is nothing afterwards."""
-
-    moves = True
-
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """In float."""
-        result: torch.Tensor = self.layer(x)
-        return result
-
-    def write(self, w: Writer, name: str, inputs: Sequence[str]) -> str:
-        """No node: the input."""
-        del w, name
-        return inputs[0]
 
 
 def pair(value: Any) -> tuple[int, int]:

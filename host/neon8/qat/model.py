@@ -13,7 +13,7 @@ from torch import nn
 
 from neon8.errors import CalibrationError, GraphError
 from neon8.files import write_atomic
-from neon8.qat.layers import Activate, Add, Layer, Weighted
+from neon8.qat.layers import Activate, Plain, Weighted
 from neon8.qat.ranges import Ranges, Rounding
 from neon8.qat.trace import Step, Traced, trace
 from neon8.quant.scale_table import TABLE_SCHEMES
@@ -183,7 +183,7 @@ def _groups(traced: Traced) -> dict[str, str]:
 
     for step in traced.steps:
         parent[step.name] = step.name
-        if isinstance(step.layer, Layer) and step.layer.moves:
+        if step.layer.moves:
             for name in step.inputs:
                 parent[find(name)] = find(step.name)
     return {name: find(name) for name in parent}
@@ -204,13 +204,14 @@ def _rounded(traced: Traced) -> set[str]:
     for step in traced.steps:
         there.add(step.name)
         layer, reading = step.layer, readers.get(step.name, [])
-        if isinstance(layer, Layer) and layer.moves:
+        if layer.moves:
             continue
         if step.name not in traced.outputs and len(reading) == 1:
             (reader,) = reading
             if isinstance(reader.layer, Activate) and not isinstance(layer, Activate):
                 continue
-            if isinstance(layer, Weighted) and isinstance(reader.layer, Add):
+            sums = isinstance(reader.layer, Plain) and reader.layer.operator == "Add"
+            if isinstance(layer, Weighted) and sums:
                 others = {name for name in reader.inputs if name != step.name}
                 if not layer.depthwise and others <= there:
                     continue

@@ -7,6 +7,7 @@ MODULES and FUNCTIONS say what each module, function and method of torch becomes
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,7 @@ from torch import fx, nn
 from torch.nn import functional
 
 from neon8.errors import GraphError
-from neon8.qat.layers import (
-    Activate,
-    Add,
-    Concat,
-    Dropout,
-    Flatten,
-    Layer,
-    Pool,
-    Weighted,
-)
+from neon8.qat.layers import Activate, Layer, Plain, Pool, Weighted
 
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
 PLANES = ((2, 3), (-2, -1), (3, 2), (-1, -2))
@@ -33,10 +25,13 @@ PLANES = ((2, 3), (-2, -1), (3, 2), (-1, -2))
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """name: of its output.  layer: what gives it.  inputs: names of what that reads."""
+    """name: of its output.  layer: what gives it.  inputs: names of what that reads.
+
+    A normalization stands for itself until it is folded; all else is a Layer.
+    """
 
     name: str
-    layer: nn.Module
+    layer: Any
     inputs: tuple[str, ...]
 
 
@@ -149,14 +144,11 @@ def _layer(
     if known is None:
         name = getattr(node.target, "__name__", str(node.target))
         raise _Unknown("a constant" if node.op == "get_attr" else name)
-    return known(_Call(node.args[1:], dict(node.kwargs))), _tensors(
-        (node.args[0], *_second(node))
-    )
-
-
-def _second(node: fx.Node) -> tuple[Any, ...]:
-    """The second tensor of a sum."""
-    return node.args[1:2] if node.target in SUMS else ()
+    if not node.args:
+        raise _Unknown("a tensor that is given by keyword")
+    count = 2 if node.target in SUMS else 1
+    call = _Call(node.args[1:], dict(node.kwargs))
+    return known(call), _tensors(node.args[:count])
 
 
 def _tensors(values: Any) -> tuple[fx.Node, ...]:
@@ -238,7 +230,7 @@ def _adaptive(size: Any) -> Layer:
 def _flatten(start: Any, end: Any) -> Layer:
     if (start, end) != (1, -1):
         raise _Unknown(f"flatten from {start} to {end}; from 1 to the last works")
-    return Flatten()
+    return Plain(partial(torch.flatten, start_dim=1), "Flatten", moves=True)
 
 
 def _reshape(call: _Call) -> Layer:
@@ -247,7 +239,7 @@ def _reshape(call: _Call) -> Layer:
         sizes = (sizes, call.get(1, ""))
     if len(sizes) != 2 or sizes[1] != -1:
         raise _Unknown("reshape; flatten(1) works")
-    return Flatten()
+    return _flatten(1, -1)
 
 
 def _mean(call: _Call) -> Layer:
@@ -265,13 +257,21 @@ def _clamp(call: _Call) -> Layer:
 def _add(call: _Call) -> Layer:
     if call.get(1, "alpha", 1) != 1:
         raise _Unknown("add with alpha")
-    return Add()
+    return Plain(torch.add, "Add")
 
 
 def _concat(call: _Call) -> Layer:
     if call.get(0, "dim", 0) != 1:
         raise _Unknown("cat along another dimension than the channels")
-    return Concat()
+    return Plain(_join, "Concat", moves=True, axis=1)
+
+
+def _join(*tensors: torch.Tensor) -> torch.Tensor:
+    return torch.cat(tensors, 1)
+
+
+def _dropout(layer: nn.Module) -> Layer:
+    return Plain(layer, "", moves=True)
 
 
 def _pool(call: _Call, kind: type[nn.Module], names: Sequence[str]) -> nn.Module:
@@ -299,8 +299,8 @@ MODULES: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
     nn.AvgPool2d: _average_pool,
     nn.AdaptiveAvgPool2d: lambda layer: _adaptive(layer.output_size),
     nn.Flatten: lambda layer: _flatten(layer.start_dim, layer.end_dim),
-    nn.Dropout: Dropout,
-    nn.Dropout2d: Dropout,
+    nn.Dropout: _dropout,
+    nn.Dropout2d: _dropout,
     nn.Identity: lambda layer: layer,
 }
 SUMS = frozenset({operator.add, operator.iadd, torch.add, "add", "add_"})
@@ -329,5 +329,5 @@ FUNCTIONS: dict[Any, Callable[[_Call], nn.Module]] = {
         _pool(call, nn.AvgPool2d, AVERAGE_POOL)
     ),
     functional.adaptive_avg_pool2d: lambda call: _adaptive(call.get(0, "output_size")),
-    functional.dropout: lambda call: Dropout(nn.Dropout(call.get(0, "p", 0.5))),
+    functional.dropout: lambda call: _dropout(nn.Dropout(call.get(0, "p", 0.5))),
 }
