@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "activate.h"
-#include "histogram.h"
 #include "scan.h"
 #include "sum.h"
 
@@ -11,6 +10,78 @@ struct range {
 };
 
 static const struct range NOTHING = {INFINITY, -INFINITY};
+
+// Counts of one tensor and sample that are not in its histogram yet: small enough for the first
+// cache, which the histograms of all tensors are not. The negative bins come first, backwards.
+struct tally {
+    uint32_t counters[2 * N8C_WAYS * N8C_BINS];
+    uint64_t counted; // values in them, at most
+};
+
+// What bin 0 of the positive side has; n8c_piece.tally.
+static uint32_t *tally_middle(struct tally *tally) {
+    return tally->counters + N8C_WAYS * N8C_BINS;
+}
+
+enum { LOG_BINS = 11 };
+_Static_assert(1 << LOG_BINS == N8C_BINS, "a power of two");
+
+// 2^11 / 2^exponent: |x| times this is the bin.
+static float histogram_factor(const struct n8c_statistics *statistics) {
+    return ldexpf(1.0f, LOG_BINS - statistics->exponent);
+}
+
+// How many bins hold values up to `largest`.
+static size_t reach(const struct n8c_statistics *statistics, float largest) {
+    if (!(largest > 0))
+        return 0;
+    float bin = largest * histogram_factor(statistics);
+    return bin < N8C_BINS ? (size_t)bin + 1 : N8C_BINS;
+}
+
+static uint64_t both(const uint32_t *counters) {
+    return (uint64_t)counters[0] + counters[1];
+}
+
+// Moves the counts, which are all of values in the range, to the histogram.
+static void histogram_drain(struct n8c_statistics *statistics, struct tally *tally,
+                            struct range range) {
+    _Static_assert(N8C_WAYS == 2, "both() adds all of a bin's counters");
+    uint32_t *middle = tally_middle(tally);
+    size_t above = reach(statistics, range.maximum), below = reach(statistics, -range.minimum);
+    uint32_t *negative = middle - N8C_WAYS * below;
+    for (size_t bin = 0; bin < above; bin++)
+        statistics->positive[bin] += both(middle + N8C_WAYS * bin);
+    for (size_t bin = 0; bin < below; bin++)
+        statistics->negative[below - 1 - bin] += both(negative + N8C_WAYS * bin);
+    memset(negative, 0, N8C_WAYS * (below + above) * sizeof *negative);
+    tally->counted = 0;
+}
+
+static void fold(uint64_t *counts, int times) {
+    size_t width = (size_t)1 << times, bins = N8C_BINS >> times;
+    for (size_t bin = 0; bin < bins; bin++) {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < width; i++)
+            sum += counts[bin * width + i];
+        counts[bin] = sum;
+    }
+    memset(counts + bins, 0, (N8C_BINS - bins) * sizeof *counts);
+}
+
+// Makes the range hold values up to `largest`; the tally must be empty.
+static void histogram_grow(struct n8c_statistics *statistics, float largest) {
+    int exponent = N8C_EXPONENT_MIN;
+    if (largest > 0)
+        frexpf(largest, &exponent);
+    if (exponent <= statistics->exponent)
+        return;
+    int times = exponent - statistics->exponent;
+    times = times > LOG_BINS ? LOG_BINS : times;
+    fold(statistics->positive, times);
+    fold(statistics->negative, times);
+    statistics->exponent = exponent;
+}
 
 // The values of a tensor before or after its activation, on their way into one n8c_statistics.
 struct stream {
@@ -33,7 +104,7 @@ struct pass {
     struct stream *counted; // whose values go into a histogram; NULL: none
     float factor;           // of its bins
     struct range range;     // of the values that are counted there or pending
-    struct n8c_tally *tally;
+    struct tally *tally;
     int32_t bins[2][N8C_PIECE + N8C_LANES];
     int current;    // bins[current] are of the piece at hand, the other ones are pending
     size_t pending; // how many
@@ -101,7 +172,7 @@ static void end_channels(struct stream *stream, size_t first, size_t count) {
 }
 
 static void count_pending(struct pass *pass) {
-    uint32_t *tally = n8c_tally_middle(pass->tally);
+    uint32_t *tally = tally_middle(pass->tally);
     const int32_t *bins = pass->bins[!pass->current];
     for (size_t i = 0; i < pass->pending; i++)
         tally[(ptrdiff_t)bins[i] * N8C_WAYS]++;
@@ -110,7 +181,7 @@ static void count_pending(struct pass *pass) {
 
 static void drain(struct pass *pass) {
     count_pending(pass);
-    n8c_histogram_drain(pass->counted->out, pass->tally, pass->range.minimum, pass->range.maximum);
+    histogram_drain(pass->counted->out, pass->tally, pass->range);
 }
 
 // `channels` times `count` values.
@@ -129,7 +200,7 @@ static struct n8c_piece piece_of(struct pass *pass, const float *in, size_t chan
         .bins = pass->bins[pass->current],
         .pending = pass->bins[!pass->current],
         .pending_count = pass->pending,
-        .tally = n8c_tally_middle(pass->tally),
+        .tally = tally_middle(pass->tally),
     };
 }
 
@@ -179,8 +250,8 @@ static void take_slow(struct pass *pass, struct stream *stream, const float *in,
     }
     if (stream == pass->counted) {
         drain(pass);
-        n8c_histogram_grow(out, larger(range.maximum, -range.minimum));
-        pass->factor = n8c_histogram_factor(out);
+        histogram_grow(out, larger(range.maximum, -range.minimum));
+        pass->factor = histogram_factor(out);
     }
     struct n8c_piece piece = piece_of(pass, clean, 1, count);
     struct n8c_sums *sums = stream->sums[!stream->now];
@@ -275,7 +346,7 @@ static void take_channels(struct pass *pass, size_t first, size_t channels) {
     end_channels(&pass->activated, first, channels);
 }
 
-static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_tally *tally) {
+static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct tally *tally) {
     struct pass pass;
     pass.scan = scan;
     pass.tensor = tensor;
@@ -287,7 +358,7 @@ static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_
     begin_sample(&pass.activated, tensor->activated);
     struct stream *last = tensor->activated != NULL ? &pass.activated : &pass.raw;
     pass.counted = last->out != NULL && last->out->positive != NULL ? last : NULL;
-    pass.factor = pass.counted == NULL ? 0 : n8c_histogram_factor(pass.counted->out);
+    pass.factor = pass.counted == NULL ? 0 : histogram_factor(pass.counted->out);
     size_t group = tensor->plane < N8C_PIECE ? N8C_PIECE / tensor->plane : 1;
     group = group < N8C_GROUP ? group : N8C_GROUP;
     for (size_t channel = 0; channel < tensor->channels; channel += group) {
@@ -301,7 +372,7 @@ static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_
 }
 
 // The scan counts bins of activated values if there are such, so raw ones take a pass of their own.
-static void observe_each(const struct n8c_tensor *tensor, n8c_scan *scan, struct n8c_tally *tally) {
+static void observe_each(const struct n8c_tensor *tensor, n8c_scan *scan, struct tally *tally) {
     if (tensor->raw == NULL || tensor->raw->positive == NULL || tensor->activated == NULL) {
         observe(tensor, scan, tally);
         return;
@@ -360,7 +431,7 @@ enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count, enum
     n8c_scan *scan = scan_for(isa);
     if (scan == NULL)
         return N8C_E_ARGUMENT;
-    struct n8c_tally tally;
+    struct tally tally;
     memset(&tally, 0, sizeof tally);
     for (size_t i = 0; i < count; i++)
         observe_each(&tensors[i], scan, &tally);
