@@ -18,7 +18,7 @@ from neon8.calibrate.observation import Observation
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.solve import solve_quietly, with_overrides
 from neon8.compile.compiler import compile_model
-from neon8.data.arrays import Arrays
+from neon8.data.arrays import Array, Arrays
 from neon8.data.inputs import batch_of
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError
@@ -127,15 +127,13 @@ def compare(
     def figures(tally: Tally) -> Evaluation:
         return summary(tally, names=graph.outputs, reading=read, hint=hint(tally, 0))
 
-    rows = [
-        row
-        if program is None
-        else replace(row, result=figures(measured[program].tally))
-        for row, program in compiled
-    ]
-    errors = [
-        measured[program].errors for _, program in compiled if program is not None
-    ]
+    rows, errors = [], []
+    for row, program in compiled:
+        if program is None:
+            rows.append(row)
+            continue
+        rows.append(replace(row, result=figures(measured[program].tally)))
+        errors.append(measured[program].errors)
     return _ranked(figures(exact), rows, errors)
 
 
@@ -200,6 +198,12 @@ def _measure(
     """
     exact, rows = Tally(), batch_of(reference.inputs)
     read: Reading | None = None
+
+    def tally(sample: Sample, outputs: list[Array], wanted: list[Array]) -> Tally:
+        return tally_of(
+            outputs, rows=rows, labels=sample.labels, reference=wanted, reading=read
+        )
+
     with ExitStack() as stack:
         sessions = {}
         for program in programs:
@@ -210,22 +214,10 @@ def _measure(
             wanted = list(given.values())
             check_labels(sample, wanted[0], rows)
             read = read or reading_of(reference, given, rows)
-            exact += tally_of(
-                wanted,
-                rows=rows,
-                labels=sample.labels,
-                reference=wanted,
-                reading=read,
-            )
+            exact += tally(sample, wanted, wanted)
             for program, run in sessions.items():
                 results = run(sample.inputs)
-                one = tally_of(
-                    [results[each] for each in given],
-                    rows=rows,
-                    labels=sample.labels,
-                    reference=wanted,
-                    reading=read,
-                )
+                one = tally(sample, [results[each] for each in given], wanted)
                 programs[program].tally += one
                 programs[program].errors.append(one.whole.noise)
     if exact.n == 0:

@@ -42,7 +42,7 @@ MOST_GROWTH = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detections:
-    """What the FP32 network finds and what this one does.  found, kept: percentages.
+    """What the FP32 network finds and what this one does; shares are percentages.
 
     reference_boxes, boxes, matched: how many.  found: of the boxes of the reference
     those that this network has, of the same class and with an IoU of OVERLAP or more;

@@ -9,6 +9,7 @@ anchors of an SSD.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,8 +59,7 @@ def parse(text: str) -> Option:
     """'none', or 'boxes=b,scores=s,threshold=0.3'.  DataError."""
     if text == NONE:
         return Option(off=True)
-    words: dict[str, str] = {}
-    threshold = SCORE
+    given: dict[str, Any] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")
         if not equals or not value or key not in Option.__slots__ or key == "off":
@@ -68,31 +68,17 @@ def parse(text: str) -> Option:
                 f"detection: {part!r} is not KEY=VALUE; the keys are {keys}, "
                 "and 'none' alone matches no boxes"
             )
-        if key == "threshold":
-            threshold = _share(value)
-            continue
         if value not in CHOICES.get(key, (value,)):
             wanted = ", ".join(CHOICES[key])
             raise DataError(f"detection: {key} {value!r} is not one of {wanted}")
-        words[key] = value
-    option = replace(_of_words(words), threshold=threshold)
+        given[key] = _share(value) if key == "threshold" else value
+    option = Option(**given)
     if option.output and (option.boxes or option.scores):
         text = "output is for boxes and scores in one; give either it, or those two"
         raise DataError(f"detection: {text}")
     if bool(option.boxes) != bool(option.scores):
         raise DataError("detection: boxes and scores are given together")
     return option
-
-
-def _of_words(words: Mapping[str, str]) -> Option:
-    return Option(
-        boxes=words.get("boxes", ""),
-        scores=words.get("scores", ""),
-        output=words.get("output", ""),
-        form=words.get("form", ""),
-        background=words.get("background", ""),
-        objectness=words.get("objectness", ""),
-    )
 
 
 def _share(text: str) -> float:

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from neon8.calibrate.run.threads import usable
 from neon8.compile.compiler import compile_model
-from neon8.data.arrays import Array, Arrays
+from neon8.data.arrays import Arrays
 from neon8.evaluate.metrics import squares
 from neon8.evaluate.runner import as_float32
+from neon8.evaluate.scores import is_vector
 from neon8.ir.graph import Graph
 from neon8.operators.normalization import Softmax
 from neon8.quant.scale_table import ScaleTable
@@ -121,14 +122,10 @@ def squares_of(wanted: Arrays, got: Arrays) -> DoubleArray:
     Scores are centred: what all classes share decides nothing.
     """
     pairs = [
-        squares(array, got[name], centred=_is_scores(array))
+        squares(array, got[name], centred=is_vector(array))
         for name, array in wanted.items()
     ]
     return np.array([(each.signal, each.noise) for each in pairs])
-
-
-def _is_scores(wanted: Array) -> bool:
-    return max(wanted.shape, default=1) == wanted.size > 1
 
 
 def before_softmax(graph: Graph) -> Graph:

@@ -8,6 +8,7 @@ number of samples.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +94,12 @@ def as_json(result: Evaluation) -> dict[str, object]:
     return {name: finite(value) for name, value in asdict(result).items()}
 
 
+def _added(one: "Sums", other: "Sums") -> dict[str, Any]:
+    """The sum of each field."""
+    names = [field.name for field in fields(one)]
+    return {name: getattr(one, name) + getattr(other, name) for name in names}
+
+
 @dataclass(frozen=True, slots=True)
 class Squares:
     """Sums of squares: of what is wanted, and of what it is missed by."""
@@ -102,7 +109,7 @@ class Squares:
 
     def __add__(self, other: "Squares") -> "Squares":
         """Add up the samples of both."""
-        return Squares(self.signal + other.signal, self.noise + other.noise)
+        return Squares(**_added(self, other))
 
     @property
     def db(self) -> float:
@@ -124,12 +131,7 @@ class OutputSums:
 
     def __add__(self, other: "OutputSums") -> "OutputSums":
         """Add up the samples of both."""
-        return OutputSums(
-            whole=self.whole + other.whole,
-            centred=self.centred + other.centred,
-            compared=self.compared + other.compared,
-            agreed=self.agreed + other.agreed,
-        )
+        return OutputSums(**_added(self, other))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,16 +170,15 @@ class Tally:
         else:
             pairs = zip(self.outputs, other.outputs, strict=True)
             outputs = tuple(mine + theirs for mine, theirs in pairs)
-        sums = {
-            field.name: getattr(self, field.name) + getattr(other, field.name)
-            for field in fields(self)
-        }
-        return Tally(**(sums | {"outputs": outputs}))
+        return Tally(**(_added(self, other) | {"outputs": outputs}))
 
     @property
     def whole(self) -> Squares:
         """Squares of all outputs together."""
         return sum((each.whole for each in self.outputs), Squares())
+
+
+Sums = Squares | OutputSums | Tally
 
 
 def rank(scores: Array, index: int) -> int:
