@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show all settings")
     options.as_json(parser)
     options.quiet(parser)
-    add_options(parser, "network", "data", "solve", "compare")
+    add_options(parser, "network", "data", "compare")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -93,8 +93,8 @@ def _command(arguments: argparse.Namespace, row: "Row") -> str:
         ("--method", "--scheme"), (row.method, row.scheme), DEFAULT, strict=True
     ):
         words += [] if value == usual else [option, value]
-    if settings.solve.overrides is not None:
-        words += ["--override", settings.solve.overrides]
+    if settings.compare.overrides is not None:
+        words += ["--override", settings.compare.overrides]
     for name, dims in (settings.network.shapes or {}).items():
         words += ["--shape", f"{name}={','.join(map(str, dims))}"]
     words += ["-o", f"{Path(arguments.model).stem}.scales.json"]

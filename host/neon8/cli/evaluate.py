@@ -31,8 +31,8 @@ change         top-1 less that of the reference, with its 95 % interval; how man
                would be split so if both were as good (McNemar's test)
 agreement      share of samples with the same top-1 as the reference, 95 % interval
 SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB
-... centred    the same of the scores alone without what all classes of a sample share:
-               what decides. Probabilities are compared by their logarithms
+... centred    the same of the scores alone, less what all classes of a sample share,
+               which decides nothing; probabilities are compared by their logarithms
 dNLL           mean rise of the label's negative log likelihood, with standard error
 ties           samples of which several classes share the largest score
 boxes          of a detector: what each network finds that the other finds, too
@@ -53,10 +53,10 @@ docs/evaluation.md has the formulas. With several outputs, each has a line of it
 --json         one object; shares are percentages from 0 to 100; null: no labels, no
                reference, or no error at all
 
-A network with int8 or int16 ends is fed and read through its own scales. One that
-takes an image, of compile --io-image, gets pixels: of --preprocess size, resize and
-color count; scale, mean and std are in the network. A reference is for networks that
-were compiled without --io-image and --io-layout nhwc, whose values are the same.
+A network with int8 or int16 inputs and outputs is fed and read through its own scales.
+One that was compiled with --io-image takes pixels: size, resize and color of
+--preprocess count; scale, mean and std are in the network. To compare with a
+reference, compile without --io-image and --io-layout nhwc; the values are the same.
 
 {options.DATA}"""
 

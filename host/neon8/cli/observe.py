@@ -19,7 +19,7 @@ The file holds exact integer statistics of all tensors: the same samples give th
 bytes in any order, with any number of workers and in any split into shards.
 
 While it runs, net.calib.journal keeps what is done. A run that was killed or
-interrupted continues from there when the same command is run again. With -o - there is
+interrupted continues from there when you run the same command again. With -o - there is
 no journal.
 
 {options.DATA}"""

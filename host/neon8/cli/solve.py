@@ -15,7 +15,9 @@ examples:
   neon8 solve net.calib net.onnx --override ranges.json -o net.scales.json
   neon8 solve net.calib -o net.scales.json
 
-Needs no data, and gives the same table as calibrate. {options.RECIPE}
+Needs no data, and gives the same table as calibrate.
+
+{options.RECIPE}
 {options.CHOOSING}
 {options.PRECISION}{options.OVERRIDE}"""
 

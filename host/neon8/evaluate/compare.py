@@ -82,7 +82,7 @@ class _Measured:
     errors: "array[float]"
 
 
-@takes("network", "data", "solve", "compare")
+@takes("network", "data", "compare")
 def compare(
     observation: Observation,
     model: str | Path,
@@ -100,7 +100,7 @@ def compare(
     compiler refuses because of its scales is a row without a result.
     """
     tried = settings.compare
-    rules = with_overrides(settings.solve)
+    rules = with_overrides(SolveSettings(overrides=tried.overrides))
     file = open_onnx(model, shapes=settings.network.shapes)
     graph = before_softmax(load_compilable(file))
     if observation.model_digest != graph.digest:

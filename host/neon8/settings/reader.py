@@ -63,11 +63,14 @@ def takes(*stages: str) -> Callable[[Function], Function]:
     Its signature and docstring show them all.  A caller may hand over ready Settings
     instead, or both: keywords win.
     """
-    fields = {
-        name: (stage, each)
+    every = [
+        (name, (stage, each))
         for stage in stages
         for name, each in settings_of(STAGES[stage]).items()
-    }
+    ]
+    fields = dict(every)
+    if len(fields) < len(every):
+        raise ValueError(f"two of the stages {', '.join(stages)} have one name")
 
     def decorate(function: Function) -> Function:
         own = inspect.signature(function).parameters

@@ -399,6 +399,13 @@ class CompareSettings(Stage):
         several(one_of(TABLE_SCHEMES)),
         metavar="SCHEME",
     )
+    overrides: Any = setting(
+        None,
+        "your own ranges, as for calibrate; a JSON file",
+        OVERRIDES,
+        option="--override",
+        metavar="ranges.json",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,15 +28,18 @@ FUNCTIONS = {
 EVERY = [(stage, name) for stage in STAGES for name in settings_of(STAGES[stage])]
 
 
-@takes(*[stage for stage in STAGES if stage not in ("run", "compile", "train")])
+ONCE = [each for each in STAGES if each not in ("run", "compile", "compare", "train")]
+"""Stages of which no two have a field of one name."""
+
+
+@takes(*ONCE)
 def by_keywords(*, settings):
     return settings
 
 
 def by_options(*words):
     parser = argparse.ArgumentParser(exit_on_error=False)
-    stages = [stage for stage in STAGES if stage not in ("run", "compile", "train")]
-    add_options(parser, *stages)
+    add_options(parser, *ONCE)
     return from_options(parser.parse_args([*map(str, words)]))
 
 
@@ -70,11 +73,6 @@ def by_file(folder, text):
             "[solve]\noverrides='r.json'\n[refine]\ncurve='c'\nmax_cost=1",
         ),
         (
-            ["--methods", "kl", "mse", "--schemes", "auto"],
-            {"methods": ["kl", "mse"], "schemes": ("auto",)},
-            "[compare]\nmethods=['kl', 'mse']\nschemes=['auto']",
-        ),
-        (
             ["--target", "armv7", "--cpu", "max", "--from", "ncnn"],
             {"target": "armv7", "cpu": "max", "source_format": "ncnn"},
             "[target]\ntarget='armv7'\ncpu='max'\n[convert]\nsource_format='ncnn'",
@@ -85,6 +83,20 @@ def test_three_ways_to_one_object(tmp_path, words, keywords, text):
     found = by_keywords(**keywords)
     assert found != DEFAULTS
     assert by_options(*words) == by_file(tmp_path, text) == found
+
+
+def test_lists_and_the_settings_of_compare(tmp_path):
+    words = ["compare", "a.calib", "a.onnx", "--data", "x", "--override", "r.json"]
+    words += ["--methods", "kl", "mse", "--schemes", "auto"]
+    found = from_options(make_parser().parse_args(words)).compare
+    text = "[compare]\nmethods = ['kl', 'mse']\nschemes = ['auto']\n"
+    assert by_file(tmp_path, text + "overrides = 'r.json'").compare == found
+
+
+def test_two_stages_with_one_name_are_refused():
+    """Keywords could not say which of them is meant."""
+    with pytest.raises(ValueError, match="solve, compile have one name"):
+        takes("solve", "compile")
 
 
 def test_options_win_over_the_file_and_keywords_over_the_object(tmp_path):
