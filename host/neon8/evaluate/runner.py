@@ -107,9 +107,9 @@ def open_float(
 def _turned(
     steps: Sequence[StepInfo], ends: Mapping[str, TensorInfo]
 ) -> frozenset[str]:
-    """The ends that compile --io-layout nhwc turned, and whose dimensions hide it.
+    """The ends whose layout compile --io-layout nhwc converted unseen by dimensions.
 
-    The step that turns an end has its name, and what it makes or reads a longer one.
+    The step that converts an end has its name; what it makes or reads has a longer one.
     """
     found = set()
     for step in steps:

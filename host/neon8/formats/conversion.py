@@ -110,8 +110,8 @@ def convert_table(
             held = " or ".join(map(str, target.bits))
             text = f"{to} holds {held} bits only, tensor {name!r} has {bits}"
             cause = "--fast" if bits < min(target.bits) else "--precision"
-            way = f"calibrate without {cause} and with --bits 8"
-            raise TableError(f"{path}: {text}; {way}")
+            remedy = f"calibrate without {cause} and with --bits 8"
+            raise TableError(f"{path}: {text}; {remedy}")
     if isinstance(target.write, NetworkWriter):
         if whole is None:
             table, whole = _completed(table, context, to)

@@ -160,7 +160,7 @@ def weight_scales_of(layer: LayerScale) -> tuple[float, ...]:
 
 
 def to_range(entry: QuantParams | Range) -> Range:
-    """The range that the levels cover, in double and so exact."""
+    """The range that the integers cover, in double and so exact."""
     if isinstance(entry, Range):
         return entry
     return Range(
@@ -211,7 +211,7 @@ def float32_scale(where: str, entry: QuantParams | Range) -> float:
 
 
 def count_zero_points_lost(table: ForeignTable) -> int:
-    """How many tensors lose levels because a zero point other than 0 is given up."""
+    """Count the tensors that lose steps because their zero point becomes 0."""
     return sum(
         symmetric_scale(entry) != to_params(entry).scale
         for entry in table.tensors.values()

@@ -79,7 +79,7 @@ class QatModel(nn.Module):
         """Write the network as ONNX with QuantizeLinear and DequantizeLinear.
 
         Weights are int8 with a scale for each output channel, biases int32, activations
-        int8 or uint8; the batch is free. CompileError: the int32 sums do not fit.
+        int8 or uint8; the batch is free. CompileError: an accumulator does not fit.
         """
         from neon8.qat.export import quantized  # noqa: PLC0415 - training needs no onnx
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated quantization: numerics (1) and (2), with a gradient.
 
-Rounding has none, so it is taken for the identity in the way back, and values beyond
+Rounding has none, so its gradient is taken for that of the identity, and values beyond
 the ends of the grid get none: the straight-through estimator of Bengio et al. (2013).
 """
 

@@ -29,7 +29,7 @@ HALF_REACH = 254
 
 
 def on_lattice(weight: FloatArray | DoubleArray, scales: DoubleArray) -> Int8Array:
-    """Rows of even sum: the nearest levels, but for one of a row whose sum is odd.
+    """Round to rows of even sum: to the nearest, but for one element of an odd row.
 
     weight: (O, ..., 3), finite; scales: (O,). One channel at a time, as
     quantize_weights().
@@ -38,7 +38,7 @@ def on_lattice(weight: FloatArray | DoubleArray, scales: DoubleArray) -> Int8Arr
     for channel, scale in enumerate(scales):
         real = weight[channel].astype(np.float64) / scale
         nearest = np.clip(np.rint(real), -HIGHEST, HIGHEST)
-        # The other neighbour; of a level without error the one that is nearer to zero.
+        # The other neighbour; of an exact element the one that is nearer to zero.
         towards = np.where(real == nearest, -nearest, real - nearest)
         other = nearest + np.where(towards < 0, -1, 1)
         other = np.where(np.abs(other) > HIGHEST, 2 * nearest - other, other)
@@ -51,7 +51,7 @@ def on_lattice(weight: FloatArray | DoubleArray, scales: DoubleArray) -> Int8Arr
 
 
 def quantizer(rounding: str) -> Quantize:
-    """What rounds weights in this way, "nearest" or "lattice"."""
+    """The function that rounds weights to the "nearest" or the "lattice"."""
     return on_lattice if rounding == "lattice" else quantize_weights
 
 

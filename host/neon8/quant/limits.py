@@ -5,5 +5,5 @@ SMALLEST_SCALE = 1e-30
 """The least scale, and the least product of scales, that every processor keeps: ARMv7
 flushes what is no normal float32 to zero."""
 MAX_FACTOR = 1 << 16
-"""Of a channel (5c), and over 1 the least: what is further apart has no scale in
-common. Calibration takes 0.01 to 1."""
+"""The largest factor of a channel (5c), and the inverse of the least: channels that are
+further apart have no scale in common. Calibration takes 0.01 to 1."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs for any input: sums fit int32 (12), so many products int16 (11); (23)."""
+"""Proofs for any input: accumulators fit int32 (12), products int16 (11); (23)."""
 
 import logging
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ INT16_REACH = 255  # sum|w| * 128 <= 32767
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enlarged:
-    """A channel whose weight scale grew by `factor`, for its bound of sums (12)."""
+    """A channel whose weight scale grew by `factor`, for its accumulator bound (12)."""
 
     layer: str
     channel: int
@@ -55,7 +55,7 @@ def prove_sums(
     reach: int,
     quantize: Quantize = quantize_weights,
 ) -> tuple[Sums, DoubleArray, list[Enlarged]]:
-    """The sums of a layer and the weight scales (O,) with which they fit int32.
+    """Prove that the accumulators of a layer fit int32, with larger scales if need be.
 
     reach: the largest |q| of the input.  quantize: what rounds the weights.
 

@@ -10,9 +10,9 @@ TABLE_SCHEMES = ("auto", *SCHEMES, "symmetric_with_uint8")
 NARROW = 8
 """The most bits that int8 holds; more are held in int16."""
 BITS = (7, NARROW, *range(9, 17))
-"""Of activations.  Codes of 7 span 127, as int8 Winograd wants."""
+"""The bits of activations.  7 have 127 steps, as int8 Winograd wants."""
 PRECISIONS = ("int16", "float")
-"""Of a tensor, but for that of all."""
+"""What a tensor can have instead of the precision of all."""
 NEAREST, LATTICE, CHOSEN = ROUNDINGS = ("nearest", "lattice", "chosen")
 """How weights become integers; for the others see neon8.quant.lattice and rounding."""
 

@@ -133,7 +133,7 @@ LOWEST = -128
 """The ends of int8 weights; -128 only in files of other tools, once a channel (11)."""
 
 WIDEST = 255
-"""The largest |level| of a weight of 8 bits, uint8 less its zero point."""
+"""The largest |q| of a weight of 8 bits, uint8 less its zero point."""
 
 
 def weight_levels(weight: FloatArray, scales: DoubleArray) -> Int16Array:
@@ -142,10 +142,9 @@ def weight_levels(weight: FloatArray, scales: DoubleArray) -> Int16Array:
     weight: (O, ...); scales: (O,). One channel at a time, see quantize_weights().
     """
     result = np.empty(weight.shape, np.int16)
-    ends = np.iinfo(np.int16)
     for channel, scale in enumerate(scales):
         levels = np.rint(weight[channel].astype(np.float64) / scale)
-        result[channel] = np.clip(levels, ends.min, ends.max)
+        result[channel] = np.clip(levels, -(2**15), 2**15 - 1)
     return result
 
 
@@ -174,9 +173,9 @@ Quantize = Callable[[FloatArray, DoubleArray], Int8Array]
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """A convolution up to its int32 sums.
+    """A convolution up to its accumulators.
 
-    weights: (O, I / groups, kh, kw); bias: (O,), what is added to the sum; bound: (O,),
+    weights: (O, I / groups, kh, kw); bias: (O,), what they begin with; bound: (O,),
     the largest |acc''| that any input can give (12). The last two are whole numbers in
     double, since they may be beyond int32 before the proof.
     """

@@ -12,7 +12,7 @@ from neon8.errors import DataError
 Array = npt.NDArray[np.generic]
 
 QUANTIZED = ("int8", "int16")
-"""The types of levels."""
+"""The types of quantized tensors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class TensorInfo:
 
     @property
     def quantized(self) -> bool:
-        """True if its values are levels of a scale."""
+        """True if its values are integers that a scale makes real."""
         return self.dtype in QUANTIZED
 
 
@@ -45,7 +45,7 @@ class StepInfo:
     kernel: the chosen symbol; macs: of one run; cost: of one run, in int8 MACs, what it
     takes to move its bytes included.
     inputs, output: tensor names; shape, dtype, scale, zero_point, lo, hi: of the
-    output; codes: the smallest and the largest level that an output can have, as
+    output; codes: the smallest and the largest integer that an output can have, as
     follows from the steps before; packed: bytes of the weights and other arrays.
     sharing, shared: what the output's memory is to it, and the tensor that it shares
     with; offset, pitch: its first byte in the arena, and bytes from pixel to pixel.
@@ -95,7 +95,7 @@ class StepInfo:
 
     @property
     def quantized(self) -> bool:
-        """True if the output's values are levels of a scale."""
+        """True if the output's values are integers that a scale makes real."""
         return self.dtype in QUANTIZED
 
 

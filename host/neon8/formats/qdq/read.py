@@ -57,14 +57,8 @@ def load(path: str | PathLike[str]) -> ForeignTable:
         _, table = load_quantized(path, narrow=True)
     except GraphError as error:
         raise TableError(str(error)) from error
-    return _with_inputs(found, from_scale_table(table, source=str(path)))
-
-
-def _with_inputs(found: ForeignTable, known: ForeignTable) -> ForeignTable:
-    """`found`, and what its layers read where something is moved before that.
-
-    known: the same of the network in the file.
-    """
+    # What layers read where something is moved before that, only the network tells.
+    known = from_scale_table(table, source=str(path))
     reads = {name: known.reads[name] for name in found.weights if name in known.reads}
     more = {name: known.tensors[name] for name in reads.values()}
     return replace(
@@ -88,7 +82,9 @@ class _Reader:
                 self.constants[node.output[0]] = item
             elif node.op_type in COPIES and node.input[0] in self.constants:
                 self.constants[node.output[0]] = self.constants[node.input[0]]
-            elif node.op_type == "Clip" and self.quantizes(node.input[0]):
+            elif node.op_type == "Clip" and self.made_by(
+                node.input[0], "QuantizeLinear"
+            ):
                 self.makers[node.output[0]] = self.makers[node.input[0]]
             else:
                 self.makers.update(dict.fromkeys(node.output, node))
@@ -124,24 +120,19 @@ class _Reader:
         if not tensors and not weights:
             text = "has no QuantizeLinear or DequantizeLinear nodes, so no scales"
             raise TableError(f"{self.source}: {text}")
-        notes: tuple[str, ...] = ()
-        if self.asymmetric:
-            layers = counted(len(self.asymmetric), "layer")
-            text = f"left out, as they have zero points: the weights of {layers}"
-            notes = (f"{text}, such as {self.asymmetric[0]!r}",)
-        return ForeignTable(
+        table = ForeignTable(
             source=self.source,
             format="qdq",
-            notes=notes,
             tensors=dict(tensors),
             weights=weights,
             reads=reads,
             groups=groups,
         )
-
-    def quantizes(self, name: str) -> bool:
-        """True of what QuantizeLinear makes of an activation."""
-        return self.made_by(name, "QuantizeLinear") is not None
+        if not self.asymmetric:
+            return table
+        layers = counted(len(self.asymmetric), "layer")
+        text = f"left out, as they have zero points: the weights of {layers}"
+        return table.with_note(f"{text}, such as {self.asymmetric[0]!r}")
 
     def nodes(self, *operators: str) -> Iterable[onnx.NodeProto]:
         """In order of execution."""
@@ -235,7 +226,7 @@ class _Reader:
         if grid.scales.size > 1:
             rank = len(values.dims)
             axis = grid.axis + (rank if grid.axis < 0 else 0)
-            transposed = any(a.name == "transB" and a.i for a in node.attribute)
+            transposed = _attribute(node, "transB", 0)
             wanted = 0 if node.op_type == "Conv" or transposed else 1
             counts = list(values.dims)[axis : axis + 1]
             if axis != wanted or counts != [grid.scales.size]:
@@ -249,7 +240,7 @@ class _Reader:
 
     def groups(self, layer: str, node: onnx.NodeProto, scales: int) -> int:
         """How many groups a convolution has; 1 for other layers."""
-        found = next((int(a.i) for a in node.attribute if a.name == "group"), 1)
+        found = _attribute(node, "group", 1)
         if found < 1 or (scales > 1 and scales % found):
             text = f"layer {layer!r} has {found} groups and {scales} weight scales"
             raise TableError(f"{self.source}: {text}")
@@ -273,12 +264,10 @@ class _Reader:
             raise TableError(f"{where}: has {scales.size} scales, {points.size} zeros")
         for scale in scales.reshape(-1):
             checked_scale(where, float(scale))
-        axes = [a.i for a in node.attribute if a.name == "axis"]
-        offsets = points.reshape(-1).astype(np.int64) - OFFSETS[kind]
         return _Grid(
             scales=scales.reshape(-1),
-            zero_points=offsets,
-            axis=int(axes[0]) if axes else 1,
+            zero_points=points.reshape(-1).astype(np.int64) - OFFSETS[kind],
+            axis=_attribute(node, "axis", 1),
         )
 
     def where(self, node: onnx.NodeProto) -> str:
@@ -297,8 +286,8 @@ class _Reader:
         if points is not None:
             return str(points.dtype)
         if node.op_type == "QuantizeLinear":
-            chosen = [a.i for a in node.attribute if a.name == "output_dtype" and a.i]
-            return _type_name(chosen[0] if chosen else onnx.TensorProto.UINT8)
+            chosen = _attribute(node, "output_dtype", 0)
+            return _type_name(chosen or onnx.TensorProto.UINT8)
         if node.input[0] in self.constants:
             return _type_name(self.constants[node.input[0]].data_type)
         quantize = self.made_by(node.input[0], "QuantizeLinear")
@@ -316,6 +305,10 @@ class _Reader:
             return np.asarray(numpy_helper.to_array(item))
         except Exception as error:  # onnx raises ValueError, TypeError, KeyError ...
             raise TableError(f"{where}: constant {name!r} is damaged") from error
+
+
+def _attribute(node: onnx.NodeProto, name: str, default: int) -> int:
+    return next((int(a.i) for a in node.attribute if a.name == name), default)
 
 
 def _type_name(number: int) -> str:
