@@ -90,9 +90,8 @@
 //   out            pixel p of row r at out + r * out_row_stride + p * out_stride; `channels` are
 //                  written
 //   out_row_stride 0: what row 0 has there stays
-//   rows           [kernel_height + (outputs - 1) * ratio]: the pixel under tap x = 0 of output 0,
-//                  N8_SLACK readable after the last pixel used, unless `block` divides `channels`:
-//                  then nothing after the channels of a pixel is read
+//   rows           [kernel_height + (outputs - 1) * ratio]: the pixel under tap x = 0 of output 0;
+//                  nothing beyond the channels of a pixel is read
 //   tap_stride     bytes between the pixels under neighbouring taps
 //   step           bytes between the pixels under tap 0 of neighbouring outputs
 //   weights        [ceil(channels / block)][kernel_height][kernel_width][block], zero padded,
@@ -384,8 +383,10 @@ struct n8_tile {
     uint8_t packing; // enum n8_packing
 };
 
-// Bounds of all geometries, which the C kernels and N8_SLACK rely on.
-enum { N8_MAX_MR = 16, N8_MAX_NR = 64, N8_MAX_STEP = 64 };
+// Bounds of all geometries, which the C kernels and N8_SLACK rely on. Steps are powers of two, so
+// that channels of a multiple of N8_MAX_STEP bytes need no filling up for any kernel: nothing
+// beyond them is read, and the plan of the memory relies on that.
+enum { N8_MAX_MR = 16, N8_MAX_NR = 64, N8_MAX_STEP = 16 };
 
 #define N8_FIELD(offset, type, member) type member;
 #define N8_STRUCT(name, FIELDS)                                                                    \

@@ -84,7 +84,6 @@ struct n8_conv {
     n8_output_fn *output;
     n8_dequantize_acc_fn *dequantize;
     const int8_t *weights;
-    bool exact;          // no byte beyond the channels of an input pixel is read
     bool small;          // as n8_conv_proof has it
     size_t slices;       // units that share a block's channels, the same number a group;
                          // igemm, 1: a unit has all channels of all groups

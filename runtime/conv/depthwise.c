@@ -109,7 +109,6 @@ static N8_ONCE void plan_depthwise(struct n8_conv *conv, const struct n8_kernels
     const size_t channels = channels_of(conv);
     const size_t height = rows_seen(conv);
     conv->groups = 1;
-    conv->exact = (size_t)s->out_channels % conv->row->block == 0;
     conv->group_entries = n8_mul(n8_pieces(channels, conv->row->block), conv->row->block);
     conv->group_weights = n8_mul(conv->taps, conv->group_entries);
     conv->units = n8_mul((size_t)s->batch, units_of(conv));

@@ -47,7 +47,6 @@ static void plan_depthwise(struct n8_conv *conv, const struct n8_kernels *kernel
     conv->group_entries = channels;
     conv->group_weights = n8_mul(n8_mul(conv->taps, channels), sizeof(int16_t));
     conv->units = n8_mul((size_t)s->batch, (size_t)s->out_height);
-    conv->exact = true;
     conv->depthwise.kernel = kernels->depthwise_s16_s32;
     conv->depthwise.whole_rows = true;
     n8_depthwise_fit(conv, (size_t)s->out_width,

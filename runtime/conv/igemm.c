@@ -71,7 +71,6 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     const size_t channels = n8_mul(n8_pieces(conv->group_out, tile->nr), tile->nr);
     plan_unfolding(conv);
     conv->depth = n8_round_up(conv->group_in, n8_panel_step(tile));
-    conv->exact = conv->depth == (size_t)(s->in_channels / s->groups);
     conv->group_weights =
         n8_round_up(n8_mul(n8_mul(conv->taps, conv->depth), channels), N8_ALIGN_PART);
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));

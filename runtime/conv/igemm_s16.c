@@ -31,7 +31,6 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     const size_t used = n8_mul(conv->taps, conv->group_in);
     conv->groups = (size_t)s->groups;
     conv->depth = n8_round_up(used, N8_PIXEL);
-    conv->exact = conv->depth == used; // else a pixel may be read where it lies, padding included
     conv->group_entries = n8_mul(n8_pieces(conv->group_out, it->panel), it->panel);
     it->window = n8_mul(conv->depth, sizeof(int16_t));
     conv->group_weights = n8_mul(it->window, conv->group_entries);

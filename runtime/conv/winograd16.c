@@ -60,7 +60,6 @@ static N8_ONCE void plan_winograd(struct n8_conv *conv, const struct n8_kernels 
     conv->winograd16.interleave = kernels->interleave_s8;
     conv->groups = (size_t)s->groups;
     conv->depth = n8_round_up(conv->group_in, N8_PIXEL);
-    conv->exact = conv->depth == conv->group_in;
     conv->group_entries = n8_pieces(conv->group_out, panel) * panel;
     conv->group_weights = PLANES * sizeof(int16_t) * conv->depth * conv->group_entries;
     const size_t fit = BLOCK_BYTES / (PLANES * sizeof(int16_t) * conv->depth);

@@ -51,7 +51,6 @@ static void plan_winograd8(struct n8_conv *conv, const struct n8_kernels *kernel
     conv->groups = 1;
     conv->taps = 2 * height;
     conv->depth = n8_round_up(conv->group_in, n8_panel_step(&conv->row->tile));
-    conv->exact = conv->depth == (size_t)(s->in_channels / s->groups);
     conv->winograd8.tiles =
         n8_round_up(n8_pieces((size_t)s->out_width, 2), has_pairs(conv) ? 2 : 1);
     conv->winograd8.row_size = n8_mul(conv->winograd8.tiles, conv->depth);

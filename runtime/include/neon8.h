@@ -136,7 +136,8 @@ struct n8_model_facts {
 
 /// Memory in bytes. An opened model takes tables + packed; each of its sessions takes arena +
 /// scratch for each of its threads, and less than 2 KB beside. arena_least is the largest sum of
-/// buffers that are needed at the same time: no placement needs less.
+/// values that are needed at the same time: no placement needs less. The arena depends on the file
+/// alone; tables, packed and scratch depend on the processor, too.
 struct n8_memory {
     uint64_t tables; ///< names, tensors and steps
     uint64_t packed; ///< weights in the order of the kernels

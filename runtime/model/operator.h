@@ -28,7 +28,8 @@ enum n8_fields {
     N8_FIELD_RECURRENT = 1 << 16, // the flags N8_OP_REVERSE and N8_OP_LINEAR_BEFORE_RESET
 };
 
-// What the plan of the memory may do with the tensors of a step.
+// What the plan of the memory may do with the tensors of a step. It follows from the file alone:
+// what only some of the kernels that may serve a step keep to is not promised.
 enum n8_placing {
     // Every input may lie between the channels of other tensors: each pixel is read by itself,
     // at a distance of pixel_stride. Bytes beyond its channels may be read, up to the next
@@ -65,7 +66,7 @@ struct n8_operator {
         uint32_t least, most;
     } inputs;
     uint32_t fields;  // enum n8_fields
-    uint32_t placing; // enum n8_placing; `plan` may take away from it in step->placing
+    uint32_t placing; // enum n8_placing; `plan` may change it in step->placing
     uint32_t ends;    // enum n8_ends
     bool moves;      // every value of an int8 output is one of an input or `fill`, before the clamp
     bool s16;        // int16 may stand where int8 is said, in any mix unless `check` forbids it

@@ -89,6 +89,17 @@ static uint32_t reach_of(const struct n8_tensor *in) {
     return (uint32_t)(in->hi > -in->lo ? in->hi : -in->lo); // not negative: lo <= hi
 }
 
+// Whether nothing beyond the channels of a pixel is read, by none of the kernels that may serve the
+// layer on some processor: the plan of the memory does not depend on which of them is chosen.
+static bool reads_exactly(const struct n8_step *step, const struct n8_tensor *in) {
+    const size_t channels = (size_t)(in->dims[1] / step->row.groups);
+    if (step->conv.algorithm == &n8_conv_depthwise) { // as are all depthwise layers of int8
+        return step->conv.shape.out_channels % N8_PIXEL == 0;
+    }
+    return step->conv.algorithm == &n8_conv_depthwise_s16 ||
+           channels * n8_value_size(in) % N8_MAX_STEP == 0;
+}
+
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
@@ -157,7 +168,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     if (step->conv.algorithm == &n8_conv_depthwise && channels % N8_PIXEL != 0) {
         step->placing &= ~(uint32_t)N8_WRITES_SLICES; // the padding of the channels is written
     }
-    if (step->conv.exact && added == NULL) {
+    if (added == NULL && reads_exactly(step, in)) {
         step->placing |= N8_READS_EXACTLY;
     }
     step->scratch_size = step->conv.scratch_size;

@@ -68,14 +68,14 @@ CHANNELS_KERNEL(n8_igemm_s8_f32_standin, 8, 12, 4, TO_F32)
 CHANNELS_KERNEL(n8_igemm_s8_s8_standin, 8, 12, 4, TO_S8)
 CHANNELS_KERNEL(n8_igemm_s8_s8_add_standin, 8, 12, 4, TO_S8_ADD)
 CHANNELS_KERNEL(n8_igemm_s8_s8_standin_pixel, 1, 12, 8, TO_S8)
-CHANNELS_KERNEL(n8_igemm_s8_f32_standin_pixel, 1, 16, 32, TO_F32)
+CHANNELS_KERNEL(n8_igemm_s8_f32_standin_pixel, 1, 16, 16, TO_F32)
 CHANNELS_KERNEL(n8_igemm_s8_s32_standin_in_order, 2, 8, 8, TO_S32)
 CHANNELS_KERNEL(n8_igemm_s8_s8_absent, 2, 8, 8, TO_S8)
 
-// 6x10c8 in pairs: [channels / 10][taps][depth / 32][5][4][2][8]. The four products of a lane
+// 6x10c4 in pairs: [channels / 10][taps][depth / 16][5][4][2][4]. The four products of a lane
 // are summed in int16, which wraps where they were not proved to fit.
 void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
-    enum { MR = 6, NR = 10, KR = 8, DEEP = 4 };
+    enum { MR = 6, NR = 10, KR = 4, DEEP = 4 };
     const int8_t *panel = args->weights;
     for (size_t n = 0; n < args->channels; n += NR) {
         for (size_t p = 0; p < args->pixels; p++) {
