@@ -56,208 +56,143 @@ static enum n8_status find_lifetimes(const struct n8_reader *reader) {
     return N8_OK;
 }
 
-// The plan ----------------------------------------------------------------------------
+// The choice of links -------------------------------------------------------------------
 
-enum { BUDGET = 1 << 22 }; // looks at pairs of tensors
+enum { BUDGET = 1 << 22 }; // looks at tensors: no other choice is tried after that many
 
-enum { CHUNK = 128 };
+// What one grouping is compared with another by.
+struct cost {
+    uint64_t loaded; // the largest sum of blocks in use at one step
+    uint64_t excess; // over all steps, how much that sum is above the least
+};
 
 struct planner {
     struct n8_sharing_plan sharing;
-    uint64_t least;
+    uint64_t *changes;       // room: of the sum of blocks in use, from one step to the next
+    struct cost cost;        // of the groups as they are
     struct n8_block *blocks; // of the groups
     uint32_t *group_of;      // the group of each block
     size_t block_count;
-    uint64_t *load;    // at each step: the sum of the blocks in use
-    uint64_t *changes; // of it that are to come, from one step to the next
-    uint64_t *most;    // of each CHUNK of steps
-    uint64_t loaded;   // the most at one step
-    uint64_t excess;   // over all steps, how much the load is above the least
 };
-
-static struct n8_group *tail_of(struct n8_sharing_plan *sharing, const struct n8_group *group) {
-    return &sharing->groups[n8_place_in_group(sharing, sharing->links[group->tail].child).group];
-}
 
 // Where in the block of a group its tail begins: both end with the same byte in use.
 static size_t tail_begin(const struct n8_group *group, const struct n8_group *tail) {
     return group->pixels * group->stride - tail->pixels * tail->stride;
 }
 
-// True if the tensor's number is that of a group with a block of its own.
-static bool has_block(const struct n8_sharing_plan *sharing, uint32_t tensor) {
-    const struct n8_group *group = &sharing->groups[tensor];
-    return group->members > 0 && !group->is_tail && sharing->model->tensors[tensor].bytes > 0;
-}
-
-static struct n8_block block_of(struct n8_sharing_plan *sharing, const struct n8_group *group) {
-    struct n8_block block = {
-        .bytes = n8_round_up(n8_add(group->pixels * group->stride, N8_SLACK), N8_ALIGN),
-        .born = group->born,
-        .dies = group->dies,
-    };
-    if (group->tail != N8_NOBODY) {
-        const struct n8_group *tail = tail_of(sharing, group);
-        block.tail = block.bytes - tail_begin(group, tail);
-        block.tail_born = tail->born;
-    }
-    return block;
-}
-
-static void count_blocks(struct planner *p, uint32_t component, uint64_t times) {
-    struct n8_sharing_plan *sharing = &p->sharing;
-    const struct n8_component *it = &sharing->components[component];
-    for (uint32_t i = 0; i < it->tensors; i++) {
-        const uint32_t t = sharing->tensors_of[it->first_tensor + i];
-        if (has_block(sharing, t)) {
-            const struct n8_block block = block_of(sharing, &sharing->groups[t]);
-            n8_count_block(&block, times, p->changes);
-        }
-    }
-}
-
-static uint64_t above_least(const struct planner *p, size_t step) {
-    return p->load[step] > p->least ? p->load[step] - p->least : 0;
-}
-
-// Makes the changes, all of which are at steps from .. to + 1.
-static void change_load(struct planner *p, size_t from, size_t to) {
-    enum { STEPS_OF_A_LOOK = 8 }; // that take as long as one
-    const size_t steps = p->sharing.model->facts.step_count;
-    uint64_t change = 0;
-    for (size_t s = from; s <= to; s++) {
-        change += p->changes[s];
-        p->changes[s] = 0;
-        p->excess -= above_least(p, s);
-        p->load[s] += change;
-        p->excess += above_least(p, s);
-    }
-    p->changes[to + 1] = 0;
-    for (size_t chunk = from / CHUNK; chunk <= to / CHUNK; chunk++) {
-        p->most[chunk] = 0;
-        for (size_t s = chunk * CHUNK; s <= steps && s < (chunk + 1) * CHUNK; s++) {
-            p->most[chunk] = p->load[s] > p->most[chunk] ? p->load[s] : p->most[chunk];
-        }
-    }
-    p->loaded = 0;
-    for (size_t chunk = 0; chunk <= steps / CHUNK; chunk++) {
-        p->loaded = p->most[chunk] > p->loaded ? p->most[chunk] : p->loaded;
-    }
-    p->sharing.looks += (to - from + CHUNK + steps / CHUNK) / STEPS_OF_A_LOOK;
-}
-
-// Groups all tensors and sums up what that takes.
-static void group_all(struct planner *p) {
-    const size_t steps = p->sharing.model->facts.step_count;
-    for (uint32_t c = 0; c < p->sharing.component_count; c++) {
-        n8_group_component(&p->sharing, c);
-        count_blocks(p, c, 1);
-    }
-    change_load(p, 0, steps);
-}
-
-// Groups those tensors anew that a changed link may be for.
-static void try_link(struct planner *p, const struct n8_link *link) {
-    const uint32_t component = p->sharing.component[link->child];
-    const struct n8_component *it = &p->sharing.components[component];
-    count_blocks(p, component, UINT64_MAX);
-    n8_group_component(&p->sharing, component);
-    count_blocks(p, component, 1);
-    change_load(p, it->born, it->dies);
+static struct n8_group *tail_of(const struct n8_sharing_plan *sharing,
+                                const struct n8_group *group) {
+    const uint32_t child = sharing->links[group->tail].child;
+    return &sharing->groups[sharing->members[child].group];
 }
 
 static void find_blocks(struct planner *p) {
-    for (uint32_t t = 0; t < p->sharing.model->facts.tensor_count; t++) {
-        if (has_block(&p->sharing, t)) {
-            p->group_of[p->block_count] = t;
-            p->blocks[p->block_count++] = block_of(&p->sharing, &p->sharing.groups[t]);
-        }
-    }
-}
-
-// What two ways to share are compared by.
-struct cost {
-    uint64_t loaded, excess;
-};
-
-static struct cost cost_of(const struct planner *p) {
-    return (struct cost){p->loaded, p->excess};
-}
-
-static bool is_less(struct cost a, struct cost b) {
-    return a.loaded != b.loaded ? a.loaded < b.loaded : a.excess < b.excess;
-}
-
-static void want(struct planner *p, size_t link, uint32_t step, bool wanted) {
-    for (; link < p->sharing.link_count && p->sharing.links[link].step == step; link++) {
-        p->sharing.links[link].wanted = wanted;
-    }
-}
-
-// A piece of a concatenation holds the room of the whole from its own birth on. Where that
-// takes more than copying does, it is not written there.
-static void drop_links(struct planner *p) {
-    struct n8_sharing_plan *sharing = &p->sharing;
-    bool better = true;
-    while (better && p->excess > 0) {
-        better = false;
-        for (size_t i = 0; i < sharing->link_count && p->excess > 0; i++) {
-            const struct n8_link link = sharing->links[i];
-            if (!link.used || !link.widens) {
-                continue;
-            }
-            if (sharing->looks > BUDGET) {
-                return;
-            }
-            const struct cost before = cost_of(p);
-            sharing->links[i].wanted = false;
-            try_link(p, &link);
-            if (!is_less(cost_of(p), before)) { // it may wait at the end of the whole
-                sharing->links[i].late = true;
-                try_link(p, &link);
-            }
-            if (is_less(cost_of(p), before)) {
-                better = true;
-                continue;
-            }
-            sharing->links[i].late = false;
-            const bool first = i == 0 || sharing->links[i - 1].step != link.step;
-            if (first) { // all of the step together
-                want(p, i, link.step, false);
-                try_link(p, &link);
-                if (is_less(cost_of(p), before)) {
-                    better = true;
-                    continue;
-                }
-                want(p, i, link.step, true);
-            }
-            sharing->links[i].wanted = true;
-            try_link(p, &link);
-        }
-    }
-}
-
-// Pieces that were not to be written where they are read, as the room was needed, may come there
-// later.
-static void add_tails(struct planner *p) {
-    for (size_t i = 0; i < p->sharing.link_count && p->excess > 0; i++) {
-        struct n8_link *link = &p->sharing.links[i];
-        if (link->kind != N8_SHARES_SLICE || link->used || link->late ||
-            p->sharing.looks > BUDGET) {
+    const struct n8_sharing_plan *sharing = &p->sharing;
+    p->block_count = 0;
+    for (uint32_t t = 0; t < sharing->model->facts.tensor_count; t++) {
+        const struct n8_group *group = &sharing->groups[t];
+        if (group->youngest == N8_NOBODY || group->waits || sharing->model->tensors[t].bytes == 0) {
             continue;
         }
-        const struct cost before = cost_of(p);
-        link->late = true;
-        try_link(p, link);
-        if (!is_less(cost_of(p), before)) {
-            link->late = false;
-            try_link(p, link);
+        struct n8_block block = {
+            .bytes = n8_round_up(n8_add(group->pixels * group->stride, N8_SLACK), N8_ALIGN),
+            .born = group->born,
+            .dies = group->dies,
+        };
+        if (group->tail != N8_NOBODY) {
+            const struct n8_group *tail = tail_of(sharing, group);
+            block.tail = block.bytes - tail_begin(group, tail);
+            block.tail_born = tail->born;
+        }
+        p->group_of[p->block_count] = t;
+        p->blocks[p->block_count++] = block;
+    }
+}
+
+// Groups all tensors by the wishes for the links. Returns what that takes.
+static struct cost group(struct planner *p) {
+    enum { STEPS_OF_A_LOOK = 8 }; // that take as long as one
+    struct n8_sharing_plan *sharing = &p->sharing;
+    const size_t steps = sharing->model->facts.step_count;
+    const uint64_t least = sharing->model->memory.arena_least;
+    n8_group_tensors(sharing);
+    find_blocks(p);
+    memset(p->changes, 0, (steps + 2) * sizeof *p->changes);
+    for (size_t i = 0; i < p->block_count; i++) { // modulo 2^64
+        const struct n8_block *block = &p->blocks[i];
+        p->changes[block->born] += block->bytes - block->tail;
+        p->changes[block->tail == 0 ? block->born : block->tail_born] += block->tail;
+        p->changes[block->dies + 1] -= block->bytes;
+    }
+    struct cost cost = {0};
+    uint64_t load = 0;
+    for (size_t s = 0; s <= steps; s++) {
+        load += p->changes[s];
+        cost.loaded = load > cost.loaded ? load : cost.loaded;
+        cost.excess += load > least ? load - least : 0;
+    }
+    sharing->looks += steps / STEPS_OF_A_LOOK;
+    return cost;
+}
+
+// True if it takes less memory to have this wish for `count` links from `first` on. Else they keep
+// theirs.
+static bool try_wish(struct planner *p, size_t first, size_t count, enum n8_wish wish) {
+    struct n8_link *links = p->sharing.links + first;
+    for (size_t i = 0; i < count; i++) {
+        links[i].kept = links[i].wish;
+        links[i].wish = wish;
+    }
+    const struct cost cost = group(p);
+    if (cost.loaded < p->cost.loaded ||
+        (cost.loaded == p->cost.loaded && cost.excess < p->cost.excess)) {
+        p->cost = cost;
+        return true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        links[i].wish = links[i].kept;
+    }
+    group(p);
+    return false;
+}
+
+// Tries another wish for a link and, where it is the first of its step, for all of that. True if
+// that takes less memory.
+static bool improve(struct planner *p, size_t i, size_t first) {
+    const struct n8_sharing_plan *sharing = &p->sharing;
+    const struct n8_link *link = &sharing->links[i];
+    size_t count = 1;
+    while (i + count < sharing->link_count && sharing->links[i + count].step == link->step) {
+        count++;
+    }
+    return (link->used && try_wish(p, i, 1, N8_WISH_DROP)) ||
+           (link->kind == N8_SHARES_SLICE && link->wish != N8_WISH_WAIT &&
+            try_wish(p, i, 1, N8_WISH_WAIT)) ||
+           (link->wish != N8_WISH_USE && try_wish(p, i, 1, N8_WISH_USE)) ||
+           (i == first && link->used && try_wish(p, i, count, N8_WISH_DROP));
+}
+
+// A link that saves a copy may cost memory: a piece of a concatenation takes the memory of the
+// whole from its own birth on. As long as more than the least is in use at some step, other wishes
+// for the links are tried one by one.
+static void choose_links(struct planner *p) {
+    const struct n8_sharing_plan *sharing = &p->sharing;
+    p->cost = group(p);
+    for (bool better = true; better;) {
+        better = false;
+        size_t first = 0; // link of the same step
+        for (size_t i = 0; i < sharing->link_count && p->cost.excess > 0 && sharing->looks < BUDGET;
+             i++) {
+            first = sharing->links[i].step == sharing->links[first].step ? first : i;
+            better = improve(p, i, first) || better;
         }
     }
 }
 
-static void write_places(struct planner *p, struct n8_model *model) {
-    struct n8_sharing_plan *sharing = &p->sharing;
+// The result ----------------------------------------------------------------------------
+
+static void write_places(const struct planner *p, struct n8_model *model) {
+    const struct n8_sharing_plan *sharing = &p->sharing;
     for (size_t b = 0; b < p->block_count; b++) {
         struct n8_group *group = &sharing->groups[p->group_of[b]];
         group->offset = p->blocks[b].offset;
@@ -268,18 +203,15 @@ static void write_places(struct planner *p, struct n8_model *model) {
     }
     for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
         struct n8_tensor *tensor = &model->tensors[t];
-        const struct n8_place place = n8_place_in_group(sharing, t);
-        const struct n8_group *group = &sharing->groups[place.group];
-        if (tensor->bytes != 0) { // neither with the caller nor constant
-            tensor->slice = (size_t)tensor->dims[1] * n8_value_size(tensor) != group->bytes;
-            tensor->pixel_stride = group->stride;
-            tensor->offset = group->offset + place.pixel * group->stride + place.byte;
-        }
-    }
-    for (uint32_t t = 0; t < model->facts.tensor_count; t++) {
-        struct n8_tensor *tensor = &model->tensors[t];
+        const struct n8_member *member = &sharing->members[t];
+        const struct n8_group *group = &sharing->groups[member->group];
         tensor->sharing = tensor->caller ? N8_SHARES_CALLER : N8_SHARES_NOTHING;
         tensor->shared = t;
+        if (tensor->bytes != 0) { // neither with the caller nor constant
+            tensor->slice = n8_used_bytes(tensor) != group->bytes;
+            tensor->pixel_stride = group->stride;
+            tensor->offset = group->offset + member->pixel * group->stride + member->byte;
+        }
     }
     for (size_t i = 0; i < sharing->link_count; i++) {
         const struct n8_link *link = &sharing->links[i];
@@ -337,20 +269,16 @@ static void clear_moves(struct n8_model *model) {
 }
 
 static enum n8_status plan_places(struct planner *p, struct n8_model *model) {
-    enum n8_status status = n8_find_least(&p->sharing, &p->least);
+    enum n8_status status = n8_find_least(&p->sharing, &model->memory.arena_least);
     if (status != N8_OK) {
         return status;
     }
-    group_all(p);
-    drop_links(p);
-    add_tails(p);
-    find_blocks(p);
-    model->memory.arena_least = p->least;
-    if (p->loaded > PTRDIFF_MAX) { // who measures is told at least this; nobody can open it
-        model->memory.arena = p->loaded;
+    choose_links(p);
+    if (p->cost.loaded > PTRDIFF_MAX) { // who measures is told at least this; nobody can open it
+        model->memory.arena = p->cost.loaded;
         return N8_OK;
     }
-    status = n8_place_blocks(p->blocks, p->block_count, p->loaded, &model->memory.arena);
+    status = n8_place_blocks(p->blocks, p->block_count, p->cost.loaded, &model->memory.arena);
     if (status == N8_OK) {
         write_places(p, model);
         clear_moves(model);
@@ -360,32 +288,27 @@ static enum n8_status plan_places(struct planner *p, struct n8_model *model) {
 
 enum n8_status n8_plan_arena(const struct n8_reader *reader) {
     struct n8_model *model = reader->model;
-    const size_t count = model->facts.tensor_count;
+    const size_t tensors = model->facts.tensor_count;
     enum n8_status status = find_lifetimes(reader);
     if (status != N8_OK) {
         return status;
     }
-    struct planner planner = {.sharing = {.model = model}};
-    planner.blocks = malloc(count * sizeof *planner.blocks);
-    planner.group_of = malloc(count * sizeof *planner.group_of);
-    const size_t steps = model->facts.step_count + 2;
-    planner.load = calloc(steps, sizeof *planner.load);
-    planner.changes = calloc(steps, sizeof *planner.changes);
-    planner.most = calloc(steps / CHUNK + 1, sizeof *planner.most);
-    if (planner.blocks == NULL || planner.group_of == NULL || planner.load == NULL ||
-        planner.changes == NULL || planner.most == NULL) {
-        status = N8_E_MEMORY;
-    } else {
+    struct planner planner = {
+        .sharing = {.model = model},
+        .changes = malloc((model->facts.step_count + 2) * sizeof *planner.changes),
+        .blocks = malloc(tensors * sizeof *planner.blocks),
+        .group_of = malloc(tensors * sizeof *planner.group_of),
+    };
+    status = N8_E_MEMORY;
+    if (planner.changes != NULL && planner.blocks != NULL && planner.group_of != NULL) {
         status = n8_find_links(&planner.sharing);
     }
     if (status == N8_OK) {
         status = plan_places(&planner, model);
         n8_free_links(&planner.sharing);
     }
+    free(planner.changes);
     free(planner.blocks);
     free(planner.group_of);
-    free(planner.load);
-    free(planner.changes);
-    free(planner.most);
     return status;
 }

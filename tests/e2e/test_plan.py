@@ -2,10 +2,12 @@
 """The plan of the memory: small, and nobody writes what somebody else still needs."""
 
 import functools
+import hashlib
 
 import numpy as np
 import pytest
 
+from levels import levels
 from neon8.compile import oracle, writer
 from neon8.operators.arithmetic import (
     AddOp,
@@ -180,6 +182,9 @@ def simulate(program, model) -> None:
     simulation.run()
 
 
+PLANS = "39a15710f8933e317a5f50a608eff99fa073748a3d2b4f6f0d21ae946d6f72e6"
+"""Digest of the plans of LIMITS and moves: of the planner, whatever the kernels are."""
+
 LIMITS = {**{name: (draw, MOST) for name, draw in TOPOLOGIES.items()}, **AWKWARD}
 
 
@@ -198,30 +203,49 @@ def test_the_arena_is_close_to_its_bound(name):
                 assert differing_bytes(session.run(inputs), expected) == {}
 
 
-def test_random_programs_share_memory_and_lose_nothing():
+@pytest.mark.parametrize(
+    ("draw", "count", "most"), [(random_program, 60, MOST), (moves, 30, 1.1)]
+)
+def test_random_programs_share_memory_and_lose_nothing(draw, count, most):
     kinds, ratios = set(), []
-    for seed in range(60):
-        program = random_program(seed)
-        with Model.from_bytes(writer.dumps(program)) as model:
-            simulate(program, model)
-            kinds.update(step.sharing for step in model.steps)
-            ratios.append(model.memory.arena / model.memory.arena_least)
-    assert kinds >= {"own", "place", "view", "slice"}
-    assert np.median(ratios) <= MOST
-
-
-def test_steps_that_move_values_lose_none():
-    kinds = set()
-    for seed in range(20):
-        program = moves(seed)
+    for seed in range(count):
+        program = draw(seed)
         inputs = random_inputs(program, seed)
         with Model.from_bytes(writer.dumps(program)) as model:
             simulate(program, model)
             kinds.update(step.sharing for step in model.steps)
+            ratios.append(model.memory.arena / model.memory.arena_least)
             with model.session(2) as session:
                 result = session.run(inputs)
         assert differing_bytes(result, oracle.run(program, inputs)) == {}
     assert kinds >= {"own", "place", "view", "slice"}
+    assert min(ratios) >= 1
+    assert np.median(ratios) <= most
+
+
+def plan_of(program, isa):
+    """Arena, bound, and where every tensor lies."""
+    with Model.from_bytes(writer.dumps(program), isa=isa) as model:
+        places = [
+            (s.output, s.sharing, s.shared, s.offset, s.pitch, s.spread)
+            for s in model.steps
+        ]
+        return model.memory.arena, model.memory.arena_least, places
+
+
+def plan_at_all_levels(program):
+    plan, *others = (plan_of(program, isa) for isa in levels())
+    assert all(other == plan for other in others)
+    return plan
+
+
+def test_the_plan_depends_on_the_file_alone():
+    """Not on the kernels of a level, nor on the processor."""
+    programs = [*(draw() for draw, _ in LIMITS.values()), *map(moves, range(30))]
+    plans = repr([plan_at_all_levels(program) for program in programs])
+    assert hashlib.sha256(plans.encode()).hexdigest() == PLANS
+    for seed in range(30):
+        plan_at_all_levels(random_program(seed))
 
 
 def test_a_piece_waits_at_the_end_of_its_concat():

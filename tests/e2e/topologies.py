@@ -208,14 +208,14 @@ def twice():
     return d.program(rows, d.activate(d.join(part, part, axis=2)))
 
 
-def elan():
-    """A chain of convolutions of 32 channels, all of whose results are concatenated."""
+def elan(width):
+    """A chain of convolutions, all of whose results are concatenated."""
     d = Drawing(12, 32, 16)
     x = d.image
     for _ in range(2):
-        pieces = [d.conv(x, 32), d.conv(x, 32)]
+        pieces = [d.conv(x, width), d.conv(x, width)]
         for _ in range(4):
-            pieces.append(d.conv(pieces[-1], 32, 3))
+            pieces.append(d.conv(pieces[-1], width, 3))
         x = d.conv(d.join(*pieces), 32)
     return d.program(x)
 
@@ -334,14 +334,16 @@ def wide(count):
 
 
 def moves(seed):
-    """Steps that move values, drawn at random; concats may hold a tensor twice."""
+    """Steps drawn at random that move values, most of them; concats may hold one twice,
+    convolutions read and write neighbouring channels of it.
+    """
     rng = np.random.default_rng(seed)
     d = Drawing(seed, int(rng.integers(2, 20)), int(rng.integers(1, 5)))
     drawn = [d.image]
     while len(d.ops) < 24:
         x = drawn[-min(int(rng.geometric(0.4)), len(drawn))]
         channels, height, width = x.shape[1:]
-        match rng.integers(6):
+        match rng.integers(8):
             case 0:
                 drawn.append(d.pool(x, 1, 1))
             case 1:
@@ -354,12 +356,16 @@ def moves(seed):
                 drawn.append(d.reshape(x, (1, channels, height * width, 1)))
             case 4 if channels % 2 == 0:
                 drawn.append(d.shuffle(x))
+            case 5 if height == width:
+                drawn.append(d.conv(x, int(rng.integers(1, 33)), 3))
+            case 6 if height == width:
+                drawn.append(d.depthwise(x))
             case _:
                 axis = int(rng.integers(1, 4))
                 others = [0, *(other for other in (1, 2, 3) if other != axis)]
                 fit = [
                     each
-                    for each in drawn[-8:]
+                    for each in (x, *drawn[-8:])
                     if all(each.shape[i] == x.shape[i] for i in others)
                 ]
                 count = min(int(rng.integers(1, 4)), 120 // x.shape[axis])
@@ -376,7 +382,7 @@ TOPOLOGIES = {
     "densenet_flat": densenet_flat,
     "unet": unet,
     "twice": twice,
-    "elan": elan,
+    "elan": lambda: elan(32),
     "ghostnet": ghostnet,
     "wavenet": wavenet,
     "dpn": dpn,
@@ -385,6 +391,7 @@ TOPOLOGIES = {
 AWKWARD = {
     "backwards": (backwards, 1.63),
     "crossed": (crossed, 1.34),
+    "elan24": (lambda: elan(24), 1.10),
     "res2net": (res2net, 1.35),
     "uneven": (uneven, 1.19),
     "unetpp": (unetpp, 1.14),
