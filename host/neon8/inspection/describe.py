@@ -106,7 +106,7 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> str:
                     ("work", f"{sum(step.macs for step in steps)} MACs a run"),
                     ("memory", f"{text.size(memory.total())} to run on one thread"),
                     ("packed weights", text.size(memory.packed)),
-                    ("arena", f"{text.size(memory.arena)} of activations"),
+                    ("arena", f"{text.size(memory.arena)} whatever the processor"),
                     ("least arena", f"{text.size(memory.arena_least)} in use at once"),
                     ("scratch", f"{text.size(memory.scratch)} a thread"),
                     ("kernels for", where),

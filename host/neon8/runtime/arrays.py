@@ -119,7 +119,8 @@ class Memory:
 
     An opened model takes tables + packed, the weights in the order of the kernels. Each
     session takes arena, the activations, and scratch for each of its threads.
-    arena_least: what is in use at the same time; no placement needs less.
+    arena_least: what is in use at the same time; no placement needs less.  The arena
+    depends on the file alone, the rest on the processor and its kernels, too.
     """
 
     tables: int

@@ -327,7 +327,8 @@ class TargetSettings(Stage):
     )
     max_bytes: int | None = setting(
         None,
-        "memory that a model file may ask for (default: 1 GiB)",
+        "memory that a model and a session may take with the kernels that run here "
+        "(default: 1 GiB)",
         COUNT,
         metavar="N",
     )
