@@ -2,7 +2,7 @@
 """What passes share: who reads a tensor, and a Graph with other nodes."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from neon8.ir.graph import Graph, Node
@@ -33,3 +33,23 @@ def drop_dead(graph: Graph) -> Graph:
             live.update(node.inputs)
             kept.append(node)
     return rebuild(graph, reversed(kept))
+
+
+def joined(graph: Graph, join: Callable[[Node, Node], Node | None]) -> Graph:
+    """`graph` in which nodes go into the node before them.
+
+    join: from what makes the first input of a node, and is read by it alone, and the
+    node to one that does both, or None.
+    """
+    uses = count_uses(graph)
+    made: dict[str, Node] = {}
+    for original in graph.nodes:
+        node = original
+        before = made.get(next(iter(node.inputs), ""))
+        if before is not None and uses[before.output] == 1:
+            both = join(before, node)
+            if both is not None:
+                del made[before.output]
+                node = both
+        made[node.output] = node
+    return rebuild(graph, made.values())
