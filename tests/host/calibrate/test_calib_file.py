@@ -90,7 +90,7 @@ def test_the_contents_are_those_of_the_documentation(data):
 
 @settings(max_examples=300)
 @given(st.data())
-def test_no_change_of_the_content_gets_through(data_of, draw):
+def test_no_change_of_the_content_gets_through(data, draw):
     """Refused, or it is another sound file."""
 
     def change(_facts, arrays):
@@ -114,42 +114,30 @@ def test_no_change_of_the_content_gets_through(data_of, draw):
         arrays[name] = array
 
     with np.errstate(all="ignore"):
-        changed = with_contents(data_of, change)
+        changed = with_contents(data, change)
     try:
         observation = calib_file.loads(changed, source="a.calib")
     except CalibrationError:
         refused(changed)
     else:
         assert calib_file.dumps(observation) == changed
-
-
-@pytest.fixture(scope="module")
-def data_of(data):
-    return data
 
 
 @settings(max_examples=300)
 @given(st.data())
-def test_any_bytes_are_an_error_or_correct(data_of, draw):
+def test_any_bytes_are_an_error_or_correct(data, draw):
     """Changed in the header, where it says what is what."""
-    data = bytearray(data_of[:-32])
-    end = 16 + int.from_bytes(data[12:16], "little")
+    body = bytearray(data[:-32])
+    end = 16 + int.from_bytes(body[12:16], "little")
     for _ in range(draw.draw(st.integers(1, 3))):
-        data[draw.draw(st.integers(8, end))] = draw.draw(st.integers(0, 255))
-    changed = bytes(data) + hashlib.sha256(data).digest()
+        body[draw.draw(st.integers(8, end))] = draw.draw(st.integers(0, 255))
+    changed = bytes(body) + hashlib.sha256(body).digest()
     try:
         observation = calib_file.loads(changed, source="a.calib")
     except CalibrationError:
         refused(changed)
     else:
         assert calib_file.dumps(observation) == changed
-
-
-def test_a_flipped_bit_is_damage(data):
-    for at in range(16, len(data), 4099):
-        changed = bytearray(data)
-        changed[at] ^= 1
-        refused(bytes(changed), "damaged")
 
 
 def set_key(*path, value):

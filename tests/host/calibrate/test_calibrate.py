@@ -9,10 +9,8 @@ import pytest
 
 from neon8 import calibrate_model as calibrate
 from neon8.calibrate.run.reference import Reference
-from neon8.data.inputs import Input
-from neon8.errors import CalibrationError, DataError, GraphError, SettingsError
+from neon8.errors import CalibrationError, DataError, SettingsError
 from neon8.graph.importer import load
-from neon8.ir.groups import scale_groups, sources
 from neon8.quant import table_json as json_format
 from neon8.settings.methods import ROWS as METHODS
 from onnx_nets import chain, net, node, save
@@ -50,21 +48,6 @@ def branches():
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     return save(tmp_path_factory.mktemp("calibrate"), branches())
-
-
-def test_groups(path):
-    graph = load(path)
-    leader = scale_groups(graph)
-    groups = {}
-    for name, head in leader.items():
-        groups.setdefault(head, set()).add(name)
-    assert sorted(map(sorted, groups.values())) == [
-        ["c2", "cat", "flat", "p1", "r1"],
-        ["c3"],
-        ["leaky"],
-        ["x"],
-    ]
-    assert sources(graph) == ("x", "r1", "c2", "c3", "leaky")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -111,25 +94,10 @@ def test_minimum_and_maximum_are_those_of_the_network(path):
         assert (t.min, t.max) == (values.min(), values.max())
 
 
-def test_relu_output_is_unsigned(tmp_path):
-    model = chain([("Conv", [(4, 3, 3, 3)], {}), ("Relu", [], {})], SHAPE)
-    table = calibrate(save(tmp_path, model), SAMPLES)
-    assert table.tensors["y"].scheme == "unsigned"
-    assert table.tensors["y"].zero_point == -128
-
-
 def test_any_order_gives_the_same_table(path):
     text = json_format.dumps(calibrate(path, SAMPLES))
     assert json_format.dumps(calibrate(path, SAMPLES[::-1])) == text
     assert json_format.dumps(calibrate(path, list(SAMPLES))) == text
-
-
-def test_dead_layer(tmp_path):
-    steps = [("Conv", [np.zeros((4, 3, 1, 1), F), np.full(4, -1, F)], {}),
-             ("Relu", [], {}), ("Conv", [(2, 4, 1, 1)], {})]  # fmt: skip
-    table = calibrate(save(tmp_path, chain(steps, SHAPE)), SAMPLES)
-    assert table.tensors["t1"].reasons == ("dead",)
-    assert table.layers["n0"].reasons == tuple(f"dead:{n}" for n in range(4))
 
 
 def test_memory_does_not_grow_with_the_samples(path):
@@ -168,26 +136,3 @@ def test_bad_arguments(path):
         calibrate(path, [np.full(SHAPE, np.nan, F)])
     with pytest.raises(DataError, match=r"sample 0: input 'x': shape \[3, 3\]"):
         calibrate(path, [np.zeros((3, 3), F)])
-
-
-def test_reference(path, tmp_path):
-    reference = Reference(path)
-    assert reference.inputs == {"x": Input(shape=SHAPE)}
-    assert reference.output_names == ("cat", "flat", "leaky")
-    out = reference.run({"x": np.zeros(SHAPE, F)})
-    assert {name: value.shape for name, value in out.items()} == {
-        "cat": (1, 8, 6, 6), "flat": (1, 8, 18), "leaky": (1, 4, 6, 6),
-    }  # fmt: skip
-    with pytest.raises(DataError, match="onnxruntime"):
-        reference.run({"x": np.zeros((1, 3, 5, 5), F)})
-    with pytest.raises(GraphError, match="cannot run it"):
-        Reference(path, ["no such tensor"])
-    (tmp_path / "bad.onnx").write_bytes(b"\0\1")
-    with pytest.raises(GraphError, match=r"bad\.onnx"):
-        Reference(tmp_path / "bad.onnx")
-    model = chain([("Relu", [], {})], ("n", 3, "h"))
-    with pytest.raises(GraphError, match="give them by --shape"):
-        Reference(save(tmp_path, model))
-    model = chain([("Relu", [], {})], ("n", 3, 4))
-    reference = Reference(save(tmp_path, model))
-    assert reference.inputs == {"x": Input(shape=(1, 3, 4))}

@@ -9,7 +9,6 @@ import pytest
 
 import neon8
 from neon8.cli.main import main
-from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.errors import CalibrationError, CompileError, SettingsError, TableError
 from onnx_nets import net, node, save
@@ -96,32 +95,6 @@ def test_all_tensors(made, bits):
         **dict.fromkeys("rp", min(bits, 13)),
     }
     assert lower(neon8.load_graph(made[0]), table, io="int8")
-
-
-def test_what_it_gains(made):
-    """Of the tensor that loses most."""
-    path, samples, _ = made
-    graph = neon8.load_graph(path)
-    found = {}
-    for precision in ({}, {"p": "int16"}, {"p": "int16", "x": "int16"}):
-        prog = lower(graph, solved(made, precision=precision))
-        exact = reference(path, samples)
-        noise = sum(
-            np.square(oracle.run(prog, {"x": sample[None]})["y"] - want).sum()
-            for sample, want in zip(samples, exact, strict=True)
-        )
-        found[len(precision)] = 10 * np.log10(np.square(exact).sum() / noise)
-    assert found[1] > found[0]
-    assert found[2] > found[0] + 6
-
-
-def reference(path, samples):
-    """What the network says, in double."""
-    conv1, _, conv2, _ = neon8.load_graph(path).nodes
-    r = np.einsum("nchw,oc->nohw", samples, conv1.weight[:, :, 0, 0].astype(float))
-    r = np.maximum(r + conv1.bias[:, None, None], 0)
-    p = r.reshape(len(r), -1, 2, 2, 2, 2).max(axis=(3, 5))
-    return np.einsum("nchw,oc->nohw", p, conv2.weight[:, :, 0, 0].astype(float))
 
 
 def test_float32(made):

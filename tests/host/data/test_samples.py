@@ -53,20 +53,6 @@ def test_npz_without_labels_and_with_other_kinds_of_numbers(tmp_path):
         assert np.array_equal(arrays(samples), x.astype(F))
 
 
-def test_npz_with_an_array_for_each_input(tmp_path):
-    path = tmp_path / "data.npz"
-    np.savez(path, image=FLOATS, x=np.ones((6, 2), F), y=np.arange(6))
-    (*_, last) = open_samples(path, {**ONE, "x": (1, 2)})
-    assert last.labels == (5,)
-    assert {k: v.shape for k, v in last.inputs.items()} == {"image": SHAPE, "x": (1, 2)}
-
-
-def test_gray_bytes_need_no_channel_axis(tmp_path):
-    np.savez(tmp_path / "a.npz", x=BYTES[..., 0])
-    samples = open_samples(tmp_path / "a.npz", {"image": (1, 1, 4, 5)})
-    assert np.array_equal(arrays(samples), AS_NCHW[:, :1])
-
-
 def test_npy(tmp_path):
     np.save(tmp_path / "a.npy", FLOATS)
     samples = open_samples(tmp_path / "a.npy", ONE)
@@ -113,12 +99,6 @@ def test_labels_give_the_order_and_may_name_a_subfolder(tmp_path):
     samples = list(open_samples(tmp_path, ONE))
     assert [sample.labels for sample in samples] == [(50,), (11,), (0,)]
     assert np.array_equal(arrays(samples), AS_NCHW[[5, 1, 0]])
-
-
-def test_gray_model_gets_gray_images(tmp_path):
-    Image.fromarray(BYTES[0, ..., 0]).save(tmp_path / "a.png")
-    samples = open_samples(tmp_path, {"image": (1, 1, 4, 5)})
-    assert np.array_equal(arrays(samples), AS_NCHW[:1, :1])
 
 
 @pytest.mark.parametrize(
@@ -279,10 +259,12 @@ def test_encrypted_archive(tmp_path):
     refused(tmp_path / "a.npz", "cannot be read as an .npz file")
 
 
-@pytest.mark.parametrize("settings", [None, Preprocess(resize="stretch")])
-def test_shapes_are_judged_before_anything_is_read(tmp_path, settings):
-    """0.4 GB of zeros in a compressed file, a sparse file and a folder."""
-    shape = (21_000, 21_000)
+@pytest.mark.parametrize(
+    ("settings", "side"), [(None, 4000), (Preprocess(resize="stretch"), 21_000)]
+)
+def test_shapes_are_judged_before_anything_is_read(tmp_path, settings, side):
+    """Many MB of zeros in a compressed file, a sparse file and a folder."""
+    shape = (side, side)
     header = npy((1, *shape)).replace(b"<f4", b"|u1")
     (tmp_path / "folder").mkdir()
     for name in ("a.npy", "folder/a.npy"):
@@ -299,7 +281,7 @@ def test_shapes_are_judged_before_anything_is_read(tmp_path, settings):
     tracemalloc.start()
     try:
         for name in ("a.npy", "a.npz", "folder"):
-            refused(tmp_path / name, "21000, 21000]", preprocess=settings)
+            refused(tmp_path / name, f"{side}, {side}]", preprocess=settings)
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()

@@ -62,6 +62,8 @@ def test_evaluate(path, table, images, tmp_path, outputs):
     found = neon8.evaluate_model(tmp_path / "net.n8", images, reference=reference)
     assert [each.name for each in found.outputs] == outputs.split()
     assert min(each.sqnr_db for each in found.outputs) > 25
+    classified = {each.name for each in found.outputs if each.agreement is not None}
+    assert classified == {"scores"}
     assert found.agreement == (100 if outputs == "scores map" else None)
 
 

@@ -19,7 +19,7 @@ import neon8
 from neon8.cli.main import main
 from neon8.data.parallel import side_by_side
 from neon8.data.preprocess import Preprocess
-from neon8.errors import DataError, SettingsError
+from neon8.errors import SettingsError
 from neon8.evaluate.runner import open_float
 
 SMOOTH = Preprocess(mean=(100.0,), std=(50.0,))
@@ -68,16 +68,6 @@ def test_arrays_and_files_of_arrays(tiny, workers):
             tiny.n8, data, reference=tiny.onnx, workers=workers
         )
         assert found == wanted
-
-
-@pytest.mark.parametrize("workers", [1, 2, 7])
-def test_the_first_image_that_is_damaged_is_named(tiny, photos, tmp_path, workers):
-    for path in photos.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    for number in (11, 30):
-        (tmp_path / f"{number}.png").write_bytes(b"no image")
-    with pytest.raises(DataError, match=r"11\.png: "):
-        neon8.evaluate_model(tiny.n8, tmp_path, preprocess=SMOOTH, workers=workers)
 
 
 @pytest.mark.parametrize("narrow", ["model", "reference"])

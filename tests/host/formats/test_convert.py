@@ -14,16 +14,8 @@ from neon8.formats.conversion import convert_table as convert
 from neon8.formats.conversion import read, read_names
 from neon8.formats.registry import NAMES
 from neon8.quant import table_json as json_format
-from table_nets import in_every_format
 
 LOSSLESS = ("neon8", "glow", "ort", "ort-cache", "ort-overrides")
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["auto", "symmetric"])
-def made(request, tmp_path_factory):
-    """A network, its table in a file, and that in every format."""
-    folder = tmp_path_factory.mktemp("formats")
-    return in_every_format(folder, symmetric=request.param)
 
 
 def table_of(made, source, **options):

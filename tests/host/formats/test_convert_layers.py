@@ -14,20 +14,13 @@ from neon8.errors import TableError
 from neon8.formats import ncnn
 from neon8.formats.conversion import convert_table as convert
 from neon8.formats.conversion import read
+from neon8.formats.foreign_table import params_of
 from neon8.ir.groups import scale_groups
 from neon8.quant import table_json as json_format
 from neon8.quant.grid import at_bits
 from neon8.rewrite.bits import in_float32
 from onnx_nets import chain, net, node
-from table_nets import case, in_every_format, mixed
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["auto", "symmetric"])
-def made(request, tmp_path_factory):
-    """A network, its table in a file, and that in every format."""
-    folder = tmp_path_factory.mktemp("formats")
-    return in_every_format(folder, symmetric=request.param)
-
+from table_nets import case, mixed
 
 PARAM = """\
 7767517
@@ -166,29 +159,19 @@ def test_16_bits_where_a_format_has_8(made, wide, to):
             convert(wide, to, **options)
 
 
-def test_7_bits_where_a_format_has_8(made, tmp_path):
-    tensor = replace(made.table.tensors["r0"], bits=7, zero_point=0, scheme="symmetric")
-    path = tmp_path / "narrow.json"
+@pytest.mark.parametrize(("bits", "option"), [(7, "--fast"), (14, "--precision")])
+def test_one_tensor_of_other_bits(made, tmp_path, bits, option):
+    tensor = at_bits(made.table.tensors["r0"], bits)
+    path = tmp_path / "other.json"
     tensors = made.table.tensors | {"r0": tensor}
     neon8.save_table(replace(made.table, tensors=tensors), path)
     for to, held in (("ncnn", "8"), ("qdq", "8"), ("ort-overrides", "8 or 16")):
-        text = f"{to} holds {held} bits only, tensor 'r0' has 7"
-        text += "; calibrate without --fast and with --bits 8"
+        text = f"{to} holds {held} bits only, tensor 'r0' has {bits}"
+        text += f"; calibrate without {option} and with --bits 8"
         with pytest.raises(TableError, match=text):
             convert(path, to, model=made.path)
-    assert "1 tensor of 7 bits" in convert(path, "ort").notes[0]
+    assert f"1 tensor of {bits} bits" in convert(path, "ort").notes[0]
     assert convert(path, "neon8").data == path.read_bytes()
-
-
-def test_one_tensor_of_more_bits(made, tmp_path):
-    entry = at_bits(made.table.tensors["r0"], 14)
-    tensors = made.table.tensors | {"r0": entry}
-    path = tmp_path / "wide.json"
-    neon8.save_table(replace(made.table, tensors=tensors), path)
-    for to, held in (("trt", "8"), ("qdq", "8"), ("ort-overrides", "8 or 16")):
-        text = f"{to} holds {held} bits only, tensor 'r0' has 14"
-        with pytest.raises(TableError, match=text):
-            convert(path, to, model=made.path)
 
 
 def test_a_tensor_in_float32(made, tmp_path):
@@ -240,12 +223,8 @@ def test_16_bits_stay(made, wide, tmp_path):
     again = json_format.loads(back.data.decode())
     for name, entry in again.tensors.items():
         want = table.tensors[name]
-        assert (entry.scale, entry.zero_point, entry.scheme, entry.bits) == (
-            want.scale,
-            want.zero_point,
-            want.scheme,
-            16,
-        )
+        assert entry.bits == 16
+        assert params_of(entry) == params_of(want)
     path.write_bytes(b"TRT-8601-EntropyCalibration2\nx: 3d418306\n")
     mixed = json_format.loads(convert(path, "neon8", onto=wide).data.decode())
     assert mixed.tensors["x"].bits == 8

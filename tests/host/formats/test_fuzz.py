@@ -107,7 +107,7 @@ def known(table):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(changes=edits, moves=copies)
 def test_damaged_texts(files, name, changes, moves):
     data = damaged((files / name).read_bytes(), changes, moves)
@@ -119,11 +119,11 @@ def test_damaged_texts(files, name, changes, moves):
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_truncation_of_a_text(files, name):
     data = (files / name).read_bytes()
-    for end in range(0, len(data), max(1, len(data) // 300)):
+    for end in range(0, len(data), max(1, len(data) // 120)):
         attempt_file(files, name, data[:end])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(changes=edits, moves=copies)
 def test_damaged_params(changes, moves):
     data = damaged(PARAM, changes, moves)
@@ -131,14 +131,14 @@ def test_damaged_params(changes, moves):
     assert all(layer.scales > 0 and layer.size > 0 for layer in layers)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(name=st.sampled_from(NAMES), changes=edits, moves=copies)
 def test_the_format_of_damaged_files(files, name, changes, moves):
     data = damaged((files / name).read_bytes(), changes, moves)
     assert attempt(lambda: detect(data, source="file")) in {None, *NAMES}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(changes=edits, moves=copies)
 def test_damaged_networks(files, changes, moves):
     """A file of protobuf has no lines; the error is one line with the file's name."""

@@ -36,27 +36,11 @@ def named(table=TABLE, text=PARAM, sizes=None):
     )
 
 
-def test_layers_in_order():
-    assert [(layer.name, layer.scales, layer.size) for layer in layers()] == [
-        ("conv_3", 8, 216),
-        ("convdw_7", 8, 72),
-        ("fc_1", 6, 48),
-    ]
-
-
 def test_entries_take_the_names_and_one_scale_serves_all():
     table = named()
     assert list(table.weights) == ["conv_3", "convdw_7", "fc_1"]
     assert table.weights["convdw_7"] == (0.25,) * 8
     assert table.reads == {"conv_3": "x", "convdw_7": "y", "fc_1": "z"}
-
-
-def test_and_the_way_back():
-    own = ncnn_param.from_param_names(
-        named(), layers(), ("c1", "dw", "fc"), source="n.param", sizes=SIZES
-    )
-    assert own.weights["fc"] == TABLE.weights["fc"]
-    assert own.reads == TABLE.reads
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ import onnx
 import pytest
 
 from neon8.errors import TableError
-from neon8.formats import ort_overrides
+from neon8.formats import ort_overrides, qdq
 from neon8.formats.foreign_table import ForeignTable, QuantParams, Range, to_params
+from onnx_nets import net, node, save
+from quantized_nets import Reader
 
 # onnxruntime's quantization tools use what newer onnx calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -106,13 +108,7 @@ def test_bad_overrides(root, word):
 @pytest.mark.parametrize("bits", [8, 16])
 def test_onnxruntime_takes_the_overrides(tmp_path, bits):
     """The Q/DQ network that it makes with them has these very scales."""
-    from onnxruntime.quantization import (
-        CalibrationDataReader,
-        QuantType,
-        quantize_static,
-    )
-
-    from onnx_nets import net, node
+    from onnxruntime.quantization import QuantType, quantize_static
 
     rng = np.random.default_rng(0)
     model = net(
@@ -121,7 +117,7 @@ def test_onnxruntime_takes_the_overrides(tmp_path, bits):
         "y",
         {"w": rng.normal(0, 1, (2, 2, 3, 3)).astype(np.float32)},
     )
-    onnx.save(model, tmp_path / "net.onnx")
+    path = save(tmp_path, model)
     wide = QuantParams(scale=2.0**-12, zero_point=300, scheme="asymmetric", bits=16)
     step = Z_STEP if bits == 8 else wide
     table = ForeignTable(
@@ -141,24 +137,15 @@ def test_onnxruntime_takes_the_overrides(tmp_path, bits):
             kind = np.int16 if channel["quant_type"] == QuantType.QInt16 else np.int8
             channel["zero_point"] = np.array(channel["zero_point"], kind)
 
-    class Data(CalibrationDataReader):
-        def __init__(self):
-            self.samples = iter([{"x": np.ones((1, 2, 4, 4), np.float32)}])
-
-        def get_next(self):
-            return next(self.samples, None)
-
     quantize_static(
-        tmp_path / "net.onnx",
+        path,
         tmp_path / "q.onnx",
-        Data(),
+        Reader([{"x": np.ones((1, 2, 4, 4), np.float32)}]),
         per_channel=True,
         activation_type=QuantType.QInt8,
         weight_type=QuantType.QInt8,
         extra_options={"TensorQuantOverrides": made},
     )
-    from neon8.formats import qdq
-
     if bits == 16:
         graph = onnx.load(tmp_path / "q.onnx").graph
         arrays = {t.name: onnx.numpy_helper.to_array(t) for t in graph.initializer}

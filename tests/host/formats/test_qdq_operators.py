@@ -82,6 +82,7 @@ OPERATORS = {
     "Gelu by tanh": lambda n, a, _b: n.add("Gelu", a, approximate="tanh"),
     "Exp of Neg": lambda n, a, _b: n.add("Exp", n.add("Neg", a)),
     "SiLU": lambda n, a, _b: n.add("Mul", a, n.add("Sigmoid", a)),
+    "LogSoftmax": lambda n, a, _b: n.add("LogSoftmax", n.add("Flatten", a), axis=1),
     "Softsign": lambda n, a, _b: n.add("Softsign", a),
     "functions": lambda n, a, _b: functions(n, a),
     "dilated AveragePool": lambda n, a, _b: n.add(

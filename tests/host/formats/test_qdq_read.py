@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
 from neon8.errors import TableError
 from neon8.formats import qdq
@@ -25,18 +25,26 @@ def pair(tensor, scale, zero_point, *, axis=None):
     return nodes, arrays
 
 
-def loaded(folder, x, w, **weight):
-    """What load() says about one convolution with these pairs."""
+def loaded(folder, x, w, *, axis=None, shape=(2, 3, 1, 1), source=(1, 3, 4, 4), **more):
+    """What load() says about one layer with these pairs, a convolution if not told."""
     nodes, arrays = pair("x", *x)
-    more, others = pair("w", *w, **weight)
-    layer = node("Conv", "x_d w_d", "y", "c")
-    constants = {"w": np.ones((2, 3, 1, 1), np.float32), **arrays, **others}
-    model = net([*nodes, *more, layer], {"x": (1, 3, 4, 4)}, "y", constants)
+    weights, others = pair("w", *w, axis=axis)
+    layer = node(more.pop("operator", "Conv"), "x_d w_d", "y", "c", **more)
+    constants = {"w": np.ones(shape, np.float32), **arrays, **others}
+    model = net([*nodes, *weights, layer], {"x": source}, "y", constants)
+    return qdq.load(save(folder, model))
+
+
+def read(folder, nodes, arrays, *, opset=13):
+    """What load() says about a Relu after these nodes."""
+    last = node("Relu", "x_d", "y")
+    model = net([*nodes, last], {"x": (1, 3)}, "y", arrays, opset=opset)
     return qdq.load(save(folder, model))
 
 
 I8, U8 = np.int8, np.uint8
 GOOD = (np.float32(0.5), I8(0))
+TWO = ([0.5, 0.25], np.zeros(2, I8))
 
 
 @pytest.mark.parametrize(
@@ -60,8 +68,8 @@ def test_types_of_activations(tmp_path, x, step):
     [
         ((0.5, I8(0)), None, (0.5,)),
         ((0.5, U8(128)), None, (0.5,)),
-        (([0.5, 0.25], np.zeros(2, I8)), 0, (0.5, 0.25)),
-        (([0.5, 0.25], np.zeros(2, I8)), -4, (0.5, 0.25)),
+        (TWO, 0, (0.5, 0.25)),
+        (TWO, -4, (0.5, 0.25)),
         (([0.5, 0.25], np.array([0, 1], I8)), 0, None),
     ],
 )
@@ -88,21 +96,15 @@ def test_scales_that_mean_nothing(tmp_path, x, w, axis, word):
 
 
 def test_int16_is_not_ours(tmp_path):
-    nodes, arrays = pair("x", 0.5, np.int16(0))
-    model = net(
-        [*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays, opset=21
-    )
     with pytest.raises(TableError, match="is int16; neon8 reads int8 and uint8"):
-        qdq.load(save(tmp_path, model))
+        read(tmp_path, *pair("x", 0.5, np.int16(0)), opset=21)
 
 
 def test_a_scale_that_is_computed(tmp_path):
     nodes, arrays = pair("x", 0.5, I8(0))
     arrays["s0"] = arrays.pop("x_s")
-    first = node("Abs", "s0", "x_s")
-    model = net([first, *nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
     with pytest.raises(TableError, match="'x_s' is computed at run time"):
-        qdq.load(save(tmp_path, model))
+        read(tmp_path, [node("Abs", "s0", "x_s"), *nodes], arrays)
 
 
 def test_an_input_that_is_moved(tmp_path):
@@ -140,32 +142,18 @@ def test_a_float_network_has_no_scales(tmp_path):
 
 
 def test_quantized_inputs_have_scales_too(tmp_path):
-    graph = helper.make_graph(
-        [
-            helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xd"]),
-            helper.make_node("Relu", ["xd"], ["y"]),
-        ],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])],
-        [
-            numpy_helper.from_array(np.float32(0.5), "s"),
-            numpy_helper.from_array(np.uint8(128), "z"),
-        ],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    nodes = [node("DequantizeLinear", "x s z", "xd"), node("Relu", "xd", "y")]
+    arrays = {"s": np.float32(0.5), "z": U8(128)}
+    model = net(nodes, {"x": (1, 3)}, "y", arrays)
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.UINT8
     assert qdq.load(save(tmp_path, model)).tensors == {"x": QuantParams(scale=0.5)}
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (3, 5)])
 def test_weights_without_that_many_channels(tmp_path, shape):
-    nodes, arrays = pair("x", *GOOD)
-    more, others = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=1)
-    constants = {"w": np.ones(shape, np.float32), **arrays, **others}
-    layer = node("MatMul", "x_d w_d", "y", "c")
-    model = net([*nodes, *more, layer], {"x": (1, 3)}, "y", constants)
+    layer = {"operator": "MatMul", "source": (1, 3), "shape": shape, "axis": 1}
     with pytest.raises(TableError, match="'c': has 2 weight scales along axis 1 of"):
-        qdq.load(save(tmp_path, model))
+        loaded(tmp_path, GOOD, TWO, **layer)
 
 
 @pytest.mark.parametrize(
@@ -180,9 +168,8 @@ def test_a_pair_that_does_not_give_back_what_it_took(tmp_path, other, word):
     for name in other:
         nodes[1].input[list(nodes[1].input).index(name)] = "other"
     constants = {**arrays, "other": next(iter(other.values()))}
-    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", constants)
     with pytest.raises(TableError, match=f"'x_q' and 'x_d' are a pair with {word}"):
-        qdq.load(save(tmp_path, model))
+        read(tmp_path, nodes, constants)
 
 
 def test_a_pair_along_two_axes(tmp_path):
@@ -199,9 +186,8 @@ def test_equal_constants_of_two_names_are_a_pair(tmp_path):
     nodes, arrays = pair("x", 0.5, I8(3))
     nodes[1].input[1:] = ["s", "z"]
     constants = {**arrays, "s": arrays["x_s"], "z": arrays["x_z"]}
-    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", constants)
     step = QuantParams(scale=0.5, zero_point=3, scheme="asymmetric")
-    assert qdq.load(save(tmp_path, model)).tensors == {"x": step}
+    assert read(tmp_path, nodes, constants).tensors == {"x": step}
 
 
 @pytest.mark.parametrize(("kind", "kept"), [(np.int8, True), (np.uint8, False)])
@@ -219,16 +205,10 @@ def test_weights_without_a_zero_point(tmp_path, kind, kept):
 def test_a_pair_whose_second_node_leaves_out_its_zero(tmp_path):
     nodes, arrays = pair("x", 0.5, I8(0))
     del nodes[1].input[2]
-    model = net([*nodes, node("Relu", "x_d", "y")], {"x": (1, 3)}, "y", arrays)
-    assert qdq.load(save(tmp_path, model)).tensors == {"x": QuantParams(scale=0.5)}
+    assert read(tmp_path, nodes, arrays).tensors == {"x": QuantParams(scale=0.5)}
 
 
 @pytest.mark.parametrize("groups", [0, 3])
 def test_groups_that_do_not_divide_the_channels(tmp_path, groups):
-    nodes, arrays = pair("x", *GOOD)
-    more, others = pair("w", [0.5, 0.25], np.zeros(2, I8), axis=0)
-    constants = {"w": np.ones((2, 3, 1, 1), np.float32), **arrays, **others}
-    layer = node("Conv", "x_d w_d", "y", "c", group=groups)
-    model = net([*nodes, *more, layer], {"x": (1, 9, 4, 4)}, "y", constants)
     with pytest.raises(TableError, match=f"'c' has {groups} groups and 2 weight"):
-        qdq.load(save(tmp_path, model))
+        loaded(tmp_path, GOOD, TWO, axis=0, source=(1, 9, 4, 4), group=groups)

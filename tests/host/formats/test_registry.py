@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of formats: every other place that lists them reads it."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,15 +24,6 @@ def test_a_descriptor_has_the_name_of_its_row(name):
     assert not (form.symmetric and form.ranges)
     # A whole network has a scale for every layer.
     assert form.weights or not isinstance(form.write, NetworkWriter)
-
-
-def test_the_list_of_formats_needs_no_numpy():
-    program = "import sys, neon8.formats.registry as r; r.help_lines(); print(*"
-    program += "{'numpy', 'onnx', 'yaml'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "\n"
 
 
 def test_help_lists_every_format(capsys):

@@ -147,10 +147,10 @@ def test_memory_that_was_freed_is_not_read(tiny, tmp_path, command):
             capture_output=True,
             check=False,
         )
-        for perturbed in ("0", "85", "170")
+        for perturbed in ("0", "85")
     ]
-    assert [run.returncode for run in runs] == [0, 0, 0], runs[1].stderr
-    assert runs[0].stdout == runs[1].stdout == runs[2].stdout
+    assert [run.returncode for run in runs] == [0, 0], runs[1].stderr
+    assert runs[0].stdout == runs[1].stdout
 
 
 def test_a_table_of_16_bits(tiny, tmp_path):
@@ -215,18 +215,6 @@ def test_a_library_shows_exports_and_kernels(library, machine, compiler):
     assert all(name in said for name in declared)
 
 
-def test_a_kernel_is_known_by_its_name_whatever_its_level():
-    def parts(symbol: str) -> tuple[str | None, ...] | None:
-        match = elf._KERNEL.fullmatch(symbol)
-        return match and match.groups()
-
-    assert parts("n8_igemm_s8_s8_add_neon") == ("igemm_s8_s8_add", "neon", None)
-    assert parts("n8_igemm_s8_s8_i8mm_8x8c8") == ("igemm_s8_s8", "i8mm", "_8x8c8")
-    assert parts("n8_softmax_f32_c") == ("softmax_f32", "c", None)
-    for function in ("n8_quantize_f32_s8", "n8_dequantize_s8_f32", "n8_conv_plan"):
-        assert parts(function) is None
-
-
 def test_kernels_of_a_stripped_library_are_unknown(tmp_path):
     stripped = tmp_path / "libneon8.so"
     subprocess.run(["strip", "-o", stripped, NATIVE / "libneon8.so"], check=True)
@@ -263,19 +251,6 @@ def test_a_damaged_library_never_gets_further_than_an_error(data):
         spoilt[at] = data.draw(st.integers(0, 255))
     with contextlib.suppress(SetupError):
         elf.read("spoilt", bytes(spoilt))
-
-
-@pytest.mark.parametrize(
-    ("count", "said"),
-    [
-        (0, "0 bytes"),
-        (9999, "9999 bytes"),
-        (10_000, "10.0 kB (10000 bytes)"),
-        (1_234_567, "1.2 MB (1234567 bytes)"),
-    ],
-)
-def test_sizes(count, said):
-    assert text.size(count) == said
 
 
 def test_columns_align_numbers_to_the_right_and_tame_names():

@@ -7,13 +7,11 @@ eight bits. docs/qat.md has the figures.
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
 from onnx import numpy_helper
 from torch.nn import functional
 
-import neon8
 from digits import split
 from neon8 import qat
 from train_digits import Digits, floats
@@ -77,7 +75,7 @@ def hits(scores, classes):
     return 100 * np.mean(np.asarray(scores).argmax(1) == classes)
 
 
-def test_training_recovers_what_coarse_ranges_lose(digits, data, tmp_path):
+def test_training_recovers_what_coarse_ranges_lose(digits, data):
     images, labels, unseen, classes = data
     example = images[:256]
     with torch.no_grad():
@@ -97,21 +95,3 @@ def test_training_recovers_what_coarse_ranges_lose(digits, data, tmp_path):
     assert before < 80
     assert after > 95
     assert control < after - 4
-
-    path = tmp_path / "q.onnx"
-    trained.export(path)
-    with torch.no_grad():
-        want = trained(unseen).numpy()
-    image = {"image": unseen.numpy()}
-    (theirs,) = onnxruntime.InferenceSession(str(path)).run(None, image)
-    with (
-        neon8.Model.from_bytes(neon8.compile_model(path)) as model,
-        model.session() as session,
-    ):
-        rows = [
-            session.run({"image": each})["classify"] for each in unseen.numpy()[:, None]
-        ]
-    for got in (theirs, np.concatenate(rows)):
-        # A sum between two levels may be rounded to either.
-        assert np.mean(np.abs(got - want) > 1e-4) < 0.01
-        assert abs(hits(got, classes) - after) <= 0.5

@@ -2,36 +2,21 @@
 """More bits for the tensors that need them, and for no others."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 
-from hard_nets import HARD, images, one_hard_tensor
+from hard_nets import HARD, images
 from neon8 import calibrate_model, load_table
-from neon8.calibrate.run.reference import Reference
 from neon8.cli.main import main
-from neon8.compile.compiler import compile_model
 from neon8.errors import CompileError
 from neon8.graph.importer import load
 from neon8.quant import table_json
 from neon8.refine.budget import divided, missed, search
-from neon8.runtime import Model
 from neon8.settings.stages import RefineSettings
 from onnx_nets import chain, net, node, save
 
 SAMPLES = [{"x": image[np.newaxis]} for image in images(24)]
-
-
-@pytest.fixture(scope="module")
-def hard(tmp_path_factory):
-    """Path, graph and table of the network with a hard tensor."""
-    path = save(tmp_path_factory.mktemp("hard"), one_hard_tensor())
-    return (
-        path,
-        load(path),
-        calibrate_model(path, images(40), method="minmax", plain=True),
-    )
 
 
 def found(hard, **goal):
@@ -57,19 +42,6 @@ def test_finds_the_one_tensor(hard):
     assert changed == {HARD}
     assert result.table.tensors[HARD].bits == 16
     assert "int16" in result.table.tensors[HARD].reasons
-
-
-def test_is_measured_with_the_int8_network(hard):
-    path, graph, _ = hard
-    result = found(hard, target_sqnr=22.0)
-    reference, signal, noise = Reference(path), 0.0, 0.0
-    content = compile_model(graph, result.table)
-    with Model.from_bytes(content) as model, model.session(threads=1) as session:
-        for each in SAMPLES[12:]:
-            want = reference.run(each)["y"].astype(np.float64)
-            signal += np.square(want).sum()
-            noise += np.square(want - session.run(each)["y"]).sum()
-    assert result.best.sqnr_db == pytest.approx(10 * math.log10(signal / noise))
 
 
 def test_nothing_is_chosen_where_nothing_is_needed(hard):

@@ -7,27 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hard_nets import HARD, images, one_hard_tensor
-from neon8 import calibrate_model
+from hard_nets import HARD, images
 from neon8.calibrate.run.reference import Reference
 from neon8.compile.compiler import compile_model
 from neon8.evaluate.measure import sqnr_of
-from neon8.graph.importer import load
 from neon8.refine.sensitivity import Meter
 from neon8.rewrite.rounding import packed
 from neon8.runtime import Model
-from onnx_nets import save
-
-
-@pytest.fixture(scope="module")
-def hard(tmp_path_factory):
-    """Path, graph and table of the network with a hard tensor."""
-    path = save(tmp_path_factory.mktemp("hard"), one_hard_tensor())
-    return (
-        path,
-        load(path),
-        calibrate_model(path, images(40), method="minmax", plain=True),
-    )
 
 
 def meter_of(hard, count=8):

@@ -7,45 +7,6 @@ import numpy.typing as npt
 Float64Array = npt.NDArray[np.float64]
 
 
-def divergence(
-    counts: Float64Array, candidates: npt.NDArray[np.int64], levels: int
-) -> Float64Array:
-    """KL(P || Q) for each number of bins in `candidates`, infinite where Q = 0 < P.
-
-    counts: (bins,).  Sums over bins come from running totals, so a candidate costs
-    `levels` operations: with c the counts, o those above, q a group's count per filled
-    bin, KL = (sum of P log P - sum of P log q) / total - log(total) + log(total of Q).
-    """
-    running = np.concatenate([[0.0], np.cumsum(counts)])
-    filled = np.concatenate([[0], np.cumsum(counts > 0)])
-    own = np.concatenate([[0.0], np.cumsum(_xlogx(counts))])
-    total = running[-1]
-
-    last = counts[candidates - 1]
-    inside = running[candidates]
-    above = total - inside
-    p_log_p = own[candidates] - _xlogx(last) + _xlogx(last + above)
-
-    # Bin j of i belongs to group j * levels // i; these are the groups' first bins.
-    splits = -(-np.arange(levels + 1) * candidates[:, np.newaxis] // levels)
-    mass = np.diff(running[splits], axis=1)
-    bins = np.diff(filled[splits], axis=1)
-    per_bin = mass / np.maximum(bins, 1)
-    with np.errstate(divide="ignore"):
-        logs = np.log(per_bin)
-        tail = np.where(last > 0, logs[:, -1], -np.inf)
-    groups = np.where(mass > 0, mass * np.where(mass > 0, logs, 0.0), 0.0).sum(axis=1)
-    above_log_q = np.where(above > 0, above * np.where(above > 0, tail, 0.0), 0.0)
-    log_inside = np.log(np.where(inside > 0, inside, 1.0))
-    entropy = (p_log_p - groups - above_log_q) / total - np.log(total) + log_inside
-    result: Float64Array = np.where(inside > 0, entropy, np.inf)
-    return result
-
-
-def _xlogx(values: Float64Array) -> Float64Array:
-    return values * np.log(np.where(values > 0, values, 1.0))
-
-
 def squared_error(
     counts: Float64Array, steps: Float64Array, levels: npt.NDArray[np.int64]
 ) -> Float64Array:

@@ -5,7 +5,6 @@ They say what the C code means, and the tests hold the two against each other.
 """
 
 import hashlib
-import math
 import struct
 from collections.abc import Iterable
 
@@ -21,12 +20,10 @@ from neon8.calibrate.statistics.channels import (
 )
 from neon8.calibrate.statistics.histogram import BINS, Histogram
 from neon8.ir.graph import Activation
-from neon8.operators.convolution import Conv2d
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 
-_CHUNK = 1 << 15
 LANES = 16
 LIMIT = 2.0**127
 
@@ -41,26 +38,16 @@ def histogram_of(values: Float32Array) -> Histogram:
         return histogram.empty(nans=nans, infs=infs)
     minimum, maximum = float(flat.min()) + 0.0, float(flat.max()) + 0.0  # no -0.0
     exponent = histogram.exponent_of(max(-minimum, maximum))
-    factor = np.float32(math.ldexp(1.0, histogram.LOG_BINS - exponent))
-    counts = np.zeros(2 * BINS - 1, dtype=np.int64)
-    zeros = below = 0
-    for start in range(0, flat.size, _CHUNK):
-        chunk = flat[start : start + _CHUNK]
-        index = (chunk * factor).astype(np.int32)  # exact, then towards zero
-        index += BINS - 1
-        counts += np.bincount(index, minlength=2 * BINS - 1)
-        zeros += chunk.size - int(np.count_nonzero(chunk))
-        below += int(np.count_nonzero(chunk < 0))
-    # Index 0 holds the first bin of both sides and the zeros.
-    positive = counts[BINS - 1 :].astype(np.uint64)
-    negative = counts[BINS - 1 :: -1].astype(np.uint64)
-    negative[0] = below - int(counts[: BINS - 1].sum())
-    positive[0] = int(counts[BINS - 1]) - zeros - int(negative[0])
+    sizes = np.ldexp(np.abs(flat.astype(np.float64)), histogram.LOG_BINS - exponent)
+    positive, negative = (
+        np.bincount(sizes[own].astype(np.int64), minlength=BINS).astype(np.uint64)
+        for own in (flat > 0, flat < 0)
+    )
     return Histogram(
         exponent=exponent,
         positive=positive,
         negative=negative,
-        zeros=zeros,
+        zeros=int(np.count_nonzero(flat == 0)),
         nans=nans,
         infs=infs,
         minimum=minimum,
@@ -126,26 +113,6 @@ def activated(values: Float32Array, activation: Activation) -> Float32Array:
         leaky = np.where(values < 0, values * slope, values)
         result: Float32Array = np.minimum(np.maximum(leaky, lo), hi) + np.float32(0)
     return result
-
-
-def window(values: Float32Array, node: Conv2d, row: int, column: int) -> Float32Array:
-    """(1, I, H, W) -> (I, kh, kw): what lies under an output pixel, 0 in padding."""
-    planes = values[0]
-    if node.spread != (1, 1):
-        rows, columns = node.spread
-        _, _, height, width = values.shape
-        sizes = (height - 1) * rows + 1, (width - 1) * columns + 1
-        planes = np.zeros((len(planes), *sizes), values.dtype)
-        planes[:, ::rows, ::columns] = values[0]
-    top, left, bottom, right = node.pads
-    wide = [(0, 0), (max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0))]
-    around = np.pad(planes, wide)[:, max(-top, 0) :, max(-left, 0) :]
-    rows, columns = (
-        at * node.strides[axis]
-        + np.arange(node.weight.shape[2 + axis]) * node.dilations[axis]
-        for axis, at in enumerate((row, column))
-    )
-    return around[:, rows][:, :, columns]
 
 
 def draws(digest: str, layer: str, pixels: int) -> list[tuple[int, int]]:

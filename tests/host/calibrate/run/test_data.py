@@ -68,16 +68,6 @@ def test_readers_and_batches(files, want, sizes, workers):
     assert calib_file.dumps(got) == want
 
 
-def test_arrays(files, want):
-    pairs = zip(LEFT, RIGHT, strict=True)
-    for data in (
-        [{"a": a, "b": b} for a, b in pairs],
-        ({"b": RIGHT[i : i + 7], "a": LEFT[i : i + 7]} for i in (0, 7)),
-        [{"a": LEFT.astype(np.float64), "b": RIGHT}],
-    ):
-        assert calib_file.dumps(neon8.observe_model(files / "net.onnx", data)) == want
-
-
 def test_shards_of_batches_in_memory(files, want):
     data = [{"a": LEFT[:9], "b": RIGHT[:9]}, {"a": LEFT[9:], "b": RIGHT[9:]}]
     parts = [

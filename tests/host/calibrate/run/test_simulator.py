@@ -19,7 +19,7 @@ from neon8.ir.graph import Tensor
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
-from onnx_nets import TOLERANCE, chain, net, node, save
+from onnx_nets import TOLERANCE, chain, save
 from random_nets import networks
 
 
@@ -197,33 +197,6 @@ def test_other_weights(tmp_path):
     found = simulator.run({"x": x}, {})["y"]
     want = np.broadcast_to(np.maximum(x[:, :1] + 2, 0), found.shape)
     np.testing.assert_allclose(found, want, rtol=1e-6)
-
-
-def test_only_what_is_needed_is_left(tmp_path):
-    model = net(
-        [
-            node("Conv", "x w", "a", kernel_shape=[1, 1]),
-            node("Relu", "a", "b"),
-            node("Conv", "b v", "y", kernel_shape=[1, 1]),
-        ],
-        {"x": [1, 40, 2, 2]},
-        "y",
-        {"w": np.ones((40, 40, 1, 1), np.float32), "v": np.ones((40, 40, 1, 1), "f")},
-    )
-    path = save(tmp_path, model)
-    graph = load(path)
-    made = roundable(
-        open_onnx(path),
-        graph,
-        tensors=["b"],
-        layers=layers_of(graph)[:1],
-        outputs=["b"],
-    )
-    inner = onnx.ModelProto.FromString(made.file.model).graph
-    assert [n.op_type for n in inner.node].count("Conv") == 1
-    assert "w" not in made.file.weights
-    assert "v" not in made.file.weights
-    assert [value.name for value in inner.output] == ["b"]
 
 
 def test_a_tensor_in_a_branch_is_refused(tmp_path):

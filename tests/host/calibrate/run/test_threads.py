@@ -12,7 +12,6 @@ from calib_nets import samples
 from neon8.calibrate import calib_file
 from neon8.calibrate.run.collector import Collector, open_network
 from neon8.calibrate.run.threads import DEPTH, StatePool, prefetch
-from neon8.calibrate.statistics import native_library
 from neon8.data.samples import as_samples
 from neon8.errors import CalibrationError
 from onnx_nets import chain, save
@@ -132,28 +131,3 @@ def test_the_first_bad_sample_is_named(path):
     for _ in range(10):
         with pytest.raises(CalibrationError, match=r"sample 5; "):
             observed(path, arrays, 3)
-
-
-def test_the_library_is_loaded_once(monkeypatch):
-    loaded = []
-
-    def slowly(path):
-        loaded.append(path)
-        time.sleep(0.01)
-        return object()
-
-    monkeypatch.setattr(native_library, "load_file", slowly)
-    native_library._load.cache_clear()
-    try:
-        found = []
-        threads = [
-            threading.Thread(target=lambda: found.append(native_library.load()))
-            for _ in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(set(map(id, found))) == len(loaded) == 1
-    finally:
-        native_library._load.cache_clear()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import numpy_statistics
 from native_kits import facts, isas, taken
 from neon8.calibrate.statistics import channels
-from neon8.calibrate.statistics.channels import FRACTION_BITS, WORDS
+from neon8.calibrate.statistics.channels import FRACTION_BITS
 
 F = np.float32
 RNG = np.random.default_rng(3)
@@ -24,21 +24,6 @@ number = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 def samples_of(shape, count, *, scale=1.0):
     return [(RNG.normal(size=shape) * scale).astype(F) for _ in range(count)]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("scale", [1.0, 1e-30, 3e37])
-def test_c_gives_the_integers_of_the_twin(shape, scale):
-    samples = samples_of(shape, 5, scale=scale)
-    samples[1][..., :1] = 0
-    samples[2].flat[0] = -0.0
-    samples[3].flat[-1] = np.nan
-    samples[4].flat[0] = -np.inf
-    want = channels.empty(shape[1])
-    for sample in samples:
-        want = channels.merge(want, numpy_statistics.channels_of(sample))
-    for isa in isas():
-        assert facts(taken(samples, isa)[0].channels()) == facts(want)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -67,19 +52,6 @@ def test_any_order_and_any_split(shape):
     assert facts(channels.merge(right, left)) == facts(whole)
 
 
-def test_sums_follow_the_order_that_is_written_down():
-    values = RNG.normal(size=(2, 41)) * np.exp(RNG.normal(size=(2, 41)) * 9)
-    got = numpy_statistics.sums(values)
-    for row, sum_ in zip(values.tolist(), got.tolist(), strict=True):
-        lanes = [0.0] * 16
-        for index, value in enumerate(row):
-            lanes[index % 16] += value
-        while len(lanes) > 1:
-            half = len(lanes) // 2
-            lanes = [lanes[i] + lanes[i + half] for i in range(half)]
-        assert sum_ == lanes[0]
-
-
 @given(st.lists(st.lists(number, min_size=3, max_size=3), min_size=1, max_size=5))
 def test_mean_and_variance_are_those_of_the_sums(rows):
     """One value per channel and sample, so that the sums of a sample are exact."""
@@ -100,13 +72,6 @@ def test_mean_and_variance_are_those_of_the_sums(rows):
 def test_variance_of_large_values_that_hardly_differ():
     x = (2.0**20 + np.arange(64) % 2).astype(F).reshape(1, 1, 8, 8)
     assert numpy_statistics.channels_of(x).variance().tolist() == [0.25]
-
-
-@given(st.lists(st.integers(-(2**254), 2**254 - 1)))
-def test_words_hold_integers(numbers):
-    words = numpy_statistics.words_of(numbers)
-    assert words.shape == (len(numbers), WORDS)
-    assert channels.integers(words) == numbers
 
 
 @given(st.lists(st.tuples(*[st.integers(-(2**254), 2**254 - 1)] * 2), min_size=1))

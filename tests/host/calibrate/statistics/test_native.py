@@ -162,17 +162,6 @@ def histograms():
         yield pytest.param(np.bincount(bins, minlength=2048).astype(float), id=name)
 
 
-@pytest.mark.parametrize("levels", [128, 256])
-@pytest.mark.parametrize("counts", list(histograms()))
-def test_divergence_is_that_of_the_twin(counts, levels):
-    """Only the logarithms differ: each by 2 units in the last place."""
-    got = native.divergence(counts, first=levels, last=2048, levels=levels)
-    want = numpy_solvers.divergence(counts, np.arange(levels, 2049), levels)
-    assert np.array_equal(np.isfinite(got), np.isfinite(want))
-    finite = np.isfinite(got)
-    assert np.abs(got[finite] - want[finite]).max(initial=0) < 1e-12
-
-
 @pytest.mark.parametrize("counts", list(histograms()))
 def test_squared_error_is_that_of_the_twin(counts):
     """Relative: the twin cubes a step through pow()."""

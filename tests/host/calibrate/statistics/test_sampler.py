@@ -6,6 +6,7 @@ import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.lib.stride_tricks import sliding_window_view
 
 import numpy_statistics
 from layer_kits import RNG, F, conv, image, sampled
@@ -36,30 +37,29 @@ GEOMETRY = {
 }
 
 
-def by_onnxruntime(layer, x, tmp_path):
-    """(C, pixels) the chosen channels of the layer's output before the activation."""
+def spread(layer, x):
+    """(1, I, H, W) with the zeros between its pixels of a transposed convolution."""
     height, width = ((x.shape[2 + a] - 1) * layer.spread[a] + 1 for a in (0, 1))
     wide = np.zeros((*x.shape[:2], height, width), F)
     wide[:, :, :: layer.spread[0], :: layer.spread[1]] = x
-    t, left, b, r = (max(pad, 0) for pad in layer.pads)
+    return wide
+
+
+def by_onnxruntime(layer, x, tmp_path):
+    """(C, pixels) the chosen channels of the layer's output before the activation."""
+    wide = spread(layer, x)
+    height, width = wide.shape[2:]
     top, before, bottom, after = (max(-pad, 0) for pad in layer.pads)
     x = wide[:, :, top : height - bottom, before : width - after]
-    made = net(
-        [
-            node(
-                "Conv",
-                "x w b",
-                "y",
-                pads=[t, left, b, r],
-                strides=list(layer.strides),
-                dilations=list(layer.dilations),
-                group=layer.groups,
-            )
-        ],
-        {"x": x.shape},
-        "y",
-        {"w": layer.weight, "b": layer.bias},
-    )
+    attributes = {
+        "pads": [max(pad, 0) for pad in layer.pads],
+        "strides": list(layer.strides),
+        "dilations": list(layer.dilations),
+        "group": layer.groups,
+    }
+    weights = {"w": layer.weight, "b": layer.bias}
+    nodes = [node("Conv", "x w b", "y", **attributes)]
+    made = net(nodes, {"x": x.shape}, "y", weights)
     session = onnxruntime.InferenceSession(str(save(tmp_path, made)))
     return session.run(None, {"x": x})[0][0].reshape(len(layer.weight), -1)
 
@@ -166,29 +166,23 @@ def test_rows_are_those_of_the_twin(name):
 
 def by_pixel(layer, values):
     """What the chosen groups of the layer read for each pixel, as bytes."""
-    groups = layer.groups
-    chosen = np.arange(min(CHANNELS, len(layer.weight))) * len(layer.weight)
-    chosen //= min(CHANNELS, len(layer.weight))
-    real = np.unique(chosen // (len(layer.weight) // groups))
-    height, width = (
-        (
-            (values.shape[2 + a] - 1) * layer.spread[a]
-            + 1
-            + layer.pads[a]
-            + layer.pads[a + 2]
-            - (layer.weight.shape[2 + a] - 1) * layer.dilations[a]
-            - 1
-        )
-        // layer.strides[a]
-        + 1
-        for a in (0, 1)
-    )
-    windows = (
-        numpy_statistics.window(values, layer, row, column)
-        for row in range(height)
-        for column in range(width)
-    )
-    return [w.reshape(groups, -1)[real].tobytes() for w in windows]
+    out, _, height, width = layer.weight.shape
+    chosen = np.arange(min(CHANNELS, out)) * out // min(CHANNELS, out)
+    real = np.unique(chosen // (out // layer.groups))
+    top, left, bottom, right = layer.pads
+    wide = [(0, 0), (max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0))]
+    around = np.pad(spread(layer, values)[0], wide)
+    around = around[:, max(-top, 0) :, max(-left, 0) :]
+    around = around[:, : around.shape[1] + min(bottom, 0)]
+    around = around[:, :, : around.shape[2] + min(right, 0)]
+    (down, across), (rows, columns) = layer.dilations, layer.strides
+    taps = (height - 1) * down + 1, (width - 1) * across + 1
+    windows = sliding_window_view(around, taps, axis=(1, 2))
+    windows = windows[:, ::rows, ::columns, ::down, ::across].transpose(1, 2, 0, 3, 4)
+    return [
+        window.reshape(layer.groups, -1)[real].tobytes()
+        for window in windows.reshape(-1, *windows.shape[2:])
+    ]
 
 
 @pytest.mark.parametrize("name", ["padded", "grouped", "pointwise"])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neon8.calibrate.statistics import native
 from neon8.calibrate.statistics.histogram import BINS
 from neon8.calibrate.thresholds import kl as thresholds_kl
 from neon8.calibrate.thresholds.choose import SCHEMES, solve
@@ -18,7 +19,6 @@ from neon8.calibrate.thresholds.percentile import percentile
 from neon8.errors import CalibrationError
 from neon8.quant.grid import Grid
 from neon8.settings.methods import ROWS as METHODS
-from numpy_solvers import divergence
 from numpy_statistics import histogram_of as of
 
 F = np.float32
@@ -119,8 +119,9 @@ def naive_divergence(counts, bins, levels):
     p = np.array(counts[:bins], float)
     p[-1] += sum(counts[bins:])
     q = np.zeros(bins)
-    for level in range(levels):
-        members = [j for j in range(bins) if j * levels // bins == level]
+    ends = [-(-level * bins // levels) for level in range(levels + 1)]
+    for first, end in itertools.pairwise(ends):
+        members = range(first, end)
         filled = [j for j in members if counts[j] > 0]
         for j in filled:
             q[j] = sum(counts[m] for m in members) / len(filled)
@@ -132,14 +133,25 @@ def naive_divergence(counts, bins, levels):
     return sum(p[j] * math.log(p[j] / q[j]) for j in range(bins) if p[j] > 0)
 
 
-@given(st.lists(st.integers(0, 9), min_size=9, max_size=30), st.integers(2, 8))
+def assert_divergences(counts, levels, candidates):
+    padded = np.zeros(BINS)
+    padded[: len(counts)] = counts
+    got = native.divergence(padded, first=levels, last=len(counts), levels=levels)
+    want = [naive_divergence(counts, bins, levels) for bins in candidates]
+    assert got[np.array(candidates) - levels] == pytest.approx(want, abs=1e-9)
+
+
+@given(st.lists(st.integers(0, 9), min_size=9, max_size=30), st.sampled_from([2, 4, 8]))
 def test_divergence_is_that_of_the_definition(counts, levels):
-    if not any(counts):
-        return
-    candidates = np.arange(levels, len(counts) + 1)
-    got = divergence(np.array(counts, float), candidates, levels)
-    want = [naive_divergence(counts, int(bins), levels) for bins in candidates]
-    assert got == pytest.approx(want, abs=1e-9)
+    if any(counts):
+        assert_divergences(counts, levels, range(levels, len(counts) + 1))
+
+
+@pytest.mark.parametrize("levels", [128, 256])
+@pytest.mark.parametrize("name", ["gauss", "heavy", "outliers"])
+def test_divergence_of_real_histograms(name, levels):
+    counts = of(DATA[name]).positive.tolist()
+    assert_divergences(counts, levels, range(levels, BINS + 1, 60))
 
 
 @pytest.mark.parametrize(("scheme", "levels"), [("symmetric", 128), ("unsigned", 256)])

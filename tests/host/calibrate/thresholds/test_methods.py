@@ -17,7 +17,6 @@ from neon8.calibrate.thresholds.mse import expected_error, mse
 from neon8.calibrate.thresholds.percentile import percentile
 from neon8.quant.grid import Grid
 from neon8.settings.methods import ROWS as NAMES
-from numpy_solvers import divergence
 from numpy_statistics import histogram_of
 
 F = np.float32
@@ -166,41 +165,6 @@ def test_kept_zeros_are_the_trap_of_kl2017_and_the_guard_gets_it_out():
     assert sqnr(x, found) > sqnr(x, after) + 10
 
 
-def test_divergence_by_hand():
-    """Eight bins on two levels, three candidates, each worked out on paper."""
-    counts = np.array([4, 0, 2, 1, 0, 1, 0, 0], float)
-    found = divergence(counts, np.array([2, 4, 6]), 2)
-    # 2 bins: P = 4, 0 + 4 outliers; nothing is in bin 1, so Q is 0 where P is 4.
-    # 4 bins: P = 4 0 2 2; Q = 4 0 1.5 1.5, as 4 0 | 2 1 spread over what is filled.
-    p, q = np.array([4, 2, 2]) / 8, np.array([4, 1.5, 1.5]) / 7
-    four = float((p * np.log(p / q)).sum())
-    # 6 bins: P = 4 0 2 1 0 1; Q = 3 0 3 | 1 0 1.
-    p, q = np.array([4, 2, 1, 1]) / 8, np.array([3, 3, 1, 1]) / 8
-    six = float((p * np.log(p / q)).sum())
-    assert found == pytest.approx([math.inf, four, six])
-
-
-def test_kl2017_by_hand():
-    """256 bins, counts 10 10 200 200 10 10 ..., and one value far away.
-
-    128 levels of 256 bins merge equal neighbours, so nothing is lost but that the last
-    bin has 1 more: KL is about 1 / (2 * 200 * total). 255 bins make of the last pair
-    one bin with 401 in P and 200 in Q, which costs 200 times as much and more, fewer
-    bins have more above them, and more bins merge 10 with 200 somewhere.
-    """
-    width = 2.0**-11
-    counts = np.tile([10, 10, 200, 200], 64)
-    x = np.repeat((np.arange(256) + 0.5) * width, counts)
-    h = histogram_of(np.append(x, 0.75).astype(F))
-    assert h.width == width
-    assert kl2017(h, Grid("symmetric")) == (-256.5 * width, 256.5 * width)
-    every = divergence(h.positive.astype(float), np.array([255, 256, 257]), 128)
-    total = counts.sum() + 1
-    assert every[1] == pytest.approx(1 / (2 * 200 * total), rel=0.01)
-    assert every[0] == pytest.approx(200 * (2 * math.log(2) - 1) / total, rel=0.05)
-    assert every[2] > every[1]
-
-
 @pytest.mark.parametrize("keep", [0.5, 0.9, 0.999])
 def test_legacy_is_the_percentile_of_all_within_the_region(keep):
     x = np.concatenate([GAUSS, np.zeros(COUNT, F)])
@@ -273,21 +237,3 @@ def test_int16(method, scheme, x):
         assert found.threshold[1] >= x.max() * 0.999
     if method in ("mse", "minmax"):
         assert sqnr(x, found) > 75
-
-
-SCHEMES = {  # of a table: for a tensor with negative values, for one without
-    "auto": ("asymmetric", "unsigned"),
-    "symmetric": ("symmetric", "symmetric"),
-    "unsigned": ("symmetric", "unsigned"),
-    "asymmetric": ("asymmetric", "asymmetric"),
-    "symmetric_with_uint8": ("symmetric", "unsigned"),
-}
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_schemes(scheme):
-    for x, kind in zip((GAUSS, np.abs(GAUSS)), SCHEMES[scheme], strict=True):
-        found = solve(histogram_of(x), method="mse", scheme=scheme)
-        assert found.scheme == kind
-        told = scheme == "unsigned" and x is GAUSS
-        assert found.reasons == (("signed",) if told else ())

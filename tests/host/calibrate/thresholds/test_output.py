@@ -8,12 +8,10 @@ from layer_kits import RNG, F, conv, image, sampled
 from neon8.calibrate.statistics.patches import empty, outputs
 from neon8.calibrate.thresholds.choose import solve
 from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
-from neon8.calibrate.thresholds.output import best, cosine_loss, error_share
+from neon8.calibrate.thresholds.output import best, error_share
 from neon8.ir.graph import Activation
 from neon8.quant.grid import Grid
 from numpy_statistics import histogram_of
-
-PACKAGE = "neon8.calibrate.thresholds"
 
 
 def measured(layer, images, method, scheme="symmetric", **options):
@@ -115,11 +113,3 @@ def test_equal_errors_mean_the_larger_range():
     assert best(ranges, [1.0, 1.0 + 5e-13, 1.0, 2.0]) == (-3.0, 3.0)
     assert best(ranges, [1.0, 1.0 + 5e-12, 1.0, 2.0]) == (-2.0, 2.0)
     assert best(ranges, [0.0, 0.0, 0.0, 0.0]) == (-9.0, 9.0)
-
-
-def test_metrics():
-    a, b = np.array([[3.0, 4.0]]), np.array([[4.0, -3.0]])
-    assert error_share(a, a) == cosine_loss(a, 2 * a) == pytest.approx(0)
-    assert error_share(a, 2 * a) == pytest.approx(1)
-    assert cosine_loss(a, b) == pytest.approx(1)
-    assert cosine_loss(a, 0 * a) == 1
