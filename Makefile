@@ -32,7 +32,9 @@ sysroot: setup ## make the ARM Pythons that qemu runs, in build/sysroot
 	@.venv/bin/python cross/sysroot.py
 
 demo: export N8_EXTRA = demo # torch and all else are for the tests
-demo: native aarch64 armv7 sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
+demo: native sysroot ## handwritten digits: FP32, int8 here, int8 on emulated ARM
+	@cross/build.sh aarch64 neon8
+	@cross/build.sh armv7 neon8
 	@.venv/bin/python tests/demo/demo.py
 
 test: ## set up and run every test there is

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# build.sh PRESET: configures and builds build/PRESET; shows the log only if that fails.
+# build.sh PRESET [TARGET]: configures build/PRESET and builds the target, by default all of them;
+# shows the log only if that fails.
 set -eu
 cd "$(dirname "$0")/../runtime"
 mkdir -p ../build/logs
 echo "build: $1"
 log=../build/logs/build-$1.log
-{ cmake --preset "$1" && cmake --build --preset "$1"; } >"$log" 2>&1 || {
+{ cmake --preset "$1" && cmake --build --preset "$1" ${2:+--target "$2"}; } >"$log" 2>&1 || {
     cat "$log" >&2
     exit 1
 }

@@ -22,6 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SYSROOTS = HERE.parent / "build" / "sysroot"
 PACKAGES = ("libpython3-stdlib", "libstdc++6", "python3-minimal")
+PYTHON_HERE = f"python3.{sys.version_info.minor}"
 GLIBC_MINORS = range(17, 37)  # manylinux_2_17 .. manylinux_2_36
 
 
@@ -209,9 +210,12 @@ def make(machine: Machine, work: Path) -> Path:
     unpack_wheels(machine, work, root)
     python = (machine.runner, root / "usr" / "bin" / "python3")
     env = {"N8_SYSROOT": str(root), "PYTHONDONTWRITEBYTECODE": ""}
-    lib = root / "usr" / "lib"
-    # Compiled once, an emulated Python starts three times as fast.
-    run(*python, "-m", "compileall", "-q", "-j2", *lib.glob("python3*"), env=env)
+    libraries = [*(root / "usr" / "lib").glob("python3*")]
+    # Compiled once, an emulated Python starts three times as fast. Bytecode is the same
+    # on every processor, so a host of the same version need not emulate its compiler.
+    same = any(path.name == PYTHON_HERE for path in libraries)
+    compiler = (sys.executable,) if same else python
+    run(*compiler, "-m", "compileall", "-q", "-j2", *libraries, env=env)
     program = (
         "import cffi, numpy, sys; print(sys.version.split()[0], numpy.__version__)"
     )

@@ -55,3 +55,20 @@ def test_the_tests_take_levels_from_their_table():
     rows = re.findall(r'^N8_LEVEL\((\w+), \w+, "armv8', table, re.MULTILINE)
     assert said.stdout.split() == [level for level in rows if level != "vector"]
     assert "$(levels aarch64-linux-gnu-gcc)" in script
+
+
+def test_the_demo_builds_the_library_for_arm_and_no_tests(tmp_path):
+    plan = subprocess.run(
+        ["make", "--dry-run", "demo"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    builds = dict(re.findall(r"^cross/build\.sh (\w+)(.*)$", plan, re.MULTILINE))
+    assert builds == {"native": "", "aarch64": " neon8", "armv7": " neon8"}
+    configure(tmp_path, "--preset", "aarch64")
+    command = ["ninja", "-C", tmp_path, "-t", "inputs", "neon8"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "neon8_objects.dir" in said
+    assert "tests/" not in said
