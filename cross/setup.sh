@@ -63,6 +63,25 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
     exit 1
 }
 
+# Installs torch unless that brings what GPUs need, which takes several GB; without it the tests of
+# neon8.qat are skipped.
+install_torch() {
+    torch=$(sed -n 's/^qat = \["\(.*\)"\].*/\1/p' pyproject.toml)
+    report=$(mktemp)
+    cause="pip cannot say what it would bring"
+    if .venv/bin/python -m pip install --quiet --disable-pip-version-check --dry-run \
+        --report "$report" "$torch"; then
+        cause="pip offers the build for GPUs"
+        if ! grep -Eq '"name": *"(cuda|nvidia|triton)' "$report"; then
+            cause=
+            .venv/bin/python -m pip install --quiet --disable-pip-version-check "$torch"
+        fi
+    fi
+    rm -f "$report"
+    [ -z "$cause" ] || echo "setup: no torch: $cause; the tests of neon8.qat will be skipped." \
+        "Point pip to the build for processors and install '$torch' into .venv to run them."
+}
+
 # .venv follows pyproject.toml, and is made anew where the checkout was moved.
 extra=${N8_EXTRA:-test}
 stamp="$(pwd) $(cksum <pyproject.toml)"
@@ -76,5 +95,6 @@ if [ -z "$there" ] || ! .venv/bin/python -c '' 2>/dev/null; then
     esac
     [ -n "$old" ] || python3 -m venv --clear .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$extra]"
+    [ "$extra" != test ] || install_torch
     echo "$stamp $extra" >.venv/stamp
 fi

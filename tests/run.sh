@@ -134,5 +134,6 @@ step "host" "$python" -m pytest -n 2 tests/host
 echo
 echo "=== summary"
 printf '%s\n' "${summary[@]}"
+"$python" -c 'import torch' 2>/dev/null || echo "skipped: what needs torch, see cross/setup.sh"
 echo "total ${SECONDS} s; logs in build/logs"
 exit "$failed"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tiny network with everything that the command line needs to work on it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,22 @@ from onnx_nets import net, node
 
 CLASSES = 6
 SHAPE = (1, 3, 8, 8)
+
+
+class WithoutTorch(pytest.Module):
+    """A module that imports torch, where cross/setup.sh did not install it."""
+
+    def collect(self):
+        pytest.skip(
+            "torch is not installed, see cross/setup.sh", allow_module_level=True
+        )
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    needed = re.search(r"^(import|from) torch", module_path.read_text(), re.MULTILINE)
+    if needed and find_spec("torch") is None:
+        return WithoutTorch.from_parent(parent, path=module_path)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,64 @@ def test_the_demo_builds_the_library_for_arm_and_no_tests(tmp_path):
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "neon8_objects.dir" in said
     assert "tests/" not in said
+
+
+def test_without_torch_its_tests_are_skipped_and_say_so():
+    paths = [ROOT / "tests" / "host" / name for name in ("qat", "cli/test_qat.py")]
+    words = ["-q", "-p", "no:cacheprovider", "--collect-only", *map(str, paths)]
+    code = f"import sys, pytest; sys.modules['torch'] = None; pytest.main({words!r})"
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    needy = [
+        path for path in ROOT.glob("tests/host/*/test_*.py") if imports_torch(path)
+    ]
+    assert len(needy) >= 6
+    assert f"SKIPPED [{len(needy)}]" in said
+    assert " error" not in said
+
+
+def imports_torch(path: Path) -> object:
+    return re.search(r"^(import|from) torch", path.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("brings", "installs"),
+    [
+        ("torch fsspec", True),
+        ("torch triton", False),
+        ("torch nvidia-nccl-cu13", False),
+    ],
+)
+def test_torch_is_installed_unless_it_brings_what_gpus_need(tmp_path, brings, installs):
+    script = (ROOT / "cross" / "setup.sh").read_text()
+    function = re.search(
+        r"^install_torch\(\) \{.*?^\}", script, re.MULTILINE | re.DOTALL
+    )[0]
+    pip = tmp_path / ".venv" / "bin" / "python"
+    pip.parent.mkdir(parents=True)
+    report = {"install": [{"metadata": {"name": each}} for each in brings.split()]}
+    pip.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        f"*--report*) echo '{json.dumps(report)}' >\"$8\" ;;\n"
+        '*) echo "$*" >>installed ;;\n'
+        "esac\n"
+    )
+    pip.chmod(0o755)
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    said = subprocess.run(
+        ["sh", "-euc", f"{function}\ninstall_torch"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert (tmp_path / "installed").exists() == installs
+    assert ("the tests of neon8.qat will be skipped" in said) != installs
+    if installs:
+        assert "torch>=2" in (tmp_path / "installed").read_text()

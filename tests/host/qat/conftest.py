@@ -2,11 +2,12 @@
 """torch in tests: one thread, so that sums have one order, and its own generator."""
 
 import pytest
-import torch
 
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     with torch.random.fork_rng():
