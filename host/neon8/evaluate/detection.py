@@ -73,7 +73,7 @@ def find(heads: Heads, outputs: Mapping[str, Array]) -> Found:
     """The objects in the outputs for one sample."""
     boxes, scores = table_of(outputs[heads.boxes]), table_of(outputs[heads.scores])
     if heads.boxes == heads.scores:
-        table = boxes.T if heads.turned else boxes
+        table = boxes.T if heads.transposed else boxes
         boxes, scores = table[:, :BOX], table[:, BOX:]
     if heads.objectness:
         scores = scores[:, :1] * scores[:, 1:]

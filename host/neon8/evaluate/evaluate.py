@@ -17,7 +17,7 @@ from neon8.errors import DataError
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.heads import Option, parse
 from neon8.evaluate.labels import check_labels, hint, with_offset
-from neon8.evaluate.metrics import Array, Evaluation, Tally, summary, tally_of
+from neon8.evaluate.metrics import Array, Evaluation, Tally, by_row, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, open_float
 from neon8.evaluate.scores import LEAST, Reading, reading
 from neon8.settings.reader import takes
@@ -82,14 +82,12 @@ def evaluate_model(
                     outputs = {name: outputs[name] for name in wanted}
             return _Ran(sample, outputs, wanted)
 
-        threads = settings.run.workers or cores()
-        for each in (runner, compared):
-            if each is not None and each.most is not None:
-                threads = min(threads, each.most)
+        both = [each for each in (runner, compared) if each is not None]
+        most = [each.most for each in both if each.most is not None]
+        threads = min([settings.run.workers or cores(), *most])
         several = stack.enter_context(side_by_side(samples, run, workers=threads))
-        for each in (runner, compared):
-            if each is not None:
-                stack.callback(each.stop)  # before waiting for the threads
+        for each in both:
+            stack.callback(each.stop)  # before waiting for the threads
         for ran in watch(several):
             sample, mine, wanted = ran.sample, list(ran.outputs.values()), None
             if ran.wanted is not None and compared is not None:
@@ -98,13 +96,14 @@ def evaluate_model(
                 boxes.add(ran.wanted, mine, rows)
                 read = read or reading_of(compared, ran.wanted, rows)
             check_labels(sample, mine[0], rows, label_offset)
+            step = runner.steps.get(next(iter(ran.outputs)), 0.0)
             tally += tally_of(
                 mine,
                 rows=rows,
                 labels=sample.labels,
                 reference=wanted,
                 reading=read,
-                floor=floor_of(runner, next(iter(ran.outputs))),
+                floor=max(LEAST, step / 2),  # what the first output tells from 0
             )
     if tally.n == 0:
         raise DataError("no samples to evaluate")
@@ -122,14 +121,7 @@ def reading_of(
 ) -> Reading:
     """How the scores of the FP32 network are read, by its file or its first sample."""
     name, scores = next(iter(outputs.items()))
-    if rows > 1 and scores.shape[:1] == (rows,):
-        scores = scores[:1]
-    return reading(runner.maker(name), scores)
-
-
-def floor_of(runner: FloatRunner, name: str) -> float:
-    """The least probability that output `name` tells from 0: half a step."""
-    return max(LEAST, runner.steps.get(name, 0.0) / 2)
+    return reading(runner.maker(name), by_row(scores, rows)[0])
 
 
 def float_outputs(path: str, runner: FloatRunner, sample: Sample) -> dict[str, Array]:
@@ -161,7 +153,7 @@ def check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) -
             f"{path}: takes {_listed(other)}, but the network to evaluate takes "
             f"{_listed(mine)}; {SAME_LAYOUT}"
         )
-    for name in sorted(runner.turned ^ reference.turned):
+    for name in sorted(runner.converted ^ reference.converted):
         raise DataError(
             f"{path}: {name!r} of one of the two networks lies N H W C and that of the "
             f"other N C H W, which the dimensions do not show; {SAME_LAYOUT}"

@@ -96,8 +96,8 @@ def _share(text: str) -> float:
 class Heads:
     """How the outputs of a detector are read.
 
-    boxes, scores: names of outputs, the same where one has both.  turned: its anchors
-    are its last axis.  objectness: the value after the box multiplies the scores.
+    boxes, scores: names of outputs, the same where one has both.  transposed: its last
+    axis is the anchors.  objectness: the value after the box multiplies the scores.
     """
 
     boxes: str
@@ -105,7 +105,7 @@ class Heads:
     form: str
     background: str
     objectness: bool = False
-    turned: bool = False
+    transposed: bool = False
     threshold: float = SCORE
 
     @property
@@ -188,9 +188,9 @@ def _single(name: str, array: Array, option: Option, *, asked: bool) -> Heads | 
     The former is that of YOLOv3 to v5 and v7, the latter that of v8 and later.
     """
     table = table_of(array)
-    turned = table.shape[0] < table.shape[1]
-    table = table.T if turned else table
-    objectness = (option.objectness or ("no" if turned else "yes")) == "yes"
+    transposed = table.shape[0] < table.shape[1]
+    table = table.T if transposed else table
+    objectness = (option.objectness or ("no" if transposed else "yes")) == "yes"
     if table.shape[1] < BOX + 1 + objectness or len(table) < ANCHORS:
         if asked:
             text = f"{name!r} {list(array.shape)} has no boxes and scores"
@@ -203,7 +203,7 @@ def _single(name: str, array: Array, option: Option, *, asked: bool) -> Heads | 
     )
     if heads is None:
         return None
-    return replace(heads, objectness=objectness, turned=turned)
+    return replace(heads, objectness=objectness, transposed=transposed)
 
 
 def _heads(

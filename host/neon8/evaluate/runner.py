@@ -35,7 +35,7 @@ class FloatRunner:
     them have room in memory, None: any number.  maker: the ONNX operator that computes
     an output, "" if the file does not say.  steps: of int8 and int16 outputs, the
     distance of two values.
-    turned: inputs and outputs that lie N H W C where ONNX has N C H W, with the same
+    converted: inputs and outputs that lie N H W C where ONNX has N C H W, with the same
     dimensions.  stop: ends the runs of onnxruntime, which may take for ever.
     """
 
@@ -43,7 +43,7 @@ class FloatRunner:
     run: Callable[[Arrays], Arrays]
     maker: Callable[[str], str] = field(default=lambda _: "")
     steps: Mapping[str, float] = field(default_factory=dict)
-    turned: frozenset[str] = frozenset()
+    converted: frozenset[str] = frozenset()
     most: int | None = None
     stop: Callable[[], None] = field(default=lambda: None)
 
@@ -99,31 +99,29 @@ def open_float(
                 for name, info in runner.outputs.items()
                 if info.quantized
             },
-            turned=_turned(runner.steps, runner.inputs | runner.outputs),
+            converted=_hidden_conversions(runner.steps, runner.inputs | runner.outputs),
             most=runner.most,
         )
 
 
-def _turned(
+def _hidden_conversions(
     steps: Sequence[StepInfo], ends: Mapping[str, TensorInfo]
 ) -> frozenset[str]:
-    """The ends whose layout compile --io-layout nhwc converted unseen by dimensions.
+    """Name the ends that compile --io-layout nhwc converted, with equal dimensions.
 
     The step that converts an end has its name; what it makes or reads has a longer one.
     """
     found = set()
     for step in steps:
-        if step.operation != "permute" or step.name not in ends:
+        shape = ends[step.name].shape if step.name in ends else ()
+        hidden = len(shape) == IMAGE_RANK and len(set(shape[1:])) == 1
+        if step.operation != "permute" or not hidden:
             continue
         given, made = step.inputs[0], step.output
         inner = made if given == step.name else given
         if step.name in (given, made) and inner.startswith(f"{step.name}_"):
             found.add(step.name)
-    return frozenset(
-        name
-        for name in found
-        if len(ends[name].shape) == IMAGE_RANK and len(set(ends[name].shape[1:])) == 1
-    )
+    return frozenset(found)
 
 
 def as_float32(array: Array) -> Array:

@@ -23,16 +23,14 @@ from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.graph.reader import read
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
-from neon8.operators.convolution import Conv2d, convolutions
+from neon8.operators.convolution import Conv2d, convolutions, is_depthwise
 from neon8.operators.opaque import opaque_nodes
-from neon8.operators.source import Array, OnnxNode, integer
+from neon8.operators.source import OnnxNode, integer
 from neon8.quant.checks import float32
 from neon8.quant.checks import scale as checked_scale
+from neon8.quant.reasons import IMPORTED
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
-
-IMPORTED = "imported"
-"""Reason code of what comes from another tool's table."""
 
 
 def attach(
@@ -190,14 +188,16 @@ def stays_float(graph: Graph) -> set[str]:
     """
     made = {node.output: at for at, node in enumerate(graph.nodes)}
     floats = {node.output for node in graph.nodes if node.unrounded and node.runs}
+    rounded = {
+        name for node in graph.nodes if not node.unrounded for name in node.inputs
+    }
     for opaque in opaque_nodes(graph):
-        floats |= {name for name in opaque.outputs if not _read_as_int8(graph, name)}
+        floats |= {name for name in opaque.outputs if name not in rounded}
     for node in convolutions(graph):
         if not node.activation.identity:
             continue
         readers = [other for other in graph.nodes if node.output in other.inputs]
-        alone = node.groups == len(node.weight) and node.weight.shape[1] == 1
-        alone = alone or node.transposed
+        alone = node.transposed or is_depthwise(graph, node)
         if all(reader.unrounded for reader in readers):
             floats.add(node.output)
         elif node.output not in graph.outputs and not alone and len(readers) == 1:
@@ -207,12 +207,6 @@ def stays_float(graph: Graph) -> set[str]:
             if readers[0].sign == 1 and first:
                 floats.add(node.output)
     return floats
-
-
-def _read_as_int8(graph: Graph, name: str) -> bool:
-    """True if a node that computes in int8 reads the tensor."""
-    readers = (node for node in graph.nodes if name in node.inputs)
-    return not all(reader.unrounded for reader in readers)
 
 
 def onto(table: ForeignTable, base: ScaleTable) -> ScaleTable:
@@ -323,7 +317,11 @@ def weight_names(model: ModelLike, graph: Graph) -> dict[str, tuple[str, int]]:
         axis = _axis(node)
         if values is None or axis is None or values.ndim <= axis:
             continue
-        if _same(layer, _by_output(node, values, axis)):
+        if node.operator == "ConvTranspose":
+            values = np.flip(values, tuple(range(2, values.ndim)))
+        values = np.moveaxis(values, axis, 0)
+        same = np.array_equal(layer.weight.ravel(), values.ravel())
+        if same and len(layer.weight) == len(values):
             found[layer.name] = (node.inputs[1], axis)
     return found
 
@@ -336,17 +334,3 @@ def _axis(node: OnnxNode) -> int | None:
     if node.operator == "Gemm":
         return 0 if integer(node, "transB", 0) else 1
     return 1 if node.operator == "MatMul" else None
-
-
-def _by_output(node: OnnxNode, values: Array, axis: int) -> Array:
-    """The weights with the output channels first, as the layer has them."""
-    if node.operator == "ConvTranspose":
-        values = np.flip(values, tuple(range(2, values.ndim)))
-    return np.moveaxis(values, axis, 0)
-
-
-def _same(layer: Conv2d, values: Array) -> bool:
-    own = layer.weight.reshape(len(layer.weight), -1)
-    return own.size == values.size and np.array_equal(
-        own, values.reshape(len(values), -1)
-    )

@@ -99,7 +99,8 @@ def convert_table(
         table = renamed(table, names)
     if source is not target:
         table = source.adopt(table, context)
-    if source.network is not None and _needs_network(target, context):
+    alone = context.graph is None and context.base is None
+    if source.network and isinstance(target.write, NetworkWriter) and alone:
         graph, whole = source.network(Path(path), target is not source)
         context = replace(context, model=open_onnx(path), graph=graph)
         table = replace(table, notes=())
@@ -197,12 +198,6 @@ def _context(
         text = f"is a table of {base.model_name}, and --model is another network"
         raise TableError(f"{onto}: {text}; calibrate that one")
     return Context(source=source, model=file, graph=graph, base=base, options=options)
-
-
-def _needs_network(target: Format, context: Context) -> bool:
-    """True if the target wants a scale for everything, and nothing else was given."""
-    given = context.graph is not None or context.base is not None
-    return isinstance(target.write, NetworkWriter) and not given
 
 
 def _on_network(

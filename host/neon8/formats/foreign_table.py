@@ -188,13 +188,9 @@ def to_params(entry: QuantParams | Range) -> QuantParams:
     if isinstance(entry, QuantParams):
         return entry
     lo, hi = min(entry.lo, 0.0), max(entry.hi, 0.0)
-    if lo == -hi:
-        return QuantParams(scale=hi / 127)
-    if lo == 0:
-        return QuantParams(scale=hi / 255, zero_point=-128, scheme="unsigned")
-    scale = (hi - lo) / 255
-    zero_point = int(np.clip(np.rint(-128 - lo / scale), -128, 127))
-    return QuantParams(scale=scale, zero_point=zero_point, scheme="asymmetric")
+    scheme = "symmetric" if lo == -hi else "asymmetric" if lo else "unsigned"
+    scale, zero_point = Grid(scheme).cover_exactly(lo, hi)
+    return QuantParams(scale=scale, zero_point=zero_point, scheme=scheme)
 
 
 def symmetric_scale(entry: QuantParams | Range) -> float:

@@ -36,15 +36,18 @@ class Grid:
 
     def cover(self, lo: float, hi: float) -> tuple[np.float32, int]:
         """Scale and zero point so that [lo, hi], lo <= 0 <= hi, is covered."""
+        scale, zero_point = self.cover_exactly(lo, hi)
+        return np.float32(scale), zero_point
+
+    def cover_exactly(self, lo: float, hi: float) -> tuple[float, int]:
+        """Scale and zero point as cover() has them, before the scale is rounded."""
         if self.scheme == "symmetric":
-            return np.float32(max(-lo, hi) / self.highest), 0
+            return max(-lo, hi) / self.highest, 0
         if self.scheme == "unsigned":
-            return np.float32(hi / self.steps), self.lowest
+            return hi / self.steps, self.lowest
         scale = (hi - lo) / self.steps
-        zero_point = np.clip(
-            np.rint(self.lowest - lo / scale), self.lowest, self.highest
-        )
-        return np.float32(scale), int(zero_point)
+        zero_point = np.rint(self.lowest - lo / scale)
+        return scale, int(np.clip(zero_point, self.lowest, self.highest))
 
     def rounded(
         self, values: Float32Array, scale: float, zero_point: int

@@ -52,8 +52,9 @@ RECIPE = frozenset(
 MOST_DIGITS = 9
 """How long the number of a channel can be; a longer one is none of ours."""
 
-ASKED = frozenset(("override", "imported", "fast"))
-"""What the user wanted so."""
+IMPORTED = "imported"
+ASKED = frozenset(("override", IMPORTED, "fast"))
+"""What the user asked for."""
 
 
 def guards_of(codes: Iterable[str]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from neon8.operators.activation import Activate
 from neon8.operators.convolution import Conv2d, convolutions, with_convolutions
 from neon8.operators.quantization import FakeQuantize
 from neon8.operators.source import OnnxNode, Source, integer, real
+from neon8.quant.reasons import IMPORTED
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import (
     HIGHEST,
@@ -42,9 +43,6 @@ from neon8.rewrite.fake_quantize import Rounded
 from neon8.text import counted
 
 LOG = logging.getLogger("neon8")
-
-IMPORTED = "imported"
-"""Reason code of what comes from another tool."""
 
 ROUNDS = 2
 """Pairs that moved show what can be fused, and what is fused how far pairs can move."""
