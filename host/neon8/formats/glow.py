@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
@@ -55,15 +55,16 @@ NO_HASH = "0x0"
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """One YAML node.  value: text, a list of nodes, or (key, value) pairs of nodes."""
+    """One YAML node.  value: of a scalar; items: of a list; pairs: of a mapping."""
 
     where: str
-    value: str | list["_Node"] | list[tuple["_Node", "_Node"]]
-    mapping: bool = False
+    value: str | None = None
+    items: list["_Node"] | None = None
+    pairs: list[tuple["_Node", "_Node"]] | None = None
 
     def text(self, what: str) -> str:
         """The value of a scalar.  TableError: it is a list or a mapping."""
-        if not isinstance(self.value, str):
+        if self.value is None:
             raise TableError(f"{self.where}: {what}: expected one value")
         return self.value
 
@@ -135,25 +136,24 @@ def _node(event: Any, events: Iterator[Any], source: str, depth: int) -> _Node:
         if len(nodes) > most:
             raise TableError(f"{where}: has more than {most} values, as no profile has")
     if isinstance(event, yaml.SequenceStartEvent):
-        return _Node(where, nodes)
-    pairs = list(zip(nodes[::2], nodes[1::2], strict=True))
-    return _Node(where, pairs, mapping=True)
+        return _Node(where, items=nodes)
+    return _Node(where, pairs=list(zip(nodes[::2], nodes[1::2], strict=True)))
 
 
 def _items(node: _Node, cause: str) -> list[_Node]:
     """The nodes of a list.  TableError with `cause`: it is none."""
-    if isinstance(node.value, str) or node.mapping:
+    if node.items is None:
         raise TableError(f"{node.where}: {cause}")
-    return cast("list[_Node]", node.value)
+    return node.items
 
 
 def _fields(node: _Node, keys: tuple[str, ...]) -> dict[str, _Node]:
     """The values of a mapping with exactly these keys."""
-    if not node.mapping:
+    if node.pairs is None:
         raise TableError(f"{node.where}: expected {', '.join(keys)}")
     fields: dict[str, _Node] = {}
-    for key, value in cast("list[tuple[_Node, _Node]]", node.value):
-        name = key.value if isinstance(key.value, str) else ""
+    for key, value in node.pairs:
+        name = key.value or ""
         if name not in keys:
             text = f"key {name[:60]!r} is unknown; expected {', '.join(keys)}"
             raise TableError(f"{key.where}: {text}")
@@ -171,6 +171,7 @@ def _only(node: _Node, key: str) -> str:
 
 
 def _entry(node: _Node) -> tuple[str, Range]:
+    """A tensor and its range."""
     fields = _fields(node, KEYS)
     output = fields["NodeOutputName"]
     text = output.text("NodeOutputName")

@@ -7,6 +7,7 @@ NaN and infinity pass: checks.py refuses them by the name of their entry.
 
 import json
 from bisect import bisect_left
+from collections import Counter
 from json.decoder import JSONObject  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
@@ -30,14 +31,13 @@ class JsonObject(dict[str, Any]):
 
 def loads(text: str, *, source: str) -> Any:
     """The value in `text`, its objects JsonObject.  TableError names file and line."""
-    parts = sum(map(text.count, "{[:"))
-    if parts > MAX_PARTS:
-        cause = f"has {parts} objects, lists and entries, more than {MAX_PARTS}"
-        raise TableError(f"{source}:1: {cause}")
-    values = text.count(",")
-    if values > MAX_VALUES:
-        cause = f"has {values} values, more than {MAX_VALUES}"
-        raise TableError(f"{source}:1: {cause}")
+    for marks, most, what in (
+        ("{[:", MAX_PARTS, "objects, lists and entries"),
+        (",", MAX_VALUES, "values"),
+    ):
+        count = sum(map(text.count, marks))
+        if count > most:
+            raise TableError(f"{source}:1: has {count} {what}, more than {most}")
     breaks = [at for at, letter in enumerate(text) if letter == "\n"]
 
     def located(state: tuple[str, int], *rest: Any) -> tuple[Any, int]:
@@ -70,12 +70,9 @@ class _RefusedError(ValueError):
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = JsonObject(pairs)
     if len(found) < len(pairs):
-        left = dict.fromkeys(found)
-        for name, _ in pairs:
-            if name not in left:
-                text = f"key {name!r} occurs twice in an object"
-                raise _RefusedError(text)
-            del left[name]
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        text = f"key {name!r} occurs twice in an object"
+        raise _RefusedError(text)
     return found
 
 
