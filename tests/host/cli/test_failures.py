@@ -169,7 +169,10 @@ def test_a_defect_shows_as_one_line_too(monkeypatch, capsys, tiny):
 LACKS = {
     "memory": (MemoryError(), "out of memory"),
     "threads": (RuntimeError("can't start new thread"), "ulimit -u"),
-    "a module": (ModuleNotFoundError("No module named 'PIL'"), "pip install neon8"),
+    "a module": (
+        ModuleNotFoundError("No module named 'PIL'"),
+        "install neon8 with what it needs",
+    ),
     "a library": (ImportError("a.so: failed to map segment"), "too little memory"),
 }
 
