@@ -94,12 +94,6 @@ def test_minimum_and_maximum_are_those_of_the_network(path):
         assert (t.min, t.max) == (values.min(), values.max())
 
 
-def test_any_order_gives_the_same_table(path):
-    text = json_format.dumps(calibrate(path, SAMPLES))
-    assert json_format.dumps(calibrate(path, SAMPLES[::-1])) == text
-    assert json_format.dumps(calibrate(path, list(SAMPLES))) == text
-
-
 def test_memory_does_not_grow_with_the_samples(path):
     def peak(count):
         samples = (SAMPLES[n % 20] for n in range(count))

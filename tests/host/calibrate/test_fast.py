@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import neon8
-from neon8.calibrate.fast import fast, narrower
+from neon8.calibrate.fast import fast
 from neon8.errors import CompileError, SettingsError
 from neon8.ir.groups import never_negative
 from neon8.quant.lattice import HALF_REACH, on_lattice, reaches
@@ -160,10 +160,6 @@ def test_rows_that_are_not_finite_say_nothing(path):
     }
     observation = replace(observation, layers=spoilt)
     assert fast(observation, graph, table, table, limit=ANY_LOSS) == table
-
-
-def test_only_what_is_observed_can_have_a_range(path):
-    assert narrower(neon8.load_graph(path), {}, scheme="auto") == {}
 
 
 def test_the_file_follows_the_table(path, tmp_path):

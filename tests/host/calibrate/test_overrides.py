@@ -12,9 +12,7 @@ from neon8 import observe_model
 from neon8.calibrate import overrides
 from neon8.calibrate.solve import solve
 from neon8.calibrate.thresholds.guards import FEWEST_SAMPLES
-from neon8.compile.compiler import compile_model
 from neon8.errors import TableError
-from neon8.graph.importer import load
 from neon8.quant import table_json as json_format
 from neon8.quant.reasons import MEANINGS, meaning
 from neon8.settings.stages import SolveSettings
@@ -257,10 +255,3 @@ def test_every_guard_is_a_code_and_each_kind_a_line_in_the_log(observation, capl
         f"layer 'conv2', 1 of 5 channels: dead: {meaning('dead:2')}",
     ]
     assert json_format.loads(json_format.dumps(table)) == table
-
-
-def test_all_tensors_as_int16(model, observation):
-    table = solve(observation, None, SolveSettings(bits=16))
-    assert {tensor.bits for tensor in table.tensors.values()} == {16}
-    assert json_format.loads(json_format.dumps(table)) == table
-    assert compile_model(load(model), table)

@@ -11,6 +11,7 @@ from neon8.data.inputs import Input, of_shapes
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import Sample, as_samples, count_samples, gather, open_samples
 from neon8.errors import DataError
+from quantized_nets import Reader
 
 F = np.float32
 RNG = np.random.default_rng(3)
@@ -25,16 +26,6 @@ FREE = of_shapes(
     free=("x", "len"),
 )
 SIZES = np.array([7, 9])
-
-
-class Reader:
-    """As onnxruntime's CalibrationDataReader."""
-
-    def __init__(self, batches):
-        self._left = iter(batches)
-
-    def get_next(self):
-        return next(self._left, None)
 
 
 def cut(sizes):

@@ -170,16 +170,3 @@ def test_an_image_that_is_damaged_is_named(folder, workers):
         side_by_side(data, first_of, workers=workers) as results,
     ):
         list(results)
-
-
-@pytest.mark.parametrize("name", ["a.npz", "a.npy"])
-def test_arrays_in_one_file(tmp_path, name):
-    x = np.arange(COUNT * 3, dtype=np.float32).reshape(COUNT, 3)
-    with (tmp_path / name).open("wb") as file:
-        if name.endswith("z"):
-            np.savez_compressed(file, x=x)
-        else:
-            np.save(file, x)
-    data = gather(tmp_path / name, {"x": (1, 3)})
-    with side_by_side(data, first_of, workers=2) as results:
-        assert list(results) == [3 * number for number in range(COUNT)]

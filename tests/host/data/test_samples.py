@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from neon8.data.preprocess import Preprocess
-from neon8.data.samples import Sample, as_samples, open_samples
+from neon8.data.samples import as_samples, open_samples
 from neon8.errors import DataError, SettingsError
 
 F = np.float32
@@ -134,18 +134,6 @@ def test_memory_does_not_grow_with_the_samples(tmp_path, kind):
         assert tracemalloc.get_traced_memory()[1] < x.nbytes / 8
     finally:
         tracemalloc.stop()
-
-
-def test_iterables():
-    want = FLOATS[:2]
-    dicts = [{"image": value} for value in want]
-    for data in (want, list(want), list(want[:, np.newaxis]), dicts, iter(dicts)):
-        samples = list(as_samples(data, ONE))
-        assert [sample.name for sample in samples] == ["sample 0", "sample 1"]
-        assert np.array_equal(arrays(samples), want)
-    ready = Sample(name="mine", inputs={"image": want[:1]}, labels=(3,))
-    assert list(as_samples([ready], ONE)) == [ready]
-    assert np.array_equal(arrays(as_samples(BYTES, ONE)), AS_NCHW)
 
 
 def with_nan():

@@ -2,9 +2,8 @@
 """Networks with inputs of other types and with fixed batches."""
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from neon8 import observe_model, solve_observation
 from neon8.compile.compiler import compile_model
@@ -28,27 +27,19 @@ def gemm(folder, batch, kind=TensorProto.FLOAT):
     """y = x times a matrix; with ids, of int64, added, and turned by a sign."""
     matrix = EYE.astype(helper.tensor_dtype_to_np_dtype(kind))
     nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["m"]),
-        helper.make_node("Cast", ["ids"], ["i"], to=kind),
-        helper.make_node("Where", ["turn", "i", "i"], ["j"]),
-        helper.make_node("Add", ["m", "j"], ["y"]),
+        node("MatMul", "x w", "m"),
+        node("Cast", "ids", "i", to=kind),
+        node("Where", "turn i i", "j"),
+        node("Add", "m j", "y"),
     ]
-    inputs = {
-        "x": (kind, [batch, 5]),
-        "ids": (TensorProto.INT64, [batch, 1]),
-        "turn": (TensorProto.BOOL, [1]),
+    shapes = {"x": (batch, 5), "ids": (batch, 1), "turn": (1,)}
+    types = {
+        "x": kind,
+        "ids": TensorProto.INT64,
+        "turn": TensorProto.BOOL,
+        "y": kind,
     }
-    graph = helper.make_graph(
-        nodes,
-        "gemm",
-        [helper.make_tensor_value_info(n, *each) for n, each in inputs.items()],
-        [helper.make_tensor_value_info("y", kind, [batch, 3])],
-        [numpy_helper.from_array(matrix, "w")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    onnx.save(model, folder / "net.onnx")
-    return folder / "net.onnx"
+    return save(folder, net(nodes, shapes, "y", {"w": matrix}, types=types))
 
 
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.FLOAT16])

@@ -207,9 +207,8 @@ def test_a_layout_that_dimensions_do_not_show_is_refused(tmp_path, io, end):
 
 def test_an_empty_output_is_named(tmp_path):
     """Of no box: what a NonMaxSuppression may leave."""
-    nodes = [node("NonZero", "x", "y")]
-    model = net(nodes, {"x": (1, 4)}, "y")
-    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    types = {"y": onnx.TensorProto.INT64}
+    model = net([node("NonZero", "x", "y")], {"x": (1, 4)}, "y", types=types)
     path = save(tmp_path, model)
     with pytest.raises(DataError, match=r"output 'y' of .* is empty"):
         neon8.evaluate_model(path, [np.zeros((1, 4), F)])

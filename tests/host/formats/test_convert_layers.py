@@ -19,7 +19,7 @@ from neon8.ir.groups import scale_groups
 from neon8.quant import table_json as json_format
 from neon8.quant.grid import at_bits
 from neon8.rewrite.bits import in_float32
-from onnx_nets import chain, net, node
+from onnx_nets import net, node
 from table_nets import case, mixed
 
 PARAM = """\
@@ -259,19 +259,3 @@ def test_the_command(made, tmp_path, capsys):
     words = [str(out), "--from", "glow", "--to", "trt", "-o", str(tmp_path / "h")]
     assert main(["convert", *words]) == 2
     assert not (tmp_path / "h").exists()
-
-
-def test_a_group_convolution_comes_back_from_ncnn(tmp_path):
-    """ncnn has one weight scale for each group, which all of its channels take."""
-    made = case(
-        tmp_path, chain([("Conv", [(16, 2, 3, 3)], {"group": 4})], (1, 8, 6, 6))
-    )
-    base, there = tmp_path / "t.json", tmp_path / "t.table"
-    neon8.save_table(made.table, base)
-    there.write_bytes(convert(base, "ncnn").data)
-    (own,) = made.table.layers.values()
-    wanted = np.array(own.weight_scales).reshape(4, 4).max(axis=1).repeat(4)
-    for options in ({"onto": base}, {"onto": base, "model": made.path}):
-        back = json_format.loads(convert(there, "neon8", **options).data.decode())
-        (layer,) = back.layers.values()
-        assert layer.weight_scales == pytest.approx(wanted.tolist(), rel=1e-6)

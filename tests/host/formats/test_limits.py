@@ -140,35 +140,44 @@ def test_a_table_and_a_network_that_are_strangers(made, tmp_path):
         convert(made.path.parent / "trt", "neon8", model=made.path, onto=other)
 
 
-def test_ncnn_has_one_scale_for_each_group(tmp_path, written):
-    """The network tells, or our table; a table from ncnn goes back as it came."""
+@pytest.fixture
+def grouped(tmp_path):
+    """A convolution of two groups and one of one."""
     steps = [("Conv", [(8, 2, 3, 3)], {"group": 2}), ("Conv", [(3, 8, 1, 1)], {})]
-    made = case(tmp_path, chain(steps, (1, 4, 6, 6)), symmetric=True)
-    grouped, other = made.table.layers
-    text = f"{grouped}_param_0 2 4\n{other}_param_0 1 2 3\n{grouped} 1\n{other} 1\n"
+    return case(tmp_path, chain(steps, (1, 4, 6, 6)), symmetric=True)
+
+
+def test_ncnn_has_one_scale_for_each_group(grouped, tmp_path, written):
+    """The network tells, or our table; a table from ncnn goes back as it came."""
+    made, (first, other) = grouped, grouped.table.layers
+    text = f"{first}_param_0 2 4\n{other}_param_0 1 2 3\n{first} 1\n{other} 1\n"
     done = convert(written(text), "ncnn", model=made.path)
     assert done.data.decode() == text
     path = tmp_path / "t.json"
     path.write_text(json_format.dumps(made.table), encoding="utf-8")
-    scales = made.table.layers[grouped].weight_scales
+    scales = made.table.layers[first].weight_scales
+    largest = [max(scales[:4]), max(scales[4:])]
     assert len(set(scales)) == 8
     (tmp_path / "q.onnx").write_bytes(convert(path, "qdq", model=made.path).data)
     for source in (path, tmp_path / "q.onnx"):
         for options in ({}, {"model": made.path}, {"onto": path}):
             done = convert(source, "ncnn", **options)
             weights = ncnn.loads(done.data).weights
-            assert weights[grouped] == pytest.approx([max(scales[:4]), max(scales[4:])])
+            assert weights[first] == pytest.approx(largest)
             assert len(weights[other]) == 3
             (note,) = (note for note in done.notes if "for each group" in note)
-            assert note.endswith(f"the largest, for 1 layer, as for {grouped!r}")
+            assert note.endswith(f"the largest, for 1 layer, as for {first!r}")
+    there = written(done.data.decode())
+    for options in ({"onto": path}, {"onto": path, "model": made.path}):
+        back = json_format.loads(convert(there, "neon8", **options).data.decode())
+        found = np.reshape(back.layers[first].weight_scales, (2, 4))
+        assert found == pytest.approx(np.repeat(largest, 4).reshape(2, 4), rel=1e-6)
 
 
-def test_a_table_says_how_many_groups(tmp_path):
+def test_a_table_says_how_many_groups(grouped, tmp_path):
     """As observed, as bound to the network, and through its file."""
-    steps = [("Conv", [(8, 2, 3, 3)], {"group": 2}), ("Conv", [(3, 8, 1, 1)], {})]
-    made = case(tmp_path, chain(steps, (1, 4, 6, 6)))
-    np.savez(tmp_path / "x.npz", x=np.concatenate([s["x"] for s in made.samples]))
-    seen = neon8.observe_model(made.path, tmp_path / "x.npz")
-    for table in (made.table, neon8.solve_observation(seen)):
+    np.savez(tmp_path / "x.npz", x=np.concatenate([s["x"] for s in grouped.samples]))
+    seen = neon8.observe_model(grouped.path, tmp_path / "x.npz")
+    for table in (grouped.table, neon8.solve_observation(seen)):
         back = json_format.loads(json_format.dumps(table))
         assert [layer.groups for layer in back.layers.values()] == [2, 1]

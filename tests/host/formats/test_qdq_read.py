@@ -144,8 +144,8 @@ def test_a_float_network_has_no_scales(tmp_path):
 def test_quantized_inputs_have_scales_too(tmp_path):
     nodes = [node("DequantizeLinear", "x s z", "xd"), node("Relu", "xd", "y")]
     arrays = {"s": np.float32(0.5), "z": U8(128)}
-    model = net(nodes, {"x": (1, 3)}, "y", arrays)
-    model.graph.input[0].type.tensor_type.elem_type = TensorProto.UINT8
+    types = {"x": TensorProto.UINT8}
+    model = net(nodes, {"x": (1, 3)}, "y", arrays, types=types)
     assert qdq.load(save(tmp_path, model)).tensors == {"x": QuantParams(scale=0.5)}
 
 

@@ -117,13 +117,6 @@ def test_the_table_is_that_of_the_library(tiny):
     assert lines == plan.table(steps)
 
 
-def test_the_certificate_in_words():
-    one = dataclasses.replace(PLAIN, int16_depth=4, acc_bound=2**22 - 1)
-    assert plan.certificate(one) == "int16 depth 4, sums below 2^22"
-    one = dataclasses.replace(PLAIN, int16_depth=2, acc_bound=2**22, winograd="half")
-    assert plan.certificate(one) == "int16 depth 2, sums below 2^23, F(2,3) half"
-
-
 def test_why_a_kernel_serves_and_a_faster_one_does_not():
     """In the order of the steps, convolutions only."""
     conv = dataclasses.replace(PLAIN, int16_depth=2, chosen="it is", name="c")

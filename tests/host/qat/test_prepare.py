@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is refused, and what the user gives."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch import nn
@@ -95,14 +92,3 @@ def test_arguments():
         prepare(block(3, 4), [X, X])
     with pytest.raises(CalibrationError, match="a batch holds NaN or infinity"):
         prepare(block(3, 4), X * float("nan"))
-
-
-def test_without_torch_it_says_what_to_install():
-    code = (
-        "import sys; sys.modules['torch'] = None; import neon8; from neon8 import qat"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    last = done.stderr.splitlines()[-1]
-    assert last == "ImportError: neon8.qat needs torch: pip install 'neon8[qat]'"

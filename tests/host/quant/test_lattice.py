@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -24,6 +24,7 @@ def absmax_scales(weight):
     return (np.where(largest > 0, largest, 1) / 127).astype(np.float32).astype(float)
 
 
+@settings(max_examples=40)
 @given(weight=WEIGHTS, clipped=st.sampled_from([1.0, 0.75, 1.5]))
 def test_rows_are_even_and_at_most_one_element_has_moved(weight, clipped):
     scales = absmax_scales(weight) * clipped
@@ -51,6 +52,7 @@ def test_no_row_of_even_sum_is_nearer(row):
     assert np.square(levels - row).sum() == pytest.approx(min(errors), abs=1e-9)
 
 
+@settings(max_examples=40)
 @given(weight=WEIGHTS)
 def test_scales_are_the_least_with_which_rows_stay_in_reach(weight):
     given = absmax_scales(weight)

@@ -192,18 +192,6 @@ def test_a_wrong_bias_is_found_and_mended(tmp_path):
     assert best["dw"].gain_db > 20
 
 
-def test_int16_and_float32_are_tried(narrow):
-    path, _, table = narrow
-    found = diagnose_model(path, table, images(), top=1)
-    wide, real = (
-        next(each for each in found.remedies if each.kind == kind)
-        for kind in ("int16", "float32")
-    )
-    assert wide.gain_db > 1
-    assert (wide.price, real.price) == (1, 2)
-    assert wide in remedies.best(found.remedies)
-
-
 def test_what_does_not_compile_says_why(narrow):
     path, _, table = narrow
     both = pair(open_onnx(path), table)

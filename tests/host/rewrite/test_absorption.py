@@ -11,7 +11,7 @@ from neon8.errors import CompileError
 from neon8.operators.arithmetic import Add
 from neon8.operators.pooling import Pool
 from neon8.rewrite.equalization import equalized
-from small_graphs import RELU, conv, graph_of, table_of
+from small_graphs import RELU, conv, graph_of, with_entries
 
 RNG = np.random.default_rng(12)
 X = RNG.normal(size=(1, 4, 5, 5)).astype(np.float32)
@@ -28,12 +28,6 @@ def layer(output, source, *, kernel=1, pads=(0, 0, 0, 0), groups=1, **options):
 
 A = layer("a", "x", kernel=3, pads=(1, 1, 1, 1))
 Y = layer("y", "a")
-
-
-def with_entries(graph, **entries):
-    table = table_of(graph)
-    changed = {n: replace(table.tensors[n], **entry) for n, entry in entries.items()}
-    return replace(table, tensors=table.tensors | changed)
 
 
 CASES = {

@@ -9,7 +9,6 @@ import pytest
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.ir.groups import scale_groups
-from neon8.operators.pooling import Pool
 from neon8.quant.grid import at_bits, ends
 from neon8.rewrite.bits import in_float32, with_bits
 from small_graphs import RELU, conv, graph_of, scale, table_of
@@ -67,51 +66,18 @@ def test_as_many_as_can_be_compiled(scheme, options):
     assert len(found) > 2
 
 
-def group():
-    """A pool, so that h and p are one group, and a small and a large reader."""
-    pool = Pool(
-        name="p",
-        inputs=("h",),
-        output="p",
-        kind="max",
-        kernel=(3, 3),
-        pads=(1, 1, 1, 1),
-    )
-    nodes = (
-        conv("h", out=900),
-        pool,
-        conv("y", "h", channels=900),
-        conv("z", "p", channels=900, weight=np.full((4, 900, 1, 1), 0.1, np.float32)),
-    )
-    shapes = {"h": (1, 900, 5, 5), "p": (1, 900, 5, 5)}
-    graph = graph_of(*nodes, outputs=("y", "z"), shapes=shapes)
-    return graph, table_of(graph)
-
-
-def test_all_of_a_group():
-    graph, table = group()
-    groups = scale_groups(graph)
-    done = with_bits(table, graph, groups, {groups["h"]: 16})
-    assert done.tensors["h"] == done.tensors["p"]
-    assert done.tensors["h"].reasons == ("int16",)
-    assert done.tensors["h"].bits == 15  # of the large one; the small one takes 16
-    alone = graph_of(*graph.nodes[:2], graph.nodes[3], outputs=("z",),
-                     shapes={"h": (1, 900, 5, 5), "p": (1, 900, 5, 5)})  # fmt: skip
-    assert with_bits(table, alone, groups, {groups["h"]: 16}).tensors["h"].bits == 16
-    assert done.tensors["x"] == table.tensors["x"]
-    back = with_bits(done, graph, groups, {groups["h"]: 8})
-    assert back.tensors["h"].bits == 8
-    assert back.tensors["h"].reasons == ()
-    assert back.tensors["h"].scale == pytest.approx(0.5, rel=1e-3)
-
-
 def test_a_grid_covers_the_same():
     graph = graph_of(conv("y"))
     for entry in SCHEMES.values():
         table = table_of(graph, x=entry)
-        found = with_bits(table, graph, {}, {"x": 16}).tensors["x"]
+        done = with_bits(table, graph, {}, {"x": 16})
+        found = done.tensors["x"]
         assert found.threshold == pytest.approx(ends(entry), abs=entry.scale)
         assert 255 < entry.scale / found.scale < 258.1
+        assert found.reasons == ("int16",)
+        back = with_bits(done, graph, {}, {"x": 8}).tensors["x"]
+        assert (back.bits, back.reasons) == (8, ())
+        assert back.scale == pytest.approx(entry.scale, rel=1e-2)
 
 
 @pytest.mark.parametrize(

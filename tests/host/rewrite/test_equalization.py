@@ -14,7 +14,7 @@ from neon8.operators.arithmetic import Add, Multiply, Subtract
 from neon8.operators.movement import Concat
 from neon8.operators.pooling import Pool
 from neon8.rewrite.equalization import equalized
-from small_graphs import RELU, conv, graph_of, table_of
+from small_graphs import RELU, conv, graph_of, table_of, with_entries
 
 RNG = np.random.default_rng(11)
 LEAKY = Activation(slope=0.1)
@@ -68,12 +68,8 @@ CASES = {
 
 
 def with_factors(graph, factors):
-    table = table_of(graph)
-    changed = {
-        name: replace(table.tensors[name], factors=tuple(values))
-        for name, values in factors.items()
-    }
-    return replace(table, tensors=table.tensors | changed)
+    entries = {name: {"factors": tuple(each)} for name, each in factors.items()}
+    return with_entries(graph, **entries)
 
 
 def factors_of(case, draw):

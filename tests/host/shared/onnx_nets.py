@@ -22,13 +22,18 @@ def node(operator, inputs, outputs, name="", **attributes):
     )
 
 
-def net(nodes, inputs, outputs, weights=None, *, opset=13):
-    """A model.  inputs: name -> shape; outputs: words; weights: name -> array."""
+def net(nodes, inputs, outputs, weights=None, *, opset=13, types=None):
+    """A model.  inputs: name -> shape; outputs: words; weights: name -> array.
+
+    types: name -> type of an input or output, where it is not FLOAT.
+    """
+    kinds = dict.fromkeys((*inputs, *outputs.split()), TensorProto.FLOAT)
+    kinds |= types or {}
     graph = helper.make_graph(
         nodes,
         "net",
         [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            helper.make_tensor_value_info(name, kinds[name], shape)
             for name, shape in inputs.items()
         ],
         [onnx.ValueInfoProto(name=name) for name in outputs.split()],
@@ -38,7 +43,7 @@ def net(nodes, inputs, outputs, weights=None, *, opset=13):
         ],
     )
     for output in graph.output:
-        output.type.tensor_type.elem_type = TensorProto.FLOAT
+        output.type.tensor_type.elem_type = kinds[output.name]
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = 8
     shaped = onnx.shape_inference.infer_shapes(model)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs and tables made by hand, for the tests of lowering."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from neon8.compile.lower import lower
@@ -82,6 +84,13 @@ def table_of(graph, *, weight_scale=1 / 127, without=(), **scales):
             if isinstance(node, Conv2d)
         },
     )
+
+
+def with_entries(graph, **entries):
+    """table_of() whose tensors have other fields, by their names."""
+    table = table_of(graph)
+    changed = {n: replace(table.tensors[n], **entry) for n, entry in entries.items()}
+    return replace(table, tensors=table.tensors | changed)
 
 
 def kinds(prog):

@@ -11,6 +11,7 @@ import neon8
 from neon8.calibrate.recipe.bias import correction
 from neon8.quant.lattice import quantizer
 from onnx_nets import net, node, save
+from recipe_kits import table_of_any_order_and_split
 
 RNG = np.random.default_rng(5)
 F = np.float32
@@ -83,7 +84,6 @@ def test_what_has_no_error_is_not_corrected(tmp_path):
 
 
 def test_the_same_in_any_order(tmp_path):
-    """The bytes of the table, whichever way the samples came."""
     nodes = [
         node("Conv", "x w", "s", "c", pads=[1] * 4),
         node("Relu", "s", "t"),
@@ -95,13 +95,5 @@ def test_the_same_in_any_order(tmp_path):
     }
     path = save(tmp_path, net(nodes, {"x": SHAPE}, "y", weights))
     x = list(RNG.normal(1, 1, (9, *SHAPE)).astype(F))
-    whole, turned = (
-        neon8.calibrate_model(path, data) for data in (x, list(reversed(x)))
-    )
-    parts = [neon8.observe_model(path, piece) for piece in (x[5:], x[:2], x[2:5])]
-    merged = neon8.solve_observation(neon8.merge_observations(*parts), path)
-    for name, table in (("a", whole), ("b", turned), ("c", merged)):
-        neon8.save_table(table, tmp_path / name)
-    texts = {(tmp_path / name).read_bytes() for name in "abc"}
-    assert len(texts) == 1
-    assert all(layer.bias_correction for layer in whole.layers.values())
+    table = table_of_any_order_and_split(path, x)
+    assert all(layer.bias_correction for layer in table.layers.values())

@@ -4,18 +4,11 @@
 import numpy as np
 import pytest
 
-import graph_executor
 import neon8
-from neon8.compile.lower import lower
-from neon8.compile.oracle import run
 from onnx_nets import net, node, save
+from recipe_kits import CHANNELS, SAMPLES, SHAPE, sqnr, table_of_any_order_and_split
 
 F = np.float32
-CHANNELS = 8
-SHAPE = (1, 3, 9, 9)
-SAMPLES, UNSEEN = np.split(
-    np.random.default_rng(1).normal(0.3, 1, (40, *SHAPE)).astype(F), [28]
-)
 DRIFT = np.exp2([0, -8, -3, -6, 0, -1, -7, -4]).astype(F)
 OPERATORS = {
     "Relu": {},
@@ -62,19 +55,6 @@ def network(*, operator="Relu", depthwise=True, pool=False, drift=None):
     used = {name for each in nodes for name in each.input}
     kept = {name: each.astype(F) for name, each in weights.items() if name in used}
     return net(nodes, {"x": SHAPE}, "y", kept)
-
-
-def sqnr(path, table):
-    """Of samples that were not observed, in dB, by the integers of the compiler."""
-    graph = neon8.load_graph(path)
-    program = lower(graph, table)
-    noise = signal = 0.0
-    for x in UNSEEN:
-        want = graph_executor.run(graph, {"x": x})["y"]
-        got = run(program, {"x": x})["y"]
-        signal += float(np.square(want - want.mean(axis=1, keepdims=True)).sum())
-        noise += float(np.square(got - want).sum())
-    return 10 * np.log10(signal / noise)
 
 
 def calibrated(folder, *, plain=False, **options):
@@ -134,15 +114,8 @@ def test_the_users_ranges_stay(tmp_path):
 
 def test_the_same_bytes_in_any_order_and_split(tmp_path):
     path = save(tmp_path, network(operator="LeakyRelu", drift=DRIFT, depthwise=False))
-    tables = [neon8.calibrate_model(path, SAMPLES), neon8.calibrate_model(
-        path, SAMPLES[::-1], workers=2)]  # fmt: skip
-    parts = [neon8.observe_model(path, SAMPLES[piece::3]) for piece in (2, 0, 1)]
-    tables.append(neon8.solve_observation(neon8.merge_observations(*parts), path))
-    for number, table in enumerate(tables):
-        neon8.save_table(table, tmp_path / str(number))
-        assert neon8.load_table(tmp_path / str(number)) == table
-    assert len({(tmp_path / str(number)).read_bytes() for number in range(3)}) == 1
-    assert any(tensor.factors for tensor in tables[0].tensors.values())
+    table = table_of_any_order_and_split(path, SAMPLES)
+    assert any(tensor.factors for tensor in table.tensors.values())
 
 
 def test_fast_judges_the_equalized_network(tmp_path):

@@ -23,12 +23,14 @@ def levels(*shape, most=127):
     return RNG.integers(-most, most + 1, shape)
 
 
-def test_a_step_of_the_tensor():
-    whole = levels(8, 16, 1, 1, most=120)
-    weight = (whole * F(0.0123)).astype(F)
-    found = steps(weight)
+def test_a_step_of_the_tensor_but_for_channels_beyond_int8():
+    whole = levels(8, 64, 1, 1, most=120)
+    found = steps((whole * F(0.0123)).astype(F))
     assert found.tolist() == pytest.approx([0.0123] * 8, rel=1e-6)
-    assert (quantize_weights(weight, found) == whole).all()
+    whole[2, 5] = 200
+    found = steps((whole * F(0.5)).astype(F))
+    assert np.isnan(found).tolist() == [channel == 2 for channel in range(8)]
+    assert (found[~np.isnan(found)] == 0.5).all()
 
 
 def test_a_step_of_each_channel():
@@ -39,21 +41,6 @@ def test_a_step_of_each_channel():
     assert (quantize_weights(weight, steps(weight)) == whole).all()
 
 
-def test_channels_beyond_int8_are_left_out():
-    whole = levels(4, 64, 1, 1, most=120)
-    whole[2, 5] = 200
-    found = steps((whole * F(0.5)).astype(F))
-    assert np.isnan(found).tolist() == [False, False, True, False]
-    assert found[[0, 1, 3]].tolist() == [0.5] * 3
-
-
-def test_the_usual_scale_is_no_step():
-    """A channel that reaches 127 is on the grid of absmax / 127 already."""
-    whole = levels(1, 64, 1, 1)
-    whole[0, 0] = 127
-    assert np.isnan(steps((whole * F(0.03125)).astype(F))).all()
-
-
 def test_a_little_noise_is_allowed_and_much_is_not():
     whole = levels(3, 96, 1, 1, most=100)
     for share, found in ((0.005, True), (0.3, False)):
@@ -62,12 +49,16 @@ def test_a_little_noise_is_allowed_and_much_is_not():
         assert np.isfinite(steps(weight)).all() == found
 
 
-@pytest.mark.parametrize("shape", [(64, 16, 1, 1), (64, 1, 3, 3), (8, 64, 3, 3)])
-def test_other_weights_have_none(shape):
-    weight = RNG.normal(size=shape).astype(F)
-    assert np.isnan(steps(weight)).all()
+WITHOUT = {
+    "reaches 127": np.append(levels(1, 63, 1, 1), F(127)).reshape(1, 64, 1, 1) / F(32),
+    "1x1": RNG.normal(size=(64, 16, 1, 1)),
+    "depthwise": RNG.normal(size=(64, 1, 3, 3)),
+    "3x3": RNG.normal(size=(8, 64, 3, 3)),
+    **{str(v): np.full((2, 3, 1, 1), v) for v in (0.0, 1.0, np.inf, np.nan)},
+}
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, np.inf, np.nan])
-def test_weights_without_two_values(value):
-    assert np.isnan(steps(np.full((2, 3, 1, 1), value, F))).all()
+@pytest.mark.parametrize("weight", WITHOUT.values(), ids=WITHOUT)
+def test_other_weights_have_none(weight):
+    """A channel that reaches 127 is on the grid of absmax / 127 already."""
+    assert np.isnan(steps(weight.astype(F))).all()

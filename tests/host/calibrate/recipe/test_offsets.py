@@ -5,20 +5,13 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
-import graph_executor
 import neon8
-from neon8.compile.lower import lower
-from neon8.compile.oracle import run
 from neon8.errors import TableError
 from neon8.formats.conversion import convert_table as convert
 from onnx_nets import net, node, save
+from recipe_kits import CHANNELS, SAMPLES, SHAPE, sqnr, table_of_any_order_and_split
 
 F = np.float32
-CHANNELS = 8
-SHAPE = (1, 3, 9, 9)
-SAMPLES, UNSEEN = np.split(
-    np.random.default_rng(1).normal(0.3, 1, (40, *SHAPE)).astype(F), [28]
-)
 SHIFT = np.array([30, -30, 30, 30, -30, 30, -30, -30])
 
 
@@ -52,18 +45,6 @@ def network(shift=None, *, operator="", pad=0, kernel=1):
         "y",
         {name: each.astype(F) for name, each in weights.items()},
     )
-
-
-def sqnr(path, table):
-    """Of samples that were not observed, in dB, by the integers of the compiler."""
-    graph = neon8.load_graph(path)
-    program = lower(graph, table)
-    noise = signal = 0.0
-    for x in UNSEEN:
-        want = graph_executor.run(graph, {"x": x})["y"]
-        signal += float(np.square(want).sum())
-        noise += float(np.square(run(program, {"x": x})["y"] - want).sum())
-    return 10 * np.log10(signal / noise)
 
 
 def calibrated(folder, *args, plain=False, **options):
@@ -175,15 +156,8 @@ def test_tables(tmp_path):
 
 def test_the_same_bytes_in_any_order_and_split(tmp_path):
     path = save(tmp_path, network(SHIFT))
-    parts = [neon8.observe_model(path, SAMPLES[piece::3]) for piece in (2, 0, 1)]
-    tables = [
-        neon8.calibrate_model(path, SAMPLES),
-        neon8.calibrate_model(path, SAMPLES[::-1]),
-        neon8.solve_observation(neon8.merge_observations(*parts), path),
-    ]
-    for number, table in enumerate(tables):
-        neon8.save_table(table, tmp_path / str(number))
-    assert len({(tmp_path / str(number)).read_bytes() for number in range(3)}) == 1
+    table = table_of_any_order_and_split(path, SAMPLES)
+    assert table.tensors["t1"].offsets
 
 
 def test_diagnosis_and_levels_know_offsets(tmp_path):

@@ -1,38 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """When thresholds are measured, how far they move, and what counts as settled."""
 
-from itertools import islice
-
 import pytest
 
 from neon8.calibrate.run.convergence import (
     Point,
-    from_json,
     movements,
     set_digest,
     stable,
-    stops,
-    to_json,
 )
-
-
-@pytest.mark.parametrize(
-    ("count", "cuts"),
-    [
-        (0, [0]),
-        (1, [1]),
-        (8, [8]),
-        (9, [8, 9]),
-        (64, [8, 16, 32, 64]),
-        (100, [8, 16, 32, 64, 100]),
-    ],
-)
-def test_stops(count, cuts):
-    assert list(stops(count)) == cuts
-
-
-def test_stops_of_data_whose_end_is_not_known():
-    assert list(islice(stops(None), 4)) == [8, 16, 32, 64]
 
 
 def point(positions, **thresholds):
@@ -42,10 +18,6 @@ def point(positions, **thresholds):
         of=set_digest(map(str, range(positions))),
         thresholds=thresholds,
     )
-
-
-def test_the_digest_of_a_set():
-    assert set_digest(["b", "a"]) == set_digest(["a", "b"]) != set_digest(["a"])
 
 
 @pytest.mark.parametrize(
@@ -69,8 +41,3 @@ def test_stable_looks_at_the_last_doubling():
     assert not stable(points[:2], 0.19)
     assert not stable(points, 0.19)  # from 16 to 20 is no doubling
     assert not stable([points[0], point(9, t=(0, 1))], 1.0)
-
-
-def test_points_survive_json():
-    one = point(8, t=(-0.1, 1 / 3))
-    assert from_json(to_json(one)) == one

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every form in which data may come gives the same observation."""
 
+from itertools import pairwise
+
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 import neon8
 from native_kits import facts
 from neon8.calibrate import calib_file
 from neon8.errors import CalibrationError, DataError
-from onnx_nets import net, node
+from onnx_nets import net, node, save
+from quantized_nets import Reader
 
 F = np.float32
 COUNT = 14
@@ -19,16 +22,10 @@ LEFT = RNG.normal(size=(COUNT, 3, 6, 6)).astype(F)
 RIGHT = RNG.normal(size=(COUNT, 4)).astype(F)
 
 
-class Reader:
-    """As onnxruntime's CalibrationDataReader."""
-
-    def __init__(self, sizes):
-        ends = np.cumsum([0, *sizes])
-        parts = zip(ends, ends[1:], strict=False)  # noqa: RUF007
-        self._left = iter([{"a": LEFT[i:j], "b": RIGHT[i:j]} for i, j in parts])
-
-    def get_next(self):
-        return next(self._left, None)
+def reader(sizes):
+    """The samples in batches of these sizes."""
+    parts = pairwise(np.cumsum([0, *sizes]))
+    return Reader([{"a": LEFT[i:j], "b": RIGHT[i:j]} for i, j in parts])
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +61,7 @@ def want(files):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("sizes", [[COUNT], [1] * COUNT, [3, 0, 4, 7]])
 def test_readers_and_batches(files, want, sizes, workers):
-    got = neon8.observe_model(files / "net.onnx", Reader(sizes), workers=workers)
+    got = neon8.observe_model(files / "net.onnx", reader(sizes), workers=workers)
     assert calib_file.dumps(got) == want
 
 
@@ -84,11 +81,11 @@ def test_shards_of_batches_in_memory(files, want):
 
 def test_the_whole_line_with_two_inputs(files):
     path = files / "net.onnx"
-    table = neon8.calibrate_model(path, Reader([5, 9]))
+    table = neon8.calibrate_model(path, reader([5, 9]))
     neon8.save_model(neon8.compile_model(path, table), files / "net.n8")
     figures = [
         neon8.evaluate_model(files / "net.n8", data, reference=path, limit=9)
-        for data in (files / "a.npz", [{"a": LEFT, "b": RIGHT}], Reader([4, 10]))
+        for data in (files / "a.npz", [{"a": LEFT, "b": RIGHT}], reader([4, 10]))
     ]
     assert figures[0].top1 is not None
     assert figures[1].n == 9
@@ -97,12 +94,12 @@ def test_the_whole_line_with_two_inputs(files):
 
 
 def test_readers_that_are_used_up(files):
-    reader = Reader([COUNT])
-    neon8.observe_model(files / "net.onnx", reader)
+    used = reader([COUNT])
+    neon8.observe_model(files / "net.onnx", used)
     with pytest.raises(CalibrationError, match="no samples"):
-        neon8.calibrate_model(files / "net.onnx", reader)
+        neon8.calibrate_model(files / "net.onnx", used)
     with pytest.raises(DataError, match="no samples"):
-        neon8.evaluate_model(files / "net.onnx", reader)
+        neon8.evaluate_model(files / "net.onnx", used)
 
 
 def typed(folder, batch, kind):
@@ -118,19 +115,12 @@ def typed(folder, batch, kind):
         node("Div", "f l", "d", "div"),
         node("Gemm", "d w2", "y", "fc"),
     ]
-    inputs = {"a": (kind, [batch, 3, 6, 6]), "len": (TensorProto.INT64, [batch, 1])}
+    shapes = {"a": (batch, 3, 6, 6), "len": (batch, 1)}
+    types = {"a": kind, "len": TensorProto.INT64, "y": kind}
     weights = {"w1": rng.normal(size=(5, 3, 3, 3)), "w2": rng.normal(size=(5, 4))}
-    graph = helper.make_graph(
-        nodes,
-        "typed",
-        [helper.make_tensor_value_info(n, *each) for n, each in inputs.items()],
-        [helper.make_tensor_value_info("y", kind, [batch, 4])],
-        [numpy_helper.from_array(w.astype(like), n) for n, w in weights.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    onnx.save(model, folder / f"{batch}.onnx")
-    return folder / f"{batch}.onnx"
+    weights = {name: each.astype(like) for name, each in weights.items()}
+    made = net(nodes, shapes, "y", weights, types=types)
+    return save(folder, made, f"{batch}.onnx")
 
 
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.FLOAT16])

@@ -36,26 +36,6 @@ def test_all_work_is_done_and_a_state_is_never_used_twice_at_once():
     assert sorted(number for box in pool.wait() for number in box) == list(range(30))
 
 
-def test_the_error_of_what_was_submitted_first_is_raised():
-    pool = StatePool(["a", "b"])
-    failed = threading.Event()
-
-    def first(_):
-        failed.wait()
-        raise ValueError("first")
-
-    def second(_):
-        try:
-            raise ValueError("second")
-        finally:
-            failed.set()
-
-    pool.submit(first)
-    pool.submit(second)
-    with pytest.raises(ValueError, match="first"):
-        pool.wait()
-
-
 def test_an_error_stops_what_comes_later():
     pool = StatePool(["a"])
 

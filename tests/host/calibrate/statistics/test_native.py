@@ -12,6 +12,7 @@ from native_kits import facts, isas, taken
 from neon8.calibrate.statistics import channels, histogram, native, native_library
 from neon8.errors import CalibrationError, SetupError
 from neon8.ir.graph import Activation
+from numpy_statistics import activated
 
 F = np.float32
 SHAPES = [(1, 5), (1, 3, 7, 9), (1, 2, 50, 50), (1, 4, 64, 64), (1, 300, 1, 1),
@@ -20,13 +21,6 @@ ACTIVATIONS = [
     Activation(lo=0.0), Activation(lo=0.0, hi=6.0), Activation(slope=0.1),
     Activation(slope=-2.0), Activation(slope=0.25, hi=1.0), Activation(),
 ]  # fmt: skip
-
-
-def activated(x, activation):
-    """As the graph defines it, NaN staying NaN."""
-    with np.errstate(invalid="ignore"):
-        x = np.where(x < 0, x * F(activation.slope), x)
-        return np.minimum(np.maximum(x, F(activation.lo)), F(activation.hi))
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=str)
