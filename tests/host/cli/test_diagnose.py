@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 import pytest
 
-import neon8
 from neon8 import diagnose_model
 from neon8.cli.main import main
 from neon8.inspection.chart import drawn
@@ -148,8 +147,3 @@ def test_a_table_of_another_network_is_refused(tiny, tmp_path, capsys):
     line = ["diagnose", other, tiny.table, "--data", tiny.data]
     assert main([str(word) for word in line]) == 2
     assert "of another model" in capsys.readouterr().err
-
-
-def test_the_names_are_public():
-    assert neon8.diagnose_model is diagnose_model
-    assert {"Diagnosis", "diagnose_model"} <= set(neon8.__all__)

@@ -92,24 +92,6 @@ def test_a_class_of_thousands_of_digits(tiny, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("place", "name"),
-    [(("tensors", "image", "scale"), "tensor 'image': scale"),
-     (("tensors", "image", "min"), "tensor 'image': min"),
-     (("layers", "c1", "weight_scales", 2), "layer 'c1': weight_scales[2]")],
-)  # fmt: skip
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_table_with_numbers_that_are_none(tiny, tmp_path, capsys, place, name, value):
-    data = json.loads(tiny.table.read_text())
-    *path, last = place
-    where = data
-    for step in path:
-        where = where[step]
-    where[last] = value
-    table = written(tmp_path, "t.json", json.dumps(data).encode())
-    assert f": {name}: " in refuse(capsys, *compile_(tiny, tmp_path, table))
-
-
-@pytest.mark.parametrize(
     "spoil",
     [lambda t: t["layers"]["c1"].update(weight_scales=[0.5, 0.5]),
      lambda t: t["layers"].pop("c1"),
