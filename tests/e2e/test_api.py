@@ -68,13 +68,6 @@ def test_describes_inputs_and_outputs(program, model):
             assert (info.lo, info.hi) == (tensor.lo, tensor.hi)
 
 
-def test_describes_steps(program, model):
-    steps = model.steps
-    assert [step.name for step in steps] == [op.name for op in program.ops]
-    assert all(step.kernel for step in steps)
-    assert any(step.macs > 0 for step in steps if step.operation == "conv2d")
-
-
 def test_opens_a_file(tmp_path, program, content, inputs):
     path = tmp_path / "net.n8"
     path.write_bytes(content)
@@ -191,12 +184,6 @@ def test_what_they_print(content):
     model.close()
     pool.close()
     assert [repr(one) for one in each] == [f"{name}, closed>" for name in names]
-
-
-@pytest.mark.parametrize("threads", [0, -1, 65])
-def test_number_of_threads(model, threads):
-    with pytest.raises(SetupError, match=f"^{threads} threads"):
-        model.session(threads)
 
 
 def test_sessions_run_side_by_side(program, model):

@@ -83,21 +83,10 @@ def operators(path):
 CONV = ("Conv", [(6, 3, 3, 3), (6,)], {"pads": [1, 1, 1, 1]})
 IMAGE = (1, 3, 8, 9)
 WHOLE = {
-    "conv": [CONV],
-    "activations": [CONV, ("Relu", [], {}), ("LeakyRelu", [], {}),
-                    ("Clip", [F(-0.1), F(0.5)], {})],
-    "depthwise": [("Conv", [(3, 1, 3, 3), (3,)], {"group": 3, "strides": [2, 1]}),
-                  ("Clip", [F(0), F(6)], {})],
-    "grouped": [CONV, ("Conv", [(10, 3, 3, 1), (10,)],
-                       {"group": 2, "dilations": [2, 1]})],
-    "pools": [("MaxPool", [], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
-              ("AveragePool", [], {"kernel_shape": [2, 3], "pads": [1, 1, 0, 1]}),
-              ("GlobalAveragePool", [], {})],
     "dense": [("Flatten", [], {}), ("Gemm", [(216, 11), (11,)], {}),
               ("LogSoftmax", [], {})],
     "pointwise": [CONV, ("Sigmoid", [], {}), ("Mul", [F(3)], {}), ("Tanh", [], {}),
                   ("HardSwish", [], {}), ("Elu", [], {}), ("Softplus", [], {})],
-    "prelu": [CONV, ("PRelu", [(6, 1, 1)], {})],
     "constants": [("Mul", [(8, 9)], {}), ("Add", [(3, 1, 9)], {}),
                   ("Sub", [(1, 1, 8, 1)], {})],
     "lrn": [CONV, ("LRN", [], {"size": 5, "alpha": 0.3, "beta": 0.6, "bias": 1.5})],

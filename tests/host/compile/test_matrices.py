@@ -140,7 +140,9 @@ def test_a_tensor_that_others_read_too_exists_in_both_ways(tmp_path):
 
 @settings(max_examples=25)
 @given(
-    operator=st.sampled_from(["ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"]),
+    operator=st.sampled_from(
+        ["ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2"]
+    ),
     shape=st.lists(st.integers(1, 4), min_size=1, max_size=5),
     data=st.data(),
     keepdims=st.integers(0, 1),

@@ -3,8 +3,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from neon8.ir.graph import Activation
 from neon8.operators.convolution import Conv2d
@@ -55,29 +53,6 @@ REFUSED = {
 @pytest.mark.parametrize(("step", "words"), REFUSED.values(), ids=REFUSED)
 def test_refused(tmp_path, step, words):
     assert words in why_opaque(tmp_path, chain([step], IMAGE))
-
-
-@settings(max_examples=80)
-@given(
-    operator=st.sampled_from(["ReduceMean", "ReduceSum", "ReduceMax"]),
-    shape=st.sampled_from(
-        [IMAGE, (2, 3, 2, 2), (1, 3, 1, 5),
-         (1, 3, 4, 1), (1, 4), (1, 1, 3, 3), (1, 2, 7),
-         (1, 2, 3, 2, 2)]
-    ),
-    chosen=st.lists(st.integers(-5, 4), max_size=4),
-    keep=st.sampled_from([0, 1, 1, None]),
-    opset=st.sampled_from([11, 13, 18]),
-)  # fmt: skip
-def test_reductions(tmp_path_factory, operator, shape, chosen, keep, opset):
-    axes = sorted({axis % len(shape) for axis in chosen})
-    attributes = {} if keep is None else {"keepdims": keep}
-    as_input = opset >= 18 or (operator == "ReduceSum" and opset >= 13)
-    constants = [np.array(axes)] if as_input and axes else []
-    if axes and not as_input:
-        attributes["axes"] = axes
-    model = chain([(operator, constants, attributes)], shape, opset=opset)
-    assert_same(tmp_path_factory.mktemp("reduce"), model)
 
 
 def test_a_classifier_without_a_pool(tmp_path):

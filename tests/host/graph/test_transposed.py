@@ -30,13 +30,9 @@ BN = ("BatchNormalization", [(3,), (3,), (3,), np.ones(3, F)], {})
 RELU = ("Relu", [], {})
 W3 = (4, 3, 3, 3)
 CASES = {
-    "plain": [up(W3, (3,))],
-    "doubled": [up((4, 3, 2, 2), (3,), strides=[2, 2])],
-    "doubled, padded": [up((4, 3, 4, 4), (3,), strides=[2, 2], pads=[1, 1, 1, 1])],
     "output padding": [up(W3, (3,), strides=[2, 2], pads=[1, 1, 1, 1],
                           output_padding=[1, 1])],
     "uneven": [up((4, 3, 2, 5), strides=[3, 2], pads=[0, 2, 1, 3])],
-    "gaps": [up((4, 3, 2, 1), strides=[3, 2])],
     "cropped": [up(W3, pads=[3, 0, 1, 4])],
     "dilated": [up(W3, dilations=[2, 3], pads=[1, 2, 3, 4])],
     "dilated and strided": [up(W3, dilations=[2, 3], strides=[2, 2])],
@@ -47,11 +43,7 @@ CASES = {
     "output shape": [up(W3, strides=[2, 2], output_shape=[10, 14])],
     "output shape, upper": [up(W3, strides=[2, 2], output_shape=[10, 14],
                                auto_pad="SAME_UPPER")],
-    "groups": [up((4, 3, 3, 3), (6,), group=2, strides=[2, 1])],
-    "depthwise": [up((4, 1, 4, 4), (4,), group=4, strides=[2, 2], pads=[1, 1, 1, 1])],
     "norm and relu": [up((4, 3, 2, 2), (3,), strides=[2, 2]), BN, RELU],
-    "after a convolution": [("Conv", [(4, 4, 1, 1)], {}), up(W3, strides=[2, 2])],
-    "twice": [up((4, 4, 2, 2), strides=[2, 2]), up(W3, strides=[2, 2])],
 }  # fmt: skip
 
 
