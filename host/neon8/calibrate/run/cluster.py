@@ -60,9 +60,6 @@ class DaskPool:
             raise SetupError("the dask scheduler went away; is it running?") from error
         return part
 
-    def restart(self) -> None:
-        """Never needed: dask replaces workers itself."""
-
     def close(self) -> None:
         """Withdraw what is not done, and disconnect."""
         self._executor.shutdown(wait=False)

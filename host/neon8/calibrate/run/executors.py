@@ -113,7 +113,7 @@ class Span:
     """Positions start .. stop, to be observed but for samples with the digests `known`.
 
     samples: those at these positions, None if the data is in files.  deaths: how many
-    pools broke while it was being observed.  alone: nothing else may be meanwhile.
+    processes died while they observed it.
     """
 
     start: int
@@ -121,14 +121,13 @@ class Span:
     known: frozenset[str] = frozenset()
     samples: tuple[Sample, ...] | None = None
     deaths: int = 0
-    alone: bool = False
 
     def without(self, digests: AbstractSet[str]) -> "Span":
         """The same but for samples with these digests, too."""
         return replace(self, known=self.known | digests)
 
     def singles(self) -> list["Span"]:
-        """The same as spans of one sample each, to be observed alone."""
+        """The same as spans of one sample each."""
         return [
             replace(
                 self,
@@ -136,7 +135,6 @@ class Span:
                 stop=at + 1,
                 samples=self.samples and (self.samples[at - self.start],),
                 deaths=1,
-                alone=True,
             )
             for at in range(self.start, self.stop)
         ]
@@ -317,13 +315,10 @@ class Pool(Protocol):
         """How many spans they observe at the same time."""
 
     def submit(self, span: Span) -> Future[Any]:
-        """Start observing it.  BrokenExecutor: a process has died."""
+        """Start observing it."""
 
     def result(self, future: Future[Any]) -> Part:
-        """The part, of a future that is done."""
-
-    def restart(self) -> None:
-        """Replace all processes, after one has died."""
+        """The part, of a future that is done.  BrokenExecutor: its process died."""
 
     def close(self) -> None:
         """Kill the processes."""
@@ -350,7 +345,6 @@ class Parallel:
         self._running: dict[Future[Any], Span] = {}
         self._again: deque[Span] = deque()
         self._at = 0
-        self._alone = False  # a suspect is being observed with nothing beside it
         self._rate: float | None = None  # samples a second of one process
 
     def parts(self, stop: int) -> Generator[tuple[Span, Part], None, None]:
@@ -364,13 +358,12 @@ class Parallel:
                 for future in [each for each in self._running if each.cancel()]:
                     del self._running[future]
             for future in done.intersection(self._running):
+                span = self._running.pop(future)
                 try:
                     part = self._pool.result(future)
                 except BrokenExecutor:
-                    yield from self._recover()
-                    break
-                span = self._running.pop(future)
-                self._alone = False
+                    self._suspect(span)
+                    continue
                 self._rate = part.count / max(part.seconds, 1e-6)
                 yield span, part
 
@@ -388,28 +381,12 @@ class Parallel:
             span = None if self._interrupted.is_set() else self._next(stop)
             if span is None:
                 return
-            try:
-                self._running[self._pool.submit(span)] = span
-            except BrokenExecutor:  # what is running will say so
-                self._again.appendleft(span)
-                self._alone = False
-                if self._running:
-                    return
-                self._pool.restart()
+            self._running[self._pool.submit(span)] = span
 
     def _next(self, stop: int) -> Span | None:
-        if self._alone:
-            return None
+        """What is done again, else about pace.seconds of work, less towards the end."""
         if self._again:
-            if self._again[0].alone:
-                if self._running:
-                    return None
-                self._alone = True
             return self._again.popleft()
-        return self._cut(stop)
-
-    def _cut(self, stop: int) -> Span | None:
-        """The next positions: about pace.seconds of work, less towards the end."""
         start, size = self._at, FIRST_PART
         if self._rate is not None:
             size = int(self._rate * self._pace.seconds)
@@ -428,30 +405,19 @@ class Parallel:
         self._at += size
         return Span(start=start, stop=self._at, samples=samples)
 
-    def _recover(self) -> Generator[tuple[Span, Part], None, None]:
-        """A process died, and with it the pool: nobody knows which part it was at.
+    def _suspect(self, span: Span) -> None:
+        """Have a span done again whose process died.  CalibrationError: too often.
 
-        All parts under way are suspects and are done again. One that was under way
-        twice is done sample by sample with nothing beside it, which finds the culprit.
+        One that killed two is done sample by sample, which finds the culprit.
         """
-        wait(self._running)
-        spans, self._running, self._alone = self._running, {}, False
-        self._pool.restart()
-        for future, span in spans.items():
-            try:
-                part = self._pool.result(future)
-            except BrokenExecutor:
-                suspect = replace(span, deaths=span.deaths + 1)
-            else:
-                yield span, part
-                continue
-            if suspect.deaths == DEATHS:
-                raise CalibrationError(
-                    f"sample {span.start}, counted from 0: {DEATHS} worker processes "
-                    "died while they observed it; if memory is short use fewer "
-                    "--workers"
-                )
-            if suspect.deaths > 1 and not suspect.alone:
-                self._again.extend(suspect.singles())
-            else:
-                self._again.appendleft(suspect)
+        suspect = replace(span, deaths=span.deaths + 1)
+        if suspect.deaths == DEATHS:
+            raise CalibrationError(
+                f"sample {span.start}, counted from 0: {DEATHS} worker processes "
+                "died while they observed it; if memory is short use fewer "
+                "--workers"
+            )
+        if suspect.deaths > 1 and span.stop - span.start > 1:
+            self._again.extend(suspect.singles())
+        else:
+            self._again.appendleft(suspect)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from multiprocessing import active_children
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +54,7 @@ def test_the_bytes_are_those_of_one_process(files, want, count):
     assert (seen[0], seen[-1]) == ((0, COUNT), (COUNT, COUNT))
     assert seen == sorted(seen)
     assert len(set(seen)) > count
-    assert not active_children()
+    assert not worker_kits.workers()
 
 
 def test_samples_in_memory_are_sent(files, want):
@@ -84,7 +83,7 @@ def test_a_dead_worker_is_replaced(files, want, memory):
     killed = []
 
     def progress(done, _total):
-        alive = [each.pid for each in active_children() if each.pid not in killed]
+        alive = [each for each in worker_kits.workers() if each not in killed]
         if alive and done >= 25 * (len(killed) + 1):
             os.kill(alive[0], signal.SIGKILL)
             killed.append(alive[0])
@@ -96,14 +95,16 @@ def test_a_dead_worker_is_replaced(files, want, memory):
 
 @pytest.mark.parametrize("memory", [False, True])
 def test_a_sample_that_kills_is_named(files, monkeypatch, memory):
-    monkeypatch.setattr(processes, "_serve", worker_kits.serve_but_die_of_a_sample)
+    deadly = "import worker_kits; worker_kits.die_of_a_sample(); serve("
+    program = processes.PROGRAM.replace("serve(", deadly)
+    monkeypatch.setattr(processes, "PROGRAM", program)
     data = named(images(COUNT)) if memory else files[1]
     with pytest.raises(CalibrationError) as caught:
         observe_data(files[0], data, settings_with(workers=2))
     text = str(caught.value)
     assert text.startswith("sample 40, counted from 0: 3 worker processes died")
     assert "fewer --workers" in text
-    assert not active_children()
+    assert not worker_kits.workers()
 
 
 def named(arrays):
@@ -115,13 +116,15 @@ def named(arrays):
 
 
 def test_workers_that_cannot_live_are_an_error(files, monkeypatch):
-    monkeypatch.setattr(processes, "_serve", worker_kits.die_at_once)
+    monkeypatch.setattr(
+        processes, "PROGRAM", "raise SystemExit(9) # processes import serve"
+    )
     with pytest.raises(CalibrationError, match="3 worker processes died"):
         observed(files, workers=2)
 
 
-def test_no_room_for_the_files_of_workers_is_an_error(files, monkeypatch):
-    monkeypatch.setattr(processes.tempfile, "tempdir", "/nowhere")
+def test_workers_that_cannot_be_started_are_an_error(files, monkeypatch):
+    monkeypatch.setattr(processes.sys, "executable", "/nowhere/python")
     with pytest.raises(errors.SetupError, match="worker processes cannot be started"):
         observed(files, workers=2)
 
@@ -274,16 +277,15 @@ def test_a_script_is_not_run_again_by_its_workers(files, want, trap):
 
 def test_workers_end_with_a_parent_that_is_killed(files, tmp_path):
     tell = (
-        "import json, os, signal, sys, neon8\n"
-        "from multiprocessing import active_children\n"
+        "import json, os, signal, sys, neon8, worker_kits\n"
         "def progress(done, total):\n"
         "    if done:\n"
-        "        print(json.dumps([p.pid for p in active_children()]), flush=True,\n"
-        "              file=sys.stderr)\n"
+        "        sys.stderr.write(json.dumps(worker_kits.workers()) + '\\n')\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "neon8.observe_model(*sys.argv[1:], workers=2, progress=progress)\n"
     )
-    process = start(["-c", tell, *files], tmp_path, TMPDIR=tmp_path)
+    path = f"{Path(neon8.__file__).parents[1]}:{Path(worker_kits.__file__).parent}"
+    process = start(["-c", tell, *files], tmp_path, PYTHONPATH=path)
     _, error = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     workers = json.loads(error.splitlines()[0])
@@ -293,7 +295,6 @@ def test_workers_end_with_a_parent_that_is_killed(files, tmp_path):
             break
         time.sleep(0.05)
     assert not any(map(alive, workers))
-    assert not list(tmp_path.glob("neon8-*"))
 
 
 def alive(process):
