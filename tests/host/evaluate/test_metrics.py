@@ -119,21 +119,6 @@ def test_evaluation_is_what_a_plain_computation_gives(tiny, model):
         assert got.sqnr_db == pytest.approx(db, rel=1e-12)
 
 
-@pytest.mark.parametrize("form", ["arrays", "dicts", "generator"])
-def test_data_may_be_any_iterable(tiny, form):
-    x = np.load(tiny.data)["x"][:5]
-    data = {
-        "arrays": list(x),
-        "dicts": [{"image": image} for image in x],
-        "generator": (image[None] for image in x),
-    }[form]
-    got = neon8.evaluate_model(tiny.n8, data, reference=tiny.onnx, skip=1, limit=3)
-    path = neon8.evaluate_model(
-        tiny.n8, tiny.data, reference=tiny.onnx, skip=1, limit=3
-    )
-    assert got == path
-
-
 @pytest.mark.parametrize("part", [{"skip": -1}, {"limit": -1}, {"limit": 0}])
 def test_part_of_an_iterable_that_cannot_be_meant(tiny, part):
     with pytest.raises(SettingsError, match="is not a whole number of"):

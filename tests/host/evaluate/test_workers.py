@@ -60,13 +60,12 @@ def test_the_figures_are_those_of_one(tiny, photos, model, compared):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_arrays_and_files_of_arrays(tiny, workers):
+def test_data_may_be_any_iterable(tiny, workers):
     x = np.load(tiny.labelled)["x"]
-    wanted = neon8.evaluate_model(tiny.n8, list(x), reference=tiny.onnx, workers=1)
-    for data in (tiny.data, iter(x), x):
-        found = neon8.evaluate_model(
-            tiny.n8, data, reference=tiny.onnx, workers=workers
-        )
+    part = {"reference": tiny.onnx, "skip": 1, "limit": 5}
+    wanted = neon8.evaluate_model(tiny.n8, list(x), workers=1, **part)
+    for data in (tiny.data, (image[None] for image in x), x, [{"image": x}]):
+        found = neon8.evaluate_model(tiny.n8, data, workers=workers, **part)
         assert found == wanted
 
 

@@ -16,7 +16,8 @@ from numpy_statistics import activated
 
 F = np.float32
 SHAPES = [(1, 5), (1, 3, 7, 9), (1, 2, 50, 50), (1, 4, 64, 64), (1, 300, 1, 1),
-          (1, 33, 3, 5), (1, 7, 45, 46), (1, 1, 2047), (1, 2, 2049)]  # fmt: skip
+          (1, 33, 3, 5), (1, 7, 45, 46), (1, 1, 2047), (1, 2, 2049),
+          (1, 1), (1, 2, 1, 17), (1, 300, 3, 3), (1, 2, 64, 65)]  # fmt: skip
 ACTIVATIONS = [
     Activation(lo=0.0), Activation(lo=0.0, hi=6.0), Activation(slope=0.1),
     Activation(slope=-2.0), Activation(slope=0.25, hi=1.0), Activation(),
@@ -29,7 +30,7 @@ def test_the_same_integers_as_the_twins(shape, activation):
     rng = np.random.default_rng(len(shape) * shape[1])
     samples = []
     for number in range(4):
-        x = (rng.normal(size=shape) * 10.0 ** rng.integers(-20, 12)).astype(F)
+        x = (rng.normal(size=shape) * 10.0 ** rng.integers(-30, 38)).astype(F)
         x[rng.random(shape) < 0.3] = 0
         x.flat[0] = -0.0
         if number >= 2:
@@ -109,23 +110,6 @@ def test_the_first_channels_of_the_extremes(slope):
             native.Plan([job]).observe([x], isa=isa)
             assert [bank.sample_minimum[0], bank.sample_maximum[0]] == [least, most]
             assert [bank.sample_argmin[0], bank.sample_argmax[0]] == want
-
-
-def test_many_small_channels_of_which_some_need_care():
-    """Small channels are taken together, unless one of them holds what is special."""
-    rng = np.random.default_rng(3)
-    x = rng.normal(size=(1, 50, 3, 5)).astype(F)
-    x[0, 17] *= F(100)
-    x[0, 31, 2, 2] = np.inf
-    x[0, 44] = np.nan
-    for isa in isas():
-        raw, after = taken([x[:, ::-1], x], isa, Activation(lo=0.0))
-        for got, values in ((raw, x), (after, activated(x, Activation(lo=0.0)))):
-            want = numpy_statistics.channels_of(values)
-            both = channels.merge(numpy_statistics.channels_of(values[:, ::-1]), want)
-            assert facts(got.channels()) == facts(both)
-            bins = numpy_statistics.histogram_of(values)
-            assert facts(got.histogram()) == facts(histogram.merge(bins, bins))
 
 
 def test_one_bin_many_times():
