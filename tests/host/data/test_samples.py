@@ -344,3 +344,30 @@ def test_preprocessing_applies_to_every_source(tmp_path):
         assert np.array_equal(got, want.astype(F))
     refused(tmp_path / "a.npz", "is for images", inputs={"v": (1, 60)},
             preprocess=settings)  # fmt: skip
+
+
+def digests(path, settings=None):
+    samples = open_samples(path, ONE, preprocess=settings)
+    return [sample.digest for sample in samples]
+
+
+def test_a_sample_is_known_by_what_it_is_made_of(tmp_path):
+    """Whatever file it is from; beside an image's pixels nothing makes a difference."""
+    images(tmp_path)
+    wide = np.pad(BYTES, [(0, 0), (2, 2), (1, 1), (0, 0)], constant_values=7)
+    for name, x in {
+        "a": BYTES,
+        "wide": wide,
+        "floats": AS_NCHW,
+    }.items():
+        np.savez(tmp_path / f"{name}.npz", x=x)
+    settings = Preprocess(color="bgr", mean=(1.0,))
+    want = digests(tmp_path / "a.npz", settings)
+    assert len(set(want)) == len(BYTES)
+    assert digests(tmp_path, settings) == want
+    assert digests(tmp_path / "wide.npz", settings) == want
+    assert digests(tmp_path / "a.npz", Preprocess(color="bgr", std=(2.0,))) == want
+    assert not set(digests(tmp_path / "a.npz", Preprocess())) & set(want)  # RGB
+    bare = digests(tmp_path / "floats.npz")
+    assert digests(tmp_path / "a.npz") == bare
+    assert not set(bare) & set(want)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whenever `neon8 observe` is killed, the same command gives the same bytes."""
+"""Whenever a run is killed, the same command gives the same bytes."""
 
 import json
 import os
@@ -14,15 +14,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import slow_observe
 from calib_nets import branchy, images
 from neon8.calibrate.run import journal
 from neon8.calibrate.run.executors import SECONDS, Pace
 from neon8.cli.main import main
 from onnx_nets import save
-from resume_kits import SCRIPT, kept, start
 
+SCRIPT = Path(slow_observe.__file__)
 COUNT = 60
 LETTERS = string.ascii_lowercase[:20]
+
+
+def start(words, kill="never", seconds=0.0):
+    line = [sys.executable, SCRIPT, str(seconds), kill, *map(str, words)]
+    return subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def kept(error):
+    """How many samples the run said it continues with."""
+    found = re.search(r"journal: continuing, (\d+) samples", error)
+    return int(found[1]) if found else 0
 
 
 @pytest.fixture
@@ -273,3 +287,28 @@ def test_the_journal_is_cheap():
     assert pace.seconds == 10
     pace.cost(0.0)
     assert pace.seconds == SECONDS
+
+
+def test_a_calibration_continues_with_another_method(tmp_path):
+    """One that is interrupted loses nothing."""
+    model, data = save(tmp_path, branchy()), tmp_path / "x.npz"
+    np.savez(data, x=images(60))
+
+    def command(method, output="got.json"):
+        words = ["calibrate", model, "--data", data, "-o", tmp_path / output]
+        return [*words, "--method", method]
+
+    process = start(command("mse"), seconds=0.03)
+    while not (tmp_path / "got.json.journal").exists():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "samples are saved in" in error
+    _, error = start(command("eq")).communicate(timeout=60)
+    assert kept(error) > 0
+    assert main([str(word) for word in command("eq", "want.json")]) == 0
+    got, want = (tmp_path / name for name in ("got.json", "want.json"))
+    assert got.read_bytes() == want.read_bytes()
+    assert not (tmp_path / "got.json.journal").exists()
