@@ -94,6 +94,7 @@ static enum n8_status pack(struct n8_reader *reader) {
             continue;
         }
         n8_blame_step(reader, s);
+        step->packed = at;
         N8_TRY(step->op->pack(reader, step, at));
         at += n8_round_up(step->packed_size, N8_ALIGN);
     }

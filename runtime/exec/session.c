@@ -93,21 +93,6 @@ static void run_step(const struct n8_session *session, const struct n8_step *ste
     n8_threads_run(session->threads, step->units, step->grain, run_units, &job);
 }
 
-enum { PIECE = 1024 }; // pixels of one unit of a copy
-
-// A unit of a copy: pixels [first, first + count) of image `image`.
-struct piece {
-    size_t image, first, count;
-};
-
-static struct piece piece_of(const struct n8_tensor *tensor, size_t unit) {
-    const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t pieces = n8_pieces(area, PIECE);
-    struct piece piece = {.image = unit / pieces, .first = unit % pieces * PIECE};
-    piece.count = area - piece.first < PIECE ? area - piece.first : PIECE;
-    return piece;
-}
-
 // From the caller's N C H W to the arena's N H W C where there is an `in`, else back.
 static void copy_pieces(void *context, size_t begin, size_t end, size_t worker) {
     const struct job *job = context;
@@ -116,10 +101,9 @@ static void copy_pieces(void *context, size_t begin, size_t end, size_t worker) 
     const size_t channels = (size_t)tensor->dims[1];
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
     const size_t size = n8_value_size(tensor), stride = tensor->pixel_stride;
-    // What pads a pixel may be written, unless it is a slice: then it is another tensor's.
-    const size_t room = tensor->slice ? channels * size : stride;
+    const size_t room = n8_pixel_room(tensor);
     for (size_t unit = begin; unit < end; unit++) {
-        const struct piece piece = piece_of(tensor, unit);
+        const struct n8_piece piece = n8_piece_at(tensor, unit);
         uint8_t *pixels = job->arena + (piece.image * area + piece.first) * stride;
         const size_t planes = (piece.image * channels * area + piece.first) * size;
         if (area == 1) {
@@ -146,10 +130,9 @@ static void copy(const struct n8_session *session, uint32_t number, const void *
         .out = out,
     };
     const size_t area = tensor->pixels / (size_t)tensor->dims[0];
-    const size_t units = (size_t)tensor->dims[0] * n8_pieces(area, PIECE);
-    const size_t piece = area < PIECE ? area : PIECE;
-    n8_threads_run(session->threads, units, n8_grain_of(piece * tensor->pixel_stride), copy_pieces,
-                   &job);
+    const size_t piece = area < N8_PIECE ? area : N8_PIECE;
+    n8_threads_run(session->threads, n8_piece_count(tensor),
+                   n8_grain_of(piece * tensor->pixel_stride), copy_pieces, &job);
 }
 
 enum n8_status n8_session_run(struct n8_session *session, const void *const *inputs,

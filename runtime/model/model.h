@@ -55,7 +55,7 @@ struct n8_step {
     const uint32_t *inputs; // tensor numbers
     // What the operator's plan fills in.
     const char *kernel_name;
-    size_t units;        // of work, each may run on another thread; 1 unless said otherwise
+    size_t units;        // of work, each may run on another thread
     uint32_t placing;    // enum n8_placing, as of the operator unless said otherwise
     size_t scratch_size; // of one thread
     size_t packed_size;

@@ -76,8 +76,8 @@ struct n8_operator {
     // and unused fields were checked before. May be NULL.
     enum n8_status (*check)(struct n8_reader *reader, const struct n8_step *step);
 
-    // Fills in kernel_name; units, where there are more than one; and, where they are not 0,
-    // the sizes and macs of the step.
+    // Fills in kernel_name, unless it is "scalar"; units, unless they are the pixels of the output;
+    // and, where they are not 0, the sizes and macs of the step. May be NULL.
     enum n8_status (*plan)(struct n8_reader *reader, struct n8_step *step);
 
     // For steps that only move values; each may be NULL. `piece`: whether input `index` is, as it
@@ -91,7 +91,7 @@ struct n8_operator {
     bool (*view)(const struct n8_model *model, const struct n8_step *step, size_t *pixel,
                  size_t *byte);
 
-    // Checks the weights and packs them into step->packed_size zeroed bytes, aligned to
+    // Checks the weights and packs them into step->packed, packed_size zeroed bytes, aligned to
     // N8_ALIGN. NULL: there are none.
     enum n8_status (*pack)(struct n8_reader *reader, struct n8_step *step, void *memory);
 

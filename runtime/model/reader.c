@@ -412,14 +412,17 @@ static enum n8_status read_step(struct n8_reader *r, size_t index, const char *s
     }
     *next_link += step->row.input_count;
     step->inputs = r->model->links + step->row.inputs;
-    step->units = 1;
+    step->kernel_name = "scalar";
+    step->units = n8_output(r->model, step)->pixels;
     step->placing = step->op->placing;
     N8_TRY(check_ends(r, step));
     N8_TRY(check_fields(r, step));
     if (step->op->check != NULL) {
         N8_TRY(step->op->check(r, step));
     }
-    N8_TRY(step->op->plan(r, step));
+    if (step->op->plan != NULL) {
+        N8_TRY(step->op->plan(r, step));
+    }
     step->grain = n8_grain(r->model, step);
     n8_find_value_range(r, step);
     return N8_OK;

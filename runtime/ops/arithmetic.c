@@ -118,7 +118,6 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const bool s16 = has_s16(reader->model, step);
     const size_t size = piece_size(out, kernel_size(reader->model, step));
     step->kernel_name = s16 ? kernels->add_s16_name : kernel_of(kernels, step).name;
-    step->units = out->pixels;
     for (size_t i = 0; i < OPERANDS; i++) {
         step->scratch_size += is_written_out(reader->model, step, i) ? size : 0;
     }
@@ -250,7 +249,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
             most = most < piece_pixels(out) ? most : piece_pixels(out);
         }
     }
-    uint8_t *piece = s16 && out->type != N8_TYPE_S16 ? scratch : NULL; // of the output
+    void *piece = s16 && out->type != N8_TYPE_S16 ? scratch : NULL; // of the output
     if (piece != NULL) {
         most = most < piece_pixels(out) ? most : piece_pixels(out);
     }
@@ -266,25 +265,24 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         }
         const struct n8_stretch stretch = n8_stretch_of(model, step, pixels);
         const size_t stride = stretch.count / stretch.pixels;
-        const uint8_t *values[OPERANDS];
+        const void *values[OPERANDS];
         for (size_t i = 0; i < OPERANDS; i++) {
             values[i] = operands[i].piece == NULL
                             ? operands[i].values + p * operands[i].tensor->pixel_stride
                             : written_out(&operands[i], out, p, stretch.pixels, stride);
         }
-        uint8_t *to = n8_out_pixel(session, step, p);
+        void *to = n8_out_pixel(session, step, p);
         args.count = stretch.count;
         if (s16) {
-            int16_t *sums = (int16_t *)(void *)(piece == NULL ? to : piece);
-            add_s16(&model->kernels, &args, sums, (const int16_t *)(const void *)values[0],
-                    (const int16_t *)(const void *)values[1]);
+            int16_t *made = piece == NULL ? to : piece;
+            add_s16(&model->kernels, &args, made, values[0], values[1]);
             if (piece != NULL) {
-                n8_narrow(to, sums, args.count, out->type);
+                n8_narrow(to, made, args.count, out->type);
             }
         } else {
-            args.out = (int8_t *)to;
-            args.a = (const int8_t *)values[0];
-            args.b = (const int8_t *)values[1];
+            args.out = to;
+            args.a = values[0];
+            args.b = values[1];
             kernel_of(&model->kernels, step).run(&args);
         }
         p += stretch.pixels;

@@ -32,12 +32,6 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
-static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
-    step->kernel_name = "scalar";
-    step->units = n8_output(reader->model, step)->pixels;
-    return N8_OK;
-}
-
 // An operand as the output sees it: floats from one index of an axis to the next, 0 where it is
 // broadcast.
 struct operand {
@@ -50,7 +44,7 @@ static struct operand operand_of(const struct n8_session *session, const struct 
     const struct n8_tensor *out = n8_output(session->model, step);
     const struct n8_tensor *in = n8_input(session->model, step, index);
     struct operand operand = {
-        .values = (const float *)(const void *)n8_in_buffer(session, step, index),
+        .values = n8_in_buffer(session, step, index),
     };
     size_t stride = in->pixel_stride / sizeof(float);
     for (int32_t axis = out->rank - 1; axis >= out->rank - in->rank; axis--) {
@@ -114,7 +108,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     const size_t b_step = b.stride[1];
     const size_t count = (size_t)out->dims[1];
     for (size_t p = begin; p < end; p++) {
-        float *to = (float *)(void *)n8_out_pixel(session, step, p);
+        float *to = n8_out_pixel(session, step, p);
         const float *x = at_pixel(&a, out, p);
         const float *y = at_pixel(&b, out, p);
         if (a_step == 1 && b_step == 1) { // constants, which compilers make vectors of
@@ -134,6 +128,5 @@ const struct n8_operator n8_op_binary = {
     .fields = N8_FIELD_FUNCTION,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
     .check = check,
-    .plan = plan,
     .run = run,
 };

@@ -72,7 +72,8 @@ static void move_pixels(const struct n8_session *session, const struct n8_step *
         const size_t row = n * (size_t)out->dims[2] + top + y;
         const size_t count = end - p < width - x ? end - p : width - x;
         const uint8_t *from = n8_in_pixel(session, step, input, p);
-        uint8_t *to = n8_out_pixel(session, step, row * (size_t)out->dims[3] + left + x) + channel;
+        uint8_t *to = n8_out_pixel(session, step, row * (size_t)out->dims[3] + left + x);
+        to += channel;
         for (size_t i = 0; to != from && i < count; i++) {
             memcpy(to + i * out->pixel_stride, from + i * in->pixel_stride,
                    (size_t)in->dims[1] * size);

@@ -15,6 +15,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         return n8_malformed(reader, "its array is of another type");
     }
     step->kernel_name = "none";
+    step->units = 1;
     step->packed_size = out->bytes;
     out->constant = true;
     out->bytes = 0;

@@ -194,11 +194,11 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     struct n8_conv_io io = {
         .out = n8_out_buffer(session, step),
         .out_stride = (ptrdiff_t)n8_output(session->model, step)->pixel_stride,
-        .in = (const int8_t *)n8_in_buffer(session, step, 0),
+        .in = n8_in_buffer(session, step, 0),
         .in_stride = (ptrdiff_t)n8_input(session->model, step, 0)->pixel_stride,
     };
     if (step->row.input_count == 2) {
-        io.residual = (const int8_t *)n8_in_buffer(session, step, 1);
+        io.residual = n8_in_buffer(session, step, 1);
         io.residual_stride = (ptrdiff_t)n8_input(session->model, step, 1)->pixel_stride;
     }
     n8_conv_run(&step->conv, &io, begin, end, scratch);

@@ -80,7 +80,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     if (!n8_all_finite(packed, p.groups * p.blocks * p.block)) {
         return n8_malformed(reader, "a weight or bias is not finite");
     }
-    step->packed = packed;
     return N8_OK;
 }
 
@@ -100,8 +99,7 @@ static struct tile tile_at(const struct n8_session *session, const struct n8_ste
     const size_t area = (size_t)in->dims[2] * (size_t)in->dims[3];
     struct tile t = {.count = out->pixels - pixel < TILE ? out->pixels - pixel : TILE};
     for (size_t i = 0; i < t.count; i++, pixel++) {
-        const uint8_t *image = n8_in_pixel(session, step, 0, pixel / width / height * area);
-        t.image[i] = (const float *)(const void *)image;
+        t.image[i] = n8_in_pixel(session, step, 0, pixel / width / height * area);
         t.y[i] = n8_window_at(&step->row, 0, (int64_t)(pixel / width % height), in->dims[2]);
         t.x[i] = n8_window_at(&step->row, 1, (int64_t)(pixel % width), in->dims[3]);
     }
@@ -205,7 +203,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
             sum_block(acc, &tile, step, in, &p, block, depthwise ? first : group * p.depth, lanes,
                       depthwise);
             for (size_t i = 0; i < tile.count; i++) {
-                float *out = (float *)(void *)n8_out_pixel(session, step, unit * TILE + i);
+                float *out = n8_out_pixel(session, step, unit * TILE + i);
                 for (size_t j = 0; j < lanes; j++) {
                     out[group * p.outputs + first + j] = n8_one_nan(acc[i][j]);
                 }

@@ -8,15 +8,7 @@
 
 #include <string.h>
 
-enum {
-    PIECE = 1024, // pixels of a plane that stay in L1
-    PLANES = 8,   // that are laid out before they become floats
-};
-
-// An output of the network is made in pieces of its planes.
-static size_t pieces_of(const struct n8_tensor *out) {
-    return n8_pieces(out->pixels / (size_t)out->dims[0], PIECE);
-}
+enum { PLANES = 8 }; // that are laid out before they become floats
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
@@ -24,7 +16,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = n8_input(reader->model, step, 0)->type == N8_TYPE_S16
                             ? kernels->dequantize_s16_f32_name
                             : kernels->dequantize_s8_f32_name;
-    step->units = out->caller ? (size_t)out->dims[0] * pieces_of(out) : out->pixels;
+    step->units = out->caller ? n8_piece_count(out) : out->pixels;
     return N8_OK;
 }
 
@@ -48,35 +40,35 @@ static void dequantize_row(const struct n8_kernels *kernels, const struct n8_ten
     }
 }
 
-// Pixels [first, first + count) of image n, for the caller: laid out in planes first, which become
-// floats where they are wanted.
-static void dequantize_piece(const struct n8_session *session, const struct n8_step *step, size_t n,
-                             size_t first, size_t count) {
+// A piece for the caller: laid out in planes first, which become floats where they are wanted.
+static void dequantize_piece(const struct n8_session *session, const struct n8_step *step,
+                             struct n8_piece at) {
     const struct n8_kernels *kernels = &session->model->kernels;
     const struct n8_tensor *in = n8_input(session->model, step, 0);
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t area = out->pixels / (size_t)out->dims[0];
     const size_t channels = (size_t)out->dims[1];
-    const uint8_t *from = n8_in_pixel(session, step, 0, n * area + first);
+    const uint8_t *from = n8_in_pixel(session, step, 0, at.image * area + at.first);
     uint8_t *to = session->outputs[out->output];
-    to += (n * channels * area + first) * sizeof(float);
+    to += (at.image * channels * area + at.first) * sizeof(float);
     const size_t size = n8_value_size(in);
-    float real[PIECE];
-    int16_t pieces[PLANES][PIECE]; // or as many bytes
-    if (area == 1) {               // its channels are neighbours
-        for (size_t c = 0; c < channels; c += PIECE) {
+    float real[N8_PIECE];
+    int16_t pieces[PLANES][N8_PIECE]; // or as many bytes
+    if (area == 1) {                  // its channels are neighbours
+        for (size_t c = 0; c < channels; c += N8_PIECE) {
             dequantize_row(kernels, in, to + c * sizeof(float), from + c * size, real,
-                           channels - c < PIECE ? channels - c : PIECE);
+                           channels - c < N8_PIECE ? channels - c : N8_PIECE);
         }
         return;
     }
     for (size_t c = 0; c < channels; c++) {
         if (c % PLANES == 0) {
             n8_deinterleave(kernels, (uint8_t *)pieces[0], sizeof pieces[0], from + c * size,
-                            in->pixel_stride, channels - c < PLANES ? channels - c : PLANES, count,
-                            size);
+                            in->pixel_stride, channels - c < PLANES ? channels - c : PLANES,
+                            at.count, size);
         }
-        dequantize_row(kernels, in, to + c * area * sizeof(float), pieces[c % PLANES], real, count);
+        dequantize_row(kernels, in, to + c * area * sizeof(float), pieces[c % PLANES], real,
+                       at.count);
     }
 }
 
@@ -87,22 +79,21 @@ static void dequantize_pixels(const struct n8_session *session, const struct n8_
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t channels = (size_t)out->dims[1];
     const size_t used = channels * n8_value_size(in);
-    if (out->slice || channels > PIECE / 2 || in->pixel_stride == used) {
+    if (out->slice || channels > N8_PIECE / 2 || in->pixel_stride == used) {
         const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
         for (size_t p = begin; p < end; p += stretch.pixels) {
-            dequantize(kernels, in, (float *)(void *)n8_out_pixel(session, step, p),
+            dequantize(kernels, in, n8_out_pixel(session, step, p),
                        n8_in_pixel(session, step, 0, p), stretch.count);
         }
         return;
     }
     // Few channels: without what pads the pixels, many of them are one row.
-    int16_t dense[PIECE]; // or as many bytes
-    for (size_t p = begin; p < end; p += PIECE / channels) {
-        const size_t pixels = end - p < PIECE / channels ? end - p : PIECE / channels;
+    int16_t dense[N8_PIECE]; // or as many bytes
+    for (size_t p = begin; p < end; p += N8_PIECE / channels) {
+        const size_t pixels = end - p < N8_PIECE / channels ? end - p : N8_PIECE / channels;
         n8_move_pixels(kernels, (uint8_t *)dense, used, used, n8_in_pixel(session, step, 0, p),
                        in->pixel_stride, used, pixels);
-        dequantize(kernels, in, (float *)(void *)n8_out_pixel(session, step, p), dense,
-                   pixels * channels);
+        dequantize(kernels, in, n8_out_pixel(session, step, p), dense, pixels * channels);
     }
 }
 
@@ -114,11 +105,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         dequantize_pixels(session, step, begin, end);
         return;
     }
-    const size_t area = out->pixels / (size_t)out->dims[0];
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t first = unit % pieces_of(out) * PIECE;
-        dequantize_piece(session, step, unit / pieces_of(out), first,
-                         area - first < PIECE ? area - first : PIECE);
+        dequantize_piece(session, step, n8_piece_at(out, unit));
     }
 }
 

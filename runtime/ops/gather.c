@@ -119,7 +119,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         list += count;
         from += (size_t)count * sizeof(int32_t);
     }
-    step->packed = memory;
     return N8_OK;
 }
 
@@ -225,8 +224,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         .fill = step->row.fill,
     };
     const size_t out_row = row.column_count * row.out_stride;
-    const size_t in_row = (size_t)in->dims[3] * row.in_stride;
-    uint8_t *to = n8_out_buffer(session, step) + begin * out_row;
+    uint8_t *to = n8_out_pixel(session, step, begin * row.column_count);
     for (size_t unit = begin; unit < end; unit++, to += out_row) {
         const int32_t image = images[unit / height].at;
         const int32_t y = rows[unit % height].at;
@@ -237,7 +235,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
             fill_pixels(&row, to, row.column_count);
         } else {
             const size_t place = (size_t)image * (size_t)in->dims[2] + (size_t)y;
-            take_row(&row, to, n8_in_buffer(session, step, 0) + place * in_row);
+            take_row(&row, to, n8_in_pixel(session, step, 0, place * (size_t)in->dims[3]));
         }
     }
 }

@@ -21,11 +21,9 @@ static size_t entries_of(const struct n8_tensor *out) {
     return (size_t)out->dims[1] * ENTRIES;
 }
 
-// A unit is a pixel.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     step->kernel_name = "table";
-    step->units = out->pixels;
     step->packed_size = entries_of(out);
     return n8_read_array(reader, step->row.table, entries_of(out), sizeof(int8_t),
                          &step->arrays[0]);
@@ -48,7 +46,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t channels = (size_t)out->dims[1];
     const uint8_t *from = session->inputs[n8_input(session->model, step, 0)->input];
-    int8_t *to = (int8_t *)n8_out_pixel(session, step, begin);
+    int8_t *to = n8_out_pixel(session, step, begin);
     from += begin * channels;
     if (channels == CHANNELS) { // a constant, for speed
         look_up(to, out->pixel_stride, from, CHANNELS, end - begin, step->packed);

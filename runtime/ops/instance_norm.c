@@ -38,7 +38,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     if (values[count - 1] < 1e-30f) {
         return n8_malformed(reader, "its epsilon is below 1e-30");
     }
-    step->packed = memory;
     return N8_OK;
 }
 

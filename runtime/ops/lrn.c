@@ -21,7 +21,6 @@ static bool ok(const struct parameters *p) {
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.lrn_s8_name;
-    step->units = n8_output(reader->model, step)->pixels;
     step->packed_size = sizeof(struct n8_lrn_args);
     return n8_read_array(reader, step->row.values, sizeof(struct parameters) / sizeof(float),
                          sizeof(float), &step->arrays[0]);
@@ -49,7 +48,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         .lo = out->lo,
         .hi = out->hi,
     };
-    step->packed = memory;
     return N8_OK;
 }
 
@@ -58,8 +56,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
                 size_t end, void *scratch) {
     struct n8_lrn_args args = *(const struct n8_lrn_args *)step->packed;
     for (size_t p = begin; p < end; p++) {
-        args.out = (int8_t *)n8_out_pixel(session, step, p);
-        args.in = (const int8_t *)n8_in_pixel(session, step, 0, p);
+        args.out = n8_out_pixel(session, step, p);
+        args.in = n8_in_pixel(session, step, 0, p);
         session->model->kernels.lrn_s8(&args);
     }
 }

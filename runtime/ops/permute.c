@@ -10,13 +10,6 @@
 
 #include <string.h>
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    N8_TRY(n8_check_same_count(reader, in, out));
-    return n8_check_moved(reader, in, out);
-}
-
 // The view of the file, and the order of its axes, may be aligned to nothing.
 struct axes {
     int32_t view[N8_FORMAT_MAX_RANK], order[N8_FORMAT_MAX_RANK];
@@ -114,13 +107,9 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
         step->units = 0;
         step->kernel_name = "none";
     }
-    if (step->packed_size == 0) {
-        return N8_OK;
-    }
-    const enum n8_status status =
-        plan_order(reader, step, n8_input(reader->model, step, 0), out, memory);
-    step->packed = memory;
-    return status;
+    return step->packed_size == 0
+               ? N8_OK
+               : plan_order(reader, step, n8_input(reader->model, step, 0), out, memory);
 }
 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
@@ -131,8 +120,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         const size_t pixel = (size_t)out->dims[1] * n8_value_size(out);
         const uint8_t *from = session->inputs[out->input];
         n8_move_pixels(&session->model->kernels, n8_out_pixel(session, step, begin),
-                       out->pixel_stride, out->slice ? pixel : out->pixel_stride,
-                       from + begin * pixel, pixel, pixel, end - begin);
+                       out->pixel_stride, n8_pixel_room(out), from + begin * pixel, pixel, pixel,
+                       end - begin);
     } else if (out->caller) {
         const size_t pixel = (size_t)in->dims[1] * n8_value_size(in);
         uint8_t *to = session->outputs[out->output];
@@ -153,7 +142,7 @@ const struct n8_operator n8_op_permute = {
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .ends = N8_END_INPUT | N8_END_OUTPUT,
-    .check = check,
+    .check = n8_check_rearranged,
     .plan = plan,
     .pack = pack,
     .run = run,

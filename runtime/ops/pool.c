@@ -128,8 +128,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         const size_t channel = at.piece * few;
         const struct n8_window wx = n8_window_at(row, 1, (int64_t)at.x, in->dims[3]);
         const size_t image = at.image * (size_t)in->dims[2] * (size_t)in->dims[3];
-        const uint8_t *pixels = n8_in_pixel(session, step, 0, image) + channel * n8_value_size(in);
-        args.taps = point_taps(row, in, (const int8_t *)pixels, &wy, &wx, scratch);
+        const int8_t *pixels = n8_in_pixel(session, step, 0, image);
+        args.taps = point_taps(row, in, pixels + channel * n8_value_size(in), &wy, &wx, scratch);
         args.channels = channels - channel < few ? channels - channel : few;
         if (count != wy.count * wx.count) {
             count = wy.count * wx.count;

@@ -6,8 +6,6 @@
 #include "window.h"
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
-    step->kernel_name = "scalar";
-    step->units = n8_output(reader->model, step)->pixels;
     step->macs = (uint64_t)step->units * (uint64_t)n8_output(reader->model, step)->dims[1] *
                  (uint64_t)step->row.kernel[0] * (uint64_t)step->row.kernel[1];
     return N8_OK;
@@ -42,7 +40,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
             n8_window_at(row, 0, (int64_t)(pixel / width % height), in->dims[2]);
         const struct n8_window wx = n8_window_at(row, 1, (int64_t)(pixel % width), in->dims[3]);
         const size_t image = pixel / width / height * area;
-        float *to = (float *)(void *)n8_out_pixel(session, step, pixel);
+        float *to = n8_out_pixel(session, step, pixel);
         for (size_t c = 0; c < channels; c++) {
             to[c] = max ? -INFINITY : 0.0f;
         }
@@ -51,7 +49,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
             for (int64_t kx = wx.from; kx < wx.to; kx++) {
                 const int64_t x = wx.start + kx * row->dilation[1];
                 const size_t at = image + (size_t)(y * in->dims[3] + x);
-                take(to, (const float *)(const void *)n8_in_pixel(session, step, 0, at), channels);
+                take(to, n8_in_pixel(session, step, 0, at), channels);
             }
         }
         const float count = max ? 1.0f : (float)(wy.count * wx.count);

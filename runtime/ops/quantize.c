@@ -8,33 +8,25 @@
 
 #include <string.h>
 
-enum {
-    PIECE = 1024, // pixels of a plane that stay in L1
-    PLANES = 8,   // that are quantized before they are laid out
-};
+enum { PLANES = 8 }; // that are quantized before they are laid out
 
 // True if the caller has the channels of a pixel far from one another.
 static bool has_planes(const struct n8_tensor *in) {
     return in->input >= 0 && !in->last && in->pixels != (size_t)in->dims[0];
 }
 
-// Such an input is quantized in pieces of its planes.
-static size_t pieces_of(const struct n8_tensor *in) {
-    return n8_pieces(in->pixels / (size_t)in->dims[0], PIECE);
-}
-
-// A unit is a piece, with all its channels, or else a pixel.
+// A unit is a piece of planes, with all its channels, or else a pixel.
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name = n8_output(reader->model, step)->type == N8_TYPE_S16
                             ? kernels->quantize_f32_s16_name
                             : kernels->quantize_f32_s8_name;
-    step->units = has_planes(in) ? (size_t)in->dims[0] * pieces_of(in) : in->pixels;
+    step->units = has_planes(in) ? n8_piece_count(in) : in->pixels;
     return N8_OK;
 }
 
-// At most PIECE values, by way of `real` where they are not aligned, as the caller's may be.
+// At most N8_PIECE values, by way of `real` where they are not aligned, as the caller's may be.
 static void quantize_row(const struct n8_kernels *kernels, const struct n8_tensor *out, void *to,
                          const uint8_t *from, float *real, size_t count) {
     const bool aligned = (uintptr_t)from % _Alignof(float) == 0;
@@ -51,11 +43,6 @@ static void quantize_row(const struct n8_kernels *kernels, const struct n8_tenso
     }
 }
 
-// What pads a pixel may be written, unless it is a slice: then it is another tensor's.
-static size_t room_of(const struct n8_tensor *out) {
-    return out->slice ? (size_t)out->dims[1] * n8_value_size(out) : out->pixel_stride;
-}
-
 // N C H W: quantized channel by channel, and laid out as N H W C on the way.
 static void quantize_planes(const struct n8_session *session, const struct n8_step *step,
                             size_t begin, size_t end) {
@@ -66,22 +53,20 @@ static void quantize_planes(const struct n8_session *session, const struct n8_st
     const size_t area = in->pixels / (size_t)in->dims[0];
     const size_t channels = (size_t)in->dims[1];
     const size_t size = n8_value_size(out);
-    float real[PIECE];
-    int16_t pieces[PLANES][PIECE]; // or as many bytes
+    float real[N8_PIECE];
+    int16_t pieces[PLANES][N8_PIECE]; // or as many bytes
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t n = unit / pieces_of(in);
-        const size_t first = unit % pieces_of(in) * PIECE;
-        const size_t count = area - first < PIECE ? area - first : PIECE;
-        uint8_t *to = n8_out_pixel(session, step, n * area + first);
-        const uint8_t *from = base + (n * channels * area + first) * sizeof(float);
+        const struct n8_piece at = n8_piece_at(in, unit);
+        uint8_t *to = n8_out_pixel(session, step, at.image * area + at.first);
+        const uint8_t *from = base + (at.image * channels * area + at.first) * sizeof(float);
         for (size_t c = 0; c < channels; c++) {
             quantize_row(kernels, out, pieces[c % PLANES], from + c * area * sizeof(float), real,
-                         count);
+                         at.count);
             if (c % PLANES == PLANES - 1 || c == channels - 1) {
                 const size_t group = c / PLANES * PLANES;
                 n8_interleave(kernels, to + group * size, out->pixel_stride,
-                              room_of(out) - group * size, (uint8_t *)pieces[0], sizeof pieces[0],
-                              c + 1 - group, count, size);
+                              n8_pixel_room(out) - group * size, (uint8_t *)pieces[0],
+                              sizeof pieces[0], c + 1 - group, at.count, size);
             }
         }
     }
@@ -93,23 +78,23 @@ static void quantize_pixels(const struct n8_session *session, const struct n8_st
     const struct n8_kernels *kernels = &session->model->kernels;
     const struct n8_tensor *out = n8_output(session->model, step);
     const size_t channels = (size_t)out->dims[1];
-    const bool dense = stride == channels * sizeof(float) && channels <= PIECE;
-    const size_t at_once = dense ? PIECE / channels : 1;
+    const bool dense = stride == channels * sizeof(float) && channels <= N8_PIECE;
+    const size_t at_once = dense ? N8_PIECE / channels : 1;
     const size_t size = n8_value_size(out);
-    float real[PIECE];
-    int16_t row[PIECE]; // or as many bytes
+    float real[N8_PIECE];
+    int16_t row[N8_PIECE]; // or as many bytes
     for (size_t p = begin; p < end; p += at_once) {
         const size_t pixels = end - p < at_once ? end - p : at_once;
         const size_t count = pixels * channels;
         uint8_t *to = n8_out_pixel(session, step, p);
         const bool padded = pixels > 1 && out->pixel_stride != channels * size;
-        for (size_t i = 0; i < count; i += PIECE) {
+        for (size_t i = 0; i < count; i += N8_PIECE) {
             quantize_row(kernels, out, padded ? (uint8_t *)row : to + i * size,
                          from + p * stride + i * sizeof(float), real,
-                         count - i < PIECE ? count - i : PIECE);
+                         count - i < N8_PIECE ? count - i : N8_PIECE);
         }
         if (padded) {
-            n8_move_pixels(kernels, to, out->pixel_stride, room_of(out), (uint8_t *)row,
+            n8_move_pixels(kernels, to, out->pixel_stride, n8_pixel_room(out), (uint8_t *)row,
                            channels * size, channels * size, pixels);
         }
     }

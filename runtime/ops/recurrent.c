@@ -152,7 +152,6 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const size_t more =
         has_options(step) ? options_of(step, &s) * sizeof(float) + FORMS * sizeof(int32_t) : 0;
     const size_t floats = 2 * s.gates * s.hidden + 2 * s.hidden + larger(s.input, s.hidden);
-    step->kernel_name = "scalar";
     step->units = s.batch * s.directions;
     step->packed_size =
         n8_round_up(weights_of(&s), sizeof(float)) + 2 * pairs * sizeof(float) + more;
@@ -212,7 +211,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     if (!n8_all_finite(scales + pairs, pairs)) {
         return n8_malformed(reader, "a float bias is not finite");
     }
-    step->packed = memory;
     return has_options(step) ? pack_options(reader, step, &s, scales + 2 * pairs) : N8_OK;
 }
 
@@ -345,7 +343,7 @@ static void put(const struct n8_session *session, const struct n8_step *step, co
                 size_t row, size_t direction, size_t batch, const float *values) {
     for (size_t i = 0; i < s->hidden; i++) {
         const size_t pixel = (row * s->batch + batch) * s->hidden + i;
-        ((float *)(void *)n8_out_pixel(session, step, pixel))[direction] = n8_one_nan(values[i]);
+        ((float *)n8_out_pixel(session, step, pixel))[direction] = n8_one_nan(values[i]);
     }
 }
 
@@ -353,8 +351,7 @@ static void put(const struct n8_session *session, const struct n8_step *step, co
 static void get(float *values, size_t count, const struct n8_session *session,
                 const struct n8_step *step, size_t index, size_t row, size_t batch) {
     for (size_t i = 0; i < count; i++) {
-        values[i] = ((const float *)(const void *)n8_in_pixel(session, step, index,
-                                                              row * count + i))[batch];
+        values[i] = ((const float *)n8_in_pixel(session, step, index, row * count + i))[batch];
     }
 }
 

@@ -14,7 +14,6 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
     step->kernel_name =
         has_s16(reader->model, step) ? kernels->add_s16_name : kernels->requantize_s8_name;
-    step->units = n8_output(reader->model, step)->pixels;
     return N8_OK;
 }
 

@@ -4,13 +4,6 @@
 #include "move/copy.h"
 #include "step.h"
 
-static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *in = n8_input(reader->model, step, 0);
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    N8_TRY(n8_check_same_count(reader, in, out));
-    return n8_check_moved(reader, in, out);
-}
-
 // True if every value has the same place in both: their images have as many pixels of as many
 // channels.
 static bool laid_out_alike(const struct n8_tensor *in, const struct n8_tensor *out) {
@@ -87,7 +80,7 @@ const struct n8_operator n8_op_reshape = {
     .moves = true,
     .s16 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
-    .check = check,
+    .check = n8_check_rearranged,
     .plan = plan,
     .view = view,
     .run = run,

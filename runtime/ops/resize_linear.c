@@ -82,7 +82,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     for (size_t i = 0; i < count_of(n8_output(reader->model, step)); i++) {
         pairs[i] = pair_at(&arrays, i);
     }
-    step->packed = memory;
     return N8_OK;
 }
 

@@ -70,21 +70,18 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     float *row = scratch;
     for (size_t r = begin; r < end; r++) {
         if (step->row.axis == 1) {
-            kernel((float *)(void *)n8_out_pixel(session, step, r),
-                   (const float *)(const void *)n8_in_pixel(session, step, 0, r), rows.size);
+            kernel(n8_out_pixel(session, step, r), n8_in_pixel(session, step, 0, r), rows.size);
             continue;
         }
         const size_t c = r % channels;
         const size_t at = r / channels;
         const size_t pixel = at / rows.inner * rows.size * rows.inner + at % rows.inner;
         for (size_t i = 0; i < rows.size; i++) {
-            row[i] = ((const float *)(const void *)n8_in_pixel(session, step, 0,
-                                                               pixel + i * rows.inner))[c];
+            row[i] = ((const float *)n8_in_pixel(session, step, 0, pixel + i * rows.inner))[c];
         }
         kernel(row + rows.size, row, rows.size);
         for (size_t i = 0; i < rows.size; i++) {
-            ((float *)(void *)n8_out_pixel(session, step, pixel + i * rows.inner))[c] =
-                row[rows.size + i];
+            ((float *)n8_out_pixel(session, step, pixel + i * rows.inner))[c] = row[rows.size + i];
         }
     }
 }

@@ -37,12 +37,13 @@ enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *
     return n8_check_same_scale(reader, in, out);
 }
 
-enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
-                                   const struct n8_tensor *out) {
+enum n8_status n8_check_rearranged(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
     if (n8_value_count(in) != n8_value_count(out)) {
         return n8_malformed(reader, "its output has not as many values");
     }
-    return N8_OK;
+    return n8_check_moved(reader, in, out);
 }
 
 enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, void *memory) {
@@ -54,6 +55,5 @@ enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, voi
         }
     }
     memcpy(memory, table, step->packed_size);
-    step->packed = memory;
     return N8_OK;
 }

@@ -23,8 +23,8 @@ enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_ten
 // Of steps that move values: the same scale, too, and an int16 input's range in that of its output.
 enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *in,
                               const struct n8_tensor *out);
-enum n8_status n8_check_same_count(struct n8_reader *reader, const struct n8_tensor *in,
-                                   const struct n8_tensor *out);
+// The `check` of steps that move all values of their input, and make no others.
+enum n8_status n8_check_rearranged(struct n8_reader *reader, const struct n8_step *step);
 
 // The `pack` of steps whose packed memory is a table of int8 values, which the output must be able
 // to hold.

@@ -8,8 +8,6 @@
 #include <string.h>
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
-    step->kernel_name = "scalar";
-    step->units = n8_output(reader->model, step)->pixels;
     step->packed_size = step->row.input_count * sizeof(float);
     return n8_read_array(reader, step->row.values, step->row.input_count, sizeof(float),
                          &step->arrays[0]);
@@ -23,7 +21,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
             return n8_malformed(reader, "a scale is neither 0 nor in 1e-30 .. 2^64");
         }
     }
-    step->packed = memory;
     return N8_OK;
 }
 

@@ -9,7 +9,6 @@ enum { ENTRIES = 256 };
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->kernel_name = reader->model->kernels.table_s8_name;
-    step->units = n8_output(reader->model, step)->pixels;
     step->packed_size = ENTRIES;
     return n8_read_array(reader, step->row.table, ENTRIES, sizeof(int8_t), &step->arrays[0]);
 }
@@ -19,9 +18,9 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
                 size_t end, void *scratch) {
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
-        session->model->kernels.table_s8((int8_t *)n8_out_pixel(session, step, p),
-                                         (const int8_t *)n8_in_pixel(session, step, 0, p),
-                                         stretch.count, step->packed);
+        session->model->kernels.table_s8(n8_out_pixel(session, step, p),
+                                         n8_in_pixel(session, step, 0, p), stretch.count,
+                                         step->packed);
     }
 }
 

@@ -93,8 +93,6 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     if (!parameters_ok(&f)) {
         return n8_malformed(reader, "a parameter of its function is wrong");
     }
-    step->kernel_name = "scalar";
-    step->units = n8_output(reader->model, step)->pixels;
     step->packed_size = sizeof f;
     step->scratch_size = f.depth * BLOCK * sizeof(double);
     return N8_OK;
@@ -105,7 +103,6 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     memcpy(f->names, step->arrays[0], sizeof f->names);
     memcpy(f->parameters, step->arrays[1], sizeof f->parameters);
     (void)well_formed(f); // which it is: counts them again
-    step->packed = f;
     return N8_OK;
 }
 
@@ -222,8 +219,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
                 size_t end, void *scratch) {
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
-        const float *in = (const float *)(const void *)n8_in_pixel(session, step, 0, p);
-        float *out = (float *)(void *)n8_out_pixel(session, step, p);
+        const float *in = n8_in_pixel(session, step, 0, p);
+        float *out = n8_out_pixel(session, step, p);
         for (size_t i = 0; i < stretch.count; i += BLOCK) {
             const size_t left = stretch.count - i;
             apply(step->packed, out + i, in + i, left < BLOCK ? left : BLOCK, scratch);
