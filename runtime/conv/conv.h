@@ -85,8 +85,7 @@ struct n8_conv {
     n8_dequantize_acc_fn *dequantize;
     const int8_t *weights;
     bool small;          // as n8_conv_proof has it
-    size_t slices;       // units that share a block's channels, the same number a group;
-                         // igemm, 1: a unit has all channels of all groups
+    size_t slices;       // units that share a block's channels, the same number a group
     size_t slice;        // channels of one slice, at most; packed panels begin there
     size_t units;        // of work; each may run on another thread
     size_t packed_size;  // bytes that n8_conv_pack fills

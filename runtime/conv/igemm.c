@@ -19,7 +19,7 @@ enum {
 
 void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
     const struct n8_tile *tile = &conv->row->tile;
-    conv->slices = 1;
+    conv->slices = conv->groups;
     conv->slice = conv->group_out;
     if (blocks >= ENOUGH_UNITS) {
         return;
@@ -34,6 +34,10 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
     const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
     conv->slice = n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), least), least);
     conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
+}
+
+static size_t pixels_of(const struct n8_conv2d_shape *s) {
+    return n8_mul((size_t)s->out_height, (size_t)s->out_width);
 }
 
 // Groups of so few channels that several fit a step and a panel are packed as one, with zeros for
@@ -74,7 +78,6 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     conv->group_weights =
         n8_round_up(n8_mul(n8_mul(conv->taps, conv->depth), channels), N8_ALIGN_PART);
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
-    const size_t pixels = n8_mul((size_t)s->out_height, (size_t)s->out_width);
     const size_t fit = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
     size_t block = fit > MAX_BLOCK ? MAX_BLOCK : fit;
     const size_t row = n8_mul(conv->taps, conv->depth);
@@ -83,7 +86,7 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     }
     conv->igemm.block = block < tile->mr ? tile->mr : block / tile->mr * tile->mr;
     conv->igemm.packed_rows = tile->packing == N8_PACKING_BOTH ? n8_mul(conv->igemm.block, row) : 0;
-    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels, conv->igemm.block));
+    const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels_of(s), conv->igemm.block));
     n8_plan_slices(conv, blocks, n8_mul(row, tile->nr));
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->igemm.block, conv->taps), sizeof(int8_t *));
@@ -174,10 +177,11 @@ struct igemm {
 };
 
 // (10) of the accumulators of a unit.
-static void requantize_fixed(const struct igemm *it, int8_t *out, size_t channels, size_t entry) {
+static void requantize_fixed(const struct igemm *it, int8_t *out, size_t entry) {
     const struct n8_conv *conv = it->rows.conv;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    for (size_t p = 0; p < it->rows.count; p++) {
+    const size_t channels = it->rows.at.channels;
+    for (size_t p = 0; p < it->rows.at.count; p++) {
         conv->requantize_fixed(out + (ptrdiff_t)p * it->rows.io->out_stride, it->acc + p * channels,
                                1, channels, e->fixed + 2 * entry, e->zero_point, e->lo, e->hi);
     }
@@ -215,49 +219,45 @@ struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n
     };
 }
 
-// Channels [channel, channel + channels) of one group. A slice begins with a panel.
-static void run_channels(struct igemm *it, size_t block, size_t group, size_t channel,
-                         size_t channels) {
+// The unit at `rows.at`. A slice begins with a panel.
+static void run_unit(struct igemm *it) {
     struct n8_igemm_rows *rows = &it->rows;
     const struct n8_conv *conv = rows->conv;
-    const struct n8_conv2d_shape *s = &conv->shape;
-    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
-    n8_igemm_make_rows(rows, block, group);
+    const struct n8_conv_unit *at = &rows->at;
+    const size_t first = at->image * pixels_of(&conv->shape) + at->first;
+    n8_igemm_make_rows(rows);
     struct n8_igemm_args args =
-        n8_igemm_args_of(conv, rows->io, rows->image * out_pixels + rows->first, rows->count, group,
-                         channel, channels);
+        n8_igemm_args_of(conv, rows->io, first, at->count, at->group, at->channel, at->channels);
     args.rows = rows->table;
-    args.weights = conv->weights + group * conv->group_weights + channel * conv->taps * conv->depth;
+    args.weights =
+        conv->weights + at->group * conv->group_weights + at->channel * conv->taps * conv->depth;
     int8_t *out = args.out;
     if (!conv->accumulates) {
         conv->row->igemm(&args);
         return;
     }
     args.out = it->acc;
-    args.out_stride = (ptrdiff_t)(channels * sizeof *it->acc);
+    args.out_stride = (ptrdiff_t)(at->channels * sizeof *it->acc);
     conv->row->igemm(&args);
-    const size_t entry = group * conv->group_entries + channel;
+    const size_t entry = at->group * conv->group_entries + at->channel;
     if (conv->epilogue.fixed != NULL) {
-        requantize_fixed(it, out, channels, entry);
+        requantize_fixed(it, out, entry);
         return;
     }
-    n8_conv_output(conv, rows->io,
-                   &(struct n8_conv_accumulators){.acc = it->acc,
-                                                  .stride = args.out_stride,
-                                                  .pixel = rows->image * out_pixels + rows->first,
-                                                  .pixels = rows->count,
-                                                  .channel = group * conv->group_out + channel,
-                                                  .channels = channels,
-                                                  .entry = entry});
+    n8_conv_output(
+        conv, rows->io,
+        &(struct n8_conv_accumulators){.acc = it->acc,
+                                       .stride = args.out_stride,
+                                       .pixel = first,
+                                       .pixels = at->count,
+                                       .channel = at->group * conv->group_out + at->channel,
+                                       .channels = at->channels,
+                                       .entry = entry});
 }
 
 static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
                       size_t end, void *memory) {
     uint8_t *scratch = memory;
-    const struct n8_conv2d_shape *s = &conv->shape;
-    const size_t out_pixels = (size_t)s->out_height * (size_t)s->out_width;
-    const size_t blocks_of_image = n8_pieces(out_pixels, conv->igemm.block);
-    const size_t slices_of_group = conv->slices / conv->groups;
     const size_t padding = n8_round_up(conv->igemm.rows_size, N8_CONV_ALIGN);
     const size_t copies = padding + n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN);
     const size_t pointers = n8_round_up(conv->igemm.block, conv->row->tile.mr) * conv->taps;
@@ -274,28 +274,17 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
     it.acc = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
     memset(scratch, conv->in_zero_point, conv->igemm.rows_size);
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t block = unit / conv->slices;
-        it.rows.image = block / blocks_of_image;
-        it.rows.first = block % blocks_of_image * conv->igemm.block;
-        it.rows.count = out_pixels - it.rows.first < conv->igemm.block ? out_pixels - it.rows.first
-                                                                       : conv->igemm.block;
-        if (conv->slices == 1) {
-            for (size_t g = 0; g < conv->groups; g++) {
-                run_channels(&it, block, g, 0, conv->group_out);
-            }
-            continue;
-        }
+        struct n8_conv_unit *at = &it.rows.at;
+        *at = n8_conv_unit_at(conv, unit, pixels_of(&conv->shape), conv->igemm.block);
         // Slices that follow one another in a group run as one, unless their accumulators are kept.
-        const size_t slice = unit % conv->slices;
-        const size_t first = slice % slices_of_group;
-        size_t slices = conv->accumulates ? 1 : slices_of_group - first;
-        slices = slices > end - unit ? end - unit : slices;
-        const size_t channel = first * conv->slice;
-        const size_t rest = conv->group_out - channel;
-        const size_t channels = slices * conv->slice;
-        run_channels(&it, block, slice / slices_of_group, channel,
-                     rest < channels ? rest : channels);
-        unit += slices - 1;
+        for (; !conv->accumulates && unit + 1 < end; unit++) {
+            const size_t rest = conv->group_out - at->channel - at->channels;
+            if (rest == 0) {
+                break;
+            }
+            at->channels += rest < conv->slice ? rest : conv->slice;
+        }
+        run_unit(&it);
     }
 }
 

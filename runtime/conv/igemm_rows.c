@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igemm_rows.h"
 
-#include "algorithm.h"
-
 #include <string.h>
 
 // Writes the pointers of one output pixel, whose window begins at row y0 and column x0 and `at`
@@ -136,13 +134,13 @@ static bool is_pointwise(const struct n8_conv2d_shape *s) {
 // The pointer table of such a layer's unit; the last tile repeats the last pixel.
 static void point_pixels(const struct n8_igemm_rows *it, const int8_t *image) {
     const size_t mr = it->conv->row->tile.mr;
-    const size_t end = n8_pieces(it->count, mr) * mr;
-    const int8_t *pixel = image + (ptrdiff_t)it->first * it->io->in_stride;
-    for (size_t p = 0; p < it->count; p++, pixel += it->io->in_stride) {
+    const size_t end = n8_pieces(it->at.count, mr) * mr;
+    const int8_t *pixel = image + (ptrdiff_t)it->at.first * it->io->in_stride;
+    for (size_t p = 0; p < it->at.count; p++, pixel += it->io->in_stride) {
         it->table[p] = pixel;
     }
-    for (size_t p = it->count; p < end; p++) {
-        it->table[p] = it->table[it->count - 1];
+    for (size_t p = it->at.count; p < end; p++) {
+        it->table[p] = it->table[it->at.count - 1];
     }
 }
 
@@ -172,9 +170,9 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
     const size_t mr = conv->row->tile.mr;
     const int64_t last_x = s->in_width - 1 - (int64_t)(s->kernel_width - 1) * s->dilation_width;
     const size_t step = (size_t)n8_strides(it->io->in_stride, s->stride_width);
-    size_t oy = it->first / (size_t)s->out_width, ox = it->first % (size_t)s->out_width;
+    size_t oy = it->at.first / (size_t)s->out_width, ox = it->at.first % (size_t)s->out_width;
     struct place place = place_of(it, (int64_t)oy, (int64_t)ox);
-    for (size_t p = 0; p < it->count; p += mr) {
+    for (size_t p = 0; p < it->at.count; p += mr) {
         int64_t y[N8_MAX_MR], x[N8_MAX_MR];
         ptrdiff_t at[N8_MAX_MR];
         bool inside = true;
@@ -183,7 +181,7 @@ static void point_unit(const struct n8_igemm_rows *it, const int8_t *image) {
             x[m] = place.x;
             at[m] = (ptrdiff_t)place.at;
             inside = inside && !place.outside && place.x >= 0 && place.x <= last_x;
-            if (p + m + 1 >= it->count) {
+            if (p + m + 1 >= it->at.count) {
                 continue;
             }
             place.x += s->stride_width;
@@ -257,7 +255,7 @@ static void pack_rows(const struct n8_igemm_rows *it) {
     const struct n8_conv *conv = it->conv;
     const struct n8_tile *tile = &conv->row->tile;
     const bool usual = tile->mr == 8 && tile->kr == 8;
-    const size_t tiles = n8_pieces(it->count, tile->mr);
+    const size_t tiles = n8_pieces(it->at.count, tile->mr);
     int8_t *to = it->packed;
     for (size_t i = 0; i < tiles * conv->taps; i++) {
         const int8_t *const *rows = it->table + i * tile->mr;
@@ -267,16 +265,17 @@ static void pack_rows(const struct n8_igemm_rows *it) {
     it->table[0] = it->packed;
 }
 
-void n8_igemm_make_rows(struct n8_igemm_rows *it, size_t block, size_t group) {
+void n8_igemm_make_rows(struct n8_igemm_rows *it) {
     const struct n8_conv *conv = it->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
-    if (it->made == block * conv->groups + group) {
+    const size_t number = it->at.block * conv->groups + it->at.group;
+    if (it->made == number) {
         return;
     }
-    it->made = block * conv->groups + group;
+    it->made = number;
     const ptrdiff_t pixels = (ptrdiff_t)s->in_height * s->in_width;
-    const int8_t *image = it->io->in + (ptrdiff_t)it->image * pixels * it->io->in_stride +
-                          (ptrdiff_t)(group * n8_igemm_channels_read(conv));
+    const int8_t *image = it->io->in + (ptrdiff_t)it->at.image * pixels * it->io->in_stride +
+                          (ptrdiff_t)(it->at.group * n8_igemm_channels_read(conv));
     if (is_pointwise(s)) {
         point_pixels(it, image);
     } else {

@@ -7,9 +7,9 @@
 #ifndef N8_IGEMM_ROWS_H
 #define N8_IGEMM_ROWS_H
 
-#include "conv.h"
+#include "algorithm.h"
 
-// The rows of pixels [first, first + count) of an image.
+// The rows of the pixels of a unit.
 struct n8_igemm_rows {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
@@ -18,7 +18,7 @@ struct n8_igemm_rows {
     const int8_t **table;
     int8_t *packed; // the rows that the table names, where the kernel wants them so
     size_t made; // the number of the block and group that the table and the packed rows belong to
-    size_t image, first, count;
+    struct n8_conv_unit at;
 };
 
 // The channels of an input pixel that a packed group reads.
@@ -26,7 +26,7 @@ static inline size_t n8_igemm_channels_read(const struct n8_conv *conv) {
     return (size_t)(conv->shape.in_channels / conv->shape.groups) * conv->igemm.bundle;
 }
 
-// Makes those of a block and group, which all slices of its channels share.
-void n8_igemm_make_rows(struct n8_igemm_rows *it, size_t block, size_t group);
+// Makes those of the unit's block and group, which all slices of its channels share.
+void n8_igemm_make_rows(struct n8_igemm_rows *it);
 
 #endif // N8_IGEMM_ROWS_H

@@ -61,10 +61,10 @@ static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *
 struct igemm_s16 {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
-    int16_t *windows;           // [block][depth]
-    int32_t *acc;               // [block][panel]
-    size_t made;                // the number of the block and group that the windows belong to
-    size_t image, first, count; // the block: pixels [first, first + count) of an image
+    int16_t *windows; // [block][depth]
+    int32_t *acc;     // [block][panel]
+    size_t made;      // the number of the block and group that the windows belong to
+    struct n8_conv_unit at;
 };
 
 // The window whose first tap is at row y0 and column x0, padding included.
@@ -88,53 +88,54 @@ static void copy_window(const struct igemm_s16 *w, const uint8_t *image, int64_t
     }
 }
 
-// The windows of the block, each `depth` values: copied, or where pixels lie like that.
-static const int16_t *windows_of(struct igemm_s16 *w, size_t block, size_t group) {
+// The windows of the unit's pixels, each `depth` values: copied, or where pixels lie like that.
+static const int16_t *windows_of(struct igemm_s16 *w) {
     const struct n8_conv *conv = w->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
     const ptrdiff_t pixels = (ptrdiff_t)s->in_height * s->in_width;
+    const size_t number = w->at.block * conv->groups + w->at.group;
     const uint8_t *image = (const uint8_t *)w->io->in +
-                           (ptrdiff_t)w->image * pixels * w->io->in_stride +
-                           group * conv->group_in * sizeof(int16_t);
+                           (ptrdiff_t)w->at.image * pixels * w->io->in_stride +
+                           w->at.group * conv->group_in * sizeof(int16_t);
     const bool pointwise = conv->taps == 1 && s->stride_width == 1 && s->stride_height == 1 &&
                            s->pad_top == 0 && s->pad_left == 0 && s->out_width == s->in_width;
     if (pointwise && w->io->in_stride == (ptrdiff_t)conv->igemm_s16.window && conv->groups == 1 &&
         (uintptr_t)image % N8_ALIGN_PART == 0) {
-        return (const int16_t *)(const void *)(image + w->first * conv->igemm_s16.window);
+        return (const int16_t *)(const void *)(image + w->at.first * conv->igemm_s16.window);
     }
-    for (size_t p = 0; w->made != block * conv->groups + group && p < w->count; p++) {
-        const int64_t oy = (int64_t)(w->first + p) / s->out_width;
-        const int64_t ox = (int64_t)(w->first + p) % s->out_width;
+    for (size_t p = 0; w->made != number && p < w->at.count; p++) {
+        const int64_t oy = (int64_t)(w->at.first + p) / s->out_width;
+        const int64_t ox = (int64_t)(w->at.first + p) % s->out_width;
         copy_window(w, image, n8_tap_at(oy, s->stride_height, 0, s->dilation_height, s->pad_top),
                     n8_tap_at(ox, s->stride_width, 0, s->dilation_width, s->pad_left),
                     w->windows + p * conv->depth);
     }
-    w->made = block * conv->groups + group;
+    w->made = number;
     return w->windows;
 }
 
-// Channels [channel, channel + channels) of a group, a panel at a time.
-static void run_slice(const struct igemm_s16 *w, const int16_t *windows, size_t group,
-                      size_t channel, size_t channels) {
+// The unit's channels, a panel at a time.
+static void run_slice(struct igemm_s16 *w) {
     const struct n8_conv *conv = w->conv;
+    const size_t group = w->at.group, end = w->at.channel + w->at.channels;
     const size_t panel = conv->igemm_s16.panel;
     const int8_t *weights = conv->weights + group * conv->group_weights;
     struct n8_winograd_gemm_args gemm = {
         .sums = w->acc,
-        .in = windows,
+        .in = windows_of(w),
         .depth = conv->depth,
-        .tiles = w->count,
+        .tiles = w->at.count,
         .planes = 1,
         .width = panel,
     };
     struct n8_conv_accumulators sums = {
         .acc = w->acc,
         .stride = (ptrdiff_t)(panel * sizeof *w->acc),
-        .pixel = w->image * pixels_of(&conv->shape) + w->first,
-        .pixels = w->count,
+        .pixel = w->at.image * pixels_of(&conv->shape) + w->at.first,
+        .pixels = w->at.count,
     };
-    for (size_t n = channel; n < channel + channels; n += panel) {
-        const size_t rest = channel + channels - n;
+    for (size_t n = w->at.channel; n < end; n += panel) {
+        const size_t rest = end - n;
         gemm.weights = (const int16_t *)(const void *)(weights + n * conv->igemm_s16.window);
         conv->igemm_s16.gemm(&gemm);
         sums.entry = group * conv->group_entries + n;
@@ -156,12 +157,8 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
     };
     memset(memory, 0, windows_size(conv)); // what pads a window meets weights of 0
     for (size_t unit = begin; unit < end; unit++) {
-        const struct n8_conv_unit at =
-            n8_conv_unit_at(conv, unit, pixels_of(&conv->shape), conv->igemm_s16.block);
-        w.image = at.image;
-        w.first = at.first;
-        w.count = at.count;
-        run_slice(&w, windows_of(&w, at.block, at.group), at.group, at.channel, at.channels);
+        w.at = n8_conv_unit_at(conv, unit, pixels_of(&conv->shape), conv->igemm_s16.block);
+        run_slice(&w);
     }
 }
 

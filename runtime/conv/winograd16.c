@@ -152,8 +152,8 @@ struct winograd {
     int8_t *nowhere;   // a pixel for what is beyond the edge
     ptrdiff_t *places; // [block][16], of the output
     ptrdiff_t *residual_places;
-    size_t transformed;         // the block and group that `in` belongs to
-    size_t image, first, count; // the block: tiles [first, first + count) of an image
+    size_t transformed;     // the block and group that `in` belongs to
+    struct n8_conv_unit at; // of tiles
 };
 
 // Copies the window whose first pixel is at row y0 and column x0, padding included.
@@ -172,22 +172,23 @@ static void copy_window(const struct winograd *w, const int8_t *image, int64_t y
     }
 }
 
-// What all tiles of the block see of a group's channels.
-static void transform_block(struct winograd *w, size_t block, size_t group) {
+// What all tiles of the unit's block see of its group's channels.
+static void transform_block(struct winograd *w) {
     const struct n8_conv *conv = w->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
-    if (w->transformed == block * conv->groups + group) {
+    const size_t number = w->at.block * conv->groups + w->at.group;
+    if (w->transformed == number) {
         return;
     }
-    w->transformed = block * conv->groups + group;
+    w->transformed = number;
     const ptrdiff_t pixel = w->io->in_stride, row = s->in_width * pixel;
-    const int8_t *image =
-        w->io->in + (ptrdiff_t)w->image * s->in_height * row + (ptrdiff_t)(group * conv->group_in);
+    const int8_t *image = w->io->in + (ptrdiff_t)w->at.image * s->in_height * row +
+                          (ptrdiff_t)(w->at.group * conv->group_in);
     const size_t across = tiles_across(s);
     const size_t plane = conv->winograd16.block * conv->depth * sizeof *w->in;
-    for (size_t t = 0; t < w->count; t++) {
-        const int64_t y = (int64_t)((w->first + t) / across) * OUT - s->pad_top;
-        const int64_t x = (int64_t)((w->first + t) % across) * OUT - s->pad_left;
+    for (size_t t = 0; t < w->at.count; t++) {
+        const int64_t y = (int64_t)((w->at.first + t) / across) * OUT - s->pad_top;
+        const int64_t x = (int64_t)((w->at.first + t) % across) * OUT - s->pad_left;
         int16_t *to = w->in + t * conv->depth;
         if (y >= 0 && x >= 0 && y + SIDE <= s->in_height && x + SIDE <= s->in_width) {
             conv->row->winograd16->input(to, plane,
@@ -210,12 +211,12 @@ static ptrdiff_t distance(const void *from, const void *to) {
 static void point_block(const struct winograd *w) {
     const struct n8_conv2d_shape *s = &w->conv->shape;
     const size_t across = tiles_across(s);
-    const ptrdiff_t image = (ptrdiff_t)w->image * s->out_height * s->out_width;
+    const ptrdiff_t image = (ptrdiff_t)w->at.image * s->out_height * s->out_width;
     const ptrdiff_t away = distance(w->io->out, w->nowhere);
     const ptrdiff_t residual_away = distance(w->io->residual, w->nowhere);
-    for (size_t t = 0; t < w->count; t++) {
-        const int32_t y0 = (int32_t)((w->first + t) / across) * OUT;
-        const int32_t x0 = (int32_t)((w->first + t) % across) * OUT;
+    for (size_t t = 0; t < w->at.count; t++) {
+        const int32_t y0 = (int32_t)((w->at.first + t) / across) * OUT;
+        const int32_t x0 = (int32_t)((w->at.first + t) % across) * OUT;
         for (int32_t i = 0; i < OUTPUTS; i++) {
             const int32_t y = y0 + i / OUT, x = x0 + i % OUT;
             const bool inside = y < s->out_height && x < s->out_width;
@@ -227,9 +228,10 @@ static void point_block(const struct winograd *w) {
     }
 }
 
-// Channels [channel, channel + channels) of a group, a panel at a time.
-static void run_slice(const struct winograd *w, size_t group, size_t channel, size_t channels) {
+// The unit's channels, a panel at a time.
+static void run_slice(const struct winograd *w) {
     const struct n8_conv *conv = w->conv;
+    const size_t group = w->at.group, end = w->at.channel + w->at.channels;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t panel = conv->row->tile.nr;
     const int16_t *weights =
@@ -238,7 +240,7 @@ static void run_slice(const struct winograd *w, size_t group, size_t channel, si
         .sums = w->sums,
         .in = w->in,
         .depth = conv->depth,
-        .tiles = w->count,
+        .tiles = w->at.count,
         .planes = PLANES,
         .sums_plane = conv->winograd16.block * panel * sizeof *w->sums,
         .in_plane = conv->winograd16.block * conv->depth * sizeof *w->in,
@@ -250,17 +252,17 @@ static void run_slice(const struct winograd *w, size_t group, size_t channel, si
         .sums = w->sums,
         .plane = gemm.sums_plane,
         .tile = panel * sizeof *w->sums,
-        .tiles = w->count,
+        .tiles = w->at.count,
         .residual_scale = e->residual_scale,
         .residual_zero_point = e->residual_zero_point,
         .zero_point = e->zero_point,
         .lo = e->lo,
         .hi = e->hi,
     };
-    for (size_t n = channel; n < channel + channels; n += panel) {
+    for (size_t n = w->at.channel; n < end; n += panel) {
         const size_t entry = group * conv->group_entries + n;
         const size_t first = group * conv->group_out + n;
-        const size_t rest = channel + channels - n;
+        const size_t rest = end - n;
         gemm.weights = weights + n * PLANES * conv->depth;
         conv->row->winograd16->gemm(&gemm);
         output.out = (int8_t *)w->io->out + first;
@@ -290,15 +292,12 @@ static void run_winograd(const struct n8_conv *conv, const struct n8_conv_io *io
         .transformed = SIZE_MAX,
     };
     for (size_t unit = begin; unit < end; unit++) {
-        const struct n8_conv_unit at = n8_conv_unit_at(conv, unit, tiles, conv->winograd16.block);
-        w.image = at.image;
-        w.first = at.first;
-        w.count = at.count;
+        w.at = n8_conv_unit_at(conv, unit, tiles, conv->winograd16.block);
         if (unit == begin || unit % conv->slices == 0) {
             point_block(&w);
         }
-        transform_block(&w, at.block, at.group);
-        run_slice(&w, at.group, at.channel, at.channels);
+        transform_block(&w);
+        run_slice(&w);
     }
 }
 

@@ -120,22 +120,22 @@ static void pack_winograd8(const struct n8_conv *conv, const int8_t *weights, vo
     }
 }
 
-// What a unit works on: output rows [y, y + rows) of an image.
+// What a unit works on: some output rows of an image.
 struct strip {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
     int8_t *planes;
     int8_t *padding;
     const int8_t **columns, **taps;
-    size_t made; // the number of the strip that the planes belong to
-    size_t image, y, rows;
+    size_t made;            // the number of the strip that the planes belong to
+    struct n8_conv_unit at; // of rows
 };
 
 // The columns that the tiles of one row of the input see.
 static void point_columns(const struct strip *it, int64_t y) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const bool inside = y >= 0 && y < s->in_height;
-    const int64_t pixel = ((int64_t)it->image * s->in_height + y) * s->in_width;
+    const int64_t pixel = ((int64_t)it->at.image * s->in_height + y) * s->in_width;
     for (size_t i = 0; i < 2 * it->conv->winograd8.tiles + 2; i++) {
         const int64_t x = (int64_t)i - s->pad_left;
         it->columns[i] = inside && x >= 0 && x < s->in_width
@@ -146,8 +146,8 @@ static void point_columns(const struct strip *it, int64_t y) {
 
 static void make_planes(const struct strip *it) {
     const struct n8_conv *conv = it->conv;
-    for (size_t row = 0; row < it->rows + conv->taps / 2 - 1; row++) {
-        point_columns(it, (int64_t)(it->y + row) - conv->shape.pad_top);
+    for (size_t row = 0; row < it->at.count + conv->taps / 2 - 1; row++) {
+        point_columns(it, (int64_t)(it->at.first + row) - conv->shape.pad_top);
         const struct n8_winograd_args args = {
             .out = it->planes + row * conv->winograd8.row_size,
             .columns = it->columns,
@@ -166,7 +166,7 @@ static void multiply(const struct strip *it, size_t row, size_t count, size_t ch
                      size_t channels) {
     const struct n8_conv *conv = it->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
-    const size_t y = it->image * (size_t)s->out_height + it->y + row;
+    const size_t y = it->at.image * (size_t)s->out_height + it->at.first + row;
     struct n8_igemm_args args =
         n8_igemm_args_of(conv, it->io, y * (size_t)s->out_width, count, 0, channel, channels);
     for (size_t t = 0; t < conv->taps; t++) {
@@ -183,17 +183,18 @@ static void multiply(const struct strip *it, size_t row, size_t count, size_t ch
     conv->row->igemm(&args);
 }
 
-static void run_strip(const struct strip *it, size_t channel, size_t channels) {
+static void run_strip(const struct strip *it) {
     const struct n8_conv *conv = it->conv;
+    const size_t begin = it->at.channel, end = begin + it->at.channels;
     const size_t width = (size_t)conv->shape.out_width, nr = conv->row->tile.nr;
     if (n8_winograd_runs_on(&conv->row->tile, &conv->shape)) {
-        multiply(it, 0, it->rows * width, channel, channels);
+        multiply(it, 0, it->at.count * width, begin, it->at.channels);
         return;
     }
     const size_t fit = PANEL_BYTES / panel_bytes(conv);
     const size_t some = (fit < 1 ? 1 : fit) * nr;
-    for (size_t end = channel + channels; channel < end; channel += some) {
-        for (size_t row = 0; row < it->rows; row++) {
+    for (size_t channel = begin; channel < end; channel += some) {
+        for (size_t row = 0; row < it->at.count; row++) {
             multiply(it, row, width, channel, end - channel < some ? end - channel : some);
         }
     }
@@ -207,16 +208,12 @@ static void run_winograd8(const struct n8_conv *conv, const struct n8_conv_io *i
     it.taps = it.columns + 2 * conv->winograd8.tiles + 2;
     memset(it.padding, conv->in_zero_point, conv->depth);
     for (size_t unit = begin; unit < end; unit++) {
-        const struct n8_conv_unit at =
-            n8_conv_unit_at(conv, unit, (size_t)conv->shape.out_height, conv->winograd8.block);
-        it.image = at.image;
-        it.y = at.first;
-        it.rows = at.count;
-        if (it.made != at.block) {
+        it.at = n8_conv_unit_at(conv, unit, (size_t)conv->shape.out_height, conv->winograd8.block);
+        if (it.made != it.at.block) {
             make_planes(&it);
-            it.made = at.block;
+            it.made = it.at.block;
         }
-        run_strip(&it, at.channel, at.channels);
+        run_strip(&it);
     }
 }
 
