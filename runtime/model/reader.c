@@ -122,6 +122,11 @@ enum n8_status n8_read_array(struct n8_reader *r, uint64_t offset, size_t count,
     return N8_OK;
 }
 
+enum n8_status n8_read_optional(struct n8_reader *r, uint64_t offset, size_t count, size_t entry,
+                                const void **out) {
+    return offset == 0 ? N8_OK : n8_read_array(r, offset, count, entry, out);
+}
+
 // Tensors ------------------------------------------------------------------------------
 
 static enum n8_status check_quantization(const struct n8_reader *r,

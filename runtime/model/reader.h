@@ -27,6 +27,9 @@ enum n8_status n8_read_tables(struct n8_reader *reader, char *strings);
 // file ask for any amount of memory.
 enum n8_status n8_read_array(struct n8_reader *reader, uint64_t offset, size_t count, size_t entry,
                              const void **out);
+// The same of an array that may be missing: offset 0 leaves `out` as it is.
+enum n8_status n8_read_optional(struct n8_reader *reader, uint64_t offset, size_t count,
+                                size_t entry, const void **out);
 
 // Says why the file is refused as malformed.
 static inline enum n8_status n8_malformed(const struct n8_reader *reader, const char *reason) {

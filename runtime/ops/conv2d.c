@@ -57,25 +57,6 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
-struct array {
-    uint64_t offset;
-    size_t count, entry;
-    const void **out;
-    bool optional; // offset 0: there is none
-};
-
-static enum n8_status read_arrays(struct n8_reader *reader, const struct array *arrays,
-                                  size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (arrays[i].optional && arrays[i].offset == 0) {
-            continue;
-        }
-        N8_TRY(n8_read_array(reader, arrays[i].offset, arrays[i].count, arrays[i].entry,
-                             arrays[i].out));
-    }
-    return N8_OK;
-}
-
 static struct n8_conv_certificate certificate_of(const struct n8_file_op *row) {
     return (struct n8_conv_certificate){
         .int16_depth = row->int16_depth, .acc_bound = row->acc_bound, .winograd = row->flags};
@@ -131,15 +112,12 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const size_t taps = n8_mul((size_t)row->kernel[0], (size_t)row->kernel[1]);
     const void *weights = NULL, *bias = NULL, *multiplier = NULL, *bias_f32 = NULL, *slope = NULL;
     const void *fixed = NULL;
-    const struct array arrays[] = {
-        {row->weights, channels, n8_mul(taps, depth), &weights, false},
-        {row->bias, channels, sizeof(int32_t), &bias, false},
-        {row->multiplier, channels, sizeof(float), &multiplier, true},
-        {row->bias_f32, channels, sizeof(float), &bias_f32, true},
-        {row->slopes, channels, sizeof(float), &slope, true},
-        {row->indices, channels, 2 * sizeof(int32_t), &fixed, true},
-    };
-    N8_TRY(read_arrays(reader, arrays, sizeof arrays / sizeof arrays[0]));
+    N8_TRY(n8_read_array(reader, row->weights, channels, n8_mul(taps, depth), &weights));
+    N8_TRY(n8_read_array(reader, row->bias, channels, sizeof(int32_t), &bias));
+    N8_TRY(n8_read_optional(reader, row->multiplier, channels, sizeof(float), &multiplier));
+    N8_TRY(n8_read_optional(reader, row->bias_f32, channels, sizeof(float), &bias_f32));
+    N8_TRY(n8_read_optional(reader, row->slopes, channels, sizeof(float), &slope));
+    N8_TRY(n8_read_optional(reader, row->indices, channels, 2 * sizeof(int32_t), &fixed));
     const struct n8_conv2d_epilogue epilogue = {
         .type = out->type,
         .bias = bias,

@@ -144,11 +144,9 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     if ((step->row.indices != 0) != has_options(step)) {
         return n8_malformed(reader, "it has functions without values");
     }
-    if (has_options(step)) {
-        N8_TRY(n8_read_array(reader, step->row.indices, FORMS, sizeof(int32_t), &step->arrays[3]));
-        N8_TRY(n8_read_array(reader, step->row.values, options_of(step, &s), sizeof(float),
-                             &step->arrays[4]));
-    }
+    N8_TRY(n8_read_optional(reader, step->row.indices, FORMS, sizeof(int32_t), &step->arrays[3]));
+    N8_TRY(n8_read_optional(reader, step->row.values, options_of(step, &s), sizeof(float),
+                            &step->arrays[4]));
     const size_t more =
         has_options(step) ? options_of(step, &s) * sizeof(float) + FORMS * sizeof(int32_t) : 0;
     const size_t floats = 2 * s.gates * s.hidden + 2 * s.hidden + larger(s.input, s.hidden);
