@@ -17,7 +17,7 @@ static size_t channels_of(const struct n8_conv *conv) {
     return n8_round_up((size_t)conv->shape.out_channels, N8_PIXEL);
 }
 
-// Outputs whose sums are made at once.
+// Outputs whose accumulators are made at once.
 static size_t piece_of(const struct n8_conv *conv) {
     const size_t fit = ACC_BYTES / sizeof(int32_t) / channels_of(conv);
     return fit < 1 ? 1 : fit < conv->depthwise.block ? fit : conv->depthwise.block;
@@ -25,15 +25,15 @@ static size_t piece_of(const struct n8_conv *conv) {
 
 // Parts of a thread's scratch memory, once the sizes are known not to overflow.
 struct parts {
-    size_t copies, sums, held, rows, size;
+    size_t copies, acc, held, rows, size;
 };
 
 static struct parts parts_of(const struct n8_conv *conv) {
     const size_t height = (size_t)conv->shape.kernel_height, channels = channels_of(conv);
     const size_t row = n8_mul(n8_mul(conv->depthwise.window, channels), sizeof(int16_t));
     struct parts parts = {.copies = n8_round_up(row, N8_CONV_ALIGN)}; // after a row of padding
-    parts.sums = n8_add(parts.copies, n8_round_up(n8_mul(height, row), N8_CONV_ALIGN));
-    parts.held = n8_add(parts.sums, n8_mul(n8_mul(piece_of(conv), channels), sizeof(int32_t)));
+    parts.acc = n8_add(parts.copies, n8_round_up(n8_mul(height, row), N8_CONV_ALIGN));
+    parts.held = n8_add(parts.acc, n8_mul(n8_mul(piece_of(conv), channels), sizeof(int32_t)));
     parts.rows = n8_add(parts.held, n8_mul(height, sizeof(int64_t)));
     parts.size = n8_add(parts.rows, n8_mul(height, sizeof(int16_t *)));
     return parts;
@@ -138,19 +138,19 @@ static void copy_rows(struct depthwise *d, size_t n, int64_t oy, int64_t ox, siz
 // The outputs of a row of which everything is copied, `count` from pixel `pixel` on.
 static void run_pieces(struct depthwise *d, size_t pixel, size_t count) {
     const struct n8_conv *conv = d->conv;
-    struct n8_conv_accumulators sums = {
+    struct n8_conv_accumulators it = {
         .acc = d->args.sums,
         .stride = (ptrdiff_t)(d->channels * sizeof(int32_t)),
         .channels = (size_t)conv->shape.out_channels,
     };
-    for (size_t done = 0; done < count; done += sums.pixels) {
-        sums.pixel = pixel + done;
-        sums.pixels = count - done < d->piece ? count - done : d->piece;
-        d->args.pixels = sums.pixels;
+    for (size_t done = 0; done < count; done += it.pixels) {
+        it.pixel = pixel + done;
+        it.pixels = count - done < d->piece ? count - done : d->piece;
+        d->args.pixels = it.pixels;
         conv->depthwise.kernel(&d->args);
-        n8_conv_output(conv, d->io, &sums);
+        n8_conv_output(conv, d->io, &it);
         for (int32_t ky = 0; ky < conv->shape.kernel_height; ky++) {
-            d->rows[ky] += (ptrdiff_t)sums.pixels * d->args.step / (ptrdiff_t)sizeof(int16_t);
+            d->rows[ky] += (ptrdiff_t)it.pixels * d->args.step / (ptrdiff_t)sizeof(int16_t);
         }
     }
 }
@@ -172,7 +172,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
     };
     const size_t pixel = d.channels * sizeof(int16_t);
     d.args = (struct n8_depthwise_s16_args){
-        .sums = (int32_t *)(void *)(scratch + parts.sums),
+        .sums = (int32_t *)(void *)(scratch + parts.acc),
         .rows = d.rows,
         .weights = (const int16_t *)(const void *)conv->weights,
         .bias = conv->epilogue.bias,
@@ -183,7 +183,7 @@ static void run_depthwise(const struct n8_conv *conv, const struct n8_conv_io *i
         .kernel_width = (size_t)s->kernel_width,
     };
     fill(d.padding, conv->in_zero_point, conv->depthwise.window * d.channels);
-    memset(d.copies, 0, parts.sums - parts.copies); // the channels that pad a pixel
+    memset(d.copies, 0, parts.acc - parts.copies); // the channels that pad a pixel
     for (int32_t ky = 0; ky < s->kernel_height; ky++) {
         d.held[ky] = -1;
     }

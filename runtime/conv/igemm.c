@@ -96,8 +96,8 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
                                 n8_add(n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN), table));
     if (conv->accumulates) { // of one unit and group, and what may be read after them
         const size_t values = n8_mul(conv->igemm.block, conv->slice);
-        const size_t sums = n8_add(n8_mul(values, sizeof(int32_t)), N8_ALIGN_PART);
-        conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), sums);
+        const size_t acc = n8_add(n8_mul(values, sizeof(int32_t)), N8_ALIGN_PART);
+        conv->scratch_size = n8_add(n8_round_up(conv->scratch_size, N8_CONV_ALIGN), acc);
     }
 }
 

@@ -128,7 +128,7 @@ static void run_slice(struct igemm_s16 *w) {
         .planes = 1,
         .width = panel,
     };
-    struct n8_conv_accumulators sums = {
+    struct n8_conv_accumulators it = {
         .acc = w->acc,
         .stride = (ptrdiff_t)(panel * sizeof *w->acc),
         .pixel = w->at.image * pixels_of(&conv->shape) + w->at.first,
@@ -138,11 +138,11 @@ static void run_slice(struct igemm_s16 *w) {
         const size_t rest = end - n;
         gemm.weights = (const int16_t *)(const void *)(weights + n * conv->igemm_s16.window);
         conv->igemm_s16.gemm(&gemm);
-        sums.entry = group * conv->group_entries + n;
-        sums.bias = conv->epilogue.bias + sums.entry;
-        sums.channel = group * conv->group_out + n;
-        sums.channels = rest < panel ? rest : panel;
-        n8_conv_output(conv, w->io, &sums);
+        it.entry = group * conv->group_entries + n;
+        it.bias = conv->epilogue.bias + it.entry;
+        it.channel = group * conv->group_out + n;
+        it.channels = rest < panel ? rest : panel;
+        n8_conv_output(conv, w->io, &it);
     }
 }
 

@@ -2,8 +2,8 @@
 //
 // Winograd F(4,3) in int16, exact by (13): 3x3 convolutions of stride 1 with a quarter of the
 // products. A unit is a block of tiles of 4x4 outputs: the transform of what they see stays in a
-// second-level cache, and for one panel of channels after the other the sums of all planes stay in
-// a first-level one until they are outputs. No int32 tensor is written as a whole.
+// second-level cache, and for one panel of channels after the other the accumulators of all planes
+// stay in a first-level one until they are outputs. No int32 tensor is written as a whole.
 #include "algorithm.h"
 
 #include "ref/winograd.h"
@@ -18,7 +18,7 @@ enum {
     TAPS = 9,
     LANES = 8,
     PIECE = 32,           // channels of the input whose weights are packed at once
-    MAX_BLOCK = 16,       // tiles, whose sums of a panel nearly fit a first-level cache
+    MAX_BLOCK = 16,       // tiles, whose accumulators of a panel nearly fit a first-level cache
     LEAST_BLOCK = 4,      // tiles that share a load of weights
     BLOCK_BYTES = 320000, // of transformed input, in a second-level cache
     ENOUGH_UNITS = 16,    // for threads to share; each transforms its input anew
@@ -35,15 +35,15 @@ static size_t tiles_of(const struct n8_conv2d_shape *s) {
 
 // Parts of a thread's scratch memory. Channels are so few, by choose.c, that no size overflows.
 struct parts {
-    size_t in, sums, window, nowhere, places, residual_places, size;
+    size_t in, acc, window, nowhere, places, residual_places, size;
 };
 
 static struct parts parts_of(const struct n8_conv *conv) {
     const size_t table = conv->winograd16.block * OUTPUTS * sizeof(ptrdiff_t);
     struct parts parts = {.in = 0};
-    parts.sums = conv->winograd16.block * PLANES * conv->depth * sizeof(int16_t);
+    parts.acc = conv->winograd16.block * PLANES * conv->depth * sizeof(int16_t);
     parts.window =
-        parts.sums + conv->winograd16.block * PLANES * conv->row->tile.nr * sizeof(int32_t);
+        parts.acc + conv->winograd16.block * PLANES * conv->row->tile.nr * sizeof(int32_t);
     parts.nowhere = parts.window + SIDE * SIDE * conv->depth;
     parts.places =
         n8_round_up(parts.nowhere + (size_t)conv->shape.out_channels + N8_SLACK, N8_CONV_ALIGN);
@@ -147,7 +147,7 @@ struct winograd {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
     int16_t *in;       // [planes][block][depth]
-    int32_t *sums;     // [planes][block][panel]
+    int32_t *acc;      // [planes][block][panel]
     int8_t *window;    // [6][6][depth], a copy with padding
     int8_t *nowhere;   // a pixel for what is beyond the edge
     ptrdiff_t *places; // [block][16], of the output
@@ -237,21 +237,21 @@ static void run_slice(const struct winograd *w) {
     const int16_t *weights =
         (const int16_t *)(const void *)(conv->weights + group * conv->group_weights);
     struct n8_winograd_gemm_args gemm = {
-        .sums = w->sums,
+        .sums = w->acc,
         .in = w->in,
         .depth = conv->depth,
         .tiles = w->at.count,
         .planes = PLANES,
-        .sums_plane = conv->winograd16.block * panel * sizeof *w->sums,
+        .sums_plane = conv->winograd16.block * panel * sizeof *w->acc,
         .in_plane = conv->winograd16.block * conv->depth * sizeof *w->in,
         .width = panel,
     };
     struct n8_winograd_output_args output = {
         .places = w->places,
         .residual_places = w->residual_places,
-        .sums = w->sums,
+        .sums = w->acc,
         .plane = gemm.sums_plane,
-        .tile = panel * sizeof *w->sums,
+        .tile = panel * sizeof *w->acc,
         .tiles = w->at.count,
         .residual_scale = e->residual_scale,
         .residual_zero_point = e->residual_zero_point,
@@ -284,7 +284,7 @@ static void run_winograd(const struct n8_conv *conv, const struct n8_conv_io *io
         .conv = conv,
         .io = io,
         .in = (int16_t *)(void *)(scratch + parts.in),
-        .sums = (int32_t *)(void *)(scratch + parts.sums),
+        .acc = (int32_t *)(void *)(scratch + parts.acc),
         .window = scratch + parts.window,
         .nowhere = scratch + parts.nowhere,
         .places = (ptrdiff_t *)(void *)(scratch + parts.places),

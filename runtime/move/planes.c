@@ -42,8 +42,8 @@ static void interleave_bytes(const struct n8_kernels *kernels, uint8_t *to, size
 }
 
 // Rows of int16 to columns.
-static void turn_s16(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
-                     size_t rows, size_t columns) {
+static void transpose_s16(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
+                          size_t rows, size_t columns) {
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < columns; c++) {
             memcpy(to + c * to_stride + r * sizeof(int16_t),
@@ -59,7 +59,8 @@ void n8_interleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_stri
     for (size_t p = 0; p < pixels; p += pass) {
         const size_t count = least(pixels - p, pass);
         if (size == sizeof(int16_t)) {
-            turn_s16(to + p * to_stride, to_stride, from + p * size, from_stride, channels, count);
+            transpose_s16(to + p * to_stride, to_stride, from + p * size, from_stride, channels,
+                          count);
         } else if (size == 1) {
             interleave_bytes(kernels, to + p * to_stride, to_stride, room, from + p, from_stride,
                              channels, count);
@@ -82,7 +83,7 @@ void n8_deinterleave(const struct n8_kernels *kernels, uint8_t *to, size_t to_st
         const size_t count = least(pixels - p, pass);
         const uint8_t *pixel = from + p * from_stride;
         if (size == sizeof(int16_t)) {
-            turn_s16(to + p * size, to_stride, pixel, from_stride, count, channels);
+            transpose_s16(to + p * size, to_stride, pixel, from_stride, count, channels);
         } else if (size == sizeof(float)) {
             kernels->transpose_f32(to + p * size, to_stride, pixel, from_stride, count, channels);
         }

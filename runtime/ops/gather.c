@@ -137,10 +137,10 @@ static void fill_values(const struct row *row, uint8_t *to, size_t count) {
         memset(to, (int8_t)row->fill, count);
         return;
     }
-    const int16_t level = row->size == sizeof level ? (int16_t)row->fill : 0;
+    const int16_t value = row->size == sizeof value ? (int16_t)row->fill : 0;
     for (size_t i = 0; i < count; i++) {
-        if (row->size == sizeof level) {
-            memcpy(to + i * sizeof level, &level, sizeof level);
+        if (row->size == sizeof value) {
+            memcpy(to + i * sizeof value, &value, sizeof value);
         } else {
             memcpy(to + i * sizeof(float), &row->fill, sizeof(float));
         }
