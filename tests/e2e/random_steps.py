@@ -13,7 +13,12 @@ def grow_add(net: Net) -> None:
     a = pick_wide(net)
     same = [t for t in net.levels if t.shape == a.shape]
     b = same[int(net.rng.integers(len(same)))]
-    out = net.tensor(a.shape, dtype=net.width())
+    append_sum(net, a, b, a.shape, (0.5, 0.25, 2.0, 0.37, 1e-30))
+
+
+def append_sum(net: Net, a, b, shape, choices) -> None:
+    """choices: factors of the second tensor."""
+    out = net.tensor(shape, dtype=net.width())
     lo, hi = net.clamp(out)
     net.grow(
         "Add",
@@ -21,7 +26,7 @@ def grow_add(net: Net) -> None:
         a,
         b,
         scale=np.float32(2.0 ** net.rng.uniform(-3, 2) * gain(out) / gain(a)),
-        residual_scale=factor(net, (0.5, 0.25, 2.0, 0.37, 1e-30), b, out),
+        residual_scale=factor(net, choices, b, out),
         slope=net.slope(),
         lo=lo,
         hi=hi,
@@ -82,19 +87,7 @@ def reduced(net: Net, a):
 def grow_sum(net: Net) -> None:
     """Sum or difference of two tensors, one of them broadcast at times."""
     a, b, shape = broadcast_pair(net, wide=True)
-    out = net.tensor(shape, dtype=net.width())
-    lo, hi = net.clamp(out)
-    net.grow(
-        "Add",
-        out,
-        a,
-        b,
-        scale=np.float32(2.0 ** net.rng.uniform(-3, 2) * gain(out) / gain(a)),
-        residual_scale=factor(net, (0.5, -0.5, -1.0, -0.37, 0.0), b, out),
-        slope=net.slope(),
-        lo=lo,
-        hi=hi,
-    )
+    append_sum(net, a, b, shape, (0.5, -0.5, -1.0, -0.37, 0.0))
 
 
 def grow_product(net: Net, kind) -> None:

@@ -168,20 +168,6 @@ def resnet():
     return d.program(d.pool(x, x.shape[2], x.shape[2], "average"))
 
 
-def densenet_flat():
-    """The same, every concat anew of all its pieces."""
-    d = Drawing(10, 3, 32)
-    x = d.pool(d.conv(d.image, 32, 3), 3, 2)
-    for layers in (6, 8):
-        pieces = [x]
-        for _ in range(layers):
-            y = d.join(*pieces) if len(pieces) > 1 else x
-            pieces.append(d.conv(d.conv(d.depthwise(y), 64), 16, 3))
-        x = d.join(*pieces)
-        x = d.pool(d.conv(d.depthwise(x), x.shape[1] // 2), 2, 2, "average")
-    return d.program(x)
-
-
 def unet():
     """Down and up again, with a concat at each level."""
     d = Drawing(7, 1, 32)
@@ -218,32 +204,6 @@ def elan(width):
             pieces.append(d.conv(pieces[-1], width, 3))
         x = d.conv(d.join(*pieces), 32)
     return d.program(x)
-
-
-def ghostnet():
-    """Half of each result is a depthwise transform of the other half."""
-    d = Drawing(15, 3, 16)
-
-    def ghost(x, channels):
-        y = d.conv(x, channels)
-        return d.join(y, d.depthwise(y))
-
-    x = d.conv(d.image, 16, 3, stride=2)
-    for wide, narrow in ((24, 8), (48, 16), (48, 16)):
-        y = ghost(ghost(x, wide), narrow)
-        x = d.add(y, x) if y.shape == x.shape else y
-    return d.program(d.conv(x, 96))
-
-
-def wavenet():
-    """Two halves of a convolution, each with its own table, gate each other."""
-    d = Drawing(16, 1, 8)
-    x = d.conv(d.image, 16)
-    for _ in range(3):
-        y = d.conv(x, 32, 3)
-        halves = [d.split(y, 0, 16), d.split(y, 16, 16)]
-        x = d.add(x, d.add(*map(d.activate, halves)))
-    return d.program(d.conv(x, 8))
 
 
 def dpn():
@@ -379,12 +339,9 @@ def moves(seed):
 TOPOLOGIES = {
     **{f"chain{seed}": (lambda seed=seed: chain(seed)) for seed in range(5)},
     "resnet": resnet,
-    "densenet_flat": densenet_flat,
     "unet": unet,
     "twice": twice,
     "elan": lambda: elan(32),
-    "ghostnet": ghostnet,
-    "wavenet": wavenet,
     "dpn": dpn,
 }
 

@@ -98,50 +98,6 @@ def test_long_loops_cost_what_short_ones_do():
 
 
 @pytest.mark.parametrize(
-    ("text", "busy", "latency"),
-    [
-        ("ldr x0, [x1]", 1, 3),
-        ("ldp w0, w2, [x1]", 1, 3),
-        ("ldp x0, x2, [x1]", 2, 4),
-        ("ldr d0, [x1]", 1, 4),
-        ("ldr q0, [x1]", 2, 5),
-        ("ld4 { v0.16b, v1.16b, v2.16b, v3.16b }, [x1]", 8, 12),
-        ("tbl v0.16b, { v1.16b }, v2.16b", 1, 2),
-        ("tbl v0.16b, { v1.16b, v2.16b, v3.16b, v4.16b }, v5.16b", 4, 5),
-    ],
-)
-def test_more_bits_take_longer(text, busy, latency):
-    what = inorder.use(text, A55)
-    assert (what.busy, what.latency) == (busy, latency)
-
-
-@pytest.mark.parametrize(
-    ("text", "reads", "writes", "base"),
-    [
-        ("madd x0, x1, x2, x3", {"x1", "x2", "x3"}, {"x0"}, set()),
-        ("smlal2 v0.4s, v1.8h, v2.h[3]", {"v0", "v1", "v2"}, {"v0"}, set()),
-        ("mov v0.s[1], w3", {"v0", "x3"}, {"v0"}, set()),
-        ("mov v0.16b, v3.16b", {"v3"}, {"v0"}, set()),
-        ("str w1, [sp, #-0x10]!", {"x1", "sp"}, set(), {"sp"}),
-        ("ldp x1, x2, [x0], #16", {"x0"}, {"x1", "x2"}, {"x0"}),
-        ("ld1 { v0.b }[3], [x0], x1", {"v0", "x0", "x1"}, {"v0"}, {"x0"}),
-        ("ldr q0, [x0, x1, lsl #4]", {"x0", "x1"}, {"v0"}, set()),
-        ("ldr x0, 0x400100", set(), {"x0"}, set()),
-        ("prfm pldl1keep, [x0, #0x40]", {"x0"}, set(), set()),
-        ("cmp x0, #4", {"x0"}, {"flags"}, set()),
-        ("ccmp x0, x1, #0, ne", {"x0", "x1", "flags"}, {"flags"}, set()),
-        ("csel x0, x1, x2, lt", {"x1", "x2", "flags"}, {"x0"}, set()),
-        ("mov w0, wzr", set(), {"x0"}, set()),
-    ],
-)
-def test_registers_of_an_instruction(text, reads, writes, base):
-    what = inorder.use(text, A55)
-    assert set(what.reads) == reads
-    assert set(what.writes) == writes
-    assert set(what.base) == base
-
-
-@pytest.mark.parametrize(
     ("text", "seen"),
     [
         ("smmla v0.4s, v1.16b, v2.16b", ["smmla v0.4s, v1.16b, v2.16b"]),

@@ -190,35 +190,3 @@ def test_a_detection_head(tmp_path):
     assert behind
     assert not any(program.tensors[op.output].dtype == "int8" for op in behind)
     assert worst(pairs) < 0.03
-
-
-@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
-def test_a_keyword_spotter(tmp_path, kind):
-    """Convolutions in int8, a recurrent layer with int8 matrices, a dense layer."""
-    rng = np.random.default_rng(5)
-    gates = {"GRU": 3, "LSTM": 4}[kind]
-    weights = {
-        "w0": rng.normal(0, 0.3, (8, 1, 3, 3)).astype(F),
-        "order": np.array([20, 1, 64]),
-        "w": rng.uniform(-0.2, 0.2, (2, gates * 32, 64)).astype(F),
-        "r": rng.uniform(-0.2, 0.2, (2, gates * 32, 32)).astype(F),
-        "b": rng.uniform(-0.2, 0.2, (2, gates * 64)).astype(F),
-        "flat": np.array([1, 64]),
-        "w1": rng.normal(0, 0.3, (64, 12)).astype(F),
-    }
-    nodes = [
-        node("Conv", "x w0", "a", "conv", pads=[1, 1, 1, 1], strides=[1, 2]),
-        node("Relu", "a", "c"),
-        node("Transpose", "c", "t", perm=[2, 0, 1, 3]),
-        node("Reshape", "t order", "sequence"),
-        node(kind, "sequence w r b", "all last", "spotter", hidden_size=32,
-             direction="bidirectional"),
-        node("Transpose", "last", "l", perm=[1, 0, 2]),
-        node("Reshape", "l flat", "v"),
-        node("Gemm", "v w1", "y", "dense"),
-    ]  # fmt: skip
-    path = save(tmp_path, net(nodes, {"x": (1, 1, 20, 16)}, "y", weights))
-    pairs, program = run(path)
-    assert program.islands.keys() >= {"spotter"}
-    assert "dense" not in program.islands
-    assert worst(pairs) < 0.03

@@ -205,16 +205,6 @@ def test_external_data_that_is_missing(tmp_path):
         load(path)
 
 
-def test_constants_that_would_fill_the_memory(tmp_path):
-    nodes = [
-        node("ConstantOfShape", "huge", "c"),
-        node("Reshape", "c one", "d"),
-        node("Add", "x d", "y"),
-    ]
-    weights = {"huge": np.array([1 << 20, 1 << 20]), "one": np.array([-1])}
-    refused(tmp_path, net(nodes, {"x": IMAGE}, "y", weights), "")
-
-
 @pytest.mark.parametrize(
     "data", [b"", b"\0", b"PK\3\4", b"# Markdown\n" * 9, bytes(range(256)) * 64]
 )

@@ -16,7 +16,6 @@ from neon8.operators.arithmetic import Add, Divide, Multiply, Subtract
 from neon8.operators.convolution import Conv2d
 from neon8.operators.functions import MAX_SIZE
 from neon8.operators.pointwise import Pointwise
-from neon8.operators.pooling import Pool
 from onnx_nets import assert_same, chain, net, node, save, why_opaque
 
 F = np.float32
@@ -203,25 +202,6 @@ def test_a_result_that_takes_another_name_keeps_its_rank(tmp_path):
     ]
     inputs, shape = {"x": (1, 4, 1), "z": (1, 4, 1)}, {"s": np.array([1, 4, 1, 1])}
     assert_same(tmp_path, net(nodes, inputs, "y", shape))
-
-
-def test_squeeze_and_excite(tmp_path):
-    weights = {
-        "w": RNG.normal(size=(2, 4, 1, 1)).astype(F),
-        "v": RNG.normal(size=(4, 2, 1, 1)).astype(F),
-        "W": W,
-    }
-    nodes = [
-        node("Conv", "x W", "c"),
-        node("GlobalAveragePool", "c", "p"),
-        node("Conv", "p w", "a"),
-        node("Relu", "a", "b"),
-        node("Conv", "b v", "d"),
-        node("HardSigmoid", "d", "s"),
-        node("Mul", "c s", "y"),
-    ]
-    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights))
-    assert kinds(graph) == [Conv2d, Pool, Conv2d, Conv2d, Pointwise, Multiply]
 
 
 def test_prelu(tmp_path):

@@ -215,22 +215,6 @@ def test_a_scale_that_is_computed(tmp_path):
     assert "'s1' is computed at run time" in refusal(tmp_path, n.model("y"))
 
 
-@pytest.mark.parametrize("operator", ["ConvInteger", "MatMulInteger"])
-def test_integers_without_scales(tmp_path, operator):
-    shape, kernel = (
-        ((1, 3, 6, 6), (4, 3, 3, 3)) if operator[0] == "C" else ((1, 3), (3, 2))
-    )
-    nodes = [
-        node("DynamicQuantizeLinear", "x", "q s z", "dynamic"),
-        node(operator, "q w z", "i", "layer"),
-        node("Cast", "i", "y", to=TensorProto.FLOAT),
-    ]
-    weights = {"w": np.ones(kernel, U8)}
-    text = refusal(tmp_path, net(nodes, {"x": shape}, "y", weights))
-    assert "node 'dynamic' (operator DynamicQuantizeLinear)" in text
-    assert "is quantized dynamically" in text
-
-
 def test_arithmetic_on_integers(tmp_path):
     n = Net(1, 3, 6, 6, opset=14)
     q = n.add("QuantizeLinear", "x", n.array(np.float32(0.1)), n.array(I8(3)))

@@ -184,16 +184,6 @@ def test_folded_constants(tmp_path):
     assert graph.nodes[0].activation == Activation(hi=6.0)
 
 
-def test_initializers_that_are_also_inputs(tmp_path):
-    """As files before IR 4 have to have it."""
-    model = net([node("Conv", "x w", "y")], {"x": IMAGE}, "y", {"w": W}, opset=8)
-    model.ir_version = 3
-    value = onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, W.shape)
-    model.graph.input.append(value)
-    graph = assert_same(tmp_path, model)
-    assert graph.inputs == ("x",)
-
-
 def test_stale_shapes_in_the_file_are_not_believed(tmp_path):
     model = net([node("Relu", "x", "a"), node("Relu", "a", "y")], {"x": IMAGE}, "y")
     value = onnx.helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [9, 9])
@@ -215,17 +205,3 @@ def test_digest_and_name_are_those_of_the_file(tmp_path):
     graph = load(path)
     assert graph.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert graph.name == "my.net"
-
-
-def test_external_data(tmp_path):
-    path = tmp_path / "net.onnx"
-    model = net([node("Conv", "x w", "y")], {"x": IMAGE}, "y", {"w": W})
-    onnx.save(
-        model, path, save_as_external_data=True, location="w.bin", size_threshold=0
-    )
-    before = load(path)
-    assert np.array_equal(before.nodes[0].weight, W)
-    data = bytearray((tmp_path / "w.bin").read_bytes())
-    data[0] ^= 1
-    (tmp_path / "w.bin").write_bytes(data)
-    assert load(path).digest != before.digest
