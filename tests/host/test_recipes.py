@@ -33,19 +33,19 @@ KERNELS = ("kernel", "level")
 
 TESTS = {
     "operator": (
-        "tests/host/graph/test_operators.py",
+        "tests/host/graph/test_remainder.py",
         "tests/host/compile/test_whole_path.py::test_what_imports_runs",
         "tests/e2e/test_refusals.py",
         "tests/e2e/test_agreement.py",
     ),
     "move": (
-        "tests/host/graph/test_operators.py",
+        "tests/host/graph/test_reverse.py",
         "tests/host/compile/test_whole_path.py::test_what_imports_runs",
     ),
     "format": ("tests/host/formats", "-k", "csv or documentation"),
     "method": ("tests/host/calibrate/thresholds", "-k", "sigma"),
     "option": (
-        "tests/host/calibrate/test_observation.py",
+        "tests/host/calibrate/test_few.py",
         "tests/host/settings/test_reader.py",
         *("-k", "few_samples or every_field"),
     ),
