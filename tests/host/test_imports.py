@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "host" / "neon8"
 ORDER = (
     "version",
     "errors",
+    "arrays",
     "files",
     "machines",
     "text",

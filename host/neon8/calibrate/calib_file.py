@@ -13,8 +13,8 @@ from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import AnyArray
 from neon8.calibrate import container
 from neon8.calibrate.observation import LayerFacts, Observation, TensorObservation
 from neon8.calibrate.statistics.channels import WORDS, ChannelStatistics, empty, join
@@ -25,7 +25,6 @@ from neon8.errors import CalibrationError
 from neon8.files import read_file, write_atomic
 from neon8.ir.graph import Activation
 
-Array = npt.NDArray[Any]
 Value = TypeVar("Value")
 
 KIND = container.Kind("a .calib file", b"n8calib\n", 2)
@@ -69,7 +68,7 @@ def loads(data: bytes, *, source: str) -> Observation:
     return observation
 
 
-def pack(observation: Observation) -> tuple[dict[str, Any], dict[str, Array]]:
+def pack(observation: Observation) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """The facts and arrays of a container that hold `observation`."""
     facts = {
         "model": {"name": observation.model_name, "digest": observation.model_digest},
@@ -100,7 +99,7 @@ def pack(observation: Observation) -> tuple[dict[str, Any], dict[str, Array]]:
     return facts, arrays
 
 
-def _pack_tensors(observation: Observation) -> dict[str, Array]:
+def _pack_tensors(observation: Observation) -> dict[str, AnyArray]:
     """All tensors, which are the first axis of each array."""
     index = {digest: i for i, digest in enumerate(observation.samples)}
     tensors = [*observation.tensors.values()]
@@ -129,7 +128,7 @@ def _pack_tensors(observation: Observation) -> dict[str, Array]:
     }
 
 
-def _pack_channels(channels: list[ChannelStatistics]) -> dict[str, Array]:
+def _pack_channels(channels: list[ChannelStatistics]) -> dict[str, AnyArray]:
     """The channels of all tensors, one after another."""
     joined = join([empty(0), *channels])
     return {
@@ -141,7 +140,7 @@ def _pack_channels(channels: list[ChannelStatistics]) -> dict[str, Array]:
     }
 
 
-def _pack_layer(at: str, layer: LayerFacts) -> dict[str, Array]:
+def _pack_layer(at: str, layer: LayerFacts) -> dict[str, AnyArray]:
     patches = layer.patches
     limits = [patches.activation.lo, patches.activation.hi, patches.activation.slope]
     return {
@@ -156,7 +155,7 @@ def _pack_layer(at: str, layer: LayerFacts) -> dict[str, Array]:
     }
 
 
-def unpack(facts: Any, arrays: dict[str, Array]) -> Observation:
+def unpack(facts: Any, arrays: dict[str, AnyArray]) -> Observation:
     """pack() backwards.  CalibrationError says what is wrong, not in which file."""
     keys = "channels engine layers model preprocess scale_groups tensors"
     fields = _object(facts, keys, "the header")
@@ -200,7 +199,9 @@ def unpack(facts: Any, arrays: dict[str, Array]) -> Observation:
     return observation
 
 
-def _take(left: dict[str, Array], name: str, dtype: str, *shape: int | None) -> Array:
+def _take(
+    left: dict[str, AnyArray], name: str, dtype: str, *shape: int | None
+) -> AnyArray:
     """Remove an array, which must have this type and shape; None: any size."""
     array = left.pop(name, None)
     if array is None:
@@ -216,7 +217,7 @@ def _take(left: dict[str, Array], name: str, dtype: str, *shape: int | None) -> 
 
 
 def _unpack_tensors(
-    left: dict[str, Array], names: list[str], samples: tuple[str, ...]
+    left: dict[str, AnyArray], names: list[str], samples: tuple[str, ...]
 ) -> dict[str, TensorObservation]:
     count = len(names)
     exponents = _take(left, "tensors.exponent", "i4", count).tolist()
@@ -289,7 +290,7 @@ def _histogram_problem(histogram: Histogram) -> str | None:
 
 
 def _unpack_channels(
-    left: dict[str, Array], sizes: dict[str, int]
+    left: dict[str, AnyArray], sizes: dict[str, int]
 ) -> dict[str, ChannelStatistics]:
     count = sum(sizes.values())
     joined = ChannelStatistics(
@@ -329,7 +330,7 @@ def _unpack_channels(
 
 
 def _unpack_layer(
-    left: dict[str, Array], at: str, name: str, facts: dict[str, Any]
+    left: dict[str, AnyArray], at: str, name: str, facts: dict[str, Any]
 ) -> LayerFacts:
     shape = facts["weight_shape"]
     out, taps = shape[0], math.prod(shape[1:])
@@ -368,7 +369,7 @@ def _unpack_layer(
     )
 
 
-def _negative_zero(values: Array) -> bool:
+def _negative_zero(values: AnyArray) -> bool:
     return bool(((values == 0) & np.signbit(values)).any())
 
 

@@ -18,11 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import AnyArray
 from neon8.errors import CalibrationError
-
-Array = npt.NDArray[Any]
 
 TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1")
 _START = struct.Struct("<8sII")
@@ -40,7 +38,7 @@ class Kind:
     version: int
 
 
-def dumps(kind: Kind, facts: Any, arrays: Mapping[str, Array]) -> bytes:
+def dumps(kind: Kind, facts: Any, arrays: Mapping[str, AnyArray]) -> bytes:
     """The bytes.  facts: a JSON value.  arrays: of the TYPES."""
     table = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
     head = _header_text({"arrays": table, "facts": facts})
@@ -50,7 +48,7 @@ def dumps(kind: Kind, facts: Any, arrays: Mapping[str, Array]) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
-def loads(kind: Kind, data: bytes) -> tuple[Any, dict[str, Array]]:
+def loads(kind: Kind, data: bytes) -> tuple[Any, dict[str, AnyArray]]:
     """What dumps() was given.  CalibrationError says what is wrong, not in which file.
 
     Checked are bytes, table and sizes, not what facts and arrays mean. Apart from the

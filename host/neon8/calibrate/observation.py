@@ -10,9 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+from neon8.arrays import FloatArray
 from neon8.calibrate.statistics import channels, histogram
 from neon8.calibrate.statistics.channels import ChannelStatistics
 from neon8.calibrate.statistics.histogram import Histogram
@@ -21,7 +19,6 @@ from neon8.calibrate.statistics.patches import Patches
 from neon8.calibrate.statistics.patches import merge as merge_patches
 from neon8.errors import CalibrationError
 
-FloatArray = npt.NDArray[np.float32]
 Value = TypeVar("Value")
 
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.data.inputs import of_shapes
 from neon8.data.samples import Samples, open_samples
 from neon8.errors import DataError
 
-Array = npt.NDArray[np.generic]
 Arrays = dict[str, Array]
 
 

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.errors import DataError
 from neon8.ir.graph import Graph
 
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess
 
-Array = npt.NDArray[np.generic]
 Shape = tuple[int, ...]
 
 COLORS = (1, 3)

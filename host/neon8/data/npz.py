@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.errors import DataError
 from neon8.files import open_regular, unreadable
 
-Array = npt.NDArray[np.generic]
 UNREADABLE = (
     *(OSError, ValueError, EOFError, NotImplementedError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),

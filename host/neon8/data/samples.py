@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.data.columns import choose
 from neon8.data.inputs import Input, Inputs, as_inputs, batch_of, fits, only, to_input
 from neon8.data.sources import Row, open_source
@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess
 
 LOG = logging.getLogger("neon8")
-Array = npt.NDArray[np.generic]
 Data = str | Path | Iterable[Any] | Any
 """What gather() takes; the last are data readers: objects with get_next()."""
 

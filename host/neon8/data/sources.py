@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.data.columns import choose
 from neon8.data.image_folder import MAX_PIXELS, list_folder
 from neon8.data.inputs import Input, fits, mismatch, only
@@ -22,7 +22,6 @@ from neon8.errors import DataError
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess
 
-Array = npt.NDArray[np.generic]
 
 CHOOSE = ".npz:"
 """Between a file and the name of the array in it that is meant."""

@@ -14,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from neon8.arrays import Array
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.solve import solve_quietly, with_overrides
 from neon8.compile.compiler import compile_model
-from neon8.data.arrays import Array, Arrays
+from neon8.data.arrays import Arrays
 from neon8.data.inputs import batch_of
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.calibrate.run.reference import Reference
-from neon8.data.arrays import Array, Arrays
+from neon8.data.arrays import Arrays
 from neon8.data.inputs import Input, of_shapes
 from neon8.errors import ModelError
 from neon8.graph.maker import maker

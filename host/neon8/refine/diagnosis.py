@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from neon8.data.arrays import Array, Arrays
+from neon8.arrays import Array, DoubleArray, FloatArray
+from neon8.data.arrays import Arrays
 from neon8.data.inputs import batch_of
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
-from neon8.evaluate.measure import Bench, DoubleArray, sqnr_of, squares_of
+from neon8.evaluate.measure import Bench, sqnr_of, squares_of
 from neon8.evaluate.metrics import by_row, top1
 from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.ir.groups import scale_groups
@@ -229,7 +230,7 @@ class _Run:
         self,
         sample: str,
         form: str,
-        wanted: dict[str, losses.FloatArray],
+        wanted: dict[str, FloatArray],
         values: Array,
     ) -> None:
         name = self.pair.forms.get(form)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array, FloatArray
 from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
 from neon8.compile.lower import lower
@@ -26,10 +26,6 @@ from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.reference import centred
 from neon8.quant.scale_table import ScaleTable
-
-Array = npt.NDArray[np.generic]
-FloatArray = npt.NDArray[np.float32]
-DoubleArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

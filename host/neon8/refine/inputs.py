@@ -7,15 +7,11 @@ the order of the weights.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from neon8.data.arrays import Array
+from neon8.arrays import Array, DoubleArray, Int64Array
 from neon8.ir.program import Tensor
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.windows import pad_to_windows
-
-DoubleArray = npt.NDArray[np.float64]
-Int64Array = npt.NDArray[np.int64]
 
 PIXELS = 50
 """Rows of one sample at most."""

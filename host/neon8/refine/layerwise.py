@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neon8.arrays import DoubleArray, FloatArray, Int8Array
 from neon8.calibrate.recipe.bias import CORRECTED
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
@@ -22,14 +23,7 @@ from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.convolution import Conv2d, Conv2dOp, convolutions, int8_layers
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import CHOSEN, LATTICE, NEAREST, LayerScale, ScaleTable
-from neon8.quant.weights import (
-    ACC_LIMIT,
-    DoubleArray,
-    FloatArray,
-    Int8Array,
-    channel_scales,
-    sums,
-)
+from neon8.quant.weights import ACC_LIMIT, channel_scales, sums
 from neon8.refine.inputs import mean_row, some_rows
 from neon8.refine.lockstep import Values, in_lockstep, peak
 from neon8.refine.rounding import ERROR_BITS, MOST_INPUTS, covariance, descend

@@ -13,10 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.calibrate.run.threads import usable
 from neon8.compile import writer
 from neon8.compile.oracle import taken
-from neon8.data.arrays import Array, Arrays
+from neon8.data.arrays import Arrays
 from neon8.ir.program import Op, Program
 from neon8.runtime import Model
 

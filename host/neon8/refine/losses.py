@@ -10,14 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import DoubleArray, FloatArray
 from neon8.evaluate.metrics import sqnr_db
 from neon8.ir.program import Tensor
 from neon8.operators.reference import centred, quantize
-
-FloatArray = npt.NDArray[np.float32]
-DoubleArray = npt.NDArray[np.float64]
 
 WORST = 3
 """Channels and samples that are named for each tensor."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from shlex import quote
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import DoubleArray
 from neon8.calibrate.run.run import observe_data
 from neon8.calibrate.solve import solve_quietly
 from neon8.data.samples import Sample
@@ -31,7 +31,6 @@ from neon8.refine.split import Layer, Sums
 from neon8.rewrite.bits import in_float32, with_bits
 from neon8.settings.stages import NetworkSettings, Settings
 
-DoubleArray = npt.NDArray[np.float64]
 Range = tuple[float, float]
 
 NARROWER = (0.5, 0.7, 0.85)

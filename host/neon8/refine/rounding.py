@@ -12,12 +12,9 @@ H and e are whole numbers in double, so that sums are exact and in no order.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from neon8.quant.weights import DoubleArray
+from neon8.arrays import DoubleArray, Int64Array
 from neon8.rewrite.rounding import BoolArray
-
-Int64Array = npt.NDArray[np.int64]
 
 COVARIANCE_BITS = 20
 ERROR_BITS = 16

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import DoubleArray
 from neon8.calibrate.run.simulator import Simulator
 from neon8.calibrate.run.threads import usable
 from neon8.compile.lower import lower
@@ -30,9 +30,6 @@ from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized
 from neon8.rewrite.fake_weights import rounded_layers
 from neon8.rewrite.rounding import rounded
-
-Array = npt.NDArray[np.generic]
-DoubleArray = npt.NDArray[np.float64]
 
 Setting = Mapping[str, TensorScale]
 """The tensors that are rounded, and how."""

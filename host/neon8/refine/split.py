@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array, DoubleArray, FloatArray
 from neon8.evaluate.metrics import sqnr_db
 from neon8.ir.program import Tensor
 from neon8.operators.convolution import Conv2d, Conv2dOp, convolutions, int8_layers
@@ -31,10 +31,6 @@ from neon8.operators.subpixel import subpixel
 from neon8.operators.windows import pad_to_windows, tap
 from neon8.refine.inner import Pair
 from neon8.rewrite.equalization import equalized
-
-Array = npt.NDArray[np.generic]
-FloatArray = npt.NDArray[np.float32]
-DoubleArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,11 @@ from itertools import count
 
 import numpy as np
 
+from neon8.arrays import Array, DoubleArray
 from neon8.calibrate.precision import finished
 from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.statistics.observer import pre_activations
-from neon8.data.arrays import Array, Arrays
+from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
 from neon8.evaluate.measure import Bench, before_softmax
 from neon8.evaluate.metrics import sqnr_db
@@ -26,7 +27,6 @@ from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
 from neon8.quant.scale_table import ScaleTable
-from neon8.quant.weights import DoubleArray
 from neon8.refine.layerwise import Seen, Way, chosen, layers_of
 from neon8.refine.network import Network
 from neon8.refine.sensitivity import Watch, nobody

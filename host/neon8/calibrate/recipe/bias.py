@@ -16,11 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from neon8.arrays import DoubleArray
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
-from neon8.quant.weights import DoubleArray, channel_scales
+from neon8.quant.weights import channel_scales
 
 CORRECTED = "corrected"
 """Reason code of a layer with a correction."""

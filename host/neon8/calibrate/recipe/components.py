@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Int64Array
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
 from neon8.rewrite.equalization import CHANNELS, homogeneous, links
 
-IndexArray = npt.NDArray[np.int64]
 Member = TypeVar("Member")
 
 
@@ -28,7 +27,7 @@ class Component:
     the convolutions that read the tensors, in order.
     """
 
-    channels: dict[str, IndexArray]
+    channels: dict[str, Int64Array]
     count: int
     bounds: dict[str, float]
     readers: tuple[Conv2d, ...]

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import DoubleArray
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import Component, components
 from neon8.ir.graph import Activation, Graph, Node
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
-from neon8.quant.weights import DoubleArray
 
 LEAST_NOISE = 1e-3
 GAIN = 2.0

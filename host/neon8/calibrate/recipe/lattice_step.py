@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 
+from neon8.arrays import DoubleArray, FloatArray
 from neon8.operators.convolution import Conv2d
-from neon8.quant.weights import HIGHEST, DoubleArray, FloatArray, quantize_weights
+from neon8.quant.weights import HIGHEST, quantize_weights
 
 MOST_VALUES = 300
 """Different weights of a tensor, or of a channel: 8 bits have 256 levels."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import DoubleArray
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import ordinary
 from neon8.calibrate.recipe.equalize import headroom
@@ -21,7 +22,6 @@ from neon8.ir.graph import Graph
 from neon8.operators.convolution import convolutions
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import NARROW, TensorScale
-from neon8.quant.weights import DoubleArray
 from neon8.rewrite.absorption import makes, reads
 
 FINER = 1.25

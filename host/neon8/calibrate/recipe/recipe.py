@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neon8.arrays import DoubleArray
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.equalize import Equalized, equalize
 from neon8.calibrate.recipe.lattice_step import steps_of
@@ -15,7 +16,7 @@ from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
 from neon8.quant.grid import Grid, on_grid
 from neon8.quant.scale_table import LayerScale, TensorScale
-from neon8.quant.weights import DoubleArray, weight_scales
+from neon8.quant.weights import weight_scales
 from neon8.rewrite.absorption import with_offsets
 from neon8.rewrite.equalization import with_factors
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-import numpy.typing as npt
 
 from neon8.calibrate.observation import (
     LayerFacts,
@@ -31,8 +30,6 @@ from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups, sources
 from neon8.operators.convolution import Conv2d, convolutions
-
-Array = npt.NDArray[np.generic]
 
 STATISTICS_BYTES = 1 << 28
 """What the histograms of all threads may take; a network that needs more has fewer."""
@@ -141,8 +138,7 @@ class _Session:
         self._digests: list[str] = []
 
     def add(self, sample: Sample, digest: str) -> None:
-        values: dict[str, Array] = {**sample.inputs}
-        values |= self._reference.run(sample.inputs)
+        values = {**sample.inputs, **self._reference.run(sample.inputs)}
         self._observer.add(values, sample=sample.name, digest=digest)
         self._sampler.add(values, digest=digest)
         self._digests.append(digest)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.data.inputs import Input, of_shapes
 from neon8.errors import DataError, GraphError
 from neon8.graph.extend import with_outputs
@@ -26,7 +26,6 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import onnxruntime
 
-Array = npt.NDArray[np.generic]
 Result = TypeVar("Result")
 
 FACTS = {

@@ -9,8 +9,8 @@ rounded. The int8 library says what the network really gives; this says where to
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.calibrate.run.reference import Reference
 from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.graph.roundable import NUMBERS, ROUNDING, roundable
@@ -18,9 +18,6 @@ from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
-
-Array = npt.NDArray[np.generic]
-Float32Array = npt.NDArray[np.float32]
 
 EXACT = (1.0, -np.inf, np.inf, 0.0, 1.0)
 """The numbers of a tensor that is not rounded."""

@@ -15,16 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from neon8.arrays import DoubleArray, FloatArray, Int64Array, UInt64Array
 
 WORDS = 4
 """64-bit words of a sum, the least significant first: 256 bits in two's complement."""
 FRACTION_BITS = 96
-
-Float32Array = npt.NDArray[np.float32]
-Float64Array = npt.NDArray[np.float64]
-Int64Array = npt.NDArray[np.int64]
-UInt64Array = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,18 +32,18 @@ class ChannelStatistics:
     """
 
     count: Int64Array
-    minimum: Float32Array
-    maximum: Float32Array
+    minimum: FloatArray
+    maximum: FloatArray
     total: UInt64Array
     squares: UInt64Array
 
-    def mean(self) -> Float64Array:
+    def mean(self) -> DoubleArray:
         """(C,) the mean, correctly rounded; 0 where there are no values."""
         pairs = zip(integers(self.total), self.count.tolist(), strict=True)
         scale = 1 << FRACTION_BITS
         return np.array([t / (max(n, 1) * scale) for t, n in pairs])
 
-    def variance(self) -> Float64Array:
+    def variance(self) -> DoubleArray:
         """(C,) the mean squared distance from the mean, free of cancellation."""
         result = []
         sums = zip(integers(self.total), integers(self.squares), strict=True)

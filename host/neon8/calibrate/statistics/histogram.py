@@ -9,14 +9,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from neon8.arrays import UInt64Array
 
 BINS = 2048
 LOG_BINS = 11
 MIN_EXPONENT = -100
 """Values below 2**-100 share the first bin; no scale is as small."""
-
-Counts = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,8 +28,8 @@ class Histogram:
     """
 
     exponent: int
-    positive: Counts
-    negative: Counts
+    positive: UInt64Array
+    negative: UInt64Array
     zeros: int
     nans: int
     infs: int
@@ -92,14 +91,14 @@ def merge(first: Histogram, second: Histogram) -> Histogram:
     )
 
 
-def _sum(first: Counts, second: Counts) -> Counts:
+def _sum(first: UInt64Array, second: UInt64Array) -> UInt64Array:
     """One array where the other is NOTHING: a network may have thousands of these."""
     if first is NOTHING:
         return second
     return first if second is NOTHING else first + second
 
 
-def _fold(counts: Counts, times: int) -> Counts:
+def _fold(counts: UInt64Array, times: int) -> UInt64Array:
     """The counts over a range that is 2**times as large."""
     if times == 0 or counts is NOTHING:
         return counts

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array, DoubleArray, FloatArray, Int64Array, UInt64Array
 from neon8.calibrate.statistics.channels import WORDS, ChannelStatistics
 from neon8.calibrate.statistics.histogram import BINS, MIN_EXPONENT, Histogram
 from neon8.calibrate.statistics.native_library import (
@@ -20,12 +20,6 @@ from neon8.calibrate.statistics.native_library import (
 )
 from neon8.errors import CalibrationError
 from neon8.ir.graph import Activation
-
-Array = npt.NDArray[np.generic]
-Float32Array = npt.NDArray[np.float32]
-Float64Array = npt.NDArray[np.float64]
-Int64Array = npt.NDArray[np.int64]
-UInt64Array = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +82,8 @@ class Bank:
     """
 
     each: tuple[Statistics, ...]
-    sample_minimum: Float32Array
-    sample_maximum: Float32Array
+    sample_minimum: FloatArray
+    sample_maximum: FloatArray
     sample_argmin: UInt64Array
     sample_argmax: UInt64Array
     sample_nans: UInt64Array
@@ -178,9 +172,9 @@ class Plan:
                 taken = getattr(job, name)
                 setattr(tensor, name, ffi.NULL if taken is None else taken.struct)
         self._values = field(self._tensors, "struct n8c_tensor", "values", "u8")
-        self._known: list[Float32Array | None] = [None] * len(self._jobs)
+        self._known: list[FloatArray | None] = [None] * len(self._jobs)
 
-    def observe(self, values: Sequence[Float32Array], *, isa: int = 0) -> None:
+    def observe(self, values: Sequence[FloatArray], *, isa: int = 0) -> None:
         """One sample more: values[i], contiguous, for job i.
 
         isa: n8c_isa.  CalibrationError: a value has not the shape of its job.
@@ -200,8 +194,8 @@ class Plan:
 
 
 def divergence(
-    counts: Float64Array, *, first: int, last: int, levels: int
-) -> Float64Array:
+    counts: DoubleArray, *, first: int, last: int, levels: int
+) -> DoubleArray:
     """Relative entropy of `counts` cut off after first, first + 1, ... last bins.
 
     counts: (2048,); levels: a power of two <= first.  See thresholds/kl.py.
@@ -217,13 +211,13 @@ def divergence(
 
 
 def squared_error(
-    positive: Float64Array,
-    negative: Float64Array,
+    positive: DoubleArray,
+    negative: DoubleArray,
     *,
-    steps: Float64Array,
+    steps: DoubleArray,
     above: Int64Array,
     below: Int64Array,
-) -> Float64Array:
+) -> DoubleArray:
     """Expected squared error of quantizing to grids, (steps, splits), in bins squared.
 
     positive, negative: (2048,) counts.  steps: (steps,), in bins.  above, below:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.errors import SetupError
 from neon8.runtime.library import PACKAGE, Library, check_machine, declarations
 from neon8.version import __version__
@@ -23,7 +23,6 @@ FILE_NAME = f"libneon8_calibrate.{'dylib' if sys.platform == 'darwin' else 'so'}
 CDEF_NAME = "neon8_calibrate_cdef.h"
 REMEDY = "run 'make native' or set N8_CALIBRATE_LIBRARY"
 
-Array = npt.NDArray[np.generic]
 
 _LOADING = threading.Lock()
 _TYPES = {

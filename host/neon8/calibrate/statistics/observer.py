@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array, FloatArray, UInt64Array
 from neon8.calibrate.statistics.channels import ChannelStatistics, join
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.statistics.native import Bank, Job, Plan, Wanted, bank
@@ -16,9 +16,6 @@ from neon8.ir.graph import Activation, Graph, nchw
 from neon8.ir.groups import sources
 from neon8.operators.convolution import convolutions
 from neon8.operators.opaque import opaque_nodes
-
-Array = npt.NDArray[np.generic]
-FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,9 +238,7 @@ class _Least:
         self.sample = [""] * count
         self._start = np.zeros(count, dtype=np.uint64)  # of the digest, as a number
 
-    def add(
-        self, value: FloatArray, channel: npt.NDArray[np.uint64], digest: str
-    ) -> None:
+    def add(self, value: FloatArray, channel: UInt64Array, digest: str) -> None:
         """The least values of one sample more, inf where there is none."""
         start = np.uint64(int(digest[:16], 16))
         # Behind an activation, the least value is the same in most samples.

@@ -10,18 +10,13 @@ their order and however they were divided.
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import DoubleArray, FloatArray, Int64Array, UInt64Array
 from neon8.ir.graph import Activation
 from neon8.operators.convolution import Conv2d
 
 ROWS = 64
 CHANNELS = 16
-
-Float32Array = npt.NDArray[np.float32]
-Float64Array = npt.NDArray[np.float64]
-Int64Array = npt.NDArray[np.int64]
-KeyArray = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,10 +28,10 @@ class Patches:
     (C,), the index into G of what a channel reads.
     """
 
-    keys: KeyArray
-    rows: Float32Array
-    weights: Float32Array
-    bias: Float32Array
+    keys: UInt64Array
+    rows: FloatArray
+    weights: FloatArray
+    bias: FloatArray
     groups: Int64Array
     activation: Activation
 
@@ -67,7 +62,7 @@ def merge(first: Patches, second: Patches) -> Patches:
     )
 
 
-def outputs(patches: Patches, rows: Float64Array | None = None) -> Float64Array:
+def outputs(patches: Patches, rows: DoubleArray | None = None) -> DoubleArray:
     """(n, C) what the layer makes of its rows, activation included, in double.
 
     rows: others than those that were observed, of the same shape.

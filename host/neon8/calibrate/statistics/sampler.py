@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array, UInt64Array
 from neon8.calibrate.statistics.native_library import (
     address,
     check,
@@ -27,8 +27,6 @@ from neon8.calibrate.statistics.patches import (
 from neon8.ir.graph import Activation, nchw
 from neon8.operators.convolution import Conv2d
 
-Array = npt.NDArray[np.generic]
-UInt64Array = npt.NDArray[np.uint64]
 Parts = Sequence[tuple[str, Activation]]
 
 

@@ -8,14 +8,12 @@ Exact zeros have no error on any grid. Lengths are in bins: nothing over- or und
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import DoubleArray, Int64Array
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.statistics.native import squared_error
 from neon8.calibrate.thresholds.minmax import minmax
 from neon8.quant.grid import Grid
-
-Float64Array = npt.NDArray[np.float64]
 
 COARSE = 128
 FINE = 33
@@ -57,8 +55,8 @@ def expected_error(
 
 def _least(
     histogram: Histogram,
-    steps: Float64Array,
-    below: npt.NDArray[np.int64],
+    steps: DoubleArray,
+    below: Int64Array,
     levels: int,
 ) -> tuple[int, int]:
     """Indices into steps and below; of equal errors, the largest step."""
@@ -69,10 +67,10 @@ def _least(
 
 def _errors(
     histogram: Histogram,
-    steps: Float64Array,
-    below: npt.NDArray[np.int64],
+    steps: DoubleArray,
+    below: Int64Array,
     levels: int,
-) -> Float64Array:
+) -> DoubleArray:
     """(steps, splits), in bins squared."""
     return squared_error(
         histogram.positive.astype(np.float64),

@@ -19,11 +19,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from neon8.arrays import DoubleArray
 from neon8.calibrate.statistics.histogram import BINS, Histogram
 from neon8.calibrate.statistics.patches import Patches, outputs
 from neon8.calibrate.thresholds.guards import clipped_energy
 from neon8.calibrate.thresholds.mse import expected_error
-from neon8.quant.grid import Float64Array, Grid
+from neon8.quant.grid import Grid
 
 LARGEST = 0.01
 SATURATED = 0.9
@@ -32,7 +33,7 @@ TIE = 1e-12
 """Relative: errors this close are equal, and the larger range is better."""
 
 Range = tuple[float, float]
-Compare = Callable[[Float64Array, Float64Array], float]
+Compare = Callable[[DoubleArray, DoubleArray], float]
 OutputError = Callable[[Grid, Range], float]
 """The error of a layer's output, from 0, for a tensor's grid and range."""
 
@@ -76,7 +77,7 @@ def output_error(
     return error
 
 
-def _clipping(layer: Patches, exact: Float64Array, compare: Compare) -> float:
+def _clipping(layer: Patches, exact: DoubleArray, compare: Compare) -> float:
     """How much of a clipping error the layer passes on: of the output, per energy."""
     sizes = np.abs(layer.rows)
     limit = min(np.quantile(sizes, 1 - LARGEST), SATURATED * sizes.max())
@@ -92,12 +93,12 @@ def _energy(histogram: Histogram) -> float:
     return float(both @ (centers * centers))
 
 
-def error_share(exact: Float64Array, found: Float64Array) -> float:
+def error_share(exact: DoubleArray, found: DoubleArray) -> float:
     """Energy of the difference over that of `exact`."""
     return float(np.square(found - exact).sum() / np.square(exact).sum())
 
 
-def cosine_loss(exact: Float64Array, found: Float64Array) -> float:
+def cosine_loss(exact: DoubleArray, found: DoubleArray) -> float:
     """1 - cos of the angle; 1 where `found` is all zeros."""
     size = float(np.sqrt(np.square(exact).sum() * np.square(found).sum()))
     return 1 - float((exact * found).sum()) / size if size else 1.0

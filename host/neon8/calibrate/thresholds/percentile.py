@@ -3,7 +3,8 @@
 
 import numpy as np
 
-from neon8.calibrate.statistics.histogram import Counts, Histogram
+from neon8.arrays import UInt64Array
+from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.thresholds.minmax import minmax
 from neon8.quant.grid import Grid
 
@@ -32,7 +33,7 @@ def percentile(
     return (-t if grid.scheme == "symmetric" else 0.0), t
 
 
-def edge_above(counts: Counts, others: float) -> int:
+def edge_above(counts: UInt64Array, others: float) -> int:
     """The first bin edge that has at most `others` values above it."""
     above = np.concatenate([np.cumsum(counts[::-1])[::-1], [np.uint64(0)]])
     return int(np.argmax(above <= others))
