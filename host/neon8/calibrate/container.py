@@ -31,7 +31,7 @@ _LARGEST = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """name: for messages, like "a .calib file".  magic: 8 bytes."""
+    """A kind of file.  name: as in "a .calib file".  magic: 8 bytes."""
 
     name: str
     magic: bytes
@@ -39,7 +39,7 @@ class Kind:
 
 
 def dumps(kind: Kind, facts: Any, arrays: Mapping[str, AnyArray]) -> bytes:
-    """The bytes.  facts: a JSON value.  arrays: of the TYPES."""
+    """Write a container.  facts: a JSON value.  arrays: of the TYPES."""
     table = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
     head = _header_text({"arrays": table, "facts": facts})
     parts = [_START.pack(kind.magic, kind.version, len(head)), head]
@@ -49,10 +49,10 @@ def dumps(kind: Kind, facts: Any, arrays: Mapping[str, AnyArray]) -> bytes:
 
 
 def loads(kind: Kind, data: bytes) -> tuple[Any, dict[str, AnyArray]]:
-    """What dumps() was given.  CalibrationError says what is wrong, not in which file.
+    """Read what dumps() wrote.  CalibrationError: the cause, without the file's name.
 
-    Checked are bytes, table and sizes, not what facts and arrays mean. Apart from the
-    facts, which are as deep as JSON may be, no more memory is used than `data` has.
+    Bytes, table and sizes are checked, not what facts and arrays mean. Apart from the
+    facts, which may nest as deeply as JSON allows, memory use is bounded by `data`.
     """
     if data[: len(kind.magic)] != kind.magic:
         raise CalibrationError(f"is not {kind.name}")

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales with which 3x3 convolutions can be computed by int8 Winograd (23), at a price.
+"""Scales with which 3x3 convolutions can run by int8 Winograd (23), at a price.
 
-It needs two things of a layer: an input whose integers span at most 127, and weights on
-the lattice of quant/lattice.py. A tensor that is never negative has such values under
-the symmetric scheme, 0 .. 127, others with 7 bits. Each is done only where no layer
-loses more of its output's signal to noise ratio than the user allows: on the rows of
-its input that calibration kept, with the weights and the input rounded and all else
-exact.
+A layer needs an input whose integers span at most 127, and weights on the lattice of
+quant/lattice.py. The symmetric scheme gives a tensor that is never negative such
+integers, 0 .. 127; others get 7 bits. Either is done only where no layer loses more of
+its output's signal to noise ratio than the user allows, measured on the rows that
+calibration kept, with weights and input rounded and all else exact.
 """
 
 import math
@@ -26,7 +25,7 @@ from neon8.quant.lattice import lattice_scales, quantizer
 from neon8.quant.scale_table import LayerScale, ScaleTable
 
 FAST = "fast"
-"""Reason code of a tensor that has a smaller range for this."""
+"""Reason code of a tensor whose integers span less for this."""
 
 WINDOW = (3, 3)
 DECIMALS = 2
@@ -35,7 +34,7 @@ DECIMALS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Network:
-    """layers: the convolutions by name.  patches: rows of their inputs."""
+    """Convolutions and rows of their inputs, by layer name."""
 
     layers: Mapping[str, Conv2d]
     patches: Mapping[str, Patches]
@@ -44,10 +43,10 @@ class _Network:
 def narrower(
     graph: Graph, groups: Mapping[str, str], *, scheme: str
 ) -> dict[str, Grid]:
-    """Give the groups that such layers read a grid whose values span at most 127.
+    """Grids whose integers span at most 127, for the groups that such layers read.
 
-    groups: every tensor that is observed -> its scale group. What comes from outside
-    the network is left out.  scheme: that of the table.
+    groups: observed tensor -> scale group; those with an input of the network are left
+    out.  scheme: of the table.
     """
     others = Grid(scheme_of(scheme, negative=True), 7)
     nonnegative = never_negative(graph)
@@ -71,10 +70,10 @@ def fast(
     *,
     limit: float,
 ) -> ScaleTable:
-    """`table` with what int8 Winograd needs, where every layer loses less than `limit`.
+    """Give layers what int8 Winograd needs where none loses `limit` dB or more.
 
     narrow: as `table`, but with the grids of narrower(), where the user has not set
-    others. Each layer of which anything changed has its sqnr_loss.
+    others. Each layer that changes gets its sqnr_loss.
     """
     layers = {node.name: node for node in convolutions(graph)}
     patches = {name: facts.patches for name, facts in observation.layers.items()}
@@ -97,7 +96,7 @@ def _with_group(
     *,
     limit: float,
 ) -> ScaleTable:
-    """With the tensors of one group and the layers that read them changed, or not."""
+    """Change the tensors of one group and their readers, unless a loss is too large."""
     readers = [name for name, e in table.layers.items() if e.input in tensors]
     chosen = {name: narrow.tensors[name] for name in tensors}
     changed = table.tensors[tensors[0]] != chosen[tensors[0]]
@@ -129,36 +128,38 @@ def _with_group(
 
 
 def on_lattice_scales(node: Conv2d, entry: LayerScale) -> LayerScale:
-    """The layer rounded to the lattice, with scales that keep its rows in reach."""
+    """Round the layer to the lattice, with scales that keep its rows in range."""
     scales = np.array(entry.weight_scales)
     enlarged = lattice_scales(node.weight, scales)
     return replace(entry, weight_scales=tuple(enlarged.tolist()), rounding="lattice")
 
 
 def _fits(node: Conv2d) -> bool:
-    """Whether int8 Winograd serves the layer."""
+    """True if int8 Winograd can compute the layer."""
     plain = node.strides == node.dilations == (1, 1) and not node.transposed
     window = node.weight.shape[2:] == WINDOW and node.groups == 1
     return plain and window and bool(np.isfinite(node.weight).all())
 
 
 def _loss(network: _Network, table: ScaleTable, name: str, before: float) -> float:
-    """dB that the layer loses; infinite where that cannot be told."""
+    """The dB that the layer loses; infinite if unknown."""
     after = _sqnr(network, table, name)
     known = math.isfinite(before) and math.isfinite(after)
     return float(np.float32(round(before - after, DECIMALS))) if known else math.inf
 
 
 def _sqnr(network: _Network, table: ScaleTable, name: str) -> float:
-    """SQNR of the layer's output with this table, in dB; not finite without any."""
+    """SQNR of the layer's output in dB; NaN if signal or noise is missing."""
     node, entry = network.layers[name], table.layers[name]
     patches, source = network.patches[name], table.tensors[entry.input]
     if not (np.isfinite(node.weight).all() and np.isfinite(patches.rows).all()):
         return math.nan
     channels = chosen_channels(node)
     weight, scales = node.weight[channels], np.array(entry.weight_scales)[channels]
-    levels = quantizer(entry.rounding)(weight, scales).reshape(len(channels), -1)
-    quantized = replace(patches, weights=(levels * scales[:, None]).astype(np.float32))
+    integers = quantizer(entry.rounding)(weight, scales).reshape(len(channels), -1)
+    quantized = replace(
+        patches, weights=(integers * scales[:, None]).astype(np.float32)
+    )
     grid = Grid(source.scheme, source.bits)
     rows = grid.rounded(patches.rows, source.scale, source.zero_point)
     exact = outputs(patches)

@@ -12,10 +12,10 @@ from neon8.rewrite.bits import in_float32, with_bits
 
 INT16, FLOAT = PRECISIONS
 WIDEST = 16
-"""Bits of what is to be int16, unless sums allow fewer only."""
+"""Bits of int16 tensors, unless accumulators allow only fewer."""
 
 Precision = Mapping[str, str]
-"""Name of a tensor, or of a layer, which means its output -> one of PRECISIONS."""
+"""Name of a tensor, or of a layer for its output -> one of PRECISIONS."""
 
 NOTHING: Precision = {}
 SUGGESTIONS = 3
@@ -24,10 +24,10 @@ SUGGESTIONS = 3
 def resolve(
     wanted: Precision, observation: Observation, graph: Graph | None
 ) -> dict[str, str]:
-    """Scale group -> one of PRECISIONS.
+    """Scale group -> one of PRECISIONS, for what the user names.
 
     graph: the network; without it only convolutions and fully connected layers are
-    known by name. CalibrationError: a name that nothing has, or two that contradict.
+    known by name.  CalibrationError: an unknown name, or two that contradict.
     """
     groups = observation.scale_groups
     makers = {name: facts.output for name, facts in observation.layers.items()}
@@ -44,7 +44,7 @@ def resolve(
         if tensor is None:
             raise CalibrationError(f"{where}: {_nothing(name, [*groups, *makers])}")
         if tensor not in groups:
-            text = f"its output {tensor!r} has no scale, as nobody sees its values"
+            text = f"its output {tensor!r} has no scale, as its values are not observed"
             raise CalibrationError(f"{where}: {text}")
         group = groups[tensor]
         if found.setdefault(group, precision) != precision:
@@ -64,7 +64,7 @@ def _nothing(name: str, known: list[str]) -> str:
 
 
 def bits_of(chosen: Mapping[str, str], group: str, usual: int) -> int:
-    """With how many bits a group is solved.  chosen: from resolve()."""
+    """The bits with which to solve a group.  chosen: from resolve()."""
     return WIDEST if chosen.get(group) == INT16 else usual
 
 
@@ -74,17 +74,18 @@ def finished(
     groups: Mapping[str, str],
     chosen: Mapping[str, str],
 ) -> ScaleTable:
-    """`table`, solved, with the most bits that sums allow where it has more than 8.
+    """Give int16 tensors as many bits as accumulators allow, and free float ones.
 
-    graph: the network; without it such tensors keep their bits, and the compiler says
-    where they are too many.  groups: tensor -> scale group.  chosen: from resolve().
+    table: solved.  graph: the network; without it tensors keep their bits, and the
+    compiler says where they are too many.  groups: tensor -> scale group.  chosen: from
+    resolve().
     """
-    wide = {
+    bits = {
         groups[name]: entry.bits
         for name, entry in table.tensors.items()
         if entry.bits > NARROW
     }
     if graph is not None:
-        table = with_bits(table, graph, groups, wide)
+        table = with_bits(table, graph, groups, bits)
     kept = [group for group, precision in chosen.items() if precision == FLOAT]
     return in_float32(table, groups, kept)

@@ -6,9 +6,10 @@ of that, over all pixels of all samples, is known from the means of the input ch
 
     correction[o] = sum over i, y, x of (W - Wq)[o, i, y, x] * E[x_i] * share[y, x]
 
-share: of the output pixels for which a tap reads a pixel and no padding, which is 0.
-The errors of the layers before are left out, as in Nagel et al., "Data-Free
-Quantization Through Weight Equalization and Bias Correction", 2019, section 4.2.
+share[y, x] is the fraction of output pixels for which the tap reads a pixel and not
+padding, which is 0. Errors of earlier layers are left out, as in Nagel et al.,
+"Data-Free Quantization Through Weight Equalization and Bias Correction", 2019, section
+4.2.
 """
 
 from collections.abc import Mapping
@@ -30,10 +31,10 @@ CORRECTED = "corrected"
 def corrections(
     graph: Graph, table: ScaleTable, means: Mapping[str, DoubleArray]
 ) -> ScaleTable:
-    """`table` with the bias correction of each layer that rounding moves.
+    """Add a bias correction to each layer whose means rounding shifts.
 
-    graph: with the factors and offsets of the table, if it has any.  means: of the
-    channels of what each layer reads there, (I,).
+    graph: rewritten with the factors and offsets of the table.  means: (I,) channel
+    means of each tensor that a layer of it reads.
     """
     layers = dict(table.layers)
     for node in convolutions(graph):
@@ -63,27 +64,27 @@ def _with(entry: LayerScale, values: DoubleArray) -> LayerScale:
 def correction(
     node: Conv2d, entry: LayerScale, means: DoubleArray, size: tuple[int, int]
 ) -> DoubleArray:
-    """(O,) what to add to the bias.  size: height and width of the input.
+    """What to add to the bias, (O,); NaN if a weight is not finite.
 
-    NaN of a layer with weights that are not finite. Added up from the first weight of a
-    channel to the last, so that the result is the same everywhere.
+    size: height and width of the input. Products are added from the first weight of a
+    channel to the last, so the result is the same on every machine.
     """
     count = len(node.weight)
     if not np.isfinite(node.weight).all():
         return np.full(count, np.nan)
     scales = channel_scales(node.name, entry, count)
-    levels = quantizer(entry.rounding)(node.weight, scales)
+    integers = quantizer(entry.rounding)(node.weight, scales)
     read = means.reshape(node.groups, -1, 1, 1) * _shares(node, size)
     result = np.empty(count)
     for channel, scale in enumerate(scales):
-        lost = node.weight[channel].astype(np.float64) - levels[channel] * scale
+        lost = node.weight[channel].astype(np.float64) - integers[channel] * scale
         products = lost * read[channel * node.groups // count]
         result[channel] = np.add.accumulate(products.ravel())[-1]
     return result
 
 
 def _shares(node: Conv2d, size: tuple[int, int]) -> DoubleArray:
-    """(kh, kw) of each tap: for how many of the output pixels it reads a pixel."""
+    """The fraction of output pixels for which each tap reads a pixel, (kh, kw)."""
     rows, columns = (_shares_along(node, axis, size[axis]) for axis in (0, 1))
     return rows[:, np.newaxis] * columns
 

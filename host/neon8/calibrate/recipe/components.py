@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tensors have their factors together, and which can have any.
+"""Components: sets of tensors that must share their equalization factors.
 
-Factors go through what treats channels alone (quant/equalization.py), so the tensors
-that such nodes join have one set of them: a component.
+Factors pass unchanged through nodes that treat each channel alone
+(rewrite/equalization.py), so all tensors that such nodes connect share one set.
 """
 
 from collections.abc import Collection
@@ -21,10 +21,11 @@ Member = TypeVar("Member")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Component:
-    """channels: of each tensor, (C,), which of the factors each channel has.
+    """Tensors that share `count` factors.
 
-    count: of factors.  bounds: of tensors whose activation has an upper one.  readers:
-    the convolutions that read the tensors, in order.
+    channels: for each tensor the index of every channel's factor, (C,).  bounds: upper
+    bounds of activations, by tensor.  readers: the convolutions that read the tensors,
+    in order of execution.
     """
 
     channels: dict[str, Int64Array]
@@ -34,7 +35,7 @@ class Component:
 
 
 def components(graph: Graph, closed: Collection[str]) -> list[Component]:
-    """Those that can have factors and are read by convolutions.
+    """All components that can have factors and that convolutions read.
 
     closed: tensors that must stay as they are.
     """
@@ -62,12 +63,12 @@ def components(graph: Graph, closed: Collection[str]) -> list[Component]:
 
 
 def ordinary(node: Conv2d) -> bool:
-    """True if weights and bias are finite and come as floats."""
+    """True if weights and bias are finite floats, not quantized already."""
     return node.weight_scales is None and node.finite
 
 
 def _component(graph: Graph, tensors: tuple[str, ...]) -> Component:
-    """Numbers its channels, those that are one with the same number."""
+    """Number the channels; those that must share a factor get the same number."""
     sets: _Sets[tuple[str, int]] = _Sets()
     layers = convolutions(graph)
     inside = set(tensors)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors for channels of very different sizes, where they better the layers' outputs.
+"""Equalization: factors for channels of very different sizes, where they reduce noise.
 
-Channels that share a scale with much larger ones are rounded coarsely. With factors
-s[c] = max(hi[c], -lo[c] / rho) each fills the range; rho is how much of the range is
-for what is negative, so that a channel without positive values is not stretched until
-all others need a larger range below zero. The layers that read them take the factors
-into their weights, which costs a depthwise layer nothing, as each of its channels has a
-weight scale of its own. In the weights of others channels share a scale again: there
-the factors are a compromise, s^a / w^(1 - a), where w is how much the layers make of a
-channel.
+A channel that shares its scale with much larger ones is rounded coarsely. Divided by
+s[c] = max(hi[c], -lo[c] / rho), each channel fills the range. rho is the ratio of the
+negative part of the range to the positive one, so that a channel without positive
+values is not stretched until all others need a larger range below zero. The layers that
+read the tensor absorb the factors into their weights. That costs a depthwise layer
+nothing, since each of its channels has a weight scale of its own. Elsewhere the weights
+of several input channels share a scale, and the factors are a compromise,
+s^a / w^(1 - a), where w measures the weights that read the channel.
 
-What is gained is predicted for the layers' outputs: noise of rounding, step^2 / 12 of
-each input and weight, against the variance that was seen before their activations.
-Factors are taken only if more than LEAST_NOISE of the signal is noise, and GAIN or
-DENSE_GAIN times less with them.
+The gain is predicted at the outputs of these layers: rounding noise, step^2 / 12 for
+each input and weight, against the variance observed before their activations. Factors
+are used only if noise exceeds LEAST_NOISE of the signal without them and is GAIN or
+DENSE_GAIN times smaller with them.
 """
 
 import math
@@ -33,36 +33,36 @@ from neon8.quant.scale_table import TensorScale
 LEAST_NOISE = 1e-3
 GAIN = 2.0
 DENSE_GAIN = 4.0
-"""Where it is not only depthwise layers that read the tensor."""
+"""Where a layer that is not depthwise reads the tensor."""
 HEADROOM = 1.5
-"""Over the square root of the number of samples: what a channel may exceed its largest
-value seen by. One scale for all channels leaves most of them such room anyway."""
+"""Divided by the square root of the number of samples: by how much, relative to its
+largest value seen, a channel may exceed it. One scale for all channels leaves most of
+them that much room anyway."""
 DEVIATIONS = 5
-"""A channel that is clamped at 0 may reach its mean before and so many standard
-deviations, even if it was hardly awake when it was observed."""
+"""A channel clamped at 0 may reach the mean of its pre-activation plus this many
+standard deviations, even if it was hardly ever positive on the samples."""
 RATIOS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0)
 """The ratio of the negative part of a range to the positive one."""
 QUARTERS = (4, 3, 2, 1)
-"""Four times the exponent of a channel's size in its factor."""
+"""The exponent a of a channel's size in its factor, times four."""
 LEAST_FACTOR = 2.0**-24
 STILL = 1e-3
-"""Standard deviation, as a share of the mean, of a channel that hardly moves."""
+"""A channel whose standard deviation is a smaller share of its mean is constant."""
 DECIMALS = 2
-"""Decimals of predicted dB: beyond them the order of additions would
-show."""
+"""Decimals of predicted dB; beyond them the order of additions would show."""
 
 
 def headroom(observation: Observation) -> float:
-    """By what the largest value seen of a channel is multiplied for those not seen."""
+    """The margin for values not seen: a multiple of a channel's largest value."""
     return 1 + HEADROOM / math.sqrt(len(observation.samples))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Equalized:
-    """factors: (C,) of each tensor, float32 values.  limits: of its scale group.
+    """Factors, and the ranges of the values divided by them.
 
-    limits are those of the values divided by the factors; seen: the same of what was
-    seen, without reserves.
+    factors: tensor -> (C,), float32 values.  limits: scale group -> (lo, hi), headroom
+    included; seen: the same without headroom.
     """
 
     factors: Mapping[str, DoubleArray]
@@ -72,7 +72,7 @@ class Equalized:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Span:
-    """(C,) the least and largest value of each channel: seen, and to be expected."""
+    """The least and largest value of each channel, (C,): seen, and to be expected."""
 
     seen: tuple[DoubleArray, DoubleArray]
     reach: tuple[DoubleArray, DoubleArray]
@@ -87,12 +87,11 @@ def equalize(
     *,
     offsets: Mapping[str, DoubleArray],
 ) -> Equalized:
-    """The factors of all tensors that gain by them.
+    """Choose factors for all tensors that gain by them.
 
-    offsets: of tensors, (C,); their factors are those of values less the offsets.
-    tensors: their scales without factors.  exact: of each layer, which of its output
-    channels have weights without rounding errors, (O,).  closed: tensors that must
-    stay as they are.
+    tensors: their scales without factors.  exact: for each layer, which of its output
+    channels have weights without rounding errors, (O,).  closed: tensors that must stay
+    as they are.  offsets: tensor -> (C,), subtracted before values are divided.
     """
     groups = observation.scale_groups
     spans = _spans(graph, observation, offsets)
@@ -116,12 +115,12 @@ def equalize(
 def _spans(
     graph: Graph, observation: Observation, offsets: Mapping[str, DoubleArray]
 ) -> dict[str, Span]:
-    """Spans of all tensors that show them, less their offsets."""
+    """The spans of all tensors for which they are known, offsets subtracted."""
     spans: dict[str, Span] = {}
     for node in graph.nodes:
         if node.output in offsets:
             own = offsets[node.output]
-            span = _behind(Activation(), observation, node.output, own)
+            span = _observed(Activation(), observation, node.output, own)
         else:
             span = _span(node, observation, spans)
         if span is not None:
@@ -133,7 +132,7 @@ def _span(
     node: Node, observation: Observation, spans: Mapping[str, Span]
 ) -> Span | None:
     if node.weighted:
-        return _behind(node.activation, observation, node.pre_activation)
+        return _observed(node.activation, observation, node.pre_activation)
     known = [spans[name] for name in node.inputs if name in spans]
     if node.joins_channels and len(known) == len(node.inputs):
         return Span(
@@ -141,7 +140,7 @@ def _span(
             reach=_joined([span.reach for span in known]),
         )
     if node.output in observation.channels:
-        return _behind(Activation(), observation, node.output)
+        return _observed(Activation(), observation, node.output)
     if not (node.by_channel and len(node.inputs) == 1 and known):
         return None
     if node.leaky_slopes is None:
@@ -160,20 +159,20 @@ def _joined(
 def _bent(
     ends: tuple[DoubleArray, DoubleArray], slopes: DoubleArray
 ) -> tuple[DoubleArray, DoubleArray]:
-    """Behind a PRelu, whose slopes may be negative."""
+    """The ends after a PRelu, whose slopes may be negative."""
     made = [np.where(x < 0, x * slopes, x) for x in ends]
     return np.minimum(*made), np.maximum(np.maximum(*made), 0)
 
 
-def _behind(
+def _observed(
     activation: Activation,
     observation: Observation,
     name: str,
     offsets: DoubleArray | None = None,
 ) -> Span | None:
-    """What a convolution makes, from the values `name` before its activation.
+    """The span after an activation, from what was observed of `name` before it.
 
-    offsets: (C,), what the values are less by, where there is no activation.
+    offsets: (C,), subtracted from the values, where there is no activation.
     """
     before = observation.channels[name]
     if not before.count.all() or activation.slope < 0:
@@ -238,7 +237,7 @@ def _candidates(
     spans: Mapping[str, Span],
     weights: DoubleArray | None,
 ) -> Iterator[DoubleArray]:
-    """(count,) factors up to 1, float32 values."""
+    """Factors to try, (count,): float32 values up to 1."""
     negative = any((spans[name].reach[0] < 0).any() for name in part.channels)
     for ratio in RATIOS if negative else RATIOS[-1:]:
         sizes = _sizes(part, groups, spans, ratio)
@@ -265,7 +264,7 @@ def _sizes(
     spans: Mapping[str, Span],
     ratio: float,
 ) -> DoubleArray:
-    """(count,) of each channel, as a share of the largest one of its scale group."""
+    """Sizes of channels relative to the largest of their scale group, (count,)."""
     each = {
         name: np.maximum(spans[name].reach[1], -spans[name].reach[0] / ratio)
         for name in part.channels
@@ -282,7 +281,7 @@ def _sizes(
 
 
 def _least(part: Component, spans: Mapping[str, Span]) -> DoubleArray:
-    """(count,) the least factor with which a channel stays below its bound."""
+    """The least factor that keeps each channel below its bound, (count,)."""
     result = np.zeros(part.count)
     for name, bound in part.bounds.items():
         np.maximum.at(result, part.channels[name], spans[name].reach[1] / bound)
@@ -312,12 +311,12 @@ def _limits(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Reader:
-    """A convolution that reads a tensor with factors, G groups of D input channels.
+    """A convolution that reads a tensor with factors, in G groups of D input channels.
 
-    energy, largest: (G, O / G, D) of its weights, the sum of squares and the largest
-    size of the taps.  taps: how many.  power: (G, 1, D) the variance of its inputs.
-    signal: (G, O / G) the variance of its outputs, 0 of those that do not count.
-    rounded: (G, O / G), 1 where weights are rounded with an error.
+    energy, largest: (G, O / G, D), over the taps, the sum of squared weights and the
+    largest magnitude.  taps: their number.  power: (G, 1, D), variance of the inputs.
+    signal: (G, O / G), variance of the outputs, 0 for constant ones, which do not
+    count.  rounded: (G, O / G), 1 where rounding changes weights, else 0.
     """
 
     source: str
@@ -354,11 +353,11 @@ class _Reader:
 
     @property
     def depthwise(self) -> bool:
-        """True if a weight scale belongs to one input channel."""
+        """True if each weight scale serves a single input channel."""
         return int(self.energy.shape[2]) == 1
 
     def noise(self, step: float, factors: DoubleArray) -> DoubleArray:
-        """(n,) noise to signal of each output that counts.  factors: of its input."""
+        """Noise to signal of each output that counts, (n,).  factors: of the input."""
         own = factors.reshape(self.energy.shape[0], 1, -1)
         total = (self.energy * np.square(step * own)).sum(axis=2)
         if not self.depthwise:
@@ -380,7 +379,7 @@ def _noise(
     steps: Mapping[str, float],
     factors: DoubleArray,
 ) -> float | None:
-    """The mean over all outputs of all readers; None if there is none."""
+    """Mean noise to signal over all outputs of all readers; None if none counts."""
     every = [
         reader.noise(
             steps[groups[reader.source]], factors[part.channels[reader.source]]
@@ -392,9 +391,10 @@ def _noise(
 
 
 def _weights(part: Component, readers: Iterable[_Reader]) -> DoubleArray | None:
-    """(count,) what readers that are not depthwise make of a channel; None if all are.
+    """The weight w of each channel in the head of this file, (count,).
 
-    The root of the mean energy of its weights, as a share of the outputs' variance.
+    The root of the mean energy of its weights relative to the variance of the outputs,
+    over readers that are not depthwise; None if all are.
     """
     dense = [reader for reader in readers if not reader.depthwise]
     if not dense:

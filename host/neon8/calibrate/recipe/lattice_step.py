@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights that are multiples of one step, as quantization-aware training leaves them.
 
-Dequantized weights of such a network are w = k * step with whole k. With that very step
-as their scale they are quantized without an error, while absmax / 127, which is some
-other number, rounds nearly all of them. The step is that of a whole tensor, or of each
+Dequantized weights of such a network are w = k * step with integers k. With exactly
+that step as scale they are quantized without error, while absmax / 127, some other
+number, rounds nearly all of them. The step is that of a whole tensor, or of each
 output channel where batch normalization was folded or training had one for each.
 """
 
@@ -16,19 +16,19 @@ from neon8.operators.convolution import Conv2d
 from neon8.quant.weights import HIGHEST, quantize_weights
 
 MOST_VALUES = 300
-"""Different weights of a tensor, or of a channel: 8 bits have 256 levels."""
-MOST_LEVELS = 255
+"""Distinct weights of a tensor, or of a channel; 8 bits have 256 values."""
+MOST_STEPS = 255
 """|k| of weights with 8 bits and any zero point."""
 TOLERANCE = 0.02
 """How far a weight may be from a multiple of the step, as a share of it."""
 GAIN = 4
 """How many times smaller the squared error must be than with absmax / 127."""
 PARTS = (1, 2, 3)
-"""The least distance of two weights may be so many steps."""
+"""How many steps the least distance of two weights may be."""
 
 
 def steps_of(node: Conv2d) -> DoubleArray:
-    """(O,) the step of each output channel as a float32 value; NaN for none.
+    """The step of each output channel, (O,), a float32 value; NaN for none.
 
     A channel has one only if its multiples fit int8 and if that rounds it much better
     than absmax / 127 does.
@@ -46,12 +46,12 @@ def steps_of(node: Conv2d) -> DoubleArray:
 
 
 def _step(weights: FloatArray) -> float | None:
-    """The step of which all weights are multiples, or None."""
+    """The step that all weights are multiples of, or None."""
     sizes = np.unique(np.abs(weights))
     values = sizes[sizes > 0].astype(np.float64)
     if not 1 < len(values) <= MOST_VALUES:
         return None
-    least = values[-1] / MOST_LEVELS * (1 - TOLERANCE)
+    least = values[-1] / MOST_STEPS * (1 - TOLERANCE)
     gaps = np.diff(values, prepend=0.0)
     distance = float(gaps[gaps >= least].min())
     for parts in PARTS:
@@ -64,23 +64,23 @@ def _step(weights: FloatArray) -> float | None:
 def _fitted(values: DoubleArray, step: float) -> float | None:
     """The step near `step` that fits all values best; None if one is not near it.
 
-    It is measured from the small values to the large ones, of which a small error of
-    the step is many steps.
+    Fitted to small values first: at large ones even a small error of the step adds up
+    to several steps.
     """
-    for most in (4, 16, 64, MOST_LEVELS + 1):
-        levels = np.rint(values / step)
-        near = (levels > 0) & (levels <= most)
+    for most in (4, 16, 64, MOST_STEPS + 1):
+        counts = np.rint(values / step)
+        near = (counts > 0) & (counts <= most)
         if near.any():
-            products = math.fsum((values[near] * levels[near]).tolist())
-            step = products / math.fsum(np.square(levels[near]).tolist())
+            products = math.fsum((values[near] * counts[near]).tolist())
+            step = products / math.fsum(np.square(counts[near]).tolist())
     step = float(np.float32(step))
-    levels = np.rint(values / step)
-    away = np.abs(values - levels * step)
-    return step if (away <= TOLERANCE * step).all() and levels.min() > 0 else None
+    counts = np.rint(values / step)
+    away = np.abs(values - counts * step)
+    return step if (away <= TOLERANCE * step).all() and counts.min() > 0 else None
 
 
 def _better(row: FloatArray, step: float) -> bool:
-    """Whether int8 with this scale is nearer to a channel, (1, ...), than usual."""
+    """True if this scale rounds a channel, (1, ...), better than absmax / 127."""
     absmax = float(np.abs(row).max())
     if absmax > (HIGHEST + TOLERANCE) * step:
         return False
@@ -88,7 +88,7 @@ def _better(row: FloatArray, step: float) -> bool:
     if usual == 0:
         return False
     lost = _error(row, usual)
-    noise = row.size * (TOLERANCE * usual) ** 2  # nothing worth a word
+    noise = row.size * (TOLERANCE * usual) ** 2  # smaller errors do not matter
     return lost > noise and GAIN * _error(row, step) < lost
 
 

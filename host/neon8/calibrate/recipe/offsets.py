@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Offsets for channels with means far apart, where they make the step smaller.
 
-Between a convolution without an activation and those that read it, a constant may be
-on each channel that the biases of the readers take back. It widens the range that the
-channels share, and says nothing. With the means of the channels as offsets the range is
-that of what varies.
+A constant may be subtracted from each channel between a convolution without an
+activation and its readers, whose biases add it back. Means that lie far apart widen the
+range that the channels share and carry no information; with the means as offsets the
+range covers only what varies.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,9 +32,10 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Absorbed:
-    """offsets: (C,) of each tensor, float32 values.  scheme: where it was unsigned.
+    """Offsets, and the ranges of the values less the offsets.
 
-    limits: of the values less the offsets; seen: of what was seen, without reserves.
+    offsets: tensor -> (C,), float32 values.  limits: with headroom; seen: without.
+    scheme: of tensors that were unsigned.
     """
 
     offsets: Mapping[str, DoubleArray]
@@ -43,7 +44,7 @@ class Absorbed:
     scheme: str
 
     def scheme_for(self, entry: TensorScale) -> str:
-        """The scale of a tensor with offsets, which has negative values then."""
+        """The scheme of a tensor once it has offsets, and so negative values."""
         return self.scheme if entry.scheme == "unsigned" else entry.scheme
 
 
@@ -55,7 +56,7 @@ def absorb(
     *,
     scheme: str,
 ) -> Absorbed:
-    """The offsets of all tensors that gain by them.
+    """Choose offsets for all tensors that gain by them.
 
     tensors: their scales without offsets.  closed: tensors that must stay as they are.
     scheme: of the table.
@@ -78,7 +79,7 @@ def absorb(
 
 
 def _centred(channels: ChannelStatistics) -> tuple[DoubleArray, Range]:
-    """The offsets, and the least and largest value of all channels less these."""
+    """The offsets, and the least and largest value less the offsets."""
     offsets = channels.mean().astype(np.float32).astype(np.float64)
     lo = float((channels.minimum - offsets).min())
     hi = float((channels.maximum - offsets).max())
@@ -86,7 +87,7 @@ def _centred(channels: ChannelStatistics) -> tuple[DoubleArray, Range]:
 
 
 def _free(graph: Graph, observation: Observation, closed: Collection[str]) -> list[str]:
-    """Tensors that may have offsets, with a scale of their own."""
+    """Tensors that may have offsets: those that share their scale with no other."""
     groups = list(observation.scale_groups.values())
     shut = {*closed, *graph.inputs, *graph.outputs}
     read: set[str] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recipe makes of a network, and how its scales are chosen then."""
+"""The recipe: steps, offsets and factors of a network, and its scales with them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -30,10 +30,11 @@ ABSORBED = "absorbed"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recipe:
-    """graph: the network with all factors and offsets in it.
+    """A network rewritten by the recipe, and what was observed of it.
 
-    observation: what is known of it.  steps: of layers, see lattice_step.steps_of().
-    means: of the channels of what each layer reads, (I,).
+    graph, observation: with all factors and offsets applied.  steps: of each layer, see
+    lattice_step.steps_of().  means: (I,) channel means of each tensor that a layer
+    reads.
     """
 
     graph: Graph
@@ -46,7 +47,7 @@ class Recipe:
     def tensor_scales(
         self, tensors: Mapping[str, TensorScale]
     ) -> dict[str, TensorScale]:
-        """`tensors`, those with factors or offsets on a grid over their new range."""
+        """Move tensors with factors or offsets onto a grid over their new range."""
         return {name: self._tensor_scale(name, each) for name, each in tensors.items()}
 
     def _tensor_scale(self, name: str, entry: TensorScale) -> TensorScale:
@@ -62,7 +63,7 @@ class Recipe:
         return entry
 
     def layer_scales(self, tensors: Mapping[str, TensorScale]) -> dict[str, LayerScale]:
-        """The scales of the weights of all layers, one for each output channel."""
+        """Weight scales of all layers, one for each output channel."""
         nodes = convolutions(self.graph)
         return {n.name: self._layer_scale(n, tensors[n.inputs[0]]) for n in nodes}
 
@@ -84,7 +85,7 @@ class Recipe:
 
 
 def _moved_entry(name: str, entry: TensorScale, absorbed: Absorbed) -> TensorScale:
-    """With the offsets of the tensor, if it has any."""
+    """The entry with the offsets of the tensor, if it has any."""
     if name not in absorbed.offsets:
         return entry
     signed = replace(entry, scheme=absorbed.scheme_for(entry))
@@ -98,7 +99,7 @@ def _moved_entry(name: str, entry: TensorScale, absorbed: Absorbed) -> TensorSca
 def _over(
     entry: TensorScale, limits: tuple[float, float], seen: tuple[float, float]
 ) -> TensorScale:
-    """`entry` on the same grid over another range, with other values seen."""
+    """The entry on a grid over `limits`, with the extremes `seen`."""
     scale, zero_point = Grid(entry.scheme, entry.bits).cover(*limits)
     lo, hi = (float(np.float32(end)) for end in seen)
     moved = on_grid(entry, scale, zero_point, bits=entry.bits)
@@ -113,10 +114,11 @@ def prepare(
     *,
     scheme: str,
 ) -> Recipe:
-    """The recipe for `graph`, of which `observation` is.
+    """Apply the recipe to `graph`, the network that was observed.
 
-    tensors: their scales without it.  closed: those that must stay as they are.
-    scheme: of the table.  Offsets are chosen first, and factors for what they leave.
+    tensors: their scales without the recipe.  closed: tensors that must stay as they
+    are.  scheme: of the table. Offsets are chosen first, then factors for what they
+    leave.
     """
     closed = frozenset(closed)
     layers = {node.name: node for node in convolutions(graph)}
@@ -148,10 +150,10 @@ def prepare(
 def _moved(
     steps: DoubleArray, node: Conv2d, factors: Mapping[str, DoubleArray]
 ) -> DoubleArray:
-    """The steps of weights with factors in them, (O,).
+    """The steps of a layer that has absorbed factors, (O,).
 
-    Those of the input channels of an output channel that differ leave no step, unless
-    the weights have one again.
+    An output channel whose input channels have different factors loses its step, unless
+    its new weights happen to have one.
     """
     count = len(steps)
     if node.inputs[0] in factors:
@@ -171,7 +173,7 @@ def _rewritten(
     factors: Mapping[str, DoubleArray],
     offsets: Mapping[str, DoubleArray],
 ) -> Observation:
-    """With the rows of layers' inputs as those of the network with both."""
+    """The observation with rows as the rewritten network has them."""
     layers = dict(observation.layers)
     for node in convolutions(graph):
         rows, source = layers[node.name].patches.rows, node.inputs[0]
@@ -187,7 +189,7 @@ def _rewritten(
 
 
 def _by_taps(node: Conv2d, values: DoubleArray, count: int) -> DoubleArray:
-    """(G, K) of channels, (I,), those that K = `count` taps of chosen groups read."""
+    """Channel values, (I,), at K = `count` taps of the chosen groups, (G, K)."""
     by_group = values.reshape(node.groups, -1)[patches.chosen_groups(node)]
     result: DoubleArray = np.repeat(by_group, count // by_group.shape[1], axis=1)
     return result

@@ -6,9 +6,9 @@ clamped to +-2**127, rounded to a multiple of 2**-96 and added to a 256-bit inte
 the result depends neither on the order of the samples nor on how they were divided.
 Fewer than 2**32 samples cannot overflow it.
 
-So of values between 1e-10 and 1e15 both sums are good to 1e-9 and better. What is
-at most 2**-97 in a sample counts as 0, so do squares of values below 2e-15; squares of
-values near 1e19 saturate. The extremes are exact in any case.
+For values between 1e-10 and 1e15 both sums are accurate to 1e-9 or better. A sample's
+sum of at most 2**-97 counts as 0, and so do squares of values below 2e-15; squares of
+values near 1e19 saturate. The extremes are always exact.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ FRACTION_BITS = 96
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChannelStatistics:
-    """C channels, over the finite values of all samples.
+    """Statistics of C channels over the finite values of all samples.
 
     count: (C,) int64, how many.  minimum, maximum: (C,) float32, inf and -inf where
     there are none.  total, squares: (C, WORDS) uint64, see integers().
@@ -38,13 +38,13 @@ class ChannelStatistics:
     squares: UInt64Array
 
     def mean(self) -> DoubleArray:
-        """(C,) the mean, correctly rounded; 0 where there are no values."""
+        """The mean of each channel, (C,), correctly rounded; 0 without values."""
         pairs = zip(integers(self.total), self.count.tolist(), strict=True)
         scale = 1 << FRACTION_BITS
         return np.array([t / (max(n, 1) * scale) for t, n in pairs])
 
     def variance(self) -> DoubleArray:
-        """(C,) the mean squared distance from the mean, free of cancellation."""
+        """The variance of each channel, (C,), free of cancellation."""
         result = []
         sums = zip(integers(self.total), integers(self.squares), strict=True)
         for (total, squares), count in zip(sums, self.count.tolist(), strict=True):
@@ -66,7 +66,7 @@ def empty(channels: int) -> ChannelStatistics:
 
 
 def merge(first: ChannelStatistics, second: ChannelStatistics) -> ChannelStatistics:
-    """The statistics of the values of both, which have the same channels."""
+    """Add the values of another set of samples of the same channels."""
     return ChannelStatistics(
         count=first.count + second.count,
         minimum=np.minimum(first.minimum, second.minimum),
@@ -77,7 +77,7 @@ def merge(first: ChannelStatistics, second: ChannelStatistics) -> ChannelStatist
 
 
 def join(parts: Sequence[ChannelStatistics]) -> ChannelStatistics:
-    """A tensor whose channels are those of the parts, one after another."""
+    """Concatenate the channels of the parts."""
     fields = ("count", "minimum", "maximum", "total", "squares")
     joined = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in fields
@@ -86,7 +86,7 @@ def join(parts: Sequence[ChannelStatistics]) -> ChannelStatistics:
 
 
 def _add(first: UInt64Array, second: UInt64Array) -> UInt64Array:
-    """(C, WORDS) integers, word by word with carries."""
+    """Add integers of WORDS words, (C, WORDS), with carries."""
     result = np.empty_like(first)
     carry = np.zeros(len(first), dtype=np.bool_)
     for word in range(WORDS):
@@ -97,6 +97,6 @@ def _add(first: UInt64Array, second: UInt64Array) -> UInt64Array:
 
 
 def integers(words: UInt64Array) -> list[int]:
-    """(C, WORDS) -> how often 2**-96 is in the sum that each row stands for."""
+    """The integer in each row of (C, WORDS), a sum in multiples of 2**-96."""
     rows = words.astype("<u8")
     return [int.from_bytes(row.tobytes(), "little", signed=True) for row in rows]

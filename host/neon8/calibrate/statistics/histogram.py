@@ -20,11 +20,11 @@ MIN_EXPONENT = -100
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Histogram:
-    """positive, negative: (2048,) counts of |x| over [0, 2**exponent).
+    """Counts of |x| over [0, 2**exponent), (2048,) for each sign.
 
-    Bin i counts i <= |x| * 2048 / 2**exponent < i + 1.  Zeros of both signs are counted
-    apart, and NaN and infinities (of both signs), which count nowhere else.
-    minimum, maximum: exact, of the finite values; inf and -inf if there are none.
+    Bin i counts i <= |x| * 2048 / 2**exponent < i + 1.  zeros, nans, infs: of both
+    signs, in no bin.  minimum, maximum: exact, of the finite values; inf and -inf if
+    there are none.
     """
 
     exponent: int
@@ -71,7 +71,7 @@ def exponent_of(largest: float) -> int:
 
 
 def merge(first: Histogram, second: Histogram) -> Histogram:
-    """The histogram of the values of both; it may share their arrays."""
+    """Add two histograms; the result may share their arrays."""
     exponent = max(first.exponent, second.exponent)
     return Histogram(
         exponent=exponent,
@@ -92,14 +92,14 @@ def merge(first: Histogram, second: Histogram) -> Histogram:
 
 
 def _sum(first: UInt64Array, second: UInt64Array) -> UInt64Array:
-    """One array where the other is NOTHING: a network may have thousands of these."""
+    """Add counts, without a new array where one is NOTHING, as thousands may be."""
     if first is NOTHING:
         return second
     return first if second is NOTHING else first + second
 
 
 def _fold(counts: UInt64Array, times: int) -> UInt64Array:
-    """The counts over a range that is 2**times as large."""
+    """Fold the counts onto a range 2**times as large."""
     if times == 0 or counts is NOTHING:
         return counts
     times = min(times, LOG_BINS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of the calibrator's C library, during which cffi releases the GIL."""
+"""Calls into the calibrator's C library; cffi releases the GIL during each."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from neon8.ir.graph import Activation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to take of a tensor, and how many channels it has."""
+    """Which statistics to take of a tensor, and how many channels it has."""
 
     channels: int
     histogram: bool
@@ -36,7 +36,7 @@ class Statistics:
     """One tensor, filled in by Plan.observe().
 
     histogram_arrays: positive, negative.  channel_arrays: count, minima, maxima,
-    total, squares.  Either is empty if not taken.  struct: points to all of
+    total, squares.  Either is empty if not wanted.  struct: points to all of
     them, in memory of `owner`.
     """
 
@@ -47,7 +47,7 @@ class Statistics:
     owner: Any
 
     def histogram(self) -> Histogram:
-        """The histogram of all values so far; more values would change its arrays."""
+        """The histogram of all values so far; further values change its arrays."""
         positive, negative = self.histogram_arrays
         return Histogram(
             exponent=self.struct.exponent,
@@ -61,7 +61,7 @@ class Statistics:
         )
 
     def channels(self) -> ChannelStatistics:
-        """A copy, of all values so far."""
+        """A copy of the channel statistics of all values so far."""
         count, minima, maxima, total, squares = self.channel_arrays
         return ChannelStatistics(
             count=count.astype(np.int64),
@@ -76,9 +76,9 @@ class Statistics:
 class Bank:
     """Statistics of many tensors.
 
-    each: of no values yet.  sample_minimum, sample_maximum: (n,) float32, of the last
-    sample, inf and -inf if nothing is finite.  sample_argmin, sample_argmax: (n,)
-    uint64, the first channels that have them.  sample_nans, sample_infs: (n,) uint64.
+    The others describe the last sample, (n,).  sample_minimum, sample_maximum: float32,
+    inf and -inf if nothing is finite.  sample_argmin, sample_argmax: uint64, the first
+    channels that have them.  sample_nans, sample_infs: uint64, how many.
     """
 
     each: tuple[Statistics, ...]
@@ -91,7 +91,7 @@ class Bank:
 
 
 def bank(wanted: Sequence[Wanted]) -> Bank:
-    """Statistics of no values yet."""
+    """Allocate statistics of no values."""
     ffi = load().ffi
     structs = ffi.new("struct n8c_statistics[]", len(wanted))
     each = tuple(_statistics(structs, i, one) for i, one in enumerate(wanted))
@@ -145,9 +145,9 @@ def _statistics(owner: Any, index: int, wanted: Wanted) -> Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to do with one tensor of `shape`, (1, C, ...).
+    """What to collect from one tensor of `shape`, (1, C, ...).
 
-    raw: takes the values; activated: takes what `activation` makes of them.
+    raw: takes the values; activated: takes them after `activation`.
     """
 
     shape: tuple[int, ...]
@@ -157,7 +157,7 @@ class Job:
 
 
 class Plan:
-    """Jobs, ready to be done for one sample after the other."""
+    """Jobs prepared to run on one sample after another."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs = tuple(jobs)
@@ -175,12 +175,12 @@ class Plan:
         self._known: list[FloatArray | None] = [None] * len(self._jobs)
 
     def observe(self, values: Sequence[FloatArray], *, isa: int = 0) -> None:
-        """One sample more: values[i], contiguous, for job i.
+        """Add a sample: values[i], contiguous, goes to job i.
 
-        isa: n8c_isa.  CalibrationError: a value has not the shape of its job.
+        isa: n8c_isa.  CalibrationError: an array differs in shape from its job.
         """
         for index, (known, array) in enumerate(zip(self._known, values, strict=True)):
-            if array is known:  # where the sample before was, too
+            if array is known:  # the address of the previous sample
                 continue
             shape = self._jobs[index].shape
             if array.shape != shape:
@@ -198,7 +198,7 @@ def divergence(
 ) -> DoubleArray:
     """Relative entropy of `counts` cut off after first, first + 1, ... last bins.
 
-    counts: (2048,); levels: a power of two <= first.  See thresholds/kl.py.
+    counts: (2048,).  levels: a power of two <= first.  See thresholds/kl.py.
     """
     library = load()
     out = np.empty(last - first + 1)
@@ -221,7 +221,7 @@ def squared_error(
     """Expected squared error of quantizing to grids, (steps, splits), in bins squared.
 
     positive, negative: (2048,) counts.  steps: (steps,), in bins.  above, below:
-    (splits,) how many levels a grid has on each side.  See thresholds/mse.py.
+    (splits,), integer values of a grid on each side.  See thresholds/mse.py.
     """
     library = load()
     out = np.zeros((len(steps), len(above)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calibrator's C library: finding, loading, and numpy arrays for its arguments.
 
-host/neon8/runtime/library.py does the first two for libneon8. There is no substitute
-for this one in the product; tests/host/shared/numpy_statistics.py is its meaning.
+host/neon8/runtime/library.py does the first two for libneon8. The product has no
+fallback for this library; tests/host/shared/numpy_statistics.py specifies it.
 """
 
 import functools
@@ -55,9 +55,9 @@ def find() -> Path:
 
 
 def load() -> Library:
-    """The library of this process, loaded once.  SetupError: missing, foreign, old.
+    """Load the library once for this process.  SetupError: missing, foreign or old.
 
-    Any thread may call it: cffi's types of two loadings would not fit each other.
+    Any thread may call it. cffi types of two loads would not match, hence the lock.
     """
     with _LOADING:
         return _load()
@@ -70,7 +70,7 @@ def _load() -> Library:
 
 @functools.cache
 def load_file(path: Path) -> Library:
-    """The library at `path`, checked."""
+    """Load the library at `path` and check its version.  SetupError."""
     check_machine(path)
     ffi = declarations(path.parent / CDEF_NAME)
     try:
@@ -86,7 +86,7 @@ def load_file(path: Path) -> Library:
 
 
 def pointer(array: Array) -> Any:
-    """To the first element; the array must outlive it."""
+    """A cffi pointer to the first element; the array must outlive it."""
     return load().ffi.cast(f"{_TYPES[array.dtype.str[1:]]} *", address(array))
 
 
@@ -97,7 +97,7 @@ def address(array: Array) -> int:
 
 
 def field(structs: Any, kind: str, name: str, dtype: str) -> Any:
-    """One field of all of an array of structs, as an array that shares their memory."""
+    """One field of all structs of an array, as an array that shares their memory."""
     ffi = load().ffi
     layout = np.dtype(
         {
@@ -111,7 +111,7 @@ def field(structs: Any, kind: str, name: str, dtype: str) -> Any:
 
 
 def check(status: int) -> None:
-    """SetupError if a call failed."""
-    # The package makes the arguments, so what remains is a library of another build.
+    """Raise SetupError if a call failed."""
+    # The arguments are our own, so the library must be of another build.
     if status != 0:
         raise SetupError(f"{FILE_NAME}: status {status}; {REMEDY}")

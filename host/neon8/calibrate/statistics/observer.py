@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of the tensors, one sample at a time: nothing of a sample is kept."""
+"""Statistics of tensors, one sample at a time; no sample is kept."""
 
 import math
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ from neon8.operators.opaque import opaque_nodes
 class Extreme:
     """The smallest or largest value of a tensor and where it was seen.
 
-    sample: the digest, the first in order of those that have the value.  channel: the
-    first one of that sample.
+    sample: the least digest of the samples that have the value.  channel: the first
+    that has it in that sample.
     """
 
     value: float
@@ -33,10 +33,10 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observed:
-    """What was seen of one tensor.
+    """Statistics of one tensor.
 
-    histogram: of the sources.  channels: of those that have them.
-    smallest, largest: None if there is no finite value, or no histogram.
+    histogram: None unless the tensor is a source.  channels: None unless convolutions
+    read it or make it.  smallest, largest: None without a finite value or a histogram.
     """
 
     histogram: Histogram | None
@@ -56,13 +56,13 @@ def pre_activations(graph: Graph) -> tuple[str, ...]:
 
 
 class Observer:
-    """Takes in samples and gives the statistics of all so far.
+    """Collects statistics of a network's tensors, sample by sample.
 
-    Histograms of all sources of `graph`; channels of all inputs and pre-activation
-    outputs of its convolutions.
+    It keeps histograms of all sources of `graph`, and channel statistics of the inputs
+    and pre-activations of its convolutions.
 
-    fetch: names of the tensors inside the network that add() needs. What follows from
-    others is not among them: an activation's output, a Concat's channels.
+    fetch: inner tensors that add() needs. What can be derived from others is not among
+    them, such as the output of an activation or a Concat.
     """
 
     def __init__(self, graph: Graph, *, ignore_nonfinite: bool = False) -> None:
@@ -97,12 +97,12 @@ class Observer:
         self._largest = _Least(len(self._names))
 
     def add(self, values: Mapping[str, Array], *, sample: str, digest: str) -> None:
-        """One sample more.
+        """Add a sample.
 
-        values: the inputs of the network and what `fetch` names, of shape (N, C, ...);
-        of a tensor that is not fixed, of any.  sample: its name, for messages.
-        CalibrationError: a value is NaN or infinite, and not made by an Opaque node,
-        where attention masks are; the observer is of no use afterwards.
+        values: the inputs of the network and what `fetch` names, (N, C, ...), or any
+        shape for tensors that are not fixed.  sample: its name, for messages.
+        CalibrationError: a value is NaN or infinite, except from an Opaque node, where
+        attention masks are; the observer must not be used afterwards.
         """
         given = {name: self._floats(name, values[name]) for name in self._given}
         shapes = [array.shape for array in given.values()]
@@ -123,9 +123,9 @@ class Observer:
         self._largest.add(-seen.sample_maximum, seen.sample_argmax, digest)
 
     def result(self) -> dict[str, Observed]:
-        """The statistics of all samples, by name; none before the first one.
+        """The statistics of all samples so far, by tensor; empty before the first.
 
-        Another add() would change them.
+        A later add() changes them.
         """
         if self._bank is None:
             return {}
@@ -149,22 +149,22 @@ class Observer:
         }
 
     def origins(self, name: str) -> list[tuple[str, Activation]]:
-        """The tensors given to add() that the channels of `name` come from, in order.
+        """The tensors given to add() that hold the channels of `name`, in order.
 
-        With each of them goes the activation that follows it.  name: an input of a
+        Each comes with the activation that follows it.  name: an input of a
         convolution.
         """
         return [self._origin(part) for part in self._parts(name)]
 
     def _parts(self, name: str) -> tuple[str, ...]:
-        """The tensors whose channels, one after another, are those of `name`."""
+        """The tensors that `name` concatenates, or itself."""
         inputs = self._concats.get(name)
         if inputs is None:
             return (name,)
         return tuple(part for each in inputs for part in self._parts(each))
 
     def _begin(self, given: Mapping[str, FloatArray]) -> Bank:
-        """For samples of these shapes."""
+        """Allocate statistics for samples of these shapes."""
         return bank(
             [
                 Wanted(
@@ -177,7 +177,7 @@ class Observer:
         )
 
     def _plan_for(self, given: Mapping[str, FloatArray], made: Bank) -> Plan:
-        """For samples of these shapes."""
+        """Prepare the jobs for samples of these shapes."""
         taken = dict(zip(self._names, made.each, strict=True))
         after = {}  # by the tensor that an activation follows
         for name in self._names:
@@ -191,10 +191,9 @@ class Observer:
         return Plan(jobs)
 
     def _floats(self, name: str, values: Array) -> FloatArray:
-        """`values` as (1, C, ...): of a batch, the images of a channel side by side.
+        """Cast to float32 of shape (1, C, ...), the images of a batch side by side.
 
-        Those of a tensor that is not fixed are (1, 1, n): it may have another shape in
-        each sample.
+        A tensor that is not fixed becomes (1, 1, n), as its shape may vary.
         """
         floats: FloatArray = np.asarray(values, dtype=np.float32, order="C")
         if name in self._free:
@@ -207,13 +206,13 @@ class Observer:
         return np.ascontiguousarray(side)
 
     def _origin(self, name: str) -> tuple[str, Activation]:
-        """The given tensor that `name` follows from by an activation, or is."""
+        """The tensor that add() gets for `name`, and the activation in between."""
         if name in self._given:
             return name, Activation()
         return self._activations[name]
 
     def _extremes(self, least: "_Least", sign: int) -> dict[str, Extreme]:
-        """The extremes of the tensors with histograms that have a finite value."""
+        """Extremes of the tensors that have a histogram and a finite value."""
         found = zip(self._names, least.value.tolist(), strict=True)
         return {
             name: Extreme(
@@ -229,7 +228,7 @@ class Observer:
 class _Least:
     """The least value so far of each of n tensors, and where it was seen.
 
-    sample: the digest, the first in order of those that have it.
+    sample: the least digest of the samples that have it.
     """
 
     def __init__(self, count: int) -> None:
@@ -239,9 +238,9 @@ class _Least:
         self._start = np.zeros(count, dtype=np.uint64)  # of the digest, as a number
 
     def add(self, value: FloatArray, channel: UInt64Array, digest: str) -> None:
-        """The least values of one sample more, inf where there is none."""
+        """Add the least values of a sample, inf where there is none."""
         start = np.uint64(int(digest[:16], 16))
-        # Behind an activation, the least value is the same in most samples.
+        # After an activation, the least value is the same in most samples.
         same = (value == self.value) & (start <= self._start)
         for index in np.flatnonzero((value < self.value) | same).tolist():
             if same[index] and digest >= self.sample[index]:

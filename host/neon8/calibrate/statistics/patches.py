@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A few inputs of each layer, so that a threshold can be judged by the layer's output.
 
-Of every sample, sampler.py draws two output pixels of a convolution by a hash of sample
-and layer, and what the layer reads there is a row with a 64-bit key from the hash. The
-64 rows with the smallest keys are kept: a sample drawn uniformly from all, whatever
-their order and however they were divided.
+From every sample, sampler.py draws two output pixels of each convolution by a hash of
+sample and layer. What the layer reads there is a row, with a 64-bit key from the hash.
+The 64 rows with the smallest keys are kept: a uniform draw from all rows, whatever the
+order of the samples and however they were divided.
 """
 
 from dataclasses import dataclass, replace
@@ -21,11 +21,11 @@ CHANNELS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Patches:
-    """The rows of one layer.  n rows, C chosen output channels, from G groups, K taps.
+    """n rows of one layer: C chosen output channels from G groups, K taps.
 
-    keys: (n,), ascending.  rows: (n, G, K), what the chosen groups read, real 0 where
-    the layer pads.  weights: (C, K) and bias: (C,), float as in the network.  groups:
-    (C,), the index into G of what a channel reads.
+    keys: (n,), ascending.  rows: (n, G, K), what the chosen groups read, 0.0 where the
+    layer pads.  weights, bias: (C, K) and (C,), float as in the network.  groups: (C,),
+    the index into G of the group that a channel reads.
     """
 
     keys: UInt64Array
@@ -37,7 +37,7 @@ class Patches:
 
 
 def empty(node: Conv2d) -> Patches:
-    """The state before the first sample; the channels are evenly chosen."""
+    """No rows yet, for evenly spaced output channels."""
     channels, known = chosen_channels(node), chosen_groups(node)
     groups = np.searchsorted(known, channels // (len(node.weight) // node.groups))
     weights = node.weight[channels].reshape(len(channels), -1)
@@ -52,7 +52,7 @@ def empty(node: Conv2d) -> Patches:
 
 
 def merge(first: Patches, second: Patches) -> Patches:
-    """The rows of the samples of both, which are of the same layer."""
+    """Merge the rows of two sets of samples of one layer."""
     return smallest(
         replace(
             first,
@@ -63,9 +63,9 @@ def merge(first: Patches, second: Patches) -> Patches:
 
 
 def outputs(patches: Patches, rows: DoubleArray | None = None) -> DoubleArray:
-    """(n, C) what the layer makes of its rows, activation included, in double.
+    """The layer's outputs for its rows, (n, C), activation included, in double.
 
-    rows: others than those that were observed, of the same shape.
+    rows: of the same shape, instead of those observed.
     """
     taken = patches.rows.astype(np.float64) if rows is None else rows
     result = np.empty((len(taken), len(patches.groups)))
@@ -86,13 +86,13 @@ def chosen_groups(node: Conv2d) -> list[int]:
 
 
 def chosen_channels(node: Conv2d) -> Int64Array:
-    """The chosen output channels."""
+    """At most CHANNELS output channels, evenly spaced."""
     out = len(node.weight)
     return np.arange(min(out, CHANNELS)) * out // min(out, CHANNELS)
 
 
 def smallest(patches: Patches) -> Patches:
-    """At most ROWS rows by their keys; by their bytes where keys are equal."""
+    """Keep the ROWS rows with the smallest keys; bytes decide between equal keys."""
     order = sorted(
         range(len(patches.keys)),
         key=lambda i: (int(patches.keys[i]), patches.rows[i].tobytes()),

@@ -31,10 +31,10 @@ Parts = Sequence[tuple[str, Activation]]
 
 
 class Sampler:
-    """Takes in samples and keeps the rows that no later one can oust.
+    """Keeps the rows with the smallest keys of the samples added so far.
 
-    nodes: the layers.  parts: of each input of theirs, the tensors that its channels
-    come from, one after another, and the activation that follows each.
+    nodes: the layers.  parts: input of a layer -> the tensors that hold its channels,
+    in order, and the activation that follows each.
     """
 
     def __init__(self, nodes: Sequence[Conv2d], parts: Mapping[str, Parts]) -> None:
@@ -47,10 +47,9 @@ class Sampler:
         self._sources: _Sources | None = None
 
     def add(self, values: Mapping[str, Array], *, digest: str) -> None:
-        """One sample more.
+        """Add a sample; rows with NaN or infinity are left out.
 
-        values: of all parts, (N, C) or (N, C, H, W), floats, of the same shapes each
-        time.  digest: of the sample.  A row with NaN or infinity is left out.
+        values: all parts, (N, C) or (N, C, H, W), floats, of the same shapes each time.
         """
         if self._sources is None:
             self._sources = _Sources(self._nodes, self._parts, values, self._structs)
@@ -60,7 +59,7 @@ class Sampler:
             check(load().lib.n8c_draw(self._structs, len(self._nodes), pointer(words)))
 
     def result(self) -> dict[str, Patches]:
-        """The rows drawn from all samples so far, by the layer's name."""
+        """The rows kept so far, by the name of the layer."""
         pairs = zip(self._nodes, self._layers, strict=True)
         return {node.name: layer.result() for node, layer in pairs}
 
@@ -83,7 +82,7 @@ class _Layer:
         struct.slots = pointer(self._slots)
 
     def result(self) -> Patches:
-        """A copy, of all samples so far."""
+        """A copy of the rows kept so far."""
         used = self._slots[: self._struct.used]
         shape = self._empty.rows.shape[1:]
         rows = self._rows[used].reshape(-1, *shape)
@@ -92,9 +91,9 @@ class _Layer:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Channels of one tensor that stand together in a row of a layer.
+    """Channels of one tensor that are adjacent in a row of a layer.
 
-    start: of the first value in the tensor, at: its place in the row.
+    start: index of the first value in the tensor.  at: its index in the row.
     """
 
     name: str
@@ -106,7 +105,7 @@ class _Piece:
 
 
 class _Sources:
-    """Tells the layers' structs where to read, in tensors of the shapes of `values`."""
+    """Points the layers' structs into tensors of the shapes of `values`."""
 
     def __init__(
         self,
@@ -140,9 +139,9 @@ class _Sources:
             first += len(each)
 
     def point_to(self, values: Mapping[str, Array], index: int) -> None:
-        """Read from element `index` of these batches.
+        """Read from image `index` of these batches.
 
-        Most of them are where those of the sample before were.
+        Most arrays are at the addresses of the previous sample.
         """
         for place, name in enumerate(self._names):
             if values[name] is not self._known[place]:
@@ -155,7 +154,7 @@ class _Sources:
 def _pieces(
     node: Conv2d, parts: Parts, values: Mapping[str, Array]
 ) -> Iterator[_Piece]:
-    """The size of one row of a layer."""
+    """The pieces that make up one row of a layer."""
     _, each, rows, columns = node.weight.shape
     first = 0  # channel of the part
     for name, activation in parts:
@@ -184,6 +183,6 @@ def _out_size(node: Conv2d, size: tuple[int, int]) -> tuple[int, int]:
 
 
 def _words(text: str) -> UInt64Array:
-    """(4,): its SHA-256."""
+    """The SHA-256 of a text as four words, (4,)."""
     digest = hashlib.sha256(text.encode()).digest()
     return np.frombuffer(digest, "<u8").astype(np.uint64)

@@ -9,9 +9,9 @@ import numpy as np
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.calibrate.statistics.patches import Patches
 from neon8.calibrate.thresholds import guards
-from neon8.calibrate.thresholds.eq import eq
+from neon8.calibrate.thresholds.eq import eq, output_error
+from neon8.calibrate.thresholds.guards import Range
 from neon8.calibrate.thresholds.minmax import minmax
-from neon8.calibrate.thresholds.output import Range, output_error
 from neon8.errors import CalibrationError
 from neon8.quant.grid import Grid
 from neon8.quant.limits import SMALLEST_SCALE
@@ -60,7 +60,7 @@ def check(method: str, scheme: str, bits: int) -> None:
 
 
 def scheme_of(scheme: str, *, negative: bool) -> str:
-    """The scheme of a tensor that has negative values, or has none."""
+    """The scheme of a tensor, by whether it has negative values."""
     if scheme in ("symmetric", "asymmetric"):
         return scheme
     if not negative:
@@ -71,7 +71,7 @@ def scheme_of(scheme: str, *, negative: bool) -> str:
 def _limits(
     histogram: Histogram, grid: Grid, method: Method, layers: Sequence[Patches]
 ) -> tuple[Range, tuple[str, ...]]:
-    """(lo, hi) and the codes of guards."""
+    """(lo, hi), and the reason codes of guards that fired."""
     full = minmax(histogram, grid)
     if method.name == "minmax":
         return full, ()
@@ -91,7 +91,7 @@ def _limits(
 def _guarded(
     histogram: Histogram, grid: Grid, method: Method
 ) -> tuple[Range, tuple[str, ...]]:
-    """What a method that needs nothing but the histogram says, widened if need be."""
+    """The range of a method that needs only the histogram, widened if necessary."""
     module = import_module(f"{__package__}.{methods.ROWS[method.name].module}")
     function: Callable[..., Range | None] = getattr(module, method.name)
     chosen = function(histogram, grid, **method.settings)
@@ -104,9 +104,9 @@ def _guarded(
 def tensor_scale(
     histogram: Histogram, grid: Grid, limits: Range, reasons: tuple[str, ...]
 ) -> TensorScale:
-    """The scale of `grid` that covers `limits`; real 0 is on it.
+    """The scale with which `grid` covers `limits`; 0.0 is on it.
 
-    CalibrationError: an end of the grid would be beyond float32.
+    CalibrationError: an end of the grid exceeds float32.
     """
     step, zero_point = grid.cover(*limits)
     least = np.float32(SMALLEST_SCALE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between a method's answer and a table that ruins a network.
+"""Guards: checks that keep a method's answer from ruining a network.
 
-A guard that changed something, or found something that the reader should know, leaves a
-code in the table; neon8.quant.reasons says what they mean.
+A guard that changes something, or finds something that the user should know, leaves a
+reason code in the table; neon8.quant.reasons explains the codes.
 """
 
 from bisect import bisect_left
@@ -14,24 +14,24 @@ from neon8.calibrate.thresholds.minmax import minmax
 from neon8.quant.grid import Grid
 
 MAX_CLIPPED_ENERGY = 1e-3
-"""A share of all energy; no method that clipped more chose well in measurements."""
+"""A share of all energy; in measurements no method that clipped more chose well."""
 STEPS = 1024
 FEWEST_SAMPLES = 8
 FEWEST_VALUES = 1000
 FEWEST_BINS = 128
 SMALLEST = 1e-26
-"""A tensor below this is as good as zero: its scale would be near SMALLEST_SCALE."""
+"""Below this a tensor counts as zero: its scale would be near SMALLEST_SCALE."""
 
 Range = tuple[float, float]
 
 
 def dead(histogram: Histogram) -> bool:
-    """True if no value is worth a scale."""
+    """True if all values are practically zero."""
     return max(-histogram.minimum, histogram.maximum) < SMALLEST
 
 
 def few(histogram: Histogram) -> str | None:
-    """The code of what is missing for any method but minmax."""
+    """The reason code if the values are too few for any method but minmax."""
     if histogram.total < FEWEST_VALUES:
         return "few:values"
     occupied = np.count_nonzero(histogram.positive)
@@ -51,9 +51,9 @@ def clipped_energy(histogram: Histogram, lo: float, hi: float) -> float:
 
 
 def widen(histogram: Histogram, grid: Grid, limits: Range) -> Range:
-    """`limits`, or the first wider ones that clip no more than MAX_CLIPPED_ENERGY.
+    """Widen `limits` until they clip no more than MAX_CLIPPED_ENERGY.
 
-    They move in STEPS steps towards those that clip nothing.
+    They move in STEPS equal steps towards limits that clip nothing.
     """
     full = minmax(histogram, grid)
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thresholds by relative entropy, on the histogram of |x|.
 
-For a candidate of i bins, P is the first i bins, the last one with all that is above; Q
-is the same bins without that, merged into `levels` groups and spread again over those
-bins of the group that are not empty. The threshold minimises KL(P || Q).
+For a candidate of i bins, P is the first i bins, with everything above added to the
+last one; Q is the same bins without that, merged into `levels` groups and spread again
+over the bins of each group that are not empty. The threshold minimises KL(P || Q).
 
 `kl2017` is the pseudo-code of the 2017 TensorRT slides to the letter: zeros in the
 first bin, candidates 128 to 2047 of 2048, the first minimum, always 128 levels. `kl`
-drops the zeros, goes on to the largest value seen, takes the last minimum, and 256
-levels where the scheme is unsigned. 16 bits have more levels than there are bins.
+drops the zeros, goes on to the largest value seen, takes the last minimum, and has 256
+levels where the scheme is unsigned. With 16 bits there are more levels than bins.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ from neon8.calibrate.thresholds.minmax import minmax
 from neon8.quant.grid import Grid
 
 LEVELS = 128
-"""What kl2017 has, whatever the scheme."""
+"""The levels of kl2017, whatever the scheme."""
 TIE = 1e-12
-"""Entropies this close are equal: logarithms differ by as much between computers."""
+"""Entropies this close are equal: logarithms differ that much between computers."""
 
 
 def kl(histogram: Histogram, grid: Grid) -> tuple[float, float] | None:
@@ -47,7 +47,7 @@ def kl2017(histogram: Histogram, grid: Grid) -> tuple[float, float] | None:
 
 
 def _levels(grid: Grid) -> int:
-    """The levels for |x|: those of one side, or all where there is but one."""
+    """Integer values for |x|: half of them, or all if the grid has only one side."""
     return int(2 ** (grid.bits - (grid.scheme != "unsigned")))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that was seen."""
+"""Thresholds that cover everything seen."""
 
 from neon8.calibrate.statistics.histogram import Histogram
 from neon8.quant.grid import Grid

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thresholds by mean squared error: rounding inside against clipping outside.
 
-Every grid that contains 0 is a step s and a number n of levels below zero. For each of
-many steps and every n the expected error is computed from running sums, with values
-spread evenly within a bin; then once more between the neighbours of the best step.
-Exact zeros have no error on any grid. Lengths are in bins: nothing over- or underflows.
+A grid that contains 0 has a step s and n integer values below zero. For many steps and
+every n the expected error is computed from running sums, with values spread evenly
+within a bin; then once more between the neighbours of the best step. Exact zeros have
+no error on any grid. Lengths are in bins, so nothing over- or underflows.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def mse(histogram: Histogram, grid: Grid) -> tuple[float, float]:
         below = np.array([0])
     else:
         below = np.rint(np.linspace(0, levels, SPLITS)).astype(np.int64)
-    # Rounding the zero point may cost one level of the widest grid that is needed.
+    # Rounding the zero point may cost one step of the widest grid that is needed.
     largest = (hi - lo) / (levels - (grid.scheme == "asymmetric"))
     steps = np.linspace(largest, largest / COARSE, COARSE)
     best, _ = _least(histogram, steps, below, levels)
@@ -46,7 +46,7 @@ def mse(histogram: Histogram, grid: Grid) -> tuple[float, float]:
 def expected_error(
     histogram: Histogram, grid: Grid, scale: float, zero_point: int
 ) -> float:
-    """Sum over all values of the squared error of quantizing them."""
+    """The total squared error of quantizing all values."""
     steps = np.array([scale / histogram.width])
     below = np.array([zero_point - grid.lowest])
     errors = _errors(histogram, steps, below, grid.steps)
@@ -59,7 +59,7 @@ def _least(
     below: Int64Array,
     levels: int,
 ) -> tuple[int, int]:
-    """Indices into steps and below; of equal errors, the largest step."""
+    """Indices of the least error in steps and below; on a tie the largest step."""
     errors = _errors(histogram, steps, below, levels)
     step, split = np.unravel_index(int(np.argmin(errors)), errors.shape)
     return int(step), int(split)
@@ -71,7 +71,7 @@ def _errors(
     below: Int64Array,
     levels: int,
 ) -> DoubleArray:
-    """(steps, splits), in bins squared."""
+    """Expected errors, (steps, splits), in bins squared."""
     return squared_error(
         histogram.positive.astype(np.float64),
         histogram.negative.astype(np.float64),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All but a small share of what was seen."""
+"""Thresholds that cover all but a small share of what was seen."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def percentile(
     of: "nonzero", the values that are not 0, or "all".
 
     Symmetric and unsigned: the smallest bin edge t with P(|x| <= t) >= percent / 100.
-    Asymmetric: at most half of the others is beyond each end.
+    Asymmetric: at most half of the rest is beyond each end.
     """
     lo, hi = minmax(histogram, grid)
     total = int(histogram.positive.sum()) + int(histogram.negative.sum())

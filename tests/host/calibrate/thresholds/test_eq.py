@@ -7,8 +7,8 @@ import pytest
 from layer_kits import RNG, F, conv, image, sampled
 from neon8.calibrate.statistics.patches import empty, outputs
 from neon8.calibrate.thresholds.choose import solve
+from neon8.calibrate.thresholds.eq import best, error_share
 from neon8.calibrate.thresholds.guards import MAX_CLIPPED_ENERGY, clipped_energy
-from neon8.calibrate.thresholds.output import best, error_share
 from neon8.ir.graph import Activation
 from neon8.quant.grid import Grid
 from numpy_statistics import histogram_of
