@@ -1,8 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain text for terminals: aligned columns, sizes, names that cannot do harm."""
 
+import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+class Shown(str):
+    """Text that keeps the value it shows, for JSON."""
+
+    __slots__ = ("value",)
+    value: object
+
+    def __new__(cls, shown: str, value: object) -> "Shown":  # noqa: PYI034 (no Self yet)
+        """Say `shown` where text is asked for, `value` where values are."""
+        self = super().__new__(cls, shown)
+        self.value = value
+        return self
+
+
+UNKNOWN = Shown("-", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Facts by name."""
+
+    pairs: Iterable[tuple[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows below a title, of which JSON takes what stands before a comma."""
+
+    title: str
+    rows: Sequence[Sequence[object]]
+    header: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Lines below a title."""
+
+    title: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Another description, an object of its own in JSON."""
+
+    title: str
+    parts: Sequence["Part"]
+
+
+Part = str | Fields | Table | Listed | Below
+
+
+def as_text(parts: Iterable[Part]) -> str:
+    """Lines for people."""
+    lines: list[str] = []
+    for part in parts:
+        match part:
+            case Fields():
+                lines += fields(part.pairs)
+            case Table():
+                lines += [part.title, *columns(part.rows, header=part.header)]
+            case Listed():
+                lines += [part.title, *(f"  {printable(line)}" for line in part.lines)]
+            case Below():
+                lines.append(as_text(part.parts))
+            case _:
+                lines.append(part)
+    return "\n".join(lines)
+
+
+def as_json(parts: Iterable[Part]) -> str:
+    """One object with the same facts; lines that stand alone are its notes."""
+    return json.dumps(finite(_facts(parts)))
+
+
+def _facts(parts: Iterable[Part]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    notes: list[str] = []
+    for part in parts:
+        match part:
+            case Fields():
+                found |= dict(part.pairs)
+            case Table():
+                names = [name or "number" for name in part.header]
+                rows = [dict(zip(names, row, strict=True)) for row in part.rows]
+                found[part.title.partition(",")[0]] = rows
+            case Listed():
+                found[part.title.partition(",")[0]] = part.lines
+            case Below():
+                found[part.title] = _facts(part.parts)
+            case _:
+                notes += [part.strip()] if part else []
+    return found | ({"notes": notes} if notes else {})
 
 
 def printable(name: str) -> str:
@@ -13,9 +109,9 @@ def printable(name: str) -> str:
     )
 
 
-def columns(rows: Iterable[Sequence[str]], *, header: Sequence[str]) -> list[str]:
+def columns(rows: Iterable[Sequence[object]], *, header: Sequence[str]) -> list[str]:
     """Lines of left-aligned columns, indented by two; numbers go to the right."""
-    table = [list(header), *([printable(cell) for cell in row] for row in rows)]
+    table = [list(header), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     numeric = [
         len(table) > 1 and all(_numeric(row[i]) for row in table[1:])
@@ -35,11 +131,11 @@ def _numeric(cell: str) -> bool:
     return cell.replace("_", "").lstrip("+-")[:1].isdigit() or cell in {"", "-", "inf"}
 
 
-def fields(pairs: Iterable[tuple[str, str]]) -> list[str]:
+def fields(pairs: Iterable[tuple[str, object]]) -> list[str]:
     """Lines 'name  value' with the values in one column."""
     entries = list(pairs)
     width = max(len(name) for name, _ in entries)
-    return [f"{name.ljust(width)}  {printable(value)}" for name, value in entries]
+    return [f"{name.ljust(width)}  {printable(str(value))}" for name, value in entries]
 
 
 def counted(count: int, what: str) -> str:
@@ -49,29 +145,36 @@ def counted(count: int, what: str) -> str:
 
 def shape(dims: Sequence[int]) -> str:
     """1x3x224x224."""
-    return "x".join(map(str, dims))
+    return Shown("x".join(map(str, dims)), tuple(dims))
 
 
-def size(count: int) -> str:
+def span(lo: object, hi: object) -> str:
+    """-128 .. 127."""
+    return Shown(f"{lo} .. {hi}", (getattr(lo, "value", lo), getattr(hi, "value", hi)))
+
+
+def size(count: int, what: str = "") -> str:
     """Bytes for people: '1234 bytes', '1.2 MB (1234567 bytes)'."""
     for unit, name in ((10**6, "MB"), (10**3, "kB")):
         if count >= 10 * unit or (unit == 10**6 and count >= unit):
-            return f"{count / unit:.1f} {name} ({count} bytes)"
-    return f"{count} bytes"
+            return Shown(f"{count / unit:.1f} {name} ({count} bytes){what}", count)
+    return Shown(f"{count} bytes{what}", count)
 
 
 def decimals(value: float | None) -> str:
     """Two decimals; '-' for what is not known."""
-    return "-" if value is None else f"{value:.2f}"
+    return UNKNOWN if value is None else Shown(f"{value:.2f}", float(value))
 
 
 def number(value: float) -> str:
     """Six significant digits."""
-    return f"{value:.6g}"
+    return Shown(f"{value:.6g}", float(value))
 
 
 def finite(value: object) -> object:
     """What JSON holds of a value: null for floats that are not finite, at any depth."""
+    if isinstance(value, Shown):
+        return finite(value.value)
     if isinstance(value, dict):
         return {name: finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -19,6 +19,8 @@ examples:
   neon8 inspect net.scales.json           scales, ranges, guards that fired
   neon8 inspect net.calib                 samples, and what was seen in each tensor
   neon8 inspect build/aarch64/libneon8.so machine, exports, kernels, alignment
+  neon8 inspect net.n8 --json             the same facts as one JSON object; sizes in
+                                          bytes, null for what is not known or finite
 """
 
 
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "FILE",
         "MODEL.onnx, MODEL.n8, M.scales.json, M.calib, libneon8.so or libneon8.a",
     )
+    options.as_json(parser)
     add_options(parser, "network", "target")
 
 
@@ -36,4 +39,6 @@ def run(arguments: argparse.Namespace) -> str:
     """Say what is in a file."""
     from neon8.inspection.describe import inspect_file
 
-    return inspect_file(arguments.model, settings=arguments.settings)
+    return inspect_file(
+        arguments.model, json=arguments.json, settings=arguments.settings
+    )

@@ -25,13 +25,22 @@ if TYPE_CHECKING:
 
 @takes("network", "target")
 def inspect_file(
-    path: str | Path, *, settings: Settings = DEFAULTS, **_keywords: Any
+    path: str | Path,
+    *,
+    json: bool = False,
+    settings: Settings = DEFAULTS,
+    **_keywords: Any,
 ) -> str:
     """Describe a model, a network, a calibration file, a scale table or a library.
 
+    json: one object with the facts of the text, null for what is not known or finite.
     Neon8Error: the file cannot be read, is damaged, or is nothing that neon8 makes.
     """
-    path = Path(path)
+    parts = _described(Path(path), settings)
+    return text.as_json(parts) if json else text.as_text(parts)
+
+
+def _described(path: Path, settings: Settings) -> list[text.Part]:
     where, shapes = settings.target, settings.network.shapes
     try:
         data = read_file(path)
@@ -55,7 +64,9 @@ def inspect_file(
     return _made_elsewhere(path, data, shapes)
 
 
-def _made_elsewhere(path: Path, data: bytes, shapes: "Shapes | None") -> str:
+def _made_elsewhere(
+    path: Path, data: bytes, shapes: "Shapes | None"
+) -> list[text.Part]:
     """What is no model: a board, which has no onnx, need not import this."""
     from neon8.formats.conversion import read
     from neon8.graph.onnx_file import open_onnx
@@ -74,7 +85,7 @@ def _made_elsewhere(path: Path, data: bytes, shapes: "Shapes | None") -> str:
     if not is_quantized(open_onnx(path)):
         return said
     table, _ = read(path, source_format=kind)
-    return f"{said}\n\n{foreign.describe(table)}"
+    return [*said, "", text.Below("scales", foreign.describe(table))]
 
 
 def _format(path: Path, data: bytes) -> str:
@@ -90,56 +101,53 @@ def _format(path: Path, data: bytes) -> str:
         ) from error
 
 
-def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> str:
+def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> list[text.Part]:
     facts, memory, steps = model.facts, model.memory, model.steps
     floats = {name for name, end in model.inputs.items() if end.dtype == "float32"}
-    return "\n".join(
-        (
-            *text.fields(
-                (
-                    ("model", str(path)),
-                    ("format", f"neon8 model, version {facts.version}"),
-                    ("size", text.size(facts.size)),
-                    ("arrays", text.size(facts.data_size)),
-                    ("checksum", f"{facts.checksum:08x} (CRC-32, correct)"),
-                    ("compiled from", f"sha256 {facts.digest}"),
-                    ("work", f"{sum(step.macs for step in steps)} MACs a run"),
-                    ("memory", f"{text.size(memory.total())} to run on one thread"),
-                    ("packed weights", text.size(memory.packed)),
-                    ("arena", f"{text.size(memory.arena)} whatever the processor"),
-                    ("least arena", f"{text.size(memory.arena_least)} in use at once"),
-                    ("scratch", f"{text.size(memory.scratch)} a thread"),
-                    ("kernels for", where),
-                )
-            ),
-            "",
-            "inputs",
-            *_ends(model.inputs),
-            "outputs",
-            *_ends(model.outputs),
-            "steps",
-            *plan.table(steps),
-            "",
-            *plan.choices(steps),
-            *plan.islands(steps, floats),
-        )
+    macs = sum(step.macs for step in steps)
+    checksum = f"{facts.checksum:08x}"
+    fields = (
+        ("model", str(path)),
+        ("format", f"neon8 model, version {facts.version}"),
+        ("size", text.size(facts.size)),
+        ("arrays", text.size(facts.data_size)),
+        ("checksum", text.Shown(f"{checksum} (CRC-32, correct)", checksum)),
+        ("compiled from", text.Shown(f"sha256 {facts.digest}", facts.digest)),
+        ("work", text.Shown(f"{macs} MACs a run", macs)),
+        ("memory", text.size(memory.total(), " to run on one thread")),
+        ("packed weights", text.size(memory.packed)),
+        ("arena", text.size(memory.arena, " whatever the processor")),
+        ("least arena", text.size(memory.arena_least, " in use at once")),
+        ("scratch", text.size(memory.scratch, " a thread")),
+        ("kernels for", where),
     )
+    return [
+        text.Fields(fields),
+        "",
+        _ends("inputs", model.inputs),
+        _ends("outputs", model.outputs),
+        *plan.table(steps),
+        "",
+        *plan.choices(steps),
+        *plan.islands(steps, floats),
+    ]
 
 
-def _ends(tensors: Mapping[str, TensorInfo]) -> list[str]:
-    return text.columns(
+def _ends(title: str, tensors: Mapping[str, TensorInfo]) -> text.Table:
+    return text.Table(
+        title,
         [
             (
                 name,
                 tensor.dtype,
                 text.shape(tensor.shape),
-                text.number(tensor.scale) if tensor.quantized else "-",
-                str(tensor.zero_point) if tensor.quantized else "-",
-                f"{tensor.lo} .. {tensor.hi}" if tensor.quantized else "-",
+                text.number(tensor.scale) if tensor.quantized else text.UNKNOWN,
+                tensor.zero_point if tensor.quantized else text.UNKNOWN,
+                text.span(tensor.lo, tensor.hi) if tensor.quantized else text.UNKNOWN,
             )
             for name, tensor in tensors.items()
         ],
-        header=("name", "type", "shape", "scale", "zero point", "range"),
+        ("name", "type", "shape", "scale", "zero point", "range"),
     )
 
 
@@ -151,15 +159,18 @@ def _scheme(entry: TensorScale) -> str:
     return f"{entry.scheme}{more}"
 
 
-def _table(path: Path, table: ScaleTable) -> str:
+def _table(path: Path, table: ScaleTable) -> list[text.Part]:
     tensors = [
         (
             name,
             _scheme(entry),
             text.number(entry.scale),
-            str(entry.zero_point),
+            entry.zero_point,
             *map(text.number, entry.threshold),
-            *("-" if v is None else text.number(v) for v in (entry.min, entry.max)),
+            *(
+                text.UNKNOWN if v is None else text.number(v)
+                for v in (entry.min, entry.max)
+            ),
             _ends_of(entry.factors),
             _ends_of(entry.offsets),
             condensed(entry.reasons),
@@ -170,72 +181,47 @@ def _table(path: Path, table: ScaleTable) -> str:
         (
             name,
             entry.input,
-            str(len(entry.weight_scales)),
+            len(entry.weight_scales),
             text.number(min(entry.weight_scales)),
             text.number(max(entry.weight_scales)),
             _rounding(entry),
             text.decimals(entry.sqnr_loss),
             text.number(max(map(abs, entry.bias_correction)))
             if entry.bias_correction
-            else "-",
+            else text.UNKNOWN,
             condensed(entry.reasons),
         )
         for name, entry in table.layers.items()
     ]
-    return "\n".join(
-        (
-            *text.fields(
-                (
-                    ("scale table", str(path)),
-                    ("of", f"{table.model_name}, sha256 {table.model_digest}"),
-                    ("method", f"{table.method}, scheme {table.scheme}"),
-                    ("samples", str(table.samples)),
-                    ("engine", table.engine),
-                )
-            ),
-            "",
-            "tensors",
-            *text.columns(
-                tensors,
-                header=(
-                    "name",
-                    "scheme",
-                    "scale",
-                    "zero point",
-                    "from",
-                    "to",
-                    "min seen",
-                    "max seen",
-                    "factors",
-                    "offsets",
-                    "reasons",
-                ),
-            ),
-            "layers",
-            *text.columns(
-                layers,
-                header=(
-                    "name",
-                    "input",
-                    "scales",
-                    "smallest",
-                    "largest",
-                    "rounding",
-                    "loss, dB",
-                    "bias by",
-                    "reasons",
-                ),
-            ),
-            *legend(table),
-        )
+    fields = (
+        ("scale table", str(path)),
+        ("of", f"{table.model_name}, sha256 {table.model_digest}"),
+        ("method", f"{table.method}, scheme {table.scheme}"),
+        ("samples", table.samples),
+        ("engine", table.engine),
     )
+    of_tensors = (
+        *("name", "scheme", "scale", "zero point", "from", "to", "min seen"),
+        *("max seen", "factors", "offsets", "reasons"),
+    )
+    of_layers = (
+        *("name", "input", "scales", "smallest", "largest", "rounding"),
+        *("loss, dB", "bias by", "reasons"),
+    )
+    return [
+        text.Fields(fields),
+        "",
+        text.Table("tensors", tensors, of_tensors),
+        text.Table("layers", layers, of_layers),
+        *legend(table),
+    ]
 
 
 def _ends_of(values: tuple[float, ...]) -> str:
     """From the smallest to the largest one."""
     if not values:
-        return "-"
-    return f"{text.number(min(values))} .. {text.number(max(values))}"
+        return text.UNKNOWN
+    return text.span(text.number(min(values)), text.number(max(values)))
 
 
 def _rounding(entry: LayerScale) -> str:
@@ -245,12 +231,12 @@ def _rounding(entry: LayerScale) -> str:
     return f"{moved(entry)} moved" if entry.rounding == CHOSEN else entry.rounding
 
 
-def _library(path: Path, data: bytes) -> str:
+def _library(path: Path, data: bytes) -> list[text.Part]:
     from neon8.inspection import elf
 
     facts = elf.read(str(path), data)
     members = f" of {facts.members} objects" if facts.members > 1 else ""
-    pairs = [
+    pairs: list[tuple[str, object]] = [
         ("library", str(path)),
         ("kind", facts.kind + members),
         ("machine", facts.machine),
@@ -265,19 +251,11 @@ def _library(path: Path, data: bytes) -> str:
     pairs.append(
         ("stack", "executable" if facts.executable_stack else "not executable")
     )
-    kernels = ["  unknown: the symbols were stripped"]
-    if facts.kernels is not None:
-        kernels = text.columns(
-            [(isa, str(len(s)), " ".join(s)) for isa, s in facts.kernels.items()],
-            header=("isa", "count", "kernels"),
-        )
-    return "\n".join(
-        (
-            *text.fields(pairs),
-            "",
-            f"exports, {len(facts.exports)}",
-            *(f"  {text.printable(name)}" for name in facts.exports),
-            "kernels",
-            *kernels,
-        )
-    )
+    kernels: text.Table | text.Listed
+    if facts.kernels is None:
+        kernels = text.Listed("kernels", ["unknown: the symbols were stripped"])
+    else:
+        rows = [(isa, len(s), " ".join(s)) for isa, s in facts.kernels.items()]
+        kernels = text.Table("kernels", rows, ("isa", "count", "kernels"))
+    exports = text.Listed(f"exports, {len(facts.exports)}", facts.exports)
+    return [text.Fields(pairs), "", exports, kernels]

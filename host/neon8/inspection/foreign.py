@@ -6,7 +6,7 @@ from neon8.formats import registry
 from neon8.formats.foreign_table import ForeignTable, QuantParams, Range
 
 
-def describe(table: ForeignTable) -> str:
+def describe(table: ForeignTable) -> list[text.Part]:
     """Its tensors and layers, and what the reader left out."""
     fields = [
         ("calibration file", table.source),
@@ -14,43 +14,61 @@ def describe(table: ForeignTable) -> str:
         *table.header.items(),
         ("contents", table.contents),
     ]
-    lines = text.fields(fields)
-    lines += [f"  {text.printable(note)}" for note in table.notes]
+    parts: list[text.Part] = [text.Fields(fields)]
+    parts += [f"  {text.printable(note)}" for note in table.notes]
     if table.tensors:
         rows = [(name, *_entry(entry)) for name, entry in table.tensors.items()]
         titles = ("name", "scheme", "scale", "zero point", "from", "to", "bins")
-        lines += ["", "tensors", *text.columns(rows, header=titles)]
+        parts += ["", text.Table("tensors", rows, titles)]
     weights = table.weights or {k: v for k, (_, v) in table.constants.items()}
     layers = dict.fromkeys((*weights, *table.inputs))
     if layers:
         details = [
             (
                 name,
-                table.reads.get(name, "-"),
-                _scale(table.inputs[name].scale) if name in table.inputs else "-",
+                table.reads.get(name, text.UNKNOWN),
+                _scale(table.inputs[name].scale)
+                if name in table.inputs
+                else text.UNKNOWN,
                 *_range(weights.get(name, ())),
             )
             for name in layers
         ]
         header = ("name", "input", "its scale", "scales", "smallest", "largest")
-        lines += ["", "layers", *text.columns(details, header=header)]
-    return "\n".join(lines)
+        parts += ["", text.Table("layers", details, header)]
+    return parts
 
 
-def _entry(entry: QuantParams | Range) -> tuple[str, ...]:
+def _entry(entry: QuantParams | Range) -> tuple[object, ...]:
     if isinstance(entry, QuantParams):
         scale = _scale(entry.scale)
         scheme = entry.scheme + ("" if entry.bits == 8 else f", {entry.bits} bits")
-        return (scheme, scale, str(entry.zero_point), "-", "-", "-")
+        return (
+            scheme,
+            scale,
+            entry.zero_point,
+            text.UNKNOWN,
+            text.UNKNOWN,
+            text.UNKNOWN,
+        )
     ends = (text.number(entry.lo), text.number(entry.hi))
-    return ("-", "-", "-", *ends, str(len(entry.histogram) or "-"))
+    return (
+        text.UNKNOWN,
+        text.UNKNOWN,
+        text.UNKNOWN,
+        *ends,
+        len(entry.histogram) or text.UNKNOWN,
+    )
 
 
 def _scale(scale: float) -> str:
-    return text.number(scale) if scale else "all zero"
+    return text.number(scale) if scale else text.Shown("all zero", 0.0)
 
 
-def _range(scales: tuple[float, ...]) -> tuple[str, ...]:
+def _range(scales: tuple[float, ...]) -> tuple[object, ...]:
     alive = [scale for scale in scales if scale]
     ends = (min(alive), max(alive)) if alive else ()
-    return (str(len(scales)), *(map(text.number, ends) if ends else ("-", "-")))
+    return (
+        len(scales),
+        *(map(text.number, ends) if ends else (text.UNKNOWN, text.UNKNOWN)),
+    )

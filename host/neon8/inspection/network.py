@@ -19,7 +19,7 @@ from neon8.rewrite.own_scales import load_quantized
 INT8, FLOAT, OPAQUE = "int8", "float32", "not supported"
 
 
-def describe(path: Path, *, shapes: Shapes | None = None) -> str:
+def describe(path: Path, *, shapes: Shapes | None = None) -> list[text.Part]:
     """Text about the network in an ONNX file.
 
     shapes: of inputs whose dimensions it leaves open.  GraphError: it cannot be read.
@@ -37,7 +37,9 @@ def describe(path: Path, *, shapes: Shapes | None = None) -> str:
     return _network(path, graph, islands, "quantized elsewhere")
 
 
-def _network(path: Path, graph: Graph, islands: dict[str, str], kind: str) -> str:
+def _network(
+    path: Path, graph: Graph, islands: dict[str, str], kind: str
+) -> list[text.Part]:
     """islands: the nodes that run in float32, with the reason."""
     refused = {node.name: node.reason for node in opaque_nodes(graph)}
     rows = []
@@ -48,31 +50,30 @@ def _network(path: Path, graph: Graph, islands: dict[str, str], kind: str) -> st
         elif node.name in islands:
             where, why = FLOAT, islands[node.name]
         shape = graph.tensors[node.output].dims
-        rows.append((where, node.name, node.operator, text.shape(shape) or "-", why))
+        rows.append(
+            (where, node.name, node.operator, text.shape(shape) or text.UNKNOWN, why)
+        )
     count = Counter(where for where, *_ in rows)
     weights = sum(node.weight.size for node in convolutions(graph))
     nodes = ", ".join(f"{count[where]} {where}" for where in (INT8, FLOAT, OPAQUE))
     fields = (
         ("network", str(path)),
         ("format", f"ONNX, {kind}"),
-        ("digest", f"sha256 {graph.digest}"),
+        ("digest", text.Shown(f"sha256 {graph.digest}", graph.digest)),
         ("weights", f"{weights} of convolutions and matrices"),
         ("nodes", nodes),
         ("to do", _remedy(kind, opaque=count[OPAQUE])),
     )
     header = ("runs in", "name", "operator", "output", "why")
-    return "\n".join(
-        (
-            *text.fields(fields),
-            "",
-            "inputs",
-            *_ends(graph, graph.inputs),
-            "outputs",
-            *_ends(graph, graph.outputs),
-            "nodes, once activations and constants are folded into them",
-            *text.columns(rows, header=header),
-        )
-    )
+    return [
+        text.Fields(fields),
+        "",
+        _ends("inputs", graph, graph.inputs),
+        _ends("outputs", graph, graph.outputs),
+        text.Table(
+            "nodes, once activations and constants are folded into them", rows, header
+        ),
+    ]
 
 
 def _remedy(kind: str, *, opaque: int) -> str:
@@ -83,27 +84,21 @@ def _remedy(kind: str, *, opaque: int) -> str:
     return way if opaque else f"neon8 compile takes it as it is; {way}"
 
 
-def _ends(graph: Graph, names: tuple[str, ...]) -> list[str]:
+def _ends(title: str, graph: Graph, names: tuple[str, ...]) -> text.Table:
     rows = []
     for name in names:
         tensor = graph.tensors[name]
         shape = text.shape(tensor.dims) if tensor.fixed else "known at run time only"
-        rows.append((name, tensor.dtype or "-", shape or "scalar"))
-    return text.columns(rows, header=("name", "type", "shape"))
+        rows.append((name, tensor.dtype or text.UNKNOWN, shape or "scalar"))
+    return text.Table(title, rows, ("name", "type", "shape"))
 
 
-def _unusable(path: Path, error: GraphError | CompileError) -> str:
+def _unusable(path: Path, error: GraphError | CompileError) -> list[text.Part]:
     """A quantized file whose scales neon8 can read, but which it cannot run."""
-    return "\n".join(
-        (
-            *text.fields(
-                (
-                    ("network", str(path)),
-                    ("format", "ONNX, quantized elsewhere"),
-                    ("to do", "neon8 convert takes its scales over; compile does not"),
-                )
-            ),
-            text.printable(f"because: {error.text}"),
-            *(text.printable(line) for line in error.details),
-        )
+    fields = (
+        ("network", str(path)),
+        ("format", "ONNX, quantized elsewhere"),
+        ("to do", "neon8 convert takes its scales over; compile does not"),
     )
+    because = [f"because: {error.text}", *error.details]
+    return [text.Fields(fields), *map(text.printable, because)]

@@ -15,30 +15,30 @@ def recognise(head: bytes) -> bool:
     return head.startswith((calib_file.KIND.magic, journal.KIND.magic))
 
 
-def describe(path: Path, data: bytes) -> str:
+def describe(path: Path, data: bytes) -> list[text.Part]:
     """The model, the samples, and every tensor and layer.  data: of the file.
 
     CalibrationError: the file is damaged.
     """
     if data.startswith(calib_file.KIND.magic):
         seen = calib_file.loads(data, source=str(path))
-        return "\n".join(_lines(path, "calibration file", seen))
+        return _parts(path, "calibration file", seen)
     entry = journal.load(path, {})
     if entry is None:
         raise SetupError(f"{path}: is gone: the run that wrote it has just ended")
     note = "the run that wrote it goes on from here when it is started again"
-    return "\n".join((*_lines(path, "journal", entry.observation), "", note))
+    return [*_parts(path, "journal", entry.observation), "", note]
 
 
-def _lines(path: Path, kind: str, seen: Observation) -> list[str]:
+def _parts(path: Path, kind: str, seen: Observation) -> list[text.Part]:
     tensors = [
         (
             name,
-            str(tensor.histogram.total),
+            tensor.histogram.total,
             text.number(tensor.histogram.minimum),
             text.number(tensor.histogram.maximum),
-            str(tensor.histogram.zeros),
-            str(tensor.histogram.nans + tensor.histogram.infs),
+            tensor.histogram.zeros,
+            tensor.histogram.nans + tensor.histogram.infs,
         )
         for name, tensor in seen.tensors.items()
     ]
@@ -47,7 +47,7 @@ def _lines(path: Path, kind: str, seen: Observation) -> list[str]:
             name,
             layer.input,
             text.shape(layer.weight_shape),
-            str(layer.groups),
+            layer.groups,
             text.number(float(layer.weight_absmax.max())),
         )
         for name, layer in seen.layers.items()
@@ -58,17 +58,15 @@ def _lines(path: Path, kind: str, seen: Observation) -> list[str]:
     fields = (
         (kind, str(path)),
         ("of", f"{seen.model_name}, sha256 {seen.model_digest}"),
-        ("samples", str(len(seen.samples))),
+        ("samples", len(seen.samples)),
         ("engine", engine),
         ("preprocessing", preprocessing),
     )
     titles = ("name", "values", "min seen", "max seen", "zeros", "not finite")
     names = ("name", "input", "weights", "groups", "largest weight")
     return [
-        *text.fields(fields),
+        text.Fields(fields),
         "",
-        "tensors",
-        *text.columns(tensors, header=titles),
-        "layers",
-        *text.columns(layers, header=names),
+        text.Table("tensors", tensors, titles),
+        text.Table("layers", layers, names),
     ]

@@ -35,20 +35,20 @@ CHOICES = (
 )
 
 
-def table(steps: Sequence[StepInfo]) -> list[str]:
+def table(steps: Sequence[StepInfo]) -> list[text.Part]:
     """One line for each step, and what the columns mean."""
     rows = [
         (
-            str(number),
+            number,
             step.name,
             step.operation,
             geometry(step),
             text.shape(step.shape),
             scheme(step),
-            text.number(step.scale) if step.quantized else "-",
+            text.number(step.scale) if step.quantized else text.UNKNOWN,
             step.kernel,
-            str(step.macs),
-            str(step.packed),
+            step.macs,
+            step.packed,
             *proofs(step),
             memory(step),
         )
@@ -70,23 +70,23 @@ def table(steps: Sequence[StepInfo]) -> list[str]:
         "int16 depth",
         "memory",
     )
-    return [*text.columns(rows, header=header), "", *LEGEND]
+    return [text.Table("steps", rows, header), "", *LEGEND]
 
 
-def choices(steps: Sequence[StepInfo]) -> list[str]:
+def choices(steps: Sequence[StepInfo]) -> list[text.Part]:
     """One line for each convolution: what is proved of it, and what chose its kernel.
 
     Nothing where there are none.
     """
     rows = [
         (
-            str(number),
+            number,
             step.name,
             certificate(step),
             step.kernel,
             step.chosen,
-            step.passed or "-",
-            step.lack or "-",
+            step.passed or text.UNKNOWN,
+            step.lack or text.UNKNOWN,
         )
         for number, step in enumerate(steps)
         if step.int16_depth
@@ -95,8 +95,7 @@ def choices(steps: Sequence[StepInfo]) -> list[str]:
         return []
     header = ("", "layer", "proved", "kernel", "why", "not", "why not")
     return [
-        "kernels of convolutions",
-        *text.columns(rows, header=header),
+        text.Table("kernels of convolutions", rows, header),
         "",
         *CHOICES,
         "",
@@ -134,12 +133,12 @@ def memory(step: StepInfo) -> str:
     }.get(step.sharing, place)
 
 
-def proofs(step: StepInfo) -> tuple[str, str, str]:
+def proofs(step: StepInfo) -> tuple[object, object, object]:
     """Weights and what they prove; nothing where there are none."""
     if step.int16_depth == 0:
-        return "-", "-", "-"
+        return text.UNKNOWN, text.UNKNOWN, text.UNKNOWN
     lo, hi = step.weights
-    return f"{lo} .. {hi}", str(step.acc_bound), str(step.int16_depth)
+    return text.span(lo, hi), step.acc_bound, step.int16_depth
 
 
 def geometry(step: StepInfo) -> str:
@@ -157,7 +156,7 @@ def geometry(step: StepInfo) -> str:
     return " ".join(words)
 
 
-def islands(steps: Sequence[StepInfo], floats: Collection[str]) -> list[str]:
+def islands(steps: Sequence[StepInfo], floats: Collection[str]) -> list[text.Part]:
     """Runs of steps that hand float32 to one another, and why.
 
     floats: inputs of the network that are float32. What only turns them into int8,
@@ -188,10 +187,7 @@ def islands(steps: Sequence[StepInfo], floats: Collection[str]) -> list[str]:
     ]
     if not rows:
         return ["float islands: none"]
-    return [
-        "float islands",
-        *text.columns(rows, header=("steps", "where", "what", "why")),
-    ]
+    return [text.Table("float islands", rows, ("steps", "where", "what", "why"))]
 
 
 def where(group: Sequence[StepInfo], steps: Sequence[StepInfo]) -> str:

@@ -2,6 +2,7 @@
 """What inspect says, and that a damaged file gets an error instead."""
 
 import contextlib
+import json
 import os
 import re
 import struct
@@ -307,3 +308,66 @@ def test_nothing_else_is_inspected(tmp_path):
     (tmp_path / "x").write_bytes(b"hello")
     with pytest.raises(Neon8Error, match="neither a model"):
         describe(tmp_path / "x")
+
+
+def facts(path):
+    """What --json prints, in which nothing but null may stand for NaN."""
+    said = neon8.inspect_file(path, json=True)
+    assert said == neon8.inspect_file(path, json=True)
+    return json.loads(said, parse_constant=pytest.fail)
+
+
+def test_json_has_the_facts_of_the_text(tiny, seen, tmp_path):
+    for kind, name in (("trt", "t.cache"), ("qdq", "q.onnx")):
+        made = neon8.convert_table(tiny.table, to=kind, model=tiny.onnx)
+        (tmp_path / name).write_bytes(made.data)
+    paths = (
+        tiny.onnx,
+        tiny.n8,
+        tiny.table,
+        NATIVE / "libneon8.so",
+        NATIVE / "libneon8.a",
+    )
+    made = (seen[1] / "net.calib", seen[1] / "net.calib.journal", *tmp_path.iterdir())
+    for path in (*paths, *made):
+        said, found = neon8.inspect_file(path), facts(path)
+        fields = said.partition("\n\n")[0].splitlines()
+        names = [line.split("  ")[0] for line in fields if line[0] != " "]
+        assert [*found][: len(names)] == names
+        tables = {name: rows for name, rows in found.items() if isinstance(rows, list)}
+        assert tables
+        for rows in tables.values():
+            for row in rows:
+                names = row.values() if isinstance(row, dict) else [row]
+                assert all(each in said for each in names if isinstance(each, str))
+
+
+def test_json_has_whole_values(tiny, seen):
+    table, observation = neon8.load_table(tiny.table), seen[0]
+    rows = {row["name"]: row for row in facts(tiny.table)["tensors"]}
+    assert {k: v["scale"] for k, v in rows.items()} == {
+        name: entry.scale for name, entry in table.tensors.items()
+    }
+    rows = {row["name"]: row for row in facts(seen[1] / "net.calib")["tensors"]}
+    assert {k: v["max seen"] for k, v in rows.items()} == {
+        name: each.histogram.maximum for name, each in observation.tensors.items()
+    }
+    found = facts(tiny.n8)
+    assert found["size"] == tiny.n8.stat().st_size
+    assert sum(step["MACs"] for step in found["steps"]) == found["work"]
+    assert found["inputs"][0]["shape"] == [1, 3, 8, 8]
+    library = facts(NATIVE / "libneon8.so")
+    assert library["exports"] == [
+        *elf.read("x", (NATIVE / "libneon8.so").read_bytes()).exports
+    ]
+
+
+def test_json_says_null_for_what_is_not_finite_or_known():
+    cells = [("-", text.number(np.float32("nan")), text.number(-np.inf), text.UNKNOWN)]
+    table = text.Table("rows, all", cells, ("name", "a", "b", ""))
+    want = {"rows": [{"name": "-", "a": None, "b": None, "number": None}]}
+    assert text.as_json([table, "", " told"]) == json.dumps({**want, "notes": ["told"]})
+    assert text.as_text([table]).split("\n")[1:] == [
+        "  name  a    b",
+        "     -  nan  -inf  -",
+    ]
