@@ -4,6 +4,7 @@
 from neon8 import text
 from neon8.formats import registry
 from neon8.formats.foreign_table import ForeignTable, QuantParams, Range
+from neon8.text import UNKNOWN
 
 
 def describe(table: ForeignTable) -> list[text.Part]:
@@ -26,10 +27,8 @@ def describe(table: ForeignTable) -> list[text.Part]:
         details = [
             (
                 name,
-                table.reads.get(name, text.UNKNOWN),
-                _scale(table.inputs[name].scale)
-                if name in table.inputs
-                else text.UNKNOWN,
+                table.reads.get(name, UNKNOWN),
+                _scale(table.inputs[name].scale) if name in table.inputs else UNKNOWN,
                 *_range(weights.get(name, ())),
             )
             for name in layers
@@ -43,22 +42,9 @@ def _entry(entry: QuantParams | Range) -> tuple[object, ...]:
     if isinstance(entry, QuantParams):
         scale = _scale(entry.scale)
         scheme = entry.scheme + ("" if entry.bits == 8 else f", {entry.bits} bits")
-        return (
-            scheme,
-            scale,
-            entry.zero_point,
-            text.UNKNOWN,
-            text.UNKNOWN,
-            text.UNKNOWN,
-        )
+        return (scheme, scale, entry.zero_point, *[UNKNOWN] * 3)
     ends = (text.number(entry.lo), text.number(entry.hi))
-    return (
-        text.UNKNOWN,
-        text.UNKNOWN,
-        text.UNKNOWN,
-        *ends,
-        len(entry.histogram) or text.UNKNOWN,
-    )
+    return (*[UNKNOWN] * 3, *ends, len(entry.histogram) or UNKNOWN)
 
 
 def _scale(scale: float) -> str:
@@ -68,7 +54,4 @@ def _scale(scale: float) -> str:
 def _range(scales: tuple[float, ...]) -> tuple[object, ...]:
     alive = [scale for scale in scales if scale]
     ends = (min(alive), max(alive)) if alive else ()
-    return (
-        len(scales),
-        *(map(text.number, ends) if ends else (text.UNKNOWN, text.UNKNOWN)),
-    )
+    return (len(scales), *(map(text.number, ends) if ends else [UNKNOWN] * 2))
