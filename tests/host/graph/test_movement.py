@@ -117,19 +117,6 @@ def test_an_output_of_split_that_nothing_reads(tmp_path):
     assert list(graph.tensors) == ["x", "b", "y"]
 
 
-@pytest.mark.parametrize("axis", range(5))
-def test_concat(tmp_path, axis):
-    """Along each axis of rank 5, of inputs of different length."""
-    nodes = [
-        node("Reshape", "x shape", "a", "r"),
-        node("Slice", "a zero one axes", "b", "s"),
-        node("Concat", "a b a", "y", "c", axis=axis),
-    ]
-    bounds = {"zero": ints(0), "one": ints(1), "axes": ints(axis)}
-    weights = bounds | {"shape": ints(2, 3, 2, 4, 4)}
-    assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights))
-
-
 @st.composite
 def moves(draw):
     """A chain of moves of an image, all attributes drawn; its steps."""
