@@ -7,56 +7,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import neon8
-from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
-from neon8.compile.lower import lower
 from neon8.graph.importer import load
 from neon8.graph.remedies import refusal
-from neon8.runtime import Model
 from onnx_nets import chain, net, node, save
 from random_nets import networks
-from random_program import differing_bytes
+from whole_nets import built
 
 F = np.float32
 
 
-def samples_of(graph, count, seed):
-    rng = np.random.default_rng(seed)
-    return [
-        {
-            name: rng.normal(0, 1, graph.tensors[name].dims).astype(F)
-            for name in graph.inputs
-        }
-        for _ in range(count)
-    ]
-
-
-def run(path, *, keep_float=(), samples=2, seed=0):
-    """The results of onnxruntime and of the compiled network; how it was compiled.
-
-    The library must equal the oracle, byte for byte.
-    """
-    graph = load(path)
-    data = samples_of(graph, samples, seed)
-    table = neon8.calibrate_model(path, data, method="minmax")
-    reference = Reference(path, list(graph.outputs))
-    program = lower(graph, table, keep_float=frozenset(keep_float))
-    blob = neon8.compile_model(path, table, keep_float=keep_float)
-    pairs = []
-    with Model.from_bytes(blob) as model, model.session(2) as session:
-        for inputs in data:
-            mine = session.run(inputs)
-            assert differing_bytes(mine, oracle.run(program, inputs)) == {}
-            pairs.append((reference.run(inputs), mine))
-    return pairs, program
-
-
-def worst(pairs):
+def worst(made):
     """The largest error, relative to the largest value of the tensor."""
     return max(
         np.abs(theirs[name] - mine[name]).max() / (np.abs(theirs[name]).max() + 1e-30)
-        for theirs, mine in pairs
+        for theirs, mine in zip(made.wanted, made.found, strict=True)
         for name in mine
     )
 
@@ -101,9 +66,9 @@ WHOLE = {
 def test_a_network_in_float(tmp_path, steps):
     """Kept as a whole in float32 a network computes what onnxruntime does."""
     path = save(tmp_path, chain(steps, IMAGE, opset=14))
-    pairs, program = run(path, keep_float=operators(path))
-    assert {tensor.dtype for tensor in program.tensors.values()} == {"float32"}
-    assert worst(pairs) < 1e-5
+    made = built(path, keep=operators(path))
+    assert {tensor.dtype for tensor in made.program.tensors.values()} == {"float32"}
+    assert worst(made) < 1e-5
 
 
 @settings(max_examples=25, deadline=None)
@@ -112,11 +77,10 @@ def test_random_networks_in_float(tmp_path_factory, model):
     path = save(tmp_path_factory.mktemp("float"), model)
     if refusal(load(path)) is not None:
         return
-    pairs, program = run(path, keep_float=operators(path), samples=1)
-    assert "int8" not in {tensor.dtype for tensor in program.tensors.values()}
-    ((theirs, mine),) = pairs
-    inputs = samples_of(load(path), 1, seed=0)[0]
-    for name, scale in scales(program, inputs).items():
+    made = built(path, keep=operators(path), count=1)
+    assert "int8" not in {tensor.dtype for tensor in made.program.tensors.values()}
+    (theirs,), (mine,), (inputs,) = made.wanted, made.found, made.samples
+    for name, scale in scales(made.program, inputs).items():
         assert np.abs(theirs[name] - mine[name]).max() <= 1e-4 * scale, name
 
 
@@ -138,9 +102,9 @@ def test_one_node_in_float(tmp_path, kept):
         "w1": rng.normal(0, 0.3, (5, 5, 3, 3)).astype(F),
     }
     path = save(tmp_path, net(nodes, {"x": IMAGE}, "y", weights))
-    pairs, program = run(path, keep_float=[kept])
-    assert set(program.islands.values()) == {"kept in float32 by request"}
-    assert worst(pairs) < 0.05
+    made = built(path, keep=[kept])
+    assert set(made.program.islands.values()) == {"kept in float32 by request"}
+    assert worst(made) < 0.05
 
 
 def test_a_detection_head(tmp_path):
@@ -182,11 +146,12 @@ def test_a_detection_head(tmp_path):
     ]
     shape = (1, 3, 32, 32)
     path = save(tmp_path, net(nodes, {"x": shape}, "scores boxes", weights))
-    pairs, program = run(path)
+    made = built(path)
+    program = made.program
     convolutions = {"trunk"} | {op.name for op in program.ops if "Conv" in op.name}
     int8 = {op.name for op in program.ops if program.tensors[op.output].dtype == "int8"}
     assert int8 <= {"x", "trunk"} | convolutions
     behind = [op for op in program.ops if op.name not in convolutions | {"x"}]
     assert behind
     assert not any(program.tensors[op.output].dtype == "int8" for op in behind)
-    assert worst(pairs) < 0.03
+    assert worst(made) < 0.03

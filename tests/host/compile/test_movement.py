@@ -4,16 +4,11 @@
 import numpy as np
 import pytest
 
-import neon8
-from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
-from neon8.compile.lower import lower
-from neon8.graph.importer import load
 from neon8.operators.arithmetic import AddOp
 from neon8.operators.convolution import Conv2dOp
-from neon8.runtime import Model
 from onnx_nets import chain, net, node, save
-from random_program import differing_bytes
+from whole_nets import built
 
 F = np.float32
 IMAGE = (1, 6, 4, 8)
@@ -23,26 +18,9 @@ def ints(*values):
     return np.array(values, np.int64)
 
 
-def built(folder, model, **options):
-    """Samples, what onnxruntime makes of them, the table and the int8 program."""
-    path = save(folder, model)
-    graph = load(path)
-    rng = np.random.default_rng(3)
-    samples = [
-        {name: rng.normal(0, 1, graph.tensors[name].dims).astype(F)
-         for name in graph.inputs}
-        for _ in range(4)
-    ]  # fmt: skip
-    table = neon8.calibrate_model(path, samples, method="minmax", **options)
-    made = lower(graph, table)
-    blob = neon8.compile_model(path, table)
-    reference = Reference(path, list(graph.outputs))
-    with Model.from_bytes(blob) as loaded:
-        session = loaded.session()
-        for sample in samples:
-            got = session.run(sample)
-            assert differing_bytes(got, oracle.run(made, sample)) == {}
-    return samples, [reference.run(sample) for sample in samples], table, made
+def run(folder, model, **options):
+    made = built(save(folder, model), **options)
+    return made.samples, made.wanted, made.table, made.program
 
 
 EXACT = {
@@ -64,7 +42,7 @@ EXACT = {
 @pytest.mark.parametrize("name", EXACT)
 def test_a_move_is_exact(tmp_path, name):
     """Each value of the output is the rounded input, wherever it came from."""
-    samples, wanted, table, made = built(tmp_path, chain(EXACT[name], IMAGE))
+    samples, wanted, table, made = run(tmp_path, chain(EXACT[name], IMAGE))
     entry = table.tensors["x"]
     assert table.tensors["y"].scale == entry.scale
     for sample, want in zip(samples, wanted, strict=True):
@@ -85,7 +63,7 @@ def test_the_constant_of_a_pad(tmp_path, value, level):
         ("Clip", [F(0), F(1)], {}),
         ("Pad", [ints(0, 0, 1, 0, 0, 0, 0, 0), F(value)], {}),
     ]
-    samples, _, table, made = built(tmp_path, chain(steps, IMAGE))
+    samples, _, table, made = run(tmp_path, chain(steps, IMAGE))
     got = oracle.run(made, samples[0])["y"][0, :, 0]
     assert np.abs(got - level).max() <= 0.5 * table.tensors["y"].scale
     assert value != 0 or not got.any()
@@ -99,7 +77,7 @@ def test_concat_on_every_axis(tmp_path):
             node("Concat", "a a", "y", "c", axis=axis),
         ]
         shape = {"shape": ints(2, 3, 2, 4, 4)}
-        samples, wanted, table, made = built(
+        samples, wanted, table, made = run(
             tmp_path, net(nodes, {"x": IMAGE}, "y", shape)
         )
         got = oracle.run(made, samples[0])["y"]
@@ -128,7 +106,7 @@ CLOSE = {
 @pytest.mark.parametrize("name", CLOSE)
 @pytest.mark.parametrize("scheme", ["symmetric", "auto"])
 def test_int8_is_close_to_float(tmp_path, name, scheme):
-    samples, wanted, _, made = built(tmp_path, chain(CLOSE[name], IMAGE), scheme=scheme)
+    samples, wanted, _, made = run(tmp_path, chain(CLOSE[name], IMAGE), scheme=scheme)
     got = np.stack([oracle.run(made, sample)["y"] for sample in samples])
     want = np.stack([each["y"] for each in wanted])
     assert got.shape == want.shape
@@ -146,7 +124,7 @@ def test_a_transposed_convolution_adds_nothing_to_a_sum(tmp_path):
     rng = np.random.default_rng(0)
     weights = {name: rng.normal(size=(6, 3, 2, 2)).astype(F) for name in "wv"}
     model = net(nodes, {"x": IMAGE}, "y", weights)
-    samples, wanted, table, made = built(tmp_path, model)
+    samples, wanted, table, made = run(tmp_path, model)
     assert [type(op) for op in made.ops].count(AddOp) == 1
     got = oracle.run(made, samples[0])["y"]
     assert np.abs(got - wanted[0]["y"]).max() < 4 * table.tensors["y"].scale
@@ -155,7 +133,7 @@ def test_a_transposed_convolution_adds_nothing_to_a_sum(tmp_path):
 def test_weight_scales_are_those_of_output_channels(tmp_path):
     """One for each in the table; each phase of the kernel is quantized with its own."""
     model = chain([up((6, 4, 4, 4), (8,), strides=[2, 2], group=2)], IMAGE)
-    _, _, table, made = built(tmp_path, model)
+    _, _, table, made = run(tmp_path, model)
     scales = table.layers["n0"].weight_scales
     assert len(scales) == 8
     (conv,) = (op for op in made.ops if isinstance(op, Conv2dOp))

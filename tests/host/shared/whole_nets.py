@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From an ONNX network to its int8 outputs, and what they are compared with."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 import neon8
@@ -8,39 +10,63 @@ from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
 from neon8.compile.lower import lower
 from neon8.graph.importer import load
+from neon8.ir.program import Program
+from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 from onnx_nets import save
 from random_program import differing_bytes
 
-SAMPLES = 4
+Arrays = dict[str, np.ndarray]
 
 
-def whole(folder, model, *, keep=()):
-    """The Program and the least SQNR of its outputs, in dB.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A compiled network; by sample what onnxruntime wants and the library found."""
 
-    Calibrated on four samples, compiled, and run by the library and by the oracle,
-    which must agree in every byte.
+    samples: list[Arrays]
+    wanted: list[Arrays]
+    found: list[Arrays]
+    table: ScaleTable
+    program: Program
+
+
+def built(path, *, keep=(), count=4, **options) -> Built:
+    """Calibrated on `count` samples, compiled, and run by the library and the oracle.
+
+    These must agree in every byte.  options: of calibration.
     """
-    path = save(folder, model)
     graph = load(path)
     rng = np.random.default_rng(3)
-    data = [
+    samples = [
         {
             name: rng.normal(0, 1, graph.tensors[name].dims).astype(np.float32)
             for name in graph.inputs
         }
-        for _ in range(SAMPLES)
+        for _ in range(count)
     ]
-    table = neon8.calibrate_model(path, data, method="minmax")
+    table = neon8.calibrate_model(path, samples, method="minmax", **options)
     program = lower(graph, table, keep_float=frozenset(keep))
     blob = neon8.compile_model(path, table, keep_float=keep)
+    with Model.from_bytes(blob) as loaded, loaded.session(2) as session:
+        found = [session.run(sample) for sample in samples]
+    for sample, each in zip(samples, found, strict=True):
+        assert differing_bytes(each, oracle.run(program, sample)) == {}
     reference = Reference(path, list(graph.outputs))
-    ratios = []
-    with Model.from_bytes(blob) as loaded, loaded.session() as session:
-        for inputs in data:
-            found = session.run(inputs)
-            assert differing_bytes(found, oracle.run(program, inputs)) == {}
-            for name, wanted in reference.run(inputs).items():
-                noise = np.square(found[name] - wanted).mean()
-                ratios.append(np.square(wanted).mean() / max(noise, 1e-30))
-    return program, 10 * float(np.log10(max(min(ratios), 1e-30)))
+    return Built(
+        samples=samples,
+        wanted=[reference.run(sample) for sample in samples],
+        found=found,
+        table=table,
+        program=program,
+    )
+
+
+def whole(folder, model, *, keep=()):
+    """The Program and the least SQNR of its outputs, in dB."""
+    made = built(save(folder, model), keep=keep)
+    ratios = [
+        np.square(want).mean() / max(np.square(found[name] - want).mean(), 1e-30)
+        for wanted, found in zip(made.wanted, made.found, strict=True)
+        for name, want in wanted.items()
+    ]
+    return made.program, 10 * float(np.log10(max(min(ratios), 1e-30)))
