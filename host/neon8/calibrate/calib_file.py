@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Observation as a .calib file and back; docs/calib-format.md has the layout.
+"""Read and write .calib files, which hold an Observation; see docs/calib-format.md.
 
-The bytes are canonical: equal observations give equal bytes, and loads() takes no other
-bytes for them. It trusts nothing: every number is checked against every other.
+The bytes are canonical: equal observations give equal bytes, and loads() accepts no
+others. It trusts nothing and checks that all numbers agree with each other.
 """
 
 import math
@@ -29,20 +29,20 @@ Value = TypeVar("Value")
 
 KIND = container.Kind("a .calib file", b"n8calib\n", 2)
 NOBODY = 0xFFFFFFFF
-"""In place of a sample's index: the tensor has no finite value."""
+"""Index of a sample for tensors without a finite value."""
 _SHA256 = re.compile("[0-9a-f]{64}")
 _MOST = 1 << 62
-"""Values of one tensor, so that no sum of counts overflows."""
+"""Bound on the values of one tensor, so that no sum of counts overflows."""
 _LARGEST = (1 << 31) - 1
 
 
 def save(observation: Observation, path: str | PathLike[str]) -> None:
-    """Write the file, whole or not at all.  SetupError."""
+    """Write a .calib file, whole or not at all.  SetupError."""
     write_atomic(path, dumps(observation))
 
 
 def load(path: str | PathLike[str]) -> Observation:
-    """The observation in a file.  CalibrationError names file, place and cause."""
+    """Read a .calib file.  CalibrationError names file, place and cause."""
     try:
         data = read_file(path)
     except OSError as error:
@@ -52,12 +52,12 @@ def load(path: str | PathLike[str]) -> Observation:
 
 
 def dumps(observation: Observation) -> bytes:
-    """The bytes of `observation`; loads() gives it back."""
+    """The bytes of a .calib file."""
     return container.dumps(KIND, *pack(observation))
 
 
 def loads(data: bytes, *, source: str) -> Observation:
-    """dumps() backwards.  CalibrationError names `source`, place and cause."""
+    """Read the bytes of a .calib file.  CalibrationError names `source` and cause."""
     try:
         observation = unpack(*container.loads(KIND, data))
     except CalibrationError as error:
@@ -69,7 +69,7 @@ def loads(data: bytes, *, source: str) -> Observation:
 
 
 def pack(observation: Observation) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    """The facts and arrays of a container that hold `observation`."""
+    """The facts and arrays of the container that holds `observation`."""
     facts = {
         "model": {"name": observation.model_name, "digest": observation.model_digest},
         "engine": observation.engine,
@@ -100,7 +100,7 @@ def pack(observation: Observation) -> tuple[dict[str, Any], dict[str, AnyArray]]
 
 
 def _pack_tensors(observation: Observation) -> dict[str, AnyArray]:
-    """All tensors, which are the first axis of each array."""
+    """Arrays of all tensors, along the first axis."""
     index = {digest: i for i, digest in enumerate(observation.samples)}
     tensors = [*observation.tensors.values()]
     histograms = [tensor.histogram for tensor in tensors]
@@ -129,7 +129,7 @@ def _pack_tensors(observation: Observation) -> dict[str, AnyArray]:
 
 
 def _pack_channels(channels: list[ChannelStatistics]) -> dict[str, AnyArray]:
-    """The channels of all tensors, one after another."""
+    """Arrays of the channels of all tensors, one after another."""
     joined = join([empty(0), *channels])
     return {
         "channels.count": joined.count.astype("<i8"),
@@ -156,7 +156,7 @@ def _pack_layer(at: str, layer: LayerFacts) -> dict[str, AnyArray]:
 
 
 def unpack(facts: Any, arrays: dict[str, AnyArray]) -> Observation:
-    """pack() backwards.  CalibrationError says what is wrong, not in which file."""
+    """Undo pack().  CalibrationError: the cause, without the file's name."""
     keys = "channels engine layers model preprocess scale_groups tensors"
     fields = _object(facts, keys, "the header")
     model = _object(fields["model"], "digest name", "model")
@@ -202,7 +202,7 @@ def unpack(facts: Any, arrays: dict[str, AnyArray]) -> Observation:
 def _take(
     left: dict[str, AnyArray], name: str, dtype: str, *shape: int | None
 ) -> AnyArray:
-    """Remove an array, which must have this type and shape; None: any size."""
+    """Take an array out of `left`; it must have this type and shape, None: any size."""
     array = left.pop(name, None)
     if array is None:
         raise CalibrationError(f"array {name!r} is missing")
@@ -260,7 +260,7 @@ def _unpack_tensors(
 
 
 def _histogram_problem(histogram: Histogram) -> str | None:
-    """What contradicts itself in it."""
+    """The contradiction in a histogram, or None."""
     sides = (histogram.positive, histogram.negative)
     counts = [int(side.max()) for side in sides]
     most = _MOST // (2 * BINS + 3)
@@ -374,7 +374,7 @@ def _negative_zero(values: AnyArray) -> bool:
 
 
 def _check_names(observation: Observation) -> None:
-    """That names refer to something."""
+    """Raise CalibrationError unless every name refers to something."""
     groups, channels = observation.scale_groups, observation.channels
     for name, group in groups.items():
         if groups.get(group) != group:
@@ -421,7 +421,7 @@ def _group(value: Any) -> tuple[Any, str]:
 def _unique(
     value: Any, what: str, read: Callable[[Any], tuple[Any, Value]]
 ) -> dict[str, Value]:
-    """A list of entries that each have a name, no name twice."""
+    """Read a list of named entries, none of them twice."""
     if not isinstance(value, list):
         raise CalibrationError(f"{what}: expected a list")
     result: dict[str, Value] = {}

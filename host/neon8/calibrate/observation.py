@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a set of samples says about a network: all that thresholds are chosen from.
+"""What a set of samples says about a network: everything thresholds are chosen from.
 
-An Observation depends on the set of samples alone, not on their order, on batches or on
-how the work was divided: merge() of any two that share no sample gives what observing
-both sets at once would have given. calib_file makes bytes of it and reads them.
+An Observation depends only on the set of samples, not on their order, on batches or on
+how the work was divided: merge() of two that share no sample gives what observing both
+sets at once would have given. calib_file.py reads and writes it.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TensorObservation:
-    """smallest, largest: where the extremes were seen; None without a finite value."""
+    """Statistics of one tensor.  smallest, largest: None without a finite value."""
 
     histogram: Histogram
     smallest: Extreme | None
@@ -52,13 +52,14 @@ class LayerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Observation:
-    """model_digest: SHA-256 of the ONNX file, hex.  engine: reference.FACTS.
+    """Everything observed of one network on one set of samples.
 
-    preprocess_digest: of the settings of --preprocess, "" without.  samples: digests of
-    all samples, ascending, each once.  tensors: the tensors whose values are new, by
-    name, in order of execution.  channels: by name, of every convolution's input and
-    pre-activation.  layers: the convolutions by node name.  scale_groups: every tensor
-    of the network -> the one that names the group with which it shares its scale.
+    model_digest: SHA-256 of the ONNX file, hex.  engine: reference.FACTS and the CPU.
+    preprocess_digest: of the settings of --preprocess, or "".  samples: digests,
+    ascending, each once.  tensors: those with values of their own, by name, in order of
+    execution.  channels: for inputs and pre-activations of convolutions, by name.
+    layers: convolutions by node name.  scale_groups: every tensor of the network -> the
+    tensor that names its scale group.
     """
 
     model_name: str
@@ -73,10 +74,10 @@ class Observation:
 
 
 def merge(first: Observation, second: Observation) -> Observation:
-    """What observing the samples of both gives.
+    """Merge observations of two sets of samples.
 
-    CalibrationError: they are of other models, engines or preprocessing, or share a
-    sample; it names the first field or sample in question.
+    CalibrationError: they differ in model, engine or preprocessing, or share a sample;
+    it names the first field or sample.
     """
     check_settings(first, second)
     again = set(first.samples).intersection(second.samples)
@@ -91,14 +92,18 @@ def merge(first: Observation, second: Observation) -> Observation:
         samples=tuple(sorted((*first.samples, *second.samples))),
         tensors=_both(first.tensors, second.tensors, merge_tensors),
         channels=_both(first.channels, second.channels, channels.merge),
-        layers=_both(first.layers, second.layers, _merge_layers),
+        layers=_both(
+            first.layers,
+            second.layers,
+            lambda a, b: replace(a, patches=merge_patches(a.patches, b.patches)),
+        ),
     )
 
 
 def merge_tensors(
     first: TensorObservation, second: TensorObservation
 ) -> TensorObservation:
-    """What the values of both give."""
+    """Merge the statistics of one tensor on two sets of samples."""
     return TensorObservation(
         histogram=histogram.merge(first.histogram, second.histogram),
         smallest=_extreme(first.smallest, second.smallest, sign=1),
@@ -109,13 +114,9 @@ def merge_tensors(
 def _extreme(
     first: Extreme | None, second: Extreme | None, *, sign: int
 ) -> Extreme | None:
-    """The smaller (sign 1) or larger (-1) one; of equal ones the smaller digest."""
+    """The smaller (sign 1) or larger (-1) extreme; on a tie the smaller digest."""
     known = [extreme for extreme in (first, second) if extreme is not None]
     return min(known, key=lambda e: (sign * e.value, e.sample), default=None)
-
-
-def _merge_layers(first: LayerFacts, second: LayerFacts) -> LayerFacts:
-    return replace(first, patches=merge_patches(first.patches, second.patches))
 
 
 def _both(
@@ -160,7 +161,7 @@ def _settings(
 
 
 def _shape(observation: Observation) -> Any:
-    """What must be equal, as a value."""
+    """Everything that must be equal before a merge, as a comparable value."""
     return (
         observation.model_name,
         list(observation.tensors),

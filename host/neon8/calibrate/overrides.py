@@ -9,7 +9,7 @@ of these objects:
     {"scale": 0.05, "zero_point": -128}  the grid itself
     {"method": "minmax"}                 chosen by another method ...
     {"scheme": "symmetric"}              ... or on another grid; goes with the others
-    {"bits": 16}                         with so many, or the most that sums allow; also
+    {"bits": 16}                         or as many as accumulators allow; also
 
 A name wins over patterns. Tensors that share a scale share what is set for one of them.
 """
@@ -37,7 +37,7 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """What is set for a tensor; None: not set.  limits: (lo, hi), lo <= 0 <= hi."""
+    """The settings of a tensor; None: not set.  limits: (lo, hi), lo <= 0 <= hi."""
 
     limits: tuple[float, float] | None = None
     threshold: float | None = None
@@ -50,7 +50,7 @@ class Override:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """where: file, line and name, for errors."""
+    """An override and its place: file, line and name, for errors."""
 
     where: str
     override: Override
@@ -58,19 +58,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """entries: by tensor name or pattern, in the order of the file."""
+    """All entries by tensor name or pattern, in the order of the file."""
 
     entries: dict[str, Entry]
 
 
 def load(path: str | PathLike[str]) -> Overrides:
-    """The overrides in the file `path`.  TableError names file, line and entry."""
+    """Read a file of overrides.  TableError names file, line and entry."""
     data = checks.read_bytes(path)
     return loads(checks.decode(data, str(path)), source=str(path))
 
 
 def loads(text: str, *, source: str = "overrides") -> Overrides:
-    """The overrides in `text`.  source: what errors call it."""
+    """Read overrides from JSON.  source: its name in errors.  TableError."""
     root = strict_json.loads(text, source=source)
     if not isinstance(root, dict) or set(root) != {"tensors"}:
         raise TableError(f'{source}:1: expected an object with "tensors" and no more')
@@ -102,7 +102,7 @@ def _read(where: str, data: Any) -> Override:
             raise TableError(f"{where}: {key} is missing")
     scheme = data.get("scheme")
     if scheme is not None and scheme not in TABLE_SCHEMES:
-        text = f"scheme: {_shown(scheme)} is not one of {', '.join(TABLE_SCHEMES)}"
+        text = f"scheme: {scheme!r:.60} is not one of {', '.join(TABLE_SCHEMES)}"
         raise TableError(f"{where}: {text}")
     zero_point = scale = None
     if "scale" in data:
@@ -121,8 +121,7 @@ def _read(where: str, data: Any) -> Override:
 
 
 def _bits(where: str, value: Any) -> int:
-    bits = checks.integer(f"{where}: bits", value, min(BITS), max(BITS))
-    return int(bits)
+    return int(checks.integer(f"{where}: bits", value, min(BITS), max(BITS)))
 
 
 def _limits(where: str, data: Mapping[str, Any]) -> tuple[float, float]:
@@ -153,15 +152,11 @@ def _method(where: str, text: Any) -> str:
         raise TableError(f"{where}: {error}") from error
 
 
-def _shown(value: Any) -> str:
-    return repr(value)[:60]
-
-
 def resolve(overrides: Overrides, groups: Mapping[str, str]) -> dict[str, Entry]:
-    """What is set for each scale group, by its name.
+    """Scale group -> its override.
 
-    groups: every tensor of the network -> the name of its scale group.  TableError: an
-    entry fits no tensor, or two of a group differ.
+    groups: every tensor of the network -> its scale group.  TableError: an entry fits
+    no tensor, or two entries for one group differ.
     """
     names: dict[str, Entry] = {}
     patterns: dict[str, Entry] = {}

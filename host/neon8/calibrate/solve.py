@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an observation to the scale table, without inference."""
+"""Choose a scale table from an observation, without inference."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ NOTHING: Mapping[str, Grid] = {}
 USUAL = SolveSettings()
 
 LEAST_REACH = 1e-6
-"""What a user's range must cover of the largest value seen; less is a slip."""
+"""The share of the largest value seen that a user's range must cover at least."""
 
 
 def solve(
@@ -45,11 +45,10 @@ def solve(
     graph: Graph | None = None,
     settings: SolveSettings = USUAL,
 ) -> ScaleTable:
-    """All scales; each guard that fired is a warning of the logger "neon8.guards".
+    """Choose all scales; each guard that fires warns by the logger "neon8.guards".
 
-    Each group of tensors that share a scale is solved once.  graph: the network that
-    was observed; without it nothing is done that needs weights.  CalibrationError;
-    TableError for an override that fits no tensor or contradicts.
+    graph: the network that was observed; without it, whatever needs weights is left
+    out.  CalibrationError; TableError: an override fits no tensor, or contradicts.
     """
     table = solve_quietly(observation, graph, settings)
     reasons.log(table)
@@ -61,7 +60,7 @@ def solve_quietly(
     graph: Graph | None = None,
     settings: SolveSettings = USUAL,
 ) -> ScaleTable:
-    """solve() without the warnings."""
+    """Choose all scales as solve() does, without the warnings."""
     if graph is not None and observation.model_digest != graph.digest:
         raise CalibrationError(
             f"{graph.name}: the calibration file is of another model, "
@@ -95,7 +94,7 @@ def solve_quietly(
 
 
 def with_overrides(settings: SolveSettings) -> SolveSettings:
-    """The settings with the user's own ranges read from their file.  TableError."""
+    """Replace the path of overrides by what its file holds.  TableError."""
     if isinstance(settings.overrides, Path):
         return replace(settings, overrides=load_overrides(settings.overrides))
     return settings
@@ -108,10 +107,10 @@ def _tensors(
     chosen: Mapping[str, str],
     narrow: Mapping[str, Grid] = NOTHING,
 ) -> dict[str, TensorScale]:
-    """The scales of all tensors as they are in the network.
+    """Solve each scale group of the network once, without the recipe.
 
-    own, chosen: ranges and precisions that the user has set, of groups.  narrow: the
-    scheme and bits of groups of which the user has set nothing.
+    own, chosen: ranges and precisions set by the user, by group.  narrow: grids of
+    groups for which the user has set nothing.
     """
     if not observation.samples:
         raise CalibrationError(
@@ -154,7 +153,7 @@ def _table(
     recipe: Recipe | None,
     tensors: Mapping[str, TensorScale],
 ) -> ScaleTable:
-    """The scales of tensors and of weights."""
+    """The table: these tensors, with the recipe if there is one, and weight scales."""
     if recipe is not None:
         tensors = recipe.tensor_scales(tensors)
         layers = recipe.layer_scales(tensors)
@@ -177,7 +176,7 @@ def _table(
 def _layers(
     observation: Observation, tensors: Mapping[str, TensorScale]
 ) -> dict[str, LayerScale]:
-    """The scales of all weights, which are those of the network."""
+    """Weight scales of all layers, without the recipe."""
     return {
         name: weight_scales(
             name,
@@ -206,7 +205,7 @@ def _solve(
     settings: SolveSettings,
     layers: list[Patches],
 ) -> TensorScale:
-    """One group, with what the user has set for it."""
+    """Solve one group, with what the user has set for it."""
     method, bits, chosen = settings.method, settings.bits, settings.scheme
     if entry is None:
         return thresholds.solve(
@@ -244,7 +243,7 @@ def _solve(
 def _check_reach(
     histogram: Histogram, entry: Entry, limits: tuple[float, float]
 ) -> None:
-    """TableError: the user's range covers next to nothing of what was seen."""
+    """Raise TableError if the user's range covers next to nothing of what was seen."""
     lo, hi = limits
     seen = max(-histogram.minimum, histogram.maximum)
     if max(-lo, hi) < LEAST_REACH * seen:
@@ -267,7 +266,7 @@ def _check_unsigned(histogram: Histogram, entry: Entry) -> None:
 def _within(
     histogram: Histogram, entry: Entry, threshold: float, *, scheme: str, bits: int
 ) -> TensorScale:
-    """The grid over -threshold to threshold, or over what of it can occur."""
+    """The grid from -threshold, or 0 for a tensor never negative, to threshold."""
     _check_unsigned(histogram, entry)
     kind = scheme_of(scheme, negative=histogram.minimum < 0)
     if kind == "asymmetric" and entry.override.scheme is None:

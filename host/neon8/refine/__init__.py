@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a scale table better, or explains it, by running the int8 network."""
+"""Improve or explain a scale table by running the int8 network."""

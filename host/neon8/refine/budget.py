@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More bits for the tensors that need them, up to an accuracy or up to a cost.
+"""More bits for the tensors that need them, up to an accuracy or a cost.
 
-One scale group after another gets int16, or float32 where int16 is of no use: the one
-that simulation says will gain most, or most for its cost. Each step is then compiled
-and run by the int8 library, on other samples, whose SQNR is what counts. The cost is
-the library's own figure for the compiled network, relative to that of the plain table.
+One scale group after another gets int16, or float32 where int16 does not help: the one
+that gains most by simulation, or most for its cost. Each step is compiled and run by
+the int8 library on other samples, and their SQNR decides. The cost is the library's
+figure for the compiled network, relative to that of the plain table.
 """
 
 import json
@@ -26,11 +26,7 @@ from neon8.ir.groups import scale_groups
 from neon8.operators.conversion import RequantizeOp
 from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
 from neon8.refine.network import Network
-from neon8.refine.sensitivity import (
-    Meter,
-    Watch,
-    nobody,
-)
+from neon8.refine.sensitivity import Meter, Watch, nobody
 from neon8.rewrite.bits import in_float32, with_bits
 from neon8.runtime import Model
 from neon8.settings.stages import RefineSettings
@@ -38,28 +34,28 @@ from neon8.text import columns, decimals
 
 INT16, FLOAT = PRECISIONS
 INT8 = "int8"
-WIDE = 16
+INT16_BITS = 16
 
 RANKING, HELD = 20, 40
 """Samples by which groups are ranked, and others by which a network is measured."""
 SAMPLES = RANKING + HELD
 LEAST = 8
-"""With fewer than three times as many, all samples serve both ends."""
+"""With fewer than three times as many, all samples serve both purposes."""
 
 MARGIN_DB = 0.5
-"""A target is reached with so much to spare: other samples are others."""
+"""By how much a target must be exceeded, as other samples differ."""
 NOTHING_DB = 0.02
-"""A gain that is none."""
+"""A smaller gain counts as none."""
 PROMISED_DB = 0.5
-"""A gain that simulation must not promise in vain: then float32 is tried."""
+"""If simulation promises that much more than int16 gives, float32 is tried."""
 AS_GOOD_DB = 0.1
-"""A difference that is not worth a tensor."""
+"""A smaller difference is not worth the bits of a tensor."""
 NEXT = 6
-"""Groups whose gain is measured again; of all when the noise has halved."""
+"""Groups simulated anew at each step; all of them once the noise has halved."""
 PRICED = 16
-"""Groups whose cost is found out: those that gain most."""
+"""The groups with the largest gains, whose cost is measured."""
 CHEAPEST = 1e-6
-"""What adds nothing to the cost counts as this."""
+"""The least cost that a group counts as."""
 
 Chosen = Mapping[str, str]
 """Scale group -> INT16 or FLOAT, in the order in which they were chosen."""
@@ -69,8 +65,8 @@ Chosen = Mapping[str, str]
 class Step:
     """A point of the curve: what has more bits, and what that gives.
 
-    group, to: what changed, and to what: INT16, FLOAT or INT8; "" at the beginning.
-    sqnr_db: measured with the compiled network.  cost: relative to that without any.
+    group, to: what changed, and to INT16, FLOAT or INT8; "" at the start.  sqnr_db:
+    measured with the compiled network.  cost: relative to the plain table.
     """
 
     group: str
@@ -82,10 +78,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """table: with what was chosen.  curve: from the plain table on; best: of these.
+    """The result of the search.
 
-    tensors: scale group -> the tensors that are rounded.  ceiling_db: with all of them
-    in float32, by simulation.  reached: the goal.
+    table: of the best step.  curve: all steps, from the plain table on.  tensors: scale
+    group -> its rounded tensors.  ceiling_db: with all of them in float32, by
+    simulation.  reached: True if the goal was.
     """
 
     table: ScaleTable
@@ -104,11 +101,10 @@ def more_bits(
     *,
     watch: Watch = nobody,
 ) -> Found:
-    """More bits for the tensors that need them, on samples that were observed.
+    """Give tensors more bits until the goal is reached, and write the curve.
 
-    goal: its target and its cost, and the file for the curve.  watch: told how many
-    runs of the network are done.  CompileError: the network or the table is refused as
-    it is.  DataError.
+    samples: observed ones.  watch: told how many runs of the network are done.
+    CompileError: the network or the plain table is refused.  DataError.
     """
     ranking, held = divided(samples)
     graph = before_softmax(network.graph)
@@ -128,7 +124,7 @@ def more_bits(
 
 
 def divided(samples: Sequence[Kept]) -> tuple[list[Arrays], list[Arrays]]:
-    """Those that rank, and those that measure: others, unless there are too few."""
+    """Samples that rank, and samples that measure: others, unless too few."""
     inputs = [sample.inputs for sample in samples]
     first = min(RANKING, len(inputs) // 3)
     if first < LEAST:
@@ -155,11 +151,11 @@ def search(
 
 
 class _Search:
-    """The state of one search.
+    """The state of one search, in ratios of noise to signal.
 
-    _gain: by how much the ratio of noise to signal falls, by group, when it was last
-    measured; _level: that ratio when all were; _now: that of what is chosen.  _alone:
-    that of what a group alone adds to the float network.
+    _gain: by how much the ratio falls with more bits for a group, when last simulated.
+    _level: the ratio when all groups were last simulated.  _now: the present ratio.
+    _alone: the ratio of the float network with one group rounded.
     """
 
     def __init__(
@@ -187,16 +183,16 @@ class _Search:
             for group, names in self._meter.groups.items()
             if all(table.tensors[name].bits <= NARROW for name in names)
         ]
-        wanted = dict.fromkeys(self._left, WIDE)
-        self._wide = with_bits(table, graph, self._group_of, wanted).tensors
+        wanted = dict.fromkeys(self._left, INT16_BITS)
+        self._int16 = with_bits(table, graph, self._group_of, wanted).tensors
         self._gain: dict[str, float] = {}
         self._alone: dict[str, float] = {}
         self._level = self._now = math.inf
         self._prices: dict[str, float] = {}
-        self._unit = 1.0
+        self._plain_cost = 1.0
 
     def run(self) -> Found:
-        """The whole search."""
+        """Search until the goal is reached or nothing gains, then drop what it can."""
         self._watch(0, None)
         plain = self._verified({}, "", "")
         simulated, ceiling = self._simulated([{}, dict.fromkeys(self._left, FLOAT)])
@@ -234,10 +230,10 @@ class _Search:
         return self._goal.max_cost is None or step.cost <= self._goal.max_cost
 
     def _next(self, step: Step) -> str | None:
-        """The group that should be the next one; None if there is none worth it.
+        """The group to give more bits next; None if none is worth it.
 
-        Errors of several tensors may cancel, so that each by itself seems to gain
-        nothing, and all together do: then it is the one with most noise of its own.
+        Errors of several tensors may cancel, so that none alone seems to gain although
+        all together do. Then it is the one that adds most noise alone.
         """
         looked = self._left
         if self._now * 2 > self._level:
@@ -254,7 +250,7 @@ class _Search:
         )
 
     def _ranked(self, step: Step, gains: Mapping[str, float]) -> list[str]:
-        """The groups that gain something and are not too dear, the best first."""
+        """Groups that gain enough and are affordable, the best first."""
         least = self._now * (1 - ratio_of(NOTHING_DB))
         found = [group for group in self._left if gains[group] > least]
         found.sort(key=lambda group: -gains[group])
@@ -265,9 +261,9 @@ class _Search:
         return sorted(found, key=lambda g: -gains[g] / self._price(g))
 
     def _with(self, step: Step, group: str) -> Step | None:
-        """One group more; None if it cannot have what it is to get, or costs too much.
+        """Give one more group more bits; None if it cannot compile or costs too much.
 
-        What cannot take int16 reads a copy of 8 bits: then float32 may do better.
+        Steps that cannot read int16 read a copy of 8 bits; then float32 may do better.
         """
         kind = self._kind(group)
         promised = db_of(self._now - self._gain[group]) - db_of(self._now)
@@ -284,13 +280,13 @@ class _Search:
         return found if self._affordable(found) else None
 
     def _copied(self, step: Step, group: str) -> bool:
-        """True if something reads a copy of 8 bits of an int16 group."""
+        """True if a step reads an 8-bit copy of an int16 group."""
         names = self._meter.groups[group]
         steps = lower(self._graph, self._table_of(step.chosen)).ops
         return any(isinstance(op, RequantizeOp) and op.name in names for op in steps)
 
     def _fewer(self, step: Step) -> Iterator[Step]:
-        """Without one group after another, as long as the rest is as good."""
+        """Take bits back from one group after another while the rest is as good."""
         least = step.sqnr_db - AS_GOOD_DB
         if self._enough(step) and self._goal.target_sqnr is not None:
             least = self._goal.target_sqnr + MARGIN_DB
@@ -310,48 +306,48 @@ class _Search:
             yield step
 
     def _kind(self, group: str) -> str:
-        """What a group gets: int16, if with more than 8 bits its sums fit int32."""
+        """INT16 if accumulators allow a group more than 8 bits, else FLOAT."""
         names = self._meter.groups[group]
-        return INT16 if all(self._wide[n].bits > NARROW for n in names) else FLOAT
+        return INT16 if all(self._int16[n].bits > NARROW for n in names) else FLOAT
 
     def _simulated(self, trials: Sequence[Chosen]) -> list[float]:
-        """dB of each."""
+        """The simulated dB of each trial."""
         settings = []
         for chosen in trials:
             scales = dict(self._meter.plain)
             for group, kind in chosen.items():
                 for name in self._meter.groups[group]:
-                    scales[name] = self._wide[name]
+                    scales[name] = self._int16[name]
                     if kind == FLOAT:
                         del scales[name]
             settings.append(scales)
         return self._meter.sqnr(settings, watch=lambda *_: self._tick())
 
     def _verified(self, chosen: Chosen, group: str, to: str) -> Step:
-        """What the int8 library makes of it.  CompileError."""
+        """Measure a choice with the int8 library.  CompileError."""
         found = self._bench.measure(self._table_of(chosen))
-        self._unit = self._unit if chosen else found.cost
+        self._plain_cost = self._plain_cost if chosen else found.cost
         return Step(
             group=group,
             to=to,
             chosen=chosen,
             sqnr_db=found.sqnr_db,
-            cost=found.cost / self._unit,
+            cost=found.cost / self._plain_cost,
         )
 
     def _price(self, group: str) -> float:
-        """What a group alone adds to the cost."""
+        """The cost that more bits for this group alone add."""
         if group not in self._prices:
             table = self._table_of({group: self._kind(group)})
             with Model.from_bytes(compile_model(self._graph, table)) as model:
-                more = cost_of(model) / self._unit - 1
+                more = cost_of(model) / self._plain_cost - 1
             self._prices[group] = max(more, CHEAPEST)
         return self._prices[group]
 
     def _table_of(self, chosen: Chosen) -> ScaleTable:
-        wide = {group: WIDE for group, kind in chosen.items() if kind == INT16}
+        bits = {group: INT16_BITS for group, kind in chosen.items() if kind == INT16}
         floats = [group for group, kind in chosen.items() if kind == FLOAT]
-        table = with_bits(self._table, self._graph, self._group_of, wide)
+        table = with_bits(self._table, self._graph, self._group_of, bits)
         return in_float32(table, self._group_of, floats) if floats else table
 
     def _tick(self) -> None:
@@ -359,7 +355,7 @@ class _Search:
 
 
 def ratio_of(decibels: float) -> float:
-    """Ratio of noise to signal."""
+    """The ratio of noise to signal."""
     return float(10 ** (-decibels / 10))
 
 
@@ -372,10 +368,8 @@ def missed(found: Found, goal: RefineSettings) -> str:
     """Why the goal is out of reach, in one line; "" if it is not."""
     if found.reached or goal.target_sqnr is None:
         return ""
-    text = (
-        f"{goal.target_sqnr:g} dB are out of reach: {found.best.sqnr_db:.1f} dB is the "
-    )
-    text += "best"
+    text = f"{goal.target_sqnr:g} dB are out of reach: "
+    text += f"{found.best.sqnr_db:.1f} dB is the best"
     if goal.max_cost is not None:
         text += f" at a cost of up to {goal.max_cost:g}"
     if found.ceiling_db < goal.target_sqnr:
@@ -410,7 +404,7 @@ def as_json(found: Found, goal: RefineSettings) -> dict[str, object]:
 
 
 def as_text(found: Found) -> str:
-    """The curve as a table, the step that was taken with a star, and a summary."""
+    """The curve as a table; a star marks the step that was taken."""
     rows = [
         [
             "*" if step is found.best else "",
@@ -421,5 +415,4 @@ def as_text(found: Found) -> str:
         ]
         for step in found.curve
     ]
-    lines = columns(rows, header=["", "SQNR dB", "cost", "to", "tensors"])
-    return "\n".join(lines)
+    return "\n".join(columns(rows, header=["", "SQNR dB", "cost", "to", "tensors"]))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """diagnose_model(): where an int8 network loses, why, and what would help.
 
-The samples run through the float network and, step by step, through the int8 one. What
-is measured on the way stands in losses.py (each tensor), split.py (each convolution, by
-cause) and remedies.py (other scales, tried on the whole network).
+The samples run through the float network and, step by step, through the int8 one.
+losses.py measures each tensor, split.py each convolution by cause, and remedies.py
+other scales on the whole network.
 """
 
 import shlex
@@ -36,7 +36,7 @@ from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 
 CALIBRATION_DATA = "CALIBRATION_DATA"
-"""In a command: what the table was made from, which it does not say."""
+"""In a command: the samples that the table was made from, which it does not name."""
 SAMPLES = 20
 """Enough to rank tensors by."""
 
@@ -46,19 +46,19 @@ Item = TypeVar("Item")
 
 
 def no_progress(_stage: str, _done: int, _total: int | None) -> None:
-    """Tells nobody."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """n: samples.  sqnr_db: of all outputs, before a Softmax that ends the network.
+    """Where an int8 network loses, and what helps.
 
-    agreement: percentage of samples with the same largest value in the first output.
-    tensors, layers: in order of execution.  samples: those that lose most.
-    inside: tensors that only exist in the middle of a step, so never as int8.
-    remedies: every change that was tried alone, the best first.  plan: those that help
-    one after another, each measured on top of the ones before it.  guards: of
-    the table, a line of each kind; guarded: a line of each tensor and layer.
+    n: number of samples.  sqnr_db: of all outputs, before a final Softmax.  agreement:
+    percentage of samples with the same largest value in the first output.  tensors,
+    layers: in order of execution.  samples: those that lose most.  inside: tensors that
+    exist only inside a step, never as int8.  remedies: every change tried alone, the
+    best first.  plan: remedies to take together, each measured on top of those before
+    it.  guards: a line for each kind in the table; guarded: for each tensor and layer.
     """
 
     model: str
@@ -80,7 +80,7 @@ class Diagnosis:
 
 
 def by_cost(tensors: Iterable[TensorLoss]) -> list[TensorLoss]:
-    """Those in int8, what costs the network most first."""
+    """The tensors in int8, what costs the network most first."""
     rounded = [each for each in tensors if each.alone_db is not None]
     return sorted(rounded, key=lambda each: each.alone_db or 0.0)
 
@@ -97,9 +97,10 @@ def diagnose_model(
 ) -> Diagnosis:
     """Find out where an int8 network loses, and what helps.
 
-    data: a path, or arrays, see observe_model(); take others than for the calibration.
-    They are all held in memory.  progress: told a stage, how much of it is done, and of
-    how much.  GraphError, TableError, DataError, CompileError, SettingsError.
+    data: a path, or arrays, see observe_model(); take samples that did not calibrate
+    the network. They are all held in memory.  progress: told a stage, how much of it
+    is done, and of how much.  GraphError, TableError, DataError, CompileError,
+    SettingsError.
     """
     top = settings.diagnose.top
     scales = table if isinstance(table, ScaleTable) else table_json.load(table)
@@ -147,7 +148,7 @@ def diagnose_model(
 
 
 def _with_files(remedy: Remedy, *, model: Path, table: str | Path | None) -> Remedy:
-    """The command that makes it as one can paste it, but for CALIBRATION_DATA."""
+    """Complete the command, ready to paste but for CALIBRATION_DATA."""
     scales = str(table or f"{model.stem}.scales.json")
     files = {
         "calibrate": ["--data", CALIBRATION_DATA, "-o", scales],
@@ -169,7 +170,7 @@ def _guarded(table: ScaleTable) -> Iterator[str]:
 
 
 def _told(progress: Progress, stage: str, items: Iterable[Item]) -> Iterator[Item]:
-    """The items; progress is told when the caller has done with each."""
+    """Yield the items, and report each when the caller is done with it."""
     total = len(items) if isinstance(items, Sized) else None
     for done, item in enumerate(items, 1):
         yield item
@@ -177,7 +178,7 @@ def _told(progress: Progress, stage: str, items: Iterable[Item]) -> Iterator[Ite
 
 
 def _alone(run: "_Run", file: OnnxFile, progress: Progress) -> dict[str, float]:
-    """Tensor -> dB of the output where it and those of its scale alone are rounded."""
+    """Tensor -> dB of the output with only its scale group rounded."""
     both = run.pair
     if not any(tensor.dtype in INTEGERS for tensor in both.program.tensors.values()):
         return {}
@@ -212,7 +213,7 @@ class _Run:
         self.agreed = self.compared = 0
 
     def add(self, sample: Sample) -> None:
-        """One sample more, through both networks."""
+        """Run a sample through both networks."""
         wanted = floats(self.pair, sample)
         results: dict[str, Array] = {}
         for op, values in steps(self.pair, sample):
@@ -237,10 +238,10 @@ class _Run:
         if name is None:
             return
         tensor, tally = self.pair.program.tensors[form], self.tallies[form]
-        units = self.pair.factors(name), self.pair.offsets(name)
-        losses.add(tally, sample, wanted[name], real(values, tensor, *units))
+        moved = self.pair.factors(name), self.pair.offsets(name)
+        losses.add(tally, sample, wanted[name], real(values, tensor, *moved))
         if tensor.dtype in INTEGERS:
-            losses.add_grid(tally, wanted[name], tensor, *units)
+            losses.add_grid(tally, wanted[name], tensor, *moved)
 
     def _outputs(self, sample: Sample, exact: Arrays, given: Arrays) -> None:
         for name, values in exact.items():
@@ -262,7 +263,7 @@ class _Run:
         self.exact.append(exact)
 
     def by_sample(self) -> list[SampleLoss]:
-        """What each sample loses at the outputs."""
+        """The loss of each sample at the outputs."""
         return [
             SampleLoss(sample=sample.name, sqnr_db=sqnr_of(squares))
             for sample, squares in zip(self.samples, self.squares, strict=True)
@@ -270,7 +271,7 @@ class _Run:
 
 
 def _tensors(run: _Run, alone: Mapping[str, float]) -> tuple[TensorLoss, ...]:
-    """All tensors that some step makes, in order of execution."""
+    """The losses of all tensors that steps make, in order of execution."""
     graph, program = run.pair.graph, run.pair.program
     makers = {name: node.name for node in graph.nodes for name in node.outputs}
     found = []
@@ -314,7 +315,7 @@ def _changes(
 
 
 def _seen(run: _Run, loss: TensorLoss) -> tuple[float, float]:
-    """The range of a tensor less its offsets, over its factors."""
+    """The range of a tensor, offsets and factors removed."""
     factors = run.pair.factors(loss.name).reshape(-1)
     offsets = run.pair.offsets(loss.name).reshape(-1)
     tally = run.tallies[_form(run.pair, loss.name)]
@@ -327,17 +328,17 @@ def _form(both: Pair, name: str) -> str:
 
 
 def _own_cost(each: Split) -> float:
-    """Sort key: what another bias or float weights could mend, the most first."""
+    """Sort key: the layers that another bias or float weights improve most first."""
     return min(each.weights.sqnr_db, each.bias_shift.sqnr_db)
 
 
 def _plan(
     trials: Trials, tried: Sequence[tuple[Change, Remedy]], progress: Progress
 ) -> tuple[Remedy, ...]:
-    """The best remedy of each target, one after another, as far as one more helps.
+    """Take the best remedy for each target, one after another, while it helps.
 
-    What helps after others is measured again: so much noise may be before it that alone
-    it gives nothing, or it may be for what is mended already.
+    Each is measured again after those before it: alone it may be lost in other noise,
+    and it may correct what is corrected already.
     """
     best = remedies.best(each for _, each in tried)
     order = [each.target for each in best] + [change.target for change, _ in tried]

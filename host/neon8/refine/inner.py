@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inner tensors of the int8 network, beside those of the float network.
+"""The inner tensors of the int8 network and of the float network, side by side.
 
-The oracle runs the int8 network step by step, so they are those of the device to the
-last bit; onnxruntime gives the float ones.
+The oracle runs the int8 network step by step, so its tensors are those of the device to
+the last bit; onnxruntime computes the float ones.
 """
 
 from collections import Counter
@@ -32,8 +32,8 @@ from neon8.quant.scale_table import ScaleTable
 class Pair:
     """A network in float and in int8.
 
-    graph: float, without a Softmax at its end.  forms: what of the program holds which
-    tensor of the graph; where there are two forms the int8 one.
+    graph: float, without a final Softmax.  forms: tensor of the program -> tensor of
+    the graph that it holds, the int8 form where there are two.
     """
 
     graph: Graph
@@ -43,28 +43,28 @@ class Pair:
     forms: dict[str, str]
 
     def factors(self, name: str) -> FloatArray:
-        """(C, 1, 1): what the values of an int8 tensor of the graph are to be times."""
+        """Factors of a tensor of the graph, (C, 1, 1) or (1, 1, 1)."""
         entry = self.table.tensors.get(name)
         values = (1.0,) if entry is None or not entry.factors else entry.factors
         return np.array(values, np.float32)[:, None, None]
 
     def offsets(self, name: str) -> FloatArray:
-        """(C, 1, 1): what is to be added to them then."""
+        """Offsets of a tensor of the graph, (C, 1, 1) or (1, 1, 1)."""
         entry = self.table.tensors.get(name)
         values = (0.0,) if entry is None or not entry.offsets else entry.offsets
         return np.array(values, np.float32)[:, None, None]
 
     def inside(self) -> tuple[str, ...]:
-        """Tensors of the graph that are in the middle of a step only."""
+        """Tensors of the graph that exist only inside a step."""
         there, tensors = set(self.forms.values()), self.graph.tensors
         made = (name for node in self.graph.nodes for name in node.outputs)
         return tuple(n for n in made if tensors[n].observed and n not in there)
 
 
 def pair(file: OnnxFile, table: ScaleTable) -> Pair:
-    """The network in `file` with the scales of `table`.
+    """Prepare the network in `file` with the scales of `table`.
 
-    GraphError; CompileError: the table does not fit, or the network is no float one.
+    GraphError; CompileError: the table does not fit, or the network is quantized.
     """
     if is_quantized(file):
         text = "was quantized elsewhere, so there is no float network to compare with"
@@ -81,7 +81,7 @@ def pair(file: OnnxFile, table: ScaleTable) -> Pair:
 
 
 def _forms(graph: Graph, program: Program) -> dict[str, str]:
-    """Pair.forms.  A step that only changes the form is named after the tensor."""
+    """Pair.forms.  A step that only converts a tensor is named after it."""
     found = {name: name for name in program.tensors if name in graph.tensors}
     for op in program.ops:
         if op.converts and op.name in graph.tensors:
@@ -98,7 +98,7 @@ def _forms(graph: Graph, program: Program) -> dict[str, str]:
 
 
 def floats(pair: Pair, sample: Sample) -> dict[str, FloatArray]:
-    """Tensors of Pair.forms and outputs in the float network, N C H W, by name."""
+    """Run the float network; tensors of Pair.forms and outputs, N C H W, by name."""
     found = {**sample.inputs, **pair.reference.run(sample.inputs)}
     tensors, names = pair.graph.tensors, (*pair.forms.values(), *pair.graph.outputs)
     return {
@@ -108,10 +108,10 @@ def floats(pair: Pair, sample: Sample) -> dict[str, FloatArray]:
 
 
 def steps(pair: Pair, sample: Sample) -> Iterator[tuple[Op, Mapping[str, Array]]]:
-    """The int8 network on a sample: each step, when its result is there.
+    """Run the int8 network on a sample; each step once its result is known.
 
-    The mapping has the values of the program's tensors, N C H W, that this step or a
-    later one reads, and its result.
+    The mapping has the result, and the tensors of the program, N C H W, that this step
+    or a later one reads.
     """
     program = pair.program
     inputs = {name: as_float32(array) for name, array in sample.inputs.items()}
@@ -132,7 +132,7 @@ def steps(pair: Pair, sample: Sample) -> Iterator[tuple[Op, Mapping[str, Array]]
 def real(
     values: Array, tensor: Tensor, factors: FloatArray, offsets: FloatArray
 ) -> FloatArray:
-    """What the values of a tensor of the program mean, N C H W."""
+    """The real values of a tensor of the program, N C H W."""
     if tensor.dtype == "float32":
         own = values.astype(np.float32)
     else:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an int8 convolution reads: its mean over all output pixels, and single rows.
 
-A row is what one output pixel reads: for each group the I / groups channels under the
-kernel's taps, K = I / groups * kh * kw levels less the zero point, 0 where it pads, in
-the order of the weights.
+A row is what one output pixel reads: for each group K = I / groups * kh * kw integer
+values less the zero point, 0 where it pads, in the order of the weights.
 """
 
 import numpy as np
@@ -14,9 +13,9 @@ from neon8.operators.convolution import Conv2dOp
 from neon8.operators.windows import pad_to_windows
 
 PIXELS = 50
-"""Rows of one sample at most."""
+"""The most rows taken from one sample."""
 WEYL = 0x9E3779B97F4A7C15
-"""2**64 over the golden ratio: its multiples spread evenly, however many there are."""
+"""2**64 over the golden ratio; any number of its multiples spread evenly."""
 
 
 def mean_row(op: Conv2dOp, out: Tensor, source: Tensor, q: Array) -> DoubleArray:
@@ -26,7 +25,7 @@ def mean_row(op: Conv2dOp, out: Tensor, source: Tensor, q: Array) -> DoubleArray
     padded = pad_to_windows(op, out, q, source.zero_point)
     total = np.zeros((source.shape[1], len(rows), len(columns)), np.int64)
     for x, across in enumerate(columns):
-        # One pass for each column of taps: its rows share these sums.
+        # One pass for each column of taps, as its rows share these sums.
         lines = padded[..., across].sum(axis=(0, 3), dtype=np.int64)
         for y, down in enumerate(rows):
             total[:, y, x] = lines[:, down].sum(axis=1)
@@ -40,7 +39,7 @@ def some_rows(
 ) -> Int64Array:
     """Rows of a sample, (n, G, K), with n at most PIXELS.
 
-    first: of 2**64 places in the sample, that of the first one.
+    first: where the first row lies, out of 2**64 places in the sample.
     """
     batch, _, height, width = out.shape
     count = batch * height * width
@@ -61,7 +60,7 @@ def some_rows(
 
 
 def _taps(op: Conv2dOp, axis: int, size: int) -> list[slice]:
-    """Where along an axis of the padded input each tap meets the output's pixels."""
+    """For each tap the slice of the padded input, along an axis, that it reads."""
     stride, dilation = op.strides[axis], op.dilations[axis]
     length = (size - 1) * stride + 1
     starts = (tap * dilation for tap in range(op.weights.shape[1 + axis]))

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights and biases chosen on samples, one layer after another.
 
-Each convolution is seen with the inputs that it gets in the int8 network, after layers
-that are chosen already. Its weights are rounded so that their errors cancel on these
-(rounding.py). Then its bias gets what rounded weights take from the means of its
-channels; and, if wanted, what these means are off for what happened before, as far as
-the samples are sure of it: noise that a ReLU rectifies moves means, and so do clipped
-values.
+Each convolution sees the inputs that it gets in the int8 network, after layers chosen
+already. Its weights are rounded so that their errors cancel on these inputs
+(rounding.py). Then its bias corrects the means that rounded weights shift and, if
+wanted, shifts that earlier layers caused, as far as the samples establish them: a ReLU
+that rectifies noise shifts means, and so do clipped values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,12 +31,12 @@ from neon8.rewrite.equalization import equalized
 from neon8.rewrite.rounding import neighbours, packed, rounded
 
 BUDGET = 1 << 28
-"""Bytes of the values of all samples that are in memory at once."""
+"""Bytes of values, of all samples, in memory at once."""
 DIGITS = 16
-"""Hex digits of a digest that say where rows are taken."""
+"""Hex digits of a sample's digest that decide where rows are taken."""
 MEAN_BITS = {"int8": 14, "int16": 6}
-"""Fraction bits of the mean of what a layer reads: with K inputs and errors of
-ERROR_BITS, no sum of products reaches K * 2**39."""
+"""Fraction bits of the means of inputs: with K inputs and errors of ERROR_BITS, no sum
+of products reaches K * 2**39."""
 
 Watch = Callable[[], None]
 """Called for each layer that is chosen."""
@@ -45,9 +44,10 @@ Watch = Callable[[], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A sample.  digest: its SHA-256, hex.  inputs: as oracle.run() takes them.
+    """A sample, and the means of its channels in float.
 
-    means: of the channels of pre-activations in float, (C,), by tensor.
+    digest: SHA-256, hex.  inputs: as oracle.run() takes them.  means: pre-activation ->
+    (C,).
     """
 
     digest: str
@@ -56,18 +56,18 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """What is chosen.  rounding: levels.  means: of channels, whatever moved them."""
+class Choice:
+    """What to choose.  rounding: integer weights.  means: biases for all shifts."""
 
     rounding: bool
     means: bool
 
 
 def layers_of(graph: Graph, table: ScaleTable) -> dict[str, "Layer"]:
-    """The layers that can be chosen, by the tensor of the program that each makes.
+    """The layers that can be chosen, by the tensor that each makes.
 
-    Not among them: what runs in float32, transposed convolutions, and layers whose
-    weight scales the compiler has to enlarge.  CompileError.
+    Left out are transposed convolutions, layers in float32, and those whose weight
+    scales the compiler must enlarge.  CompileError.
     """
     lowered = lower(graph, table)
     nodes = {node.name: node for node in convolutions(equalized(graph, table))}
@@ -84,14 +84,14 @@ def chosen(
     layers: Mapping[str, "Layer"],
     table: ScaleTable,
     samples: Sequence[Seen],
-    way: Way,
+    choice: Choice,
     *,
     watch: Watch,
 ) -> ScaleTable:
-    """`table` with levels and bias corrections chosen on `samples`.
+    """Choose integer weights and bias corrections on `samples`.
 
-    layers: of layers_of(), one or more. A network with large tensors takes the first
-    samples only, as many as BUDGET holds.  ModelError.
+    layers: from layers_of(), one or more. If tensors are large, only the first samples
+    are used, as many as BUDGET holds.  ModelError.
     """
     entries = dict(table.layers)
 
@@ -100,7 +100,7 @@ def chosen(
         if layer is None:
             return op
         watch()
-        entry = _chosen(layer, values, samples[: len(values)], way)
+        entry = _chosen(layer, values, samples[: len(values)], choice)
         step = layer.step(entry)
         if step is None:
             return op
@@ -118,7 +118,7 @@ def chosen(
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A step of the lowered network, and its node once equalized."""
+    """A step of the lowered network, and its equalized node."""
 
     lowered: Program
     op: Conv2dOp
@@ -127,62 +127,62 @@ class Layer:
 
     @property
     def entry(self) -> LayerScale:
-        """In the table, before anything is chosen."""
+        """The entry of the table, before anything is chosen."""
         return self.table.layers[self.node.name]
 
     @property
     def source(self) -> Tensor:
-        """What it reads."""
+        """The tensor that it reads."""
         return self.lowered.tensors[self.op.inputs[0]]
 
     @property
     def out(self) -> Tensor:
-        """What it makes."""
+        """The tensor that it makes."""
         return self.lowered.tensors[self.op.output]
 
     @property
     def scales(self) -> DoubleArray:
-        """(O,)."""
+        """Weight scales, (O,)."""
         return channel_scales(self.node.name, self.entry, len(self.node.weight))
 
     @property
     def factors(self) -> DoubleArray:
-        """Factors of its channels in the float network, (O,), or one for all."""
+        """Factors of its output channels, (O,), or (1,) without any."""
         made = self.table.tensors.get(self.node.output)
         return np.array(made.factors if made is not None and made.factors else [1.0])
 
     @property
     def offsets(self) -> DoubleArray:
-        """Offsets of its channels in the float network, (O,), or one for all."""
+        """Offsets of its output channels, (O,), or (1,) without any."""
         made = self.table.tensors.get(self.node.output)
         return np.array(made.offsets if made is not None and made.offsets else [0.0])
 
     @property
     def known(self) -> bool:
-        """True if the step has the weights and scales of the table, in their order."""
+        """True if the step has the weights and scales of the table unchanged."""
         node = self.node
         if node.transposed or node.weight_scales is not None:
             return False
         ratio = np.float64(self.source.scale) * self.scales / np.float64(self.out.scale)
-        levels = self.levels(self.entry).transpose(0, 2, 3, 1)
-        if self.op.multiplier is None or not np.array_equal(levels, self.op.weights):
+        weights = self.integers(self.entry).transpose(0, 2, 3, 1)
+        if self.op.multiplier is None or not np.array_equal(weights, self.op.weights):
             return False
         return np.array_equal(ratio.astype(np.float32), self.op.multiplier)
 
     def by_group(self, values: FloatArray | DoubleArray | Int8Array) -> DoubleArray:
-        """(O, ...) as (G, O / G, K)."""
+        """Reshape (O, ...) to (G, O / G, K)."""
         shape = self.op.groups, len(values) // self.op.groups, -1
         result: DoubleArray = values.reshape(shape).astype(np.float64)
         return result
 
-    def levels(self, entry: LayerScale) -> Int8Array:
-        """(O, I / groups, kh, kw), as `entry` has them."""
+    def integers(self, entry: LayerScale) -> Int8Array:
+        """The weights that `entry` gives, (O, I / groups, kh, kw)."""
         rounds = quantizer(LATTICE if entry.rounding == LATTICE else NEAREST)
         return rounds(self._node(entry).weight, self.scales)
 
     def step(self, entry: LayerScale) -> Conv2dOp | None:
-        """The step with the integers of `entry`; None if they may not fit int32."""
-        levels, bias = self.levels(entry), self._node(entry).bias
+        """The step with the integers of `entry`; None if int32 may overflow."""
+        weights, bias = self.integers(entry), self._node(entry).bias
         real = self.op.bias_f32 is not None
         found = sums(
             self.node.weight,
@@ -191,13 +191,13 @@ class Layer:
             scale_in=float(self.source.scale),
             zero_point_in=self.source.zero_point,
             reach=self.source.reach,
-            quantize=lambda _weight, _scales: levels,
+            quantize=lambda _weight, _scales: weights,
         )
         if found.bound.max() >= ACC_LIMIT:
             return None
         return replace(
             self.op,
-            weights=np.ascontiguousarray(levels.transpose(0, 2, 3, 1)),
+            weights=np.ascontiguousarray(weights.transpose(0, 2, 3, 1)),
             bias=found.bias.astype(np.int32),
             bias_f32=bias if real else None,
             acc_bound=int(found.bound.max()),
@@ -206,7 +206,7 @@ class Layer:
         )
 
     def _node(self, entry: LayerScale) -> Conv2d:
-        """The node with what lower() puts into it."""
+        """The node as lower() rewrites it."""
         table = replace(self.table, layers={self.node.name: entry})
         alone = Graph(
             name="", digest="", tensors={}, nodes=(self.node,), inputs=(), outputs=()
@@ -216,15 +216,15 @@ class Layer:
 
 
 def _chosen(
-    layer: Layer, values: Values, samples: Sequence[Seen], way: Way
+    layer: Layer, values: Values, samples: Sequence[Seen], choice: Choice
 ) -> LayerScale:
-    """The entry of a layer that reads `values`."""
+    """Choose the entry of a layer that reads `values`."""
     entry = layer.entry
-    if way.rounding and entry.rounding == NEAREST:
-        entry = _with_levels(layer, values, samples)
+    if choice.rounding and entry.rounding == NEAREST:
+        entry = _with_integers(layer, values, samples)
     wanted = [each.means.get(layer.node.pre_activation) for each in samples]
     known = [each for each in wanted if each is not None and np.isfinite(each).all()]
-    if way.means and len(known) == len(samples):
+    if choice.means and len(known) == len(samples):
         means = (np.stack(known) - layer.offsets) / layer.factors
         return _with_bias(layer, entry, values, means)
     if entry.rounding != layer.entry.rounding:
@@ -232,8 +232,8 @@ def _chosen(
     return entry
 
 
-def _with_levels(layer: Layer, values: Values, samples: Sequence[Seen]) -> LayerScale:
-    """With the levels that are the best on rows of `values`."""
+def _with_integers(layer: Layer, values: Values, samples: Sequence[Seen]) -> LayerScale:
+    """The entry with the integer weights that are best on rows of `values`."""
     if layer.node.weight[0].size > MOST_INPUTS:
         return layer.entry
     rows = [
@@ -252,30 +252,29 @@ def _with_levels(layer: Layer, values: Values, samples: Sequence[Seen]) -> Layer
     if not flips.any():
         return layer.entry
     reasons = (*layer.entry.reasons, CHOSEN)
-    levels = packed(flips)
-    return replace(layer.entry, rounding=CHOSEN, levels=levels, reasons=reasons)
+    return replace(layer.entry, rounding=CHOSEN, levels=packed(flips), reasons=reasons)
 
 
 def _with_bias(
     layer: Layer, entry: LayerScale, values: Values, wanted: DoubleArray | None
 ) -> LayerScale:
-    """With the bias that gives the channels the means which they should have.
+    """The entry with a bias that gives the channels the means they should have.
 
     wanted: the means in float, (samples, O); None: those of float weights on `values`.
     """
     means = [mean_row(layer.op, layer.out, layer.source, q) for q in values]
     fixed = 2.0 ** MEAN_BITS[layer.source.dtype]
     rows = np.rint(np.stack(means, axis=2) * fixed)  # (G, K, samples)
-    unit = float(layer.source.scale) / fixed
-    levels = layer.by_group(layer.levels(entry))
-    scales = layer.scales.reshape(*levels.shape[:2], 1)
+    step = float(layer.source.scale) / fixed
+    weights = layer.by_group(layer.integers(entry))
+    scales = layer.scales.reshape(*weights.shape[:2], 1)
     real = layer.by_group(layer.node.weight) / scales
-    errors = np.rint((real - levels) * 2.0**ERROR_BITS)
+    errors = np.rint((real - weights) * 2.0**ERROR_BITS)
     # Both products are exact.
-    lost = errors @ rows * (unit / 2.0**ERROR_BITS) * scales
+    lost = errors @ rows * (step / 2.0**ERROR_BITS) * scales
     correction = _mean(lost.reshape(-1, len(values)))
     if wanted is not None:
-        kept = levels @ rows * unit * scales
+        kept = weights @ rows * step * scales
         exact = (kept + lost).reshape(-1, len(values)) + layer.node.bias[:, np.newaxis]
         correction += _sure(wanted.T - exact)
     reasons = entry.reasons
@@ -286,16 +285,16 @@ def _with_bias(
 
 
 def _mean(values: DoubleArray) -> DoubleArray:
-    """(O, samples) to (O,), summed one after another."""
+    """Means over samples, (O, samples) to (O,), summed in order."""
     result: DoubleArray = np.add.accumulate(values, axis=1)[:, -1] / values.shape[1]
     return result
 
 
 def _sure(differences: DoubleArray) -> DoubleArray:
-    """Mean error of each channel, less what it may be by chance, (O,).
+    """Mean error of each channel, (O,), shrunk by what may be chance.
 
-    differences: (O, samples).  A mean that is as large as its standard error is 0, and
-    a large one stays, as the estimator of James and Stein has it.
+    differences: (O, samples).  By the estimator of James and Stein: a mean no larger
+    than its standard error becomes 0, and a large one stays.
     """
     mean = _mean(differences)
     spread = _mean(np.square(differences - mean[:, np.newaxis]))

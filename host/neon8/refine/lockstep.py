@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An int8 network run step by step on many samples at once.
+"""Run an int8 network step by step on many samples at once.
 
-Before a step runs, whoever looks on sees what it reads, of all samples, and may put
-another in its place: so a layer can be chosen by what comes from layers before it that
-are chosen already. Every step is run by the library as a network of its own, and a
-value is gone after its last reader.
+Before a step runs, a visitor sees what it reads on all samples and may replace it, so
+that a layer can be chosen by the results of earlier layers, chosen already. The library
+runs every step as a network of its own. A value is dropped after its last reader.
 """
 
 import math
@@ -25,7 +24,7 @@ Values = list[Array]
 """Values of one tensor, N C H W, for each sample."""
 
 Visit = Callable[[Op, Values], Op]
-"""A step and its first operand to the step that runs in its place."""
+"""Given a step and its first operand, the step to run in its place."""
 
 
 def in_lockstep(
@@ -47,7 +46,7 @@ def in_lockstep(
 
 
 def _run(program: Program, op: Op, values: dict[str, Values], count: int) -> Values:
-    """One step on all samples."""
+    """Run one step on all samples."""
     sources = tuple(dict.fromkeys(op.inputs))
     tensors = {name: program.tensors[name] for name in (*sources, op.output)}
     alone = replace(
@@ -66,7 +65,7 @@ def _run(program: Program, op: Op, values: dict[str, Values], count: int) -> Val
 
 
 def peak(program: Program, steps: int) -> int:
-    """Bytes of the values of one sample that are there at once."""
+    """The most bytes of one sample's values held at once."""
     now = most = sum(_bytes(program, name) for name in program.inputs)
     for op, gone in zip(program.ops, _gone(program, steps), strict=False):
         now += _bytes(program, op.output)
@@ -76,7 +75,7 @@ def peak(program: Program, steps: int) -> int:
 
 
 def _gone(program: Program, steps: int) -> list[list[str]]:
-    """For each of the first `steps` steps, what no step after it reads."""
+    """For each of the first `steps` steps, the tensors read by none after it."""
     last: dict[str, int] = {}
     for at, op in enumerate(program.ops[:steps]):
         last |= dict.fromkeys((*op.inputs, op.output), at)

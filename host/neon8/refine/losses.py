@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the tensors of the int8 network are from those of the float network.
+"""How far tensors of the int8 network are from those of the float network.
 
-Only sums are kept, so memory does not grow with a sample but by two numbers for each
-tensor.
+Only sums are kept: each sample adds two numbers for each tensor.
 """
 
 import math
@@ -17,15 +16,15 @@ from neon8.ir.program import Tensor
 from neon8.operators.reference import centred, quantize
 
 WORST = 3
-"""Channels and samples that are named for each tensor."""
+"""How many channels and samples are named for each tensor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelLoss:
-    """A channel of a tensor.  low, high: its float values.
+    """A channel of a tensor.  low, high: its range in float.
 
-    sqnr_db: of what varies in it: the variance of its values over the mean square of
-    its errors. That a channel lies far from zero tells nothing to who reads it.
+    sqnr_db: variance of its values over the mean square of its errors, since a constant
+    part carries no information.
     """
 
     channel: int
@@ -73,10 +72,11 @@ class TensorLoss:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Sums of one tensor over the samples so far.  Arrays have one row of a channel.
+    """Sums of one tensor over the samples so far; arrays are by channel, (C,).
 
-    signal, noise: squares of values and errors; total: values; rounding, clipping: of
-    squares of what its own grid changes; outside: values beyond its range.
+    signal, noise: sums of squared values and errors.  total: of values.  rounding,
+    clipping: of the squared changes by its own grid.  outside: how many values are
+    beyond its range.
     """
 
     signal: DoubleArray
@@ -99,9 +99,9 @@ def empty(channels: int) -> Tally:
 
 
 def add(tally: Tally, sample: str, wanted: FloatArray, got: FloatArray) -> None:
-    """One sample more.  wanted, got: N C H W, float network and int8 network.
+    """Add a sample.  wanted, got: N C H W, in the float and the int8 network.
 
-    Where either is not finite, as a mask of -inf, there is nothing to compare.
+    Values that are not finite in either, like masks of -inf, are not compared.
     """
     both = np.isfinite(wanted) & np.isfinite(got)
     exact = np.where(both, wanted, 0).astype(np.float64)
@@ -124,7 +124,7 @@ def add_grid(
     factors: FloatArray,
     offsets: FloatArray,
 ) -> None:
-    """What the grid of an int8 tensor alone does to the float values."""
+    """Add what the grid of an int8 tensor alone does to the float values."""
     x = (wanted - offsets) / factors
     lo, hi = (
         (end - tensor.zero_point) * tensor.scale for end in (tensor.lo, tensor.hi)
@@ -134,7 +134,7 @@ def add_grid(
     with np.errstate(invalid="ignore"):  # infinite less infinite
         error = (taken - x) * factors
     error = np.where(np.isfinite(error), error, 0)
-    # The ends are levels, so beyond them there is nothing to round.
+    # The ends are on the grid, so beyond them there is nothing to round.
     inside, outside = (error[at].astype(np.float64) for at in (~beyond, beyond))
     tally.outside += len(outside)
     tally.rounding += float(inside @ inside)
@@ -144,7 +144,7 @@ def add_grid(
 def tensor_loss(
     name: str, tally: Tally, *, layer: str, bits: int, alone_db: float | None
 ) -> TensorLoss:
-    """What the sums say."""
+    """Turn the sums of a tensor into its losses."""
     signal = float(tally.signal.sum())
     samples = [SampleLoss(sample=n, sqnr_db=sqnr_db(s, e)) for n, s, e in tally.samples]
     dead = (tally.low == 0) & (tally.high == 0)
@@ -166,12 +166,12 @@ def tensor_loss(
 
 
 def worst(samples: Sequence[SampleLoss]) -> tuple[SampleLoss, ...]:
-    """Those that lose most, the worst first."""
+    """The samples that lose most, the worst first."""
     return tuple(sorted(samples, key=lambda each: each.sqnr_db)[:WORST])
 
 
 def _channels(tally: Tally) -> tuple[ChannelLoss, ...]:
-    """The worst channels.  One that always has the same value loses nothing."""
+    """The worst channels; a constant one loses nothing."""
     spread = tally.signal - tally.total**2 / max(tally.count, 1)
     losses = [
         ChannelLoss(

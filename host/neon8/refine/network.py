@@ -13,7 +13,7 @@ from neon8.ir.graph import Graph
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Network:
-    """An ONNX file, and the graph of it."""
+    """An ONNX file and its graph."""
 
     file: OnnxFile
     graph: Graph

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would help: changes of a scale table, each compiled, run and measured.
+"""Remedies: changes of a scale table, each compiled, run and measured.
 
-The int8 library runs them on the samples of the diagnosis, so that a gain is what the
-device would gain on these.
+The int8 library runs them on the samples of the diagnosis, so a gain is exactly what
+the device would gain on these samples.
 """
 
 import json
@@ -34,20 +34,19 @@ from neon8.settings.stages import NetworkSettings, Settings
 Range = tuple[float, float]
 
 NARROWER = (0.5, 0.7, 0.85)
-"""Parts of a range that are tried in its place."""
+"""Fractions of a range that are tried in its place."""
 SAME = 0.02
 """Ranges that differ by less of their width are the same."""
-WIDE_BITS = 16
+INT16_BITS = 16
 DEFAULT = frozenset({"step", "equalized", "absorbed", "corrected"})
 """Reason codes of what calibration does by default."""
 LEAST_GAIN = 0.1
-"""In dB: what is less is no help."""
+"""In dB; a smaller gain is no help."""
 SURE = (3, 2, 2)
-"""By price: of how many standard errors a gain must be more. Ranges and biases are
-chosen by the very samples that judge them, and there are many of them."""
+"""By price: how many standard errors a gain must exceed. Ranges and biases are chosen
+on the very samples that judge them, and there are many of them."""
 WORTH = (0.0, 1.0, 3.0)
-"""By price, in dB: how much more than a cheaper one a remedy must give."""
-
+"""By price, in dB: how much more than a cheaper one a remedy must gain."""
 
 Apply = Callable[[ScaleTable], ScaleTable]
 
@@ -62,8 +61,8 @@ class Change:
     """A change of a table, or layers kept in float32.
 
     target: the tensor or layer that it is for.  kind: in a word.  how: the command that
-    makes it, without the files; with them once it is in a Diagnosis.  price: in time on
-    the device, 0 for none, 1 for int16, 2 for float32.
+    makes it, without file names, which a Diagnosis adds.  price: time on the device, 0
+    for none, 1 for int16, 2 for float32.
     """
 
     target: str
@@ -76,11 +75,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """A change that was measured.  The first four are of Change.
+    """A change that was measured.  The first four fields are those of Change.
 
-    sqnr_db: of the network with it, gain_db: more than without; None if it does not
-    compile, and failure says why.  error_db: the standard error of the gain, None where
-    it is not known, as of one sample.
+    sqnr_db: of the network with it.  gain_db: over the network without it.  Both are
+    None if it does not compile; failure says why.  error_db: standard error of the
+    gain, None if unknown, as with one sample.
     """
 
     target: str
@@ -94,22 +93,22 @@ class Remedy:
 
     @property
     def helps(self) -> bool:
-        """True if the gain is worth telling, and no accident of these samples."""
+        """True if the gain is large enough and not due to chance."""
         sure = SURE[self.price] * (self.error_db or 0.0)
         return self.gain >= LEAST_GAIN and self.gain > sure
 
     @property
     def gain(self) -> float:
-        """gain_db, less than all for what does not compile."""
+        """gain_db, or -inf for what does not compile."""
         return -math.inf if self.gain_db is None else self.gain_db
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What changes are measured on.
+    """Measures changes on a network.
 
-    taken: changes that are made anyway; before: squares of signal and noise with these,
-    (samples, outputs, 2).
+    taken: changes that are made in any case.  before: squares of signal and noise with
+    these, (samples, outputs, 2).
     """
 
     table: ScaleTable
@@ -119,11 +118,11 @@ class Trials:
 
     @property
     def sqnr_db(self) -> float:
-        """With those that are taken."""
+        """SQNR with the changes taken, in dB."""
         return sqnr_of(self.before.sum(axis=0))
 
     def measure(self, change: Change) -> Remedy:
-        """What one change more gives."""
+        """Measure one more change."""
         remedy = Remedy(
             target=change.target,
             kind=change.kind,
@@ -144,11 +143,11 @@ class Trials:
         )
 
     def take(self, change: Change) -> "Trials":
-        """The same with one change more that is made anyway.  CompileError."""
+        """Make one more change in any case.  CompileError."""
         return replace(self, before=self._run(change), taken=(*self.taken, change))
 
     def _run(self, change: Change) -> DoubleArray:
-        """As `before`, with one change more.  CompileError."""
+        """`before` with one more change.  CompileError."""
         changes = (*self.taken, change)
         table = reduce(lambda done, each: each.apply(done), changes, self.table)
         keep = frozenset().union(*(each.keep_float for each in changes))
@@ -156,7 +155,7 @@ class Trials:
 
 
 def best(remedies: Iterable[Remedy]) -> list[Remedy]:
-    """Choose one that helps each target, if any does, the largest gain first.
+    """The remedy to take for each target that one helps, the largest gain first.
 
     It is the one that gains most, unless a cheaper one gains nearly as much.
     """
@@ -174,8 +173,8 @@ def best(remedies: Iterable[Remedy]) -> list[Remedy]:
 def gain_error(before: DoubleArray, after: DoubleArray) -> float | None:
     """The standard error of the gain, by leaving out each sample once (jackknife).
 
-    before, after: (samples, outputs, 2).  None where it is not known: of one sample, or
-    where nothing is lost.
+    before, after: (samples, outputs, 2).  None if unknown: with one sample, or
+    without any loss.
     """
     count = len(before)
     if count == 1:
@@ -193,8 +192,7 @@ def gain_error(before: DoubleArray, after: DoubleArray) -> float | None:
 def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Change]:
     """Other grids for a tensor and those that share its scale.
 
-    seen: the least and the largest value of each tensor, less its offsets, over its
-    factors.
+    seen: least and largest value of each tensor, offsets and factors removed.
     """
     groups = scale_groups(pair.graph)
     group = groups[name]
@@ -219,7 +217,7 @@ def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Chan
         yield ranged("the range seen here", low, high)
     for part in NARROWER:
         yield ranged("a narrower range", *(part * end for end in ends(entry)))
-    if entry.bits < WIDE_BITS:
+    if entry.bits < INT16_BITS:
         yield wider(pair, [name], target=name)
     yield Change(
         target=name,
@@ -233,22 +231,22 @@ def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Chan
 def wider(pair: Pair, names: Sequence[str], *, target: str) -> Change:
     """int16 for tensors and those that share their scales."""
     groups = scale_groups(pair.graph)
-    wanted = {groups[name]: WIDE_BITS for name in names}
-    wide = [f"int16:{name}" for name in names]
+    wanted = {groups[name]: INT16_BITS for name in names}
+    options = [f"--precision {quote(f'int16:{name}')}" for name in names]
     return Change(
         target=target,
         kind="int16",
-        how=" ".join(["calibrate", *(f"--precision {quote(n)}" for n in wide)]),
+        how=" ".join(["calibrate", *options]),
         price=1,
         apply=lambda table: with_bits(table, pair.graph, groups, wanted),
     )
 
 
 def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change]:
-    """What calibration does by default, for a table without any of it.
+    """The default recipe, for a table without any of it.
 
-    path: of the network.  Steps and corrections of biases and, of the tensors that get
-    them, factors and offsets; all other tensors stay as they are.
+    It brings steps and bias corrections, and factors and offsets for the tensors that
+    gain by them; all other tensors stay as they are.  path: of the network.
     """
     codes = {code for entry in pair.table.tensors.values() for code in entry.reasons}
     codes |= {code for entry in pair.table.layers.values() for code in entry.reasons}
@@ -279,7 +277,7 @@ def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change
 def _ranged(
     table: ScaleTable, *, names: Iterable[str], lo: float, hi: float
 ) -> ScaleTable:
-    """The table with grids of some tensors that cover another range."""
+    """Let the grids of some tensors cover another range."""
     tensors = dict(table.tensors)
     for name in names:
         if name not in tensors:
@@ -323,7 +321,7 @@ def of_layer(layer: Layer, sums: Sums) -> Iterator[Change]:
 
 
 def with_bias(layer: Layer, entry: LayerScale, means: DoubleArray) -> LayerScale:
-    """The entry with a bias that takes the mean errors of the channels, (O,), back."""
+    """The entry with a bias that removes the mean errors of the channels, (O,)."""
     errors = means / layer.factors
     phases = layer.phases
     by_channel = errors.reshape(layer.op.groups, phases, -1).mean(axis=1).reshape(-1)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rounding by coordinate descent: weights whose errors cancel on what a layer reads.
 
-Of an output channel with weights w and inputs x, quantization errs by e . x, where
-e = w / scale - level. Its mean is what the bias is corrected by; of the rest the square
-is, on average, e' H e with H the covariance of x. Rounding to the nearest makes every
-e small; here each level may also be the neighbour on the other side, and those are
-flipped, that first by which the product falls most, until none is left. It is what
-AdaRound (Nagel et al., 2020, arXiv:2004.10568) minimizes, without a relaxation.
+In an output channel with weights w and inputs x, quantization adds an error e . x,
+where e = w / scale - q. The bias corrects its mean; the rest has a mean square of
+e' H e, with H the covariance of x. Rounding to nearest makes each e small. Here q may
+also be the neighbour on the other side: the flip that reduces e' H e most is made, and
+so on until none does. AdaRound (Nagel et al., 2020, arXiv:2004.10568) minimizes the
+same figure through a relaxation.
 
-H and e are whole numbers in double, so that sums are exact and in no order.
+H and e are integers held in double, so that sums are exact in any order.
 """
 
 import numpy as np
@@ -18,17 +18,16 @@ from neon8.rewrite.rounding import BoolArray
 
 COVARIANCE_BITS = 20
 ERROR_BITS = 16
-"""Bits of H, and of e's fraction: with K inputs no sum of e' H reaches K * 2**36."""
+"""Bits of H, and of e's fraction; with K inputs e' H stays below K * 2**36."""
 MOST_INPUTS = 4608
-"""K of 512 channels under 3x3 taps; H of more takes too much memory."""
+"""K of 512 channels under 3x3 taps; a larger H takes too much memory."""
 
 
 def covariance(rows: Int64Array) -> DoubleArray:
-    """H of each group, whole numbers, (G, K, K).
+    """H of each group, in integers, (G, K, K).
 
-    rows: (n, G, K) levels less the zero point, of which all sums are exact. Few rows
-    show covariances of inputs that have nothing to do with each other, so these are
-    taken n / (n + K) of what they seem.
+    rows: (n, G, K), integer values less the zero point. Few rows show covariances even
+    of independent inputs, so all but the variances are multiplied by n / (n + K).
     """
     x = np.ascontiguousarray(rows.transpose(1, 2, 0), np.float64)
     total = x.sum(axis=2)
@@ -48,14 +47,14 @@ def covariance(rows: Int64Array) -> DoubleArray:
 def descend(
     real: DoubleArray, nearest: DoubleArray, other: DoubleArray, matrix: DoubleArray
 ) -> BoolArray:
-    """Which levels are better not the nearest, (G, O / G, K).
+    """Mark the weights that should not be rounded to nearest, (G, O / G, K).
 
-    real: w / scale; nearest, other: the levels to choose from; all (G, O / G, K).
+    real: w / scale; nearest, other: the integers to choose from; all (G, O / G, K).
     matrix: (G, K, K), of covariance().
     """
-    unit = 2.0**ERROR_BITS
-    errors = np.rint((real - nearest) * unit)
-    steps = (nearest - other) * unit  # of an error, by its flip
+    one = 2.0**ERROR_BITS
+    errors = np.rint((real - nearest) * one)
+    steps = (nearest - other) * one  # by which a flip changes an error
     pulls = errors @ matrix
     chosen = np.zeros(real.shape, bool)
     for group, channel in np.ndindex(real.shape[:2]):
@@ -67,7 +66,7 @@ def descend(
 def _descend(
     matrix: DoubleArray, pull: DoubleArray, step: DoubleArray, chosen: BoolArray
 ) -> None:
-    """Flip, in place, what helps most, as long as anything does.
+    """Flip in place the weight that helps most, as long as one does.
 
     pull: H e.  All but the matrix (K,).
     """

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each tensor that is rounded costs the output, by simulation in float.
+"""What rounding each tensor costs the output, by simulation in float.
 
-Of each scale group two figures, on the same samples: what the output has left where the
-group alone is rounded and all else is float32, and what it would have where the group
-alone is not, all else as the table has it. The first says where noise comes from, the
-second what more bits there would give.
+Two figures for each scale group, on the same samples: SQNR with only this group
+rounded, which shows where noise comes from, and SQNR with all but this group rounded,
+which shows what more bits for it would gain.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,29 +42,29 @@ INTEGERS = ("int8", "int16")
 
 
 def nobody(_done: int, _total: int | None) -> None:
-    """Nobody watches."""
+    """Ignore progress."""
 
 
 def rounded_tensors(program_: Program, table: ScaleTable) -> tuple[str, ...]:
-    """The tensors of the table that `program_` has as integers, in order."""
+    """The tensors of the table that the program holds as integers, in order."""
     made = {op.name for op in program_.ops if isinstance(op, QuantizeOp)}
     made |= {n for n, tensor in program_.tensors.items() if tensor.dtype in INTEGERS}
     return tuple(name for name in table.tensors if name in made)
 
 
 def rounded_weights(program_: Program) -> frozenset[str]:
-    """The layers that `program_` has with weights in int8."""
+    """The layers that have int8 weights in the program."""
     return frozenset(op.name for op in int8_layers(program_))
 
 
 class Meter:
-    """SQNR of the network's outputs under any setting, on the same samples.
+    """Measures SQNR of the network's outputs under any setting, on the same samples.
 
-    Of outputs that are vectors the logits are centred: what all classes share decides
-    nothing. Of several outputs, the mean of their noise to signal ratios counts.
+    Logits are centred, as what all classes share decides nothing. With several outputs
+    the mean of their noise to signal ratios counts.
 
-    groups: of each scale group the tensors that the int8 network rounds.
-    plain: these as the table has them.
+    groups: scale group -> its tensors that the int8 network rounds.  plain: the scales
+    of these tensors in the table.
     """
 
     def __init__(
@@ -98,13 +97,13 @@ class Meter:
         both = zip(convolutions(exact), convolutions(graph), strict=True)
         moved = [node for node, old in both if node is not old]
         chosen = rounded(corrected(exact, table), table)
-        levels = rounded_layers(chosen, table, rounded_weights(lowered))
+        weights = rounded_layers(chosen, table, rounded_weights(lowered))
         self._reference = simulator(())
         self._exact = simulator(moved) if moved else self._reference
-        self._rounded = simulator(levels)
+        self._rounded = simulator(weights)
 
     def alone(self, *, watch: Watch = nobody) -> dict[str, float]:
-        """dB where one group is rounded and nothing else, by group."""
+        """Group -> dB with only this group rounded.  DataError."""
         settings = [
             {name: self.plain[name] for name in names} for names in self.groups.values()
         ]
@@ -114,7 +113,7 @@ class Meter:
     def sqnr(
         self, settings: Sequence[Setting], *, watch: Watch = nobody
     ) -> list[float]:
-        """dB under each setting, with weights in int8.  DataError."""
+        """The dB under each setting, with weights in int8.  DataError."""
         return self._measure(self._rounded, settings, watch)
 
     def wanted(self, sample: Arrays) -> Arrays:
@@ -127,8 +126,8 @@ class Meter:
         done = count()
         total = len(settings) * len(self._samples)
 
-        def sums(sample: Arrays) -> DoubleArray:
-            """(settings, outputs, 2)."""
+        def measured(sample: Arrays) -> DoubleArray:
+            """Squares of signal and noise, (settings, outputs, 2)."""
             wanted, found = self.wanted(sample), []
             for setting in settings:
                 found.append(squares_of(wanted, simulator.run(sample, setting)))
@@ -136,5 +135,5 @@ class Meter:
             return np.array(found)
 
         with ThreadPoolExecutor(usable()) as threads:
-            each = list(threads.map(sums, self._samples))
+            each = list(threads.map(measured, self._samples))
         return [sqnr_of(squares) for squares in sum(each[1:], each[0])]

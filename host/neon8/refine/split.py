@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a convolution in int8 wrong: rounding, clipping, weights, shift of means.
+"""The error of an int8 convolution by cause: rounding, clipping, weights, bias shift.
 
-A part is the error of the sums, before any activation, with that cause alone. The layer
-is given the float network's own input x, so that nothing before it counts:
+A part is the error of the accumulators, before any activation, from one cause alone.
+The layer gets the float network's own input x, so that nothing before it counts:
 
     rounding    conv(Q(x') - x', W)   x' = x cut to the range of the scale
     clipping    conv(x' - x, W)
     weights     conv(x, Wq - W)
     total       conv(Q(x), Wq) + bq - conv(x, W) - b
-    bias shift  of the total what is its mean over a channel; a bias can take that back
+    bias shift  the mean of the total over a channel, which a bias can correct
 
-So the first three add up to the total but for the error of the integer bias and the
-product of two errors, conv(Q(x) - x, Wq - W). Their powers do not, as errors may help
-or oppose each other.
-The shift is in the others: it says what a bias correction would leave. Of a transposed
-convolution the sums that its pads cut off count, too.
+The first three add up to the total but for the error of the integer bias and a product
+of two errors, conv(Q(x) - x, Wq - W). Their powers do not, as errors may add or cancel.
+The shift is part of the others; it shows what a bias correction would gain. In a
+transposed convolution the outputs that its pads cut off count, too.
 """
 
 from collections.abc import Iterator
@@ -35,13 +34,13 @@ from neon8.rewrite.equalization import equalized
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A convolution of the program, and the float one that it stands for.
+    """A convolution of the program, and its float counterpart.
 
-    All in the units of the rewritten network of numerics (5c).  weight, rounded:
-    (O, kh, kw, I / groups), as it was and as the integers have it; bias, rounded_bias:
-    (O,).  factors_in, offsets_in: (I, 1, 1), factors: (O,), what turns channels into
-    real values.  offset: (O,), what the outputs have been moved by, of a signal.
-    phases: of a transposed convolution, which is a plain one of more channels here.
+    All values are those of the rewritten network, numerics (5c).  weight, rounded:
+    (O, kh, kw, I / groups), in float and as the integers represent them; bias,
+    rounded_bias: (O,).  factors_in, offsets_in: (I, 1, 1), and factors: (O,), convert
+    channels to real values.  offset: (O,), subtracted from the outputs.  phases: of a
+    transposed convolution, here a plain one with more channels.
     """
 
     op: Conv2dOp
@@ -62,12 +61,12 @@ class Layer:
 
 @dataclass(slots=True)
 class Sums:
-    """Sums of one layer over all samples so far.
+    """Sums of one layer over the samples so far, by channel, (O,).
 
-    signal and the four others: sums of squares; each has one row of a channel, (O,).
-    shift: sums of the total error, count: of how many values of each channel.
-    drift: sums of the error that the whole int8 network makes here, with all that is
-    wrong before it: a bias that takes its mean back would be the empirical correction.
+    signal, rounding, clipping, weights, total: sums of squares.  shift: sums of the
+    total error over `count` values of each channel.  drift: sums of the error of the
+    whole int8 network at this layer; a bias that removes its mean is the empirical
+    correction.
     """
 
     signal: DoubleArray
@@ -84,7 +83,7 @@ class Sums:
 class Part:
     """An error of a layer.  sqnr_db: of its output with this error alone.
 
-    share: its power, of that of the total error, 0 where there is none.
+    share: its power relative to that of the total error; 0 without any error.
     """
 
     sqnr_db: float
@@ -93,7 +92,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """The error of a layer of its own, by cause; see the head of split.py."""
+    """The error that a layer itself makes, by cause; see the head of split.py."""
 
     layer: str
     input: str
@@ -121,7 +120,7 @@ def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
         raise AssertionError(f"{op.name} has no multipliers")
     source, out = (pair.program.tensors[name] for name in (op.inputs[0], op.output))
     plain = subpixel(node).conv if node.transposed else node
-    step = op.multiplier.astype(np.float64)  # the scale of a sum
+    step = op.multiplier.astype(np.float64)  # the scale of an accumulator
     total = op.weights.astype(np.int64).sum(axis=(1, 2, 3))
     if out.dtype == "float32":
         rounded_bias = np.asarray(op.bias_f32, np.float64)
@@ -157,9 +156,9 @@ def empty(layer: Layer) -> Sums:
 
 
 def add(sums: Sums, layer: Layer, x: FloatArray, q: Array) -> None:
-    """One sample more.
+    """Add a sample.
 
-    x: what the layer reads in the float network, q: in the int8 network, N C H W.
+    x: the input of the layer in the float network, q: in the int8 network, N C H W.
     """
     x = (x - layer.offsets_in) / layer.factors_in
     source = layer.source
@@ -190,16 +189,16 @@ def add(sums: Sums, layer: Layer, x: FloatArray, q: Array) -> None:
 
 
 def squares(layer: Layer, error: FloatArray | DoubleArray) -> DoubleArray:
-    """Sums of squares of each channel in real values, (O,).  error: N O H W."""
+    """Sum of squares of each channel, in real values, (O,).  error: N O H W."""
     flat = error.astype(np.float64)
     result: DoubleArray = np.einsum("nohw,nohw->o", flat, flat) * layer.factors**2
     return result
 
 
 def convolved(layer: Layer, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The sums over these values: of W, and of Wq - W; each N O H W.
+    """Convolve x with W and with Wq - W; each result is N O H W.
 
-    One matrix product for each tap, in float32: what is convolved here are errors.
+    One matrix product for each tap, in float32, which is enough for errors.
     """
     groups, (batch, channels, height, width) = layer.op.groups, layer.out.shape
     each = channels // groups
@@ -220,7 +219,7 @@ def convolved(layer: Layer, x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def summed(layer: Layer, x: FloatArray) -> DoubleArray:
-    """The sums of Wq over these values, summed over all but the channels, (O,)."""
+    """Convolve x with Wq, and add up each output channel, (O,)."""
     groups, channels = layer.op.groups, layer.out.shape[1]
     total = np.zeros((groups, channels // groups))
     for row, column, taps in under_taps(layer, x):
@@ -231,7 +230,7 @@ def summed(layer: Layer, x: FloatArray) -> DoubleArray:
 
 
 def under_taps(layer: Layer, x: FloatArray) -> Iterator[tuple[int, int, FloatArray]]:
-    """For each tap its row, its column, and what of x lies under it: N I H W."""
+    """For each tap its row, its column, and the part of x that it reads, N I H W."""
     height, width = layer.out.shape[2:]
     padded = pad_to_windows(layer.op, layer.out, x, 0)
     for row in range(layer.weight.shape[1]):
@@ -241,7 +240,7 @@ def under_taps(layer: Layer, x: FloatArray) -> Iterator[tuple[int, int, FloatArr
 
 
 def split(layer: Layer, sums: Sums) -> Split:
-    """What the sums say."""
+    """Turn the sums of a layer into errors by cause."""
     signal, total = float(sums.signal.sum()), float(sums.total.sum())
     shift = sums.shift**2 / max(sums.count, 1)
 

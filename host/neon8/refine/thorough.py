@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """neon8 calibrate --thorough: weights and biases chosen on samples, if it helps.
 
-Some samples choose, others judge: each way of layerwise.py is compiled and run by the
-library on the samples held back, and the best by SQNR is taken, the table as it was
-among them. How sure a gain is stands beside it, see neon8.evaluate.ranking.
+Some samples choose, others judge: the table of each choice is compiled and run by the
+library on the samples held back, and the best by SQNR is taken; the table as it was is
+one of the candidates. neon8.evaluate.ranking says how certain a gain is.
 """
 
 import math
@@ -27,35 +27,35 @@ from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
 from neon8.quant.scale_table import ScaleTable
-from neon8.refine.layerwise import Seen, Way, chosen, layers_of
+from neon8.refine.layerwise import Choice, Seen, chosen, layers_of
 from neon8.refine.network import Network
 from neon8.refine.sensitivity import Watch, nobody
 from neon8.text import columns, decimals
 
 CHOOSING = 50
-"""Samples that choose: more of them change little."""
+"""Samples that choose; more change little."""
 JUDGING = 50
-"""Samples that judge, at most; at least a fifth of all and FEWEST, if there are."""
+"""Samples that judge at most; at least a fifth of all, and FEWEST if possible."""
 FEWEST = 8
 SAMPLES = CHOOSING + JUDGING
 
 DEFAULT = "default"
-WAYS = {
-    "means": Way(rounding=False, means=True),
-    "levels": Way(rounding=True, means=False),
-    "levels and means": Way(rounding=True, means=True),
+CHOICES = {
+    "means": Choice(rounding=False, means=True),
+    "levels": Choice(rounding=True, means=False),
+    "levels and means": Choice(rounding=True, means=True),
 }
 
 THOROUGH, KEPT = "thorough", "default"
-"""Reason codes of a table: something was better than the default, or nothing."""
+"""Reason codes of a table: a choice was better than the default, or none was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What one way gave.
+    """The result of one choice.
 
-    errors: of each sample held back, the share of its noise in that of the signal of
-    all, the mean of the outputs.
+    errors: for each sample held back, its noise over the signal of all of them, mean
+    over the outputs.
     """
 
     name: str
@@ -64,15 +64,16 @@ class Trial:
 
     @property
     def sqnr_db(self) -> float:
-        """On the samples held back."""
+        """SQNR on the samples held back, in dB."""
         return sqnr_db(1.0, math.fsum(self.errors))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """trials: the default, then the others; none if there were too few samples.
+    """The results of all choices.
 
-    choosing, judging: how many samples did.
+    trials: the default first; empty if there were too few samples.  choosing, judging:
+    how many samples did.
     """
 
     trials: tuple[Trial, ...]
@@ -81,12 +82,12 @@ class Found:
 
     @property
     def ranking(self) -> Ranking:
-        """The trials ranked by what is sure of them."""
+        """The trials, ranked with the certainty of their gains."""
         return rank_settings([trial.errors for trial in self.trials], baseline=0)
 
     @property
     def best(self) -> Trial:
-        """That of the highest SQNR, of equal ones the first."""
+        """The trial with the highest SQNR, on a tie the first."""
         return self.trials[self.ranking.best]
 
 
@@ -97,7 +98,7 @@ def best_of(
     *,
     watch: Watch = nobody,
 ) -> Found:
-    """Judge all that can be chosen on samples.  samples: by digest."""
+    """Try all choices, and judge them on other samples.  samples: by digest."""
     file, graph = network.file, network.graph
     choosing, judging = divided(samples)
     logits = before_softmax(graph)
@@ -119,13 +120,15 @@ def best_of(
             choosing, channel_means(file, graph, choosing), strict=True
         )
     ]
-    done, total = count(1), len(WAYS) * len(layers)
+    done, total = count(1), len(CHOICES) * len(layers)
     watch(0, total)
     tables = {DEFAULT: table}
     groups = scale_groups(graph)
-    for name, way in WAYS.items():
-        other = chosen(layers, table, seen, way, watch=lambda: watch(next(done), total))
-        # Other levels may leave room for fewer bits of an int16 input.
+    for name, choice in CHOICES.items():
+        other = chosen(
+            layers, table, seen, choice, watch=lambda: watch(next(done), total)
+        )
+        # Other weights may leave room for fewer bits of an int16 input.
         tables[name] = finished(other, graph, groups, {})
     trials = [
         Trial(name=name, errors=bench.measure(each).shares, table=each)
@@ -135,7 +138,7 @@ def best_of(
 
 
 def divided(samples: Sequence[Kept]) -> tuple[Sequence[Kept], Sequence[Kept]]:
-    """Those that choose, and those that judge; no sample does both."""
+    """Samples that choose and samples that judge; none does both."""
     least = min(max(FEWEST, len(samples) // 5), len(samples) // 2)
     first = min(CHOOSING, len(samples) - least)
     if not least:
@@ -144,7 +147,7 @@ def divided(samples: Sequence[Kept]) -> tuple[Sequence[Kept], Sequence[Kept]]:
 
 
 def noted(found: Found, table: ScaleTable) -> ScaleTable:
-    """The best table, with a reason that says what it gave; `table` without any."""
+    """The best table, with a reason code for its gain; `table` if nothing was tried."""
     if not found.trials:
         return table
     best, first = found.best, found.trials[0]
@@ -157,7 +160,7 @@ def noted(found: Found, table: ScaleTable) -> ScaleTable:
 def channel_means(
     file: OnnxFile, graph: Graph, samples: Iterable[Kept]
 ) -> list[dict[str, DoubleArray]]:
-    """Average the channels of all pre-activations, by tensor, for each sample."""
+    """For each sample the channel means of all pre-activations, by tensor."""
     names = pre_activations(graph)
     reference = Reference(file, names, inside=True, tensors=graph.rearranged)
     found = []
@@ -168,7 +171,7 @@ def channel_means(
 
 
 def _means(values: Array) -> DoubleArray:
-    """(N, C, ...) to (C,), summed one after another."""
+    """Channel means, (N, C, ...) to (C,), summed in order."""
     planes = values.reshape(*values.shape[:2], -1).swapaxes(0, 1)
     flat = planes.reshape(len(planes), -1).astype(np.float64)
     means: DoubleArray = np.add.accumulate(flat, axis=1)[:, -1] / flat.shape[1]
@@ -180,7 +183,7 @@ def _as_float32(inputs: Arrays) -> Arrays:
 
 
 def as_text(found: Found) -> str:
-    """The ways, that which was taken with a star."""
+    """The trials as a table; a star marks the one that was taken."""
     if not found.trials:
         return "thorough: nothing to choose, or too few samples to judge it"
     rows = [

@@ -14,7 +14,7 @@ from neon8.graph.onnx_file import open_onnx
 from neon8.operators.convolution import Conv2dOp, conv_sums
 from neon8.refine import layerwise
 from neon8.refine.inputs import PIXELS, mean_row, some_rows
-from neon8.refine.layerwise import Seen, Way, chosen, layers_of
+from neon8.refine.layerwise import Choice, Seen, chosen, layers_of
 from neon8.refine.lockstep import in_lockstep, peak
 from neon8.refine.thorough import channel_means
 from onnx_nets import net, node, save
@@ -158,7 +158,7 @@ def test_the_table_is_what_was_chosen(made, way):
     samples = seen(path, graph, images(12, 3))
     count = []
     found = chosen(
-        layers, table, samples, Way(rounding=way[0], means=way[1]),
+        layers, table, samples, Choice(rounding=way[0], means=way[1]),
         watch=lambda: count.append(1),
     )  # fmt: skip
     assert len(count) == 5
@@ -187,7 +187,7 @@ def test_means_become_those_of_the_float_network(made):
     samples = seen(path, graph, images(40, 4))
     layers = layers_of(graph, table)
     found = chosen(
-        layers, table, samples, Way(rounding=True, means=True), watch=lambda: None
+        layers, table, samples, Choice(rounding=True, means=True), watch=lambda: None
     )
 
     def errors(each):
@@ -229,12 +229,12 @@ def test_means_become_those_of_the_float_network(made):
 def test_large_tensors_take_fewer_samples(made, monkeypatch):
     path, graph, table = made
     layers = layers_of(graph, table)
-    way = Way(rounding=True, means=True)
+    choice = Choice(rounding=True, means=True)
     samples = seen(path, graph, images(6, 5))
-    some = chosen(layers, table, samples[:2], way, watch=lambda: None)
+    some = chosen(layers, table, samples[:2], choice, watch=lambda: None)
     lowered = lower(graph, table)
     monkeypatch.setattr(layerwise, "BUDGET", 3 * peak(lowered, len(lowered.ops)) - 1)
-    assert chosen(layers, table, samples, way, watch=lambda: None) == some
+    assert chosen(layers, table, samples, choice, watch=lambda: None) == some
 
 
 def test_what_stays_as_it_is(made):
@@ -247,7 +247,7 @@ def test_what_stays_as_it_is(made):
     table = replace(table, layers=layers | {"a": tiny, "d": lattice})
     known = layers_of(graph, table)
     assert sorted(layer.node.name for layer in known.values()) == list("dgmp")
-    levels, both = (Way(rounding=True, means=means) for means in (False, True))
+    levels, both = (Choice(rounding=True, means=means) for means in (False, True))
     found = chosen(known, table, samples, levels, watch=lambda: None)
     assert found.layers["a"] == tiny
     assert found.layers["d"] == lattice

@@ -17,8 +17,8 @@ PATIENCE = 10
 class DaskPool:
     """The workers of a scheduler.  address: "dask://HOST:PORT".  See executors.Pool.
 
-    Model and data must be reachable under the same paths on all of them. What a worker
-    did that dies is done again by another one.  SetupError: no scheduler answers.
+    Model and data must have the same paths on all workers. If a worker dies, another
+    repeats its work.  SetupError: no scheduler answers.
     """
 
     def __init__(self, job: Job, *, address: str) -> None:
@@ -40,7 +40,7 @@ class DaskPool:
 
     @property
     def width(self) -> int:
-        """Threads of all workers, which come and go."""
+        """The present number of threads of all workers."""
         threads: dict[str, int] = self._client.nthreads()
         return max(1, sum(threads.values()))
 
@@ -61,6 +61,6 @@ class DaskPool:
         return part
 
     def close(self) -> None:
-        """Withdraw what is not done, and disconnect."""
+        """Cancel what is not done, and disconnect."""
         self._executor.shutdown(wait=False)
         self._client.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the FP32 network on samples in this process and collects an Observation."""
+"""Run the FP32 network on samples in this process, and collect an Observation."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -40,8 +40,7 @@ HISTOGRAM_BYTES = 2 * 8 * histogram.BINS
 class Network:
     """A model, ready to be observed.
 
-    references: one for each sample that is observed at the same time.  empty: the
-    Observation of no samples.
+    references: one for each thread.  empty: the Observation of no samples.
     """
 
     graph: Graph
@@ -51,7 +50,7 @@ class Network:
 
     @property
     def inputs(self) -> dict[str, Input]:
-        """What it takes, by name."""
+        """The inputs of the network, by name."""
         return self.references[0].inputs
 
 
@@ -66,8 +65,8 @@ def open_network(
     """Read the ONNX file and start onnxruntime on it.  GraphError.
 
     shapes: of inputs whose dimensions the file leaves open.
-    threads: number of samples observed at the same time, each by one thread; None for
-    as many as there are processors and room for. What is observed is the same.
+    threads: how many samples are observed at the same time; None for as many as there
+    are processors and memory for. The Observation is the same.
     """
     file = open_onnx(model, shapes=shapes)  # once: both are of the same model
     graph = load(file)
@@ -87,7 +86,7 @@ def open_network(
 
 
 def empty_observation(graph: Graph, preprocess_digest: str) -> Observation:
-    """What observing no samples gives."""
+    """The Observation of no samples."""
     nodes = convolutions(graph)
     sizes = {node.pre_activation: len(node.weight) for node in nodes}
     sizes |= {node.inputs[0]: node.weight.shape[1] * node.groups for node in nodes}
@@ -174,13 +173,13 @@ class _Session:
 
 
 class Collector:
-    """Takes in samples, one at a time, and gives the Observation of all so far.
+    """Collects the Observation of samples added one at a time.
 
-    A sample whose digest is in `known`, or came before, is not taken in. If an
-    exception leaves a method, or result() was called, the collector is of no use
-    afterwards. One collector of a network at a time.
+    A sample whose digest is in `known`, or that was added before, is skipped. Once a
+    method raises, or result() was called, the collector must not be used. A network has
+    one collector at a time.
 
-    names: digest -> name, of the samples taken in.
+    names: digest -> name of the samples added.
     """
 
     def __init__(self, network: Network, known: AbstractSet[str] = frozenset()) -> None:
@@ -189,7 +188,7 @@ class Collector:
         self.names: dict[str, str] = {}
 
     def add(self, sample: Sample, digest: str) -> bool:
-        """Take it in; False if it is not new.  digest: the sample's.
+        """Add a sample; False if it is not new.  digest: of the sample.
 
         An error may be raised later, by another add() or by result().
         CalibrationError: a value in the network is NaN or infinite.  DataError.
@@ -201,5 +200,5 @@ class Collector:
         return True
 
     def result(self) -> Observation:
-        """The Observation of all samples taken in."""
+        """The Observation of all samples added."""
         return reduce(merge, (session.result() for session in self._sessions.wait()))

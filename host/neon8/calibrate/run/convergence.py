@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the thresholds settle as samples come in, and when they are settled enough.
+"""Convergence: how thresholds settle as samples come in, and when they are stable.
 
-Measured after 8, 16, 32 ... samples and after the last: the mse threshold of every
-group of tensors that share a scale. A movement is relative: the larger one of the two
-ends, divided by the width of the new range.
+The mse threshold of every scale group is measured after 8, 16, 32 ... samples and after
+the last. A movement is that of the end that moves more, divided by the width of the new
+range.
 """
 
 import hashlib
@@ -21,17 +21,17 @@ from neon8.calibrate.thresholds import choose as thresholds
 FIRST = 8
 TOLERANCE = 0.01
 WORST = 10
-"""Tensors in the text."""
+"""How many tensors the text names."""
 
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """thresholds: (lo, hi) of each scale group, by its name, after `samples` samples.
+    """Thresholds after `samples` samples: scale group -> (lo, hi).
 
-    positions: in the data; more than samples where some are there twice.  of: digest
-    of the set of these samples.
+    positions: how far in the data; more than `samples` where it repeats some.  of:
+    digest of the set of samples.
     """
 
     positions: int
@@ -41,7 +41,7 @@ class Point:
 
 
 def stops(count: int | None) -> Iterator[int]:
-    """The positions at which a Point is due; without end if `count` is not known."""
+    """Positions at which to measure; endless if `count` is not known."""
     stop = FIRST
     while count is None or stop < count:
         yield stop
@@ -50,7 +50,7 @@ def stops(count: int | None) -> Iterator[int]:
 
 
 def measure(observation: Observation, positions: int) -> Point:
-    """The thresholds of what has been observed up to a position in the data."""
+    """Measure the thresholds of what was observed up to a position in the data."""
     groups: dict[str, list[histogram.Histogram]] = {}
     for name, tensor in observation.tensors.items():
         groups.setdefault(observation.scale_groups[name], []).append(tensor.histogram)
@@ -69,12 +69,12 @@ def measure(observation: Observation, positions: int) -> Point:
 
 
 def set_digest(samples: Iterable[str]) -> str:
-    """SHA-256, in hex, of the samples with these digests, in whatever order."""
+    """SHA-256, in hex, of a set of sample digests; their order does not matter."""
     return hashlib.sha256("".join(sorted(samples)).encode()).hexdigest()
 
 
 def movements(before: Point, after: Point) -> dict[str, float]:
-    """How far each group's threshold moved; 0.01 is one percent."""
+    """Relative movement of each group's threshold; 0.01 is one percent."""
     result = {}
     for name, (lo, hi) in after.thresholds.items():
         old_lo, old_hi = before.thresholds[name]
@@ -83,7 +83,7 @@ def movements(before: Point, after: Point) -> dict[str, float]:
 
 
 def stable(points: Sequence[Point], tolerance: float) -> bool:
-    """True if nothing moved by more when the data last doubled."""
+    """True if no threshold moved by more when the samples last doubled."""
     if len(points) > 1 and points[-1].positions < 2 * points[-2].positions:
         points = points[:-1]
     if len(points) < 2:
@@ -92,19 +92,15 @@ def stable(points: Sequence[Point], tolerance: float) -> bool:
 
 
 def to_json(point: Point) -> list[Any]:
-    """As a JSON value."""
+    """A point as a JSON value."""
     return [point.positions, point.samples, point.of, point.thresholds]
 
 
 def from_json(value: Any) -> Point:
-    """to_json() backwards."""
+    """The point of which to_json() made `value`."""
     positions, samples, of, found = value
-    return Point(
-        positions=positions,
-        samples=samples,
-        of=of,
-        thresholds={n: (r[0], r[1]) for n, r in found.items()},
-    )
+    thresholds = {name: (lo, hi) for name, (lo, hi) in found.items()}
+    return Point(positions=positions, samples=samples, of=of, thresholds=thresholds)
 
 
 def report(
@@ -114,7 +110,7 @@ def report(
     *,
     tolerance: float,
 ) -> dict[str, Any]:
-    """As a JSON value.  names: digest -> name of samples, as far as known."""
+    """The report as a JSON value.  names: digest -> name of known samples."""
     moved = [movements(a, b) for a, b in pairwise(points)]
 
     def extreme(found: Extreme | None) -> dict[str, Any] | None:
@@ -154,7 +150,7 @@ def report(
 
 
 def as_text(value: Mapping[str, Any]) -> str:
-    """The report as a short table: all points, and the tensors that moved most."""
+    """The report as a table: all points, and the tensors that moved most."""
     samples, moved = value["samples"], value["moved"]
     groups: dict[str, Any] = value["groups"]
     lines = ["samples   largest movement of a threshold since the line above"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal of a run: what has been observed so far, so that the next run continues.
+"""The journal of a run: what it has observed so far, so that the next can continue.
 
-A snapshot beside the output, replaced as a whole about once a second, less often if
-writing it takes long. It holds the settings of the run, and only a run with the same
-ones continues from it.
+It is a snapshot beside the output, replaced as a whole about once a second, or less
+often if writing takes long. It holds the settings of the run; only a run with the same
+settings continues from it.
 """
 
 import contextlib
@@ -23,13 +23,14 @@ from neon8.text import counted
 KIND = container.Kind("a journal", b"n8jrnal\n", 1)
 _NEW = ".new"
 DIGESTS = ("the model", "--preprocess")
-"""Settings whose values would tell nobody anything."""
+"""Settings whose values, being digests, mean nothing to a reader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entry:
-    """settings: JSON values.  names: digest -> name of the samples with extremes.
+    """The content of a journal.
 
+    settings: JSON values.  names: digest -> name of the samples that set an extreme.
     points: the convergence so far.
     """
 
@@ -40,7 +41,7 @@ class Entry:
 
 
 def journal_of(output: Path | None) -> Path | None:
-    """Where the journal for an output stands; None for a pipe or a device."""
+    """The path of the journal for an output; None for a pipe or a device."""
     if output is None or output == STDOUT or (output.exists() and not output.is_file()):
         return None
     return output.with_name(output.name + ".journal")
@@ -73,9 +74,9 @@ def save(path: Path, entry: Entry) -> None:
 
 
 def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
-    """The journal, None if there is none.
+    """Read the journal; None if there is none.
 
-    CalibrationError: it is damaged or of a run with other settings; says what to do.
+    CalibrationError: it is damaged, or of a run with other settings.
     """
     try:
         data = read_file(path)
@@ -111,7 +112,7 @@ def load(path: Path, settings: Mapping[str, Any]) -> Entry | None:
 
 
 def remove(path: Path | None) -> None:
-    """Delete it, and the unfinished ones of runs that died.  SetupError."""
+    """Delete the journal, and unfinished ones of runs that died.  SetupError."""
     if path is None:
         return
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FP32 network run by onnxruntime, the only module that imports it."""
+"""The FP32 network, run by onnxruntime.  The only module that imports it."""
 
 import copy
 import os
@@ -47,16 +47,16 @@ TYPES = {
         for bits in (8, 16, 32, 64)
     },
 }
-"""numpy's names of the types of onnxruntime that samples can be."""
+"""onnxruntime's types of samples, by the names that numpy gives them."""
 SILENT = 4
 CPU_CLASSES = ("avx512f", "avx2", "avx", "sve")
 """Flags by which onnxruntime chooses its matrix kernels, the strongest first."""
 
 
 def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Like "x86_64 avx2"; the architecture alone where the rest is not known.
+    """The processor, like "x86_64 avx2", or its architecture alone if unsure.
 
-    Processors with other vector instructions sum, and so round, in another order.
+    Other vector instructions add, and so round, in another order.
     """
     name = platform.machine() or "unknown"
     try:
@@ -74,9 +74,8 @@ def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 class Reference:
     """The network in an ONNX file, in FP32, on one thread.
 
-    inputs: what it takes, by name; a free first dimension is 1.  output_names: those
-    of the file that are tensors of numbers.  GraphError if onnxruntime does not take
-    the file.
+    inputs: by name; a free first dimension is 1.  output_names: the outputs of the file
+    that are tensors of numbers.  GraphError: onnxruntime refuses the file.
     """
 
     def __init__(
@@ -88,13 +87,12 @@ class Reference:
         fixed: bool = True,
         tensors: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """extra_outputs: names of tensors inside the network to hand out as well.
+        """Load the network.
 
-        tensors: the Graph's, for those of them that the file does not have.
-
-        inside: these are all that is handed out, and every result lies where the one
-        before did, which saves the time that new memory costs; unless they are not
-        fixed, and their shapes may differ from sample to sample.
+        extra_outputs: inner tensors to return as well.  inside: return only these, and
+        reuse their memory from run to run, which is faster.  fixed: False if shapes may
+        differ between samples, so that memory cannot be reused.  tensors: those of the
+        Graph, for extra outputs that the file does not declare.
         """
         file, extra_outputs = open_onnx(model), tuple(extra_outputs)
         self._path = path = file.path
@@ -127,9 +125,9 @@ class Reference:
         self._buffer: _Buffer | None = None
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """All outputs and extra outputs, by name.  DataError if it fails.
+        """Run one sample; outputs and extra outputs by name.  DataError.
 
-        inputs: of the shapes and types of self.inputs, but that floats are cast.
+        inputs: of the shapes and types of self.inputs; floats are cast.
         """
         given = {n: self._cast(n, array) for n, array in inputs.items()}
         try:
@@ -138,17 +136,17 @@ class Reference:
             raise DataError(f"{self._path}: onnxruntime: {_one_line(error)}") from error
 
     def another(self) -> "Reference":
-        """The same network, to be run at the same time by another thread."""
+        """The same network for another thread, to run at the same time."""
         twin = copy.copy(self)
         twin._buffer = None  # noqa: SLF001 - of this class
         return twin
 
     def stop(self) -> None:
-        """End all runs, those of another() too, with an error; for Ctrl-C."""
+        """Make all runs end with an error, those of another() too; for Ctrl-C."""
         self._options.terminate = True
 
     def _cast(self, name: str, array: Array) -> Array:
-        """Floats as the network takes them: an .n8 file takes float32 where it does."""
+        """Cast floats to the type of the input, which may be float16 or float64."""
         dtype = np.dtype(self.inputs[name].dtype) if name in self.inputs else None
         if dtype is None or dtype.kind != "f" or array.dtype.kind != "f":
             return array
@@ -171,9 +169,9 @@ class Reference:
 
 
 def _interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
-    """What `work` returns; another thread does it where this one hears Ctrl-C.
+    """Run `work` in another thread, so that Ctrl-C can interrupt it.
 
-    onnxruntime does not listen, and a network may run for ever.  stop: makes it end.
+    onnxruntime ignores signals, and a network may run for ever.  stop: makes it end.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -192,7 +190,7 @@ def _helper() -> ThreadPoolExecutor:
 
 
 def _cancel(options: Any) -> None:
-    """Stop making a session; onnxruntime before 1.21 cannot."""
+    """Stop loading a session; onnxruntime before 1.21 cannot."""
     if hasattr(options, "set_load_cancellation_flag"):
         options.set_load_cancellation_flag(True)
 
@@ -215,7 +213,7 @@ def _buffer(session: Any, like: Mapping[str, Array]) -> _Buffer:
 
 
 def _inputs(path: Path, values: Iterable[Any]) -> dict[str, Input]:
-    """What onnxruntime says of the inputs.  GraphError."""
+    """The inputs as onnxruntime describes them.  GraphError."""
     shapes: dict[str, tuple[int, ...]] = {}
     dtypes, free = {}, set()
     for value in values:

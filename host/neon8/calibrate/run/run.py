@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observe a data set from beginning to end, whatever helps and whatever happens.
+"""Observe a whole data set, in this process, in several or on a cluster.
 
-In this process, in several or on a cluster; with a journal, so that a run that dies or
-is interrupted can be continued; measured at every doubling, so that it can stop by
-itself. The Observation is the same in all cases.
+A journal lets a run that died or was interrupted continue. Thresholds are measured each
+time the samples double, so that a run can stop by itself. The Observation is the same
+in all cases.
 """
 
 import logging
@@ -46,18 +46,17 @@ Progress = Callable[[int, int | None], None]
 
 
 def no_progress(_done: int, _total: int | None) -> None:
-    """Progress that nobody wants to see."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a run is for, besides its settings.
+    """What a run needs besides its settings.
 
-    output: the file that will be written, beside which the journal stands; None: no
-    journal.  progress: called with the numbers of samples done and of all, the latter
-    None if it is not known; at the end they are equal.  keep: how many samples are
-    handed on to what follows, which takes its time: when all are observed, the journal
-    is whole.
+    output: the file to be written; the journal stands beside it. None: no journal.
+    progress: called with the numbers of samples done and of all, None if unknown; at
+    the end they are equal.  keep: how many samples to hand on to slow steps that
+    follow; the journal is complete by then.
     """
 
     output: Path | None = None
@@ -70,10 +69,11 @@ ALONE = Task()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """names: digest -> name of the samples that set an extreme.
+    """The result of a run.
 
-    batch: how many samples the network takes at once, which count as one.
-    kept: of the samples, as Few has them.
+    names: digest -> name of the samples that set an extreme.  batch: how many samples
+    the network takes at once; they count as one.  kept: samples for what follows, by
+    digest.
     """
 
     observation: Observation
@@ -90,7 +90,7 @@ def observe_data(
 
     data: see neon8.data.samples.gather.
     GraphError, DataError, CalibrationError, SetupError.  KeyboardInterrupt: at the
-    first Ctrl-C, after the journal was written; its text says how to continue.
+    first Ctrl-C, once the journal is written; its text says how to continue.
     """
     workload = Workload.of(model, data, settings)
     network = workload.open_network()
@@ -116,7 +116,10 @@ def observe_data(
 
 @contextmanager
 def resumable(output: Path | None, count: int) -> Iterator[None]:
-    """What follows observe_data() with Task.keep: Ctrl-C loses none of `count`."""
+    """A context for what follows observe_data(): Ctrl-C says how to continue.
+
+    count: the samples that the journal holds.
+    """
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -128,14 +131,14 @@ def resumable(output: Path | None, count: int) -> Iterator[None]:
 
 
 def forget(output: Path) -> None:
-    """Delete the journal: the output has been written."""
+    """Delete the journal once the output is written."""
     journal.remove(journal.journal_of(output))
 
 
 def _open_data(
     workload: Workload, data: Data, network: Network
 ) -> tuple[Iterator[Sample], int | None]:
-    """All samples of the workload, and their number where it is known."""
+    """The samples of the workload, and their number if known."""
     if isinstance(data, str | Path):
         samples = workload.open_samples(network)
         samples.say_left()
@@ -154,9 +157,9 @@ def _open_data(
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, so that nothing is left half done; the second one kills.
+    """A context in which Ctrl-C sets an event, and a second one interrupts at once.
 
-    Signals reach the main thread only; in others nothing changes.
+    Only the main thread receives signals; in others nothing changes.
     """
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -179,8 +182,8 @@ def _interruptible() -> Iterator[threading.Event]:
 class _Run:
     """The state of one run.
 
-    Digests of samples: _kept, of the journal; _left, those of them that the data has
-    not shown yet; _met, what the data has shown; _done, what needs no more observing.
+    Digests of samples: _kept, in the journal; _left, those of them not yet met in the
+    data; _met, all met in the data; _done, all that need no more observing.
     """
 
     def __init__(
@@ -225,7 +228,7 @@ class _Run:
         samples: Iterator[Sample],
         interrupted: threading.Event,
     ) -> Outcome:
-        """From the first sample to the last, or until nothing moves any more."""
+        """Observe from the first sample to the last, or until thresholds are stable."""
         if self._workload.shard is not None and self._total == 0:
             piece = "shard {}/{}".format(*self._workload.shard)
             text = "%s: has no samples; use fewer shards, or merge it as it is"
@@ -262,7 +265,7 @@ class _Run:
         return sys.maxsize if self._total is None else self._total
 
     def _progress(self, done: int) -> None:
-        """Samples of a batch are counted one by one here, as nowhere else."""
+        """Report progress in single samples; everything else counts batches."""
         total = None if self._total is None else self._total * self._batch
         self._task.progress(done * self._batch, total)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The int8 network simulated in float, by onnxruntime: fast, and near it, not equal.
+"""The int8 network simulated in float by onnxruntime: fast and close, not exact.
 
-Every tensor can be rounded to a grid of its own, or left alone, from run to run, so
-that one session tells what each of them costs. Sums are in float32 and biases are not
-rounded. The int8 library says what the network really gives; this says where to look.
+From run to run every tensor can be rounded to a grid of its own or left alone, so one
+session shows what each of them costs. Accumulators are float32 and biases are not
+rounded. The int8 library gives the true result; the simulation shows where to look.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
 
 EXACT = (1.0, -np.inf, np.inf, 0.0, 1.0)
-"""The numbers of a tensor that is not rounded."""
+"""The parameters of a tensor that is not rounded."""
 
 
 class Simulator:
@@ -39,12 +39,11 @@ class Simulator:
         outputs: Sequence[str],
         shapes: Shapes | None = None,
     ) -> None:
-        """graph: of the same file.
+        """Load the network; graph: of the same file.
 
-        tensors: those of the graph that run() may round, one or more.  layers: of the
-        graph, but with the weights and biases that they shall have, such as
-        rounded_layers() makes; the others are as in the file.  outputs: tensors of the
-        graph that run() gives.  shapes: as for open_onnx().
+        tensors: those that run() may round, one or more.  layers: nodes of the graph
+        with other weights and biases, as rounded_layers() makes them; all others are as
+        in the file.  outputs: tensors that run() returns.  shapes: as for open_onnx().
         """
         file = open_onnx(model, shapes=shapes)
         self._network = roundable(
@@ -58,10 +57,10 @@ class Simulator:
     def run(
         self, inputs: Mapping[str, Array], scales: Mapping[str, TensorScale]
     ) -> dict[str, Array]:
-        """The outputs by name, with the tensors in `scales` rounded to their grids.
+        """Run one sample with the tensors in `scales` rounded; outputs by name.
 
-        inputs: of one sample.  scales: of some of the tensors; of equalized ones, the
-        layers around them have the factors.  DataError: as Reference.
+        Factors of equalized tensors must be in the layers around them.  DataError: as
+        Reference.
         """
         settings = self._exact.copy()
         for name, scale in scales.items():
@@ -72,9 +71,9 @@ class Simulator:
 
 
 def numbers(scale: TensorScale) -> tuple[float, ...]:
-    """Give what graph/roundable.py needs to leave of a value what (2) and (1) do.
+    """The parameters with which graph/roundable.py does (2) and (1) of numerics.
 
-    Clamped before it is rounded: the bounds are whole numbers.
+    Values are clamped before they are rounded, as the bounds are integers.
     """
     grid = Grid(scale.scheme, scale.bits)
     step = np.float32(scale.scale)

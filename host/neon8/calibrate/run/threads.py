@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of this process: how many, reading ahead, and work on states in parallel."""
+"""Threads of this process: their number, reading ahead, and parallel work."""
 
 import os
 import queue
@@ -28,16 +28,16 @@ def cores() -> int:
 
 
 def usable() -> int:
-    """How many threads are worth having where they share Python's data."""
+    """How many threads pay off where they share Python objects."""
     return min(cores(), MOST)
 
 
 def prefetch(
     samples: "Iterable[Sample]",
 ) -> "Generator[tuple[Sample, str], None, None]":
-    """Each sample with its digest, both made in another thread while others are used.
+    """Read samples and their digests ahead in another thread.
 
-    An error in making one is raised here, after the samples before it.
+    An error in reading one is raised here, after the samples before it.
     """
     source = iter(samples)
 
@@ -56,9 +56,9 @@ def prefetch(
 
 
 class StatePool(Generic[State]):
-    """As many threads as states; each piece of work gets a state to itself.
+    """A thread for each state; each piece of work has one state to itself.
 
-    If an exception leaves a method, the pool is of no use afterwards.
+    If a method raises, the pool must not be used afterwards.
     """
 
     def __init__(self, states: Sequence[State]) -> None:
