@@ -2,13 +2,8 @@
 """neon8 merge."""
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from neon8.cli import options
-
-if TYPE_CHECKING:
-    from neon8.calibrate.observation import Observation
 
 SUMMARY = "combine what several runs observed in one file"
 
@@ -37,30 +32,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> str:
     """Make one file of several."""
     from neon8.calibrate import calib_file
+    from neon8.calibrate.observation import merge
+    from neon8.errors import CalibrationError
     from neon8.text import counted
 
     first, *others = arguments.files
     merged = calib_file.load(first)
     owners = dict.fromkeys(merged.samples, first)
     for path in others:
-        merged = _with(merged, path, owners)
+        one = calib_file.load(path)
+        again = min((digest for digest in one.samples if digest in owners), default="")
+        # The file that has the same sample, or else the first one that has any.
+        other = owners.get(again, next(iter(owners.values()), path))
+        try:
+            merged = merge(merged, one)
+        except CalibrationError as error:
+            raise CalibrationError(f"{other} and {path}: {error}") from error
+        owners |= dict.fromkeys(one.samples, path)
     calib_file.save(merged, arguments.output)
     samples = counted(len(merged.samples), "sample")
     return f"{arguments.output}: {samples} of {counted(len(arguments.files), 'file')}"
-
-
-def _with(merged: "Observation", path: Path, owners: dict[str, Path]) -> "Observation":
-    """One more file.  owners: digest -> file of each sample so far; is added to."""
-    from neon8.calibrate import calib_file
-    from neon8.calibrate.observation import merge
-    from neon8.errors import CalibrationError
-
-    one = calib_file.load(path)
-    again = min((digest for digest in one.samples if digest in owners), default=None)
-    other = next(iter(owners.values()), path) if again is None else owners[again]
-    try:
-        merged = merge(merged, one)
-    except CalibrationError as error:
-        raise CalibrationError(f"{other} and {path}: {error}") from error
-    owners |= dict.fromkeys(one.samples, path)
-    return merged

@@ -35,7 +35,7 @@ def choose(
     any_name: bool,
     remedy: str,
 ) -> tuple[dict[str, str], str | None]:
-    """The name of the array of each input, and that of the classes, if they are there.
+    """The array of each input, and that of the classes if there is one, by name.
 
     have: names of the arrays.  array: the one that the user asks for as the samples.
     any_name: an only array may have any.  remedy: how to choose.  DataError: an input
@@ -69,7 +69,7 @@ def choose(
 def _classes(
     where: str, have: Mapping[str, object], columns: Mapping[str, str], remedy: str
 ) -> str | None:
-    """The array of labels that belongs to the arrays of the inputs."""
+    """The name of the array of labels that belongs to those of the inputs."""
     taken = set(columns.values())
     found = {
         each: _part(match)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A few samples of many, the same in whatever order they come."""
+"""A few of many samples, the same whatever their order."""
 
 import bisect
 from collections.abc import Iterable, Iterator
@@ -9,22 +9,21 @@ from neon8.data.arrays import Arrays
 from neon8.data.samples import Sample, kept
 
 BUDGET = 1 << 28
-"""Bytes of the samples that are kept."""
+"""Bound on the bytes of the samples kept."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Kept:
-    """A sample.  digest: Sample.digest.  inputs: by name, a copy of what it had."""
+    """A copy of a sample.  digest: Sample.digest.  inputs: by name."""
 
     digest: str
     inputs: Arrays = field(compare=False)
 
 
 class Few:
-    """Keeps those of the least digests, which say nothing of what is in a sample.
+    """Keeps the samples with the least digests, which is an arbitrary choice.
 
-    samples: at most `most` of those that have passed by, and no more than BUDGET holds,
-    by digest.
+    samples: at most `most` of those seen, and no more than BUDGET holds, by digest.
     """
 
     def __init__(self, most: int) -> None:
@@ -32,13 +31,13 @@ class Few:
         self.samples: list[Kept] = []
 
     def watch(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """The same samples, of which some are kept."""
+        """Pass the samples on, and keep some of them."""
         for sample in samples:
             self.add(sample)
             yield sample
 
     def add(self, sample: Sample) -> None:
-        """Keep it, if it is one of them so far."""
+        """Keep a sample if it is among those with the least digests so far."""
         size = sum(array.nbytes for array in sample.inputs.values())
         most = max(1, min(self._most, BUDGET // max(size, 1)))
         one = Kept(sample.digest, sample.inputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a network takes, and how the arrays of a sample become that.
+"""The inputs of a network, and how the arrays of a sample become them.
 
 The rules, for one sample:
 
@@ -31,9 +31,10 @@ COLORS = (1, 3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """shape: of one run, as in ONNX.  dtype: numpy's name of its type.
+    """An input of a network.
 
-    rows: how many samples its first axis holds, None if that is no axis of samples.
+    shape: of one run, as in ONNX.  dtype: numpy's name.  rows: how many samples the
+    first axis holds, None if it is no axis of samples.
     """
 
     shape: Shape
@@ -144,7 +145,7 @@ def fits(shape: Shape, dtype: np.dtype[np.generic], wanted: Input) -> bool:
 def to_input(
     raw: Array, wanted: Input, preprocess: "Preprocess | None"
 ) -> tuple[Array, Array | None]:
-    """One sample as the network takes it, and the pixels it was made of, if any.
+    """Convert one sample to an input, and return the pixels it was made of, if any.
 
     The former is of wanted.sample_shape and of its type, the latter uint8 (H, W, C).
     DataError: it does not fit, or holds NaN or infinity.
@@ -177,7 +178,7 @@ def _image_axes(have: Shape, want: Shape) -> bool:
 
 
 def mismatch(shape: Shape, dtype: np.dtype[np.generic], wanted: Input) -> str:
-    """What to say of an array that does not fit."""
+    """The message for an array that does not fit."""
     want = list(wanted.shape)
     if dtype == np.uint8 and len(want) == 4:
         text = f"a uint8 image of H W C {list(shape)}, but the network takes {want}"

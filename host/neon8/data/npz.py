@@ -136,9 +136,9 @@ def _read(rows: Rows, file: IO[bytes], size: int) -> bytes:
 
 @contextmanager
 def _opened(rows: Rows) -> Iterator[IO[bytes]]:
-    """The file at the first element.
+    """A context with the file, positioned at the first element.
 
-    It is read and never mapped: another process may cut it at any time.
+    It is read, never mapped, as another process may truncate it at any time.
     """
     try:
         if rows.member is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work on samples by several threads at once, whose results come in order.
+"""Work on samples in several threads at once, with results in order.
 
-What comes out depends on the number of threads in nothing but time: the results, the
-error that ends them, and how many come before it. Only what releases the GIL, as
-decoding an image and running a network do, is faster by it.
+The number of threads changes only the time, not the results, the error that ends them,
+or how many come before it. Only work that releases the GIL gets faster, like decoding
+an image or running a network.
 """
 
 from collections import deque
@@ -19,11 +19,11 @@ from neon8.data.samples import Sample, Samples, kept
 Result = TypeVar("Result")
 
 AHEAD = 2
-"""Samples begun for each thread: one that is worked on, one that waits its turn."""
+"""Samples begun for each thread: one in work and one that waits."""
 
 
 class Results(Generic[Result]):
-    """The results in the order of the samples, to be gone through once.
+    """The results in the order of the samples, to be iterated over once.
 
     batch: how many samples the network takes at once, as of Samples.
     """
@@ -37,7 +37,7 @@ class Results(Generic[Result]):
 
 
 class CountedResults(Results[Result]):
-    """Those of samples whose number is known."""
+    """Results of samples whose number is known."""
 
     def __init__(self, source: Iterator[Result], batch: int, count: int) -> None:
         super().__init__(source, batch)
@@ -52,42 +52,40 @@ class CountedResults(Results[Result]):
 def side_by_side(
     samples: Iterable[Sample], work: Callable[[Sample], Result], *, workers: int
 ) -> Iterator[Results[Result]]:
-    """The results of `work`, which `workers` threads call at the same time.
+    """A context with the results of `work`, called by `workers` threads.
 
-    Where each sample can be made without those before it, the threads make them, too;
-    others are made by the thread that goes through the results. When the block is left,
-    however it is, no thread works any more.
+    The threads also make the samples, where each can be made without those before it;
+    otherwise the thread that iterates over the results does. Once the block is left, in
+    whatever way, no thread is at work.
     """
     batch: int = getattr(samples, "batch", 1)
     if workers == 1:
         yield _results((work(sample) for sample in samples), batch, samples)
         return
-    jobs = (partial(_made_and_used, make, work) for make in _makers(samples))
     pool = ThreadPoolExecutor(workers, thread_name_prefix="neon8-sample")
     try:
-        yield _results(_in_order(jobs, pool, workers * AHEAD), batch, samples)
+        yield _results(
+            _in_order(_jobs(samples, work), pool, workers * AHEAD), batch, samples
+        )
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _made_and_used(
-    make: Callable[[], Sample], work: Callable[[Sample], Result]
-) -> Result:
-    return work(make())
-
-
-def _makers(samples: Iterable[Sample]) -> Iterator[Callable[[], Sample]]:
-    """For each sample a function that makes it, or gives it where it is made."""
+def _jobs(
+    samples: Iterable[Sample], work: Callable[[Sample], Result]
+) -> Iterator[Callable[[], Result]]:
+    """The work on each sample, which includes making it where that is possible."""
     if isinstance(samples, Samples) and samples.apart:
+        make = samples.at
+
+        def made(position: int) -> Result:
+            return work(make(position))
+
         for position in range(len(samples)):
-            yield partial(samples.at, position)
+            yield partial(made, position)
     else:
         for sample in samples:
-            yield partial(_same, kept(sample))
-
-
-def _same(sample: Sample) -> Sample:
-    return sample
+            yield partial(work, kept(sample))
 
 
 def _results(
@@ -101,7 +99,7 @@ def _results(
 def _in_order(
     jobs: Iterator[Callable[[], Result]], pool: ThreadPoolExecutor, most: int
 ) -> Iterator[Result]:
-    """What the jobs return, of which at most `most` are begun and not handed out."""
+    """The results of the jobs; at most `most` are begun and not yet yielded."""
     rest = _begun(jobs, pool)
     begun = deque(islice(rest, most))
     while begun:
@@ -113,7 +111,7 @@ def _in_order(
 def _begun(
     jobs: Iterator[Callable[[], Result]], pool: ThreadPoolExecutor
 ) -> Iterator[Future[Result]]:
-    """The jobs, begun.  An error in making one comes as the last, in its place."""
+    """Start the jobs.  An error in making one comes last, in its place."""
     try:
         for job in jobs:
             yield pool.submit(job)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from PIL import Image, ImageOps
 
 from neon8.arrays import Array, FloatArray
-from neon8.data.image_folder import MAX_PIXELS
+from neon8.data.sources import MAX_PIXELS
 from neon8.errors import DataError
 from neon8.files import open_regular, unreadable
 from neon8.settings.toml_file import read_toml

@@ -2,9 +2,9 @@
 """Samples for calibration and evaluation, from a path or from Python.
 
 A path is an .npz, an .npy, a folder of .npy files or a folder of images, which may hold
-a labels.txt. From Python come arrays, dicts from input to array, or what hands them
-out, such as a data reader for onnxruntime. What one array becomes is in inputs.py, what
-the arrays may be named in columns.py. One sample is in memory at a time.
+a labels.txt. From Python come arrays, dicts from input to array, or objects that
+provide them, such as a data reader for onnxruntime. inputs.py converts single arrays,
+columns.py tells them apart by their names. One sample is in memory at a time.
 """
 
 import hashlib
@@ -40,9 +40,9 @@ Data = str | Path | Iterable[Any] | Any
 class Sample:
     """What a network takes in one run: one sample, or as many as its batch is fixed to.
 
-    name: for messages.  inputs: by input name, as the network takes them.  labels: the
-    classes of its rows, empty if they are not known.  pixels: of inputs that
-    preprocessing makes of them, uint8 (H, W, C), or (N, H, W, C) in a batch.
+    name: for messages.  inputs: by input name, as the network takes them.  labels:
+    classes of its rows, empty if unknown.  pixels: of inputs that preprocessing made,
+    uint8 (H, W, C), or (N, H, W, C) in a batch.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Sample:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what the network gets, in hex; name and labels do not matter.
+        """SHA-256 of what the network gets, in hex, without name and labels.
 
-        Of each input, in order of their names: a line of JSON [name, type, shape] and
-        the values, little-endian. Of an image its pixels are taken, a fourth of the
-        bytes: what is made of them is in the settings, which have their own digest.
+        For each input, in order of names, a line of JSON [name, type, shape] and the
+        values, little-endian. An image counts by its pixels, a fourth of the bytes; the
+        preprocessing settings have a digest of their own.
         """
         digest = hashlib.sha256()
         for name in sorted(self.inputs):
@@ -70,11 +70,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """Samples start .. stop of some data, made anew each time they are iterated over.
+    """Samples start .. stop of some data, made anew by every iteration.
 
-    make: gives samples a .. b of the data.  left: how many rows at the end are too few
-    for a batch, in which the network takes `batch` of them.  where: the data.  apart:
-    a sample costs the same without those before it, and several can be made at once.
+    make: yields samples a .. b of the data.  left: how many rows at the end do not fill
+    a batch of `batch`.  where: the data, for messages.  apart: a sample can be made
+    without those before it, and several at once.
     """
 
     start: int
@@ -108,16 +108,16 @@ class Samples:
 
 
 def kept(sample: Sample) -> Sample:
-    """The same, to be used when others have been asked for.
+    """Copy a sample, to outlive the next.
 
-    Whoever hands samples out may use their memory again.
+    A source of samples may reuse their memory.
     """
     inputs = {name: array.copy() for name, array in sample.inputs.items()}
     return replace(sample, inputs=inputs)
 
 
 def loaded(preprocess: "Preprocess | Path | None") -> "Preprocess | None":
-    """Preprocessing as it is, or from its file.  DataError."""
+    """Preprocessing as given, or read from its file.  DataError."""
     if not isinstance(preprocess, Path):
         return preprocess
     from neon8.data.preprocess import Preprocess  # noqa: PLC0415 - loads Pillow
@@ -162,7 +162,7 @@ def open_samples(
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> Samples:
-    """The samples in `path` for a network with these inputs.
+    """Open the samples in `path` for a network with these inputs.
 
     DataError names file and sample, at once or while iterating.
     """
@@ -204,10 +204,10 @@ def as_samples(
     skip: int = 0,
     say: bool = True,
 ) -> Iterator[Sample]:
-    """Samples from what is no path; see gather().
+    """Samples from Python objects; see gather().
 
-    The arrays are as in files.  say: warn at the end of what does not fill a batch.
-    DataError names the sample by its number.
+    say: warn at the end if rows do not fill a batch.  DataError names the sample by its
+    number.
     """
     wanted = as_inputs(inputs)
     batch = batch_of(wanted)
@@ -233,7 +233,7 @@ def as_samples(
 def count_samples(
     data: Any, inputs: Inputs, *, limit: int | None = None, skip: int = 0
 ) -> int | None:
-    """How many as_samples() will give, None if only reading the data tells."""
+    """How many samples as_samples() will yield; None if unknown before reading."""
     counted = _counted(data, inputs, limit=limit, skip=skip)
     return None if counted is None else counted[0]
 
@@ -241,7 +241,7 @@ def count_samples(
 def _counted(
     data: Any, inputs: Inputs, *, limit: int | None, skip: int
 ) -> tuple[int, int] | None:
-    """count_samples(), and how many rows are left; None if only reading tells."""
+    """count_samples(), and how many rows are left over; None if unknown."""
     if not isinstance(data, list | tuple | np.ndarray):
         return None
     wanted = as_inputs(inputs)
@@ -267,7 +267,7 @@ def _say_left(where: str, left: int, batch: int) -> None:
 
 
 def _items(data: Any) -> Iterator[Any]:
-    """What the user hands out, one item at a time."""
+    """The items of the user's data, one at a time.  DataError."""
     get_next = getattr(data, "get_next", None)
     if callable(get_next):
         while (item := get_next()) is not None:
@@ -330,7 +330,7 @@ def _count(
     labels: Array | None,
     inputs: Mapping[str, Input],
 ) -> tuple[int, set[str]]:
-    """How many samples the arrays hold, and which of them have no axis of samples.
+    """The number of samples, and which arrays have no axis of samples.
 
     DataError: they hold different numbers.
     """
@@ -342,7 +342,7 @@ def _count(
         if not whole and array.ndim and fits(array.shape[1:], array.dtype, wanted):
             counts[name] = array.shape[0]
             continue
-        single.add(name)  # what fits in neither way is refused where it is taken in
+        single.add(name)  # what fits neither is refused when it is converted
         if wanted.rows is not None:
             counts[name] = 1
     if labels is not None:
@@ -357,7 +357,7 @@ def _count(
 def _sample(
     rows: Sequence[Row], inputs: Mapping[str, Input], preprocess: "Preprocess | None"
 ) -> Sample:
-    """What the network takes of these, as many as its batch.  DataError."""
+    """Make one sample of as many rows as the network's batch.  DataError."""
     values: dict[str, list[Array]] = {name: [] for name in inputs}
     images: dict[str, list[Array]] = {}
     for row in rows:
@@ -385,5 +385,5 @@ def _sample(
 
 
 def _stacked(arrays: list[Array]) -> Array:
-    """Along a new first axis; without a copy of a single one, which may be large."""
+    """Stack along a new first axis; a single array, perhaps large, is not copied."""
     return arrays[0] if len(arrays) == 1 else np.stack(arrays)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples in a file or folder, as they lie there, one at a time.
+"""The samples in a file or folder as they are stored, one at a time.
 
-Shapes and types are judged by the headers, before anything is read.
+Shapes and types are checked by the headers before anything else is read.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,24 +15,29 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.data.columns import choose
-from neon8.data.image_folder import MAX_PIXELS, list_folder
 from neon8.data.inputs import Input, fits, mismatch, only
 from neon8.data.npz import Rows, iterate, open_npy, open_npz
 from neon8.errors import DataError
+from neon8.files import MAX_TEXT_BYTES, read_file
 
 if TYPE_CHECKING:  # loads Pillow, which running a model does not need
     from neon8.data.preprocess import Preprocess
 
 
+IMAGES = (".jpg", ".jpeg", ".png")
+MAX_PIXELS = 1 << 27
+"""The largest image that is read or resized to: 400 MB in RGB."""
+LABELS = "labels.txt"
+_CLASS = re.compile(r"[0-9]{1,18}")
 CHOOSE = ".npz:"
 """Between a file and the name of the array in it that is meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One sample.  name: for messages.  arrays: of each input, as they were found.
+    """One sample.  name: for messages.  arrays: by input, as stored.
 
-    label: its class, None if it is not known.
+    label: its class, None if unknown.
     """
 
     name: str
@@ -41,9 +47,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """count: of the samples.  rows: gives those at positions a .. b.
+    """The samples of a file or folder.
 
-    apart: any of them costs the same without those before it.
+    rows: yields those at positions a .. b.  apart: any of them can be read without
+    those before it.
     """
 
     count: int
@@ -54,7 +61,7 @@ class Source:
 def open_source(
     path: Path, inputs: Mapping[str, Input], preprocess: "Preprocess | None"
 ) -> Source:
-    """What is in `path`.  DataError names file and sample, at once or while reading."""
+    """Open `path`.  DataError names file and sample, at once or while reading."""
     if preprocess is not None and all(len(i.shape) != 4 for i in inputs.values()):
         shapes = ", ".join(str(list(each.shape)) for each in inputs.values())
         text = f"preprocessing is for images; the network takes {shapes}"
@@ -72,7 +79,7 @@ def open_source(
 
 
 def chosen(path: Path) -> tuple[Path, str | None]:
-    """A path and the array in it that FILE.npz:ARRAY names."""
+    """Split FILE.npz:ARRAY into file and array, None without one."""
     head, mark, array = str(path).rpartition(CHOOSE)
     if not mark or path.exists():
         return path, None
@@ -130,7 +137,7 @@ def _column(
 ) -> Rows:
     """The array with the samples along its first axis.
 
-    They may have been saved in batches, along its first two, or there is only one.
+    It may hold batches, along its first two axes, or a single sample.
     """
     if not array.shape and wanted.sample_shape:
         text = "is a single number; the first axis is the samples"
@@ -154,7 +161,7 @@ def _check(
     wanted: Input,
     preprocess: "Preprocess | None",
 ) -> None:
-    """DataError for an array that is no sample, or too large, before it is read."""
+    """Raise DataError for an array that is no sample, or too large to read."""
     if dtype.kind not in "fiub":
         raise DataError(f"{where}: values are {dtype}; expected numbers")
     if preprocess is None or len(wanted.shape) != 4:
@@ -166,7 +173,7 @@ def _check(
 
 
 def _classes(labels: Rows, count: int) -> Rows:
-    """The classes of `count` samples; a second axis of 1 is left out.  DataError."""
+    """The classes of `count` samples, (count,) or (count, 1).  DataError."""
     shapes = ((count,), (count, 1))
     if labels.shape not in shapes or labels.dtype.kind not in "iu":
         text = f"is {labels.dtype} {list(labels.shape)}; expected {count} integers"
@@ -191,7 +198,7 @@ def _open_folder(
     wanted = inputs[name]
     from neon8.data.preprocess import open_image  # noqa: PLC0415 - loads Pillow
 
-    entries = list_folder(path)
+    entries = _list_folder(path)
     if len({entry.suffix.lower() == ".npy" for entry, _ in entries}) > 1:
         raise DataError(f"{path}: holds both images and .npy files; expected one kind")
     arrays = entries[0][0].suffix.lower() == ".npy"
@@ -223,3 +230,41 @@ def _open_folder(
                 yield Row(name=place, arrays={name: raw}, label=label)
 
     return Source(count=len(entries) * batch, rows=rows, apart=True)
+
+
+def _list_folder(path: Path) -> list[tuple[Path, int | None]]:
+    """Files and classes, in the order of labels.txt or else of their names.
+
+    labels.txt may also name files of the subfolder images.
+    """
+    known = (*IMAGES, ".npy")
+    listing = path / LABELS
+    if not listing.exists():
+        try:
+            files = sorted(f for f in path.iterdir() if f.suffix.lower() in known)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+        entries: list[tuple[Path, int | None]] = [(file, None) for file in files]
+        if not entries:
+            raise DataError(f"{path}: holds no {', '.join(known)} file")
+        return entries
+    try:
+        lines = read_file(listing, most=MAX_TEXT_BYTES).decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{listing}: cannot be read as text") from error
+    entries = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        name, *label = line.strip().rsplit(maxsplit=1)
+        if not label or not _CLASS.fullmatch(label[0]):
+            raise DataError(f"{listing}:{number}: expected a file name and its class")
+        places = (path / name, path / "images" / name)
+        file = next((place for place in places if place.is_file()), places[0])
+        if file.suffix.lower() not in known or not file.is_file():
+            text = f"names {name!r}, which is no {', '.join(known)} file here"
+            raise DataError(f"{listing}:{number}: {text}")
+        entries.append((file, int(label[0])))
+    if not entries:
+        raise DataError(f"{listing}: names no files")
+    return entries
