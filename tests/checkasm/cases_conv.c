@@ -39,33 +39,6 @@ static bool is_winograd(const struct n8_tile *tile) {
     return tile->packing == N8_PACKING_WINOGRAD || tile->packing == N8_PACKING_WINOGRAD_PAIRS;
 }
 
-// Depths are multiples of this.
-static size_t depth_step(const struct n8_tile *tile) {
-    static const size_t runs[] = {[N8_PACKING_CHANNELS] = 1,      [N8_PACKING_CHANNELS_BY_2] = 2,
-                                  [N8_PACKING_CHANNELS_BY_4] = 4, [N8_PACKING_PAIRS] = 4,
-                                  [N8_PACKING_BOTH] = 1,          [N8_PACKING_WINOGRAD] = 2,
-                                  [N8_PACKING_WINOGRAD_PAIRS] = 1};
-    return runs[tile->packing] * tile->kr;
-}
-
-// Where byte k of channel n lies in the weights.
-static size_t weight_at(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
-                        size_t k) {
-    const size_t nr = tile->nr, kr = tile->kr;
-    const size_t tap = n / nr * taps + t, channel = n % nr, group = k / kr;
-    size_t run;                              // the number of the run of kr bytes in which it lies
-    if (tile->packing == N8_PACKING_PAIRS) { // [tap][depth / (4 kr)][nr / 2][4][2]
-        run = tap * (depth / (4 * kr)) + group / 4;
-        run = run * (nr / 2) + channel / 2;
-        run = run * 4 + group % 4;
-        run = run * 2 + channel % 2;
-    } else { // [tap][depth / kr][nr]
-        run = tap * (depth / kr) + group;
-        run = run * nr + channel;
-    }
-    return run * kr + k % kr;
-}
-
 struct igemm_size {
     size_t pixels, channels, taps, depth;
 };
@@ -80,7 +53,8 @@ static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
         const size_t panel = n / tile->nr * sides + i % sides;
         const size_t at = panel * tile->nr + n % tile->nr;
         for (size_t k = 0; k < size.depth; k++)
-            reach += 128 * abs(weights[weight_at(&wide, size.taps, size.depth, at, i / sides, k)]);
+            reach +=
+                128 * abs(weights[naive_weight(&wide, size.taps, size.depth, at, i / sides, k)]);
     }
     return reach;
 }
@@ -117,13 +91,13 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
     for (size_t n = 0; n < padded && !winograd; n++) {
         const size_t t = rng_below(rng, (uint32_t)size.taps);
         const size_t k = rng_below(rng, (uint32_t)size.depth);
-        data_lowest(rng, &weights[weight_at(tile, size.taps, size.depth, n, t, k)],
+        data_lowest(rng, &weights[naive_weight(tile, size.taps, size.depth, n, t, k)],
                     context->kernel->geometry.products);
     }
     for (size_t n = size.channels; n < padded && !winograd; n++) {
         for (size_t t = 0; t < size.taps; t++) {
             for (size_t k = 0; k < size.depth; k++)
-                weights[weight_at(tile, size.taps, size.depth, n, t, k)] = 0;
+                weights[naive_weight(tile, size.taps, size.depth, n, t, k)] = 0;
         }
     }
     const int8_t **rows = guard_place(rng, REGION_ROWS, pointers * sizeof *rows);
@@ -196,7 +170,7 @@ void cases_igemm(struct context *context) {
     enum { ROUNDS = 4, TAPS = 3, DEPTHS = 4 };
     static const size_t taps[TAPS] = {1, 2, 9};
     const struct n8_tile *tile = &context->kernel->geometry.tile;
-    const size_t unit = depth_step(tile);
+    const size_t unit = naive_step(tile);
     const bool winograd = is_winograd(tile);
     const bool single = tile->mr == 1; // such a kernel is called for one pixel only
     const size_t mr = tile->mr, nr = tile->nr;

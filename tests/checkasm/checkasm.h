@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// checkasm: every kernel of kernels.inc against the C kernel of its slot, byte for byte, which
-// serves any geometry. Sizes, tails and the order of all arrays follow the geometry of the row.
-// The values of the C kernels are those of the oracle, which tests/e2e shows; here they show that
-// they stay within their memory, work in place and in several threads.
+// checkasm: every kernel of kernels.inc against its twin, byte for byte. A row of another
+// instruction set is compared with the C kernel of its slot, which serves any geometry, the C
+// row with a naive scalar implementation of the contract in kernel.h. Sizes, tails and the
+// order of all arrays follow the geometry of the row.
 #ifndef N8_CHECKASM_H
 #define N8_CHECKASM_H
 
@@ -156,5 +156,15 @@ void cases_depthwise_s16(struct context *context);
 
 // selftest.c: whether every misbehaving kernel was caught and no other.
 bool selftest(uint64_t seed);
+
+// naive.c: depths are multiples of this.
+size_t naive_step(const struct n8_tile *tile);
+// naive.c: where byte k of channel n lies in the weights of an implicit GEMM.
+size_t naive_weight(const struct n8_tile *tile, size_t taps, size_t depth, size_t n, size_t t,
+                    size_t k);
+// naive.c: one for each slot.
+#define N8_NAIVE(slot, type) type naive_##slot;
+N8_SLOTS(N8_NAIVE)
+#undef N8_NAIVE
 
 #endif // N8_CHECKASM_H

@@ -145,7 +145,7 @@ static const struct {
     {{.slot = #slot_,                                                                              \
       .suffix = text,                                                                              \
       .run = (any_fn *)symbol,                                                                     \
-      .reference = (any_fn *)n8_##slot_##_c,                                                       \
+      .reference = (any_fn *)naive_##slot_,                                                        \
       .cases = cases_,                                                                             \
       .geometry = {.tile = {.mr = 2, .nr = 2, .kr = 4}}},                                          \
      reason},
@@ -184,7 +184,7 @@ bool selftest(uint64_t seed) {
         const struct kernel kernel = {"selftest",
                                       samples[i].name,
                                       (any_fn *)samples[i].run,
-                                      (any_fn *)n8_quantize_f32_s8_c,
+                                      (any_fn *)naive_quantize_f32_s8,
                                       cases_quantize,
                                       {{0}, 0, 0, 0, 0, 0, 0, 0}};
         right &= judge(&kernel, seed, samples[i].reason, &caught);
