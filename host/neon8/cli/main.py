@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `neon8`: parse, run one command, turn what went wrong into one line.
+"""The command `neon8`: parse, run one command, report errors in one line.
 
 Exit status: 0 done; 1 a fault of neon8 itself; 2 bad input, bad usage or a machine that
 lacks something; 3 a goal is out of reach, and what comes nearest to it is written; 130
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as everything else of neon8 does."""
+    """Reports errors in one line, as the rest of neon8 does."""
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""
@@ -110,7 +110,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The whole grammar; the chosen command's name lands in `command`."""
+    """Make the parser of all commands; the chosen one is named by `command`."""
     parser = _Parser(
         prog="neon8",
         description=OVERVIEW,
@@ -143,10 +143,10 @@ def _command(name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def _few_collections() -> Iterator[None]:
-    """Look for garbage seldom, and not at exit.
+    """Collect garbage rarely, and not at exit.
 
-    Most objects of a short run are imported modules, which are never garbage; looking
-    through them again and again would take a seventh of its time.
+    Most objects of a short run are imported modules, which are never garbage; scanning
+    them repeatedly would take a seventh of its time.
     """
     before = gc.get_threshold()
     gc.set_threshold(ALLOCATIONS, *before[1:])
@@ -159,10 +159,10 @@ def _few_collections() -> Iterator[None]:
 
 
 def _stream_for_text(arguments: argparse.Namespace) -> TextIO | None:
-    """Where a command's text goes.
+    """The stream for a command's text, None for none.
 
-    What is said of a file that was written is a note: -q silences it, and it makes room
-    on standard output for the file itself.
+    Text about a file that was written is a note: -q silences it, and it moves to stderr
+    when the file itself goes to standard output.
     """
     if getattr(arguments, "output", None) is not None and arguments.quiet:
         return None
@@ -172,7 +172,7 @@ def _stream_for_text(arguments: argparse.Namespace) -> TextIO | None:
 
 
 def _write(text: str, stream: TextIO) -> None:
-    """Print at once, so that a full disk or a closed pipe shows here."""
+    """Print and flush, so that a full disk or a closed pipe fails here."""
     encoding = stream.encoding or "utf-8"
     try:
         # Names of files and layers may hold what this terminal cannot show.
@@ -185,7 +185,7 @@ def _write(text: str, stream: TextIO) -> None:
 
 
 def _fail(status: int, message: str, *details: str) -> int:
-    """Say it and hand the exit status on."""
+    """Report an error and return the exit status."""
     _say(message)
     for line in details:
         print(_one_line(line), file=sys.stderr)
@@ -193,7 +193,7 @@ def _fail(status: int, message: str, *details: str) -> int:
 
 
 def _say(message: str) -> None:
-    """One line on stderr whatever the message holds, even names from a hostile file."""
+    """Print one line on stderr, even if names from a hostile file are in it."""
     print(f"neon8: {_one_line(message)}", file=sys.stderr)
 
 
@@ -202,7 +202,7 @@ def _one_line(text: str) -> str:
 
 
 def _lack(error: Exception) -> str | None:
-    """What machine or installation lack, None if that is not what went wrong."""
+    """What the machine or the installation lacks, None for any other error."""
     if isinstance(error, ModuleNotFoundError):
         return f"{error}; install neon8 with what it needs, see README.md"
     if isinstance(error, ImportError):
@@ -215,7 +215,7 @@ def _lack(error: Exception) -> str | None:
 
 
 def _fault(error: Exception) -> int:
-    """A defect of neon8: still one line, and the traceback for those who ask for it."""
+    """Report a defect of neon8 in one line, with a traceback on request."""
     if os.environ.get("NEON8_TRACEBACK"):
         traceback.print_exception(error)
     return _fail(
@@ -226,9 +226,9 @@ def _fault(error: Exception) -> int:
 
 
 class _OneLine(logging.Handler):
-    """Warnings of the package's loggers, in the manner of errors."""
+    """Prints warnings of the package's loggers as errors are printed."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print it, but for guards: the commands' own text has them."""
+        """Print a record, except of guards, which the commands report themselves."""
         if record.name != "neon8.guards":
             _say(f"{record.levelname.lower()}: {record.getMessage()}")

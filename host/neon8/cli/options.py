@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several commands share beside settings: arguments, and texts for help.
+"""Arguments and help texts that several commands share, besides settings.
 
 Imports nothing heavy.
 """
@@ -95,9 +95,9 @@ class UsageError(Neon8Error):
 
 
 class MissedError(Neon8Error):
-    """A goal is out of reach, and the command has done what comes nearest to it.
+    """A goal is out of reach; the command has done what comes nearest.
 
-    report: what it prints all the same.
+    report: the text that it prints all the same.
     """
 
     def __init__(self, text: str, report: str) -> None:
@@ -106,7 +106,7 @@ class MissedError(Neon8Error):
 
 
 def model(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
-    """The file that the command is about."""
+    """Add the file that the command is about."""
     parser.add_argument("model", type=INPUT, metavar=metavar, help=text)
 
 
@@ -124,7 +124,7 @@ def data(parser: argparse.ArgumentParser) -> None:
 def output(
     parser: argparse.ArgumentParser, metavar: str, *, required: bool = True
 ) -> None:
-    """The file that the command writes."""
+    """Add --output, the file that the command writes."""
     parser.add_argument(
         "-o",
         "--output",
@@ -136,7 +136,7 @@ def output(
 
 
 def quiet(parser: argparse.ArgumentParser) -> None:
-    """What is said on the way."""
+    """Add --quiet."""
     parser.add_argument(
         "-q",
         "--quiet",
@@ -146,21 +146,21 @@ def quiet(parser: argparse.ArgumentParser) -> None:
 
 
 def as_json(parser: argparse.ArgumentParser) -> None:
-    """The form of the results."""
+    """Add --json."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def outputs(arguments: argparse.Namespace) -> list[Path]:
-    """The files that the command is to write."""
+    """The files that the command will write."""
     found = [value for value, writes in _values(arguments) if writes]
     return [value for value in found if isinstance(value, Path)]
 
 
 def check_files(arguments: argparse.Namespace) -> None:
-    """SetupError, before any work is done, for an output that cannot be meant.
+    """Raise SetupError for outputs that cannot be written, before any work is done.
 
-    A folder that is missing, a folder in the file's place, one of the inputs, or two
-    outputs that are one file.
+    Their folder is missing, a folder has the name, the file is also an input, or two
+    outputs are one file.
     """
     inputs = [
         path

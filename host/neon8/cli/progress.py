@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress bars on stderr.  The only module that imports tqdm.
 
-It does so where a bar is seen: many runs are short, and in logs there is none.
+It is imported only where a bar is visible: not in logs, and many runs are short.
 """
 
 import sys
@@ -13,20 +13,20 @@ Watch = Callable[[Iterable[Any]], Iterable[Any]]
 Stages = Callable[[str, int, int | None], None]
 
 UNITS = {"choose": "layer", "search": "run", "remedies": "remedy"}
-"""What is counted in a stage, where it is not samples."""
+"""What a stage counts, if not samples."""
 
 
 def _hidden(*, quiet: bool) -> bool:
-    """True if nobody would see a bar; tqdm starts multiprocessing even for that."""
+    """True if a bar would be invisible; tqdm starts multiprocessing even then."""
     return quiet or sys.stderr is None or not sys.stderr.isatty()
 
 
 @contextmanager
 def stages(*, quiet: bool) -> Iterator[Stages]:
-    """Yield a function that is told a stage, how much of it is done, and of how much.
+    """Yield a function to call with a stage, how much of it is done, and of how much.
 
-    Each stage has a bar of its own, which is wiped away when all is done, and at the
-    end of the block, also when that is an error. Any thread may call the function.
+    Each stage has a bar of its own, removed when the stage is done and at the end of
+    the block, even after an error. Any thread may call the function.
     """
     if _hidden(quiet=quiet):
         yield lambda _stage, _done, _total: None

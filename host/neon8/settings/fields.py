@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a field of a settings object is: its values, its help text, its option.
+"""Fields of settings objects: their values, help texts and options.
 
 A field is written once, as
 
@@ -30,11 +30,10 @@ KEY = "setting"
 class Kind:
     """The values that a field takes.
 
-    parse: from a word of the command line.  check: from a value of Python or TOML to
-    the one that the field holds.  Both raise SettingsError with the cause.  choices:
-    all values there are, for help.  repeated: the option may be given several times;
-    several: with several words; join: what all these words make.  writes: a path of a
-    file that is written.
+    parse: reads a word of the command line.  check: converts a value of Python or TOML
+    to that of the field.  Both raise SettingsError with the cause.  choices: all
+    values, for help.  repeated: the option may be given several times.  several: it
+    takes several words.  join: combines them.  writes: the value is a file to write.
     """
 
     parse: Callable[[str], Any]
@@ -48,9 +47,9 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a field says of itself.
+    """The metadata of a field.
 
-    default, type: those of the field.  option: its spelling on the command line.
+    default, type: of the field.  option: its spelling on the command line.
     needs: fields of the same object, one of which must be set for this one to mean
     something.  unit: of the value in Python and TOML, where an option has another.
     """
@@ -95,7 +94,7 @@ class Stage:
 
 
 def settings_of(stage: type[Stage]) -> dict[str, Setting]:
-    """Name -> what the field says of itself, in order."""
+    """Field -> its Setting, in order."""
     found = {}
     for each in fields(stage):  # type: ignore[arg-type] # made by @dataclass
         made: Setting = each.metadata[KEY]
@@ -105,7 +104,7 @@ def settings_of(stage: type[Stage]) -> dict[str, Setting]:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """'; did you mean ...?', or all that there are."""
+    """'did you mean ...?', or a list of all known names."""
     names = [str(each) for each in known]
     near = difflib.get_close_matches(name, names, SUGGESTIONS)
     if near:
@@ -199,7 +198,7 @@ def one_of(known: Collection[Any]) -> Kind:
 
 
 def _is(value: Any, also: type | str) -> bool:
-    """Whether a value is of a class, given itself or by its full name."""
+    """True if a value is of a class, given as such or by its full name."""
     if isinstance(also, type):
         return isinstance(value, also)
     return also in [f"{c.__module__}.{c.__qualname__}" for c in type(value).mro()]
@@ -237,7 +236,7 @@ def output() -> Kind:
 
 
 def existing(word: str) -> Path:
-    """A path; the empty word, as of a variable that is not set, is none."""
+    """A path.  SettingsError: the word is empty, like a variable that is not set."""
     if not word:
         raise SettingsError("is empty; is a variable not set?")
     return Path(word)
@@ -269,9 +268,9 @@ def several(kind: Kind, *, repeated: bool = False) -> Kind:
 
 
 def table(parse: Callable[[str], tuple[str, Any]], check: Callable[[Any], Any]) -> Kind:
-    """Name -> value; the option is given for each.
+    """A mapping, name -> value; the option is given once for each.
 
-    parse: from a word to both.  check: a value.
+    parse: a word to name and value.  check: a value.
     """
 
     def join(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

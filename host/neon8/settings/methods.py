@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods that there are, and their names with settings: "percentile:99.9:all".
+"""The methods, and their names with settings, like "percentile:99.9:all".
 
 A method is a row of METHODS and a function of the same name,
 
     def method(histogram: Histogram, grid: Grid, **settings) -> tuple[float, float]
 
-which says what range (lo, hi) the grid should cover, or gives None where the histogram
-has too few bins for it. It sees no dead tensor and none with less than 1000 values,
-and what it clips beyond 0.1 % of the energy is widened (guards.py). Help, parsing and
-compare read the row. eq looks at layers, too: see choose.py.
+which returns the range (lo, hi) that the grid should cover, or None where the histogram
+has too few bins for it. It gets no dead tensor and none with less than 1000 values, and
+a range that clips more than 0.1 % of the energy is widened (guards.py). Help, parsing
+and compare read the row. eq looks at layers, too: see choose.py.
 
 This module is light, so that help needs no numpy.
 """
@@ -89,7 +89,7 @@ REMOVED = {
     "auto": "it was no better than mse on samples that it had not seen; take mse, or "
     "what `neon8 compare` advises"
 }
-"""Methods that there were, which old tables name, and what to take instead."""
+"""Methods that old tables may name, and what to take instead."""
 ROWS = {row.name: row for row in METHODS}
 COMPARED = tuple(text for row in METHODS for text in (row.compared or (row.name,)))
 
@@ -108,7 +108,7 @@ class Method:
         return dict(zip(names, self.values, strict=True))
 
     def __str__(self) -> str:
-        """The text that parse() takes; settings left out where they are the usual."""
+        """The text that parse() reads, without settings if all are defaults."""
         usual = tuple(setting.default for setting in ROWS[self.name].settings)
         if self.values == usual:
             return self.name
@@ -157,7 +157,7 @@ def _value(text: str, setting: Setting, given: str) -> str | float:
 
 
 def describe() -> str:
-    """A list of all methods for help, as wide as a line."""
+    """The list of all methods, for help."""
     return "\n".join(
         textwrap.fill(
             row.summary,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings from keywords of Python, from options of the command line, or from TOML.
 
-All three end in chosen(); what differs is how a wrong name is refused.
+All three end in chosen(); they differ in how a wrong name is refused.
 """
 
 import argparse
@@ -25,7 +25,7 @@ WIDTH = 80
 
 
 def chosen(base: Settings, given: Values) -> Settings:
-    """`base` with what is given.  SettingsError names the field."""
+    """Replace what is given in `base`.  SettingsError names the field."""
     made = {
         stage: replace(getattr(base, stage), **values)
         for stage, values in given.items()
@@ -139,7 +139,7 @@ def _described(fields: Mapping[str, tuple[str, Setting]]) -> str:
 
 
 def _default(each: Setting) -> str:
-    """' (default: mse)', where that says something the help does not."""
+    """' (default: mse)', or nothing where the help says enough."""
     value = each.default
     if value in (None, False, "") or isinstance(value, dict | tuple):
         return ""
@@ -207,7 +207,7 @@ def argument(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def from_options(arguments: argparse.Namespace) -> Settings:
-    """Make the settings of what add_options() has read.
+    """Make settings from what add_options() has parsed.
 
     SettingsError names the option.
     """

@@ -35,7 +35,7 @@ MOST_DECIBELS = 200
 DECIBELS = number("a number of dB", above=0, most=MOST_DECIBELS)
 COUNT = whole(1)
 METHOD = text(methods.parse)
-# These are Any where they are used: the classes are of packages further down.
+# Fields of these kinds are Any: their classes belong to packages that come later.
 PREPROCESS = path(also="neon8.data.preprocess.Preprocess")
 OVERRIDES = path(also="neon8.calibrate.overrides.Overrides")
 
@@ -159,7 +159,7 @@ class ObserveSettings(Stage):
     )
 
     def agree(self) -> None:
-        """Workers are of this machine."""
+        """Check that workers and a cluster are not both asked for."""
         if self.engine is not None and self.workers > 1:
             text = "--workers is for this machine, --engine for a cluster"
             raise SettingsError(f"{text}; leave one of them out")
@@ -208,7 +208,7 @@ class SolveSettings(Stage):
     )
 
     def agree(self) -> None:
-        """Winograd has no int16."""
+        """Check that fast goes with 7 or 8 bits: Winograd has no int16."""
         if self.fast and self.bits > 8:
             raise SettingsError(
                 f"fast needs activations of 7 or 8 bits, not {self.bits}"
@@ -243,7 +243,7 @@ class RefineSettings(Stage):
 
     @property
     def searches(self) -> bool:
-        """Whether more bits are asked for."""
+        """True if more bits are asked for."""
         return self.target_sqnr is not None or self.max_cost is not None
 
 
@@ -293,9 +293,11 @@ class CompileSettings(Stage):
     )
 
     def agree(self) -> None:
-        """Integers alone take no four products in int16."""
+        """Check that fixed-point numbers do not meet four products in int16."""
         if self.accumulator_aware and self.requantize == "fixed":
-            said = "sums that are requantized in integers take no four products in"
+            said = (
+                "accumulators that are requantized in integers take no four products in"
+            )
             raise SettingsError(
                 f"{said} int16, so accumulator_aware would only cost accuracy; leave "
                 "out one of both, --accumulator-aware or --requantize fixed"
@@ -334,7 +336,7 @@ class TargetSettings(Stage):
     )
 
     def agree(self) -> None:
-        """A core is one of the target, which is emulated."""
+        """Check that the core is one of the emulated target."""
         if self.cpu is None:
             return
         fitting = [name for name, e in EMULATIONS.items() if self.cpu in e.cpus]
