@@ -118,7 +118,8 @@ beside "c under asan and ubsan" checks native-asan
 N8_QEMU_CPU=max beside "beyond c on aarch64 max" \
     beyond_c aarch64 $(levels aarch64-linux-gnu-gcc)
 N8_SYSROOT=/usr/arm-linux-gnueabi N8_QEMU_CPU=cortex-a9 \
-    beside "neon on armv7 softfp" kernels armv7 armv7-softfp neon
+    beside "neon on armv7 softfp" \
+    kernels armv7 armv7-softfp $(levels arm-linux-gnueabihf-gcc)
 # The ELF audit shows that Clang makes the same of the assembly.
 N8_QEMU_CPU=cortex-a9 beside "c by clang on armv7" kernels armv7 armv7-clang c
 N8_QEMU_CPU=cortex-a53 beside "c by clang on aarch64" kernels aarch64 aarch64-clang c

@@ -19,7 +19,7 @@ MAX_NODES = 1 << 15
 MAX_RUNS = 1 << 24
 """Nodes that are run for one sample, as far as the file tells: seconds, too."""
 MAX_DEPTH = 64
-"""Of functions that call functions, and of branches and loops inside each other."""
+"""How deep functions may call functions, and branches and loops may nest."""
 
 ENDLESS = 1 << 63
 COPIES = frozenset({("", "Identity"), ("", "Cast")})

@@ -32,7 +32,7 @@ from neon8.calibrate.thresholds.mse import expected_error, mse
 from neon8.quant.grid import Grid
 
 FACTORS = np.linspace(2.0, 0.5, 61)
-"""Of the range of mse, what is tried."""
+"""Shares of the range of `mse` that are tried."""
 LARGEST = 0.01
 """The share of the rows' values that is clipped to measure clipping."""
 SATURATED = 0.9
