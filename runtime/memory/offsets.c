@@ -254,16 +254,17 @@ static void squeak(struct placing *p, struct key *keys, size_t round) {
 // Lays the blocks until they are as low as possible or the budget is spent. `best`: the offsets.
 static size_t search(struct placing *p, struct key *keys, size_t *best) {
     enum { ROUNDS = 12 };
+    const size_t pairs = (size_t)ORDERS * (size_t)FITS;
     size_t size = SIZE_MAX;
     for (size_t turn = 0; turn == 0 || (size > p->least && p->looks <= BUDGET); turn++) {
-        const size_t way = turn < ORDERS * FITS ? turn : turn / ROUNDS % (ORDERS * FITS);
-        // First each way once, then each with rounds of squeaking.
-        if (turn < ORDERS * FITS || turn % ROUNDS == 0) {
-            set_order(p, keys, (enum order)(way / FITS));
+        const size_t pair = turn < pairs ? turn : turn / ROUNDS % pairs;
+        // First each order with each fit once, then each pair with rounds of squeaking.
+        if (turn < pairs || turn % ROUNDS == 0) {
+            set_order(p, keys, (enum order)(pair / FITS));
         } else {
             squeak(p, keys, turn);
         }
-        const size_t found = lay(p, (enum fit)(way % FITS));
+        const size_t found = lay(p, (enum fit)(pair % FITS));
         if (found < size) {
             size = found;
             memcpy(best, p->offsets, p->count * sizeof *best);
