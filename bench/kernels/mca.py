@@ -78,8 +78,8 @@ def plain(text: str) -> list[str]:
     mnemonic, _, operands = text.partition(" ")
     if NO_WORK.fullmatch(mnemonic):
         return ["nop"]
-    if mnemonic == "adrp":
-        return [f"adrp {operands.partition(',')[0]}, #0"]
+    if mnemonic in {"adr", "adrp"}:
+        return [f"{mnemonic} {operands.partition(',')[0]}, #0"]
     if mnemonic in {"b", "bl", "br", "blr", "ret"}:
         return ["b #4"]
     if BRANCH.fullmatch(mnemonic):
