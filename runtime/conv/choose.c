@@ -134,7 +134,7 @@ static const char *refuse_winograd16(const struct n8_conv_row *row, const struct
 
 // NULL, or why a row does not serve such layers at all.
 static const char *refuse(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
-    if (row->level > f->level) {
+    if (!n8_serves(row->level, f->level)) {
         return "of a level beyond the one allowed";
     }
     if (row->core != N8_CORE_ANY && row->core != f->core) {

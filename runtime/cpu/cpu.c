@@ -25,6 +25,10 @@ bool n8_cpu_has(enum n8_isa isa) {
     }
 }
 
+bool n8_serves(enum n8_isa level, enum n8_isa isa) {
+    return level <= isa && n8_cpu_has(level);
+}
+
 enum n8_isa n8_cpu_best(void) {
     enum n8_isa best = N8_ISA_C;
 #define N8_LEVEL(name, number, march, check) best = n8_cpu_has(number) ? number : best;

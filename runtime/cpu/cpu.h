@@ -24,6 +24,10 @@ enum n8_core {
 // True if kernels of this level run on this processor.
 bool n8_cpu_has(enum n8_isa isa);
 
+// True if kernels of `level` may run where none above `isa` is wanted. Levels are not nested: this
+// processor may lack one below another that it has.
+bool n8_serves(enum n8_isa level, enum n8_isa isa);
+
 // The highest level that this processor has.
 enum n8_isa n8_cpu_best(void);
 

@@ -115,6 +115,13 @@ static enum n8_status resolve(enum n8_isa isa, enum n8_isa *out) {
 enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
     memset(out, 0, sizeof *out);
     N8_TRY(resolve(isa, &out->isa));
+    const struct {
+#define N8_LEVEL(name, number, march, check) bool name;
+#include "levels.inc"
+    } serves = {
+#define N8_LEVEL(name, number, march, check) n8_serves(number, out->isa),
+#include "levels.inc"
+    };
     out->core = n8_cpu_core();
     out->gemm = n8_winograd_gemm_s32_c;
     out->gemm_name = "n8_winograd_gemm_s32_c";
@@ -123,14 +130,13 @@ enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
 #define N8_DEPTHWISE(slot, level, variant, block, height, width, ratio, outputs, products, core)
 #define N8_PART(slot, level)
 #define N8_WINOGRAD(slot, level, variant, width, core_)                                            \
-    if (N8_LEVEL_##level <= (int)out->isa &&                                                       \
-        (N8_CORE_##core_ == N8_CORE_ANY || N8_CORE_##core_ == out->core)) {                        \
+    if (serves.level && (N8_CORE_##core_ == N8_CORE_ANY || N8_CORE_##core_ == out->core)) {        \
         out->gemm = n8_##slot##_##level##variant;                                                  \
         out->gemm_name = "n8_" #slot "_" #level #variant;                                          \
         out->gemm_width = width;                                                                   \
     }
 #define N8_KERNEL(slot, level)                                                                     \
-    if (N8_LEVEL_##level <= (int)out->isa) {                                                       \
+    if (serves.level) {                                                                            \
         out->slot = n8_##slot##_##level;                                                           \
         out->slot##_name = "n8_" #slot "_" #level;                                                 \
     }

@@ -65,7 +65,7 @@ static void check_choice(void) {
         {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 4, 90, 0, "n8_igemm_s8_s8_standin_proved"},
         {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 8, 90, 0, "n8_igemm_s8_s8_standin_proved"},
         {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 8, N8_ISA_C, 0, "n8_igemm_s8_s8_c"},
-        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 2, 91, 0, "n8_igemm_s8_s8_absent"},
+        {N8_TYPE_S8, 3, 1, 1, 9, 1, 0, 2, 91, 0, "n8_igemm_s8_s8_standin"},
         {N8_TYPE_S8, 3, 1, 1, 9, 1, 1, 4, 90, 0, "n8_igemm_s8_s8_add_standin_packed"},
         {N8_TYPE_S8, 3, 1, 1, 9, 2, 1, 4, 90, 0, "n8_igemm_s8_s8_add_standin"},
         {N8_TYPE_F32, 1, 1, 1, 1, 1, 0, 2, 90, 0, "n8_igemm_s8_f32_standin_pixel"},
