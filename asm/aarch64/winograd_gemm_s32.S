@@ -7,16 +7,16 @@
 //
 // Four tiles at a time, then two. The sums of tile r lie in v16 + 4 * r and the next three.
 //
-//                       v4 v5 v6 v7         weights of 16 channels, one k; v8-v11: the next one
-//   in v0 v1 v2 v3      v16 .. v31          4 k of each tile
+//                        v4 .. v7           weights of 8 channels, one k, and the next three
+//   in v0, v1            v16 .. v31         4 k of tiles 0 and 1, 2 and 3; v2, v3: the next 4
 //
-// In-order cores begin a 64-bit load and an operation on 128 bits in the same cycle, and not a
-//   128-bit load: all loads of the loop are of 64 bits, each beside a product and at least 4 cycles
-//   before its use. After the last k the first operands are loaded once more: the weights are those
-//   of the next tiles, nothing beyond the arrays is read.
+// The Cortex-A53 begins a load to a vector register beside no product, but beside the insertion of
+//   a general register. So 128 bits come as two halves: the lower one beside the insertion of the
+//   upper one of the load before, the upper one to a general register, beside a product. After the
+//   last k the first operands are loaded once more: the weights are those of the next tiles,
+//   nothing beyond the arrays is read.
 // Bounds: products are below 2^28, sums wrap.
-// Registers: x0-x17, v0-v11, v16-v31, see below.
-// Stack: 32 bytes, d8-d11.
+// Registers: x0-x17, v0-v7, v16-v31, see below.
 #include "asm.h"
 #include "kernel.h"
 
@@ -33,6 +33,7 @@
 #define tiles_left x16
 #define to         x17
 // In arguments of macros, where the preprocessor does not look.
+upper              .req x0
 row0               .req x9
 row1               .req x10
 row2               .req x11
@@ -40,65 +41,81 @@ row3               .req x12
 next               .req x13
 offset             .req x14
 
-        // One k of a tile: four products, each with what may begin in the same cycle.
-.macro  tile    op, s0, s1, s2, s3, in, lane, w0, w1, w2, w3, with0, with1, with2, with3
-        \op     v\s0\().4s, v\w0\().4h, v\in\().h[\lane]
-        \with0
-        \op     v\s1\().4s, v\w1\().4h, v\in\().h[\lane]
-        \with1
-        \op     v\s2\().4s, v\w2\().4h, v\in\().h[\lane]
-        \with2
-        \op     v\s3\().4s, v\w3\().4h, v\in\().h[\lane]
-        \with3
-.endm
-
-        // One k of `rows` tiles, while the weights of the next one are loaded into \n0-\n3.
-.macro  one_k   op, rows, lane, w0, w1, w2, w3, n0, n1, n2, n3
-        tile    \op, 16, 17, 18, 19, 0, \lane, \w0, \w1, \w2, \w3, \
-                "ldr d\n0, [next], #8", "ldr d\n1, [next], #8", \
-                "ldr d\n2, [next], #8", "ldr d\n3, [next], #8"
-        tile    \op, 20, 21, 22, 23, 1, \lane, \w0, \w1, \w2, \w3
+        // The k-th of `rows` tiles' inputs times four channels: half of \w.
+.macro  column  op, rows, half, s0, s1, s2, s3, w, in0, in2, k, with
+        \op     v\s0\().4s, v\w\().\half, v\in0\().h[\k]
+        \with
+        \op     v\s1\().4s, v\w\().\half, v\in0\().h[\k + 4]
     .if \rows > 2
-        tile    \op, 24, 25, 26, 27, 2, \lane, \w0, \w1, \w2, \w3
-        tile    \op, 28, 29, 30, 31, 3, \lane, \w0, \w1, \w2, \w3
+        \op     v\s2\().4s, v\w\().\half, v\in2\().h[\k]
+        \op     v\s3\().4s, v\w\().\half, v\in2\().h[\k + 4]
     .endif
 .endm
 
-        // The last of four k: the next four of each tile are loaded, too.
-.macro  last_k  rows
-        tile    smlal, 16, 17, 18, 19, 0, 3, 8, 9, 10, 11, "ldr d4, [next], #8", \
-                "ldr d5, [next], #8", "ldr d6, [next], #8", "ldr d7, [next], #8"
-    .if \rows == 2
-        tile    smlal, 20, 21, 22, 23, 1, 3, 8, 9, 10, 11, "ldr d0, [row0, offset]", , , \
-                "ldr d1, [row1, offset]"
+        // Both halves, while \to, whose turn comes after the next two, is loaded, and before it,
+        // where it is given, \more with inputs. last: what was loaded before.
+.macro  both    op, rows, s, t, w, to, last, in0, in2, k, more, more_lower, more_upper
+    .ifb \more
+        column  \op, \rows, 4h, \s, \w, \in0, \in2, \k
+        ldr     d\to, [next], #16
+        mov     v\last\().d[1], upper
     .else
-        tile    smlal, 20, 21, 22, 23, 1, 3, 8, 9, 10, 11, "ldr d0, [row0, offset]"
-        tile    smlal, 24, 25, 26, 27, 2, 3, 8, 9, 10, 11, "ldr d1, [row1, offset]"
-        tile    smlal, 28, 29, 30, 31, 3, 3, 8, 9, 10, 11, "ldr d2, [row2, offset]", , , \
-                "ldr d3, [row3, offset]"
+        ldr     d\more, \more_lower
+        mov     v\last\().d[1], upper
+        column  \op, \rows, 4h, \s, \w, \in0, \in2, \k, "ldr upper, \more_upper"
+        ldr     d\to, [next], #16
+        mov     v\more\().d[1], upper
     .endif
+        column  \op\()2, \rows, 8h, \t, \w, \in0, \in2, \k, "ldr upper, [next, #-8]"
+.endm
+
+.macro  first8  op, rows, w, to, last, inputs:vararg
+        both    \op, \rows, "16, 20, 24, 28", "17, 21, 25, 29", \w, \to, \last, \inputs
+.endm
+
+.macro  last8   op, rows, w, to, last, inputs:vararg
+        both    \op, \rows, "18, 22, 26, 30", "19, 23, 27, 31", \w, \to, \last, \inputs
+.endm
+
+        // Four k of the inputs in \in0 and \in2; the next ones go to \next0 and \next2. turn: the
+        // weights after these may be the first again.
+.macro  four_k  op, rows, in0, in2, next0, next2, turn
+        first8  \op, \rows, 4, 7, 6, \in0, \in2, 0
+        last8   \op, \rows, 5, 4, 7, \in0, \in2, 0
+    .ifnb \turn
+        subs    left, left, #8
+        csel    offset, xzr, offset, eq
+    .endif
+        first8  smlal, \rows, 6, 5, 4, \in0, \in2, 1
+        last8   smlal, \rows, 7, 6, 5, \in0, \in2, 1
+        first8  smlal, \rows, 4, 7, 6, \in0, \in2, 2, \next0, "[row0, offset]", "[row1, offset]"
+    .ifnb \turn
+        csel    next, weights, next, eq
+    .endif
+        last8   smlal, \rows, 5, 4, 7, \in0, \in2, 2
+    .if \rows > 2
+        first8  smlal, \rows, 6, 5, 4, \in0, \in2, 3, \next2, "[row2, offset]", "[row3, offset]"
+    .else
+        first8  smlal, \rows, 6, 5, 4, \in0, \in2, 3
+    .endif
+        last8   smlal, \rows, 7, 6, 5, \in0, \in2, 3
+        add     offset, offset, #8
 .endm
 
         // All of `rows` tiles but their sums' store. The first products begin the sums.
 .macro  block   rows
         mov     left, depth
         ldr     d0, [row0]
-        ldr     d1, [row1]
+        ld1     {v0.d}[1], [row1]
     .if \rows > 2
-        ldr     d2, [row2]
-        ldr     d3, [row3]
+        ldr     d1, [row2]
+        ld1     {v1.d}[1], [row3]
     .endif
         mov     offset, #8
-        one_k   smull, \rows, 0, 4, 5, 6, 7, 8, 9, 10, 11
+        four_k  smull, \rows, 0, 1, 2, 3
         b       2f
-1:      one_k   smlal, \rows, 0, 4, 5, 6, 7, 8, 9, 10, 11
-2:      one_k   smlal, \rows, 1, 8, 9, 10, 11, 4, 5, 6, 7
-        subs    left, left, #4
-        one_k   smlal, \rows, 2, 4, 5, 6, 7, 8, 9, 10, 11
-        csel    offset, xzr, offset, eq
-        csel    next, weights, next, eq
-        last_k  \rows
-        add     offset, offset, #8
+1:      four_k  smlal, \rows, 0, 1, 2, 3
+2:      four_k  smlal, \rows, 2, 3, 0, 1, turn
         b.ne    1b
 .endm
 
@@ -108,7 +125,6 @@ offset             .req x14
 .endm
 
 func    n8_winograd_gemm_s32_neon
-        enter   32, d8, d9, d10, d11
         ldp     sums, in, [args, #N8_OFF_WS_SUMS]
         ldp     weights, depth, [args, #N8_OFF_WS_WEIGHTS]
         ldp     tiles, planes, [args, #N8_OFF_WS_TILES]
@@ -118,8 +134,9 @@ func    n8_winograd_gemm_s32_neon
         mov     next, weights
         mov     row0, in
         mov     to, sums
-        ldp     d4, d5, [next], #16
-        ldp     d6, d7, [next], #16
+        ldp     q4, q5, [next], #32
+        ldr     d6, [next], #16
+        ldr     upper, [next, #-8]
         subs    tiles_left, tiles, #4
         b.lo    .Lpair
 .Lfour:
@@ -155,6 +172,5 @@ func    n8_winograd_gemm_s32_neon
         subs    planes, planes, #1
         b.ne    .Lplane
 
-        leave   32, d8, d9, d10, d11
         ret
 endfunc n8_winograd_gemm_s32_neon
