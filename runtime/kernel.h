@@ -44,6 +44,9 @@
 //                  mr / 2 follow each other, [tile][depth] or [tile / 2][depth / kr][tile % 2][kr]
 //   weights        [ceil(channels / nr)] panels in the order of `packing`, zero padded, 16-byte
 //                  aligned; int16 holds as many products of a channel as the row says (11)
+//   deep           GROUPS: [ceil(channels / nr)][taps][ceil(depth / (2 * kr))]: 1 where int16 holds
+//                  the sum of any of the four products of each lane of each channel of a panel,
+//                  else 0, as where a group has only two; NULL for other packings
 //   pixels, channels, taps   >= 1; pixels == 1 where mr is
 //   depth          bytes of a row, a multiple of the packing's step; a row is readable to the next
 //                  multiple of 8
@@ -73,6 +76,7 @@
     WORD(IG_RESIDUAL, const int8_t *, residual)                                                    \
     WORD(IG_RESIDUAL_STRIDE, ptrdiff_t, residual_stride)                                           \
     WORD(IG_TILE, const struct n8_tile *, tile)                                                    \
+    WORD(IG_DEEP, const uint8_t *, deep)                                                           \
     INT32(IG_RESIDUAL_SCALE, float, residual_scale)                                                \
     INT32(IG_RESIDUAL_ZERO_POINT, int32_t, residual_zero_point)                                    \
     INT32(IG_ZERO_POINT, int32_t, zero_point)                                                      \
@@ -362,6 +366,8 @@ N8_ALL_ARGS(N8_SETS)
 //   CHANNELS_BY_4  the same                          step = 4 * kr
 //   PAIRS          [depth / step][nr / 2][4][2][kr]  step = 4 * kr, nr even: two channels at a
 //                                                    time, four groups of kr deep
+//   GROUPS         as CHANNELS; 2 * kr bytes of a tap, or the last kr, are a group, of which each
+//                  of kr / 2 lanes of int16 sums four products or two, kr / 2 bytes apart (11)
 //   BOTH           as CHANNELS, and the rows of a tile are packed like the channels of a panel
 //   WINOGRAD       [depth / kr][2][nr][kr]           step = 2 * kr = 8, mr even: both sides of (23)
 //   WINOGRAD_PAIRS the same, and the rows of two     step = kr = 8, mr / 2 even
@@ -371,6 +377,7 @@ enum n8_packing {
     N8_PACKING_CHANNELS_BY_2,
     N8_PACKING_CHANNELS_BY_4,
     N8_PACKING_PAIRS,
+    N8_PACKING_GROUPS,
     N8_PACKING_BOTH,
     N8_PACKING_WINOGRAD,
     N8_PACKING_WINOGRAD_PAIRS,

@@ -201,6 +201,9 @@ static const char *merit(const struct n8_conv_row *row) {
     if (n8_is_winograd(&row->tile)) {
         return "computes two pixels at once, as weights and input allow";
     }
+    if (row->tile.packing == N8_PACKING_GROUPS) {
+        return "sums four products in int16 wherever weights and input allow";
+    }
     if (row->tile.packing == N8_PACKING_BOTH) {
         return "packs rows, which pays for so many channels";
     }

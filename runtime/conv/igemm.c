@@ -67,6 +67,11 @@ static void plan_unfolding(struct n8_conv *conv) {
     conv->igemm.window = n8_round_up(n8_add(depth, MAX_UNFOLDED), N8_ALIGN_PART);
 }
 
+// Marks of a panel, one for each group of its taps.
+static size_t panel_marks(const struct n8_conv *conv) {
+    return n8_mul(conv->taps, n8_panel_groups(&conv->row->tile, conv->depth));
+}
+
 static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
                        const struct n8_conv_certificate *certificate) {
     const struct n8_conv2d_shape *s = &conv->shape;
@@ -75,8 +80,9 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     const size_t channels = n8_mul(n8_pieces(conv->group_out, tile->nr), tile->nr);
     plan_unfolding(conv);
     conv->depth = n8_round_up(conv->group_in, n8_panel_step(tile));
-    conv->group_weights =
-        n8_round_up(n8_mul(n8_mul(conv->taps, conv->depth), channels), N8_ALIGN_PART);
+    conv->igemm.marks = n8_mul(n8_mul(conv->taps, conv->depth), channels);
+    const size_t marks = n8_mul(panel_marks(conv), channels / tile->nr);
+    conv->group_weights = n8_round_up(n8_add(conv->igemm.marks, marks), N8_ALIGN_PART);
     conv->group_entries = n8_round_up(channels, N8_ALIGN_PART / sizeof(int32_t));
     const size_t fit = TABLE_BYTES / sizeof(int8_t *) / conv->taps;
     size_t block = fit > MAX_BLOCK ? MAX_BLOCK : fit;
@@ -162,11 +168,48 @@ static void pack_bundle(const struct n8_conv *conv, const int8_t *weights, int8_
     }
 }
 
+// (11) of one group of a panel, `count` blocks of kr bytes of each channel: whether any of the four
+// products of a lane add up to int16, whatever the input.
+static bool is_deep(const struct n8_conv *conv, const int8_t *group, size_t count) {
+    const struct n8_tile *tile = &conv->row->tile;
+    const int32_t up = conv->in_hi > 0 ? conv->in_hi : 0, down = conv->in_lo < 0 ? -conv->in_lo : 0;
+    const size_t lanes = tile->kr / 2;
+    bool fits = count == 2;
+    for (size_t i = 0; i < tile->nr * lanes && fits; i++) {
+        const size_t at = i / lanes * tile->kr + i % lanes, next = tile->nr * tile->kr;
+        const int32_t w[] = {group[at], group[at + lanes], group[next + at],
+                             group[next + at + lanes]};
+        int32_t above = 0, below = 0; // their sums, apart by sign
+        for (size_t k = 0; k < sizeof w / sizeof w[0]; k++) {
+            above += w[k] > 0 ? w[k] : 0;
+            below -= w[k] < 0 ? w[k] : 0;
+        }
+        fits = above * up + below * down <= INT16_MAX && above * down + below * up <= -INT16_MIN;
+    }
+    return fits;
+}
+
+// The marks of a group's packed panels, which lie after them.
+static void mark_group(const struct n8_conv *conv, int8_t *packed) {
+    const struct n8_tile *tile = &conv->row->tile;
+    const size_t blocks = conv->depth / tile->kr, block = tile->nr * tile->kr;
+    int8_t *mark = packed + conv->igemm.marks;
+    const int8_t *end = mark;
+    while (n8_panel_groups(tile, conv->depth) != 0 && packed < end) {
+        for (size_t i = 0; i < blocks; i += 2, mark++) {
+            const size_t count = blocks - i < 2 ? 1 : 2;
+            *mark = is_deep(conv, packed, count);
+            packed += count * block;
+        }
+    }
+}
+
 static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *memory) {
     for (size_t g = 0; g < conv->groups; g++) {
         const size_t size = conv->group_out * conv->taps * conv->group_in / conv->igemm.bundle;
-        (conv->igemm.bundle > 1 ? pack_bundle : pack_group)(
-            conv, weights + g * size, (int8_t *)memory + g * conv->group_weights);
+        int8_t *packed = (int8_t *)memory + g * conv->group_weights;
+        (conv->igemm.bundle > 1 ? pack_bundle : pack_group)(conv, weights + g * size, packed);
+        mark_group(conv, packed);
     }
 }
 
@@ -229,8 +272,12 @@ static void run_unit(struct igemm *it) {
     struct n8_igemm_args args =
         n8_igemm_args_of(conv, rows->io, first, at->count, at->group, at->channel, at->channels);
     args.rows = rows->table;
-    args.weights =
-        conv->weights + at->group * conv->group_weights + at->channel * conv->taps * conv->depth;
+    const int8_t *packed = conv->weights + at->group * conv->group_weights;
+    args.weights = packed + at->channel * conv->taps * conv->depth;
+    if (panel_marks(conv) != 0) {
+        args.deep = (const uint8_t *)packed + conv->igemm.marks +
+                    at->channel / conv->row->tile.nr * panel_marks(conv);
+    }
     int8_t *out = args.out;
     if (!conv->accumulates) {
         conv->row->igemm(&args);

@@ -18,11 +18,17 @@ static inline size_t n8_panel_step(const struct n8_tile *tile) {
     case N8_PACKING_PAIRS:
         return 4 * tile->kr;
     case N8_PACKING_CHANNELS:
+    case N8_PACKING_GROUPS:
     case N8_PACKING_BOTH:
     case N8_PACKING_WINOGRAD_PAIRS:
     default:
         return tile->kr;
     }
+}
+
+// Groups of a tap, each with its mark.
+static inline size_t n8_panel_groups(const struct n8_tile *tile, size_t depth) {
+    return tile->packing == N8_PACKING_GROUPS ? (depth / tile->kr + 1) / 2 : 0;
 }
 
 static inline bool n8_is_winograd(const struct n8_tile *tile) {

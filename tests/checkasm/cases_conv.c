@@ -59,6 +59,28 @@ static int32_t igemm_reach(const struct n8_tile *tile, struct igemm_size size,
     return reach;
 }
 
+// The marks of groups, all alike or of both kinds, and weights of which they are true.
+static const uint8_t *place_marks(struct rng *rng, const struct n8_tile *tile,
+                                  struct igemm_size size, int8_t *weights) {
+    const size_t group = 2 * tile->kr, groups = (size.depth + group - 1) / group;
+    const size_t count = round_up(size.channels, tile->nr) / tile->nr * size.taps * groups;
+    uint8_t *deep = guard_place(rng, REGION_DEEP, count);
+    const uint32_t kind = rng_below(rng, 4);
+    for (size_t i = 0; i < count; i++) {
+        const size_t panel = i / (size.taps * groups), t = i / groups % size.taps;
+        const size_t from = i % groups * group;
+        const bool whole = size.depth - from >= group;
+        deep[i] = whole && (kind < 2 ? kind : rng_below(rng, 2));
+        for (size_t n = panel * tile->nr; deep[i] && n < (panel + 1) * tile->nr; n++) {
+            for (size_t k = from; k < from + group; k++)
+                data_limit(&weights[naive_weight(tile, size.taps, size.depth, n, t, k)], 1, 4);
+            const size_t k = from + rng_below(rng, (uint32_t)group);
+            data_lowest(rng, &weights[naive_weight(tile, size.taps, size.depth, n, t, k)], 4);
+        }
+    }
+    return deep;
+}
+
 static struct test_case igemm_case(struct context *context, struct igemm_size size) {
     struct rng *rng = &context->rng;
     const struct n8_tile *tile = &context->kernel->geometry.tile;
@@ -94,6 +116,8 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         data_lowest(rng, &weights[naive_weight(tile, size.taps, size.depth, n, t, k)],
                     context->kernel->geometry.products);
     }
+    const bool groups = tile->packing == N8_PACKING_GROUPS;
+    const uint8_t *deep = groups ? place_marks(rng, tile, size, weights) : NULL;
     for (size_t n = size.channels; n < padded && !winograd; n++) {
         for (size_t t = 0; t < size.taps; t++) {
             for (size_t k = 0; k < size.depth; k++)
@@ -146,6 +170,7 @@ static struct test_case igemm_case(struct context *context, struct igemm_size si
         .residual = adds ? residual : NULL,
         .residual_stride = (ptrdiff_t)residual_stride,
         .tile = tile,
+        .deep = deep,
         .residual_scale = residual_scale,
         .residual_zero_point = rng_range(rng, -128, 127),
         .zero_point = range.zero_point,

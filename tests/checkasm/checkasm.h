@@ -42,6 +42,7 @@ enum region {
     REGION_OUT,
     REGION_IN,
     REGION_WEIGHTS,
+    REGION_DEEP,
     REGION_ROWS,
     REGION_BIAS,
     REGION_MULTIPLIER,

@@ -93,8 +93,8 @@ void naive_requantize_fixed_s32_s8(int8_t *out, const int32_t *in, size_t pixels
 size_t naive_step(const struct n8_tile *tile) {
     static const size_t runs[] = {[N8_PACKING_CHANNELS] = 1,      [N8_PACKING_CHANNELS_BY_2] = 2,
                                   [N8_PACKING_CHANNELS_BY_4] = 4, [N8_PACKING_PAIRS] = 4,
-                                  [N8_PACKING_BOTH] = 1,          [N8_PACKING_WINOGRAD] = 2,
-                                  [N8_PACKING_WINOGRAD_PAIRS] = 1};
+                                  [N8_PACKING_GROUPS] = 1,        [N8_PACKING_BOTH] = 1,
+                                  [N8_PACKING_WINOGRAD] = 2,      [N8_PACKING_WINOGRAD_PAIRS] = 1};
     return runs[tile->packing] * tile->kr;
 }
 

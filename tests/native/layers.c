@@ -268,9 +268,12 @@ static void draw_arrays(struct layer *layer) {
     // Any four of weights up to 63 fit; the largest that do are frequent.
     const int32_t largest = layer->int16_depth == 2 ? 127 : 63;
     layer->weights = allocate(count);
+    // In some layers two thirds of them are small, so that four fit in some groups.
+    const size_t each = count / channels, small = below(2) == 0 ? each : 16;
     for (size_t i = 0; i < count; i++) {
         const int32_t w = (int32_t)below(4 * (uint32_t)largest) - 2 * largest;
-        layer->weights[i] = (int8_t)(w < -largest ? -largest : w > largest ? largest : w);
+        const int32_t value = w < -largest ? -largest : w > largest ? largest : w;
+        layer->weights[i] = (int8_t)(i % each / small % 3 == 0 ? value : value / 2);
     }
     layer->in_zero_point = (int32_t)below(256) - 128;
     draw_winograd(layer, channels * (size_t)s->kernel_height);
@@ -358,10 +361,13 @@ static bool same_bytes(const struct layer *layer, enum n8_isa level, enum inputs
     int8_t *residual = allocate(residual_size);
     void *expected = allocate(pixels_out * out_stride);
     void *out = allocate(pixels_out * out_stride);
+    // Half of the noise are the ends of its range.
     const int32_t lo = layer->winograd != 0 ? s->in_lo : -128;
-    for (size_t i = 0; i < in_size; i++)
-        in[i] = (int8_t)(inputs == LOWEST ? -128
-                                          : lo + (int32_t)below(layer->winograd != 0 ? 128 : 256));
+    const int32_t hi = layer->winograd != 0 ? s->in_hi : 127;
+    for (size_t i = 0; i < in_size; i++) {
+        const int32_t x = lo + (int32_t)below(2 * (uint32_t)(hi - lo)) - (hi - lo) / 2;
+        in[i] = (int8_t)(inputs == LOWEST ? -128 : x < lo ? lo : x > hi ? hi : x);
+    }
     for (size_t i = 0; i < residual_size; i++)
         residual[i] = (int8_t)below(256);
     struct n8_conv_io io = {

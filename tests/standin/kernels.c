@@ -104,6 +104,36 @@ void n8_igemm_s8_s8_standin_proved(const struct n8_igemm_args *args) {
     }
 }
 
+// 4x6c8 with marks: [channels / 6][taps][depth / 8][6][8]. Four or two products of a lane are
+// summed in int16, which wraps.
+void n8_igemm_s8_f32_standin_groups(const struct n8_igemm_args *args) {
+    enum { MR = 4, NR = 6, KR = 8, LANES = KR / 2 };
+    const size_t blocks = args->depth / KR, groups = (blocks + 1) / 2;
+    for (size_t n = 0; n < args->channels; n++) {
+        const int8_t *panel = args->weights + n / NR * NR * args->taps * args->depth;
+        const uint8_t *deep = args->deep + n / NR * args->taps * groups;
+        for (size_t p = 0; p < args->pixels; p++) {
+            const int8_t *const *rows = args->rows + p / MR * args->taps * MR + p % MR;
+            int32_t sum = args->bias[n];
+            for (size_t i = 0; i < args->taps * LANES; i++) {
+                const size_t t = i / LANES;
+                int16_t lane = 0;
+                for (size_t k = i % LANES; k < args->depth; k += LANES) {
+                    const size_t block = k / KR, place = (t * blocks + block) * NR + n % NR;
+                    lane = (int16_t)(lane + rows[t * MR][k] * panel[place * KR + k % KR]);
+                    const bool last = k + LANES >= args->depth;
+                    if (k % KR >= LANES &&
+                        (block % 2 != 0 || last || !deep[t * groups + block / 2])) {
+                        sum += lane;
+                        lane = 0;
+                    }
+                }
+            }
+            finish(args, TO_F32, p, n, sum);
+        }
+    }
+}
+
 // 4x2c8 on packed rows: [channels / 2][taps][depth / 8][2][8] against rows[0], that is
 // [pixels / 4][taps][depth / 8][4][8].
 void n8_igemm_s8_s8_add_standin_packed(const struct n8_igemm_args *args) {
