@@ -453,10 +453,6 @@ typedef void n8_dequantize_acc_fn(float *out, const int32_t *in, size_t pixels, 
 typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
                                   const float *multiplier, int32_t zero_point, int32_t lo,
                                   int32_t hi);
-// (10): fixed is [channels][2], M0 in 2^30 .. 2^31 - 1 or 0, and n in -31 .. 31
-typedef void n8_requantize_fixed_fn(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
-                                    const int32_t *fixed, int32_t zero_point, int32_t lo,
-                                    int32_t hi);
 
 // One output pixel of a linear resize, (17): `channels` int8 or float values of four pixels, above
 // left and right, then below. For float, everything from `scale` on means nothing.
@@ -519,7 +515,6 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(dequantize_s16_f32, n8_dequantize_s16_fn)                                                    \
     X(dequantize_s32_f32, n8_dequantize_acc_fn)                                                    \
     X(requantize_s32_s8, n8_requantize_acc_fn)                                                     \
-    X(requantize_fixed_s32_s8, n8_requantize_fixed_fn)                                             \
     X(add_s8, n8_pointwise_fn)                                                                     \
     X(add_s16, n8_add_s16_fn)                                                                      \
     X(output_s32_s16, n8_output_fn)                                                                \

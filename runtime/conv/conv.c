@@ -33,14 +33,11 @@ static bool value_ok(int32_t value, enum n8_type type) {
 }
 
 static bool epilogue_ok(const struct n8_conv2d_epilogue *e, enum n8_type residual) {
-    const bool s8 = e->type == N8_TYPE_S8, quantized = s8 || e->type == N8_TYPE_S16;
+    const bool quantized = e->type == N8_TYPE_S8 || e->type == N8_TYPE_S16;
     if (!quantized && e->type != N8_TYPE_F32 && e->type != N8_TYPE_S32) {
         return false;
     }
-    if (e->type != N8_TYPE_S32 && (e->multiplier == NULL) == (e->fixed == NULL)) {
-        return false;
-    }
-    if (e->fixed != NULL && (!s8 || e->slope != NULL || e->residual_scale != 0.0f)) {
+    if (e->type != N8_TYPE_S32 && e->multiplier == NULL) {
         return false;
     }
     if (!quantized && (e->slope != NULL || e->residual_scale != 0.0f)) {
@@ -65,7 +62,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     const bool s16 = has_s16(input, epilogue);
     const int32_t in_zero_point = input->zero_point;
     if (!shape_ok(shape) || !epilogue_ok(epilogue, input->residual) ||
-        !value_ok(in_zero_point, input->type) || (s16 && epilogue->fixed != NULL)) {
+        !value_ok(in_zero_point, input->type)) {
         return N8_E_FORMAT;
     }
     const bool any = shape->in_lo == 0 && shape->in_hi == 0;
@@ -78,7 +75,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
         .in_hi = in_zero_point > hi ? in_zero_point : hi,
         .level = kernels->isa,
         .core = kernels->core,
-        .accumulates = s16 || epilogue->fixed != NULL,
+        .accumulates = s16,
     };
     memset(conv, 0, sizeof *conv);
     if (s16 && shape->groups == shape->in_channels) {
@@ -109,7 +106,6 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->residual_type = input->residual;
     conv->reach = input->reach;
     conv->accumulates = facts.accumulates;
-    conv->requantize_fixed = kernels->requantize_fixed_s32_s8;
     conv->output = kernels->output_s32_s16;
     conv->dequantize = kernels->dequantize_s32_f32;
     conv->taps = n8_mul((size_t)shape->kernel_height, (size_t)shape->kernel_width);
@@ -148,10 +144,6 @@ void n8_conv_pack(struct n8_conv *conv, const int8_t *weights, const struct n8_c
     uint8_t *next =
         (uint8_t *)memory + n8_round_up(conv->group_weights * conv->groups, N8_CONV_ALIGN);
     e->bias = pack_array(conv, e->bias, next, sizeof *e->bias);
-    if (e->fixed != NULL) { // as long as the two arrays in whose place it is
-        e->fixed = pack_array(conv, e->fixed, next + array, 2 * sizeof *e->fixed);
-        return;
-    }
     e->multiplier = pack_array(conv, e->multiplier, next + array, sizeof *e->multiplier);
     e->bias_f32 = pack_array(conv, e->bias_f32, next + 2 * array, sizeof *e->bias_f32);
     if (e->slope != NULL) {

@@ -81,7 +81,6 @@ struct n8_conv {
     size_t group_weights; // packed bytes of one group
     size_t group_entries; // entries of one group in each of the epilogue's arrays
     bool accumulates;     // kernels leave int32 accumulators in scratch memory, for these:
-    n8_requantize_fixed_fn *requantize_fixed;
     n8_output_fn *output;
     n8_dequantize_acc_fn *dequantize;
     const int8_t *weights;

@@ -219,17 +219,6 @@ struct igemm {
     int32_t *acc; // [count][channels], where they are requantized afterwards
 };
 
-// (10) of the accumulators of a unit.
-static void requantize_fixed(const struct igemm *it, int8_t *out, size_t entry) {
-    const struct n8_conv *conv = it->rows.conv;
-    const struct n8_conv2d_epilogue *e = &conv->epilogue;
-    const size_t channels = it->rows.at.channels;
-    for (size_t p = 0; p < it->rows.at.count; p++) {
-        conv->requantize_fixed(out + (ptrdiff_t)p * it->rows.io->out_stride, it->acc + p * channels,
-                               1, channels, e->fixed + 2 * entry, e->zero_point, e->lo, e->hi);
-    }
-}
-
 struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n8_conv_io *io,
                                       size_t first, size_t count, size_t group, size_t channel,
                                       size_t channels) {
@@ -246,8 +235,8 @@ struct n8_igemm_args n8_igemm_args_of(const struct n8_conv *conv, const struct n
         .taps = conv->taps,
         .depth = conv->depth,
         .bias = e->bias + entry,
-        .multiplier = e->fixed != NULL ? NULL : e->multiplier + entry,
-        .bias_f32 = e->fixed != NULL ? NULL : e->bias_f32 + entry,
+        .multiplier = e->multiplier + entry,
+        .bias_f32 = e->bias_f32 + entry,
         .slope = e->slope == NULL ? NULL : e->slope + entry,
         .residual =
             io->residual == NULL ? NULL : io->residual + pixel * io->residual_stride + out_channel,
@@ -278,7 +267,6 @@ static void run_unit(struct igemm *it) {
         args.deep = (const uint8_t *)packed + conv->igemm.marks +
                     at->channel / conv->row->tile.nr * panel_marks(conv);
     }
-    int8_t *out = args.out;
     if (!conv->accumulates) {
         conv->row->igemm(&args);
         return;
@@ -286,11 +274,6 @@ static void run_unit(struct igemm *it) {
     args.out = it->acc;
     args.out_stride = (ptrdiff_t)(at->channels * sizeof *it->acc);
     conv->row->igemm(&args);
-    const size_t entry = at->group * conv->group_entries + at->channel;
-    if (conv->epilogue.fixed != NULL) {
-        requantize_fixed(it, out, entry);
-        return;
-    }
     n8_conv_output(
         conv, rows->io,
         &(struct n8_conv_accumulators){.acc = it->acc,
@@ -299,7 +282,7 @@ static void run_unit(struct igemm *it) {
                                        .pixels = at->count,
                                        .channel = at->group * conv->group_out + at->channel,
                                        .channels = at->channels,
-                                       .entry = entry});
+                                       .entry = at->group * conv->group_entries + at->channel});
 }
 
 static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,

@@ -147,11 +147,6 @@ static enum n8_status prove_channel(const int8_t *weights, size_t count, uint32_
     return N8_OK;
 }
 
-// (10)
-static bool fixed_ok(int32_t m0, int32_t n) {
-    return m0 == 0 ? n == 0 : m0 >= (1 << 30) && n8_in_range(n, -31, 31);
-}
-
 // Weights of an output channel.
 static size_t weights_of(const struct n8_conv2d_shape *s) {
     return (size_t)s->kernel_height * (size_t)s->kernel_width *
@@ -185,10 +180,6 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         out->small =
             out->small && bound < SMALL_SUM &&
             (double)bound * (double)load_f32(e->multiplier, n) + residual < (double)SMALL_RESULT;
-        if (e->fixed != NULL &&
-            !fixed_ok(n8_load_i32(e->fixed, 2 * n), n8_load_i32(e->fixed, 2 * n + 1))) {
-            return n8_refuse(error, N8_E_FORMAT, "a multiplier of (10) is out of range");
-        }
         if (e->bias_f32 != NULL && !n8_float_bias_ok(load_f32(e->bias_f32, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a float bias is neither 0 nor a normal number");
         }

@@ -118,7 +118,6 @@ struct n8_step_info {
     uint32_t int16_depth;           ///< conv2d: (11), checked against the weights
     uint32_t winograd;  ///< conv2d: the form of (23) that the weights prove: 1 whole, 2 half; or 0
     int64_t spread;     ///< tensor that is moved into a concatenation before, or -1
-    uint32_t fixed;     ///< conv2d: 1 if it is requantized in integers (10)
     const char *chosen; ///< conv2d: what decided for its kernel; NULL of other steps
     const char *passed; ///< conv2d: a kernel that would be preferred to it, or NULL
     const char *lack;   ///< what the layer lacks for that one
@@ -290,13 +289,11 @@ struct n8_conv2d_shape {
 /// (3); N8_TYPE_F32 stores (float) acc'' * multiplier + bias_f32 (4); N8_TYPE_S8 requantizes (5),
 /// with a residual added if there is one (6) and a leaky slope if there is one (5b).
 /// Arrays have out_channels entries; NULL means all 0 (bias, bias_f32) or none (slope).
-/// residual_scale is 0 where there is no residual. lo <= hi clamp the result. `fixed` goes with
-/// int8 and neither slope nor residual.
+/// residual_scale is 0 where there is no residual. lo <= hi clamp the result.
 struct n8_conv2d_epilogue {
     enum n8_type type;
     const int32_t *bias;
     const float *multiplier;
-    const int32_t *fixed; ///< instead of multiplier: (10), [out_channels][2], M0 and n
     const float *bias_f32;
     const float *slope;
     float residual_scale;

@@ -69,7 +69,6 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .winograd = (step->row.flags & N8_OP_WINOGRAD_WHOLE) != 0  ? 1
                     : (step->row.flags & N8_OP_WINOGRAD_HALF) != 0 ? 2
                                                                    : 0,
-        .fixed = weights && step->row.indices != 0,
         .chosen = step->conv.reasons.chosen,
         .passed = step->conv.reasons.passed,
         .lack = step->conv.reasons.lack,

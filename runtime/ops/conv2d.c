@@ -15,8 +15,6 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     const struct n8_tensor *in = n8_input(reader->model, step, 0);
     const struct n8_tensor *out = n8_output(reader->model, step);
     const bool added = row->input_count == 2;
-    const bool s16 = in->type == N8_TYPE_S16 || out->type == N8_TYPE_S16 ||
-                     (added && n8_input(reader->model, step, 1)->type == N8_TYPE_S16);
     const bool floats = out->type == N8_TYPE_F32;
     N8_TRY(n8_check_conv(reader, step));
     if (floats ? row->slopes != 0 || added || row->lo != -128 || row->hi != 127
@@ -27,17 +25,8 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
         return n8_malformed(reader,
                             "it has a residual without a scale, or a scale without a residual");
     }
-    if (row->indices != 0 && (floats || row->slopes != 0 || added)) {
-        return n8_refuse(
-            reader->error, N8_E_FORMAT,
-            "it is requantized in integers, and has a slope, a residual or float output");
-    }
-    if (row->indices != 0 && s16) {
-        return n8_malformed(reader,
-                            "it is requantized in integers, and has an int16 input or output");
-    }
-    if ((row->indices != 0) == (row->multiplier != 0)) {
-        return n8_malformed(reader, "it has not exactly one kind of multipliers");
+    if (row->indices != 0) {
+        return n8_malformed(reader, "it is requantized in integers (10), which is gone");
     }
     if (row->int16_depth < 2) {
         return n8_malformed(reader, "its int16 depth is below 2");
@@ -111,18 +100,15 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const size_t depth = (size_t)(in->dims[1] / row->groups);
     const size_t taps = n8_mul((size_t)row->kernel[0], (size_t)row->kernel[1]);
     const void *weights = NULL, *bias = NULL, *multiplier = NULL, *bias_f32 = NULL, *slope = NULL;
-    const void *fixed = NULL;
     N8_TRY(n8_read_array(reader, row->weights, channels, n8_mul(taps, depth), &weights));
     N8_TRY(n8_read_array(reader, row->bias, channels, sizeof(int32_t), &bias));
-    N8_TRY(n8_read_optional(reader, row->multiplier, channels, sizeof(float), &multiplier));
+    N8_TRY(n8_read_array(reader, row->multiplier, channels, sizeof(float), &multiplier));
     N8_TRY(n8_read_optional(reader, row->bias_f32, channels, sizeof(float), &bias_f32));
     N8_TRY(n8_read_optional(reader, row->slopes, channels, sizeof(float), &slope));
-    N8_TRY(n8_read_optional(reader, row->indices, channels, 2 * sizeof(int32_t), &fixed));
     const struct n8_conv2d_epilogue epilogue = {
         .type = out->type,
         .bias = bias,
         .multiplier = multiplier,
-        .fixed = fixed,
         .bias_f32 = bias_f32,
         .slope = slope,
         .residual_scale = row->residual_scale,

@@ -36,11 +36,6 @@ void call_plain(const struct call *call) {
                                            pointer(x[4]), (int32_t)x[5], (int32_t)x[6],
                                            (int32_t)x[7]);
         break;
-    case SIGNATURE_REQUANTIZE_FIXED:
-        ((n8_requantize_fixed_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2],
-                                             (size_t)x[3], pointer(x[4]), (int32_t)x[5],
-                                             (int32_t)x[6], (int32_t)x[7]);
-        break;
     case SIGNATURE_IGEMM:
         ((n8_igemm_fn *)call->fn)(pointer(x[0]));
         break;
@@ -154,7 +149,6 @@ static size_t count_of(enum signature signature) {
     case SIGNATURE_TRANSPOSE:
         return 6;
     case SIGNATURE_REQUANTIZE_ACC:
-    case SIGNATURE_REQUANTIZE_FIXED:
         return 8;
     default:
         return 1;

@@ -119,39 +119,6 @@ void cases_requantize_acc(struct context *context) {
     cases_acc(context, false);
 }
 
-// (10): all shifts, sums that end in the middle of two levels, sums at the ends of int32.
-void cases_requantize_fixed(struct context *context) {
-    struct rng *rng = &context->rng;
-    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
-        const bool last = step == COUNTS * ROUNDS;
-        const size_t channels = count_of(step);
-        const size_t pixels = last ? 3 : rng_below(rng, 4);
-        const struct range range = data_range(rng, false);
-        int8_t *out = guard_place(rng, REGION_OUT, pixels * channels);
-        int32_t *in = guard_place(rng, REGION_IN, pixels * channels * sizeof *in);
-        int32_t *fixed = guard_place(rng, REGION_MULTIPLIER, 2 * channels * sizeof *fixed);
-        for (size_t i = 0; i < pixels * channels; i++)
-            in[i] = accumulator(rng);
-        for (size_t c = 0; c < channels; c++) {
-            const uint32_t pick = rng_below(rng, 8);
-            fixed[2 * c] = pick == 0  ? 0
-                           : pick < 4 ? 1 << 30
-                                      : (int32_t)((1u << 30) | (rng_next(rng) >> 34));
-            fixed[2 * c + 1] =
-                pick == 0 ? 0 : rng_range(rng, pick < 5 ? 0 : -31, pick < 5 ? 9 : 31);
-        }
-        struct test_case test = {.out = (uint8_t *)out, .out_size = pixels * channels};
-        test.call = (struct call){
-            .signature = SIGNATURE_REQUANTIZE_FIXED,
-            .x = {(uintptr_t)out, (uintptr_t)in, pixels, channels, (uintptr_t)fixed,
-                  data_int32(rng, range.zero_point), data_int32(rng, range.lo),
-                  data_int32(rng, range.hi)},
-        };
-        snprintf(test.text, sizeof test.text, "pixels=%zu channels=%zu", pixels, channels);
-        check_step(context, &test, last);
-    }
-}
-
 void cases_pointwise(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {

@@ -133,7 +133,6 @@ void cases_quantize(struct context *context);
 void cases_dequantize(struct context *context);
 void cases_dequantize_acc(struct context *context);
 void cases_requantize_acc(struct context *context);
-void cases_requantize_fixed(struct context *context);
 void cases_igemm(struct context *context);
 void cases_depthwise(struct context *context);
 void cases_winograd(struct context *context);

@@ -72,24 +72,6 @@ void naive_requantize_s32_s8(int8_t *out, const int32_t *in, size_t pixels, size
         out[i] = round_s8((float)in[i] * multiplier[i % channels], zero_point, lo, hi);
 }
 
-// With divisions, which round toward zero, and floats, which are exact here.
-void naive_requantize_fixed_s32_s8(int8_t *out, const int32_t *in, size_t pixels, size_t channels,
-                                   const int32_t *fixed, int32_t zero_point, int32_t lo,
-                                   int32_t hi) {
-    for (size_t i = 0; i < pixels * channels; i++) {
-        const int32_t m0 = fixed[2 * (i % channels)], n = fixed[2 * (i % channels) + 1];
-        double x = (double)in[i] * (n < 0 ? ldexp(1.0, -n) : 1.0);
-        x = fmin(fmax(x, INT32_MIN), INT32_MAX);
-        const int64_t whole = (int64_t)x * m0;
-        int64_t high = whole / INT64_C(2147483648);
-        const int64_t rest = whole - high * INT64_C(2147483648);
-        high += rest >= INT64_C(1073741824) ? 1 : rest < -INT64_C(1073741824) ? -1 : 0;
-        double value = round((double)high / ldexp(1.0, n < 0 ? 0 : n));
-        value += zero_point;
-        out[i] = (int8_t)fmin(fmax(value, lo), hi);
-    }
-}
-
 size_t naive_step(const struct n8_tile *tile) {
     static const size_t runs[] = {[N8_PACKING_CHANNELS] = 1,      [N8_PACKING_CHANNELS_BY_2] = 2,
                                   [N8_PACKING_CHANNELS_BY_4] = 4, [N8_PACKING_PAIRS] = 4,

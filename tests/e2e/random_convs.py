@@ -76,19 +76,6 @@ def scaled(multiplier, factor):
     return np.where(multiplier == 0, 0, values).astype(np.float32)
 
 
-def random_fixed(rng, multiplier):
-    """M0 and n of (10), (O, 2): about the multipliers, some anywhere."""
-    fraction, exponent = np.frexp(multiplier.astype(np.float64))
-    m0 = np.minimum(np.rint(fraction * 2.0**31), 2**31 - 1)
-    n = -exponent
-    odd = rng.random(n.shape) < 0.1
-    n = np.where(odd, rng.integers(-31, 32, n.shape), n)
-    m0 = np.where(rng.random(n.shape) < 0.2, 2**30, m0)
-    none = (np.abs(n) > 31) | (multiplier == 0)
-    pairs = [np.where(none, 0, m0), np.where(none, 0, n)]
-    return np.stack(pairs, axis=1).astype(np.int32)
-
-
 def grow_conv(net: Net) -> None:
     """Convolution, dense or grouped, with residual and slopes, or to float."""
     source = pick_wide(net)
@@ -154,12 +141,8 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
         sources = (source, residual)
         residual_scale = 2.0 ** rng.uniform(-3, 2) * gain(out) / gain(residual)
     bias = random_bias(rng, weights, reach=source.reach)
-    multiplier, fixed = random_multiplier(rng, weights), None
+    multiplier = random_multiplier(rng, weights)
     multiplier = scaled(multiplier, gain(out) / gain(source))
-    plain = slopes is None and len(sources) == 1
-    plain = plain and source.dtype == out.dtype == "int8"
-    if plain and rng.integers(4) == 0:
-        multiplier, fixed = None, random_fixed(rng, multiplier)
     net.grow(
         "Conv2d",
         out,
@@ -167,7 +150,6 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
         weights=weights,
         bias=bias,
         multiplier=multiplier,
-        indices=fixed,
         bias_f32=bias_f32,
         slopes=slopes,
         residual_scale=np.float32(residual_scale),

@@ -58,7 +58,6 @@ def test_generator_reaches_everything():
                 seen["int16 residual"] += kinds[1:-1] == ["int16"]
                 seen["grouped"] += 1 < op.groups < source.shape[1]
                 seen["slopes"] += op.slopes is not None
-                seen["fixed"] += op.indices is not None
                 seen["weights of -128"] += op.weights.min() == -128
                 seen["dilated"] += max(op.dilations) > 1
                 seen["batch"] += source.shape[0] > 1
@@ -72,7 +71,7 @@ def test_generator_reaches_everything():
         *("n8_igemm_s8_s8", "n8_igemm_s8_f32", "n8_igemm_s8_s8_add"),
         *("n8_depthwise_s8", "n8_depthwise3x3s1_s8", "n8_depthwise3x3s2_s8"),
         *("grouped", "slopes", "dilated", "batch", "odd channels", "count_pad"),
-        *("fixed", "weights of -128", "int16 residual"),
+        *("weights of -128", "int16 residual"),
         *(f"Conv2d {kinds}" for kinds in MIXED),
         *(f"Requantize {kinds}" for kinds in MIXED if "float32" not in kinds),
         *("Pool int16 int16", "Pool int8 float32", "Pool int16 float32"),

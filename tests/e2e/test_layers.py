@@ -123,7 +123,6 @@ def layer_of(program, op, operands, *, kind, isa):
         type=kind,
         bias=op.bias,
         multiplier=None if kind == "int32" else op.multiplier,
-        fixed=None if kind == "int32" else op.indices,
         bias_f32=op.bias_f32,
         slope=None if kind == "int32" else op.slopes,
         residual_scale=0 if kind == "int32" else float(op.residual_scale),

@@ -33,7 +33,7 @@ SHAPES = {
     "both": (1, 8, 3, 3),
     **dict.fromkeys(("flat", "logits", "p"), (1, 72, 1, 1)),
     **dict.fromkeys(("mapped", "product", "ratio", "local"), (1, 4, 6, 6)),
-    **dict.fromkeys(("norm", "whole", "last"), (1, 4, 6, 6)),
+    **dict.fromkeys(("norm", "last"), (1, 4, 6, 6)),
     **dict.fromkeys(("larger", "smaller", "total"), (1, 4, 6, 6)),
     "levels": (1, 4, 1, 6),
     "turned": (1, 6, 6, 4),
@@ -51,7 +51,7 @@ HALF = np.float32(0.5)
 ONES = np.ones(4, np.float32)
 
 
-def convolution(name, inputs, *, fixed=None, **fields):
+def convolution(name, inputs, **fields):
     """3x3 in two groups, weights -36 .. 39."""
     weights = (np.arange(72) % 26 * 3 - 36).astype(np.int8).reshape(4, 3, 3, 2)
     sums = np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)) * 128
@@ -61,8 +61,7 @@ def convolution(name, inputs, *, fixed=None, **fields):
         inputs,
         weights=weights,
         bias=np.full(4, 7, np.int32),
-        multiplier=np.full(4, 0.01, np.float32) if fixed is None else None,
-        indices=fixed,
+        multiplier=np.full(4, 0.01, np.float32),
         pads=(1, 1, 1, 1),
         groups=2,
         acc_bound=int(sums.max()) + 7,
@@ -123,7 +122,6 @@ def program() -> Program:
         resize("between", "sum", 3),
         resize("float_between", "real", 2),
         *float_program.ops(),
-        convolution("whole", "x", fixed=np.full((4, 2), (2**30, 5), np.int32)),
         convolution("last", "x sum", slopes=ONES, residual_scale=HALF),
     )
     return Program(
@@ -133,7 +131,7 @@ def program() -> Program:
         inputs=("image", "other", "photo"),
         outputs=(
             *("p", "turned", "taken", "between", "float_between"),
-            *("total", "whole", *float_program.OUTPUTS, "last"),
+            *("total", *float_program.OUTPUTS, "last"),
         ),
     )
 
@@ -258,6 +256,7 @@ its slope is outside +-2^30
     sum: slope = inf
 its arrays are not where they must be
     conv: weights = 64
+    real: multiplier = 0
 a byte before one of its arrays is not 0
     conv: bytes[step("conv").bias + 16] = 1
 its axis is not 0, 1, 2 or 3
@@ -382,14 +381,8 @@ its activations, clip or peepholes are wrong
     lstm: values[3] = nan / 5
     lstm: values[12] = nan
     lstm: values[27] = nan
-a multiplier of (10) is out of range
-    whole: indices[1] = 0; indices[0] = (1 << 30) - 1 / -1 / 1
-    whole: indices[0] = 1 << 30; indices[1] = 32 / -32
-    whole: indices[0] = 0; indices[1] = 1
-it is requantized in integers, and has a slope, a residual or float output
-    whole: slopes = 64
-it is requantized in integers, and has an int16 input or output
-    whole: tensor.type = INT16
+it is requantized in integers (10), which is gone
+    conv: indices = 64
 its input is int16, and it claims what is for int8
     conv: tensor x.type = INT16; int16_depth = 3
     conv: tensor x.type = INT16; flags = 8
@@ -398,9 +391,6 @@ its window has more than 2^15 taps of int16
 kernel = 1 << 8, 1 << 8
 it makes float32 and has a clamp
     mean: tensor.type = 2; tensor.scale = 1; lo = -127
-it has not exactly one kind of multipliers
-    whole: multiplier = 64
-    real: multiplier = 0
 """
 """What is said, and damages for which it is said of a place; see File.damage()."""
 

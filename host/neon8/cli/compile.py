@@ -43,11 +43,6 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
 --keep-float NAME  a layer by its name in the ONNX file, or all layers of an operator
             such as Conv, run in float32; the command lists them
 
---requantize float  accumulators are multiplied by a float32 (default)
---requantize fixed  by a fixed-point number, in integers only, as in gemmlowp and
-                    TensorFlow Lite; slower, as no convolution runs by Winograd, adds
-                    four products in int16, or adds a residual
-
 --accumulator-aware  weight scales grow, each by the least factor with which int16 holds
             any four products of its channel, in layers where that costs less than
             --max-sqnr-loss; kernels without dot products then run faster, but for what

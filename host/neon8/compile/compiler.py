@@ -70,7 +70,6 @@ def compile_network(
             layout=wanted.layout,
             images=_images(graph, loaded(wanted.image)),
             keep_float=frozenset(wanted.keep_float),
-            requantize=wanted.requantize,
             max_sqnr_loss=wanted.max_sqnr_loss if wanted.accumulator_aware else None,
         )
         return Compiled(

@@ -43,7 +43,6 @@ def float_nodes(graph: Graph) -> dict[str, str]:
         float_io=True,
         keep=frozenset(),
         partial=False,
-        fixed=False,
     )
     return {n.name: islands[n.output] for n in graph.nodes if n.output in islands}
 
@@ -65,18 +64,16 @@ def islands_of(
     float_io: bool,
     keep: frozenset[str],
     partial: bool,
-    fixed: bool,
 ) -> dict[str, str]:
     """The nodes that run in float32, by their output, each with the reason.
 
     consumers: graph tensor to its readers.  float_io: the network's inputs and outputs
-    are float32.  keep, partial: as for lower().  fixed: convolutions take in nothing.
+    are float32.  keep, partial: as for lower().
     CompileError: a name in `keep` is none of the network.
     """
     check_names(graph, keep)
     forced: dict[str, str] = {}
-    takes = graph.quantized and not fixed
-    sums = taken_in(graph, table, consumers) if takes else frozenset()
+    sums = taken_in(graph, table, consumers) if graph.quantized else frozenset()
     for node in graph.nodes:
         reason = forced_float(graph, table, node, keep, sums, partial=partial)
         if reason is not None:
@@ -181,15 +178,13 @@ def with_pairs(
     table: ScaleTable,
     consumers: dict[str, list[Node]],
     keep: frozenset[str],
-    *,
-    fixed: bool,
 ) -> Graph:
     """A quantized network in which all that float nodes give stays unrounded.
 
-    What its file rounds, a FakeQuantize rounds after them.  fixed: as for islands_of().
+    What its file rounds, a FakeQuantize rounds after them.
     """
     nodes: list[Node] = []
-    sums = frozenset() if fixed else taken_in(graph, table, consumers)
+    sums = taken_in(graph, table, consumers)
     tensors = dict(graph.tensors)
     for node in graph.nodes:
         reason = forced_float(graph, table, node, keep, sums, partial=True)

@@ -21,7 +21,7 @@ from neon8.operators.conversion import ImageOp
 from neon8.operators.movement import append_permute
 from neon8.operators.reference import quantize
 from neon8.operators.registry import LOWER, LOWER_FLOAT
-from neon8.operators.scales import check_digest, is_int16
+from neon8.operators.scales import check_digest
 from neon8.quant.proof import tell
 from neon8.quant.scale_table import ScaleTable
 from neon8.rewrite.bias import corrected
@@ -29,7 +29,6 @@ from neon8.rewrite.equalization import equalized
 from neon8.rewrite.rounding import rounded
 from neon8.text import counted
 
-REQUANTIZE = ("float", "fixed")
 IO_TYPES = {"float": FLOAT, "int8": INT8}
 LAYOUTS = ("nchw", "nhwc")
 
@@ -43,7 +42,6 @@ def lower(
     images: Mapping[str, FloatArray] | None = None,
     keep_float: frozenset[str] = frozenset(),
     partial: bool = False,
-    requantize: str = "float",
     opaque: bool = False,
     max_sqnr_loss: float | None = None,
 ) -> Program:
@@ -58,8 +56,6 @@ def lower(
     keep_float: names of layers and ONNX operators that run in float32.
     partial: layers without scales in the table run in float32, too; always so in a
     network that was quantized elsewhere.
-    requantize: "float", (5), or "fixed", (10): convolutions take in no sum, and there
-    are no leaky activations.
     opaque: Opaque nodes become steps, for whoever can write those.
     max_sqnr_loss: see int16_fit.py; None leaves the weight scales as they are.
     CompileError: the table does not fit, docs/numerics.md cannot be kept; or else a
@@ -69,22 +65,16 @@ def lower(
         raise CompileError(f"io {io!r} is not one of {', '.join(IO_TYPES)}")
     if layout not in LAYOUTS:
         raise CompileError(f"layout {layout!r} is not one of {', '.join(LAYOUTS)}")
-    if requantize not in REQUANTIZE:
-        text = f"requantize {requantize!r} is not one of {', '.join(REQUANTIZE)}"
-        raise CompileError(text)
-    fixed = requantize == "fixed"
     refused = refusal(graph)
     if refused is not None and not opaque:
         raise refused
     check_digest(graph, table)
     check_ends(graph)
-    if fixed:
-        check_narrow(graph, table)
     graph = equalized(graph, table)
     if graph.quantized:
         check_quantized(table)
         partial = True
-        graph = with_pairs(graph, table, consumers_of(graph), keep_float, fixed=fixed)
+        graph = with_pairs(graph, table, consumers_of(graph), keep_float)
     consumers = consumers_of(graph)
     islands = islands_of(
         graph,
@@ -93,7 +83,6 @@ def lower(
         float_io=IO_TYPES[io] == FLOAT,
         keep=keep_float,
         partial=partial,
-        fixed=fixed,
     )
     # What runs in float32 has its weights as they are.
     exact = frozenset(n.name for n in graph.nodes if n.output in islands)
@@ -105,7 +94,6 @@ def lower(
         io=IO_TYPES[io],
         consumers=consumers,
         islands=islands,
-        fixed=fixed,
         max_sqnr_loss=max_sqnr_loss,
         last=ends_last(graph) if layout == "nhwc" else frozenset(),
         images=frozenset(images or ()),
@@ -229,15 +217,6 @@ def round_input(b: Build, name: str) -> None:
     if any(n.quantization is not None or b.type_of(n) == FLOAT for n in readers):
         b.own(name)
         b.forms[name].pop(FLOAT, None)  # what it was before
-
-
-def check_narrow(graph: Graph, table: ScaleTable) -> None:
-    """CompileError for a tensor of int16, which (10) does not have."""
-    for name in graph.tensors:
-        if is_int16(table, name):
-            text = f"has {table.tensors[name].bits} bits in the table, and integers"
-            text += " requantize int8 only; leave out --requantize fixed, or give it 8"
-            raise CompileError(f"tensor {name!r} {text}")
 
 
 def check_quantized(table: ScaleTable) -> None:

@@ -151,8 +151,6 @@ def geometry(step: StepInfo) -> str:
         words.append(f"/{step.stride[0]}" if same else f"/{text.shape(step.stride)}")
     if step.groups != 1:
         words.append(f"g{step.groups}")
-    if step.fixed:
-        words.append("fixed")
     return " ".join(words)
 
 

@@ -31,7 +31,6 @@ class Build:
     consumers: graph tensor to the nodes that read it, once per read.
     inside: graph tensors that exist in the middle of a step only.
     islands: the nodes that run in float32, by output, see domains.py.
-    fixed: convolutions requantize in integers  (10).
     max_sqnr_loss: weight scales may grow at this cost, see int16_fit.py, or None.
     fits: what that would take or took, of each layer that needs it.
     enlarged: the channels whose weight scales grew so that int32 holds their sums.
@@ -44,7 +43,6 @@ class Build:
     io: str
     consumers: dict[str, list[Node]]
     islands: dict[str, str]
-    fixed: bool = False
     max_sqnr_loss: float | None = None
     fits: list[Fit] = field(default_factory=list)
     enlarged: list[Enlarged] = field(default_factory=list)

@@ -223,7 +223,6 @@ class Conv2dOp(Op):
     residual_scale R of (6), lo and hi the clamp with the activation in it.
     float32 output: bias is -zero_point * sum(w), multiplier S, bias_f32 the float bias
     (4).
-    indices: (O, 2), M0 and n of (10), in place of the multiplier.
     acc_bound: max over channels of sum|w| * 128 + |bias|, below 2**31  (12); of int16
     the largest |q| of the input stands for 128  (24).
     int16_depth: products of a channel that fit int16, whichever they are  (11).
@@ -232,8 +231,7 @@ class Conv2dOp(Op):
 
     weights: Int8Array
     bias: Int32Array
-    multiplier: FloatArray | None = None
-    indices: Int32Array | None = None
+    multiplier: FloatArray
     bias_f32: FloatArray | None = None
     slopes: FloatArray | None = None
     residual_scale: np.float32 = np.float32(0)
@@ -360,10 +358,6 @@ def make_affine(
     )
 
 
-MOST_SHIFT = 31
-"""(10): n is in -31 .. 31."""
-
-
 def lower_conv(b: Build, node: Conv2d) -> None:
     """(4) or (5), with what follows and the kernel takes in: (6), slopes of (5b)."""
     source = b.own(node.inputs[0])
@@ -460,7 +454,7 @@ def residual_add(b: Build, node: Conv2d) -> Node | None:
 def only_reader(b: Build, node: Node) -> Node | None:
     """What alone reads `node`, in int8, so that one step may compute both; or None."""
     readers = b.consumers[node.output]
-    if len(readers) != 1 or node.output in b.graph.outputs or b.fixed:
+    if len(readers) != 1 or node.output in b.graph.outputs:
         return None
     if b.graph.quantized and node.output in b.table.tensors:  # it is rounded there
         return None
@@ -512,17 +506,13 @@ def to_integers(
     real = np.float64(source.scale) * scales / np.float64(out.scale)
     slope = slope_of(node.name, activation)
     slopes = None if slope == 1 else np.full(scales.shape, slope)
-    if b.fixed and slopes is not None:
-        text = "a leaky activation cannot be requantized in integers"
-        raise CompileError(f"layer {node.name!r}: {text}; compile with float")
     lo, hi = clamp_of(activation, out)
     return int8_step(
         node,
         source,
         out,
         sums,
-        multiplier=None if b.fixed else multipliers(node.name, real),
-        indices=fixed_point(node.name, real) if b.fixed else None,
+        multiplier=multipliers(node.name, real),
         slopes=slopes,
         lo=lo,
         hi=hi,
@@ -644,28 +634,6 @@ def channels_last(sums: Sums) -> Int8Array:
     return np.ascontiguousarray(sums.weights.transpose(0, 2, 3, 1))
 
 
-def fixed_point(layer: str, real: DoubleArray) -> Int32Array:
-    """M0 and n of (10), (O, 2): the nearest Q31, halves to even; CompileError beyond.
-
-    Below 2^-32 no sum gives a level but 0, and so M0 is 0.
-    """
-    fraction, exponent = np.frexp(real)
-    m0 = np.rint(fraction * 2.0**31)
-    n = -exponent.astype(np.int64)
-    n = np.where(m0 == 2**31, n - 1, n)
-    m0 = np.where(m0 == 2**31, 2.0**30, m0)
-    small = n > MOST_SHIFT
-    bad = np.flatnonzero((n < -MOST_SHIFT) | ~np.isfinite(real))
-    if bad.size:
-        raise CompileError(
-            f"layer {layer!r}: channel {bad[0]}: multiplier {real[bad[0]]:.4g} is "
-            "beyond 2^31; correct the scales in the table"
-        )
-    pairs = np.stack([np.where(small, 0, m0), np.where(small, 0, n)], axis=1)
-    result: Int32Array = pairs.astype(np.int32)
-    return result
-
-
 def multipliers(layer: str, real: DoubleArray) -> FloatArray:
     """M or S as float32, (O,); CompileError names a channel that is out of range."""
     with np.errstate(over="ignore", under="ignore"):
@@ -717,10 +685,6 @@ def compute_conv(
     """(4), (5), (5b), (6)."""
     acc = conv_sums(op, out, x.tensor, x.values)
     acc += op.bias.astype(np.int64)[:, None, None]
-    if op.indices is not None:
-        return requantize_fixed(acc, op.indices, out, op.lo, op.hi)
-    if op.multiplier is None:
-        raise AssertionError(f"{op.name} has no multipliers")
     v = as_float(acc) * op.multiplier[:, None, None]
     if out.dtype == "float32":
         bias = np.zeros_like(op.multiplier) if op.bias_f32 is None else op.bias_f32
@@ -730,23 +694,6 @@ def compute_conv(
     if op.slopes is not None:
         v = leaky(v, op.slopes[:, None, None])
     return rounded(v, out, op.lo, op.hi)
-
-
-def requantize_fixed(
-    acc: Int64Array, fixed: npt.NDArray[np.int32], out: Tensor, lo: int, hi: int
-) -> Int8Array:
-    """(10): acc * M0 * 2^-31, halves up, then 2^-n, halves away from zero."""
-    m0, n = (fixed[:, at].astype(np.int64)[:, None, None] for at in (0, 1))
-    ends = np.iinfo(np.int32)
-    if acc.min(initial=0) < ends.min or acc.max(initial=0) > ends.max:
-        raise AssertionError("an accumulator left int32")
-    wide = np.clip(acc << np.maximum(-n, 0), ends.min, ends.max)
-    high = (wide * m0 + (1 << 30)) >> 31  # of negative numbers it rounds down, too
-    right = np.maximum(n, 0)
-    half = (1 << right) >> 1
-    q = np.sign(high) * ((np.abs(high) + half) >> right) + out.zero_point
-    result: Int8Array = np.clip(q, lo, hi).astype(np.int8)
-    return result
 
 
 def conv_sums(op: Conv2dOp, out: Tensor, source: Tensor, q: Array) -> Int64Array:

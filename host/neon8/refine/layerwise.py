@@ -165,7 +165,7 @@ class Layer:
             return False
         ratio = np.float64(self.source.scale) * self.scales / np.float64(self.out.scale)
         weights = self.integers(self.entry).transpose(0, 2, 3, 1)
-        if self.op.multiplier is None or not np.array_equal(weights, self.op.weights):
+        if not np.array_equal(weights, self.op.weights):
             return False
         return np.array_equal(ratio.astype(np.float32), self.op.multiplier)
 

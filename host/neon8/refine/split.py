@@ -116,8 +116,6 @@ def layers(pair: Pair) -> dict[str, Layer]:
 
 
 def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
-    if op.multiplier is None:
-        raise AssertionError(f"{op.name} has no multipliers")
     source, out = (pair.program.tensors[name] for name in (op.inputs[0], op.output))
     plain = subpixel(node).conv if node.transposed else node
     step = op.multiplier.astype(np.float64)  # the scale of an accumulator

@@ -54,7 +54,6 @@ class StepInfo:
     weights: smallest and largest; acc_bound (12) and int16_depth (11): the proofs,
     checked against the weights. All are 0 for steps without weights.
     winograd: "whole" or "half", the form of (23) that the weights prove, or "".
-    fixed: it is requantized in integers (10).
     reason: why it computes in float32, "" where the file does not say.
     chosen: what decided for the kernel of a convolution; passed, lack: a kernel that
     would be preferred to it, and what the layer lacks for that; "" where there is none.
@@ -86,7 +85,6 @@ class StepInfo:
     acc_bound: int
     int16_depth: int
     spread: str
-    fixed: bool = False
     winograd: str = ""
     reason: str = ""
     chosen: str = ""

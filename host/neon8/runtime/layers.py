@@ -86,13 +86,12 @@ class Epilogue:
 
     type: "int32" for acc + bias (3); "float32" for (acc + bias) * multiplier + bias_f32
     (4); "int8" for (5), with slope (5b) or with a residual (6), residual_scale being 0
-    where there is none.  fixed: (O, 2), M0 and n of (10), in place of multiplier.
+    where there is none.
     """
 
     type: str = "int8"
     bias: Int32Array | None = None
     multiplier: FloatArray | None = None
-    fixed: Int32Array | None = None
     bias_f32: FloatArray | None = None
     slope: FloatArray | None = None
     residual_scale: float = 0.0
@@ -107,7 +106,6 @@ class Epilogue:
         for name in ("multiplier", "bias_f32", "slope"):
             given[name] = per_channel(given[name], channels, np.float32)
         given["bias"] = per_channel(self.bias, channels, np.int32)
-        given["fixed"] = per_channel(self.fixed, channels, np.int32, 2)
         return given
 
 
@@ -226,10 +224,10 @@ def contiguous(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
 
 
 def per_channel(
-    array: npt.NDArray[Any] | None, channels: int, dtype: type, *more: int
+    array: npt.NDArray[Any] | None, channels: int, dtype: type
 ) -> npt.NDArray[Any] | None:
-    """The array, (channels, more), as C wants it.  DataError: another shape or type."""
-    if array is not None and array.shape != (channels, *more):
+    """The array, (channels,), as C wants it.  DataError: another shape or type."""
+    if array is not None and array.shape != (channels,):
         raise DataError(f"an array {array.shape}, expected one entry per channel")
     return None if array is None else contiguous(array, dtype)
 

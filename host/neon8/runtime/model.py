@@ -250,7 +250,6 @@ class Model(Closable):
                 pitch=output["stride"],
                 window=same["kernel_size"],
                 weights=(info.weights_lo, info.weights_hi),
-                fixed=bool(info.fixed),
                 winograd=WINOGRAD[info.winograd],
                 reason=output["reason"],
                 spread="" if info.spread < 0 else self._tensor(info.spread)["name"],

@@ -274,11 +274,6 @@ class CompileSettings(Stage):
         several(text(), repeated=True),
         metavar="NAME",
     )
-    requantize: str = setting(
-        "float",
-        "how accumulators become int8: float32 multipliers, or integers only",
-        one_of(("float", "fixed")),
-    )
     accumulator_aware: bool = setting(
         False,
         "enlarge weight scales so that int16 holds four products",
@@ -291,17 +286,6 @@ class CompileSettings(Stage):
         metavar="DB",
         needs=("accumulator_aware",),
     )
-
-    def agree(self) -> None:
-        """Check that fixed-point numbers do not meet four products in int16."""
-        if self.accumulator_aware and self.requantize == "fixed":
-            said = (
-                "accumulators that are requantized in integers take no four products in"
-            )
-            raise SettingsError(
-                f"{said} int16, so accumulator_aware would only cost accuracy; leave "
-                "out one of both, --accumulator-aware or --requantize fixed"
-            )
 
 
 CORES = "; ".join(

@@ -58,13 +58,6 @@ def test_kernels_are_chosen_for_models_only(tiny, capsys, words):
         assert f"{path}: {words[0]} is for an .n8 file" in line
 
 
-def test_integers_take_no_products_in_int16(tiny, tmp_path, capsys):
-    words = compile_(tiny, tmp_path, tiny.table)
-    line = refuse(capsys, *words, "--accumulator-aware", "--requantize", "fixed")
-    assert "leave out one of both, --accumulator-aware or --requantize fixed" in line
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_limit_of_nothing(tiny, tmp_path, capsys):
     words = compile_(tiny, tmp_path, tiny.table)
     line = refuse(capsys, *words, "--max-sqnr-loss", "2")

@@ -56,12 +56,3 @@ def test_a_float_network_needs_a_table(tmp_path, capsys):
     path = save(tmp_path, mixed())
     assert main(["compile", str(path), "-o", str(tmp_path / "x.n8")]) != 0
     assert "has no scales of its own; `neon8 calibrate`" in capsys.readouterr().err
-
-
-def test_fixed_point(path, tmp_path, capsys):
-    out = tmp_path / "q.n8"
-    command = ["compile", str(path), "--requantize", "fixed", "-o", str(out)]
-    assert main(command) == 0
-    capsys.readouterr()
-    assert main(["inspect", str(out)]) == 0
-    assert "3x3 fixed" in capsys.readouterr().out

@@ -210,13 +210,6 @@ def test_an_accumulator_that_does_not_fit():
     assert 2**29 < prog.ops[-1].acc_bound < 2**31
 
 
-def test_integers_requantize_int8_only():
-    with pytest.raises(
-        CompileError, match="'h' has 16 bits in the table, and integers"
-    ):
-        lowered(conv("h"), conv("y", "h"), scales={"h": WIDE}, requantize="fixed")
-
-
 def sqnr(result, exact):
     noise = np.square(result.astype(np.float64) - exact).sum()
     return 10 * np.log10(np.square(exact).sum() / noise)

@@ -103,9 +103,8 @@ def lowered(
     layout="nchw",
     scales=None,
     without=(),
-    requantize="float",
     **options,
 ):
     graph = graph_of(*nodes, **options)
     table = table_of(graph, without=without, **(scales or {}))
-    return lower(graph, table, io=io, layout=layout, requantize=requantize)
+    return lower(graph, table, io=io, layout=layout)
