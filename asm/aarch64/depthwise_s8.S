@@ -485,6 +485,8 @@ endfunc n8_depthwise_s8_neon
 #define channels        x9
 #define channel         x10
 #define next            x20
+#define upper0          x21
+#define upper1          x22
 #define w00             v0
 #define w01             v1
 #define w02             v2
@@ -495,304 +497,319 @@ endfunc n8_depthwise_s8_neon
 #define w21             v7
 #define w22             v8
 
+        // Two inputs to a register: the upper one is loaded to a general register beside a product,
+        // the lower one beside the insertion of the upper one before, which is what the Cortex-A53
+        // begins together.
+.macro  upper   to, row
+        ldr     \to, [\row, tap_stride]
+.endm
+
+.macro  lower   to, row, last, last_upper
+        ld1     {\to\().8b}, [\row], tap_stride2
+    .ifnb \last
+        mov     \last\().d[1], \last_upper
+    .endif
+.endm
+
+        // The last ones of a row, which stays where it is.
+.macro  last_lower to, row, last, last_upper
+        ld1     {\to\().8b}, [\row]
+        mov     \last\().d[1], \last_upper
+.endm
+
 // With stride 1 a group of 4 outputs needs 6 inputs of each of the 3 rows, top, mid, low; in the
 // top one:
 //
+//   01  23  45     registers
 //   0 1 2 3 4 5    inputs
 //   +-+-+          output 0
 //     +-+-+        output 1
 //       +-+-+      output 2
 //         +-+-+    output 3
-#define top0            v9
-#define top1            v10
-#define top2            v11
-#define top3            v12
-#define top4            v13
-#define top5            v14
-#define top4d           d13
-#define top5d           d14
-#define mid0            v15
-#define mid1            v16
-#define mid2            v17
-#define mid3            v13
-#define mid4            v14
-#define mid5            v15
-#define mid4d           d14
-#define mid5d           d15
-#define low0            v16
-#define low1            v17
-#define low2            v9
-#define low3            v10
-#define low4            v11
-#define low5            v12
-#define low0d           d16
-#define low1d           d17
-#define low5d           d12
+#define top01           v9
+#define top23           v10
+#define top45           v11
+#define mid01           v12
+#define mid23           v17
+#define mid45           v9
+#define low01           v10
+#define low23           v11
+#define low45           v12
 
 .macro  taps_s1
         mov     row0, next
-        smull   t0.8h, top0.8b, w00.8b
-        ldr     top4d, [row0]
-        smull   t1.8h, top1.8b, w00.8b
-        ldr     top5d, [row0, tap_stride]
-        smull   t2.8h, top2.8b, w00.8b
-        ld1     {mid0.8b}, [row1], tap_stride
-        smull   t3.8h, top3.8b, w00.8b
-        ld1     {mid1.8b}, [row1], tap_stride
-        smlal   t0.8h, top1.8b, w01.8b
-        ld1     {mid2.8b}, [row1], tap_stride
-        smlal   t1.8h, top2.8b, w01.8b
-        smlal   t2.8h, top3.8b, w01.8b
-        smlal   t3.8h, top4.8b, w01.8b
+        smull   t0.8h, top01.8b, w00.8b
+        upper   upper0, row1
+        smull2  t1.8h, top01.16b, w00.16b
+        lower   mid01, row1
+        smull   t2.8h, top23.8b, w00.8b
+        upper   upper1, row1
+        smull2  t3.8h, top23.16b, w00.16b
+        smlal2  t0.8h, top01.16b, w01.16b
+        lower   mid23, row1, mid01, upper0
+        smlal   t1.8h, top23.8b, w01.8b
+        upper   upper0, row1
+        smlal2  t2.8h, top23.16b, w01.16b
+        smlal   t3.8h, top45.8b, w01.8b
         saddw   sum0l.4s, biasl.4s, t0.4h
         saddw2  sum0h.4s, biash.4s, t0.8h
+        last_lower mid45, row1, mid23, upper1
         saddw   sum1l.4s, biasl.4s, t1.4h
         saddw2  sum1h.4s, biash.4s, t1.8h
+        smull   t0.8h, top23.8b, w02.8b
+        smull2  t1.8h, top23.16b, w02.16b
         saddw   sum2l.4s, biasl.4s, t2.4h
+        upper   upper1, row2
         saddw2  sum2h.4s, biash.4s, t2.8h
+        lower   low01, row2, mid45, upper0
         saddw   sum3l.4s, biasl.4s, t3.4h
+        upper   upper0, row2
         saddw2  sum3h.4s, biash.4s, t3.8h
-        smull   t0.8h, top2.8b, w02.8b
-        smull   t1.8h, top3.8b, w02.8b
-        smull   t2.8h, top4.8b, w02.8b
-        ld1     {mid3.8b}, [row1], tap_stride
-        smull   t3.8h, top5.8b, w02.8b
-        ldr     mid4d, [row1]
+        smull   t2.8h, top45.8b, w02.8b
+        smull2  t3.8h, top45.16b, w02.16b
 
         // The third tap of a row shares its sum with the first of the next.
-        smlal   t0.8h, mid0.8b, w10.8b
-        ldr     mid5d, [row1, tap_stride]
-        smlal   t1.8h, mid1.8b, w10.8b
-        smlal   t2.8h, mid2.8b, w10.8b
-        smlal   t3.8h, mid3.8b, w10.8b
-        add     temp0, row2, tap_stride2
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        ld1     {low2.8b}, [temp0], tap_stride
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
-        saddw   sum1l.4s, sum1l.4s, t1.4h
-        ld1     {low3.8b}, [temp0], tap_stride
-        saddw2  sum1h.4s, sum1h.4s, t1.8h
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        ld1     {low4.8b}, [temp0], tap_stride
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        ldr     low5d, [temp0]
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
-        smull   t0.8h, mid1.8b, w11.8b
-        ldr     low0d, [row2]
-        smull   t1.8h, mid2.8b, w11.8b
-        smull   t2.8h, mid3.8b, w11.8b
-        smull   t3.8h, mid4.8b, w11.8b
-        smlal   t0.8h, mid2.8b, w12.8b
-        ldr     low1d, [row2, tap_stride]
-        smlal   t1.8h, mid3.8b, w12.8b
-        add     row2, row2, tap_stride, lsl #2
-        smlal   t2.8h, mid4.8b, w12.8b
-        smlal   t3.8h, mid5.8b, w12.8b
+        smlal   t0.8h, mid01.8b, w10.8b
+        lower   low23, row2, low01, upper1
+        smlal2  t1.8h, mid01.16b, w10.16b
+        smlal   t2.8h, mid23.8b, w10.8b
+        smlal2  t3.8h, mid23.16b, w10.16b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
-        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        add     temp0, sp, #112
+        upper   upper1, row2
         saddw2  sum1h.4s, sum1h.4s, t1.8h
+        smull2  t0.8h, mid01.16b, w11.16b
+        smull   t1.8h, mid23.8b, w11.8b
+        last_lower low45, row2, low23, upper0
         saddw   sum2l.4s, sum2l.4s, t2.4h
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
-        ld1r    {magic.4s}, [temp0]
+        sub     temp0, row0, tap_stride2, lsl #1
         saddw2  sum3h.4s, sum3h.4s, t3.8h
+        cmp     pixels, #4
+        smull2  t2.8h, mid23.16b, w11.16b
+        csel    next, row0, temp0, hs
+        smull   t3.8h, mid45.8b, w11.8b
+        smlal   t0.8h, mid23.8b, w12.8b
+        smlal2  t1.8h, mid23.16b, w12.16b
+        smlal   t2.8h, mid45.8b, w12.8b
+        upper   upper0, next
+        smlal2  t3.8h, mid45.16b, w12.16b
+        lower   top01, next, low45, upper1
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
 
         // The last three taps: a pair and a single product.
-        smull   t0.8h, low0.8b, w20.8b
-        smull   t1.8h, low1.8b, w20.8b
-        smull   t2.8h, low2.8b, w20.8b
-        smull   t3.8h, low3.8b, w20.8b
-        smlal   t0.8h, low1.8b, w21.8b
-        smlal   t1.8h, low2.8b, w21.8b
-        smlal   t2.8h, low3.8b, w21.8b
-        smlal   t3.8h, low4.8b, w21.8b
+        smull   t0.8h, low01.8b, w20.8b
+        smull2  t1.8h, low01.16b, w20.16b
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        smull   t2.8h, low23.8b, w20.8b
+        smull2  t3.8h, low23.16b, w20.16b
+        smlal2  t0.8h, low01.16b, w21.16b
+        upper   upper1, next
+        smlal   t1.8h, low23.8b, w21.8b
+        lower   top23, next, top01, upper0
+        smlal2  t2.8h, low23.16b, w21.16b
+        smlal   t3.8h, low45.8b, w21.8b
+        saddw   sum0l.4s, sum0l.4s, t0.4h
+        saddw2  sum0h.4s, sum0h.4s, t0.8h
+        saddw   sum1l.4s, sum1l.4s, t1.4h
+        saddw2  sum1h.4s, sum1h.4s, t1.8h
+        smull   t0.8h, low23.8b, w22.8b
+        smull2  t1.8h, low23.16b, w22.16b
+        upper   upper0, next
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        last_lower top45, next, top23, upper1
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
         // Low bytes of the int32 limits are the int8 limits.
-        saddw   sum0l.4s, sum0l.4s, t0.4h
-        add     temp0, sp, #116
-        saddw2  sum0h.4s, sum0h.4s, t0.8h
-        ld1r    {offset.4s}, [temp0]
-        saddw   sum1l.4s, sum1l.4s, t1.4h
         add     temp1, args, #N8_OFF_DW_LO
-        saddw2  sum1h.4s, sum1h.4s, t1.8h
-        ld1r    {qlo.16b}, [temp1]
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        sub     temp0, row0, tap_stride, lsl #2
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        cmp     pixels, #4
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        csel    next, row0, temp0, hs
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        smull   t0.8h, low2.8b, w22.8b
-        smull   t1.8h, low3.8b, w22.8b
-        smull   t2.8h, low4.8b, w22.8b
-        smull   t3.8h, low5.8b, w22.8b
+        smull   t2.8h, low45.8b, w22.8b
+        smull2  t3.8h, low45.16b, w22.16b
+        ld1r    {qlo.16b}, [temp1]
+        mov     top45.d[1], upper0
         saddw   sum0l.4s, sum0l.4s, t0.4h
-        ld1     {top0.8b}, [next], tap_stride
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        ld1     {top1.8b}, [next], tap_stride
         saddw2  sum1h.4s, sum1h.4s, t1.8h
         saddw   sum2l.4s, sum2l.4s, t2.4h
-        ld1     {top2.8b}, [next], tap_stride
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
-        ld1     {top3.8b}, [next], tap_stride
         saddw2  sum3h.4s, sum3h.4s, t3.8h
+.endm
+
+.macro  first_s1
+        mov     next, row0
+        upper   upper0, next
+        lower   top01, next
+        upper   upper1, next
+        lower   top23, next, top01, upper0
+        upper   upper0, next
+        last_lower top45, next, top23, upper1
+        mov     top45.d[1], upper0
 .endm
 
 // With stride 2 it needs 9 of each, top, middle, bottom:
 //
+//   01  23  45  67  8    registers
 //   0 1 2 3 4 5 6 7 8    inputs
 //   +-+-+                output 0
 //       +-+-+            output 1
 //           +-+-+        output 2
 //               +-+-+    output 3
-#define top6            v15
-#define top7            v16
+#define top67           v12
 #define top8            v17
-#define middle0         v9
-#define middle1         v10
-#define middle2         v12
-#define middle3         v14
-#define middle4         v16
-#define middle5         v11
-#define middle6         v13
-#define middle7         v15
-#define middle8         v17
-#define bottom0         v14
-#define bottom1         v15
-#define bottom2         v9
-#define bottom3         v16
-#define bottom4         v10
-#define bottom5         v13
-#define bottom6         v11
-#define bottom7         v17
+#define middle01        v15
+#define middle23        v16
+#define middle45        v9
+#define middle67        v10
+#define middle8         v12
+#define bottom01        v11
+#define bottom23        v17
+#define bottom45        v15
+#define bottom67        v16
 #define bottom8         v12
 
 .macro  taps_s2
         mov     row0, next
-        smull   t0.8h, top0.8b, w00.8b
-        ld1     {top4.8b}, [row0], tap_stride
-        ld1     {top5.8b}, [row0], tap_stride
-        ld1     {top6.8b}, [row0], tap_stride
-        smull   t1.8h, top2.8b, w00.8b
-        ld1     {top7.8b}, [row0], tap_stride
-        smlal   t0.8h, top1.8b, w01.8b
+        smull   t0.8h, top01.8b, w00.8b
+        upper   upper0, row1
+        smull   t1.8h, top23.8b, w00.8b
         ld1     {top8.8b}, [row0]
-        smlal   t1.8h, top3.8b, w01.8b
-        ld1     {middle0.8b}, [row1], tap_stride
-        smull   t2.8h, top4.8b, w00.8b
-        ld1     {middle1.8b}, [row1], tap_stride
-        smull   t3.8h, top6.8b, w00.8b
+        smull   t2.8h, top45.8b, w00.8b
+        smull   t3.8h, top67.8b, w00.8b
+        lower   middle01, row1
+        smlal2  t0.8h, top01.16b, w01.16b
+        upper   upper1, row1
+        smlal2  t1.8h, top23.16b, w01.16b
+        smlal2  t2.8h, top45.16b, w01.16b
+        smlal2  t3.8h, top67.16b, w01.16b
+        lower   middle23, row1, middle01, upper0
         saddw   sum0l.4s, biasl.4s, t0.4h
+        upper   upper0, row1
         saddw2  sum0h.4s, biash.4s, t0.8h
-        smlal   t2.8h, top5.8b, w01.8b
-        smlal   t3.8h, top7.8b, w01.8b
-        ld1     {middle2.8b}, [row1], tap_stride
         saddw   sum1l.4s, biasl.4s, t1.4h
-        ld1     {middle3.8b}, [row1], tap_stride
         saddw2  sum1h.4s, biash.4s, t1.8h
-        ld1     {middle4.8b}, [row1], tap_stride
+        lower   middle45, row1, middle23, upper1
+        smull   t0.8h, top23.8b, w02.8b
+        upper   upper1, row1
+        smull   t1.8h, top45.8b, w02.8b
         saddw   sum2l.4s, biasl.4s, t2.4h
         saddw2  sum2h.4s, biash.4s, t2.8h
+        lower   middle67, row1, middle45, upper0
         saddw   sum3l.4s, biasl.4s, t3.4h
+        upper   upper0, row2
         saddw2  sum3h.4s, biash.4s, t3.8h
-        smull   t0.8h, top2.8b, w02.8b
-        ld1     {middle5.8b}, [row1], tap_stride
-        smull   t1.8h, top4.8b, w02.8b
-        ld1     {middle6.8b}, [row1], tap_stride
-        smull   t2.8h, top6.8b, w02.8b
-        ld1     {middle7.8b}, [row1], tap_stride
+        smull   t2.8h, top67.8b, w02.8b
         smull   t3.8h, top8.8b, w02.8b
-        ld1     {middle8.8b}, [row1]
+        last_lower middle8, row1, middle67, upper1
 
         // The third tap of a row shares its sum with the first of the next.
-        smlal   t0.8h, middle0.8b, w10.8b
-        smlal   t1.8h, middle2.8b, w10.8b
-        smlal   t2.8h, middle4.8b, w10.8b
-        smlal   t3.8h, middle6.8b, w10.8b
+        smlal   t0.8h, middle01.8b, w10.8b
+        smlal   t1.8h, middle23.8b, w10.8b
+        lower   bottom01, row2
+        smlal   t2.8h, middle45.8b, w10.8b
+        upper   upper1, row2
+        smlal   t3.8h, middle67.8b, w10.8b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
+        lower   bottom23, row2, bottom01, upper0
         saddw   sum1l.4s, sum1l.4s, t1.4h
+        upper   upper0, row2
         saddw2  sum1h.4s, sum1h.4s, t1.8h
+        smull2  t0.8h, middle01.16b, w11.16b
+        smull2  t1.8h, middle23.16b, w11.16b
+        lower   bottom45, row2, bottom23, upper1
         saddw   sum2l.4s, sum2l.4s, t2.4h
+        sub     temp0, row0, tap_stride, lsl #3
         saddw2  sum2h.4s, sum2h.4s, t2.8h
+        cmp     pixels, #4
         saddw   sum3l.4s, sum3l.4s, t3.4h
+        csel    next, row0, temp0, hs
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        smull   t0.8h, middle1.8b, w11.8b
-        smull   t1.8h, middle3.8b, w11.8b
-        ld1     {bottom0.8b}, [row2], tap_stride
-        smull   t2.8h, middle5.8b, w11.8b
-        smull   t3.8h, middle7.8b, w11.8b
-        ld1     {bottom1.8b}, [row2], tap_stride
-        ld1     {bottom2.8b}, [row2], tap_stride
-        smlal   t0.8h, middle2.8b, w12.8b
-        smlal   t1.8h, middle4.8b, w12.8b
-        ld1     {bottom3.8b}, [row2], tap_stride
-        ld1     {bottom4.8b}, [row2], tap_stride
-        smlal   t2.8h, middle6.8b, w12.8b
-        ld1     {bottom5.8b}, [row2], tap_stride
+        smull2  t2.8h, middle45.16b, w11.16b
+        upper   upper1, row2
+        smull2  t3.8h, middle67.16b, w11.16b
+        smlal   t0.8h, middle23.8b, w12.8b
+        lower   bottom67, row2, bottom45, upper0
+        smlal   t1.8h, middle45.8b, w12.8b
+        upper   upper0, next
+        smlal   t2.8h, middle67.8b, w12.8b
         smlal   t3.8h, middle8.8b, w12.8b
-        ld1     {bottom6.8b}, [row2], tap_stride
         saddw   sum0l.4s, sum0l.4s, t0.4h
-        ld1     {bottom7.8b}, [row2], tap_stride
+        lower   top01, next, bottom67, upper1
         saddw2  sum0h.4s, sum0h.4s, t0.8h
+        upper   upper1, next
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        ld1     {bottom8.8b}, [row2]
         saddw2  sum1h.4s, sum1h.4s, t1.8h
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        saddw2  sum2h.4s, sum2h.4s, t2.8h
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        saddw2  sum3h.4s, sum3h.4s, t3.8h
 
         // The last three taps: a pair and a single product.
-        smull   t0.8h, bottom0.8b, w20.8b
-        smull   t1.8h, bottom2.8b, w20.8b
-        smull   t2.8h, bottom4.8b, w20.8b
-        smull   t3.8h, bottom6.8b, w20.8b
-        smlal   t0.8h, bottom1.8b, w21.8b
-        smlal   t1.8h, bottom3.8b, w21.8b
-        smlal   t2.8h, bottom5.8b, w21.8b
-        smlal   t3.8h, bottom7.8b, w21.8b
+        smull   t0.8h, bottom01.8b, w20.8b
+        lower   top23, next, top01, upper0
+        smull   t1.8h, bottom23.8b, w20.8b
+        saddw   sum2l.4s, sum2l.4s, t2.4h
+        saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
+        saddw2  sum3h.4s, sum3h.4s, t3.8h
+        last_lower bottom8, row2, top23, upper1
+        smull   t2.8h, bottom45.8b, w20.8b
+        smull   t3.8h, bottom67.8b, w20.8b
+        smlal2  t0.8h, bottom01.16b, w21.16b
+        upper   upper0, next
+        smlal2  t1.8h, bottom23.16b, w21.16b
+        smlal2  t2.8h, bottom45.16b, w21.16b
+        smlal2  t3.8h, bottom67.16b, w21.16b
         saddw   sum0l.4s, sum0l.4s, t0.4h
-        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
+        lower   top45, next
         saddw2  sum0h.4s, sum0h.4s, t0.8h
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        add     temp1, sp, #116
+        upper   upper1, next
         saddw2  sum1h.4s, sum1h.4s, t1.8h
+        smull   t0.8h, bottom23.8b, w22.8b
+        smull   t1.8h, bottom45.8b, w22.8b
+        saddw   sum2l.4s, sum2l.4s, t2.4h
         // Low bytes of the int32 limits are the int8 limits.
-        add     temp0, args, #N8_OFF_DW_LO
-        ld1r    {offset.4s}, [temp1]
-        saddw   sum2l.4s, sum2l.4s, t2.4h
-        ld1r    {qlo.16b}, [temp0]
+        add     temp1, args, #N8_OFF_DW_LO
         saddw2  sum2h.4s, sum2h.4s, t2.8h
+        saddw   sum3l.4s, sum3l.4s, t3.4h
         add     temp0, sp, #112
-        ld1r    {magic.4s}, [temp0]
-        sub     temp0, row0, tap_stride, lsl #3
-        saddw   sum3l.4s, sum3l.4s, t3.4h
-        cmp     pixels, #4
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        csel    next, row0, temp0, hs
-        smull   t0.8h, bottom2.8b, w22.8b
-        smull   t1.8h, bottom4.8b, w22.8b
-        smull   t2.8h, bottom6.8b, w22.8b
+        smull   t2.8h, bottom67.8b, w22.8b
         smull   t3.8h, bottom8.8b, w22.8b
+        lower   top67, next, top45, upper0
         saddw   sum0l.4s, sum0l.4s, t0.4h
-        ld1     {top0.8b}, [next], tap_stride
+        ld1r    {magic.4s}, [temp0]
         saddw2  sum0h.4s, sum0h.4s, t0.8h
+        add     temp0, sp, #116
         saddw   sum1l.4s, sum1l.4s, t1.4h
-        ld1     {top1.8b}, [next], tap_stride
+        ld1r    {qlo.16b}, [temp1]
+        mov     top67.d[1], upper1
         saddw2  sum1h.4s, sum1h.4s, t1.8h
+        ld1r    {offset.4s}, [temp0]
         saddw   sum2l.4s, sum2l.4s, t2.4h
-        ld1     {top2.8b}, [next], tap_stride
         saddw2  sum2h.4s, sum2h.4s, t2.8h
         saddw   sum3l.4s, sum3l.4s, t3.4h
-        ld1     {top3.8b}, [next], tap_stride
         saddw2  sum3h.4s, sum3h.4s, t3.8h
+.endm
+
+.macro  first_s2
+        mov     next, row0
+        upper   upper0, next
+        lower   top01, next
+        upper   upper1, next
+        lower   top23, next, top01, upper0
+        upper   upper0, next
+        lower   top45, next, top23, upper1
+        upper   upper1, next
+        lower   top67, next, top45, upper0
+        mov     top67.d[1], upper1
 .endm
 
 // A single output.
@@ -812,7 +829,7 @@ endfunc n8_depthwise_s8_neon
 #define i21d            d16
 #define i22d            d17
 
-.macro  depthwise3x3 name, taps
+.macro  depthwise3x3 name, kind
 func    n8_\name
         save_all
         ldr     out_stride, [args, #N8_OFF_DW_OUT_STRIDE]
@@ -825,10 +842,15 @@ func    n8_\name
         mov     channel, #0
 
 .Lchannels\@:
-        ld1     {w00.8b, w01.8b, w02.8b}, [weights], #24
-        ld1     {w10.8b, w11.8b, w12.8b}, [weights], #24
-        ld1     {w20.8b, w21.8b, w22.8b}, [weights], #24
+        .irp    taps, w00.2d, w01.2d, w02.2d, w10.2d, w11.2d, w12.2d, w20.2d, w21.2d, w22.2d
+        ld1r    {\taps}, [weights], #8
+        .endr
         load_biases biasl, biash
+        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
+        add     temp0, sp, #112
+        ld1r    {magic.4s}, [temp0]
+        add     temp0, sp, #116
+        ld1r    {offset.4s}, [temp0]
         ldr     temp0, [args, #N8_OFF_DW_ROWS]
         ldr     out, [args, #N8_OFF_DW_OUT]
         ldr     pixels, [args, #N8_OFF_DW_PIXELS]
@@ -843,13 +865,9 @@ func    n8_\name
 
         // A group of 4 outputs.
 .Lgroup\@:
-        mov     next, row0
-        ld1     {top0.8b}, [next], tap_stride
-        ld1     {top1.8b}, [next], tap_stride
-        ld1     {top2.8b}, [next], tap_stride
-        ld1     {top3.8b}, [next], tap_stride
+        first_\kind
 .Lloaded\@:
-        \taps
+        taps_\kind
         round4  \@
         st1     {t0.d}[0], [out], out_stride
         st1     {t0.d}[1], [out], out_stride
@@ -946,8 +964,8 @@ func    n8_\name
 endfunc n8_\name
 .endm
 
-depthwise3x3 depthwise3x3s1_s8_neon, taps_s1
-depthwise3x3 depthwise3x3s2_s8_neon, taps_s2
+depthwise3x3 depthwise3x3s1_s8_neon, s1
+depthwise3x3 depthwise3x3s2_s8_neon, s2
 
 // By dot products -----------------------------------------------------------------------------
 //
