@@ -140,7 +140,8 @@ static void apply_one(int32_t name, const float *parameters, double *a, size_t c
     case N8_FUNCTION_ABSOLUTE:
         EACH(fabs(x));
     case N8_FUNCTION_EXP:
-        EACH(n8_exp(x));
+        n8_exp_all(a, count);
+        break;
     case N8_FUNCTION_LOG:
         EACH(n8_log(x));
     case N8_FUNCTION_SQRT:
@@ -150,9 +151,11 @@ static void apply_one(int32_t name, const float *parameters, double *a, size_t c
     case N8_FUNCTION_ERF:
         EACH(n8_erf(x));
     case N8_FUNCTION_SIGMOID:
-        EACH(n8_sigmoid(x));
+        n8_sigmoid_all(a, count);
+        break;
     case N8_FUNCTION_TANH:
-        EACH(n8_tanh(x));
+        n8_tanh_all(a, count);
+        break;
     case N8_FUNCTION_SOFTPLUS:
         EACH(x != x ? x : softplus(x));
     case N8_FUNCTION_ELU:

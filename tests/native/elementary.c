@@ -4,6 +4,7 @@
 // arguments and digests are in tests/host/quant/test_elementary.py, which makes them with numpy.
 #include "ref/elementary.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { ARGUMENTS = 20000 };
@@ -12,11 +13,15 @@ static const struct {
     const char *name;
     double (*function)(double);
     uint64_t digest;
+    void (*all)(double *, size_t); // the same of many values, if there is such a function
 } rows[] = {
-    {"exp", n8_exp, 0xa35c5c3191e819a9},         {"expm1", n8_expm1, 0xded130013a270f1e},
-    {"log", n8_log, 0x559c874fccecd89c},         {"log1p", n8_log1p, 0xaaedc69c058c887f},
-    {"erf", n8_erf, 0x29a8a66db963a615},         {"tanh", n8_tanh, 0xd733b344e5f1fb34},
-    {"sigmoid", n8_sigmoid, 0x6f27eb04a4805451},
+    {"exp", n8_exp, 0xa35c5c3191e819a9, n8_exp_all},
+    {"expm1", n8_expm1, 0xded130013a270f1e, NULL},
+    {"log", n8_log, 0x559c874fccecd89c, NULL},
+    {"log1p", n8_log1p, 0xaaedc69c058c887f, NULL},
+    {"erf", n8_erf, 0x29a8a66db963a615, NULL},
+    {"tanh", n8_tanh, 0xd733b344e5f1fb34, n8_tanh_all},
+    {"sigmoid", n8_sigmoid, 0x6f27eb04a4805451, n8_sigmoid_all},
 };
 
 // Every other argument is in -40 .. 40, the rest is any double: NaN, infinite, subnormal.
@@ -27,6 +32,27 @@ static double argument(uint64_t *state, int i) {
     double x;
     memcpy(&x, state, sizeof x);
     return x;
+}
+
+// Whether many values at once are those one by one: small ones and large ones, 0 to MANY of them.
+static bool same_at_once(size_t row) {
+    enum { MANY = 40, ROUNDS = 4000 };
+    uint64_t state = 2;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        double one[MANY], all[MANY];
+        const size_t count = round % (MANY + 1);
+        const double factor = round % 3 == 0 ? 0.01 : round % 3 == 1 ? 0.5 : 18.0;
+        for (size_t i = 0; i < count; i++) {
+            const bool any = round % 4 == 0 && i % 16 == 3;
+            const double x = argument(&state, any);
+            all[i] = i % 16 == 5 ? -0.0 : any ? x : x * factor;
+            one[i] = rows[row].function(all[i]);
+        }
+        rows[row].all(all, count);
+        if (memcmp(one, all, count * sizeof *one) != 0)
+            return false;
+    }
+    return true;
 }
 
 int main(void) {
@@ -44,6 +70,10 @@ int main(void) {
         }
         if (digest != rows[row].digest) {
             printf("%s: digest %#llx\n", rows[row].name, (unsigned long long)digest);
+            failures++;
+        }
+        if (rows[row].all != NULL && !same_at_once(row)) {
+            printf("%s: another result for many values at once\n", rows[row].name);
             failures++;
         }
     }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of elementary.h for many values: some side by side, since a processor that
+// computes one waits for the result of each operation. What is rare is left to the header.
+#include "elementary.h"
+
+#include <stdbool.h>
+
+#if defined(__arm__)
+enum { LANES = 4 }; // which sixteen registers hold
+#else
+enum { LANES = 8 };
+#endif
+
+// For compilers, which then keep the lanes in registers.
+#define EACH _Pragma("GCC unroll 8") for (size_t i = 0; i < LANES; i++)
+
+// Whether no magnitude exceeds `most`; false where there is a NaN.
+static bool all_within(const double *x, double most) {
+    uint64_t limit, beyond = 0; // magnitudes are in the order of their bits
+    memcpy(&limit, &most, sizeof limit);
+    EACH {
+        uint64_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        beyond |= limit - (bits & INT64_MAX);
+    }
+    return beyond >> 63 == 0;
+}
+
+// e^x = (series * r + 1) * power; r is x near 0. For |x| up to 708.
+struct powers {
+    double series[LANES], r[LANES], power[LANES];
+};
+
+static __attribute__((noinline)) void exp_lanes(struct powers *restrict out,
+                                                const double *restrict x) {
+    const double magic = 6755399441055744.0;
+    double r[LANES], p[LANES];
+    EACH {
+        const double shifted = x[i] * 1.4426950408889634 + magic;
+        const double k = shifted - magic;
+        r[i] = (x[i] - k * N8_LN2_HIGH) - k * N8_LN2_LOW;
+        uint64_t bits;
+        memcpy(&bits, &shifted, sizeof bits);
+        bits = (bits + 1023) << 52;
+        memcpy(&out->power[i], &bits, sizeof bits);
+        p[i] = n8_exp_coefficients[13];
+    }
+#pragma GCC unroll 12
+    for (size_t j = 12; j > 0; j--) {
+        EACH p[i] = p[i] * r[i] + n8_exp_coefficients[j];
+    }
+    EACH {
+        out->series[i] = p[i];
+        out->r[i] = r[i];
+    }
+}
+
+static inline double exp_of(const struct powers *p, size_t i) {
+    return (p->series[i] * p->r[i] + 1.0) * p->power[i];
+}
+
+static void one_by_one(double *x, double (*function)(double)) {
+    for (size_t i = 0; i < LANES; i++)
+        x[i] = function(x[i]);
+}
+
+static void exp_block(double *x) {
+    struct powers p;
+    if (!all_within(x, 708.0)) {
+        one_by_one(x, n8_exp);
+        return;
+    }
+    exp_lanes(&p, x);
+    EACH x[i] = exp_of(&p, i);
+}
+
+static void sigmoid_block(double *x) {
+    EACH x[i] = -x[i];
+    exp_block(x);
+    EACH x[i] = 1.0 / (1.0 + x[i]);
+}
+
+// Where n8_expm1 takes a series of its own, it is the one that exp_lanes has made.
+static void tanh_block(double *x) {
+    struct powers p;
+    double twice[LANES];
+    if (!all_within(x, 20.0)) {
+        one_by_one(x, n8_tanh);
+        return;
+    }
+    EACH twice[i] = 2.0 * fabs(x[i]);
+    exp_lanes(&p, twice);
+    EACH {
+        const double near = p.series[i] * p.r[i], far = exp_of(&p, i) - 1.0;
+        const double t = twice[i] < 0.34 ? near : far;
+        x[i] = copysign(t / (t + 2.0), x[i]);
+    }
+}
+
+// A block by itself where fewer values are left.
+static inline void each_block(double *x, size_t count, void (*block)(double *)) {
+    for (; count >= LANES; count -= LANES, x += LANES)
+        block(x);
+    if (count > 0) {
+        double last[LANES] = {0};
+        memcpy(last, x, count * sizeof *x);
+        block(last);
+        memcpy(x, last, count * sizeof *x);
+    }
+}
+
+void n8_exp_all(double *x, size_t count) {
+    each_block(x, count, exp_block);
+}
+
+void n8_sigmoid_all(double *x, size_t count) {
+    each_block(x, count, sigmoid_block);
+}
+
+void n8_tanh_all(double *x, size_t count) {
+    each_block(x, count, tanh_block);
+}
