@@ -4,6 +4,7 @@
 // are quantized where they are made. Tensors have the dimensions of ONNX: input (T, B, I),
 // states (D, B, H), output (T, D, B, H), after which it may go on with the last state and, of an
 // LSTM, the last cell.
+#include "memory/allocate.h"
 #include "ref/elementary.h"
 #include "ref/floats.h"
 #include "size.h"
@@ -97,29 +98,72 @@ static bool has_options(const struct n8_step *step) {
     return step->row.values != 0;
 }
 
-// Packed: the weights of all rows, [D][G * H][I + H]; then their scales, of W and of R, and
-// their biases, of W and of R, both [D][G * H][2]; the options and the numbers of their
-// functions.
+// What is multiplied at once: W by the inputs of several steps, R by a state. R has rows of their
+// own where what multiplies them waits for the reset gate.
+enum part { PART_W, PART_R, PART_RESET, PARTS };
+
+enum { BLOCK = 8 }; // steps of one multiplication by W
+
+// Packed: this, the weights of the parts, and then the scales, of W and of R, [2][D][G * H], the
+// biases, likewise, the options and the numbers of their functions.
 struct matrices {
-    const int8_t *weights;
+    struct n8_conv parts[2][PARTS]; // of each direction, as convolutions of a column of pixels
     const float *scales, *bias;
     const struct options *options; // or NULL
     const float *peepholes;
     const int32_t *functions;
 };
 
-static struct matrices matrices_of(const struct n8_step *step, const struct sizes *s) {
-    const int8_t *weights = step->packed;
-    const float *scales =
-        (const float *)(const void *)(weights + n8_round_up(weights_of(s), sizeof(float)));
-    struct matrices m = {.weights = weights, .scales = scales, .bias = scales + 2 * rows_of(s)};
-    if (has_options(step)) {
-        const float *options = scales + 4 * rows_of(s);
-        m.options = (const struct options *)(const void *)options;
-        m.peepholes = options + sizeof(struct options) / sizeof(float);
-        m.functions = (const int32_t *)(const void *)(options + options_of(step, s));
-    }
-    return m;
+enum { HEAD = (sizeof(struct matrices) + N8_CONV_ALIGN - 1) / N8_CONV_ALIGN * N8_CONV_ALIGN };
+
+static enum part parts_of(const struct n8_step *step) {
+    const bool waits =
+        step->row.kind == N8_OP_GRU && (step->row.flags & N8_OP_LINEAR_BEFORE_RESET) == 0;
+    return waits ? PARTS : PART_RESET;
+}
+
+// Of the rows of a direction.
+static size_t first_row(const struct sizes *s, enum part part) {
+    return part == PART_RESET ? 2 * s->hidden : 0;
+}
+
+static size_t rows_of_part(const struct n8_step *step, const struct sizes *s, enum part part) {
+    const bool split = part == PART_R && parts_of(step) == PARTS;
+    return (split ? 2 : s->gates) * s->hidden - first_row(s, part);
+}
+
+static size_t columns_of(const struct sizes *s, enum part part) {
+    return part == PART_W ? s->input : s->hidden;
+}
+
+// Steps of a block, of which all have about as many.
+static size_t block_of(const struct sizes *s) {
+    return n8_pieces(s->steps, n8_pieces(s->steps, BLOCK));
+}
+
+static enum n8_status plan_part(const struct n8_model *model, const struct n8_step *step,
+                                const struct sizes *s, enum part part, struct n8_conv *conv) {
+    const int32_t pixels = part == PART_W ? (int32_t)block_of(s) : 1;
+    const struct n8_conv2d_shape shape = {
+        .batch = 1,
+        .in_height = pixels,
+        .in_width = 1,
+        .in_channels = (int32_t)columns_of(s, part),
+        .out_height = pixels,
+        .out_width = 1,
+        .out_channels = (int32_t)rows_of_part(step, s, part),
+        .kernel_height = 1,
+        .kernel_width = 1,
+        .stride_height = 1,
+        .stride_width = 1,
+        .dilation_height = 1,
+        .dilation_width = 1,
+        .groups = 1,
+    };
+    const struct n8_conv_input input = {.type = N8_TYPE_S8, .residual = N8_TYPE_S8, .reach = 128};
+    const struct n8_conv2d_epilogue epilogue = {.type = N8_TYPE_S32};
+    const struct n8_conv_certificate any = {.int16_depth = 2, .acc_bound = INT32_MAX};
+    return n8_conv_plan(conv, &shape, &input, &epilogue, &any, &model->kernels);
 }
 
 // What one sequence in one direction needs, for one thread.
@@ -128,11 +172,31 @@ struct work {
     float *state;  // [H]
     float *cell;   // [H]
     float *vector; // [max(I, H)]
-    int8_t *bytes; // [max(I, H)]
+    float scales[BLOCK];
+    int32_t *sums; // [block][G * H], of W
+    int32_t *more; // [G * H], of R
+    int8_t *bytes; // [block][max(I, H)], each padded
+    void *scratch; // of the multiplications
 };
 
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
+}
+
+// Bytes from one vector to the next.
+static size_t stride_of(size_t count) {
+    return n8_round_up(count, N8_PIXEL);
+}
+
+static size_t bytes_of(const struct sizes *s) {
+    return larger(block_of(s) * stride_of(s->input), stride_of(s->hidden)) + N8_SLACK;
+}
+
+// Bytes of what stands in struct work before `scratch`.
+static size_t own_scratch(const struct sizes *s) {
+    const size_t values =
+        (2 + block_of(s) + 1) * s->gates * s->hidden + 2 * s->hidden + larger(s->input, s->hidden);
+    return n8_round_up(values * sizeof(float) + bytes_of(s), N8_CONV_ALIGN);
 }
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
@@ -149,11 +213,18 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
                             &step->arrays[4]));
     const size_t more =
         has_options(step) ? options_of(step, &s) * sizeof(float) + FORMS * sizeof(int32_t) : 0;
-    const size_t floats = 2 * s.gates * s.hidden + 2 * s.hidden + larger(s.input, s.hidden);
+    size_t packed = HEAD, scratch = 0;
+    for (enum part part = PART_W; part < parts_of(step); part++) {
+        N8_TRY(plan_part(reader->model, step, &s, part, &step->conv));
+        packed = n8_add(packed, n8_mul(s.directions, step->conv.packed_size));
+        scratch = larger(scratch, step->conv.scratch_size);
+        if (part == PART_W) {
+            step->kernel_name = step->conv.kernel_name;
+        }
+    }
     step->units = s.batch * s.directions;
-    step->packed_size =
-        n8_round_up(weights_of(&s), sizeof(float)) + 2 * pairs * sizeof(float) + more;
-    step->scratch_size = floats * sizeof(float) + larger(s.input, s.hidden);
+    step->packed_size = n8_add(packed, 2 * pairs * sizeof(float) + more);
+    step->scratch_size = n8_add(own_scratch(&s), scratch);
     step->macs = (uint64_t)s.steps * s.batch * weights_of(&s);
     return N8_OK;
 }
@@ -173,24 +244,61 @@ static bool options_ok(const struct matrices *m, size_t count) {
 
 // After the biases, from the file.
 static enum n8_status pack_options(struct n8_reader *reader, const struct n8_step *step,
-                                   const struct sizes *s, float *memory) {
+                                   const struct sizes *s, struct matrices *m, float *memory) {
     const size_t count = options_of(step, s);
     memcpy(memory, step->arrays[4], count * sizeof *memory);
     memcpy(memory + count, step->arrays[3], FORMS * sizeof(int32_t));
-    const struct matrices m = matrices_of(step, s);
-    return options_ok(&m, count)
+    m->options = (const struct options *)(const void *)memory;
+    m->peepholes = memory + sizeof(struct options) / sizeof(float);
+    m->functions = (const int32_t *)(const void *)(memory + count);
+    return options_ok(m, count)
                ? N8_OK
                : n8_malformed(reader, "its activations, clip or peepholes are wrong");
+}
+
+// The weights of a part, which `rows` has room for, lie between those of others in the file.
+static void pack_part(const struct n8_step *step, const struct sizes *s, size_t direction,
+                      enum part part, struct n8_conv *conv, int8_t *rows, void *memory) {
+    const size_t columns = columns_of(s, part), width = s->input + s->hidden;
+    const int8_t *from = step->arrays[0];
+    from += (direction * s->gates * s->hidden + first_row(s, part)) * width;
+    from += part == PART_W ? 0 : s->input;
+    for (size_t n = 0; n < rows_of_part(step, s, part); n++) {
+        memcpy(rows + n * columns, from + n * width, columns);
+    }
+    n8_conv_pack(conv, rows, &(struct n8_conv_proof){0}, memory);
+}
+
+static enum n8_status pack_parts(struct n8_reader *reader, const struct n8_step *step,
+                                 const struct sizes *s, struct matrices *m, uint8_t **memory) {
+    int8_t *rows = n8_allocate(weights_of(s));
+    if (rows == NULL) {
+        return N8_E_MEMORY;
+    }
+    for (size_t d = 0; d < s->directions; d++) {
+        for (enum part part = PART_W; part < parts_of(step); part++) {
+            struct n8_conv *conv = &m->parts[d][part];
+            (void)plan_part(reader->model, step, s, part, conv); // which went well before
+            pack_part(step, s, d, part, conv, rows, *memory);
+            *memory += conv->packed_size;
+        }
+    }
+    n8_free(rows);
+    return N8_OK;
+}
+
+// Pairs of a value of W and one of R, as all those of W and all those of R.
+static void separate(float *out, const void *pairs, size_t count) {
+    const uint8_t *from = pairs;
+    for (size_t i = 0; i < 2 * count; i++, from += sizeof *out) {
+        memcpy(out + i % 2 * count + i / 2, from, sizeof *out);
+    }
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
     const struct sizes s = sizes_of(reader->model, step);
     const size_t pairs = 2 * rows_of(&s);
-    int8_t *weights = memory;
-    float *scales = (float *)(void *)(weights + n8_round_up(weights_of(&s), sizeof(float)));
-    memcpy(weights, step->arrays[0], weights_of(&s));
-    memcpy(scales, step->arrays[1], pairs * sizeof(float));
-    memcpy(scales + pairs, step->arrays[2], pairs * sizeof(float));
+    const int8_t *weights = step->arrays[0];
     step->proof.weights_lo = INT8_MAX;
     step->proof.weights_hi = INT8_MIN;
     for (size_t i = 0; i < weights_of(&s); i++) {
@@ -201,164 +309,230 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     if (step->proof.weights_lo == INT8_MIN) {
         return n8_malformed(reader, "a weight is -128");
     }
+    struct matrices *m = memory;
+    uint8_t *next = (uint8_t *)memory + HEAD;
+    N8_TRY(pack_parts(reader, step, &s, m, &next));
+    float *scales = (float *)(void *)next;
+    separate(scales, step->arrays[1], rows_of(&s));
+    separate(scales + pairs, step->arrays[2], rows_of(&s));
+    m->scales = scales;
+    m->bias = scales + pairs;
     for (size_t i = 0; i < pairs; i++) {
         if (!n8_multiplier_ok(scales[i])) {
             return n8_malformed(reader, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }
     }
-    if (!n8_all_finite(scales + pairs, pairs)) {
+    if (!n8_all_finite(m->bias, pairs)) {
         return n8_malformed(reader, "a float bias is not finite");
     }
-    return has_options(step) ? pack_options(reader, step, &s, scales + 2 * pairs) : N8_OK;
+    return has_options(step) ? pack_options(reader, step, &s, m, scales + 2 * pairs) : N8_OK;
 }
 
 // Quantizes a vector by its largest magnitude; its scale, 0 where all is below 1e-30.
-static float quantize(int8_t *out, float *vector, size_t count) {
-    float largest = 0.0f;
+static float quantize(const struct n8_session *session, int8_t *out, float *vector, size_t count) {
+    const uint32_t infinite = 0x7f800000, sign = 0x80000000;
+    uint32_t most = 0; // magnitudes are in the order of their bits
     for (size_t i = 0; i < count; i++) {
-        const float v = vector[i] != vector[i] ? 0.0f : vector[i];
-        vector[i] = v > FLT_MAX ? FLT_MAX : v < -FLT_MAX ? -FLT_MAX : v;
-        const float size = fabsf(vector[i]);
-        largest = size > largest ? size : largest;
+        uint32_t bits;
+        memcpy(&bits, &vector[i], sizeof bits);
+        uint32_t size = bits & ~sign;
+        size = size > infinite ? 0 : size == infinite ? infinite - 1 : size;
+        most = size > most ? size : most;
+        bits = size | (bits & sign);
+        memcpy(&vector[i], &bits, sizeof bits);
     }
+    float largest;
+    memcpy(&largest, &most, sizeof largest);
     if (largest < 1e-30f) {
         memset(out, 0, count);
         return 0.0f;
     }
-    const float inverse = 127.0f / largest;
-    for (size_t i = 0; i < count; i++) {
-        const float q = rintf(vector[i] * inverse);
-        out[i] = (int8_t)(q > 127.0f ? 127.0f : q < -127.0f ? -127.0f : q);
-    }
+    session->model->kernels.quantize_f32_s8(out, vector, count, 127.0f / largest, 0, -127, 127);
     return largest / 127.0f;
 }
 
-static int32_t dot(const int8_t *a, const int8_t *b, size_t count) {
-    int32_t sum = 0;
+static void multiply(const struct n8_conv *conv, int32_t *sums, size_t stride, const int8_t *bytes,
+                     void *scratch) {
+    const struct n8_conv_io io = {
+        .out = sums,
+        .out_stride = (ptrdiff_t)(stride * sizeof *sums),
+        .in = bytes,
+        .in_stride = (ptrdiff_t)stride_of((size_t)conv->shape.in_channels),
+    };
+    n8_conv_run(conv, &io, 0, conv->units, scratch);
+}
+
+// out[n] = M v + bias of `count` rows, of which entry 0 of the arrays is the first.
+static void scale_sums(float *restrict out, const int32_t *restrict sums, size_t count, float scale,
+                       const float *restrict scales, const float *restrict bias) {
     for (size_t i = 0; i < count; i++) {
-        sum += (int32_t)a[i] * b[i];
-    }
-    return sum;
-}
-
-// out[n] of rows [begin, end) = M v + bias; `which` is 0 for W and 1 for R.
-static void multiply(float *out, const struct sizes *s, const struct matrices *m, size_t direction,
-                     size_t which, size_t begin, size_t end, const int8_t *vector, float scale) {
-    const size_t count = which == 0 ? s->input : s->hidden;
-    const size_t offset = which == 0 ? 0 : s->input;
-    for (size_t n = begin; n < end; n++) {
-        const size_t row = direction * s->gates * s->hidden + n;
-        const int8_t *weights = m->weights + row * (s->input + s->hidden) + offset;
-        const float product =
-            (float)dot(weights, vector, count) * (scale * m->scales[2 * row + which]);
-        out[n] = product + m->bias[2 * row + which];
+        out[i] = (float)sums[i] * (scale * scales[i]) + bias[i];
     }
 }
 
-// Once in the library, not once for each gate: what takes time is in them.
-static __attribute__((noinline)) double sigmoid(double x) {
-    return n8_sigmoid(x);
+// R v + bias of the rows of a part, to its place among the gates.
+static void multiply_state(const struct n8_session *session, const struct sizes *s,
+                           const struct matrices *m, size_t direction, enum part part,
+                           const struct work *w) {
+    const struct n8_conv *conv = &m->parts[direction][part];
+    const float scale = quantize(session, w->bytes, w->vector, s->hidden);
+    const size_t rows = s->gates * s->hidden, first = first_row(s, part);
+    const size_t entry = (s->directions + direction) * rows + first;
+    multiply(conv, w->more, rows, w->bytes, w->scratch);
+    scale_sums(w->gates + rows + first, w->more, (size_t)conv->shape.out_channels, scale,
+               m->scales + entry, m->bias + entry);
 }
 
-static __attribute__((noinline)) double hyperbolic(double x) {
-    return n8_tanh(x);
+enum { AT_ONCE = 64 }; // values in double
+
+// The activations of gates, in place: those of the options, or `plain`.
+static void activate(const struct matrices *m, size_t which, float *x, size_t count,
+                     int32_t plain) {
+    const struct form *form = m->options == NULL ? NULL : &m->options->forms[which];
+    const double clip = form == NULL || which == 2 ? (double)INFINITY : (double)m->options->clip;
+    const int32_t name = form == NULL ? plain : m->functions[which];
+    double v[AT_ONCE];
+    for (size_t size; count > 0; count -= size, x += size) {
+        size = count < AT_ONCE ? count : AT_ONCE;
+        for (size_t i = 0; i < size; i++) {
+            v[i] = (double)x[i];
+        }
+        for (size_t i = 0; form != NULL && i < size; i++) {
+            v[i] = v[i] < -clip ? -clip : v[i] > clip ? clip : v[i];
+            v[i] = (double)form->factor * v[i] + (double)form->shift;
+        }
+        if (name == N8_FUNCTION_SIGMOID) {
+            n8_sigmoid_all(v, size);
+        } else if (name == N8_FUNCTION_TANH) {
+            n8_tanh_all(v, size);
+        }
+        for (size_t i = 0; form != NULL && i < size; i++) {
+            const double lo = (double)form->lo, hi = (double)form->hi;
+            v[i] = v[i] < lo ? lo : v[i] > hi ? hi : v[i];
+        }
+        for (size_t i = 0; i < size; i++) {
+            x[i] = (float)v[i];
+        }
+    }
 }
 
-// The activation of a gate: the one of the options, or a sigmoid, or a hyperbolic tangent.
-static __attribute__((noinline)) float activated(const struct matrices *m, size_t which, float x,
-                                                 double (*plain)(double)) {
-    if (m->options == NULL) {
-        return (float)plain((double)x);
+// a[i] += b[i]
+static void add(float *restrict a, const float *restrict b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        a[i] += b[i];
     }
-    const struct form *form = &m->options->forms[which];
-    const double clip = (double)m->options->clip;
-    double v = (double)x;
-    if (which < 2) { // the cell is not clipped
-        v = v < -clip ? -clip : v > clip ? clip : v;
-    }
-    v = (double)form->factor * v + (double)form->shift;
-    const int32_t name = m->functions[which];
-    v = name == N8_FUNCTION_SIGMOID ? sigmoid(v) : name == N8_FUNCTION_TANH ? hyperbolic(v) : v;
-    v = v<(double)form->lo ? (double)form->lo : v>(double) form->hi ? (double)form->hi : v;
-    return (float)v;
 }
 
 // The next state from x W + b and h R + b, gates z, r, h.
-static void gru(const struct n8_step *step, const struct sizes *s, const struct matrices *m,
-                size_t direction, const struct work *w) {
+static void gru(const struct n8_session *session, const struct n8_step *step, const struct sizes *s,
+                const struct matrices *m, size_t direction, const struct work *w) {
     const size_t size = s->hidden;
-    const float *x = w->gates;
-    float *r = w->gates + s->gates * size;
-    const bool before = (step->row.flags & N8_OP_LINEAR_BEFORE_RESET) != 0;
-    if (!before) { // R multiplies the state that the reset gate has scaled
+    float *x = w->gates, *reset = x + size, *made = reset + size;
+    const float *r = x + s->gates * size;
+    add(x, r, 2 * size);
+    activate(m, 0, x, 2 * size, N8_FUNCTION_SIGMOID);
+    if (parts_of(step) == PARTS) { // R multiplies the state that the reset gate has scaled
         for (size_t i = 0; i < size; i++) {
-            w->vector[i] = activated(m, 0, x[size + i] + r[size + i], sigmoid) * w->state[i];
+            w->vector[i] = reset[i] * w->state[i];
+            reset[i] = 1.0f;
         }
-        const float scale = quantize(w->bytes, w->vector, size);
-        multiply(r, s, m, direction, 1, 2 * size, 3 * size, w->bytes, scale);
+        multiply_state(session, s, m, direction, PART_RESET, w);
     }
     for (size_t i = 0; i < size; i++) {
-        const float update = activated(m, 0, x[i] + r[i], sigmoid);
-        const float reset = before ? activated(m, 0, x[size + i] + r[size + i], sigmoid) : 1.0f;
-        const float made = activated(m, 1, x[2 * size + i] + reset * r[2 * size + i], hyperbolic);
-        w->state[i] = (1.0f - update) * made + update * w->state[i];
+        made[i] = made[i] + reset[i] * r[2 * size + i];
+    }
+    activate(m, 1, made, size, N8_FUNCTION_TANH);
+    for (size_t i = 0; i < size; i++) {
+        w->state[i] = (1.0f - x[i]) * made[i] + x[i] * w->state[i];
     }
 }
 
-// What peephole `i` adds to a gate: nothing, not even a zero, where there are none.
-static float peeped(float sum, const float *peepholes, size_t i, float cell) {
-    return peepholes == NULL ? sum : sum + peepholes[i] * cell;
+// What a peephole adds to a gate: nothing, not even a zero, where there are none.
+static void peep(const struct sizes *s, const struct matrices *m, size_t direction, size_t gate,
+                 float *sums, const float *cell) {
+    if (m->options == NULL) {
+        return;
+    }
+    const float *p = m->peepholes + (3 * direction + gate) * s->hidden;
+    for (size_t i = 0; i < s->hidden; i++) {
+        sums[i] = sums[i] + p[i] * cell[i];
+    }
 }
 
 // Gates i, o, f, c.
 static void lstm(const struct sizes *s, const struct matrices *m, size_t direction,
                  const struct work *w) {
     const size_t size = s->hidden;
-    const float *x = w->gates;
-    const float *r = w->gates + s->gates * size;
-    const float *p = m->options == NULL ? NULL : m->peepholes + 3 * size * direction;
+    float *in = w->gates, *out = in + size, *forget = out + size, *made = forget + size;
+    add(in, in + s->gates * size, s->gates * size);
+    peep(s, m, direction, 0, in, w->cell);
+    peep(s, m, direction, 2, forget, w->cell);
+    activate(m, 0, in, size, N8_FUNCTION_SIGMOID);
+    activate(m, 0, forget, size, N8_FUNCTION_SIGMOID);
+    activate(m, 1, made, size, N8_FUNCTION_TANH);
     for (size_t i = 0; i < size; i++) {
-        const float cell = w->cell[i];
-        const float in = activated(m, 0, peeped(x[i] + r[i], p, i, cell), sigmoid);
-        const float forget = activated(
-            m, 0, peeped(x[2 * size + i] + r[2 * size + i], p, 2 * size + i, cell), sigmoid);
-        const float made = activated(m, 1, x[3 * size + i] + r[3 * size + i], hyperbolic);
-        w->cell[i] = forget * cell + in * made;
-        const float out =
-            activated(m, 0, peeped(x[size + i] + r[size + i], p, size + i, w->cell[i]), sigmoid);
-        w->state[i] = out * activated(m, 2, w->cell[i], hyperbolic);
+        w->cell[i] = forget[i] * w->cell[i] + in[i] * made[i];
+    }
+    peep(s, m, direction, 1, out, w->cell);
+    activate(m, 0, out, size, N8_FUNCTION_SIGMOID);
+    memcpy(w->state, w->cell, size * sizeof *w->state);
+    activate(m, 2, w->state, size, N8_FUNCTION_TANH);
+    for (size_t i = 0; i < size; i++) {
+        w->state[i] = out[i] * w->state[i];
     }
 }
 
 static void rnn(const struct sizes *s, const struct matrices *m, const struct work *w) {
-    for (size_t i = 0; i < s->hidden; i++) {
-        w->state[i] = activated(m, 0, w->gates[i] + w->gates[s->hidden + i], hyperbolic);
-    }
+    add(w->gates, w->gates + s->hidden, s->hidden);
+    memcpy(w->state, w->gates, s->hidden * sizeof *w->state);
+    activate(m, 0, w->state, s->hidden, N8_FUNCTION_TANH);
 }
 
 // The H values of (row, direction, batch) of the output: N, C, H, W of the model's tensor.
 static void put(const struct n8_session *session, const struct n8_step *step, const struct sizes *s,
                 size_t row, size_t direction, size_t batch, const float *values) {
-    for (size_t i = 0; i < s->hidden; i++) {
-        const size_t pixel = (row * s->batch + batch) * s->hidden + i;
-        ((float *)n8_out_pixel(session, step, pixel))[direction] = n8_one_nan(values[i]);
+    const size_t stride = n8_output(session->model, step)->pixel_stride;
+    uint8_t *to = n8_out_pixel(session, step, (row * s->batch + batch) * s->hidden);
+    to += direction * sizeof *values;
+    for (size_t i = 0; i < s->hidden; i++, to += stride) {
+        const float value = n8_one_nan(values[i]);
+        memcpy(to, &value, sizeof value);
     }
 }
 
 // The values of (row, batch) of an input of three dimensions.
 static void get(float *values, size_t count, const struct n8_session *session,
                 const struct n8_step *step, size_t index, size_t row, size_t batch) {
-    for (size_t i = 0; i < count; i++) {
-        values[i] = ((const float *)n8_in_pixel(session, step, index, row * count + i))[batch];
+    const size_t stride = n8_input(session->model, step, index)->pixel_stride;
+    const uint8_t *from = n8_in_pixel(session, step, index, row * count);
+    from += batch * sizeof *values;
+    for (size_t i = 0; i < count; i++, from += stride) {
+        memcpy(&values[i], from, sizeof *values);
     }
 }
 
-static void run_sequence(const struct n8_session *session, const struct n8_step *step,
-                         const struct sizes *s, size_t direction, size_t batch,
-                         const struct work *w) {
-    const struct matrices m = matrices_of(step, s);
-    const size_t rows = s->gates * s->hidden;
+// The step after the state of `t` others.
+static size_t step_at(const struct n8_step *step, const struct sizes *s, size_t direction,
+                      size_t t) {
     const bool backwards = direction == 1 || (step->row.flags & N8_OP_REVERSE) != 0;
+    return backwards ? s->steps - 1 - t : t;
+}
+
+// W by the inputs of `count` steps after the state of `t` others.
+static void multiply_inputs(const struct n8_session *session, const struct n8_step *step,
+                            const struct sizes *s, const struct matrices *m, size_t direction,
+                            size_t batch, size_t t, size_t count, struct work *w) {
+    for (size_t i = 0; i < count; i++) {
+        get(w->vector, s->input, session, step, 0, step_at(step, s, direction, t + i), batch);
+        w->scales[i] = quantize(session, w->bytes + i * stride_of(s->input), w->vector, s->input);
+    }
+    multiply(&m->parts[direction][PART_W], w->sums, s->gates * s->hidden, w->bytes, w->scratch);
+}
+
+static void run_sequence(const struct n8_session *session, const struct n8_step *step,
+                         const struct sizes *s, size_t direction, size_t batch, struct work *w) {
+    const struct matrices *m = step->packed;
+    const size_t rows = s->gates * s->hidden, block = block_of(s);
     float *const states[MOST_STATES] = {w->state, w->cell};
     for (size_t i = 0; i < s->states; i++) {
         memset(states[i], 0, s->hidden * sizeof(float));
@@ -367,24 +541,26 @@ static void run_sequence(const struct n8_session *session, const struct n8_step 
         }
     }
     for (size_t t = 0; t < s->steps; t++) {
-        const size_t at = backwards ? s->steps - 1 - t : t;
-        get(w->vector, s->input, session, step, 0, at, batch);
-        float scale = quantize(w->bytes, w->vector, s->input);
-        multiply(w->gates, s, &m, direction, 0, 0, rows, w->bytes, scale);
+        const size_t left = s->steps - t;
+        if (t % block == 0) {
+            multiply_inputs(session, step, s, m, direction, batch, t, left < block ? left : block,
+                            w);
+        }
+        scale_sums(w->gates, w->sums + t % block * rows, rows, w->scales[t % block],
+                   m->scales + direction * rows, m->bias + direction * rows);
         memcpy(w->vector, w->state, s->hidden * sizeof(float));
-        scale = quantize(w->bytes, w->vector, s->hidden);
-        multiply(w->gates + rows, s, &m, direction, 1, 0, rows, w->bytes, scale);
+        multiply_state(session, s, m, direction, PART_R, w);
         switch (step->row.kind) {
         case N8_OP_GRU:
-            gru(step, s, &m, direction, w);
+            gru(session, step, s, m, direction, w);
             break;
         case N8_OP_LSTM:
-            lstm(s, &m, direction, w);
+            lstm(s, m, direction, w);
             break;
         default:
-            rnn(s, &m, w);
+            rnn(s, m, w);
         }
-        put(session, step, s, at, direction, batch, w->state);
+        put(session, step, s, step_at(step, s, direction, t), direction, batch, w->state);
     }
     const bool all = (size_t)n8_output(session->model, step)->onnx_dims[0] > s->steps;
     for (size_t i = 0; all && i < s->states; i++) {
@@ -396,11 +572,15 @@ static void run_sequence(const struct n8_session *session, const struct n8_step 
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
     const struct sizes s = sizes_of(session->model, step);
-    struct work w = {.gates = scratch};
+    struct work w = {0};
+    w.gates = scratch;
     w.state = w.gates + 2 * s.gates * s.hidden;
     w.cell = w.state + s.hidden;
     w.vector = w.cell + s.hidden;
-    w.bytes = (int8_t *)(void *)(w.vector + larger(s.input, s.hidden));
+    w.sums = (int32_t *)(void *)(w.vector + larger(s.input, s.hidden));
+    w.more = w.sums + block_of(&s) * s.gates * s.hidden;
+    w.bytes = (int8_t *)(void *)(w.more + s.gates * s.hidden);
+    w.scratch = (uint8_t *)scratch + own_scratch(&s);
     for (size_t unit = begin; unit < end; unit++) {
         run_sequence(session, step, &s, unit % s.directions, unit / s.directions, &w);
     }

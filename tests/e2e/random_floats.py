@@ -183,7 +183,7 @@ def grow_recurrent(net: Net) -> None:
     states = 2 if kind == "lstm" else 1
     source = pick_float(net)
     size = int(np.prod(source.shape))
-    steps = int(rng.choice([n for n in range(1, 9) if size % n == 0]))
+    steps = int(rng.choice([n for n in range(1, 25) if size % n == 0]))
     batch = int(rng.choice([1, 1, 2])) if size // steps % 2 == 0 else 1
     inputs = size // steps // batch
     directions, hidden = int(rng.integers(1, 3)), int(rng.integers(1, 20))
