@@ -54,6 +54,24 @@ static void plan_bundle(struct n8_conv *conv) {
     conv->group_out *= conv->igemm.bundle;
 }
 
+// Whether windows overlap along an axis, and end hardly beyond the image.
+static bool overlap(int32_t in, int32_t out, int32_t kernel, int32_t stride, int32_t dilation,
+                    int32_t pad) {
+    return dilation == 1 && stride <= kernel && pad < kernel &&
+           (int64_t)(out - 1) * stride - pad < in;
+}
+
+// Whether windows are copied from lines: rows of the input without gaps, of which a window takes a
+// piece each. For one group only, as its lines are kept from unit to unit.
+static bool has_lines(const struct n8_conv *conv) {
+    const struct n8_conv2d_shape *s = &conv->shape;
+    return conv->groups == 1 &&
+           overlap(s->in_height, s->out_height, s->kernel_height, s->stride_height,
+                   s->dilation_height, s->pad_top) &&
+           overlap(s->in_width, s->out_width, s->kernel_width, s->stride_width, s->dilation_width,
+                   s->pad_left);
+}
+
 // Where the channels of a pixel fill no step of a kernel, or hardly one, copying a window is less
 // work than padding each of its taps.
 static void plan_unfolding(struct n8_conv *conv) {
@@ -61,10 +79,14 @@ static void plan_unfolding(struct n8_conv *conv) {
         return;
     }
     conv->igemm.unfolded = true;
+    if (has_lines(conv)) {
+        const size_t line = n8_mul(n8_igemm_columns_read(&conv->shape), conv->group_in);
+        conv->igemm.line = n8_round_up(n8_add(line, N8_LINE_PIECE), N8_ALIGN_PART);
+    }
     conv->group_in = n8_mul(conv->taps, conv->group_in);
     conv->taps = 1;
     const size_t depth = n8_round_up(conv->group_in, n8_panel_step(&conv->row->tile));
-    conv->igemm.window = n8_round_up(n8_add(depth, MAX_UNFOLDED), N8_ALIGN_PART);
+    conv->igemm.window = n8_round_up(n8_add(depth, N8_LINE_PIECE), N8_ALIGN_PART);
 }
 
 // Marks of a panel, one for each group of its taps.
@@ -96,8 +118,10 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     n8_plan_slices(conv, blocks, n8_mul(row, tile->nr));
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->igemm.block, conv->taps), sizeof(int8_t *));
-    conv->igemm.rows_size =
-        conv->igemm.unfolded ? n8_mul(conv->igemm.block, conv->igemm.window) : conv->depth;
+    conv->igemm.rows_size = conv->igemm.unfolded
+                                ? n8_add(n8_mul(conv->igemm.block, conv->igemm.window),
+                                         n8_mul((size_t)s->kernel_height, conv->igemm.line))
+                                : conv->depth;
     conv->scratch_size = n8_add(n8_round_up(conv->igemm.rows_size, N8_CONV_ALIGN),
                                 n8_add(n8_round_up(conv->igemm.packed_rows, N8_CONV_ALIGN), table));
     if (conv->accumulates) { // of one unit and group, and what may be read after them
@@ -296,6 +320,8 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
         .rows = {.conv = conv,
                  .io = io,
                  .windows = (int8_t *)scratch,
+                 .lines = (int8_t *)scratch + conv->igemm.block * conv->igemm.window,
+                 .lines_image = SIZE_MAX,
                  .padding = (const int8_t *)scratch,
                  .packed = (int8_t *)scratch + padding,
                  .table = (const int8_t **)(void *)(scratch + copies),

@@ -60,20 +60,6 @@ static inline void copy_tap(int8_t *to, const int8_t *from, size_t count) {
     }
 }
 
-// Rows of a window inside the image, `down` bytes apart. The bytes that a tap writes beyond its
-// channels are those of the next one.
-static inline __attribute__((always_inline)) void
-copy_rows(int8_t *restrict to, const int8_t *restrict from, int32_t rows, ptrdiff_t down,
-          int32_t taps, ptrdiff_t across, size_t channels) {
-    for (int32_t ky = 0; ky < rows; ky++, from += down) {
-        const int8_t *tap = from;
-#pragma GCC unroll 8
-        for (int32_t kx = 0; kx < taps; kx++, tap += across, to += channels) {
-            copy_tap(to, tap, channels);
-        }
-    }
-}
-
 // A tap after the other of the window that begins at row y0 and column x0, `at` bytes from the
 // image's beginning.
 static void copy_window(const struct n8_igemm_rows *it, const int8_t *image, int64_t y0, int64_t x0,
@@ -97,30 +83,148 @@ static void copy_window(const struct n8_igemm_rows *it, const int8_t *image, int
     }
 }
 
-// The same of a window inside the image, `at` bytes from its beginning.
+// The same of a window inside the image, `at` bytes from its beginning. The bytes that a tap writes
+// beyond its channels are those of the next one.
 static void copy_inner_window(const struct n8_igemm_rows *it, const int8_t *image, ptrdiff_t at,
                               int8_t *to) {
     const struct n8_conv2d_shape *s = &it->conv->shape;
     const size_t channels = n8_igemm_channels_read(it->conv);
     const ptrdiff_t across = n8_strides(it->io->in_stride, s->dilation_width);
     const ptrdiff_t down = n8_strides(it->io->in_stride * s->in_width, s->dilation_height);
-    const int32_t rows = s->kernel_height, taps = s->kernel_width;
     const int8_t *from = image + at;
-    // The usual distances and sizes as constants, for speed; nothing depends on it.
-    if (across != N8_PIXEL || (channels != 1 && channels != 3)) {
-        copy_rows(to, from, rows, down, taps, across, channels);
-    } else if (channels == 1 && taps == 3) {
-        copy_rows(to, from, rows, down, 3, N8_PIXEL, 1);
-    } else if (channels == 1) {
-        copy_rows(to, from, rows, down, taps, N8_PIXEL, 1);
-    } else if (taps == 3) {
-        copy_rows(to, from, rows, down, 3, N8_PIXEL, 3);
-    } else if (taps == 5) {
-        copy_rows(to, from, rows, down, 5, N8_PIXEL, 3);
-    } else if (taps == 7) {
-        copy_rows(to, from, rows, down, 7, N8_PIXEL, 3);
+    for (int32_t ky = 0; ky < s->kernel_height; ky++, from += down) {
+        const int8_t *tap = from;
+#pragma GCC unroll 8
+        for (int32_t kx = 0; kx < s->kernel_width; kx++, tap += across, to += channels) {
+            copy_tap(to, tap, channels);
+        }
+    }
+}
+
+// What is copied of a line at once, two registers of ARMv7.
+typedef size_t piece __attribute__((vector_size(2 * sizeof(size_t))));
+
+// In-order cores wait for what they load: some pixels or pieces are loaded, then stored, as far as
+// there are registers.
+enum { PIXELS = 8, WINDOWS = sizeof(piece) / 4 };
+
+// Copies the channels of `count` pixels, `stride` bytes apart, without what lies between them; of
+// each, `size` bytes are read and written.
+static inline __attribute__((always_inline)) void copy_pixels(int8_t *restrict to,
+                                                              const int8_t *restrict from,
+                                                              size_t count, ptrdiff_t stride,
+                                                              size_t channels, size_t size) {
+    for (; count >= PIXELS; count -= PIXELS) {
+        uint64_t pixels[PIXELS];
+#pragma GCC unroll 8
+        for (size_t i = 0; i < PIXELS; i++, from += stride) {
+            memcpy(&pixels[i], from, size);
+        }
+#pragma GCC unroll 8
+        for (size_t i = 0; i < PIXELS; i++, to += channels) {
+            memcpy(to, &pixels[i], size);
+        }
+    }
+    for (; count > 0; count--, from += stride, to += channels) {
+        memcpy(to, from, size);
+    }
+}
+
+// Row y of the image as a line: what windows see of it, padding at both ends included.
+static void make_line(const struct n8_igemm_rows *it, const int8_t *image, int64_t y, int8_t *to) {
+    const struct n8_conv2d_shape *s = &it->conv->shape;
+    const size_t channels = n8_igemm_channels_read(it->conv);
+    const ptrdiff_t stride = it->io->in_stride;
+    const size_t left = (size_t)s->pad_left * channels;
+    const size_t columns = n8_igemm_columns_read(s) - (size_t)s->pad_left;
+    const size_t inside = columns < (size_t)s->in_width ? columns : (size_t)s->in_width;
+    memset(to, it->conv->in_zero_point, left);
+    to += left;
+    if (y < 0 || y >= s->in_height) {
+        memset(to, it->conv->in_zero_point, columns * channels);
+        return;
+    }
+    const int8_t *from = image + n8_strides(stride, y * s->in_width);
+    // The usual distance and size as constants, for speed; nothing depends on it.
+    if (stride == N8_PIXEL && channels == 3) {
+        copy_pixels(to, from, inside, N8_PIXEL, 3, 4);
     } else {
-        copy_rows(to, from, rows, down, taps, N8_PIXEL, 3);
+        copy_pixels(to, from, inside, stride, channels, 8);
+    }
+    memset(to + inside * channels, it->conv->in_zero_point, (columns - inside) * channels);
+}
+
+// Copies `pieces` of a row of `count` windows from a line, where they are `step` bytes apart.
+static inline __attribute__((always_inline)) void copy_run(int8_t *restrict to, size_t window,
+                                                           const int8_t *restrict from, size_t step,
+                                                           size_t pieces, size_t count) {
+    for (; count >= WINDOWS; count -= WINDOWS, to += WINDOWS * window, from += WINDOWS * step) {
+#pragma GCC unroll 2
+        for (size_t k = 0; k < pieces; k++) {
+            piece each[WINDOWS];
+#pragma GCC unroll 4
+            for (size_t i = 0; i < WINDOWS; i++) {
+                memcpy(&each[i], from + i * step + k * sizeof(piece), sizeof(piece));
+            }
+#pragma GCC unroll 4
+            for (size_t i = 0; i < WINDOWS; i++) {
+                memcpy(to + i * window + k * sizeof(piece), &each[i], sizeof(piece));
+            }
+        }
+    }
+    for (; count > 0; count--, to += window, from += step) {
+        for (size_t k = 0; k < pieces; k++) {
+            memcpy(to + k * sizeof(piece), from + k * sizeof(piece), sizeof(piece));
+        }
+    }
+}
+
+// Copies the windows of `count` outputs of row oy, from column ox on. Rows of the input that the
+// windows of an earlier row saw, too, are there already.
+static void copy_windows(struct n8_igemm_rows *it, const int8_t *image, size_t oy, size_t ox,
+                         size_t count, int8_t *to) {
+    const struct n8_conv *conv = it->conv;
+    const struct n8_conv2d_shape *s = &conv->shape;
+    const size_t channels = n8_igemm_channels_read(conv), rows = (size_t)s->kernel_height;
+    const size_t run = (size_t)s->kernel_width * channels, pieces = n8_pieces(run, sizeof(piece));
+    const size_t step = (size_t)s->stride_width * channels;
+    const size_t first = oy * (size_t)s->stride_height; // from the first row of padding
+    it->next_line = it->next_line < first ? first : it->next_line;
+    for (; it->next_line < first + rows; it->next_line++) {
+        make_line(it, image, (int64_t)it->next_line - s->pad_top,
+                  it->lines + it->next_line % rows * conv->igemm.line);
+    }
+    for (size_t y = first; y < first + rows; y++, to += run) {
+        const int8_t *from = it->lines + y % rows * conv->igemm.line + ox * step;
+        // A constant for speed, nothing depends on it.
+        if (pieces == 1) {
+            copy_run(to, conv->igemm.window, from, step, 1, count);
+        } else if (pieces == 2) {
+            copy_run(to, conv->igemm.window, from, step, 2, count);
+        } else {
+            copy_run(to, conv->igemm.window, from, step, pieces, count);
+        }
+    }
+}
+
+// The windows of a unit by lines, and their table; the last tile repeats the last window.
+static void copy_unit(struct n8_igemm_rows *it, const int8_t *image) {
+    const struct n8_conv *conv = it->conv;
+    const size_t width = (size_t)conv->shape.out_width, mr = conv->row->tile.mr;
+    if (it->lines_image != it->at.image) {
+        it->lines_image = it->at.image;
+        it->next_line = 0;
+    }
+    size_t oy = it->at.first / width, ox = it->at.first % width;
+    for (size_t p = 0, count; p < it->at.count; p += count, oy++, ox = 0) {
+        const size_t rest = it->at.count - p;
+        count = rest < width - ox ? rest : width - ox;
+        copy_windows(it, image, oy, ox, count, it->windows + p * conv->igemm.window);
+    }
+    const size_t end = n8_pieces(it->at.count, mr) * mr, window = conv->igemm.window;
+    const int8_t **table = it->table;
+    for (size_t p = 0; p < end; p++) {
+        table[p] = it->windows + (p < it->at.count ? p : 0) * window;
     }
 }
 
@@ -278,6 +382,8 @@ void n8_igemm_make_rows(struct n8_igemm_rows *it) {
                           (ptrdiff_t)(it->at.group * n8_igemm_channels_read(conv));
     if (is_pointwise(s)) {
         point_pixels(it, image);
+    } else if (conv->igemm.line != 0) {
+        copy_unit(it, image);
     } else {
         point_unit(it, image);
     }

@@ -13,8 +13,11 @@
 struct n8_igemm_rows {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
-    int8_t *windows;       // copied, or
-    const int8_t *padding; // the row of zero points that stands for all outside the image
+    int8_t *windows;       // copied, from
+    int8_t *lines;         // as many as the kernel has rows: line i, counted from the first row of
+    size_t next_line;      // padding on, at i modulo that. All before this one were made, of this
+    size_t lines_image;    // image
+    const int8_t *padding; // or the row of zero points that stands for all outside the image
     const int8_t **table;
     int8_t *packed; // the rows that the table names, where the kernel wants them so
     size_t made; // the number of the block and group that the table and the packed rows belong to
@@ -24,6 +27,13 @@ struct n8_igemm_rows {
 // The channels of an input pixel that a packed group reads.
 static inline size_t n8_igemm_channels_read(const struct n8_conv *conv) {
     return (size_t)(conv->shape.in_channels / conv->shape.groups) * conv->igemm.bundle;
+}
+
+enum { N8_LINE_PIECE = 16 }; // bytes of a line that are copied at once at most, beyond its end, too
+
+// The columns of a line: those that windows see, padding at both ends included.
+static inline size_t n8_igemm_columns_read(const struct n8_conv2d_shape *s) {
+    return (size_t)(s->out_width - 1) * (size_t)s->stride_width + (size_t)s->kernel_width;
 }
 
 // Makes those of the unit's block and group, which all slices of its channels share.

@@ -169,6 +169,46 @@ def test_conv2d(isa, seed):
         assert bits(layer.run(nhwc[0])) == bits(to_nhwc(acc).astype(np.int32))
 
 
+def windows(x, size, *, pads, strides, dilations, zero_point):
+    """What each output of N H W C sees, N OH OW C KH KW."""
+    top, left, bottom, right = pads
+    edges = ((0, 0), (top, bottom), (left, right), (0, 0))
+    padded = np.pad(x.astype(np.int64), edges, constant_values=zero_point)
+    reach = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
+    seen = np.lib.stride_tricks.sliding_window_view(padded, reach, (1, 2))
+    (down, across), (high, wide) = strides, dilations
+    return seen[:, ::down, ::across, :, ::high, ::wide]
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_windows_of_few_channels(seed):
+    """Of layers whose windows are copied, from rows of the input where they overlap."""
+    rng = np.random.default_rng(seed)
+    channels, height, width = rng.integers((1, 1, 1), (9, 12, 50)).tolist()
+    size = rng.integers(1, (6, 12)).tolist()
+    pads = rng.integers(0, np.array([size, size]).ravel() + rng.integers(1, 3)).tolist()
+    dilations = rng.choice([1, 1, 1, 2], 2).tolist()
+    strides = rng.integers(1, np.array(size) + 2).tolist()
+    x = rng.integers(-128, 128, (2, height, width, channels), np.int8)
+    weights = rng.integers(-127, 128, (5, *size, channels), np.int8)
+    if any(
+        extent + pads[axis] + pads[axis + 2] < (size[axis] - 1) * dilations[axis] + 1
+        for axis, extent in enumerate((height, width))
+    ):
+        return
+    options = {"pads": pads, "strides": strides, "dilations": dilations}
+    seen = windows(x, size, zero_point=-7, **options)
+    expected = np.einsum("nyxcij,oijc->nyxo", seen, weights.astype(np.int64))
+    layer = layers.Conv2d(
+        weights,
+        x.shape,
+        layers.Epilogue(type="int32"),
+        in_zero_point=-7,
+        **options,
+    )
+    assert bits(layer.run(x)) == bits(expected.astype(np.int32))
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("height", [1, 2, 7, 8])
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
