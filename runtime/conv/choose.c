@@ -22,9 +22,8 @@ enum { LEAST_COLUMNS = 4 };
 // for each pixel, beyond their products: counted in products that take as long. The factors say how
 // long a product takes. One set of figures, from counts of whole layers, suits AArch64 and ARMv7.
 enum {
-    TILE_PRODUCTS = 36, // of each pair of channels
-    TILE_INPUT = 100,   // of each channel of the input
-    TILE_OUTPUT = 365,  // and of the output, in whole panels
+    TILE_INPUT = 100,  // of each channel of the input
+    TILE_OUTPUT = 365, // and of the output, in whole panels
     PIXEL_PRODUCTS = 9,
     PIXEL_TAPS = 1000, // finding where they lie
     GEMM_FACTOR = 5,
@@ -91,12 +90,22 @@ static const char *refuse_igemm(const struct n8_conv_row *row, const struct n8_c
     return NULL;
 }
 
-// The cost of a group of a tile by Winograd.
-static float tile_cost(const struct n8_conv_row *row, size_t in, size_t out) {
+// The points of Winograd's tiles along an axis: six of each, fewer of the last if it has fewer
+// outputs.
+static int64_t points_along(int64_t out) {
+    return out / 4 * 6 + (out % 4 == 0 ? 0 : out % 4 + 2);
+}
+
+// The cost of a group of an image by Winograd. Kernels multiply two tiles at least.
+static float winograd16_cost(const struct n8_conv_row *row, const struct n8_conv2d_shape *s,
+                             size_t in, size_t out) {
     const size_t depth = n8_round_up(in, N8_PIXEL);
     const size_t padded = n8_pieces(out, row->tile.nr) * row->tile.nr;
-    const size_t products = TILE_PRODUCTS * depth * padded;
-    return (float)(GEMM_FACTOR * (products + TILE_INPUT * depth + TILE_OUTPUT * padded));
+    const int64_t tiles =
+        (int64_t)n8_pieces((size_t)s->out_height, 4) * (int64_t)n8_pieces((size_t)s->out_width, 4);
+    const float planes = (float)(points_along(s->out_height) * points_along(s->out_width));
+    return GEMM_FACTOR * ((tiles == 1 ? 2 : 1) * planes * (float)(depth * padded) +
+                          (float)tiles * (float)(TILE_INPUT * depth + TILE_OUTPUT * padded));
 }
 
 // The cost of a group of a pixel by implicit GEMM, which pads no channels where they are few: then
@@ -114,10 +123,8 @@ static float pixel_cost(size_t groups, size_t in, size_t out) {
 static bool winograd16_pays(const struct n8_conv_row *row, const struct n8_conv2d_shape *s) {
     const size_t groups = (size_t)s->groups;
     const size_t in = (size_t)s->in_channels / groups, out = (size_t)s->out_channels / groups;
-    const float tiles =
-        (float)(n8_pieces((size_t)s->out_height, 4) * n8_pieces((size_t)s->out_width, 4));
     const float pixels = (float)((int64_t)s->out_height * s->out_width);
-    return tiles * tile_cost(row, in, out) < pixels * pixel_cost(groups, in, out);
+    return winograd16_cost(row, s, in, out) < pixels * pixel_cost(groups, in, out);
 }
 
 static const char *refuse_winograd16(const struct n8_conv_row *row, const struct n8_conv_facts *f) {

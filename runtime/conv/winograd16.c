@@ -143,6 +143,20 @@ static void pack_winograd(const struct n8_conv *conv, const int8_t *weights, voi
     }
 }
 
+// Tiles at the right edge, and at the bottom, may have fewer than four outputs along an axis and
+// need fewer planes (13). A block has first those at the right edge alone, last those of the
+// corner, so that the tiles which need a plane follow one another.
+enum kind { RIGHT, INNER, BOTTOM, CORNER, KINDS };
+
+struct tile {
+    int32_t y, x, rows, columns; // of its outputs
+};
+
+// Planes that follow one another, and the tiles of a block for which they are multiplied.
+struct product {
+    size_t plane, planes, tile, tiles;
+};
+
 struct winograd {
     const struct n8_conv *conv;
     const struct n8_conv_io *io;
@@ -152,17 +166,106 @@ struct winograd {
     int8_t *nowhere;   // a pixel for what is beyond the edge
     ptrdiff_t *places; // [block][16], of the output
     ptrdiff_t *residual_places;
-    size_t transformed;     // the block and group that `in` belongs to
-    struct n8_conv_unit at; // of tiles
+    size_t transformed;           // the block and group that `in` belongs to
+    struct n8_conv_unit at;       // of tiles
+    struct tile tiles[MAX_BLOCK]; // of the block, in the order of kinds
+    size_t product_count;
+    struct product products[PLANES];
 };
 
-// Copies the window whose first pixel is at row y0 and column x0, padding included.
-static void copy_window(const struct winograd *w, const int8_t *image, int64_t y0, int64_t x0) {
+// Whether so many outputs depend on a point: 1, -1, infinity, 0, 2 or -2.
+static bool is_needed(size_t point, int32_t outputs) {
+    return (point < 4 || outputs > 2) && (point != 2 || outputs % 2 == 0);
+}
+
+// Which of the pixels 0 .. 3 that one or two outputs see are d0 .. d5, as (13) has it.
+static int64_t pixel_of(int64_t d, int32_t outputs) {
+    return d > 2 && outputs <= 2 ? d - 2 : d;
+}
+
+// Which output of a tile y0 .. y3 is, or OUT if it is none.
+static int32_t output_of(int32_t y, int32_t outputs) {
+    const int32_t output = outputs > 2 || y == 0 ? y : y == 3 ? 1 : OUT;
+    return output < outputs ? output : OUT;
+}
+
+static enum kind kind_of(const struct tile *tile) {
+    return tile->rows < OUT      ? (tile->columns < OUT ? CORNER : BOTTOM)
+           : tile->columns < OUT ? RIGHT
+                                 : INNER;
+}
+
+// Finds the tiles of the unit's block; ends[kind]: those of the kinds up to this one.
+static void order_tiles(struct winograd *w, size_t ends[KINDS]) {
+    const struct n8_conv2d_shape *s = &w->conv->shape;
+    const size_t across = tiles_across(s);
+    struct tile tiles[MAX_BLOCK];
+    size_t places[KINDS + 1] = {0};
+    int32_t y = (int32_t)(w->at.first / across) * OUT;
+    int32_t x = (int32_t)(w->at.first % across) * OUT;
+    for (size_t t = 0; t < w->at.count; t++, x += OUT) {
+        if (x >= s->out_width) {
+            x = 0;
+            y += OUT;
+        }
+        const int32_t rows = s->out_height - y, columns = s->out_width - x;
+        tiles[t] = (struct tile){y, x, rows < OUT ? rows : OUT, columns < OUT ? columns : OUT};
+        places[kind_of(&tiles[t]) + 1]++;
+    }
+    for (size_t kind = RIGHT; kind < KINDS; kind++) {
+        places[kind + 1] += places[kind];
+        ends[kind] = places[kind + 1];
+    }
+    for (size_t t = 0; t < w->at.count; t++) {
+        w->tiles[places[kind_of(&tiles[t])]++] = tiles[t];
+    }
+}
+
+// Finds out what is to be multiplied of the block: for each plane, the tiles that need it.
+static void plan_products(struct winograd *w) {
+    const struct n8_conv2d_shape *s = &w->conv->shape;
+    const int32_t right = (s->out_width - 1) % OUT + 1, bottom = (s->out_height - 1) % OUT + 1;
+    struct product each[PLANES];
+    size_t ends[KINDS];
+    order_tiles(w, ends);
+    w->product_count = 1;
+    w->products[0] = (struct product){.planes = PLANES, .tiles = w->at.count};
+    if (ends[INNER] - ends[RIGHT] == w->at.count) {
+        return;
+    }
+    for (size_t i = 0; i < SIDE; i++) {
+        for (size_t j = 0; j < SIDE; j++) {
+            const bool below = is_needed(i, bottom), beside = is_needed(j, right);
+            const size_t first = beside ? 0 : ends[RIGHT];
+            const size_t end = ends[below ? (beside ? CORNER : BOTTOM) : INNER];
+            each[n8_winograd_plane(i, j)] =
+                (struct product){.planes = 1, .tile = first, .tiles = end - first};
+        }
+    }
+    w->products[0] = each[0];
+    for (size_t p = 1; p < PLANES; p++) {
+        struct product *last = &w->products[w->product_count - 1];
+        if (each[p].tile == last->tile && each[p].tiles == last->tiles) {
+            last->planes++;
+        } else {
+            each[p].plane = p;
+            w->products[w->product_count++] = each[p];
+        }
+    }
+    memset(w->acc, 0, w->conv->winograd16.block * PLANES * w->conv->row->tile.nr * sizeof *w->acc);
+}
+
+// Copies the window of a tile of rows x columns outputs whose first pixel is at row y0 and column
+// x0, padding included.
+static void copy_window(const struct winograd *w, const int8_t *image, int64_t y0, int64_t x0,
+                        int32_t rows, int32_t columns) {
     const struct n8_conv2d_shape *s = &w->conv->shape;
     const size_t depth = w->conv->depth;
     int8_t *to = w->window;
-    for (int64_t y = y0; y < y0 + SIDE; y++) {
-        for (int64_t x = x0; x < x0 + SIDE; x++, to += depth) {
+    for (int64_t i = 0; i < SIDE; i++) {
+        const int64_t y = y0 + pixel_of(i, rows);
+        for (int64_t j = 0; j < SIDE; j++, to += depth) {
+            const int64_t x = x0 + pixel_of(j, columns);
             if (y >= 0 && y < s->in_height && x >= 0 && x < s->in_width) {
                 memcpy(to, image + (ptrdiff_t)(y * s->in_width + x) * w->io->in_stride, depth);
             } else {
@@ -184,18 +287,18 @@ static void transform_block(struct winograd *w) {
     const ptrdiff_t pixel = w->io->in_stride, row = s->in_width * pixel;
     const int8_t *image = w->io->in + (ptrdiff_t)w->at.image * s->in_height * row +
                           (ptrdiff_t)(w->at.group * conv->group_in);
-    const size_t across = tiles_across(s);
     const size_t plane = conv->winograd16.block * conv->depth * sizeof *w->in;
     for (size_t t = 0; t < w->at.count; t++) {
-        const int64_t y = (int64_t)((w->at.first + t) / across) * OUT - s->pad_top;
-        const int64_t x = (int64_t)((w->at.first + t) % across) * OUT - s->pad_left;
+        const struct tile *tile = &w->tiles[t];
+        const int64_t y = (int64_t)tile->y - s->pad_top, x = (int64_t)tile->x - s->pad_left;
         int16_t *to = w->in + t * conv->depth;
-        if (y >= 0 && x >= 0 && y + SIDE <= s->in_height && x + SIDE <= s->in_width) {
+        if (y >= 0 && x >= 0 && y + SIDE <= s->in_height && x + SIDE <= s->in_width &&
+            tile->rows > 2 && tile->columns > 2) {
             conv->row->winograd16->input(to, plane,
                                          image + (ptrdiff_t)y * row + (ptrdiff_t)x * pixel, row,
                                          pixel, conv->depth);
         } else {
-            copy_window(w, image, y, x);
+            copy_window(w, image, y, x, tile->rows, tile->columns);
             conv->row->winograd16->input(to, plane, w->window, (ptrdiff_t)(SIDE * conv->depth),
                                          (ptrdiff_t)conv->depth, conv->depth);
         }
@@ -210,21 +313,47 @@ static ptrdiff_t distance(const void *from, const void *to) {
 // Where the outputs of the block go.
 static void point_block(const struct winograd *w) {
     const struct n8_conv2d_shape *s = &w->conv->shape;
-    const size_t across = tiles_across(s);
     const ptrdiff_t image = (ptrdiff_t)w->at.image * s->out_height * s->out_width;
     const ptrdiff_t away = distance(w->io->out, w->nowhere);
     const ptrdiff_t residual_away = distance(w->io->residual, w->nowhere);
     for (size_t t = 0; t < w->at.count; t++) {
-        const int32_t y0 = (int32_t)((w->at.first + t) / across) * OUT;
-        const int32_t x0 = (int32_t)((w->at.first + t) % across) * OUT;
+        const struct tile *tile = &w->tiles[t];
+        int32_t rows[OUT], columns[OUT];
+        for (int32_t i = 0; i < OUT; i++) {
+            rows[i] = output_of(i, tile->rows);
+            columns[i] = output_of(i, tile->columns);
+        }
         for (int32_t i = 0; i < OUTPUTS; i++) {
-            const int32_t y = y0 + i / OUT, x = x0 + i % OUT;
-            const bool inside = y < s->out_height && x < s->out_width;
-            const ptrdiff_t at = image + (ptrdiff_t)y * s->out_width + x;
+            const int32_t y = rows[i / OUT], x = columns[i % OUT];
+            const bool inside = y < OUT && x < OUT;
+            const ptrdiff_t at = image + (ptrdiff_t)(tile->y + y) * s->out_width + tile->x + x;
             const size_t entry = t * OUTPUTS + (size_t)i;
             w->places[entry] = inside ? at * w->io->out_stride : away;
             w->residual_places[entry] = inside ? at * w->io->residual_stride : residual_away;
         }
+    }
+}
+
+// The sums of a panel. Those that no output needs remain 0.
+static void multiply(const struct winograd *w, const int16_t *weights) {
+    const struct n8_conv *conv = w->conv;
+    const size_t panel = conv->row->tile.nr, block = conv->winograd16.block;
+    for (size_t i = 0; i < w->product_count; i++) {
+        const struct product *it = &w->products[i];
+        if (it->tiles == 0) {
+            continue;
+        }
+        conv->row->winograd16->gemm(&(struct n8_winograd_gemm_args){
+            .sums = w->acc + (it->plane * block + it->tile) * panel,
+            .in = w->in + (it->plane * block + it->tile) * conv->depth,
+            .weights = weights + it->plane * conv->depth * panel,
+            .depth = conv->depth,
+            .tiles = it->tiles,
+            .planes = it->planes,
+            .sums_plane = block * panel * sizeof *w->acc,
+            .in_plane = block * conv->depth * sizeof *w->in,
+            .width = panel,
+        });
     }
 }
 
@@ -236,21 +365,11 @@ static void run_slice(const struct winograd *w) {
     const size_t panel = conv->row->tile.nr;
     const int16_t *weights =
         (const int16_t *)(const void *)(conv->weights + group * conv->group_weights);
-    struct n8_winograd_gemm_args gemm = {
-        .sums = w->acc,
-        .in = w->in,
-        .depth = conv->depth,
-        .tiles = w->at.count,
-        .planes = PLANES,
-        .sums_plane = conv->winograd16.block * panel * sizeof *w->acc,
-        .in_plane = conv->winograd16.block * conv->depth * sizeof *w->in,
-        .width = panel,
-    };
     struct n8_winograd_output_args output = {
         .places = w->places,
         .residual_places = w->residual_places,
         .sums = w->acc,
-        .plane = gemm.sums_plane,
+        .plane = conv->winograd16.block * panel * sizeof *w->acc,
         .tile = panel * sizeof *w->acc,
         .tiles = w->at.count,
         .residual_scale = e->residual_scale,
@@ -263,8 +382,7 @@ static void run_slice(const struct winograd *w) {
         const size_t entry = group * conv->group_entries + n;
         const size_t first = group * conv->group_out + n;
         const size_t rest = end - n;
-        gemm.weights = weights + n * PLANES * conv->depth;
-        conv->row->winograd16->gemm(&gemm);
+        multiply(w, weights + n * PLANES * conv->depth);
         output.out = (int8_t *)w->io->out + first;
         output.residual = w->io->residual == NULL ? NULL : w->io->residual + first;
         output.channels = rest < panel ? rest : panel;
@@ -294,6 +412,7 @@ static void run_winograd(const struct n8_conv *conv, const struct n8_conv_io *io
     for (size_t unit = begin; unit < end; unit++) {
         w.at = n8_conv_unit_at(conv, unit, tiles, conv->winograd16.block);
         if (unit == begin || unit % conv->slices == 0) {
+            plan_products(&w);
             point_block(&w);
         }
         transform_block(&w);

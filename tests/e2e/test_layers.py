@@ -234,6 +234,28 @@ def test_small_depthwise_layers(stride, height, width):
         assert len({result.tobytes() for result in results}) == 1, pad
 
 
+@pytest.mark.parametrize("height", range(1, 9))
+@pytest.mark.parametrize("width", [*range(2, 10), 21])
+def test_small_3x3_layers(height, width):
+    """Tiles with fewer outputs at the edges, one below and beside the other."""
+    rng = np.random.default_rng(width)
+    weights = rng.integers(-127, 128, (24, 3, 3, 40), np.int8)
+    x = rng.integers(-128, 128, (2, height, width, 40), np.int8)
+    epilogue = layers.Epilogue(
+        bias=rng.integers(-4000, 4000, 24, np.int32),
+        multiplier=np.full(24, 0.0005, np.float32),
+        residual_scale=0.37,
+    )
+    for pads in ((1, 1, 1, 1), (2, 0, 0, 2)):
+        results = [
+            layers.Conv2d(
+                weights, x.shape, epilogue, in_zero_point=71, isa=isa, pads=pads
+            ).run(x, x[..., :24])
+            for isa in ("c", *levels())
+        ]
+        assert len({result.tobytes() for result in results}) == 1, pads
+
+
 @pytest.mark.parametrize("residual_scale", [0.0, 0.5, 100.0])
 @pytest.mark.parametrize("multiplier", [2.0**-16, 0.25 / 2**9, 32638 / 2**22, 2.0**-7])
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 2])
