@@ -16,11 +16,10 @@ import onnx
 import neon8
 from bench.networks import weights
 from bench.networks.builder import Net
-from neon8.compile import lower
-from neon8.ir.program import Program
+from neon8.compile import lower, oracle
+from neon8.ir.program import Int8Array, Program
 from neon8.operators.convolution import Conv2dOp
 from neon8.quant.scale_table import ScaleTable
-from neon8.runtime import layers
 
 Arguments = tuple[str | Path, ...]
 Random = np.random.Generator
@@ -28,6 +27,9 @@ Random = np.random.Generator
 OPSET = 13
 SEED = 8
 SAMPLES = 32
+PIXEL_ALIGN = 8
+SLACK = 64
+"""Bytes that must be readable after the last pixel of an input."""
 
 
 def conv(
@@ -164,30 +166,13 @@ def make_model(
 def make_layer(base: Path, program: Program, rng: Random) -> tuple[Arguments, bytes]:
     """A file for guest.c of a Program's only convolution; the output's bytes."""
     (op,) = (op for op in program.ops if isinstance(op, Conv2dOp))
-    assert op.multiplier is not None
     source, target = (program.tensors[name] for name in (op.inputs[0], op.output))
     _, channels, height, width = source.shape
     shape = (1, height, width, channels)
     x = rng.integers(source.lo, source.hi, shape, np.int8, endpoint=True)
-    epilogue = layers.Epilogue(
-        bias=op.bias,
-        multiplier=op.multiplier,
-        zero_point=target.zero_point,
-        lo=op.lo,
-        hi=op.hi,
-    )
-    native = layers.Conv2d(
-        op.weights,
-        shape,
-        epilogue,
-        in_zero_point=source.zero_point,
-        strides=op.strides,
-        pads=op.pads,
-        dilations=op.dilations,
-        groups=op.groups,
-    )
+    y = oracle.step(program, op, target, [x.transpose(0, 3, 1, 2)])
     geometry = (
-        *(*shape, *native.out_shape[1:], *op.weights.shape[1:3]),
+        *(*shape, *y.shape[2:], y.shape[1], *op.weights.shape[1:3]),
         *(*op.strides, *op.dilations, *op.pads[:2], op.groups),
         *(0, 0),  # any input
     )
@@ -197,9 +182,15 @@ def make_layer(base: Path, program: Program, rng: Random) -> tuple[Arguments, by
         op.multiplier,
         op.bias,
         op.weights,
-        layers.padded_pixels(x)[0],
+        padded(x),
+        np.zeros(SLACK, np.int8),
     )
     file = base.with_suffix(".layer")
     file.write_bytes(b"".join(part.tobytes() for part in parts))
-    result, _ = layers.padded_pixels(native.run(x))
-    return ("layer", file), result[: -layers.SLACK].tobytes()
+    return ("layer", file), padded(y.transpose(0, 2, 3, 1)).tobytes()
+
+
+def padded(x: Int8Array) -> Int8Array:
+    """N H W C with pixels of 8 n bytes."""
+    room = -x.shape[-1] % PIXEL_ALIGN
+    return np.pad(x, [(0, 0), (0, 0), (0, 0), (0, room)])

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import single_layers as layers
 from levels import levels
 from neon8.compile import oracle
-from neon8.errors import DataError, SetupError
+from neon8.errors import ModelError
 from neon8.ir.program import Tensor
 from neon8.operators.convolution import Conv2dOp, conv_sums
 from neon8.operators.reference import as_float, centred, quantize, rounded
-from neon8.runtime import layers
 from random_program import random_inputs, random_program
 
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-40, 126.5, -127.5, 0.5]
@@ -119,18 +119,18 @@ def layer_of(program, op, operands, *, kind, isa):
     """The single layer that does what `op` does, or only its sums."""
     source, out = program.tensors[op.inputs[0]], program.tensors[op.output]
     residual = program.tensors[op.inputs[1]] if len(op.inputs) == 2 else out
-    epilogue = layers.Epilogue(
-        type=kind,
-        bias=op.bias,
-        multiplier=None if kind == "int32" else op.multiplier,
-        bias_f32=op.bias_f32,
-        slope=None if kind == "int32" else op.slopes,
-        residual_scale=0 if kind == "int32" else float(op.residual_scale),
-        residual_zero_point=residual.zero_point,
-        zero_point=out.zero_point,
-        lo=op.lo,
-        hi=op.hi,
-    )
+    epilogue = {
+        "type": kind,
+        "bias": op.bias,
+        "multiplier": None if kind == "int32" else op.multiplier,
+        "bias_f32": op.bias_f32,
+        "slope": None if kind == "int32" else op.slopes,
+        "residual_scale": 0 if kind == "int32" else float(op.residual_scale),
+        "residual_zero_point": residual.zero_point,
+        "zero_point": out.zero_point,
+        "lo": op.lo,
+        "hi": op.hi,
+    }
     # The single layer derives the output size from all four pads, the file states it.
     spare = [
         (out.shape[2 + axis] - 1) * op.strides[axis]
@@ -143,13 +143,13 @@ def layer_of(program, op, operands, *, kind, isa):
     return layers.Conv2d(
         op.weights,
         to_nhwc(operands[0]).shape,
-        epilogue,
         in_zero_point=source.zero_point,
         strides=op.strides,
         pads=(*op.pads[:2], *spare),
         dilations=op.dilations,
         groups=op.groups,
         isa=isa,
+        **epilogue,
     )
 
 
@@ -217,17 +217,17 @@ def test_small_depthwise_layers(stride, height, width):
     rng = np.random.default_rng(width)
     weights = rng.integers(-127, 128, (16, 3, 3, 1), np.int8)
     x = rng.integers(-128, 128, (2, height, width, 16), np.int8)
-    epilogue = layers.Epilogue(
-        bias=rng.integers(-4000, 4000, 16, np.int32),
-        multiplier=np.full(16, 0.004, np.float32),
-    )
+    epilogue = {
+        "bias": rng.integers(-4000, 4000, 16, np.int32),
+        "multiplier": np.full(16, 0.004, np.float32),
+    }
     for pad in (0, 1, 2):
         if min(height, width) + 2 * pad < 3:
             continue
         options = {"strides": (stride, stride), "pads": (pad,) * 4, "groups": 16}
         results = [
             layers.Conv2d(
-                weights, x.shape, epilogue, in_zero_point=71, isa=isa, **options
+                weights, x.shape, in_zero_point=71, isa=isa, **options, **epilogue
             ).run(x)
             for isa in ("c", *levels())
         ]
@@ -269,13 +269,13 @@ def test_conv2d_at_the_limits_of_small_values(beyond, multiplier, residual_scale
     x = np.random.default_rng(beyond + 1).integers(-128, 128, (1, 3, 6, depth), np.int8)
     x[0, 0] = -128
     residual = x[..., :channels] if residual_scale else None
-    epilogue = layers.Epilogue(
-        bias=bias,
-        multiplier=np.full(channels, multiplier, np.float32),
-        residual_scale=residual_scale,
-        residual_zero_point=-128,
-        zero_point=zero_point,
-    )
+    epilogue = {
+        "bias": bias,
+        "multiplier": np.full(channels, multiplier, np.float32),
+        "residual_scale": residual_scale,
+        "residual_zero_point": -128,
+        "zero_point": zero_point,
+    }
     acc = x.astype(np.int64) @ weights[:, 0, 0].T.astype(np.int64) + bias
     assert np.abs(acc).max() == 2**22 + beyond
     values = as_float(acc) * np.float32(multiplier)
@@ -284,75 +284,40 @@ def test_conv2d_at_the_limits_of_small_values(beyond, multiplier, residual_scale
         values = values + centred * np.float32(residual_scale)
     expected = np.clip(np.rint(values) + zero_point, -128, 127).astype(np.int8)
     for isa in ("c", None):
-        layer = layers.Conv2d(weights, x.shape, epilogue, isa=isa)
+        layer = layers.Conv2d(weights, x.shape, isa=isa, **epilogue)
         assert bits(layer.run(x, residual)) == bits(expected)
 
 
 ONES = np.ones((4, 1, 1, 4), np.int8)
 UNIT = np.ones(4, np.float32)
+IN = (1, 2, 2, 4)
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("call", "message"),
     [
-        (lambda: layers.quantize(UNIT, scale=0.0), DataError, "invalid argument"),
-        (lambda: layers.quantize(UNIT, scale=np.inf), DataError, "invalid argument"),
-        (
-            lambda: layers.quantize(UNIT.astype(float), scale=1.0),
-            DataError,
-            "float64, expected float32",
-        ),
-        (
-            lambda: layers.requantize_s32(np.ones((2, 4), np.int32), UNIT[:3]),
-            DataError,
-            "one entry per channel",
-        ),
+        (lambda: layers.quantize(UNIT, scale=0.0), "invalid argument"),
+        (lambda: layers.quantize(UNIT, scale=np.inf), "invalid argument"),
         (
             lambda: layers.requantize_s32(np.ones((2, 4), np.int32), UNIT * 1e-35),
-            DataError,
             "invalid argument",
         ),
-        (
-            lambda: layers.Conv2d(ONES, (1, 2, 2, 3), layers.Epilogue()),
-            DataError,
-            "do not fit",
-        ),
-        (
-            lambda: layers.Conv2d(ONES, (1, 2, 2, 4), layers.Epilogue()),
-            DataError,
-            "invalid argument",
-        ),
+        (lambda: layers.Conv2d(ONES, IN), "invalid argument"),
         (
             lambda: layers.Conv2d(
-                ONES,
-                (1, 2, 2, 4),
-                layers.Epilogue(
-                    type="int32", bias=np.full(4, 2**31 - 1).astype(np.int32)
-                ),
+                ONES, IN, type="int32", bias=np.full(4, 2**31 - 1, np.int32)
             ),
-            DataError,
             "exceed 32 bits",
-        ),
-        (
-            lambda: layers.Conv2d(
-                ONES, (1, 2, 2, 4), layers.Epilogue(type="int32"), isa="mmx"
-            ),
-            SetupError,
-            "not one of auto, c, vector",
         ),
     ],
 )
-def test_refusals(call, error, message):
-    with pytest.raises(error, match=message):
+def test_refusals(call, message):
+    with pytest.raises(ModelError, match=message):
         call()
 
 
-def test_conv2d_refuses_other_shapes():
-    layer = layers.Conv2d(ONES, (1, 2, 2, 4), layers.Epilogue(type="int32"))
-    x = np.zeros((1, 2, 2, 4), np.int8)
-    with pytest.raises(DataError, match="expected"):
-        layer.run(x[:, :1])
-    with pytest.raises(DataError, match="residual"):
-        layer.run(x, x[:, :1])
-    with pytest.raises(DataError, match="invalid argument"):
+def test_conv2d_refuses_a_residual_without_scale():
+    layer = layers.Conv2d(ONES, IN, type="int32")
+    x = np.zeros(IN, np.int8)
+    with pytest.raises(ModelError, match="invalid argument"):
         layer.run(x, x)

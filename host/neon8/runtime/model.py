@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy import ndarray
 
-from neon8.errors import ModelError, Neon8Error, SetupError
+from neon8.errors import ModelError, SetupError
 from neon8.files import read_file
 from neon8.runtime import library
 from neon8.runtime.arrays import (
@@ -59,18 +59,13 @@ STEP_FIELDS = (
 """The fields that StepInfo has from struct n8_step_info as they are."""
 
 
-def check(
-    lib: Library, status: int, source: str, *, error: type[Neon8Error] = ModelError
-) -> None:
-    """Raise what `status` of the C library means for `source`.
-
-    error: what is raised unless the fault is this machine's.
-    """
+def check(lib: Library, status: int, source: str) -> None:
+    """Raise what `status` of the C library means for `source`."""
     if status == lib.lib.N8_OK:
         return
     text = lib.ffi.string(lib.lib.n8_status_string(status)).decode()
     ours = status in (lib.lib.N8_E_MEMORY, lib.lib.N8_E_UNSUPPORTED)
-    raise (SetupError if ours else error)(f"{source}: {text}")
+    raise (SetupError if ours else ModelError)(f"{source}: {text}")
 
 
 def values_of(lib: Library, info: Any, source: str) -> dict[str, Any]:
