@@ -30,7 +30,7 @@ class Core:
 
     cpu: qemu's, with that level and none above; it need not be this core.  midr: the
     core's own MIDR_EL1, by which neon8 knows whether it issues in order; None where it
-    does not ask.
+    does not ask.  cache: its second level, by which neon8 slices large weights.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Core:
     cpu: str
     midr: int | None = None
     machine: Machine = AARCH64
+    cache: str = "512K"
 
     @property
     def title(self) -> str:
@@ -54,6 +55,7 @@ CORES = {
         level="i8mm",
         cpu="max,sve=off,sme=off,pauth-impdef=on",
         midr=0x410FD493,
+        cache="1024K",
     ),
     "a9": Core(name="Cortex-A9", level="neon", cpu="cortex-a9", machine=ARMV7),
 }

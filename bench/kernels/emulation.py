@@ -15,7 +15,9 @@ from bench.kernels.tools import BenchError, run
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror")
-MIDR = Path("sys/devices/system/cpu/cpu0/regs/identification/midr_el1")
+CPU = Path("sys/devices/system/cpu/cpu0")
+MIDR = CPU / "regs/identification/midr_el1"
+CACHE = CPU / "cache/index2/size"
 SECOND_INTERFACE = (8, 2)
 """The first qemu that runs plugins of version 2, and none of version 1."""
 
@@ -40,6 +42,9 @@ class Counter:
         midr.unlink(missing_ok=True)
         if core.midr is not None:
             midr.write_text(f"{core.midr:#018x}\n")
+        cache = root / CACHE
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        cache.write_text(f"{core.cache}\n")
         counts = self.folder / "counts"
         counts.unlink(missing_ok=True)
         begin, end = marks(program)

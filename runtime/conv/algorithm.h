@@ -41,8 +41,10 @@ struct n8_conv_unit {
 static inline struct n8_conv_unit n8_conv_unit_at(const struct n8_conv *conv, size_t unit,
                                                   size_t of_image, size_t block) {
     const size_t blocks = n8_pieces(of_image, block), slices = conv->slices / conv->groups;
-    const size_t slice = unit % conv->slices;
-    struct n8_conv_unit it = {.block = unit / conv->slices, .group = slice / slices};
+    const size_t all = conv->units / conv->slices; // blocks
+    const size_t slice = conv->by_slices ? unit / all : unit % conv->slices;
+    struct n8_conv_unit it = {.block = conv->by_slices ? unit % all : unit / conv->slices,
+                              .group = slice / slices};
     it.image = it.block / blocks;
     it.first = it.block % blocks * block;
     it.count = of_image - it.first < block ? of_image - it.first : block;
@@ -58,9 +60,11 @@ size_t n8_depthwise_window(const struct n8_conv2d_shape *s, size_t pixels);
 // Makes the copies of `block` outputs fit a second-level cache, if columns take `column` bytes.
 void n8_depthwise_fit(struct n8_conv *conv, size_t block, size_t column);
 
-// Where there are fewer units than many threads want, as in a fully connected layer, threads share
-// the channels, too: sets `slices` and `slice` of a plan whose panels are of `panel` bytes.
-void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel);
+// Sets the slices of a plan whose panels are of `panel` bytes. Weights that do not fit half of a
+// second-level cache of `cache` bytes are sliced so that they do, and read once instead of once for
+// each block; and where there are fewer units than many threads want, as in a fully connected
+// layer, threads share the channels, too.
+void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel, size_t cache);
 
 // The arguments of a GEMM kernel for the `count` output pixels from pixel `first` of all images on
 // and channels [channel, channel + channels) of one group, but for its rows and weights.

@@ -28,6 +28,7 @@ struct n8_igemm_plan {
     bool unfolded;      // few channels: each window is copied and is a single tap
     size_t bundle;      // groups of the layer that are packed as one
     size_t block;       // output pixels of a unit
+    size_t merged;      // slices that may run as one
     size_t marks;       // where in a group's packed weights those of GROUPS lie
     size_t window;      // bytes from one copied window to the next
     size_t line;        // of a row of the input that windows are copied from; 0: tap by tap
@@ -88,6 +89,7 @@ struct n8_conv {
     bool small;          // as n8_conv_proof has it
     size_t slices;       // units that share a block's channels, the same number a group
     size_t slice;        // channels of one slice, at most; packed panels begin there
+    bool by_slices;      // the units of a slice follow one another, so that its weights stay cached
     size_t units;        // of work; each may run on another thread
     size_t packed_size;  // bytes that n8_conv_pack fills
     size_t scratch_size; // bytes of one thread

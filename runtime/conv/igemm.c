@@ -17,12 +17,17 @@ enum {
     MAX_UNFOLDED = 8,     // channels, which are copied at once
 };
 
-void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
+void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel, size_t cache) {
     const struct n8_tile *tile = &conv->row->tile;
-    conv->slices = conv->groups;
-    conv->slice = conv->group_out;
-    if (blocks >= ENOUGH_UNITS) {
-        return;
+    const size_t size = n8_mul(n8_pieces(conv->group_out, tile->nr), panel); // of a group
+    size_t wanted = 1;                                                       // slices of a group
+    if (blocks > 1 && n8_mul(size, conv->groups) > cache / 2) {
+        conv->by_slices = true;
+        wanted = n8_pieces(size, cache / 2);
+    }
+    if (blocks < ENOUGH_UNITS) {
+        const size_t enough = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
+        wanted = wanted < enough ? enough : wanted;
     }
     // A slice begins where its panel of weights and its entries of the arrays are aligned.
     size_t panels = 1;
@@ -31,8 +36,8 @@ void n8_plan_slices(struct n8_conv *conv, size_t blocks, size_t panel) {
         panels++;
     }
     const size_t least = n8_mul(panels, tile->nr);
-    const size_t wanted = n8_pieces(ENOUGH_UNITS, n8_mul(blocks, conv->groups));
-    conv->slice = n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), least), least);
+    conv->slice = wanted == 1 ? conv->group_out
+                              : n8_mul(n8_pieces(n8_pieces(conv->group_out, wanted), least), least);
     conv->slices = n8_mul(n8_pieces(conv->group_out, conv->slice), conv->groups);
 }
 
@@ -115,7 +120,10 @@ static void plan_igemm(struct n8_conv *conv, const struct n8_kernels *kernels,
     conv->igemm.block = block < tile->mr ? tile->mr : block / tile->mr * tile->mr;
     conv->igemm.packed_rows = tile->packing == N8_PACKING_BOTH ? n8_mul(conv->igemm.block, row) : 0;
     const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(pixels_of(s), conv->igemm.block));
-    n8_plan_slices(conv, blocks, n8_mul(row, tile->nr));
+    const size_t panel = n8_mul(row, tile->nr);
+    n8_plan_slices(conv, blocks, panel, kernels->cache);
+    const size_t cached = kernels->cache / 2 / n8_mul(n8_pieces(conv->slice, tile->nr), panel);
+    conv->igemm.merged = !conv->by_slices ? SIZE_MAX : cached < 1 ? 1 : cached;
     conv->units = n8_mul(blocks, conv->slices);
     const size_t table = n8_mul(n8_mul(conv->igemm.block, conv->taps), sizeof(int8_t *));
     conv->igemm.rows_size = conv->igemm.unfolded
@@ -309,6 +317,23 @@ static void run_unit(struct igemm *it) {
                                        .entry = at->group * conv->group_entries + at->channel});
 }
 
+// Units of a slice that follow one another.
+static size_t blocks_of(const struct n8_conv *conv) {
+    return conv->by_slices ? conv->units / conv->slices : 1;
+}
+
+// How many slices from that of `unit` on run as one: all of a group that are there as a whole, or
+// as many as stay cached together. One, where their accumulators are kept.
+static size_t slices_at(const struct n8_conv *conv, size_t unit, size_t end) {
+    const size_t blocks = blocks_of(conv), of_group = conv->slices / conv->groups;
+    if (conv->accumulates || unit % blocks != 0 || end - unit < 2 * blocks) {
+        return 1;
+    }
+    const size_t whole = (end - unit) / blocks, rest = of_group - unit / blocks % of_group;
+    const size_t some = whole < rest ? whole : rest;
+    return some < conv->igemm.merged ? some : conv->igemm.merged;
+}
+
 static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, size_t begin,
                       size_t end, void *memory) {
     uint8_t *scratch = memory;
@@ -329,18 +354,17 @@ static void run_igemm(const struct n8_conv *conv, const struct n8_conv_io *io, s
     };
     it.acc = (int32_t *)(void *)(scratch + n8_round_up(used, N8_CONV_ALIGN));
     memset(scratch, conv->in_zero_point, conv->igemm.rows_size);
-    for (size_t unit = begin; unit < end; unit++) {
-        struct n8_conv_unit *at = &it.rows.at;
-        *at = n8_conv_unit_at(conv, unit, pixels_of(&conv->shape), conv->igemm.block);
-        // Slices that follow one another in a group run as one, unless their accumulators are kept.
-        for (; !conv->accumulates && unit + 1 < end; unit++) {
-            const size_t rest = conv->group_out - at->channel - at->channels;
-            if (rest == 0) {
-                break;
-            }
-            at->channels += rest < conv->slice ? rest : conv->slice;
+    for (size_t unit = begin; unit < end;) {
+        const size_t slices = slices_at(conv, unit, end);
+        const size_t blocks = slices > 1 ? blocks_of(conv) : 1;
+        for (size_t i = 0; i < blocks; i++) {
+            struct n8_conv_unit *at = &it.rows.at;
+            *at = n8_conv_unit_at(conv, unit + i, pixels_of(&conv->shape), conv->igemm.block);
+            const size_t rest = conv->group_out - at->channel, wanted = slices * conv->slice;
+            at->channels = rest < wanted ? rest : wanted;
+            run_unit(&it);
         }
-        run_unit(&it);
+        unit += slices * blocks;
     }
 }
 

@@ -64,7 +64,7 @@ static void plan_winograd8(struct n8_conv *conv, const struct n8_kernels *kernel
         n8_add(n8_round_up(n8_mul(panels_of(conv), panel_bytes(conv)), N8_ALIGN_PART),
                n8_mul(conv->group_entries, sizeof(int32_t)));
     const size_t blocks = n8_mul((size_t)s->batch, n8_pieces(out_height, conv->winograd8.block));
-    n8_plan_slices(conv, blocks, panel_bytes(conv));
+    n8_plan_slices(conv, blocks, panel_bytes(conv), kernels->cache);
     conv->units = n8_mul(blocks, conv->slices);
     // The planes, a pixel of padding, and pointers to columns and to the rows of all taps.
     const size_t columns = n8_add(n8_mul(conv->winograd8.tiles, 2), 2);

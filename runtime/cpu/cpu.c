@@ -4,12 +4,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#if defined(__aarch64__)
 #include <stdio.h>
 #include <stdlib.h>
-#endif
+#include <string.h>
+
 #if defined(__aarch64__) || defined(__arm__)
 #include <sys/auxv.h>
 #endif
@@ -45,6 +43,32 @@ enum n8_isa n8_cpu_level(const char *wanted) {
     return N8_ISA_AUTO;
 }
 
+// The number in a file of /sys/devices/system/cpu, "0x..." or of bytes as in "512K"; 0: none.
+static uint64_t number_in(const char *name) {
+    char text[80];
+    snprintf(text, sizeof text, "/sys/devices/system/cpu/%s", name);
+    FILE *file = fopen(text, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    const bool read = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    char *end = text;
+    const uint64_t number = read ? strtoull(text, &end, 0) : 0;
+    return *end == 'K' ? number << 10 : number;
+}
+
+// Of a second-level cache, in bytes: what is likely, and what is believed.
+enum { LIKELY_CACHE = 512 << 10, LEAST_CACHE = 128 << 10, MOST_CACHE = 2 << 20 };
+
+size_t n8_cpu_cache(void) {
+    const uint64_t size = number_in("cpu0/cache/index2/size");
+    return size == 0            ? LIKELY_CACHE
+           : size < LEAST_CACHE ? LEAST_CACHE
+           : size > MOST_CACHE  ? MOST_CACHE
+                                : (size_t)size;
+}
+
 #if defined(__aarch64__)
 
 // The kernel answers for MIDR_EL1 where this bit of AT_HWCAP is set.
@@ -73,18 +97,11 @@ static enum n8_core core_of(uint64_t midr) {
     return N8_CORE_OUT_OF_ORDER;
 }
 
-// What Linux writes down about core `number`; 0: nothing, as where there is no such core.
+// 0: there is no such core, or Linux does not tell.
 static uint64_t midr_of(int number) {
-    char text[80];
-    snprintf(text, sizeof text, "/sys/devices/system/cpu/cpu%d/regs/identification/midr_el1",
-             number);
-    FILE *file = fopen(text, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    const bool read = fgets(text, sizeof text, file) != NULL;
-    fclose(file);
-    return read ? strtoull(text, NULL, 16) : 0;
+    char name[48];
+    snprintf(name, sizeof name, "cpu%d/regs/identification/midr_el1", number);
+    return number_in(name);
 }
 
 static enum n8_core find_core(void) {

@@ -7,6 +7,7 @@
 #include "include/neon8.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 // The levels by the names that kernels.inc uses.
 enum n8_level {
@@ -37,5 +38,9 @@ enum n8_isa n8_cpu_level(const char *name);
 // In order where all cores of the system are: a fast core does most of the work. Where the system
 // tells only of the core that runs the caller, this one's kind; ANY where it tells nothing.
 enum n8_core n8_cpu_core(void);
+
+// Bytes of the second-level cache of the first core, which is one of the smallest; what most cores
+// have, where the system does not tell.
+size_t n8_cpu_cache(void);
 
 #endif // N8_CPU_H

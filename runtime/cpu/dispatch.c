@@ -124,6 +124,7 @@ enum n8_status n8_kernels_select(enum n8_isa isa, struct n8_kernels *out) {
 #include "levels.inc"
     };
     out->core = n8_cpu_core();
+    out->cache = n8_cpu_cache();
     out->gemm = n8_winograd_gemm_s32_c;
     out->gemm_name = "n8_winograd_gemm_s32_c";
     out->gemm_width = 16;

@@ -256,6 +256,25 @@ def test_small_3x3_layers(height, width):
         assert len({result.tobytes() for result in results}) == 1, pads
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_weights_beyond_a_second_level_cache(groups):
+    """They are read in slices, each for all pixels."""
+    rng = np.random.default_rng(groups)
+    channels, depth = 1100 * groups, 1024 // groups
+    weights = rng.integers(-127, 128, (channels, 1, 1, depth), np.int8)
+    x = rng.integers(-128, 128, (1, 3, 11, 1024), np.int8)
+    bias = rng.integers(-4000, 4000, channels, np.int32)
+    parts = zip(
+        np.split(x[0].astype(float), groups, -1), np.split(weights, groups), strict=True
+    )
+    sums = [part @ of_group[:, 0, 0].T.astype(float) for part, of_group in parts]
+    expected = np.concatenate(sums, axis=-1)[None].astype(np.int32) + bias
+    epilogue = layers.Epilogue(type="int32", bias=bias)
+    for isa in levels():
+        layer = layers.Conv2d(weights, x.shape, epilogue, groups=groups, isa=isa)
+        assert bits(layer.run(x)) == bits(expected), isa
+
+
 @pytest.mark.parametrize("residual_scale", [0.0, 0.5, 100.0])
 @pytest.mark.parametrize("multiplier", [2.0**-16, 0.25 / 2**9, 32638 / 2**22, 2.0**-7])
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 2])
