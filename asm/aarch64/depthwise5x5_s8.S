@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise convolution of int8 by 5x5 taps, of one row of outputs, as depthwise_s8.S:
+//
+//   acc''[p][c] = bias[c] + sum over y, x of rows[y][p * step + x * tap_stride + c] * w[y][x][c]
+//   v = fmul((float) acc''[p][c], multiplier[c]), leaky by slope[c] if there is one           (5b)
+//   out[p][c] = clamp(rne(v) + zero_point, lo, hi)                                             (5)
+//
+//   void n8_depthwise_s8_dotprod_5x5s..(const struct n8_depthwise_args *args);
+//
+// A block of 8 channels at a time, and a column of 5 inputs at a time of these: channels 0-3 of a
+// vector lie in l, 4-7 in h. A dot product takes the upper four of a column, or the last row of
+// four columns, this one and those before:
+//
+//   upper      v14, v31   times v0 v1, v2 v3, v4 v5, v6 v7, v8 v9 of columns 0-4 of the taps
+//   last row   v26, v28   times v10 v11, columns 0-3 of an output; times v12 v13, column 4 alone
+//
+// The sums of the outputs that see a column lie in a ring: v16-v20 and v21-v25, or the first three
+// of each with stride 2. An output is complete with the column of its last taps.
+//
+// Bounds: sdot adds exact products to int32, which is proved by (12). fcvtns saturates to 32 bits,
+//   everything after it to 16 and then 8; NaN becomes 0.
+// Registers: x0-x17; v27 a pixel of the last row, v29 and v30 indices, v15 temporary.
+// Stack: 112 bytes, d8-d15, then the zero point, lo and hi.
+// The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
+#include "asm.h"
+#include "kernel.h"
+
+#define args       x0
+#define row0       x1
+#define row1       x2
+#define row2       x3
+#define row3       x4
+#define row4       x5
+#define column     x6                   // in bytes
+#define tap_stride x7
+#define left       x8                   // columns
+#define early      x9                   // columns that complete no output yet, or below 0
+#define out        x10
+#define out_stride x11
+#define weights    x12
+#define bias       x13
+#define multiplier x14
+#define slope      x15
+#define temp       x16
+#define tempw      w16
+#define channel    x17
+#define channelw   w17
+
+        // Four vectors of 8 bytes to four bytes of each channel.
+.macro  arrange to_l, to_h, a, b, c, d
+        ldr     d14, [weights, #\a]
+        ldr     d15, [weights, #\b]
+        ldr     d31, [weights, #\c]
+        ldr     d27, [weights, #\d]
+        zip1    v14.16b, v14.16b, v15.16b
+        zip1    v31.16b, v31.16b, v27.16b
+        zip1    v\to_l\().8h, v14.8h, v31.8h
+        zip2    v\to_h\().8h, v14.8h, v31.8h
+.endm
+
+        // Indices that move a byte of v27 in behind three of four.
+.macro  indices to, first
+        mov     tempw, #(\first) & 0xffff
+        movk    tempw, #(\first) >> 16, lsl #16
+        .irp    lane, 0, 1, 2, 3
+        mov     v\to\().s[\lane], tempw
+        add     tempw, tempw, channelw
+        .endr
+.endm
+
+.macro  load_column
+        ldr     d14, [row0, column]
+        ldr     d15, [row1, column]
+        ldr     d31, [row3, column]
+        ldr     d27, [row4, column]
+        zip1    v14.16b, v14.16b, v15.16b
+        ldr     d15, [row2, column]
+        tbl     v26.16b, {v26.16b, v27.16b}, v29.16b
+        tbl     v28.16b, {v27.16b, v28.16b}, v30.16b
+        zip1    v15.16b, v15.16b, v31.16b
+        add     column, column, tap_stride
+        zip2    v31.8h, v14.8h, v15.8h
+        zip1    v14.8h, v14.8h, v15.8h
+.endm
+
+        // An output's sums begin with its first column.
+.macro  begin   l, h
+        ldp     q\l, q\h, [bias]
+.endm
+
+.macro  upper   l, h, w_l, w_h
+        sdot    v\l\().4s, v14.16b, v\w_l\().16b
+        sdot    v\h\().4s, v31.16b, v\w_h\().16b
+.endm
+
+.macro  last    l, h, w_l, w_h
+        sdot    v\l\().4s, v26.16b, v\w_l\().16b
+        sdot    v\h\().4s, v28.16b, v\w_h\().16b
+.endm
+
+        // Requantizes and stores an output, but for those before the first.
+.macro  finish  l, h
+        subs    early, early, #1
+        b.ge    2f
+        scvtf   v\l\().4s, v\l\().4s
+        ldp     q14, q15, [multiplier]
+        scvtf   v\h\().4s, v\h\().4s
+        fmul    v\l\().4s, v\l\().4s, v14.4s
+        fmul    v\h\().4s, v\h\().4s, v15.4s
+        cbz     slope, 1f
+        ldr     q14, [slope]
+        leaky   v\l, v14, v15, v31
+        ldr     q14, [slope, #16]
+        leaky   v\h, v14, v15, v31
+1:      fcvtns  v\l\().4s, v\l\().4s
+        fcvtns  v\h\().4s, v\h\().4s
+        ldp     q14, q15, [sp, #64]
+        sqxtn   v\l\().4h, v\l\().4s
+        ldr     d31, [sp, #96]
+        sqxtn2  v\l\().8h, v\h\().4s
+        sqadd   v\l\().8h, v\l\().8h, v14.8h
+        sqxtn   v\l\().8b, v\l\().8h
+        smax    v\l\().8b, v\l\().8b, v15.8b
+        smin    v\l\().8b, v\l\().8b, v31.8b
+        st1     {v\l\().8b}, [out], out_stride
+2:
+.endm
+
+        // A column of outputs e (the oldest) to a.
+.macro  column_s1 a, b, c, d, e, ah, bh, ch, dh, eh
+        load_column
+        begin   \a, \ah
+        last    \e, \eh, 12, 13
+        last    \d, \dh, 10, 11
+        upper   \e, \eh, 8, 9
+        upper   \d, \dh, 6, 7
+        upper   \c, \ch, 4, 5
+        upper   \b, \bh, 2, 3
+        upper   \a, \ah, 0, 1
+        finish  \e, \eh
+        subs    left, left, #1
+        b.eq    .Lnext_s1
+.endm
+
+        // Two columns, the first of which begins output a and completes output c.
+.macro  columns_s2 a, b, c, ah, bh, ch
+        load_column
+        begin   \a, \ah
+        last    \c, \ch, 12, 13
+        upper   \c, \ch, 8, 9
+        upper   \b, \bh, 4, 5
+        upper   \a, \ah, 0, 1
+        finish  \c, \ch
+        subs    left, left, #2
+        b.lo    .Lnext_s2
+        load_column
+        last    \b, \bh, 10, 11
+        upper   \b, \bh, 6, 7
+        upper   \a, \ah, 2, 3
+.endm
+
+.macro  all_columns_s1
+        add     left, left, #4
+        mov     early, #4
+.Lring_s1:
+        column_s1 16, 20, 19, 18, 17, 21, 25, 24, 23, 22
+        column_s1 17, 16, 20, 19, 18, 22, 21, 25, 24, 23
+        column_s1 18, 17, 16, 20, 19, 23, 22, 21, 25, 24
+        column_s1 19, 18, 17, 16, 20, 24, 23, 22, 21, 25
+        column_s1 20, 19, 18, 17, 16, 25, 24, 23, 22, 21
+        b       .Lring_s1
+.endm
+
+.macro  all_columns_s2
+        lsl     left, left, #1
+        add     left, left, #3
+        mov     early, #2
+.Lring_s2:
+        columns_s2 16, 18, 17, 21, 23, 22
+        columns_s2 17, 16, 18, 22, 21, 23
+        columns_s2 18, 17, 16, 23, 22, 21
+        b       .Lring_s2
+.endm
+
+.macro  depthwise5x5 kind
+func    n8_depthwise_s8_dotprod_5x5\kind, DOTPROD
+        enter   112, D8_TO_D15
+        ldr     out_stride, [args, #N8_OFF_DW_OUT_STRIDE]
+        ldr     tap_stride, [args, #N8_OFF_DW_TAP_STRIDE]
+        ldr     weights, [args, #N8_OFF_DW_WEIGHTS]
+        ldp     bias, multiplier, [args, #N8_OFF_DW_BIAS]
+        ldr     slope, [args, #N8_OFF_DW_SLOPE]
+        load_limits v14, v15, v31, temp, N8_OFF_DW_ZERO_POINT, N8_OFF_DW_LO, N8_OFF_DW_HI
+        stp     q14, q15, [sp, #64]
+        str     q31, [sp, #96]
+        mov     channelw, #0x0404
+        movk    channelw, #0x0104, lsl #16
+        indices 29, 0x10030201
+        indices 30, 0x04131211
+        mov     channel, #0
+
+.Lchannels_\kind:
+        arrange 0, 1, 0, 40, 80, 120
+        arrange 2, 3, 8, 48, 88, 128
+        arrange 4, 5, 16, 56, 96, 136
+        arrange 6, 7, 24, 64, 104, 144
+        arrange 8, 9, 32, 72, 112, 152
+        arrange 10, 11, 160, 168, 176, 184
+        ldr     d14, [weights, #192]
+        movi    v15.16b, #0
+        zip1    v14.16b, v15.16b, v14.16b
+        zip1    v12.8h, v15.8h, v14.8h
+        zip2    v13.8h, v15.8h, v14.8h
+        ldr     temp, [args, #N8_OFF_DW_ROWS]
+        ldr     out, [args, #N8_OFF_DW_OUT]
+        ldr     left, [args, #N8_OFF_DW_PIXELS]
+        ldp     row0, row1, [temp]
+        ldp     row2, row3, [temp, #16]
+        ldr     row4, [temp, #32]
+        add     out, out, channel
+        mov     column, channel
+        all_columns_\kind
+
+.Lnext_\kind:
+        add     weights, weights, #200
+        add     bias, bias, #32
+        add     multiplier, multiplier, #32
+        add     temp, slope, #32
+        cmp     slope, #0
+        csel    slope, xzr, temp, eq
+        add     channel, channel, #8
+        ldr     temp, [args, #N8_OFF_DW_CHANNELS]
+        cmp     channel, temp
+        b.lo    .Lchannels_\kind
+        leave   112, D8_TO_D15
+        ret
+endfunc n8_depthwise_s8_dotprod_5x5\kind
+.endm
+
+depthwise5x5 s1
+depthwise5x5 s2
