@@ -604,6 +604,8 @@ whole           .req x17                // the bytes of a tap that make up 16 ea
 // v0-v6, v8 and v9 are there, and v7 is next: its place is the branch's.
 // After the last tap, what is loaded are the first rows and weights of the tile, which nobody uses.
 next            .req x17
+upper           .req x5                 // the upper halves of weights
+by16            .req x6
 
         // The second 4 of 8 bytes, while the first ones of the next 8 are loaded.
 .macro  second_dots with
@@ -617,8 +619,85 @@ next            .req x17
         dots    7, 1, 30, 31, v10, v11
 .endm
 
+        // The first and the second 4 of 8 bytes of a short tile: 2 pixels or 4.
+.macro  short_dots rows, group, low, high, with0, with1, with2, with3, with4, with5, with6, with7
+        dots    0, \group, 16, 17, \low, \high, "\with0", "\with1"
+        dots    1, \group, 18, 19, \low, \high, "\with2", "\with3"
+    .if \rows == 4
+        dots    2, \group, 20, 21, \low, \high, "\with4", "\with5"
+        dots    3, \group, 22, 23, \low, \high, "\with6", "\with7"
+    .else
+        \with4
+        \with5
+    .endif
+.endm
+
+.macro  first_short_dots rows
+        short_dots \rows, 0, v8, v9, "ldr d10, [weights], #16", "ldr d11, [weights], #16", , , \
+                "ld1 {v10.d}[1], [upper], by16", "ld1 {v11.d}[1], [upper], by16"
+.endm
+
+        // Where a tap begins, its operands are waited for: there is one such tile at most.
+.macro  sums_short rows
+        add     upper, weights, #8
+        mov     by16, #16
+1:      ldp     ptr0, ptr1, [cursor]
+        ldr     d8, [weights], #16
+        ldr     d9, [weights], #16
+    .if \rows == 4
+        ldp     ptr2, ptr3, [cursor, #16]
+        ldr     d2, [ptr2], #8
+        ldr     d3, [ptr3], #8
+    .endif
+        ldr     d0, [ptr0], #8
+        ldr     d1, [ptr1], #8
+        add     cursor, cursor, #64
+        ld1     {v8.d}[1], [upper], by16
+        ld1     {v9.d}[1], [upper], by16
+        subs    left, depth, #8
+        b.ls    3f
+2:      first_short_dots \rows
+    .if \rows == 4
+        short_dots 4, 1, v10, v11, "ldr d8, [weights], #16", "ldr d9, [weights], #16", \
+                "ldr d0, [ptr0], #8", "ldr d1, [ptr1], #8", "ld1 {v8.d}[1], [upper], by16", \
+                "ld1 {v9.d}[1], [upper], by16", "ldr d2, [ptr2], #8", "ldr d3, [ptr3], #8"
+    .else
+        short_dots 2, 1, v10, v11, "ldr d8, [weights], #16", "ldr d9, [weights], #16", \
+                "ldr d0, [ptr0], #8", "ldr d1, [ptr1], #8", "ld1 {v8.d}[1], [upper], by16", \
+                "ld1 {v9.d}[1], [upper], by16"
+    .endif
+        subs    left, left, #8
+        b.hi    2b
+        // The last 8 bytes, or 4.
+3:      b.lo    4f
+        first_short_dots \rows
+        short_dots \rows, 1, v10, v11
+        b       5f
+4:      short_dots \rows, 0, v8, v9
+5:      subs    taps_left, taps_left, #1
+        b.ne    1b
+.endm
+
 .macro  sums_dotprod_a55 bytes
         ldp     q16, q17, [sp, #BIAS]
+    .if \bytes == 8
+        // What 7 x 7 and 14 x 14 leave.
+        cmp     pixels, #4
+        b.hi    8f
+        mov     v18.16b, v16.16b
+        mov     v19.16b, v17.16b
+        cmp     pixels, #2
+        b.ls    7f
+        mov     v20.16b, v16.16b
+        mov     v21.16b, v17.16b
+        mov     v22.16b, v16.16b
+        mov     v23.16b, v17.16b
+        sums_short 4
+        b       6f
+7:      sums_short 2
+        b       6f
+8:
+    .endif
         ldp     ptr0, ptr1, [cursor]
         ldp     ptr2, ptr3, [cursor, #16]
         ldp     ptr4, ptr5, [cursor, #32]
@@ -708,6 +787,7 @@ next            .req x17
 
         // The pointers of the next tap were not there.
 5:      sub     cursor, cursor, #64
+6:
 .endm
 
 // Sums by products of 2 x 8 and 8 x 2 matrices ------------------------------------------------
@@ -881,8 +961,6 @@ side_a          .req x1
 side_b          .req x2
 twice           .req x3
 thrice          .req x4
-upper           .req x5
-by16       .req x6
 taps_at         .req x8
 
 .macro  dots_of_sides group, a_low, a_high, b_low, b_high
