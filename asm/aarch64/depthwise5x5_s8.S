@@ -35,7 +35,6 @@
 #define column     x6                   // in bytes
 #define tap_stride x7
 #define left       x8                   // columns
-#define early      x9                   // columns that complete no output yet, or below 0
 #define out        x10
 #define out_stride x11
 #define weights    x12
@@ -69,21 +68,6 @@
         .endr
 .endm
 
-.macro  load_column
-        ldr     d14, [row0, column]
-        ldr     d15, [row1, column]
-        ldr     d31, [row3, column]
-        ldr     d27, [row4, column]
-        zip1    v14.16b, v14.16b, v15.16b
-        ldr     d15, [row2, column]
-        tbl     v26.16b, {v26.16b, v27.16b}, v29.16b
-        tbl     v28.16b, {v27.16b, v28.16b}, v30.16b
-        zip1    v15.16b, v15.16b, v31.16b
-        add     column, column, tap_stride
-        zip2    v31.8h, v14.8h, v15.8h
-        zip1    v14.8h, v14.8h, v15.8h
-.endm
-
         // An output's sums begin with its first column.
 .macro  begin   l, h
         ldp     q\l, q\h, [bias]
@@ -99,87 +83,143 @@
         sdot    v\h\().4s, v28.16b, v\w_h\().16b
 .endm
 
-        // Requantizes and stores an output, but for those before the first.
-.macro  finish  l, h
-        subs    early, early, #1
-        b.ge    2f
-        scvtf   v\l\().4s, v\l\().4s
-        ldp     q14, q15, [multiplier]
-        scvtf   v\h\().4s, v\h\().4s
-        fmul    v\l\().4s, v\l\().4s, v14.4s
-        fmul    v\h\().4s, v\h\().4s, v15.4s
-        cbz     slope, 1f
-        ldr     q14, [slope]
-        leaky   v\l, v14, v15, v31
-        ldr     q14, [slope, #16]
-        leaky   v\h, v14, v15, v31
-1:      fcvtns  v\l\().4s, v\l\().4s
-        fcvtns  v\h\().4s, v\h\().4s
-        ldp     q14, q15, [sp, #64]
-        sqxtn   v\l\().4h, v\l\().4s
-        ldr     d31, [sp, #96]
-        sqxtn2  v\l\().8h, v\h\().4s
-        sqadd   v\l\().8h, v\l\().8h, v14.8h
-        sqxtn   v\l\().8b, v\l\().8h
-        smax    v\l\().8b, v\l\().8b, v15.8b
-        smin    v\l\().8b, v\l\().8b, v31.8b
-        st1     {v\l\().8b}, [out], out_stride
-2:
+        // The first two inputs of a column are loaded with the column before; the last one of all
+        // has itself as the next.
+.macro  first_two
+        ldr     d14, [row0, column]
+        ldr     d31, [row1, column]
 .endm
 
-        // A column of outputs e (the oldest) to a.
+.macro  load_column
+        ldr     d27, [row4, column]
+        zip1    v14.16b, v14.16b, v31.16b
+        ldr     d15, [row2, column]
+        subs    left, left, #1
+        ldr     d31, [row3, column]
+        csel    temp, xzr, tap_stride, eq
+        tbl     v26.16b, {v26.16b, v27.16b}, v29.16b
+        add     column, column, temp
+        zip1    v15.16b, v15.16b, v31.16b
+        tbl     v28.16b, {v27.16b, v28.16b}, v30.16b
+        zip2    v31.8h, v14.8h, v15.8h
+        zip1    v14.8h, v14.8h, v15.8h
+.endm
+
+        // The last column of an output, which is requantized and stored, with that of others.
+.macro  finish  l, h, with0, with1, with2, with3, with4
+        last    \l, \h, 12, 13
+        upper   \l, \h, 8, 9
+        ldp     q15, q27, [multiplier]
+        \with0
+        scvtf   v\l\().4s, v\l\().4s
+        scvtf   v\h\().4s, v\h\().4s
+        \with1
+        fmul    v\l\().4s, v\l\().4s, v15.4s
+        fmul    v\h\().4s, v\h\().4s, v27.4s
+        cbz     slope, 2f
+        ldr     q15, [slope]
+        leaky   v\l, v15, v27, v15
+        ldr     q15, [slope, #16]
+        leaky   v\h, v15, v27, v15
+2:      ldp     q15, q27, [sp, #64]
+        \with2
+        fcvtns  v\l\().4s, v\l\().4s
+        fcvtns  v\h\().4s, v\h\().4s
+        \with3
+        sqxtn   v\l\().4h, v\l\().4s
+        \with4
+        first_two
+        sqxtn2  v\l\().8h, v\h\().4s
+        sqadd   v\l\().8h, v\l\().8h, v15.8h
+        ldr     d15, [sp, #96]
+        sqxtn   v\l\().8b, v\l\().8h
+        smax    v\l\().8b, v\l\().8b, v27.8b
+        smin    v\l\().8b, v\l\().8b, v15.8b
+        st1     {v\l\().8b}, [out], out_stride
+.endm
+
+        // A column that is the last one of output e and the first one of output a.
 .macro  column_s1 a, b, c, d, e, ah, bh, ch, dh, eh
         load_column
         begin   \a, \ah
-        last    \e, \eh, 12, 13
-        last    \d, \dh, 10, 11
-        upper   \e, \eh, 8, 9
-        upper   \d, \dh, 6, 7
-        upper   \c, \ch, 4, 5
-        upper   \b, \bh, 2, 3
-        upper   \a, \ah, 0, 1
-        finish  \e, \eh
-        subs    left, left, #1
+        finish  \e, \eh, "last \d, \dh, 10, 11", "upper \d, \dh, 6, 7", \
+                "upper \c, \ch, 4, 5", "upper \b, \bh, 2, 3", "upper \a, \ah, 0, 1"
         b.eq    .Lnext_s1
-.endm
-
-        // Two columns, the first of which begins output a and completes output c.
-.macro  columns_s2 a, b, c, ah, bh, ch
-        load_column
-        begin   \a, \ah
-        last    \c, \ch, 12, 13
-        upper   \c, \ch, 8, 9
-        upper   \b, \bh, 4, 5
-        upper   \a, \ah, 0, 1
-        finish  \c, \ch
-        subs    left, left, #2
-        b.lo    .Lnext_s2
-        load_column
-        last    \b, \bh, 10, 11
-        upper   \b, \bh, 6, 7
-        upper   \a, \ah, 2, 3
 .endm
 
 .macro  all_columns_s1
         add     left, left, #4
-        mov     early, #4
+        first_two
+        load_column
+        begin   16, 21
+        upper   16, 21, 0, 1
+        first_two
+        load_column
+        begin   17, 22
+        upper   16, 21, 2, 3
+        upper   17, 22, 0, 1
+        first_two
+        load_column
+        begin   18, 23
+        upper   16, 21, 4, 5
+        upper   17, 22, 2, 3
+        upper   18, 23, 0, 1
+        first_two
+        load_column
+        begin   19, 24
+        last    16, 21, 10, 11
+        upper   16, 21, 6, 7
+        upper   17, 22, 4, 5
+        upper   18, 23, 2, 3
+        upper   19, 24, 0, 1
+        first_two
 .Lring_s1:
+        column_s1 20, 19, 18, 17, 16, 25, 24, 23, 22, 21
         column_s1 16, 20, 19, 18, 17, 21, 25, 24, 23, 22
         column_s1 17, 16, 20, 19, 18, 22, 21, 25, 24, 23
         column_s1 18, 17, 16, 20, 19, 23, 22, 21, 25, 24
         column_s1 19, 18, 17, 16, 20, 24, 23, 22, 21, 25
-        column_s1 20, 19, 18, 17, 16, 25, 24, 23, 22, 21
         b       .Lring_s1
+.endm
+
+        // The same of outputs c and a, and the column after it.
+.macro  columns_s2 a, b, c, ah, bh, ch
+        load_column
+        begin   \a, \ah
+        finish  \c, \ch, "upper \b, \bh, 4, 5", "upper \a, \ah, 0, 1"
+        b.eq    .Lnext_s2
+        load_column
+        last    \b, \bh, 10, 11
+        upper   \b, \bh, 6, 7
+        upper   \a, \ah, 2, 3
+        first_two
 .endm
 
 .macro  all_columns_s2
         lsl     left, left, #1
         add     left, left, #3
-        mov     early, #2
+        first_two
+        load_column
+        begin   16, 21
+        upper   16, 21, 0, 1
+        first_two
+        load_column
+        upper   16, 21, 2, 3
+        first_two
+        load_column
+        begin   17, 22
+        upper   16, 21, 4, 5
+        upper   17, 22, 0, 1
+        first_two
+        load_column
+        last    16, 21, 10, 11
+        upper   16, 21, 6, 7
+        upper   17, 22, 2, 3
+        first_two
 .Lring_s2:
+        columns_s2 18, 17, 16, 23, 22, 21
         columns_s2 16, 18, 17, 21, 23, 22
         columns_s2 17, 16, 18, 22, 21, 23
-        columns_s2 18, 17, 16, 23, 22, 21
         b       .Lring_s2
 .endm
 
