@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The .calib file: canonical, exact, and an error for everything else."""
 
-import hashlib
 from dataclasses import replace
 
 import hypothesis.strategies as st
@@ -115,23 +114,6 @@ def test_no_change_of_the_content_gets_through(data, draw):
 
     with np.errstate(all="ignore"):
         changed = with_contents(data, change)
-    try:
-        observation = calib_file.loads(changed, source="a.calib")
-    except CalibrationError:
-        refused(changed)
-    else:
-        assert calib_file.dumps(observation) == changed
-
-
-@settings(max_examples=300)
-@given(st.data())
-def test_any_bytes_are_an_error_or_correct(data, draw):
-    """Changed in the header, where it says what is what."""
-    body = bytearray(data[:-32])
-    end = 16 + int.from_bytes(body[12:16], "little")
-    for _ in range(draw.draw(st.integers(1, 3))):
-        body[draw.draw(st.integers(8, end))] = draw.draw(st.integers(0, 255))
-    changed = bytes(body) + hashlib.sha256(body).digest()
     try:
         observation = calib_file.loads(changed, source="a.calib")
     except CalibrationError:

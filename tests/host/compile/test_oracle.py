@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle against numbers worked out by hand, and against float arithmetic."""
+"""The oracle against numbers worked out by hand: what it rounds, and how."""
+
+import math
 
 import numpy as np
 import pytest
 
-from neon8.operators.conversion import DequantizeOp, QuantizeOp
+from neon8.compile import oracle
+from neon8.errors import DataError
+from neon8.ir.program import Program
+from neon8.operators.conversion import DequantizeOp, QuantizeOp, RequantizeOp
 from neon8.operators.convolution import Conv2dOp
+from neon8.operators.normalization import SoftmaxOp
 from oracle_cases import int8, run, tensor
 
 
@@ -61,48 +67,6 @@ def conv_op(weights, **options):
         weights=weights,
         **settings,
     )
-
-
-def test_convolution_pads_with_the_zero_point():
-    x = tensor("x", (1, 1, 2, 2), zero_point=-5)
-    y = tensor("y", (1, 1, 2, 2))
-    weights = np.arange(1, 10, dtype=np.int8).reshape(1, 3, 3, 1)
-    op = conv_op(weights, pads=(1, 1, 1, 1))
-    q = int8([1, 2, 3, 4], x.shape)
-    # Window of the upper left pixel: five taps of padding, then 1 2 / 3 4.
-    expected = -5 * (1 + 2 + 3 + 4 + 7) + 5 * 1 + 6 * 2 + 8 * 3 + 9 * 4
-    assert run(op, (x, y), q).ravel()[0] == max(expected, -128)
-
-
-@pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize("dilation", [1, 2])
-def test_convolution_against_a_loop(groups, stride, dilation):
-    rng = np.random.default_rng(groups)
-    x = tensor("x", (2, 4, 6, 5), zero_point=3)
-    size = [(length + 2 - 2 * dilation - 1) // stride + 1 for length in (6, 5)]
-    y = tensor("y", (2, 4, *size), dtype="float32")
-    weights = rng.integers(-127, 128, (4, 3, 3, 4 // groups), np.int8)
-    op = conv_op(
-        weights,
-        groups=groups,
-        strides=(stride, stride),
-        dilations=(dilation, dilation),
-        pads=(1, 1, 1, 1),
-        bias=np.array([7, -7, 0, 1], np.int32),
-    )
-    q = rng.integers(-128, 128, x.shape, np.int8)
-    expected = np.zeros(y.shape, np.int64)
-    for n, o, row, column in np.ndindex(*y.shape):
-        total = int(op.bias[o])
-        for i, ky, kx in np.ndindex(4 // groups, 3, 3):
-            at = row * stride + ky * dilation - 1, column * stride + kx * dilation - 1
-            inside = 0 <= at[0] < 6 and 0 <= at[1] < 5
-            channel = o // (4 // groups) * (4 // groups) + i
-            value = int(q[n, channel, at[0], at[1]]) if inside else 3
-            total += int(weights[o, ky, kx, i]) * value
-        expected[n, o, row, column] = total
-    assert run(op, (x, y), q).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(
@@ -167,3 +131,51 @@ def test_sum_that_leaves_int32_is_an_assertion():
     )
     with pytest.raises(AssertionError, match="left int32"):
         run(op, (x, y), int8([1, 1], x.shape))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [0.0],
+        [1.0, 2.0, 3.0],
+        [-50.0, 0.0, 50.0],
+        [1000.0, -1000.0, 999.5],
+        [-104.5, 0.0, -103.5],
+        list(np.linspace(-30, 30, 1000)),
+    ],
+)
+def test_softmax(x):
+    shape = (1, len(x), 1, 1)
+    tensors = (
+        tensor("x", shape, dtype="float32"),
+        tensor("p", shape, dtype="float32"),
+    )
+    op = SoftmaxOp(name="", inputs=("x",), output="p", axis=1)
+    x32 = np.array(x, np.float32)
+    result = run(op, tensors, x32.reshape(shape)).ravel()
+    powers = [math.exp(float(value) - float(x32.max())) for value in x32]
+    exact = [0 if p < math.exp(-104) else p / math.fsum(powers) for p in powers]
+    # The polynomial is good to 2e-16, so a float32 is off by one unit at most.
+    np.testing.assert_array_almost_equal_nulp(result, np.float32(exact), nulp=1)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, r"input 'x': nothing given, int8 \(1, 1, 1, 1\) expected"),
+        ({"x": np.zeros((1, 1, 1, 1))}, "input 'x': float64"),
+        ({"x": np.zeros((1, 1), np.int8)}, r"int8 \(1, 1\) given"),
+    ],
+)
+def test_refused_inputs(inputs, message):
+    shape = (1, 1, 1, 1)
+    op = RequantizeOp(name="", inputs=("x",), output="y", scale=np.float32(1))
+    prog = Program(
+        source_digest="00" * 32,
+        tensors={"x": tensor("x", shape), "y": tensor("y", shape)},
+        ops=(op,),
+        inputs=("x",),
+        outputs=("y",),
+    )
+    with pytest.raises(DataError, match=message):
+        oracle.run(prog, inputs)

@@ -13,8 +13,6 @@ import pytest
 from onnxruntime.quantization import QuantFormat, QuantType
 
 import quantized_nets
-from neon8.compile.compiler import compile_model
-from neon8.errors import CompileError
 from neon8.rewrite.own_scales import load_quantized
 from onnx_nets import save
 from quantized_nets import ZERO, Net, differences, noise, of_type, program, steps
@@ -487,9 +485,3 @@ def test_every_weight_scale_gives_its_integers_back():
         weights.astype(np.float64) / scales[:, np.newaxis].astype(np.float64)
     )
     assert np.array_equal(found, np.broadcast_to(levels, found.shape))
-
-
-def test_a_float_network_needs_a_table(tmp_path):
-    path = save(tmp_path, mixed())
-    with pytest.raises(CompileError, match="has no scales of its own; `neon8 cal"):
-        compile_model(path)
