@@ -487,6 +487,7 @@ endfunc n8_depthwise_s8_neon
 #define next            x20
 #define upper0          x21
 #define upper1          x22
+#define back            x23
 #define w00             v0
 #define w01             v1
 #define w02             v2
@@ -583,13 +584,15 @@ endfunc n8_depthwise_s8_neon
         smull   t1.8h, mid23.8b, w11.8b
         last_lower low45, row2, low23, upper0
         saddw   sum2l.4s, sum2l.4s, t2.4h
+        mov     back, #4
         saddw2  sum2h.4s, sum2h.4s, t2.8h
+        subs    back, back, pixels
         saddw   sum3l.4s, sum3l.4s, t3.4h
-        sub     temp0, row0, tap_stride2, lsl #1
+        csel    back, back, xzr, hi
         saddw2  sum3h.4s, sum3h.4s, t3.8h
-        cmp     pixels, #4
+        msub    next, back, step, row0
         smull2  t2.8h, mid23.16b, w11.16b
-        csel    next, row0, temp0, hs
+        msub    row1, back, step, row1
         smull   t3.8h, mid45.8b, w11.8b
         smlal   t0.8h, mid23.8b, w12.8b
         smlal2  t1.8h, mid23.16b, w12.16b
@@ -611,6 +614,7 @@ endfunc n8_depthwise_s8_neon
         saddw2  sum3h.4s, sum3h.4s, t3.8h
         smull   t2.8h, low23.8b, w20.8b
         smull2  t3.8h, low23.16b, w20.16b
+        msub    row2, back, step, row2
         smlal2  t0.8h, low01.16b, w21.16b
         upper   upper1, next
         smlal   t1.8h, low23.8b, w21.8b
@@ -728,12 +732,13 @@ endfunc n8_depthwise_s8_neon
         smull2  t1.8h, middle23.16b, w11.16b
         lower   bottom45, row2, bottom23, upper1
         saddw   sum2l.4s, sum2l.4s, t2.4h
-        sub     temp0, row0, tap_stride, lsl #3
+        mov     back, #4
         saddw2  sum2h.4s, sum2h.4s, t2.8h
-        cmp     pixels, #4
+        subs    back, back, pixels
         saddw   sum3l.4s, sum3l.4s, t3.4h
-        csel    next, row0, temp0, hs
+        csel    back, back, xzr, hi
         saddw2  sum3h.4s, sum3h.4s, t3.8h
+        msub    next, back, step, row0
         smull2  t2.8h, middle45.16b, w11.16b
         upper   upper1, row2
         smull2  t3.8h, middle67.16b, w11.16b
@@ -764,7 +769,9 @@ endfunc n8_depthwise_s8_neon
         smlal2  t0.8h, bottom01.16b, w21.16b
         upper   upper0, next
         smlal2  t1.8h, bottom23.16b, w21.16b
+        msub    row1, back, step, row1
         smlal2  t2.8h, bottom45.16b, w21.16b
+        msub    row2, back, step, row2
         smlal2  t3.8h, bottom67.16b, w21.16b
         saddw   sum0l.4s, sum0l.4s, t0.4h
         lower   top45, next
@@ -817,17 +824,17 @@ endfunc n8_depthwise_s8_neon
 #define i01             v10
 #define i02             v11
 #define i10             v12
-#define i11             v13
-#define i12             v14
-#define i20             v15
-#define i21             v16
-#define i22             v17
+#define i11             v24
+#define i12             v25
+#define i20             v26
+#define i21             v27
+#define i22             v28
 #define i01d            d10
 #define i02d            d11
-#define i11d            d13
-#define i12d            d14
-#define i21d            d16
-#define i22d            d17
+#define i11d            d24
+#define i12d            d25
+#define i21d            d27
+#define i22d            d28
 
 .macro  depthwise3x3 name, kind
 func    n8_\name
@@ -838,62 +845,60 @@ func    n8_\name
         ldr     channels, [args, #N8_OFF_DW_CHANNELS]
         ldp     bias, multiplier, [args, #N8_OFF_DW_BIAS]
         ldr     slope, [args, #N8_OFF_DW_SLOPE]
-        lsl     tap_stride2, tap_stride, #1
-        mov     channel, #0
-
-.Lchannels\@:
-        .irp    taps, w00.2d, w01.2d, w02.2d, w10.2d, w11.2d, w12.2d, w20.2d, w21.2d, w22.2d
-        ld1r    {\taps}, [weights], #8
-        .endr
-        load_biases biasl, biash
-        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
         add     temp0, sp, #112
         ld1r    {magic.4s}, [temp0]
         add     temp0, sp, #116
         ld1r    {offset.4s}, [temp0]
+        lsl     tap_stride2, tap_stride, #1
+        mov     channel, #0
+
+.Lchannels\@:
         ldr     temp0, [args, #N8_OFF_DW_ROWS]
         ldr     out, [args, #N8_OFF_DW_OUT]
         ldr     pixels, [args, #N8_OFF_DW_PIXELS]
         ldp     row0, row1, [temp0]
         ldr     row2, [temp0, #16]
+        ld1     {biasl.4s, biash.4s}, [bias], #32
         add     out, out, channel
         add     row0, row0, channel
         add     row1, row1, channel
         add     row2, row2, channel
+        .irp    taps, w00.2d, w01.2d, w02.2d, w10.2d, w11.2d, w12.2d, w20.2d, w21.2d, w22.2d
+        ld1r    {\taps}, [weights], #8
+        .endr
+        tbz     facts, #0, 1f                   // load_biases
+        add     biasl.4s, biasl.4s, magic.4s
+        add     biash.4s, biash.4s, magic.4s
+1:      ld1     {scalesl.4s, scalesh.4s}, [multiplier]
         subs    pixels, pixels, #4
         b.lo    .Lsingle\@
-
-        // A group of 4 outputs.
-.Lgroup\@:
         first_\kind
-.Lloaded\@:
+
+        // A group of 4 outputs. After the first, the last one ends with the row: `back` outputs are
+        // those of the group before once more.
+.Lgroup\@:
         taps_\kind
         round4  \@
         st1     {t0.d}[0], [out], out_stride
         st1     {t0.d}[1], [out], out_stride
         st1     {t2.d}[0], [out], out_stride
         st1     {t2.d}[1], [out], out_stride
-        subs    pixels, pixels, #4
-        b.hs    .Lloaded\@
+        add     temp0, pixels, back
+        cmp     pixels, #0
+        msub    out, back, out_stride, out
+        sub     pixels, temp0, #4
+        b.ne    .Lgroup\@
 
+.Lnext\@:
+        next_block
+        add     channel, channel, #8
+        subs    channels, channels, #8
+        b.ne    .Lchannels\@
+        leave_all
+
+        // Fewer than 4. The five products that go to int32 are independent of one another.
 .Lsingle\@:
-        adds    pixels, pixels, #4
-        b.eq    .Lnext\@
-
-        // After a group, the rest is the end of another one.
-        ldr     temp0, [args, #N8_OFF_DW_PIXELS]
-        cmp     temp0, #4
-        b.lo    1f
-        mov     temp0, #4
-        sub     temp0, temp0, pixels
-        msub    row0, temp0, step, row0
-        msub    row1, temp0, step, row1
-        msub    row2, temp0, step, row2
-        msub    out, temp0, out_stride, out
-        mov     pixels, #0
-        b       .Lgroup\@
-
-        // The five products that go to int32 are independent of one another.
+        add     pixels, pixels, #4
 1:      ldr     i01d, [row0, tap_stride]
         ldr     i02d, [row0, tap_stride2]
         ld1     {i00.8b}, [row0], step
@@ -914,25 +919,19 @@ func    n8_\name
         saddw   sum0l.4s, biasl.4s, t0.4h
         saddw2  sum0h.4s, biash.4s, t0.8h
         smull   t0.8h, i22.8b, w22.8b
-        ld1     {scalesl.4s, scalesh.4s}, [multiplier]
         saddw   sum0l.4s, sum0l.4s, t1.4h
         saddw2  sum0h.4s, sum0h.4s, t1.8h
-        add     temp0, sp, #116
-        add     temp1, args, #N8_OFF_DW_LO
+        add     temp0, args, #N8_OFF_DW_LO
+        add     temp1, args, #N8_OFF_DW_HI
         saddw   sum0l.4s, sum0l.4s, t2.4h
         saddw2  sum0h.4s, sum0h.4s, t2.8h
-        ld1r    {offset.4s}, [temp0]
-        ld1r    {qlo.16b}, [temp1]
+        ld1r    {qlo.16b}, [temp0]
+        ld1r    {v9.16b}, [temp1]
         saddw   sum0l.4s, sum0l.4s, t3.4h
         saddw2  sum0h.4s, sum0h.4s, t3.8h
-        add     temp0, args, #N8_OFF_DW_HI
-        ld1r    {v9.16b}, [temp0]
         saddw   sum0l.4s, sum0l.4s, t0.4h
         saddw2  sum0h.4s, sum0h.4s, t0.8h
-
         tbz     facts, #0, 4f
-        add     temp1, sp, #112
-        ld1r    {magic.4s}, [temp1]
         fsub    sum0l.4s, sum0l.4s, magic.4s
         fsub    sum0h.4s, sum0h.4s, magic.4s
         fmul    sum0l.4s, sum0l.4s, scalesl.4s
@@ -949,14 +948,7 @@ func    n8_\name
 3:      st1     {t0.8b}, [out], out_stride
         subs    pixels, pixels, #1
         b.ne    1b
-
-.Lnext\@:
-        next_block
-        add     channel, channel, #8
-        subs    channels, channels, #8
-        b.ne    .Lchannels\@
-
-        leave_all
+        b       .Lnext\@
 
 4:      bl      n8_depthwise_round4
         b       3b
