@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implicit GEMM in tiles of 4 pixels x 4 channels, ordered for out-of-order cores, which begin one
-// multiplication in a cycle, and one load of any width:
+// Implicit GEMM in tiles of 4 pixels x 4 channels, in two orders: for out-of-order cores, which begin
+// one multiplication in a cycle, and one load of any width, and in groups for the Cortex-A53:
 //
 //   acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[t][p][k] * w[n][t][k]     (3)(12)
 //   f32   out[p][n] = fadd(fmul((float) acc''[p][n], multiplier[n]), bias_f32[n])              (4)
@@ -11,21 +11,25 @@
 //         out[p][n] = clamp(rne(v) + zero_point, lo, hi)                                     (5)
 //
 //   void n8_igemm_s8_..._4x4(const struct n8_igemm_args *args);
+//   void n8_igemm_s8_..._4x4_a53(const struct n8_igemm_args *args);
 //
 //                     w0 v4   w1 v5   w2 v6   w3 v7      16 bytes of 4 channels
 //          a0 v0      v16     v17     v18     v19
 //          a1 v1      v20     v21     v22     v23        each accumulator holds 4 partial
 //          a2 v2      v24     v25     v26     v27        sums of one pixel and one channel
 //          a3 v3      v28     v29     v30     v31
-//          16 bytes of 4 pixels; products go through v8-v15
+//          16 bytes of 4 pixels; products go through v8-v15. In groups, through v8-v11, and two
+//          pixels at a time are held, a0 a1 and a2 a3, 32 bytes each; v12-v15 are the other 16 bytes
+//          of the channels.
 //
 // Bounds: |a| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products that
-//   share an int16 lane reach at most 32640; sadalp empties the lane before a third. int32 is
-//   proved by (12).
+//   share an int16 lane reach at most 32640; sadalp empties the lane before a third, but where a
+//   mark says that four fit. int32 is proved by (12).
 // On arrival at the epilogue: sum0-sum3 (.4s); pixels and channels left (over 4 where tiles
-//   follow); out, residual: this tile's; offset = 4 * its first channel. Free are v0-v15 and
-//   what is no sum of v16-v31, ptr0-ptr3, weights, cursor, left, taps_left.
-// Stack: 128 bytes, callee-saved registers.
+//   follow); out, residual: this tile's; offset = 4 * its first channel. v0-v7, ptr0-ptr3,
+//   weights, cursor and left are the next tile's. Free are tmp0-tmp3, rows_left, v8-v15 and what is
+//   no sum of v16-v31, all of which it leaves 0.
+// Stack: 144 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
 #include "kernel.h"
@@ -38,24 +42,26 @@
 #define weights         x5
 #define panel           x6
 #define cursor          x7
-#define tile_rows       x8
+#define tmp0            x8
 #define left            x9
-#define depth           x10
+#define tmp1            x10
 #define taps_left       x11
-#define taps            x12
+#define tmp2            x12
 #define channels        x13
 #define pixels          x14
-#define out_base        x15
+#define tmp3            x15
 #define out             x16
 #define out_stride      x17
-#define bias            x19
+#define panel_marks     x19
 #define multiplier      x20
-#define bias_f32        x21
-#define slope           x22
-#define residual_base   x23
+#define marks           x21
+#define deep            w22
+#define rows_left       x23
 #define residual        x24
 #define residual_stride x25
 #define offset          x26
+#define high0           x27
+#define high1           x28
 #define a0              v0
 #define a1              v1
 #define a2              v2
@@ -72,11 +78,24 @@
 #define u1              v13
 #define u2              v14
 #define u3              v15
+#define a0d             d0
+#define a1d             d1
+#define a2d             d2
+#define a3d             d3
+#define w0d             d4
+#define w1d             d5
+#define w2d             d6
+#define w3d             d7
+#define u0d             d12
+#define u1d             d13
+#define u2d             d14
+#define u3d             d15
 #define w0q             q4
 #define w1q             q5
 #define w2q             q6
 #define w3q             q7
 #define t0q             q8
+#define t1q             q9
 #define acc00           v16
 #define acc01           v17
 #define acc02           v18
@@ -97,7 +116,14 @@
 #define sum1            v20
 #define sum2            v24
 #define sum3            v28
-#define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26
+#define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
+
+// Sums begin with 0.
+.macro  zero    sums:vararg
+        .irp    sum, \sums
+        movi    d\sum, #0
+        .endr
+.endm
 
 // An operation of the sums with one vector, or with one for each.
 .macro  each    op, a, b, c, d
@@ -137,39 +163,40 @@
     .endif
 .endm
 
-// The sums of one tile of pixels. The operands of the first step are loaded ahead.
-.macro  sums
-        ldp     ptr0, ptr1, [tile_rows]
-        ldp     ptr2, ptr3, [tile_rows, #16]
-        add     cursor, tile_rows, #32
-        mov     weights, panel
+// At the end of a tap, from here on loads are of the next one; at the end of the last tap, of the
+// next tile, after the last tile of the first again, which may be read and is not used.
+.macro  advance size
+        subs    left, left, #\size
+        b.hi    8f
+        subs    taps_left, taps_left, #1
+        ldr     left, [args, #N8_OFF_IG_DEPTH]
+        b.ne    7f
+        cmp     pixels, #4
+        b.hi    6f
+        ldr     cursor, [args, #N8_OFF_IG_ROWS]
+        cmp     channels, #4
+        csel    panel, weights, panel, hi
+        csel    panel_marks, marks, panel_marks, hi
+6:      mov     weights, panel
+        mov     marks, panel_marks
+7:      ldp     ptr0, ptr1, [cursor], #16
+        ldp     ptr2, ptr3, [cursor], #16
+8:
+.endm
+
+.macro  load_first
         ld1     {a0.16b}, [ptr0], #16
         ldp     w0q, w1q, [weights], #32
         ldp     w2q, w3q, [weights], #32
         ld1     {a1.16b}, [ptr1], #16
         ld1     {a2.16b}, [ptr2], #16
         ld1     {a3.16b}, [ptr3], #16
-        .irp    acc, acc00.4s, acc01.4s, acc02.4s, acc03.4s, acc10.4s, acc11.4s, acc12.4s, \
-                     acc13.4s, acc20.4s, acc21.4s, acc22.4s, acc23.4s, acc30.4s, acc31.4s, \
-                     acc32.4s, acc33.4s
-        movi    \acc, #0
-        .endr
-        mov     left, depth
-        mov     taps_left, taps
+.endm
 
-        // One step of 16 bytes. It loads the next step's operands; at the end of a tap these
-        // come from the next tap's rows, and at the end of the last tap from the first again,
-        // which may be read and is not used.
-1:      subs    left, left, #16
-        b.ne    2f
-        subs    taps_left, taps_left, #1
-        csel    cursor, tile_rows, cursor, eq
-        csel    weights, panel, weights, eq
-        ldp     ptr0, ptr1, [cursor], #16
-        ldp     ptr2, ptr3, [cursor], #16
-        mov     left, depth
-
-2:      multiply a0, ptr0, t0, t1, t2, t3
+// The sums of one tile of pixels: steps of 16 bytes, each of which loads the next step's operands.
+.macro  sums
+1:      advance 16
+        multiply a0, ptr0, t0, t1, t2, t3
         multiply a1, ptr1, u0, u1, u2, u3, t0, t1, t2, t3, acc00, acc01, acc02, acc03
         multiply a2, ptr2, t0, t1, t2, t3, u0, u1, u2, u3, acc10, acc11, acc12, acc13
         multiply a3, ptr3, u0, u1, u2, u3, t0, t1, t2, t3, acc20, acc21, acc22, acc23
@@ -178,9 +205,173 @@
         sadalp  acc32.4s, u2.8h
         sadalp  acc33.4s, u3.8h
         cbnz    taps_left, 1b
+.endm
 
-        // Reduction: pairwise additions leave the 4 channels of a pixel in one vector.
-        ldr     t0q, [bias, offset]
+// The same in groups, ordered for the Cortex-A53. No vector operation begins beside a load to a vector
+// register there, but an insertion from a general one does. So of 16 bytes the high half is loaded to
+// a general register, beside a product, and inserted beside the low half of what comes two later.
+
+// 16 bytes at ptr: the low half in q, the high half on its way in `high`, which has had that of r.
+.macro  load    q, ptr, r, high
+    .ifnb \q
+        ldr     \q, [\ptr], #16
+        .ifnb \r
+        ins     \r\().d[1], \high
+        .endif
+    .endif
+.endm
+
+.macro  load_high q, ptr, r, high
+    .ifnb \q
+        ldr     \high, [\ptr, #-8]
+    .endif
+.endm
+
+// Products of a pixel and four channels, and loads before them.
+.macro  products op, size, a, b0, b1, b2, b3, l0, l1, l2, l3
+        load    \l0
+        \op     t0.8h, \a\().\size, \b0\().\size
+        load_high \l0
+        load    \l1
+        \op     t1.8h, \a\().\size, \b1\().\size
+        load_high \l1
+        load    \l2
+        \op     t2.8h, \a\().\size, \b2\().\size
+        load_high \l2
+        load    \l3
+        \op     t3.8h, \a\().\size, \b3\().\size
+        load_high \l3
+.endm
+
+.macro  add_up  s0, s1, s2, s3, l0, l1, l2, l3
+        load    \l0
+        sadalp  \s0\().4s, t0.8h
+        load_high \l0
+        load    \l1
+        sadalp  \s1\().4s, t1.8h
+        load_high \l1
+        load    \l2
+        sadalp  \s2\().4s, t2.8h
+        load_high \l2
+        load    \l3
+        sadalp  \s3\().4s, t3.8h
+        load_high \l3
+.endm
+
+// Operands of `load`, as one of a macro's.
+#define LOAD(...)       QUOTE(__VA_ARGS__)
+#define QUOTE(...)      #__VA_ARGS__
+
+// A group begins and ends with its first 16 bytes in a0 and w0-w3, of w2 and w3 the high half in
+// high0 and high1.
+.macro  load_first_in_order
+        ldrb    deep, [marks], #1
+        load    a0d, ptr0
+        load_high a0d, ptr0, , high1
+        load    w0d, weights
+        load_high w0d, weights, , high0
+        load    w1d, weights, a0, high1
+        load_high w1d, weights, a0, high1
+        load    w2d, weights, w0, high0
+        load_high w2d, weights, w0, high0
+        load    w3d, weights, w1, high1
+        load_high w3d, weights, w1, high1
+.endm
+
+.macro  sums_in_order
+        cbz     deep, 2f
+
+        // Four products in a lane.
+1:      products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr0, w2, high0), LOAD(u0d, weights, w3, high1), \
+                 LOAD(u1d, weights, a1, high0), LOAD(u2d, weights, u0, high1)
+        products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(u3d, weights, u1, high0), \
+                 LOAD(a2d, ptr1, u2, high1), LOAD(a3d, ptr1, u3, high0)
+        products smlal, 8b, a1, u0, u1, u2, u3
+        products smlal2, 16b, a1, u0, u1, u2, u3, LOAD(a0d, ptr2, a2, high1)
+        add_up  acc00, acc01, acc02, acc03, LOAD(a1d, ptr2, a3, high0)
+        products smull, 8b, a2, w0, w1, w2, w3
+        products smlal2, 16b, a2, w0, w1, w2, w3
+        products smlal, 8b, a3, u0, u1, u2, u3, LOAD(a2d, ptr3, a0, high1)
+        products smlal2, 16b, a3, u0, u1, u2, u3
+        add_up  acc10, acc11, acc12, acc13, LOAD(a3d, ptr3, a1, high0)
+        products smull, 8b, a0, w0, w1, w2, w3
+        advance 32
+        ldrb    deep, [marks], #1
+        products smlal2, 16b, a0, w0, w1, w2, w3
+        products smlal, 8b, a1, u0, u1, u2, u3
+        products smlal2, 16b, a1, u0, u1, u2, u3, , LOAD(a0d, ptr0, a2, high1)
+        add_up  acc20, acc21, acc22, acc23
+        products smull, 8b, a2, w0, w1, w2, w3
+        products smlal2, 16b, a2, w0, w1, w2, w3, , LOAD(w0d, weights, a3, high0)
+        products smlal, 8b, a3, u0, u1, u2, u3, LOAD(w1d, weights, a0, high1)
+        products smlal2, 16b, a3, u0, u1, u2, u3, LOAD(w2d, weights, w0, high0), , \
+                 LOAD(w3d, weights, w1, high1)
+        add_up  acc30, acc31, acc32, acc33
+        cbz     taps_left, 9f
+        cbnz    deep, 1b
+
+        // Two, of a group of 32 bytes.
+2:      cmp     left, #16
+        b.eq    3f
+        products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr1, w2, high0), LOAD(u0d, weights, w3, high1)
+        products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(a2d, ptr2, a1, high0), , \
+                 LOAD(u1d, weights, u0, high1)
+        add_up  acc00, acc01, acc02, acc03
+        products smull, 8b, a1, w0, w1, w2, w3, LOAD(a3d, ptr3, a2, high0), , LOAD(u2d, weights, u1, high1)
+        products smlal2, 16b, a1, w0, w1, w2, w3
+        add_up  acc10, acc11, acc12, acc13
+        products smull, 8b, a2, w0, w1, w2, w3, LOAD(a0d, ptr0, a3, high0), , LOAD(u3d, weights, u2, high1)
+        products smlal2, 16b, a2, w0, w1, w2, w3
+        add_up  acc20, acc21, acc22, acc23
+        products smull, 8b, a3, w0, w1, w2, w3, LOAD(a1d, ptr1, a0, high0), , LOAD(a2d, ptr2, u3, high1)
+        products smlal2, 16b, a3, w0, w1, w2, w3
+        add_up  acc30, acc31, acc32, acc33
+        products smull, 8b, a0, u0, u1, u2, u3, LOAD(a3d, ptr3, a1, high0)
+        products smlal2, 16b, a0, u0, u1, u2, u3
+        advance 32
+        ldrb    deep, [marks], #1
+        add_up  acc00, acc01, acc02, acc03
+        products smull, 8b, a1, u0, u1, u2, u3, LOAD(a0d, ptr0, a2, high1)
+        products smlal2, 16b, a1, u0, u1, u2, u3, LOAD(w0d, weights, a3, high0)
+        add_up  acc10, acc11, acc12, acc13
+        products smull, 8b, a2, u0, u1, u2, u3, LOAD(w1d, weights, a0, high1)
+        products smlal2, 16b, a2, u0, u1, u2, u3
+        add_up  acc20, acc21, acc22, acc23
+        products smull, 8b, a3, u0, u1, u2, u3, LOAD(w2d, weights, w0, high0)
+        products smlal2, 16b, a3, u0, u1, u2, u3, LOAD(w3d, weights, w1, high1)
+        add_up  acc30, acc31, acc32, acc33
+        cbz     taps_left, 9f
+        cbz     deep, 2b
+        b       1b
+
+        // Two, of the last 16 bytes of a tap.
+3:      products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr1, w2, high0), LOAD(a2d, ptr2, w3, high1)
+        products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(a3d, ptr3, a1, high0)
+        advance 16
+        ldrb    deep, [marks], #1
+        add_up  acc00, acc01, acc02, acc03
+        products smull, 8b, a1, w0, w1, w2, w3, LOAD(a0d, ptr0, a2, high1)
+        products smlal2, 16b, a1, w0, w1, w2, w3
+        ins     a3.d[1], high0
+        add_up  acc10, acc11, acc12, acc13
+        products smull, 8b, a2, w0, w1, w2, w3
+        products smlal2, 16b, a2, w0, w1, w2, w3
+        add_up  acc20, acc21, acc22, acc23
+        products smull, 8b, a3, w0, w1, w2, w3
+        products smlal2, 16b, a3, w0, w1, w2, w3
+        load    w0d, weights
+        load_high w0d, weights, , high0
+        add_up  acc30, acc31, acc32, acc33, LOAD(w1d, weights, a0, high1), LOAD(w2d, weights, w0, high0), \
+                LOAD(w3d, weights, w1, high1)
+        cbz     taps_left, 9f
+        cbz     deep, 2b
+        b       1b
+9:
+.endm
+
+// Reduction: pairwise additions leave the 4 channels of a pixel in one vector.
+.macro  reduce
+        ldr     tmp0, [args, #N8_OFF_IG_BIAS]
         addp    acc00.4s, acc00.4s, acc01.4s
         addp    acc02.4s, acc02.4s, acc03.4s
         addp    acc10.4s, acc10.4s, acc11.4s
@@ -189,27 +380,28 @@
         addp    acc22.4s, acc22.4s, acc23.4s
         addp    acc30.4s, acc30.4s, acc31.4s
         addp    acc32.4s, acc32.4s, acc33.4s
+        ldr     t1q, [tmp0, offset]
         addp    sum0.4s, acc00.4s, acc02.4s
         addp    sum1.4s, acc10.4s, acc12.4s
         addp    sum2.4s, acc20.4s, acc22.4s
         addp    sum3.4s, acc30.4s, acc32.4s
-        each    add, t0, t0, t0, t0
+        each    add, t1, t1, t1, t1
 .endm
 
 // Epilogue ------------------------------------------------------------------------------------
 
 // From sums to floats: fmul((float) acc'', multiplier[n]). scvtf rounds to nearest even (7).
-#define scales      v0
-#define scalesq     q0
-#define r_scale     v1
-#define r_zp        v2
-#define r_bytes     v3
-#define r_low       v4
-#define r_high      v5
-#define r0          v6
-#define r1          v7
-#define r2          v8
-#define r3          v9
+#define scales      v8
+#define scalesq     q8
+#define r_scale     v9
+#define r_zp        v10
+#define r_bytes     v11
+#define r_low       v12
+#define r_high      v13
+#define r0          v17
+#define r1          v18
+#define r2          v19
+#define r3          v21
 
 .macro  scale
         ldr     scalesq, [multiplier, offset]
@@ -227,21 +419,21 @@
         // The residual of pixels that do not exist is read from the last one that does; the
         // bytes after the last channel are slack.
         cmp     pixels, #2
-        add     ptr1, residual, residual_stride
-        csel    ptr1, ptr1, residual, hs
-        add     ptr2, ptr1, residual_stride
-        csel    ptr2, ptr2, ptr1, hi
+        add     tmp1, residual, residual_stride
+        csel    tmp1, tmp1, residual, hs
+        add     tmp2, tmp1, residual_stride
+        csel    tmp2, tmp2, tmp1, hi
         cmp     pixels, #4
-        add     ptr3, ptr2, residual_stride
-        csel    ptr3, ptr3, ptr2, hs
+        add     tmp3, tmp2, residual_stride
+        csel    tmp3, tmp3, tmp2, hs
         ld1     {r_bytes.s}[0], [residual]
-        ld1     {r_bytes.s}[1], [ptr1]
-        ld1     {r_bytes.s}[2], [ptr2]
-        ld1     {r_bytes.s}[3], [ptr3]
-        add     ptr1, args, #N8_OFF_IG_RESIDUAL_ZERO_POINT
-        add     ptr2, args, #N8_OFF_IG_RESIDUAL_SCALE
-        ld1r    {r_zp.8h}, [ptr1]
-        ld1r    {r_scale.4s}, [ptr2]
+        ld1     {r_bytes.s}[1], [tmp1]
+        ld1     {r_bytes.s}[2], [tmp2]
+        ld1     {r_bytes.s}[3], [tmp3]
+        add     tmp1, args, #N8_OFF_IG_RESIDUAL_ZERO_POINT
+        add     tmp2, args, #N8_OFF_IG_RESIDUAL_SCALE
+        ld1r    {r_zp.8h}, [tmp1]
+        ld1r    {r_scale.4s}, [tmp2]
         ldr     scalesq, [multiplier, offset]
         sxtl    r_low.8h, r_bytes.8b
         sxtl2   r_high.8h, r_bytes.16b
@@ -272,33 +464,34 @@
 //
 // Bounds: fcvtns saturates to 32 bits, everything after it to 16 and then 8, so nothing wraps and
 //   the clamp sees the right side; NaN becomes 0.
-#define negative0       v0
-#define negative1       v1
-#define negative2       v2
-#define negative3       v3
-#define scaled0         v4
-#define scaled1         v5
-#define scaled2         v6
-#define scaled3         v7
-#define zp              v8
-#define qlo             v9
-#define qhi             v10
-#define slopes          v11
+#define negative0       v17
+#define negative1       v18
+#define negative2       v19
+#define negative3       v21
+#define scaled0         v22
+#define scaled1         v23
+#define scaled2         v25
+#define scaled3         v26
+#define slopes          v27
+#define zp              v9
+#define qlo             v10
+#define qhi             v11
 #define half0           v12
 #define half1           v13
 #define bytes           v14
 
 .macro  to_s8   scale
+        ldr     tmp0, [args, #N8_OFF_IG_SLOPE]
         \scale
-        add     ptr0, args, #N8_OFF_IG_ZERO_POINT
-        add     ptr1, args, #N8_OFF_IG_LO
-        add     ptr2, args, #N8_OFF_IG_HI
-        ld1r    {zp.8h}, [ptr0]
-        ld1r    {qlo.16b}, [ptr1]
-        ld1r    {qhi.16b}, [ptr2]
-        cbz     slope, 3f
-        add     ptr0, slope, offset
-        ld1     {slopes.4s}, [ptr0]
+        add     tmp1, args, #N8_OFF_IG_ZERO_POINT
+        add     tmp2, args, #N8_OFF_IG_LO
+        add     tmp3, args, #N8_OFF_IG_HI
+        ld1r    {zp.8h}, [tmp1]
+        ld1r    {qlo.16b}, [tmp2]
+        ld1r    {qhi.16b}, [tmp3]
+        cbz     tmp0, 3f
+        add     tmp0, tmp0, offset
+        ld1     {slopes.4s}, [tmp0]
         fcmlt   negative0.4s, sum0.4s, #0.0
         fcmlt   negative1.4s, sum1.4s, #0.0
         fcmlt   negative2.4s, sum2.4s, #0.0
@@ -314,63 +507,70 @@
 
         // Low bytes of the int32 limits are the int8 limits. Pixel i ends in bytes 4i..4i+3.
 3:      fcvtns  sum0.4s, sum0.4s
+        add     tmp0, out, out_stride
         fcvtns  sum1.4s, sum1.4s
+        add     tmp1, out, out_stride, lsl #1
         fcvtns  sum2.4s, sum2.4s
+        add     tmp2, tmp0, out_stride, lsl #1
         fcvtns  sum3.4s, sum3.4s
         sqxtn   half0.4h, sum0.4s
         sqxtn   half1.4h, sum2.4s
+        zero    17, 18
         sqxtn2  half0.8h, sum1.4s
         sqxtn2  half1.8h, sum3.4s
+        zero    19, 21
         sqadd   half0.8h, half0.8h, zp.8h
         sqadd   half1.8h, half1.8h, zp.8h
+        zero    22, 23
         sqxtn   bytes.8b, half0.8h
+        zero    16, 20, 24, 28
         sqxtn2  bytes.16b, half1.8h
+        cmp     pixels, #4
+        zero    25, 26, 27, 29
         smax    bytes.16b, bytes.16b, qlo.16b
+        ccmp    channels, #4, #0, hs
+        zero    30, 31
         smin    bytes.16b, bytes.16b, qhi.16b
+        b.lo    4f
 
         // A full tile: four words.
-        cmp     pixels, #4
-        ccmp    channels, #4, #0, hs
-        b.lo    4f
-        add     ptr0, out, out_stride
-        add     ptr1, out, out_stride, lsl #1
-        add     ptr2, ptr0, out_stride, lsl #1
         st1     {bytes.s}[0], [out]
-        st1     {bytes.s}[1], [ptr0]
-        st1     {bytes.s}[2], [ptr1]
-        st1     {bytes.s}[3], [ptr2]
+        st1     {bytes.s}[1], [tmp0]
+        st1     {bytes.s}[2], [tmp1]
+        st1     {bytes.s}[3], [tmp2]
         b       9f
 
         // The edge: pixel by pixel, the next word moving down to lane 0.
-4:      mov     ptr0, out
-        mov     left, #4
-        cmp     pixels, left
-        csel    left, pixels, left, lo
-5:      mov     ptr1, ptr0
+4:      mov     tmp0, out
+        mov     rows_left, #4
+        cmp     pixels, rows_left
+        csel    rows_left, pixels, rows_left, lo
+5:      mov     tmp1, tmp0
         cmp     channels, #4
         b.lo    6f
-        st1     {bytes.s}[0], [ptr1]
+        st1     {bytes.s}[0], [tmp1]
         b       8f
 6:      mov     half0.16b, bytes.16b
         tbz     channels, #1, 7f
-        st1     {half0.h}[0], [ptr1], #2
+        st1     {half0.h}[0], [tmp1], #2
         ext     half0.16b, half0.16b, half0.16b, #2
 7:      tbz     channels, #0, 8f
-        st1     {half0.b}[0], [ptr1]
+        st1     {half0.b}[0], [tmp1]
 8:      ext     bytes.16b, bytes.16b, bytes.16b, #4
-        add     ptr0, ptr0, out_stride
-        subs    left, left, #1
+        add     tmp0, tmp0, out_stride
+        subs    rows_left, rows_left, #1
         b.ne    5b
 9:
 .endm
 
 // To floats: adds the bias, and stores 32-bit results of exactly the pixels and channels there are.
-#define biases          v1
-#define biasesq         q1
+#define biases          v9
+#define biasesq         q9
 
 .macro  to_f32
+        ldr     tmp0, [args, #N8_OFF_IG_BIAS_F32]
         ldr     scalesq, [multiplier, offset]
-        ldr     biasesq, [bias_f32, offset]
+        ldr     biasesq, [tmp0, offset]
         scvtf   sum0.4s, sum0.4s
         scvtf   sum1.4s, sum1.4s
         scvtf   sum2.4s, sum2.4s
@@ -381,85 +581,94 @@
         cmp     pixels, #4
         ccmp    channels, #4, #0, hs
         b.lo    3f
-        add     ptr0, out, out_stride
-        add     ptr1, out, out_stride, lsl #1
-        add     ptr2, ptr0, out_stride, lsl #1
+        add     tmp0, out, out_stride
+        add     tmp1, out, out_stride, lsl #1
+        add     tmp2, tmp0, out_stride, lsl #1
         st1     {sum0.4s}, [out]
-        st1     {sum1.4s}, [ptr0]
-        st1     {sum2.4s}, [ptr1]
-        st1     {sum3.4s}, [ptr2]
+        st1     {sum1.4s}, [tmp0]
+        st1     {sum2.4s}, [tmp1]
+        st1     {sum3.4s}, [tmp2]
         b       8f
 
         // The edge: pixel by pixel, the 4 vectors moving up after each other.
-3:      mov     ptr0, out
-        mov     left, #4
-        cmp     pixels, left
-        csel    left, pixels, left, lo
-4:      mov     ptr1, ptr0
+3:      mov     tmp0, out
+        mov     rows_left, #4
+        cmp     pixels, rows_left
+        csel    rows_left, pixels, rows_left, lo
+4:      mov     tmp1, tmp0
         cmp     channels, #4
         b.lo    5f
-        st1     {sum0.4s}, [ptr1]
+        st1     {sum0.4s}, [tmp1]
         b       7f
 5:      tbz     channels, #1, 6f
-        st1     {sum0.2s}, [ptr1], #8
+        st1     {sum0.2s}, [tmp1], #8
         ext     sum0.16b, sum0.16b, sum0.16b, #8
 6:      tbz     channels, #0, 7f
-        st1     {sum0.s}[0], [ptr1]
+        st1     {sum0.s}[0], [tmp1]
 7:      mov     sum0.16b, sum1.16b
         mov     sum1.16b, sum2.16b
         mov     sum2.16b, sum3.16b
-        add     ptr0, ptr0, out_stride
-        subs    left, left, #1
+        add     tmp0, tmp0, out_stride
+        subs    rows_left, rows_left, #1
         b.ne    4b
-8:
+8:      zero    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 .endm
 
-// name: of the function. bytes: of 4 channels of output. scale, to: the macros above for its
-// epilogue.
-.macro  igemm   name, bytes, to, scale
+// name: of the function. sums, load: the macros above for its core. bytes: of 4 channels of output.
+// to, scale: those for its epilogue.
+.macro  igemm   name, sums, load, bytes, to, scale
 func    n8_igemm_\name
-        enter   128, SAVED
-        ldp     out_base, out_stride, [args, #N8_OFF_IG_OUT]
-        ldr     panel, [args, #N8_OFF_IG_WEIGHTS]
+        enter   144, SAVED
+        ldr     out_stride, [args, #N8_OFF_IG_OUT_STRIDE]
+        ldp     cursor, panel, [args, #N8_OFF_IG_ROWS]
         ldr     channels, [args, #N8_OFF_IG_CHANNELS]
-        ldp     taps, depth, [args, #N8_OFF_IG_TAPS]
-        ldp     bias, multiplier, [args, #N8_OFF_IG_BIAS]
-        ldp     bias_f32, slope, [args, #N8_OFF_IG_BIAS_F32]
-        ldp     residual_base, residual_stride, [args, #N8_OFF_IG_RESIDUAL]
+        ldr     left, [args, #N8_OFF_IG_DEPTH]
+        ldr     multiplier, [args, #N8_OFF_IG_MULTIPLIER]
+        ldr     panel_marks, [args, #N8_OFF_IG_DEEP]
+        ldr     residual_stride, [args, #N8_OFF_IG_RESIDUAL_STRIDE]
+        ldp     ptr0, ptr1, [cursor], #16
+        ldp     ptr2, ptr3, [cursor], #16
+        mov     weights, panel
+        mov     marks, panel_marks
         mov     offset, #0
+        \load
+        zero    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 
         // One tile of channels: its weights, `panel`, serve all pixels.
 .Lchannels\@:
-        mov     out, out_base
-        mov     residual, residual_base
-        ldr     tile_rows, [args, #N8_OFF_IG_ROWS]
+        ldr     out, [args, #N8_OFF_IG_OUT]
+        ldr     residual, [args, #N8_OFF_IG_RESIDUAL]
         ldr     pixels, [args, #N8_OFF_IG_PIXELS]
+    .if \bytes == 16
+        add     out, out, offset
+    .else
+        add     out, out, offset, lsr #2
+    .endif
+        add     residual, residual, offset, lsr #2
 
         // One tile of pixels.
 .Lpixels\@:
-        sums
+        ldr     taps_left, [args, #N8_OFF_IG_TAPS]
+        \sums
+        reduce
         \to     \scale
-
-        // A row of the pointer table is taps * 4 pointers.
         add     out, out, out_stride, lsl #2
         add     residual, residual, residual_stride, lsl #2
-        add     tile_rows, tile_rows, taps, lsl #5
         subs    pixels, pixels, #4
         b.hi    .Lpixels\@
 
-        mul     left, taps, depth
-        add     panel, panel, left, lsl #2
-        add     out_base, out_base, #\bytes
-        add     residual_base, residual_base, #4
         add     offset, offset, #16
         subs    channels, channels, #4
         b.hi    .Lchannels\@
 
-        leave   128, SAVED
+        leave   144, SAVED
         ret
 endfunc n8_igemm_\name
 .endm
 
-igemm   s8_f32_neon_4x4, 16, to_f32
-igemm   s8_s8_neon_4x4, 4, to_s8, scale
-igemm   s8_s8_add_neon_4x4, 4, to_s8, scale_add
+igemm   s8_f32_neon_4x4, sums, load_first, 16, to_f32
+igemm   s8_s8_neon_4x4, sums, load_first, 4, to_s8, scale
+igemm   s8_s8_add_neon_4x4, sums, load_first, 4, to_s8, scale_add
+igemm   s8_f32_neon_4x4_a53, sums_in_order, load_first_in_order, 16, to_f32
+igemm   s8_s8_neon_4x4_a53, sums_in_order, load_first_in_order, 4, to_s8, scale
+igemm   s8_s8_add_neon_4x4_a53, sums_in_order, load_first_in_order, 4, to_s8, scale_add

@@ -12,6 +12,9 @@
 // twice what it saves one of them.
 enum { PACKED_PANELS = 3 };
 
+// Bytes of a row for which sums of groups are worth an epilogue for every few of them.
+enum { LEAST_GROUPED = 32 };
+
 // Before it halves them, the whole form of (23) has accumulators of up to twice the bound of (12).
 enum { MOST_WHOLE = 1 << 30 };
 
@@ -176,6 +179,12 @@ static const char *lack_winograd(const struct n8_conv_row *row, const struct n8_
     return NULL;
 }
 
+// Of a tap or, where channels are few, of the copied window.
+static int64_t row_bytes(const struct n8_conv2d_shape *s) {
+    const int64_t in = s->in_channels / s->groups;
+    return in > N8_PIXEL ? in : (int64_t)s->kernel_height * s->kernel_width * in;
+}
+
 // NULL, or what of the certificate or the size such a layer lacks for a row that could serve it.
 static const char *lack(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
     if (row->products > f->certificate->int16_depth) {
@@ -187,6 +196,9 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
     const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
     if (row->tile.packing == N8_PACKING_BOTH && channels < PACKED_PANELS * row->tile.nr) {
         return "packs rows, which does not pay for so few channels";
+    }
+    if (row->tile.packing == N8_PACKING_GROUPS && row_bytes(f->shape) < LEAST_GROUPED) {
+        return "sums groups of products in int16, which does not pay for so few input channels";
     }
     return n8_is_winograd(&row->tile) ? lack_winograd(row, f) : NULL;
 }
