@@ -16,7 +16,7 @@ class Machine:
     dialect: str  # the line that its disassembly as source begins with
     loader: str  # the library that every program loads
     page: int  # the largest page of its kernels
-    stripped: int  # bytes that the library may have
+    loaded: int  # bytes that the library may load
 
     def tool(self, name: str) -> str:
         return f"{self.tools}-{name}"
@@ -31,7 +31,7 @@ AARCH64 = Machine(
     dialect="",
     loader="ld-linux-aarch64.so.1",
     page=65536,
-    stripped=200_000,
+    loaded=230_000,
 )
 ARMV7 = Machine(
     name="armv7",
@@ -42,6 +42,6 @@ ARMV7 = Machine(
     dialect=".syntax unified",
     loader="ld-linux-armhf.so.3",
     page=4096,
-    stripped=200_000,
+    loaded=230_000,
 )
 MACHINES = (AARCH64, ARMV7)
