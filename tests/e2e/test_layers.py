@@ -202,7 +202,7 @@ def test_windows_of_few_channels(seed):
     layer = layers.Conv2d(
         weights,
         x.shape,
-        layers.Epilogue(type="int32"),
+        type="int32",
         in_zero_point=-7,
         **options,
     )
@@ -241,15 +241,15 @@ def test_small_3x3_layers(height, width):
     rng = np.random.default_rng(width)
     weights = rng.integers(-127, 128, (24, 3, 3, 40), np.int8)
     x = rng.integers(-128, 128, (2, height, width, 40), np.int8)
-    epilogue = layers.Epilogue(
-        bias=rng.integers(-4000, 4000, 24, np.int32),
-        multiplier=np.full(24, 0.0005, np.float32),
-        residual_scale=0.37,
-    )
+    epilogue = {
+        "bias": rng.integers(-4000, 4000, 24, np.int32),
+        "multiplier": np.full(24, 0.0005, np.float32),
+        "residual_scale": 0.37,
+    }
     for pads in ((1, 1, 1, 1), (2, 0, 0, 2)):
         results = [
             layers.Conv2d(
-                weights, x.shape, epilogue, in_zero_point=71, isa=isa, pads=pads
+                weights, x.shape, in_zero_point=71, isa=isa, pads=pads, **epilogue
             ).run(x, x[..., :24])
             for isa in ("c", *levels())
         ]
@@ -269,9 +269,9 @@ def test_weights_beyond_a_second_level_cache(groups):
     )
     sums = [part @ of_group[:, 0, 0].T.astype(float) for part, of_group in parts]
     expected = np.concatenate(sums, axis=-1)[None].astype(np.int32) + bias
-    epilogue = layers.Epilogue(type="int32", bias=bias)
+    options = {"type": "int32", "bias": bias, "groups": groups}
     for isa in levels():
-        layer = layers.Conv2d(weights, x.shape, epilogue, groups=groups, isa=isa)
+        layer = layers.Conv2d(weights, x.shape, isa=isa, **options)
         assert bits(layer.run(x)) == bits(expected), isa
 
 
