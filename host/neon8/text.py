@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain text for terminals: aligned columns, sizes, names that cannot do harm."""
 
+import difflib
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -136,6 +137,12 @@ def fields(pairs: Iterable[tuple[str, object]]) -> list[str]:
     entries = list(pairs)
     width = max(len(name) for name, _ in entries)
     return [f"{name.ljust(width)}  {printable(str(value))}" for name, value in entries]
+
+
+def suggested(name: str, known: Iterable[str]) -> str:
+    """'; did you mean ...?' with known names like `name`, or nothing."""
+    near = difflib.get_close_matches(name, dict.fromkeys(known))
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def counted(count: int, what: str) -> str:

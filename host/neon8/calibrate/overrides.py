@@ -14,7 +14,6 @@ of these objects:
 A name wins over patterns. Tensors that share a scale share what is set for one of them.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -27,6 +26,7 @@ from neon8.errors import CalibrationError, TableError
 from neon8.quant import checks, strict_json
 from neon8.quant.scale_table import BITS, TABLE_SCHEMES
 from neon8.settings import methods
+from neon8.text import suggested
 
 KEYS = ("min", "max", "threshold", "scale", "zero_point", "scheme", "method", "bits")
 KINDS = (("min", "max"), ("threshold",), ("scale", "zero_point"), ("method",))
@@ -187,6 +187,4 @@ def _set(found: dict[str, Entry], group: str, entry: Entry) -> None:
 def _nothing(name: str, tensors: Iterable[str]) -> str:
     if any(letter in name for letter in "*?["):
         return "the pattern fits no tensor of the network"
-    near = difflib.get_close_matches(name, tensors, n=1)
-    meant = f"; did you mean {near[0]!r}?" if near else ""
-    return f"the network has no such tensor{meant}"
+    return f"the network has no such tensor{suggested(name, tensors)}"

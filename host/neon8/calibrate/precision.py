@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors that the user wants as int16, or not quantized at all."""
 
-import difflib
 from collections.abc import Mapping
 
 from neon8.calibrate.observation import Observation
@@ -9,6 +8,7 @@ from neon8.errors import CalibrationError
 from neon8.ir.graph import Graph
 from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
 from neon8.rewrite.bits import in_float32, with_bits
+from neon8.text import suggested
 
 INT16, FLOAT = PRECISIONS
 WIDEST = 16
@@ -18,7 +18,6 @@ Precision = Mapping[str, str]
 """Name of a tensor, or of a layer for its output -> one of PRECISIONS."""
 
 NOTHING: Precision = {}
-SUGGESTIONS = 3
 
 
 def resolve(
@@ -55,11 +54,9 @@ def resolve(
 
 
 def _nothing(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, dict.fromkeys(known), SUGGESTIONS)
-    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     return (
         "the network has no such tensor or layer (an activation belongs to the layer "
-        f"before it){meant}"
+        f"before it){suggested(name, known)}"
     )
 
 

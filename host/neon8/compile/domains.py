@@ -8,7 +8,6 @@ float result and readers that want floats. A convolution is no part of an island
 only reads it: it takes int8 and writes float32. So does an average pool.
 """
 
-import difflib
 from collections import deque
 from dataclasses import replace
 
@@ -18,13 +17,12 @@ from neon8.ir.graph import Graph, Node, Quantization
 from neon8.operators.quantization import FakeQuantize
 from neon8.operators.registry import LOWER
 from neon8.quant.scale_table import ScaleTable
+from neon8.text import suggested
 
 ONLY_FLOAT = "its operator has no int8 form"
 HIDDEN = "it is a part of an operator, whose inner values nobody observes"
 KEPT = "kept in float32 by request"
 BETWEEN = "between float32 values, which it moves or maps"
-
-SUGGESTIONS = 3
 
 NO_SCALES = ScaleTable(
     model_name="", model_digest="", method="", scheme="", samples=0, engine=""
@@ -214,9 +212,8 @@ def check_names(graph: Graph, keep: frozenset[str]) -> None:
     known = {node.name for node in graph.nodes}
     known |= {node.operator for node in graph.nodes if node.operator}
     for name in sorted(keep - known):
-        near = difflib.get_close_matches(name, sorted(known), SUGGESTIONS, cutoff=0.4)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise CompileError(
             f"cannot keep {name!r} in float: no layer or operator of the network has "
-            f"this name (an activation belongs to the layer before it){hint}"
+            f"this name (an activation belongs to the layer before it)"
+            f"{suggested(name, sorted(known))}"
         )

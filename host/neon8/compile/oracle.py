@@ -9,9 +9,10 @@ operations are on float32 arrays, one at a time, so each is rounded once.
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.errors import DataError
 from neon8.ir.program import Op, Program, Tensor
-from neon8.operators.reference import Array, Operand
+from neon8.operators.reference import Operand
 from neon8.operators.registry import STEPS
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import Array, DoubleArray
 from neon8.errors import DataError
 from neon8.evaluate.heads import (
     BOX,
@@ -18,8 +19,6 @@ from neon8.evaluate.heads import (
     FIRST,
     LAST,
     OFFSETS,
-    Array,
-    Float64Array,
     Heads,
     Option,
     recognise,
@@ -64,7 +63,7 @@ class Detections:
 class Found:
     """Boxes of one sample, the best first.  boxes: (n, 4) corners; anchors, classes."""
 
-    boxes: Float64Array
+    boxes: DoubleArray
     classes: IndexArray
     anchors: IndexArray
 
@@ -89,7 +88,7 @@ def find(heads: Heads, outputs: Mapping[str, Array]) -> Found:
     return found if heads.form == OFFSETS else _suppressed(found)
 
 
-def _corners(boxes: Float64Array, form: str) -> Float64Array:
+def _corners(boxes: DoubleArray, form: str) -> DoubleArray:
     """Boxes from offsets, in the anchor's own units: its centre is 0, its size 1."""
     if form == CORNERS:
         return boxes
@@ -114,7 +113,7 @@ def _suppressed(found: Found) -> Found:
     return Found(found.boxes[order], found.classes[order], found.anchors[order])
 
 
-def iou(ours: Float64Array, theirs: Float64Array) -> Float64Array:
+def iou(ours: DoubleArray, theirs: DoubleArray) -> DoubleArray:
     """(n, m): area shared by boxes (n, 4) and (m, 4) over the area of both."""
     low = np.maximum(ours[:, None, :2], theirs[None, :, :2])
     high = np.minimum(ours[:, None, 2:], theirs[None, :, 2:])
@@ -124,7 +123,7 @@ def iou(ours: Float64Array, theirs: Float64Array) -> Float64Array:
         for each in (ours, theirs)
     )
     covered = area[:, None] + other[None, :] - shared
-    result: Float64Array = np.zeros_like(shared)
+    result: DoubleArray = np.zeros_like(shared)
     np.divide(shared, covered, out=result, where=covered > 0)
     return result
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.calibrate.run.threads import cores
 from neon8.data.inputs import batch_of
 from neon8.data.parallel import side_by_side
@@ -17,7 +18,7 @@ from neon8.errors import DataError
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.heads import Option, parse
 from neon8.evaluate.labels import check_labels, hint, with_offset
-from neon8.evaluate.metrics import Array, Evaluation, Tally, by_row, summary, tally_of
+from neon8.evaluate.metrics import Evaluation, Tally, by_row, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, open_float
 from neon8.evaluate.scores import LEAST, Reading, reading
 from neon8.settings.reader import takes

@@ -12,13 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array, DoubleArray
 from neon8.errors import DataError
 from neon8.evaluate.scores import SUM_TOLERANCE
-
-Array = npt.NDArray[np.generic]
-Float64Array = npt.NDArray[np.float64]
 
 CORNERS, CENTRE, OFFSETS = "corners", "centre", "offsets"
 FIRST, LAST, NONE = "first", "last", "none"
@@ -149,7 +146,7 @@ def recognise(outputs: Mapping[str, Array], option: Option) -> Heads | None:
     return _heads(pair, boxes, scores, option, asked=asked)
 
 
-def table_of(array: Array) -> Float64Array:
+def table_of(array: Array) -> DoubleArray:
     """(anchors, values) of one sample, without axes of 1 around and between."""
     values = np.asarray(array, np.float64)
     dims = [size for size in values.shape if size != 1]
@@ -177,7 +174,7 @@ def _pair(outputs: Mapping[str, Array]) -> tuple[str, str] | None:
     return (boxes[0], scores[0]) if len(scores) == 1 else None
 
 
-def _distributions(table: Float64Array) -> bool:
+def _distributions(table: DoubleArray) -> bool:
     """True for rows of a Softmax."""
     return bool(table.min() >= 0 and abs(table.sum(axis=1) - 1).max() <= SUM_TOLERANCE)
 
@@ -208,8 +205,8 @@ def _single(name: str, array: Array, option: Option, *, asked: bool) -> Heads | 
 
 def _heads(
     names: tuple[str, str],
-    boxes: Float64Array,
-    scores: Float64Array,
+    boxes: DoubleArray,
+    scores: DoubleArray,
     option: Option,
     *,
     asked: bool,
@@ -234,7 +231,7 @@ def _heads(
     )
 
 
-def _form(boxes: Float64Array) -> str:
+def _form(boxes: DoubleArray) -> str:
     """Sizes are positive, and so are differences of corners."""
     first, second = boxes[:, :2], boxes[:, 2:]
     if (second >= first).all(axis=1).mean() >= NEARLY_ALL:
@@ -242,7 +239,7 @@ def _form(boxes: Float64Array) -> str:
     return CENTRE if (second >= 0).all(axis=1).mean() >= NEARLY_ALL else OFFSETS
 
 
-def _background(scores: Float64Array) -> str:
+def _background(scores: DoubleArray) -> str:
     """Scores of a Softmax have a background: what most anchors see."""
     if scores.shape[1] < 2 or not _distributions(scores):
         return NONE

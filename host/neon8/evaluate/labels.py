@@ -3,10 +3,11 @@
 
 from dataclasses import replace
 
+from neon8.arrays import Array
 from neon8.data.samples import Sample
 from neon8.errors import DataError
 from neon8.evaluate.confidence import mcnemar
-from neon8.evaluate.metrics import Array, Tally, by_row
+from neon8.evaluate.metrics import Tally, by_row
 
 CHANCE = 1e-3
 """That so many more samples agree with other labels by accident."""

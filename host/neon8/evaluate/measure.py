@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import DoubleArray
 from neon8.calibrate.run.threads import usable
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
@@ -23,8 +23,6 @@ from neon8.ir.graph import Graph
 from neon8.operators.normalization import Softmax
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
-
-DoubleArray = npt.NDArray[np.float64]
 
 
 def nothing() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.evaluate import confidence
 from neon8.evaluate.confidence import Interval
 from neon8.evaluate.detection import Detections
@@ -25,8 +26,6 @@ from neon8.evaluate.scores import (
     tied,
 )
 from neon8.text import finite
-
-Array = npt.NDArray[np.generic]
 
 TOP = 5
 

@@ -8,10 +8,8 @@ logit but for a number that all classes share.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.generic]
-Float64Array = npt.NDArray[np.float64]
+from neon8.arrays import Array, DoubleArray
 
 LOGITS = "logits"
 PROBABILITIES = "probabilities"
@@ -57,13 +55,13 @@ def is_vector(scores: Array) -> bool:
     return max(scores.shape, default=1) == scores.size > 1
 
 
-def log_scores(scores: Array, kind: str, floor: float = LEAST) -> Float64Array:
+def log_scores(scores: Array, kind: str, floor: float = LEAST) -> DoubleArray:
     """Logits, or the logarithms of probabilities, of which none is below `floor`."""
     values = np.asarray(scores, np.float64).reshape(-1)
     return values if kind == LOGITS else np.log(np.maximum(values, floor))
 
 
-def negative_log_likelihood(logs: Float64Array, label: int) -> float:
+def negative_log_likelihood(logs: DoubleArray, label: int) -> float:
     """-ln of the probability of the label, by the softmax of `logs`."""
     highest = logs.max()
     return float(np.log(np.exp(logs - highest).sum()) + highest - logs[label])

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from neon8.arrays import Array
 from neon8.errors import GraphError
 from neon8.graph.onnx_file import LARGE, initializer, one_line
-from neon8.operators.source import Array
 
 KEPT = frozenset({
     *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),

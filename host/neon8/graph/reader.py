@@ -12,11 +12,12 @@ import onnx
 from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
 
+from neon8.arrays import Array
 from neon8.errors import GraphError
 from neon8.graph.inference import infer
 from neon8.graph.onnx_file import OnnxFile, bind, inner_nodes, network_inputs, one_line
 from neon8.ir.graph import MAX_RANK
-from neon8.operators.source import Array, Attribute, OnnxNode, Source
+from neon8.operators.source import Attribute, OnnxNode, Source
 
 OLDEST_OPSET = 7
 MAX_NAME = 1023

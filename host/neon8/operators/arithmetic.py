@@ -7,6 +7,7 @@ from functools import partial, reduce
 
 import numpy as np
 
+from neon8.arrays import Array, DoubleArray
 from neon8.errors import CompileError
 from neon8.ir.graph import (
     Activated,
@@ -37,10 +38,9 @@ from neon8.operators.movement import ReshapeOp, import_reshape
 from neon8.operators.pointwise import make_pointwise
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.rearranged import CHANNELS_FIRST
-from neon8.operators.reference import Array, Operand, leaky, rounded
+from neon8.operators.reference import Operand, leaky, rounded
 from neon8.operators.scales import SCALE_MAX, clamp_of, slope_of
 from neon8.operators.source import (
-    Float64Array,
     OnnxNode,
     Source,
     failure,
@@ -52,7 +52,7 @@ from neon8.operators.source import (
     shape_of,
 )
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.weights import DoubleArray, multiplier_ok
+from neon8.quant.weights import multiplier_ok
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,8 +248,8 @@ class SumOp(Op):
 
 
 def scale_and_shift(
-    node: WithConstant, value: Float64Array
-) -> tuple[Float64Array, Float64Array] | None:
+    node: WithConstant, value: DoubleArray
+) -> tuple[DoubleArray, DoubleArray] | None:
     """factor and shift of each channel, if the node does nothing else."""
     one, zero = np.ones_like(value), np.zeros_like(value)
     forms = {

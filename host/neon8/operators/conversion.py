@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.ir.program import Int8Array, Op, Tensor
 from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, finish
-from neon8.operators.reference import Array, Operand, leaky, quantize, rounded
+from neon8.operators.reference import Operand, leaky, quantize, rounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

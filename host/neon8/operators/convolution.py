@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import Array, DoubleArray, Int64Array
 from neon8.errors import CompileError, TableError
 from neon8.ir.graph import (
     Activated,
@@ -27,19 +28,10 @@ from neon8.operators.family import Family
 from neon8.operators.floats import append_activation, before
 from neon8.operators.movement import append_permute
 from neon8.operators.qdq import Nodes, finish
-from neon8.operators.reference import (
-    Array,
-    Int64Array,
-    Operand,
-    as_float,
-    leaky,
-    one_nan,
-    rounded,
-)
+from neon8.operators.reference import Operand, as_float, leaky, one_nan, rounded
 from neon8.operators.scales import checked_slopes, clamp_of, slope_of, usable_scale
 from neon8.operators.selection import append_gather
 from neon8.operators.source import (
-    Float64Array,
     OnnxNode,
     Source,
     failure,
@@ -62,7 +54,6 @@ from neon8.quant.scale_table import LATTICE, NEAREST, ScaleTable
 from neon8.quant.weights import (
     HIGHEST,
     LOWEST,
-    DoubleArray,
     Sums,
     channel_scales,
     multiplier_ok,
@@ -302,8 +293,8 @@ def import_conv(source: Source, node: OnnxNode) -> Node:
 
 def make_conv(
     node: OnnxNode,
-    weight: FloatArray | Float64Array,
-    bias: FloatArray | Float64Array,
+    weight: FloatArray | DoubleArray,
+    bias: FloatArray | DoubleArray,
     *,
     strides: tuple[int, int] = (1, 1),
     pads: tuple[int, int, int, int] = (0, 0, 0, 0),
@@ -326,7 +317,7 @@ def make_conv(
     )
 
 
-def affine_layer(node: Node, factor: Float64Array, shift: Float64Array) -> Conv2d:
+def affine_layer(node: Node, factor: DoubleArray, shift: DoubleArray) -> Conv2d:
     """factor * x + shift for each channel, in place of `node`."""
     return Conv2d(
         name=node.name,
@@ -341,7 +332,7 @@ def affine_layer(node: Node, factor: Float64Array, shift: Float64Array) -> Conv2
 
 
 def make_affine(
-    source: Source, node: OnnxNode, data: int, factor: Float64Array, shift: Float64Array
+    source: Source, node: OnnxNode, data: int, factor: DoubleArray, shift: DoubleArray
 ) -> Node:
     """factor * x + shift of input number `data`, one of each per channel: (C,).
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from neon8.arrays import Array
 from neon8.ir.graph import Node
 from neon8.ir.program import Op
 from neon8.operators.layout import ChangeLayout
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Array
 from neon8.operators.source import Convert
 
 if TYPE_CHECKING:  # which is made of steps that are a family

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation, FloatArray
 from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
@@ -25,7 +26,7 @@ from neon8.operators.functions import (
 from neon8.operators.movement import ReshapeOp
 from neon8.operators.onnx_functions import append_call, append_function
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Array, Operand, one_nan
+from neon8.operators.reference import Operand, one_nan
 from neon8.quant.elementary import Doubles
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.operators.source import Array, OnnxNode, Source, integer
+from neon8.arrays import Array
+from neon8.operators.source import OnnxNode, Source, integer
 
 Order = tuple[int, ...]
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from neon8.arrays import DoubleArray
 from neon8.ir.graph import FloatArray, Node, Tensor
 from neon8.ir.views import View
 from neon8.operators import rearranged
 from neon8.operators.convolution import make_conv
 from neon8.operators.family import Family
 from neon8.operators.source import (
-    Float64Array,
     OnnxNode,
     Source,
     failure,
@@ -61,7 +61,7 @@ def matmul(source: Source, node: OnnxNode) -> Made:
 def gemm(source: Source, node: OnnxNode) -> Made:
     """Gemm with a constant matrix on either side, and a constant C or none."""
     side = constant_side(source, node)
-    matrix: FloatArray | Float64Array = required(source, node, side)
+    matrix: FloatArray | DoubleArray = required(source, node, side)
     shape = shape_of(source, node, node.inputs[1 - side])
     alpha = real(node, "alpha", 1.0)
     if alpha != 1:
@@ -99,8 +99,8 @@ def constant_side(source: Source, node: OnnxNode) -> int:
 def rows(
     source: Source,
     node: OnnxNode,
-    matrix: FloatArray | Float64Array,
-    bias: Float64Array,
+    matrix: FloatArray | DoubleArray,
+    bias: DoubleArray,
     dims: View,
 ) -> Made:
     """(..., K) to (..., O), which is matrix (O, K) times each row."""
@@ -118,8 +118,8 @@ def rows(
 def columns(
     source: Source,
     node: OnnxNode,
-    matrix: FloatArray | Float64Array,
-    bias: Float64Array,
+    matrix: FloatArray | DoubleArray,
+    bias: DoubleArray,
     dims: View,
 ) -> Made:
     """(..., K, N) to (..., O, N), which is matrix (O, K) times each column."""
@@ -134,8 +134,8 @@ def columns(
 
 def between(
     node: OnnxNode,
-    matrix: FloatArray | Float64Array,
-    bias: Float64Array,
+    matrix: FloatArray | DoubleArray,
+    bias: DoubleArray,
     inner: Tensor | None,
     result: Tensor | None,
     *,
@@ -160,14 +160,14 @@ def _unless_so(source: Source, node: OnnxNode, name: str, dims: View) -> Tensor 
 
 
 def _check(
-    source: Source, node: OnnxNode, matrix: FloatArray | Float64Array, size: int
+    source: Source, node: OnnxNode, matrix: FloatArray | DoubleArray, size: int
 ) -> None:
     if matrix.shape[1] != size:
         text = f"a matrix of {matrix.shape[1]} rows for vectors of {size} values"
         raise failure(source, node, text)
 
 
-def _bias(source: Source, node: OnnxNode, channels: int, side: int) -> Float64Array:
+def _bias(source: Source, node: OnnxNode, channels: int, side: int) -> DoubleArray:
     """beta C, one value for each channel: of the columns of the result if side is 1."""
     c = weights(source, node, 2)
     if c is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.ir.graph import MAX_RANK, Node, nchw
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.views import View, squeezed, then
@@ -14,7 +15,7 @@ from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family, Lower
 from neon8.operators.layout import along_axis, by_value
 from neon8.operators.qdq import Nodes, end, shaped, value_of
-from neon8.operators.reference import Array, Operand
+from neon8.operators.reference import Operand
 from neon8.operators.source import (
     OnnxNode,
     Source,

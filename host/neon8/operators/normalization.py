@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.ir.graph import Activated, Activation, FloatArray, Node
 from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
@@ -24,7 +25,7 @@ from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import ReshapeOp, append_reshape
 from neon8.operators.pooling import PoolF32Op
 from neon8.operators.qdq import Nodes, finish
-from neon8.operators.reference import Array, Operand, leaky, one_nan, rounded
+from neon8.operators.reference import Operand, leaky, one_nan, rounded
 from neon8.operators.scales import clamp_of, slope_of
 from neon8.operators.source import (
     OnnxNode,

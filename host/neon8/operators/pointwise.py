@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.ir.graph import Node
 from neon8.ir.program import Int8Array, Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
@@ -36,7 +37,7 @@ from neon8.operators.onnx_functions import (
     function_opset,
 )
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Array, Operand
+from neon8.operators.reference import Operand
 from neon8.operators.source import (
     Convert,
     OnnxNode,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from neon8.arrays import Array, Int64Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Activated, Activation, Node, Shape, nchw
 from neon8.ir.program import Op, Tensor
@@ -18,15 +19,7 @@ from neon8.operators.functions import affine
 from neon8.operators.movement import append_reshape
 from neon8.operators.pointwise import TableOp
 from neon8.operators.qdq import Nodes, clamp
-from neon8.operators.reference import (
-    Array,
-    Int64Array,
-    Levels,
-    Operand,
-    as_float,
-    one_nan,
-    rounded,
-)
+from neon8.operators.reference import Levels, Operand, as_float, one_nan, rounded
 from neon8.operators.scales import clamp_of
 from neon8.operators.source import (
     OnnxNode,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.errors import CompileError
 from neon8.ir.graph import FloatArray, Node
 from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
@@ -15,7 +16,7 @@ from neon8.operators.family import Family
 from neon8.operators.floats import append_constant, clip
 from neon8.operators.functions import COMPUTE, FUNCTIONS
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Array, Operand, one_nan
+from neon8.operators.reference import Operand, one_nan
 from neon8.operators.selection import append_gather
 from neon8.operators.source import (
     OnnxNode,

@@ -7,17 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import Array, Int64Array
 from neon8.ir.graph import FloatArray
 from neon8.ir.program import Tensor
 
-Array = npt.NDArray[np.generic]
-
-
 Levels = npt.NDArray[np.signedinteger[Any]]
 """int8, or int16  (24)."""
-
-
-Int64Array = npt.NDArray[np.int64]
 
 
 def centred(q: Array, tensor: Tensor) -> FloatArray:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.ir.graph import FloatArray, IndexArray, Node
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.operators.build import INT8, Build, ratio
 from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, end, shaped, value_of
-from neon8.operators.reference import Array, Operand, one_nan, rounded
+from neon8.operators.reference import Operand, one_nan, rounded
 from neon8.operators.selection import extents, select, whole
 from neon8.operators.source import (
     OnnxNode,

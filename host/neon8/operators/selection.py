@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.ir.graph import IndexArray, Node, Shape
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.operators.build import FLOAT, Build
@@ -19,7 +20,7 @@ from neon8.operators.layout import Converted, Layout, along_axis, with_attribute
 from neon8.operators.movement import Reshape, append_reshape, axis_of, moved, reshaped
 from neon8.operators.qdq import Nodes, shaped, value_of
 from neon8.operators.qdq import end as become
-from neon8.operators.reference import Array, Operand
+from neon8.operators.reference import Operand
 from neon8.operators.source import (
     OnnxNode,
     Source,

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array, DoubleArray
 from neon8.errors import GraphError
 from neon8.ir.graph import FLOATS, MAX_RANK, FloatArray, Node, Tensor
 
 N = TypeVar("N", bound=Node)
-Array = npt.NDArray[np.generic]
-Float64Array = npt.NDArray[np.float64]
 Attribute = (
     int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | None
 )
@@ -165,7 +163,7 @@ def fits_channels(source: Source, node: OnnxNode, index: int) -> bool:
     )
 
 
-def per_channel(source: Source, node: OnnxNode, index: int) -> Float64Array:
+def per_channel(source: Source, node: OnnxNode, index: int) -> DoubleArray:
     """Constant input `index`, 0 or 1, as one value per channel of the other input."""
     shape = shape_of(source, node, node.inputs[1 - index])
     value = required(source, node, index)

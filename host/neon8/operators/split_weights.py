@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import DoubleArray
 from neon8.ir.program import Tensor
 from neon8.operators.build import Build
 from neon8.operators.selection import append_gather
-from neon8.quant.weights import HIGHEST, LOWEST, WIDEST, DoubleArray, weight_levels
+from neon8.quant.weights import HIGHEST, LOWEST, WIDEST, weight_levels
 
 if TYPE_CHECKING:  # which is made of this
     from neon8.operators.convolution import Conv2d

@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Int64Array
 from neon8.ir.graph import Shape
 
 if TYPE_CHECKING:  # which is made of this
     from neon8.operators.convolution import Conv2d
-
-Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.ir.graph import FloatArray
 from neon8.ir.program import Tensor
-from neon8.operators.reference import Array
 from neon8.operators.source import OnnxNode, Source, failure, integers, text
 
 MAX_EXTENT = 1 << 20

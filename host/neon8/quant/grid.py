@@ -4,12 +4,9 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import DoubleArray, FloatArray
 from neon8.quant.scale_table import TensorScale
-
-Float32Array = npt.NDArray[np.float32]
-Float64Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +46,11 @@ class Grid:
         zero_point = np.rint(self.lowest - lo / scale)
         return scale, int(np.clip(zero_point, self.lowest, self.highest))
 
-    def rounded(
-        self, values: Float32Array, scale: float, zero_point: int
-    ) -> Float64Array:
+    def rounded(self, values: FloatArray, scale: float, zero_point: int) -> DoubleArray:
         """What is left of real values after (2) and (1), in double."""
         q = np.rint(values * np.float32(1 / np.float32(scale))).astype(np.float64)
         q = np.clip(q + zero_point, self.lowest, self.highest)
-        result: Float64Array = (q - zero_point) * scale
+        result: DoubleArray = (q - zero_point) * scale
         return result
 
 

@@ -8,15 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import DoubleArray, FloatArray
 from neon8.quant.proof import INT16_REACH
-from neon8.quant.weights import (
-    HIGHEST,
-    DoubleArray,
-    FloatArray,
-    enlarged,
-    least_factor,
-    quantize_weights,
-)
+from neon8.quant.weights import HIGHEST, enlarged, least_factor, quantize_weights
 
 LOG = logging.getLogger("neon8")
 

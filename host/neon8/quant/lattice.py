@@ -10,11 +10,9 @@ rounded the other way, which is at most one step off.
 
 import numpy as np
 
+from neon8.arrays import DoubleArray, FloatArray, Int8Array
 from neon8.quant.weights import (
     HIGHEST,
-    DoubleArray,
-    FloatArray,
-    Int8Array,
     Int16Array,
     Quantize,
     enlarged,

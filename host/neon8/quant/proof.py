@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neon8.arrays import DoubleArray, FloatArray, Int8Array
 from neon8.errors import CompileError
 from neon8.quant.lattice import HALF_REACH, TAPS, WHOLE_REACH, reaches
 from neon8.quant.weights import (
     ACC_LIMIT,
     NARROW_REACH,
-    DoubleArray,
-    FloatArray,
-    Int8Array,
     Quantize,
     Sums,
     enlarged,

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import DoubleArray, FloatArray, Int8Array
 from neon8.errors import CalibrationError, CompileError
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import NARROW, LayerScale
 
-DoubleArray = npt.NDArray[np.float64]
-FloatArray = npt.NDArray[np.float32]
-Int8Array = npt.NDArray[np.int8]
 Int16Array = npt.NDArray[np.int16]
 
 ACC_LIMIT = 2**31

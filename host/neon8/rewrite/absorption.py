@@ -14,10 +14,10 @@ from typing import NoReturn
 
 import numpy as np
 
+from neon8.arrays import DoubleArray
 from neon8.errors import CompileError
 from neon8.ir.graph import Graph, Node
 from neon8.operators.convolution import Conv2d, convolutions, with_convolutions
-from neon8.quant.weights import DoubleArray
 
 
 def with_offsets(graph: Graph, offsets: Mapping[str, DoubleArray]) -> Graph:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from neon8.arrays import DoubleArray, Int8Array
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
 from neon8.operators.subpixel import repeated, subpixel
@@ -19,14 +20,7 @@ from neon8.quant.grid import Grid, at_bits, ends, on_grid
 from neon8.quant.lattice import quantizer
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import NARROW, LayerScale, ScaleTable, TensorScale
-from neon8.quant.weights import (
-    ACC_LIMIT,
-    DoubleArray,
-    Int8Array,
-    bias_floor,
-    channel_scales,
-    sums,
-)
+from neon8.quant.weights import ACC_LIMIT, bias_floor, channel_scales, sums
 from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized
 from neon8.rewrite.rounding import rounded

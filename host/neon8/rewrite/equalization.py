@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from neon8.arrays import DoubleArray, FloatArray
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation, Graph, Node
 from neon8.operators.convolution import Conv2d
 from neon8.quant.scale_table import ScaleTable
-from neon8.quant.weights import DoubleArray, FloatArray
 from neon8.rewrite.absorption import with_offsets
 
 CHANNELS = 1

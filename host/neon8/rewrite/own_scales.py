@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import DoubleArray, FloatArray
 from neon8.errors import GraphError
 from neon8.graph.importer import convert
 from neon8.graph.onnx_file import ModelLike, open_onnx
@@ -32,8 +33,6 @@ from neon8.quant.weights import (
     HIGHEST,
     LOWEST,
     WIDEST,
-    DoubleArray,
-    FloatArray,
     quantize_weights,
     weight_levels,
     weight_scales,

@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from neon8.arrays import DoubleArray, FloatArray, Int8Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, with_convolutions
 from neon8.quant.scale_table import CHOSEN, LayerScale, ScaleTable
-from neon8.quant.weights import HIGHEST, DoubleArray, FloatArray, Int8Array
+from neon8.quant.weights import HIGHEST
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from neon8.arrays import Array
 from neon8.errors import DataError
-
-Array = npt.NDArray[np.generic]
 
 QUANTIZED = ("int8", "int16")
 """The types of quantized tensors."""

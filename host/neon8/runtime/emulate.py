@@ -18,16 +18,10 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast, final
 
 from neon8 import errors
+from neon8.arrays import Array
 from neon8.errors import Neon8Error, SetupError
 from neon8.machines import DEFAULT_CPU, EMULATIONS
-from neon8.runtime.arrays import (
-    Array,
-    Memory,
-    ModelFacts,
-    StepInfo,
-    TensorInfo,
-    checked,
-)
+from neon8.runtime.arrays import Memory, ModelFacts, StepInfo, TensorInfo, checked
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import PACKAGE
 from neon8.runtime.worker import Message, receive, send

@@ -13,17 +13,11 @@ from typing import Any, final
 import numpy as np
 from numpy import ndarray
 
+from neon8.arrays import Array
 from neon8.errors import ModelError, SetupError
 from neon8.files import read_file
 from neon8.runtime import library
-from neon8.runtime.arrays import (
-    Array,
-    Memory,
-    ModelFacts,
-    StepInfo,
-    TensorInfo,
-    checked,
-)
+from neon8.runtime.arrays import Memory, ModelFacts, StepInfo, TensorInfo, checked
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import Library
 from neon8.runtime.threads import ThreadPool, checked_threads

@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from neon8.arrays import Array
 from neon8.files import open_regular
 from neon8.machines import NATIVE
-from neon8.runtime.arrays import Array, StepInfo, TensorInfo
+from neon8.runtime.arrays import StepInfo, TensorInfo
 from neon8.runtime.closable import Closable
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC, Model

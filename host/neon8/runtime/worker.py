@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from neon8.arrays import Array
 from neon8.errors import Neon8Error
-from neon8.runtime.arrays import Array
 from neon8.runtime.model import Model
 
 LENGTH = struct.Struct("<Q")

@@ -9,7 +9,6 @@ and appears in --help, in the signature and docstring of the Python functions an
 the keys of a settings file. Its Kind says which values it takes.
 """
 
-import difflib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -20,8 +19,8 @@ from typing import Any
 
 from neon8.errors import Neon8Error, SettingsError
 from neon8.files import STDOUT
+from neon8.text import suggested
 
-SUGGESTIONS = 3
 KEY = "setting"
 """Where a field's metadata has its Setting."""
 
@@ -106,10 +105,8 @@ def settings_of(stage: type[Stage]) -> dict[str, Setting]:
 def meant(name: str, known: Iterable[str]) -> str:
     """'did you mean ...?', or a list of all known names."""
     names = [str(each) for each in known]
-    near = difflib.get_close_matches(name, names, SUGGESTIONS)
-    if near:
-        return f"did you mean {' or '.join(map(repr, near))}?"
-    return f"there are {', '.join(names)}"
+    near = suggested(name, names).removeprefix("; ")
+    return near or f"there are {', '.join(names)}"
 
 
 def flag() -> Kind:
