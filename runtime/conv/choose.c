@@ -121,13 +121,12 @@ static float pixel_cost(size_t groups, size_t in, size_t out) {
     return (float)(WINOGRAD_FACTOR * (PIXEL_PRODUCTS * depth * padded + PIXEL_TAPS / bundle));
 }
 
-// Whether a layer that Winograd serves takes fewer cycles by it. As floats, which do not overflow;
-// nothing depends on the last bit.
-static bool winograd16_pays(const struct n8_conv_row *row, const struct n8_conv2d_shape *s) {
+// As floats, which do not overflow; nothing depends on the last bit.
+float n8_winograd16_gain(const struct n8_conv_row *row, const struct n8_conv2d_shape *s) {
     const size_t groups = (size_t)s->groups;
     const size_t in = (size_t)s->in_channels / groups, out = (size_t)s->out_channels / groups;
     const float pixels = (float)((int64_t)s->out_height * s->out_width);
-    return winograd16_cost(row, s, in, out) < pixels * pixel_cost(groups, in, out);
+    return pixels * pixel_cost(groups, in, out) - winograd16_cost(row, s, in, out);
 }
 
 static const char *refuse_winograd16(const struct n8_conv_row *row, const struct n8_conv_facts *f) {
@@ -139,7 +138,7 @@ static const char *refuse_winograd16(const struct n8_conv_row *row, const struct
     if (s->in_channels > MOST_CHANNELS || s->out_channels > MOST_CHANNELS) {
         return "for fewer channels";
     }
-    return winograd16_pays(row, s) ? NULL : "does not pay for so few channels or pixels";
+    return n8_winograd16_gain(row, s) > 0 ? NULL : "does not pay for so few channels or pixels";
 }
 
 // NULL, or why a row does not serve such layers at all.
@@ -192,6 +191,9 @@ static const char *lack(const struct n8_conv_row *row, const struct n8_conv_fact
     }
     if (row->kind == N8_CONV_WINOGRAD16 && f->certificate->acc_bound >= N8_WINOGRAD_REACH) {
         return "its sums were not proved to stay below 2^25";
+    }
+    if (row->kind == N8_CONV_WINOGRAD16 && f->frugal) {
+        return "its weights take more memory than there is";
     }
     const size_t channels = (size_t)(f->shape->out_channels / f->shape->groups);
     if (row->tile.packing == N8_PACKING_BOTH && channels < PACKED_PANELS * row->tile.nr) {

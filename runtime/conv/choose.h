@@ -15,10 +15,14 @@ struct n8_conv_facts {
     enum n8_isa level;    // none above this
     enum n8_core core;
     bool accumulates; // the layer wants int32 accumulators, whatever they become
+    bool frugal;      // int16 Winograd, whose weights take eight times their size, is not wanted
 };
 
 // The row, or NULL where no kernel can serve the layer.
 const struct n8_conv_row *n8_choose_conv(const struct n8_conv_facts *facts,
                                          struct n8_conv_reasons *reasons);
+
+// What int16 Winograd by `row` saves of a layer's time, in products of implicit GEMM.
+float n8_winograd16_gain(const struct n8_conv_row *row, const struct n8_conv2d_shape *shape);
 
 #endif // N8_CHOOSE_H

@@ -75,6 +75,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
         .in_hi = in_zero_point > hi ? in_zero_point : hi,
         .level = kernels->isa,
         .core = kernels->core,
+        .frugal = kernels->frugal,
         .accumulates = s16,
     };
     memset(conv, 0, sizeof *conv);
@@ -98,6 +99,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
                                                                   : &n8_conv_igemm;
     }
     conv->shape = *shape;
+    conv->certificate = *certificate;
     conv->epilogue = *epilogue;
     conv->in_zero_point = in_zero_point;
     conv->in_lo = facts.in_lo;
@@ -120,6 +122,26 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
                    conv->units == SIZE_MAX
                ? N8_E_ADDRESS
                : N8_OK;
+}
+
+bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *kernels,
+                         struct n8_conv *out, float *gain) {
+    if (conv->algorithm != &n8_conv_winograd16) {
+        return false;
+    }
+    const struct n8_conv_input input = {.zero_point = conv->in_zero_point,
+                                        .type = conv->in_type,
+                                        .residual = conv->residual_type,
+                                        .reach = conv->reach};
+    struct n8_kernels frugal = *kernels;
+    frugal.frugal = true;
+    *gain = n8_winograd16_gain(conv->row, &conv->shape);
+    if (n8_conv_plan(out, &conv->shape, &input, &conv->epilogue, &conv->certificate, &frugal) !=
+        N8_OK) {
+        return false;
+    }
+    out->weights = conv->weights;
+    return out->packed_size < conv->packed_size;
 }
 
 // One array of entries of `size` bytes: each group starts at a multiple of group_entries.

@@ -64,6 +64,13 @@ struct n8_winograd16_plan {
     size_t block;             // tiles of a unit
 };
 
+// What is claimed of a layer's weights. The plan relies on it, n8_conv_prove checks it.
+struct n8_conv_certificate {
+    uint32_t int16_depth; // (11): products that int16 holds, at least 2
+    uint64_t acc_bound;   // (12): no sum is larger
+    uint32_t winograd;    // (23): N8_OP_WINOGRAD_WHOLE, N8_OP_WINOGRAD_HALF or 0
+};
+
 struct n8_conv {
     struct n8_conv2d_shape shape;
     struct n8_conv2d_epilogue epilogue; // its arrays point into the packed memory
@@ -75,6 +82,7 @@ struct n8_conv {
     const struct n8_conv_algorithm *algorithm;
     const char *kernel_name;
     struct n8_conv_reasons reasons;
+    struct n8_conv_certificate certificate;
     size_t taps;     // kernel_height * kernel_width, or what the algorithm makes of them
     size_t groups;   // packed one by one; a depthwise kernel takes all as one
     size_t group_in; // channels of one group, times the taps of an unfolded window
@@ -112,13 +120,6 @@ struct n8_conv_io {
     ptrdiff_t residual_stride;
 };
 
-// What is claimed of a layer's weights. The plan relies on it, n8_conv_prove checks it.
-struct n8_conv_certificate {
-    uint32_t int16_depth; // (11): products that int16 holds, at least 2
-    uint64_t acc_bound;   // (12): no sum is larger
-    uint32_t winograd;    // (23): N8_OP_WINOGRAD_WHOLE, N8_OP_WINOGRAD_HALF or 0
-};
-
 // What a convolution reads.
 struct n8_conv_input {
     int32_t zero_point;
@@ -135,6 +136,12 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
                             const struct n8_conv_certificate *certificate,
                             const struct n8_kernels *kernels);
 
+// Whether a planned layer's weights are packed larger than they are in order to be faster, for
+// which there is another plan: `out`, with the same results. `gain`: what the first one is worth,
+// in products that it saves.
+bool n8_conv_plan_frugal(const struct n8_conv *conv, const struct n8_kernels *kernels,
+                         struct n8_conv *out, float *gain);
+
 // What the arrays of a convolution prove, over all output channels.
 struct n8_conv_proof {
     uint64_t acc_bound;             // (12): the largest sum |w| * reach + |bias|
@@ -144,11 +151,10 @@ struct n8_conv_proof {
 };
 
 // Checks the arrays of a planned convolution, which may be aligned to nothing. N8_E_FORMAT: a
-// multiplier, bias or slope out of range, or weights of which the certificate does not hold (two
+// multiplier, bias or slope out of range, or weights of which conv->certificate does not hold (two
 // products always fit int16, but for those of -128); N8_E_OVERFLOW: a sum can exceed int32.
 // `error` is told the reason.
 enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
-                             const struct n8_conv_certificate *certificate,
                              struct n8_conv_proof *out, struct n8_model_error *error);
 
 // What the weights prove, of a layer whose plan was accepted with a certificate that claims less.

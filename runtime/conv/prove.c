@@ -154,8 +154,8 @@ static size_t weights_of(const struct n8_conv2d_shape *s) {
 }
 
 enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
-                             const struct n8_conv_certificate *certificate,
                              struct n8_conv_proof *out, struct n8_model_error *error) {
+    const struct n8_conv_certificate *certificate = &conv->certificate;
     const struct n8_conv2d_epilogue *e = &conv->epilogue;
     const size_t channels = (size_t)conv->shape.out_channels;
     const size_t count = weights_of(&conv->shape);

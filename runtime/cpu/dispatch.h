@@ -13,6 +13,7 @@ struct n8_kernels {
     enum n8_isa isa;           // no kernel is of a higher level
     enum n8_core core;         // that kernels should be ordered for
     size_t cache;              // bytes of a second-level cache
+    bool frugal;               // weights are not made larger in order to be faster
     n8_winograd_gemm_fn *gemm; // the best one, for int16 whatever it is of
     const char *gemm_name;
     size_t gemm_width;

@@ -115,7 +115,7 @@ enum n8_status n8_conv2d_create(const struct n8_conv2d_shape *shape, const int8_
     }
     struct n8_conv_proof proof;
     struct n8_model_error error;
-    status = n8_conv_prove(&plan, weights, &certificate, &proof, &error);
+    status = n8_conv_prove(&plan, weights, &proof, &error);
     if (status != N8_OK) {
         return status == N8_E_FORMAT ? N8_E_ARGUMENT : status;
     }

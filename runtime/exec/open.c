@@ -2,7 +2,7 @@
 //
 // Opening a model: the file is read twice, first without room for packed weights, to learn how much
 // memory they take.
-#include "model/model.h"
+#include "frugal.h"
 
 #include "memory/allocate.h"
 #include "memory/plan.h"
@@ -50,7 +50,7 @@ static void set_facts(struct n8_model *model, const struct n8_file_header *h) {
 
 // Reads and plans into a new model with `packed` bytes of room for weights.
 static enum n8_status read_model(struct n8_reader *reader, const struct n8_kernels *kernels,
-                                 size_t packed, struct n8_model **out) {
+                                 uint64_t max_bytes, size_t packed, struct n8_model **out) {
     const struct layout l = lay_out(&reader->header);
     struct n8_model *model = n8_allocate(n8_add(l.packed, packed));
     if (model == NULL) {
@@ -68,17 +68,13 @@ static enum n8_status read_model(struct n8_reader *reader, const struct n8_kerne
     if (status == N8_OK) {
         status = n8_plan_arena(reader);
     }
+    if (status == N8_OK) {
+        model->memory.tables = l.packed;
+        status = n8_plan_weights(model, max_bytes);
+    }
     if (status != N8_OK) {
         n8_free(model);
         return status;
-    }
-    struct n8_memory *memory = &model->memory;
-    memory->tables = l.packed;
-    for (size_t s = 0; s < model->facts.step_count; s++) {
-        const struct n8_step *step = &model->steps[s];
-        const size_t scratch = n8_round_up(step->scratch_size, N8_ALIGN);
-        memory->packed += n8_round_up(step->packed_size, N8_ALIGN);
-        memory->scratch = scratch > memory->scratch ? scratch : memory->scratch;
     }
     *out = model;
     return N8_OK;
@@ -103,15 +99,16 @@ static enum n8_status pack(struct n8_reader *reader) {
 
 // Reads the model without its weights. `error` is not NULL.
 static enum n8_status measure(const void *bytes, size_t size,
-                              const struct n8_model_options *options, struct n8_reader *reader,
-                              struct n8_kernels *kernels, struct n8_memory *out) {
+                              const struct n8_model_options *options, uint64_t max_bytes,
+                              struct n8_reader *reader, struct n8_kernels *kernels,
+                              struct n8_memory *out) {
     if (bytes == NULL) {
         return N8_E_ARGUMENT;
     }
     N8_TRY(n8_kernels_select(options == NULL ? N8_ISA_AUTO : options->isa, kernels));
     N8_TRY(n8_read_header(reader, bytes, size));
     struct n8_model *model = NULL;
-    N8_TRY(read_model(reader, kernels, 0, &model));
+    N8_TRY(read_model(reader, kernels, max_bytes, 0, &model));
     *out = model->memory;
     n8_free(model);
     return N8_OK;
@@ -136,7 +133,10 @@ enum n8_status n8_model_measure(const void *bytes, size_t size,
     }
     memset(out, 0, sizeof *out);
     struct n8_kernels kernels;
-    return explained(measure(bytes, size, options, &reader, &kernels, out), reader.error);
+    const uint64_t given = options == NULL ? 0 : options->max_bytes;
+    return explained(
+        measure(bytes, size, options, given == 0 ? UINT64_MAX : given, &reader, &kernels, out),
+        reader.error);
 }
 
 static enum n8_status open_model(const void *bytes, size_t size,
@@ -144,12 +144,12 @@ static enum n8_status open_model(const void *bytes, size_t size,
                                  struct n8_model **out) {
     struct n8_kernels kernels;
     struct n8_memory memory;
-    N8_TRY(measure(bytes, size, options, reader, &kernels, &memory));
     const uint64_t given = options == NULL ? 0 : options->max_bytes;
     const uint64_t max_bytes = given == 0 ? N8_DEFAULT_MAX_BYTES : given;
+    N8_TRY(measure(bytes, size, options, max_bytes, reader, &kernels, &memory));
     N8_TRY(n8_check_memory(&memory, 1, max_bytes));
     struct n8_model *model = NULL;
-    N8_TRY(read_model(reader, &kernels, (size_t)memory.packed, &model));
+    N8_TRY(read_model(reader, &kernels, max_bytes, (size_t)memory.packed, &model));
     model->max_bytes = max_bytes;
     const enum n8_status status = pack(reader);
     if (status != N8_OK) {

@@ -121,6 +121,7 @@ struct n8_step_info {
     const char *chosen; ///< conv2d: what decided for its kernel; NULL of other steps
     const char *passed; ///< conv2d: a kernel that would be preferred to it, or NULL
     const char *lack;   ///< what the layer lacks for that one
+    size_t spared;      ///< bytes of packed weights that it gave up to fit max_bytes, and speed
 };
 
 /// What is known of a model file as a whole.
@@ -152,7 +153,8 @@ enum n8_limits {
 /// Options of opening and measuring a model; zeros are the defaults.
 struct n8_model_options {
     enum n8_isa isa;    ///< N8_ISA_AUTO: the level that N8_ISA names, else the best
-    uint64_t max_bytes; ///< of the model and one session together; 0: N8_DEFAULT_MAX_BYTES
+    uint64_t max_bytes; ///< of the model and one session together; 0: N8_DEFAULT_MAX_BYTES.
+                        ///< To fit, layers give up weights that are packed larger for speed
 };
 
 /// Why a model was refused. `name` is that of the layer or tensor at fault, or NULL: it points
@@ -185,7 +187,8 @@ N8_API enum n8_status n8_model_open(const void *bytes, size_t size,
                                     struct n8_model_error *error);
 
 /// What opening and running the model would take, without packing its weights: all of
-/// n8_model_open's checks but those of the weights' values. options->max_bytes is not looked at.
+/// n8_model_open's checks but those of the weights' values. options->max_bytes refuses nothing
+/// here, and 0 is no limit: beyond it, `out` is the least that the model takes.
 /// What is beyond the reach of pointers is no less than `out` says.
 N8_API enum n8_status n8_model_measure(const void *bytes, size_t size,
                                        const struct n8_model_options *options,

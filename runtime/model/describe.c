@@ -72,6 +72,7 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .chosen = step->conv.reasons.chosen,
         .passed = step->conv.reasons.passed,
         .lack = step->conv.reasons.lack,
+        .spared = step->spared,
     };
     memcpy(out->kernel_size, step->row.kernel, sizeof out->kernel_size);
     memcpy(out->stride, step->row.stride, sizeof out->stride);

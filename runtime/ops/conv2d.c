@@ -46,11 +46,6 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
-static struct n8_conv_certificate certificate_of(const struct n8_file_op *row) {
-    return (struct n8_conv_certificate){
-        .int16_depth = row->int16_depth, .acc_bound = row->acc_bound, .winograd = row->flags};
-}
-
 // Q of (12): no value of the tensor is further from 0.
 static uint32_t reach_of(const struct n8_tensor *in) {
     if (in->type != N8_TYPE_S16) {
@@ -123,7 +118,8 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .residual = added == NULL ? N8_TYPE_S8 : added->type,
         .reach = reach_of(in),
     };
-    const struct n8_conv_certificate certificate = certificate_of(row);
+    const struct n8_conv_certificate certificate = {
+        .int16_depth = row->int16_depth, .acc_bound = row->acc_bound, .winograd = row->flags};
     N8_TRY(n8_conv_plan(&step->conv, &shape, &input, &epilogue, &certificate,
                         &reader->model->kernels));
     step->conv.weights = weights; // in the file, until they are packed
@@ -143,9 +139,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
 }
 
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const struct n8_conv_certificate certificate = certificate_of(&step->row);
-    N8_TRY(
-        n8_conv_prove(&step->conv, step->conv.weights, &certificate, &step->proof, reader->error));
+    N8_TRY(n8_conv_prove(&step->conv, step->conv.weights, &step->proof, reader->error));
     if (step->proof.acc_bound != step->row.acc_bound) {
         return n8_malformed(reader, "its accumulator bound is not that of its weights");
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from levels import levels
 from neon8.compile import oracle, writer
 from neon8.errors import ModelError, SetupError
 from neon8.ir.program import Program, Tensor
@@ -18,6 +19,8 @@ from neon8.operators.convolution import Conv2dOp
 from neon8.operators.pooling import PoolOp
 from neon8.runtime import Model, ThreadPool, library
 from neon8.runtime.model import MAX_BYTES, measure
+from programs import level, program
+from random_convs import bound
 from random_program import differing_bytes, random_inputs, random_program
 
 SECONDS = 2
@@ -108,7 +111,7 @@ def test_the_limit_is_exact():
         if measure(writer.dumps(program)).scratch > 0
     )
     content = writer.dumps(program)
-    memory = measure(content)
+    memory = measure(content, max_bytes=1)
     with pytest.raises(ModelError, match=r"raise it \(max_bytes"):
         Model.from_bytes(content, max_bytes=memory.total() - 1)
     with Model.from_bytes(content, max_bytes=memory.total()) as model:
@@ -117,6 +120,51 @@ def test_the_limit_is_exact():
             model.session(2)
     with Model.from_bytes(content, max_bytes=memory.total(2)) as model:
         model.session(2).close()
+
+
+def test_weights_for_winograd_are_given_up_for_memory():
+    """As many as must be, and with the same results."""
+    rng = np.random.default_rng(3)
+    channels = (16, 48, 64, 32, 16)
+    names = [f"t{index}" for index in range(len(channels))]
+    tensors = [
+        level(name, (1, count, 12, 12))
+        for name, count in zip(names, channels, strict=True)
+    ]
+    ops = []
+    for (before, after), (inside, out) in zip(
+        itertools.pairwise(names), itertools.pairwise(channels), strict=True
+    ):
+        weights = rng.integers(-127, 128, (out, 3, 3, inside), np.int8)
+        bias = rng.integers(-999, 999, out, np.int32)
+        ops.append(
+            Conv2dOp(
+                name=after,
+                inputs=(before,),
+                output=after,
+                weights=weights,
+                bias=bias,
+                multiplier=np.full(out, 2e-4, np.float32),
+                pads=(1, 1, 1, 1),
+                acc_bound=bound(weights, bias),
+            )
+        )
+    small = program(tensors, ops, names[0], names[-1])
+    inputs, content = random_inputs(small, 4), writer.dumps(small)
+    expected = oracle.run(small, inputs)
+    for isa in levels():
+        most = measure(content, isa=isa)
+        least = measure(content, isa=isa, max_bytes=1)
+        # Only this level has Winograd in int16.
+        assert (least.packed < most.packed / 4) == (isa == "neon")
+        for limit in np.linspace(most.total(), least.total(), 9, dtype=int).tolist():
+            with Model.from_bytes(content, isa=isa, max_bytes=limit) as model:
+                assert least.total() <= model.memory.total() <= limit
+                spared = sum(step.spared for step in model.steps)
+                assert spared == most.packed - model.memory.packed
+                assert differing_bytes(model.session().run(inputs), expected) == {}
+        with pytest.raises(ModelError, match=rf"takes {least.total()} bytes"):
+            Model.from_bytes(content, isa=isa, max_bytes=least.total() - 1)
 
 
 NARROW = library.load().ffi.sizeof("void *") == 4

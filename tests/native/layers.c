@@ -333,7 +333,7 @@ static const struct n8_conv_row *run_layer(const struct layer *layer, enum n8_is
     void *scratch = allocate(conv.scratch_size);
     struct n8_conv_proof proof;
     struct n8_model_error error;
-    const bool done = n8_conv_prove(&conv, layer->weights, &certificate, &proof, &error) == N8_OK;
+    const bool done = n8_conv_prove(&conv, layer->weights, &proof, &error) == N8_OK;
     if (done) {
         n8_conv_pack(&conv, layer->weights, &proof, packed);
         n8_conv_run(&conv, &io, 0, conv.units, scratch);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`neon8 inspect`: a file, told apart by its contents, as text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from neon8.inspection.guards import legend
 from neon8.machines import NATIVE
 from neon8.quant.reasons import condensed
 from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
-from neon8.runtime import Model, TensorInfo
+from neon8.runtime import Model, StepInfo, TensorInfo
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
 from neon8.settings.reader import takes
@@ -116,6 +116,7 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> list[tex
         ("work", text.Shown(f"{macs} MACs a run", macs)),
         ("memory", text.size(memory.total(), " to run on one thread")),
         ("packed weights", text.size(memory.packed)),
+        *_given_up(steps),
         ("arena", text.size(memory.arena, " whatever the processor")),
         ("least arena", text.size(memory.arena_least, " in use at once")),
         ("scratch", text.size(memory.scratch, " a thread")),
@@ -131,6 +132,20 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> list[tex
         *plan.choices(steps),
         *plan.islands(steps, floats),
     ]
+
+
+def _given_up(steps: Sequence[StepInfo]) -> list[tuple[str, text.Shown]]:
+    """What fitting --max-bytes costs; nothing where nothing was given up."""
+    layers = [step for step in steps if step.spared]
+    if not layers:
+        return []
+    spared = sum(step.spared for step in layers)
+    work = sum(step.macs for step in layers)
+    shown = (
+        f"{spared} bytes of weights for Winograd, which costs speed in "
+        f"{text.counted(len(layers), 'layer')} of {work} MACs"
+    )
+    return [("given up", text.Shown(shown, spared))]
 
 
 def _ends(title: str, tensors: Mapping[str, TensorInfo]) -> text.Table:

@@ -55,6 +55,7 @@ class StepInfo:
     reason: why it computes in float32, "" where the file does not say.
     chosen: what decided for the kernel of a convolution; passed, lack: a kernel that
     would be preferred to it, and what the layer lacks for that; "" where there is none.
+    spared: bytes of packed weights that the layer gave up to fit max_bytes, and speed.
     """
 
     name: str
@@ -88,6 +89,7 @@ class StepInfo:
     chosen: str = ""
     passed: str = ""
     lack: str = ""
+    spared: int = 0
 
     @property
     def quantized(self) -> bool:

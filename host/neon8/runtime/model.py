@@ -48,7 +48,7 @@ MAX_BYTES = 2**63 - 1
 
 STEP_FIELDS = (
     *("name", "operation", "kernel", "macs", "cost", "packed", "stride", "groups"),
-    *("acc_bound", "int16_depth", "chosen", "passed", "lack"),
+    *("acc_bound", "int16_depth", "chosen", "passed", "lack", "spared"),
 )
 """The fields that StepInfo has from struct n8_step_info as they are."""
 
@@ -138,6 +138,8 @@ class Model(Closable):
         isa: "c", "vector", "avx2" or "avx512", on ARM "neon", "dotprod" or "i8mm"
             allows no more; by default $N8_ISA, else the best.
         max_bytes: the most that the model and one session may take; 1 GiB by default.
+        To fit, layers give up weights that are packed larger for speed, where a byte of
+        them saves least: StepInfo.spared.
         ModelError: the file is unreadable, damaged or refused. SetupError: no library,
         no memory, or no such instruction set here.
         """
@@ -179,16 +181,16 @@ class Model(Closable):
             )
         limit = int(max_bytes or lib.lib.N8_DEFAULT_MAX_BYTES)
         if status == lib.lib.N8_E_LIMIT:
-            needed = described(measure(content, source=source, isa=isa))
+            least = measure(content, source=source, isa=isa, max_bytes=limit)
             raise ModelError(
-                f"{source}: takes {needed}, more than the limit of {limit}; raise it "
-                "(max_bytes, --max-bytes) if you trust the file"
+                f"{source}: takes {described(least)}, more than the limit of {limit}; "
+                "raise it (max_bytes, --max-bytes) if you trust the file"
             )
         if status == lib.lib.N8_E_ADDRESS:
-            needed = described(measure(content, source=source, isa=isa))
+            least = measure(content, source=source, isa=isa, max_bytes=limit)
             bits = 8 * lib.ffi.sizeof("void *")
             raise ModelError(
-                f"{source}: takes at least {needed}, more than the "
+                f"{source}: takes at least {described(least)}, more than the "
                 f"{2 ** (bits - 1) - 1} that a process of {bits} bits can address; use "
                 "one of 64 bits, or compile the network for smaller inputs"
             )
@@ -336,13 +338,23 @@ def described(memory: Memory) -> str:
     )
 
 
-def measure(content: bytes, *, source: str = "model", isa: str | None = None) -> Memory:
+def measure(
+    content: bytes,
+    *,
+    source: str = "model",
+    isa: str | None = None,
+    max_bytes: int | None = None,
+) -> Memory:
     """What the model in `content` would take; nothing large is allocated to know.
 
+    max_bytes: as of Model.open, or None for no limit. Beyond it, the least is told.
     ModelError, SetupError: as Model.open, but the weights are not looked at.
     """
     lib = library.load()
-    options = lib.ffi.new("struct n8_model_options *", {"isa": isa_number(lib, isa)})
+    options = lib.ffi.new(
+        "struct n8_model_options *",
+        {"isa": isa_number(lib, isa), "max_bytes": max_bytes or 0},
+    )
     memory = lib.ffi.new("struct n8_memory *")
     refusal = lib.ffi.new("struct n8_model_error *")
     data = lib.ffi.from_buffer(content)

@@ -313,8 +313,9 @@ class TargetSettings(Stage):
     )
     max_bytes: int | None = setting(
         None,
-        "memory that a model and a session may take with the kernels that run here "
-        "(default: 1 GiB)",
+        "memory that a model and a session may take with the kernels that run here; to "
+        "fit, layers give up weights that Winograd makes eight times as large, and run "
+        "slower with the same results (default: 1 GiB)",
         COUNT,
         metavar="N",
     )

@@ -94,6 +94,18 @@ def test_a_model_shows_the_kernels_of_another_machine(strided, tmp_path):
     assert "_neon" not in only_c
 
 
+def test_a_model_shows_what_fitting_memory_costs(tiny):
+    board = {"target": "aarch64", "cpu": "cortex-a53"}
+    said = describe(tiny.n8, **board)
+    assert "given up" not in said
+    takes = int(re.search(r"^memory .*\((\d+) bytes\)", said, re.MULTILINE)[1])
+    said = describe(tiny.n8, **board, max_bytes=takes - 1)
+    shown = r"^given up +\d+ bytes of weights .* 1 layer of 13824 MACs$"
+    assert re.search(shown, said, re.MULTILINE)
+    (row,) = chosen_for(said, "its weights take more memory than there is")
+    assert "winograd_gemm_s32_neon" in row
+
+
 def test_a_proof_decides_for_a_kernel(strided, tmp_path):
     aware = neon8.compile_model(*strided, accumulator_aware=True, max_sqnr_loss=100)
     neon8.save_model(aware, tmp_path / "net.n8")
