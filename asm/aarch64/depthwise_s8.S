@@ -1006,19 +1006,6 @@ depthwise3x3 depthwise3x3s2_s8_neon, s2
 #define edgew           w8
 #define last            x9              // the last column that is not padding
 
-// Weights of column `x` to `a` and `ah`, moved to the second row: `b` and `bh`. v21 is zero.
-.macro  arrange x, a, ah, b, bh
-        ldr     d18, [next_weights, #8 * \x]
-        ldr     d19, [next_weights, #8 * \x + 24]
-        ldr     d20, [next_weights, #8 * \x + 48]
-        zip1    v18.16b, v18.16b, v19.16b
-        zip1    v20.16b, v20.16b, v21.16b
-        zip1    \a\().8h, v18.8h, v20.8h
-        zip2    \ah\().8h, v18.8h, v20.8h
-        shl     \b\().4s, \a\().4s, #8
-        shl     \bh\().4s, \ah\().4s, #8
-.endm
-
 // The column at `x`, brought together in `a` and `ah`.
 .macro  load_column x, a, ah
         ldr     d18, [row0, \x]
@@ -1039,11 +1026,28 @@ depthwise3x3 depthwise3x3s2_s8_neon, s2
 .endm
 
 .macro  s1_weights
+        ld1     {v18.8b, v19.8b, v20.8b}, [next_weights], #24
+        ld1     {v22.8b, v23.8b, v24.8b}, [next_weights], #24
         movi    v21.16b, #0
-        arrange 0, v0, v1, v6, v7
-        arrange 1, v2, v3, v8, v9
-        arrange 2, v4, v5, v10, v11
-        add     next_weights, next_weights, #72
+        ld1     {v25.8b, v26.8b, v27.8b}, [next_weights], #24
+        zip1    v18.16b, v18.16b, v22.16b
+        zip1    v19.16b, v19.16b, v23.16b
+        zip1    v20.16b, v20.16b, v24.16b
+        zip1    v25.16b, v25.16b, v21.16b
+        zip1    v26.16b, v26.16b, v21.16b
+        zip1    v27.16b, v27.16b, v21.16b
+        zip1    v0.8h, v18.8h, v25.8h
+        zip2    v1.8h, v18.8h, v25.8h
+        zip1    v2.8h, v19.8h, v26.8h
+        zip2    v3.8h, v19.8h, v26.8h
+        zip1    v4.8h, v20.8h, v27.8h
+        zip2    v5.8h, v20.8h, v27.8h
+        shl     v6.4s, v0.4s, #8
+        shl     v7.4s, v1.4s, #8
+        shl     v8.4s, v2.4s, #8
+        shl     v9.4s, v3.4s, #8
+        shl     v10.4s, v4.4s, #8
+        shl     v11.4s, v5.4s, #8
 .endm
 
 .macro  s1_first_columns id
@@ -1320,21 +1324,28 @@ func    n8_\name, DOTPROD
         // What a block needs beside its weights. `column0` is the first output's first column; it
         // is padding if `flag` is 1.
         load_biases v12, v13
-        stp     q12, q13, [sp, #128]
-        ldp     q30, q31, [multiplier]
-        add     temp0, sp, #116
-        ld1r    {rounding.4s}, [temp0]
-        begin_sums
+        add     temp1, sp, #116
+        ld1r    {rounding.4s}, [temp1]
         ldr     temp0, [args, #N8_OFF_DW_ROWS]
+        mov     sum0l.16b, v12.16b
         ldr     out0, [args, #N8_OFF_DW_OUT]
+        mov     sum0h.16b, v13.16b
         ldr     out1, [args, #N8_OFF_DW_OUT_ROW_STRIDE]
-        ldr     outputs, [args, #N8_OFF_DW_PIXELS]
-        add     out0, out0, block_channel
-        add     out1, out1, out0
+        mov     sum1l.16b, v12.16b
         ldp     row0, row1, [temp0]
-        ldp     row2, row3, [temp0, #16]
+        mov     sum1h.16b, v13.16b
+        ldr     outputs, [args, #N8_OFF_DW_PIXELS]
+        mov     sum2l.16b, v12.16b
         ldr     flagw, [args, #N8_OFF_DW_LEFT]
+        mov     sum2h.16b, v13.16b
+        add     out0, out0, block_channel
+        mov     sum3l.16b, v12.16b
+        add     out1, out1, out0
+        mov     sum3h.16b, v13.16b
+        ldp     row2, row3, [temp0, #16]
+        stp     q12, q13, [sp, #128]
         msub    column0, flag, column_step, block_channel
+        ldp     q30, q31, [multiplier]
         \kind\()_first_columns \@
 
         // The columns of the group before are multiplied while new ones are loaded.
