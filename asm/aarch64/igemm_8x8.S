@@ -63,7 +63,7 @@ residual        .req x24
 residual_base   .req x25
 residual_stride .req x26
 small           .req w27
-zero_point      .req w28
+zero_point      .req w28                // its lowest bit; bits 1 and 2: whether lo and hi clamp
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
 // Places on the stack, 16 bytes each if nothing else is said.
@@ -698,38 +698,42 @@ by16            .req x6
         b       6f
 8:
     .endif
-        ldp     ptr0, ptr1, [cursor]
-        ldp     ptr2, ptr3, [cursor, #16]
-        ldp     ptr4, ptr5, [cursor, #32]
-        ldp     ptr6, ptr7, [cursor, #48]
-        add     cursor, cursor, #64
-        mov     v18.16b, v16.16b
+        ldr     ptr0, [cursor]
         ldr     d8, [weights]
-        mov     v19.16b, v17.16b
+        ldr     ptr1, [cursor, #8]
+        mov     v18.16b, v16.16b
         ldr     d9, [weights, #16]
+        mov     v19.16b, v17.16b
+        ldr     ptr2, [cursor, #16]
         mov     v20.16b, v16.16b
-        add     weights, weights, #8
-        mov     v21.16b, v17.16b
         ldr     d0, [ptr0], #8
-        mov     v22.16b, v16.16b
-        ldr     d1, [ptr1], #8
-        mov     v23.16b, v17.16b
-        ld1     {v8.d}[1], [weights], #8
-        mov     v24.16b, v16.16b
+        mov     v21.16b, v17.16b
+        ldr     ptr3, [cursor, #24]
         add     weights, weights, #8
-        mov     v25.16b, v17.16b
-        ld1     {v9.d}[1], [weights], #8
-        mov     v26.16b, v16.16b
+        ldr     d1, [ptr1], #8
+        mov     v22.16b, v16.16b
+        ld1     {v8.d}[1], [weights], #8
+        mov     v23.16b, v17.16b
+        ldr     ptr4, [cursor, #32]
+        mov     v24.16b, v16.16b
         ldr     d2, [ptr2], #8
-        mov     v27.16b, v17.16b
+        mov     v25.16b, v17.16b
+        ldr     ptr5, [cursor, #40]
+        add     weights, weights, #8
         ldr     d3, [ptr3], #8
+        mov     v26.16b, v16.16b
+        ld1     {v9.d}[1], [weights], #8
+        mov     v27.16b, v17.16b
+        ldr     ptr6, [cursor, #48]
         mov     v28.16b, v16.16b
         ldr     d4, [ptr4], #8
         mov     v29.16b, v17.16b
-        ldr     d5, [ptr5], #8
+        ldr     ptr7, [cursor, #56]
         mov     v30.16b, v16.16b
-        ldr     d6, [ptr6], #8
+        ldr     d5, [ptr5], #8
         mov     v31.16b, v17.16b
+        ldr     d6, [ptr6], #8
+        add     cursor, cursor, #64
 
         // One tap: as many times 8 bytes as leave at least 4.
 1:      subs    left, depth, #8
@@ -1197,15 +1201,15 @@ taps_at         .req x8
 // become floats by a subtraction. For their rounding v10 is loaded early.
 .macro  scale   bytes
     .if \bytes == 8
-        ldr     q2, [sp, #MAGIC]
         ldr     ptr0, [args, #N8_OFF_IG_MULTIPLIER]
+        ldr     q2, [sp, #MAGIC]
         cbnz    small, 1f
         call    scale
         b       2f
 1:      add     ptr0, ptr0, offset
+        ldp     q0, q1, [ptr0]
         fsub    v16.4s, v16.4s, v2.4s
         fsub    v17.4s, v17.4s, v2.4s
-        ldp     q0, q1, [ptr0]
         fsub    v18.4s, v18.4s, v2.4s
         fsub    v19.4s, v19.4s, v2.4s
         ldr     q10, [sp, #ROUNDING]
@@ -1293,8 +1297,9 @@ taps_at         .req x8
         .irp    row, v16.8h, v18.8h, v20.8h, v22.8h, v24.8h, v26.8h, v28.8h, v30.8h
         sqadd   \row, \row, v0.8h
         .endr
-3:      ldp     q11, q12, [sp, #LO]
-        sqxtn   v16.8b, v16.8h
+3:      tbz     zero_point, #1, 4f
+        ldr     q11, [sp, #LO]
+4:      sqxtn   v16.8b, v16.8h
         sqxtn   v20.8b, v20.8h
         sqxtn   v24.8b, v24.8h
         sqxtn   v28.8b, v28.8h
@@ -1404,29 +1409,33 @@ taps_at         .req x8
         .irp    half, v16.8h, v17.8h, v20.8h, v21.8h, v24.8h, v25.8h, v28.8h, v29.8h
         sqadd   \half, \half, v0.8h
         .endr
-4:      ldp     q11, q12, [sp, #LO]
-        sort    16, 17, 20, 21
+4:      tbz     zero_point, #1, 5f
+        ldr     q11, [sp, #LO]
+5:      sort    16, 17, 20, 21
         sort    24, 25, 28, 29
 .endm
 
 // Stores of exactly the pixels and channels there are -----------------------------------------
 
 // Clamps (5) and stores bytes, in pairs of pixels; `crossed`: as scale_round8_folded leaves them.
-// The limits are in v11 and v12.
+// The limits are often those of saturation, as after ReLU; otherwise lo is in v11.
 .macro  store8  crossed=0
-        // A full tile.
-        mov     ptr0, out
-        smax    v16.16b, v16.16b, v11.16b
-        cmp     pixels, #8
-        smax    v20.16b, v20.16b, v11.16b
-        ccmp    channels, #8, #0, hs
-        smax    v24.16b, v24.16b, v11.16b
-        add     ptr1, out, out_stride
-        smax    v28.16b, v28.16b, v11.16b
-        lsl     ptr2, out_stride, #1
+        tbz     zero_point, #1, 1f
+        .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
+        smax    \pair, \pair, v11.16b
+        .endr
+1:      tbz     zero_point, #2, 1f
+        ldr     q12, [sp, #HI]
         .irp    pair, v16.16b, v20.16b, v24.16b, v28.16b
         smin    \pair, \pair, v12.16b
         .endr
+1:
+        // A full tile.
+        mov     ptr0, out
+        cmp     pixels, #8
+        add     ptr1, out, out_stride
+        ccmp    channels, #8, #0, hs
+        lsl     ptr2, out_stride, #1
         b.lo    2f
     .if \crossed
         st1     {v16.8b}, [ptr0], ptr2
@@ -1594,6 +1603,12 @@ func    n8_igemm_\name, \march
         dup     v3.16b, w1
         dup     v4.16b, w2
         dup     v5.4s, w5
+        cmn     w1, #128
+        cset    w1, ne
+        cmp     w2, #127
+        cset    w2, ne
+        bfi     zero_point, w1, #1, #1
+        bfi     zero_point, w2, #2, #1
         stp     q0, q1, [sp, #MAGIC]
         stp     q2, q3, [sp, #ZERO_POINT]
         stp     q4, q5, [sp, #HI]
