@@ -30,7 +30,7 @@ class File:
         self.program = program
         self.bytes = bytearray(writer.dumps(program))
         folder = library.find().parent
-        self.ffi = library.declarations(folder / library.CDEF_NAME)
+        self.ffi = library.declarations(folder / library.RUNTIME.header)
         self.at = self.ffi.from_buffer(self.bytes)
         self.header = self.part("struct n8_file_header *", 0)[0]
         self.tensors = self.part("struct n8_file_tensor *", self.header.tensors)

@@ -259,8 +259,8 @@ def test_library_of_another_version(tmp_path, monkeypatch):
     monkeypatch.setattr("neon8.runtime.library.__version__", "99.1.0")
     path = tmp_path / "libneon8.so"
     path.write_bytes(library.find().read_bytes())
-    header = library.find().with_name(library.CDEF_NAME)
-    path.with_name(library.CDEF_NAME).write_bytes(header.read_bytes())
+    header = library.find().with_name(library.RUNTIME.header)
+    path.with_name(library.RUNTIME.header).write_bytes(header.read_bytes())
     monkeypatch.setenv("N8_LIBRARY", str(path))
     with pytest.raises(SetupError, match=r"does not fit neon8 99\.1\.0"):
         library.load()

@@ -45,7 +45,7 @@ def dumps(prog: Program) -> bytes:
 
     CompileError: a name, a dimension or a count is beyond what the format holds.
     """
-    ffi = library.declarations(library.find().parent / library.CDEF_NAME)
+    ffi = library.declarations(library.find().parent / library.RUNTIME.header)
     layout = _Layout(ffi)
     tensors = list(prog.tensors.values())
     number = {tensor.name: index for index, tensor in enumerate(tensors)}

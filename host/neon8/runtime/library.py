@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and loads libneon8: cffi in ABI mode, from the header that stands beside it.
+"""Finds and loads the C libraries: cffi in ABI mode, from the headers beside them.
 
 The only module of the package that imports cffi.
 """
@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,6 @@ import cffi
 from neon8.errors import SetupError
 from neon8.version import __version__
 
-FILE_NAME = "libneon8.dylib" if sys.platform == "darwin" else "libneon8.so"
-CDEF_NAME = "neon8_cdef.h"
 PACKAGE = Path(__file__).resolve().parents[1]
 
 MOST_NARROW = 2**31 - 1
@@ -46,50 +45,81 @@ class Library:
     lib: Any
 
 
-def find() -> Path:
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What the build makes of a library.
+
+    stem: of its files.  variable: of the environment, which may name another file.
+    version: the function that tells its own.  digits: how many numbers of that must be
+    those of this package.
+    """
+
+    stem: str
+    variable: str
+    version: str
+    digits: int
+
+    @property
+    def file(self) -> str:
+        """The name of the library."""
+        return f"lib{self.stem}.{'dylib' if sys.platform == 'darwin' else 'so'}"
+
+    @property
+    def header(self) -> str:
+        """The name of the declarations that stand beside it."""
+        return f"{self.stem}_cdef.h"
+
+
+RUNTIME = Build("neon8", "N8_LIBRARY", "n8_version", 2)
+_LOADING = threading.Lock()
+
+
+def find(build: Build = RUNTIME) -> Path:
     """The library that this process uses, absolute.
 
-    $N8_LIBRARY, else the file that a wheel carries, else build/native of the checkout.
-    SetupError: none of them is there.
+    That of the environment, else the file that a wheel carries, else build/native of
+    the checkout.  SetupError: none of them is there.
     """
-    override = os.environ.get("N8_LIBRARY")
+    override = os.environ.get(build.variable)
     if override:
         path = Path(override).absolute()
         if not path.is_file():
-            raise SetupError(f"{override}: no such library; correct N8_LIBRARY")
+            raise SetupError(f"{override}: no such library; correct {build.variable}")
         return path
-    candidates = (
-        PACKAGE / FILE_NAME,
-        PACKAGE.parents[1] / "build" / "native" / FILE_NAME,
-    )
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
+    folders = (PACKAGE, PACKAGE.parents[1] / "build" / "native")
+    for folder in folders:
+        if (folder / build.file).is_file():
+            return folder / build.file
     raise SetupError(
-        f"{FILE_NAME} is neither in {candidates[0].parent} nor in "
-        f"{candidates[1].parent}; run 'make native' or set N8_LIBRARY"
+        f"{build.file} is neither in {folders[0]} nor in {folders[1]}; "
+        f"run 'make native' or set {build.variable}"
     )
 
 
-def load() -> Library:
-    """The library of this process, loaded once.  SetupError: missing, foreign, old."""
-    return load_file(find())
+def load(build: Build = RUNTIME) -> Library:
+    """The library of this process, loaded once.  SetupError: missing, foreign, old.
+
+    Any thread may call it. cffi types of two loads would not match, hence the lock.
+    """
+    with _LOADING:
+        return load_file(find(build), build)
 
 
 @functools.cache
-def load_file(path: Path) -> Library:
+def load_file(path: Path, build: Build) -> Library:
     """The library at `path`, checked."""
     check_machine(path)
-    ffi = declarations(path.parent / CDEF_NAME)
+    ffi = declarations(path.parent / build.header)
     try:
         lib = ffi.dlopen(str(path))
     except OSError as error:
         raise SetupError(f"{path}: cannot be loaded: {error}") from error
     try:
-        version = ffi.string(lib.n8_version()).decode()
+        version = ffi.string(getattr(lib, build.version)()).decode()
     except AttributeError as error:
         raise SetupError(f"{path}: not a neon8 library: {error}") from error
-    if version.split(".")[:2] != __version__.split(".")[:2]:
+    theirs, ours = (each.split(".")[: build.digits] for each in (version, __version__))
+    if theirs != ours:
         raise SetupError(
             f"{path}: version {version} does not fit neon8 {__version__}; "
             "build it again"
@@ -99,12 +129,12 @@ def load_file(path: Path) -> Library:
 
 @functools.cache
 def declarations(path: Path) -> Any:
-    """cffi's view of neon8.h and neon8_format.h from the generated file at `path`."""
+    """cffi's view of the library's headers from the generated file at `path`."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(
-            f"{path}: cannot be read; the build writes it beside {FILE_NAME}"
+            f"{path}: cannot be read; the build writes it beside the library"
         ) from error
     ffi = cffi.FFI()
     try:

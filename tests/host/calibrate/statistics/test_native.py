@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The calibrator's C library against its twins, and how it is found."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 import numpy_solvers
 import numpy_statistics
 from native_kits import facts, isas, taken
-from neon8.calibrate.statistics import channels, histogram, native, native_library
+from neon8.calibrate.statistics import channels, histogram, native
+from neon8.calibrate.statistics.native_library import CALIBRATE
 from neon8.errors import CalibrationError, SetupError
 from neon8.ir.graph import Activation
+from neon8.runtime import library
 from numpy_statistics import activated
 
 F = np.float32
@@ -157,27 +157,8 @@ def test_squared_error_is_that_of_the_twin(counts):
 def test_a_missing_library_names_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("N8_CALIBRATE_LIBRARY", str(tmp_path / "none.so"))
     with pytest.raises(SetupError, match="correct N8_CALIBRATE_LIBRARY"):
-        native_library.find()
+        library.find(CALIBRATE)
     monkeypatch.delenv("N8_CALIBRATE_LIBRARY")
-    monkeypatch.setattr(native_library, "PACKAGE", tmp_path / "host" / "neon8")
+    monkeypatch.setattr(library, "PACKAGE", tmp_path / "host" / "neon8")
     with pytest.raises(SetupError, match="run 'make native' or set N8_CAL"):
-        native_library.find()
-
-
-def test_a_library_of_another_version_is_refused(monkeypatch, tmp_path):
-    here = native_library.find()
-    for name in (here.name, native_library.CDEF_NAME):
-        shutil.copy(here.parent / name, tmp_path / name)
-    monkeypatch.setattr(native_library, "__version__", "99.0.0")
-    with pytest.raises(SetupError, match=r"does not fit neon8 99\.0\.0; run"):
-        native_library.load_file(tmp_path / here.name)
-
-
-def test_a_file_that_is_no_library_is_refused(tmp_path):
-    here = native_library.find()
-    shutil.copy(
-        here.parent / native_library.CDEF_NAME, tmp_path / native_library.CDEF_NAME
-    )
-    (tmp_path / here.name).write_bytes(here.read_bytes()[:64])
-    with pytest.raises(SetupError, match="not a neon8 calibration library"):
-        native_library.load_file(tmp_path / here.name)
+        library.find(CALIBRATE)
