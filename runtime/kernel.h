@@ -328,6 +328,27 @@
     INT32(PL_LO, int32_t, lo)                                                                      \
     INT32(PL_HI, int32_t, hi)
 
+// One output pixel of a linear resize, (17), of int8 or float values. For float, everything from
+// `scale` on means nothing.
+//
+//   in             four pixels, above left and right, then below
+//   channels       >= 1; of int8 a multiple of 8
+//   left, right, upper, lower   weights, 0 .. 1
+//   scale          scale_in / scale_out
+#define N8_BLEND_ARGS(WORD, INT32)                                                                 \
+    WORD(BL_OUT, void *, out)                                                                      \
+    WORD(BL_IN, const void *const *, in)                                                           \
+    WORD(BL_CHANNELS, size_t, channels)                                                            \
+    INT32(BL_LEFT, float, left)                                                                    \
+    INT32(BL_RIGHT, float, right)                                                                  \
+    INT32(BL_UPPER, float, upper)                                                                  \
+    INT32(BL_LOWER, float, lower)                                                                  \
+    INT32(BL_SCALE, float, scale)                                                                  \
+    INT32(BL_IN_ZERO_POINT, int32_t, in_zero_point)                                                \
+    INT32(BL_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(BL_LO, int32_t, lo)                                                                      \
+    INT32(BL_HI, int32_t, hi)
+
 // All of them: the struct n8_<name>_args and the type n8_<name>_fn of its kernels.
 #define N8_ALL_ARGS(X)                                                                             \
     X(igemm, N8_IGEMM_ARGS)                                                                        \
@@ -339,7 +360,8 @@
     X(add_s16, N8_ADD_S16_ARGS)                                                                    \
     X(output, N8_OUTPUT_ARGS)                                                                      \
     X(depthwise_s16, N8_DEPTHWISE_S16_ARGS)                                                        \
-    X(pool, N8_POOL_ARGS)
+    X(pool, N8_POOL_ARGS)                                                                          \
+    X(blend, N8_BLEND_ARGS)
 
 #ifdef __ASSEMBLER__
 // clang-format off
@@ -454,17 +476,6 @@ typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels,
                                   const float *multiplier, int32_t zero_point, int32_t lo,
                                   int32_t hi);
 
-// One output pixel of a linear resize, (17): `channels` int8 or float values of four pixels, above
-// left and right, then below. For float, everything from `scale` on means nothing.
-struct n8_blend_args {
-    void *out;
-    const void *in[4];
-    size_t channels;
-    float left, right, upper, lower; // weights, 0 .. 1
-    float scale;                     // scale_in / scale_out
-    int32_t in_zero_point, zero_point, lo, hi;
-};
-typedef void n8_blend_fn(const struct n8_blend_args *args);
 // (8): out[i] = table[in[i] + 128]; `out` may be `in`.
 typedef void n8_table_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
 

@@ -9,6 +9,8 @@
 //
 //   void n8_..._s8_neon(const struct n8_pointwise_args *args);
 //
+// and blend_s8 (17), eight bytes at a time, at the end.
+//
 // Sixteen bytes at a time, even and odd ones in registers of their own.
 //
 // Bounds: a difference of bytes fits int16, a product of two is below 2^17, and the floats of both
@@ -166,3 +168,70 @@ endfunc n8_multiply_s8_neon
 func    n8_requantize_s8_neon
         pointwise take_operand, operands=1
 endfunc n8_requantize_s8_neon
+
+// blend_s8: of four pixels a b c d,
+//   above = fadd(fmul((float)(a - in_zero_point), left), fmul((float)(b - in_zero_point), right))
+//   below, the same of c and d;  v = fadd(fmul(above, upper), fmul(below, lower))
+//   out[i] = clamp(rne(fmul(v, scale)) + zero_point, lo, hi)
+//
+//   void n8_blend_s8_neon(const struct n8_blend_args *args);
+//
+// Bounds: weights are at most 1 and a scale at most 2^64, so what is so small that NEON takes it
+//   for 0 would have been rounded to 0.
+// Registers: d0 left, right; d1 upper, lower; q1-q3 as `nearest` wants them; d8 zero point of the
+//   input, d9 of the output (8 bits); d10 scale; v in q8, q9.
+// Stack: 48 bytes, what it preserves. Reads and writes exactly `channels` bytes.
+#define below_left  r5
+#define below_right r6
+
+func    n8_blend_s8_neon
+        save    r4, r5, r6, lr
+        save_double d8, d9, d10, d11
+        load_range N8_OFF_BL, out, ptr
+        vdup.8  d9, out
+        add     ptr, args, #N8_OFF_BL_LEFT      // the other weights and the scale come after it
+        vld1.32 {d0-d1}, [ptr]!
+        vld1.32 {d10[0]}, [ptr]
+        add     ptr, args, #N8_OFF_BL_IN_ZERO_POINT
+        vld1.8  {d8[]}, [ptr]
+        ldr     out, [args, #N8_OFF_BL_OUT]
+        ldr     left, [args, #N8_OFF_BL_CHANNELS]
+        ldr     ptr, [args, #N8_OFF_BL_IN]
+        ldr     first, [ptr]
+        ldr     second, [ptr, #4]
+        ldr     below_left, [ptr, #8]
+        ldr     below_right, [ptr, #12]
+
+1:      vld1.8  {d24}, [first]!
+        vld1.8  {d25}, [second]!
+        vld1.8  {d26}, [below_left]!
+        vld1.8  {d27}, [below_right]!
+        subs    left, left, #8
+        vsubl.s8 q8, d24, d8
+        vsubl.s8 q10, d25, d8
+        vsubl.s8 q14, d27, d8
+        vsubl.s8 q12, d26, d8
+        widen   q8, q9, d16, d17
+        widen   q10, q11, d20, d21
+        widen   q12, q13, d24, d25
+        widen   q14, q15, d28, d29
+        to_float q8, q9, q10, q11, q12, q13, q14, q15
+        each    vmul.f32, d0[0], q8, q9, q12, q13
+        vmla.f32 q8, q10, d0[1]
+        vmla.f32 q9, q11, d0[1]
+        vmla.f32 q12, q14, d0[1]
+        vmla.f32 q13, q15, d0[1]
+        each    vmul.f32, d1[0], q8, q9
+        vmla.f32 q8, q12, d1[1]
+        vmla.f32 q9, q13, d1[1]
+        each    vmul.f32, d10[0], q8, q9
+        nearest q8, q9
+        vmovn.i32 d16, q8
+        vmovn.i32 d17, q9
+        vmovn.i16 d16, q8
+        vadd.i8 d16, d16, d9
+        vst1.8  {d16}, [out]!
+        bne     1b
+        restore_double d8, d9, d10, d11
+        pop     {r4-r6, pc}
+endfunc n8_blend_s8_neon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each pixel between two rows and two columns of the input, (17).
+#include "size.h"
 #include "step.h"
 
 #include <string.h>
@@ -94,8 +95,11 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     const struct pair *rows = step->packed, *columns = rows + height;
     const struct n8_kernels *kernels = &session->model->kernels;
     n8_blend_fn *kernel = out->type == N8_TYPE_F32 ? kernels->blend_f32 : kernels->blend_s8;
+    const size_t channels = (size_t)out->dims[1];
+    const void *four[4];
     struct n8_blend_args args = {
-        .channels = (size_t)out->dims[1],
+        .in = four,
+        .channels = out->type == N8_TYPE_F32 ? channels : n8_round_up(channels, N8_PIXEL),
         .scale = step->row.scale,
         .in_zero_point = in->zero_point,
         .zero_point = out->zero_point,
@@ -111,7 +115,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
             const struct pair *column = &columns[x];
             for (int i = 0; i < 4; i++) {
                 const size_t first = (image + (size_t)row->at[i / 2]) * (size_t)in->dims[3];
-                args.in[i] = n8_in_pixel(session, step, 0, first + (size_t)column->at[i % 2]);
+                four[i] = n8_in_pixel(session, step, 0, first + (size_t)column->at[i % 2]);
             }
             args.left = column->weight[0];
             args.right = column->weight[1];

@@ -220,10 +220,11 @@ void cases_blend(struct context *context) {
     const bool floats = strcmp(context->kernel->slot, "blend_f32") == 0;
     const size_t size = floats ? sizeof(float) : 1;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
-        const size_t channels = count_of(step);
+        const size_t channels = floats ? count_of(step) : 8 * (count_of(step) / 8 + 1);
         const struct range range = data_range(rng, false);
         void *out = guard_place(rng, REGION_OUT, channels * size);
         uint8_t *in = guard_place(rng, REGION_IN, 4 * channels * size);
+        const void **four = guard_place(rng, REGION_ROWS, 4 * sizeof *four);
         if (floats) {
             data_floats(rng, (float *)(void *)in, 4 * channels, 1.0f);
         } else {
@@ -233,6 +234,7 @@ void cases_blend(struct context *context) {
         struct n8_blend_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_blend_args){
             .out = out,
+            .in = four,
             .channels = channels,
             .left = 1.0f - across,
             .right = across,
@@ -245,7 +247,7 @@ void cases_blend(struct context *context) {
             .hi = range.hi,
         };
         for (size_t at = 0; at < 4; at++)
-            args->in[at] = in + rng_below(rng, 4) * channels * size;
+            four[at] = in + rng_below(rng, 4) * channels * size;
         struct test_case test = {.out = out, .out_size = channels * size};
         test.call = (struct call){.signature = SIGNATURE_BLEND, .x = {(uintptr_t)args}};
         snprintf(test.text, sizeof test.text, "channels=%zu right=%g lower=%g scale=%g", channels,
