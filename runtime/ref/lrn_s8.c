@@ -24,15 +24,16 @@ static int8_t round_s8(double v, const struct n8_lrn_args *args) {
     return (int8_t)((int32_t)((v + magic) - magic) + args->zero_point);
 }
 
-static int64_t square(const struct n8_lrn_args *args, size_t c) {
+static double square(const struct n8_lrn_args *args, size_t c) {
     const int32_t value = args->in[c] - args->in_zero_point;
-    return (int64_t)value * value;
+    return (double)(value * value);
 }
 
-// The sum is exact, so it may move from channel to channel by what enters and what leaves.
+// The sum is exact, in double, too, so it may move from channel to channel by what enters and what
+// leaves.
 void n8_lrn_s8_c(const struct n8_lrn_args *args) {
     const size_t channels = args->channels;
-    int64_t sum = 0;
+    double sum = 0.0;
     for (size_t c = 0; c < channels && c < args->reach; c++)
         sum += square(args, c);
     for (size_t c = 0; c < channels; c++) {
@@ -40,7 +41,7 @@ void n8_lrn_s8_c(const struct n8_lrn_args *args) {
             sum += square(args, c + args->reach);
         if (c > args->reach)
             sum -= square(args, c - args->reach - 1);
-        const double d = args->bias + args->factor * (double)sum;
+        const double d = args->bias + args->factor * sum;
         const double v = (double)(args->in[c] - args->in_zero_point) * args->multiplier;
         args->out[c] = round_s8(v / power(d, args->beta), args);
     }
