@@ -8,7 +8,8 @@
 // Eight channels at a time. 36 vectors do not fit the registers, so a half of the points of the
 // vertical direction follows the other: 1, -1, infinity, then 0, 2, -2, both from all pixels. Two
 // columns are transformed at once, then each row, so that no operation waits for the one before it;
-// loads and stores are of 64 bits, which in-order cores begin together with an operation.
+// loads and stores are of 64 bits, which the Cortex-A55 begins together with an operation, and the
+// A53 the stores.
 //
 //   v14-v19, v20-v25, v26-v31   a point of the vertical direction each, by columns
 //

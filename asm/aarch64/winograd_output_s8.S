@@ -11,7 +11,7 @@
 //
 // Four channels at a time, and a tile at a time of these: six rows of planes to four values each,
 // then the four columns of six to four outputs. While a row is transformed the next one is loaded,
-// by 64 bits, which in-order cores begin together with an operation.
+// by 64 bits, which the Cortex-A55 begins together with an operation.
 //
 // Bounds: sums wrap; what they add up to, times 1/9 modulo 2^32, is 64 * acc'' and below 2^31, and
 //   scvtf divides it by 64 before it rounds, to even (7). fcvtns saturates to 32 bits, everything
