@@ -30,7 +30,7 @@ from neon8.quant.checks import float32
 from neon8.quant.checks import scale as checked_scale
 from neon8.quant.reasons import IMPORTED
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
-from neon8.quant.weights import weight_scales
+from neon8.rewrite.own_scales import made_scales
 
 
 def attach(
@@ -266,14 +266,7 @@ def _tensor_scale(table: ForeignTable, name: str) -> TensorScale:
 
 def _layer(table: ForeignTable, node: Conv2d, input_scale: float) -> LayerScale:
     """The weight scales of the table, or those that follow from the weights."""
-    own = weight_scales(
-        node.name,
-        source=node.inputs[0],
-        absmax=np.abs(node.weight).reshape(len(node.weight), -1).max(axis=1),
-        bias=node.bias,
-        input_scale=input_scale,
-        groups=node.groups,
-    )
+    own = made_scales(node, input_scale)
     if node.name not in table.weights:
         return own
     return _merged(table, node.name, table.weights[node.name], own)

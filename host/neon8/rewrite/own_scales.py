@@ -221,7 +221,7 @@ def _table(
             )
             anew += moved
         elif node.name not in floats:
-            layers[node.name] = _own(node, scale)
+            layers[node.name] = made_scales(node, scale)
     if anew:
         LOG.warning("%s", _said(anew))
     return ScaleTable(
@@ -254,8 +254,8 @@ def _tensor_scale(given: Quantization) -> TensorScale:
     )
 
 
-def _own(node: Conv2d, input_scale: float) -> LayerScale:
-    """The scales of arithmetic with constants, which became a convolution here."""
+def made_scales(node: Conv2d, input_scale: float) -> LayerScale:
+    """Weight scales that follow from the weights."""
     return weight_scales(
         node.name,
         source=node.inputs[0],

@@ -356,20 +356,3 @@ def test_the_functions_do_what_the_commands_do(files, tmp_path, capsys):
 def test_pieces_of_what_cannot_be_counted(files):
     with pytest.raises(neon8.errors.DataError, match="give a list"):
         neon8.observe_model(files / "net.onnx", iter(images(COUNT)), shard=(1, 3))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"workers": 0},
-        {"workers": 2, "engine": "dask://x:1"},
-        {"shard": (3, 2)},
-        {"shard": (0, 2)},
-        {"until_stable": 1.5},
-        {"limit": 0},
-        {"skip": -1},
-    ],
-)
-def test_bad_arguments_of_the_functions(files, options):
-    with pytest.raises(neon8.errors.SettingsError):
-        neon8.observe_model(files / "net.onnx", images(3), **options)

@@ -117,24 +117,6 @@ def test_accumulator_aware_weights_are_told(tiny, tmp_path, capsys):
     assert {row[0] for row in rows} <= set(steps)
 
 
-def test_compile_for_channels_last(tiny, tmp_path, capsys):
-    n8 = tmp_path / "m.n8"
-    succeed(
-        capsys,
-        *("compile", tiny.onnx, "--scales", tiny.table, "-o", n8),
-        *("--io-layout", "nhwc"),
-    )
-    x = np.load(tiny.data)["x"][:1]
-    with neon8.Model.open(n8) as last, neon8.Model.open(tiny.n8) as first:
-        n, c, h, w = first.inputs["image"].shape
-        assert last.inputs["image"].shape == (n, h, w, c)
-        got = last.session().run(
-            {"image": np.ascontiguousarray(x.transpose(0, 2, 3, 1))}
-        )
-        assert (got["scores"] == first.session().run({"image": x})["scores"]).all()
-    assert f"image  float32  {n}x{h}x{w}x{c}" in succeed(capsys, "inspect", n8)
-
-
 def test_compile_for_images(tiny, tmp_path, capsys):
     settings, n8 = tmp_path / "p.toml", tmp_path / "m.n8"
     settings.write_text("mean = [128]\nstd = [64]\n")

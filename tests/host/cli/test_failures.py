@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad usage, full disks, hostile names and defects: always one line."""
 
-import errno
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -78,19 +76,6 @@ def test_names_from_a_file_cannot_move_the_cursor(tiny, tmp_path, capsys):
     assert "(operator Sin)" in lines[1]
     assert all(line.isprintable() for line in lines)
     assert len(lines) == 3
-
-
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_full_disk(tiny, tmp_path, capsys, monkeypatch, call):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    owner = os if call == "fsync" else Path
-    monkeypatch.setattr(owner, call, full)
-    line = refuse(capsys, *compile_(tiny, tmp_path, tiny.table))
-    assert "No space left on device" in line
-    assert str(tmp_path / OUT) in line
-    assert list(tmp_path.iterdir()) == []
 
 
 LIMITED = """
