@@ -28,7 +28,7 @@
 // On arrival at the epilogue: sum0-sum3 (.4s); pixels and channels left (over 4 where tiles
 //   follow); out, residual: this tile's; offset = 4 * its first channel. v0-v7, ptr0-ptr3,
 //   weights, cursor and left are the next tile's. Free are tmp0-tmp3, rows_left, v8-v15 and what is
-//   no sum of v16-v31, all of which it leaves 0.
+//   no sum of v16-v31.
 // Stack: 144 bytes, callee-saved registers.
 // The layout of all arrays: runtime/kernel.h, whose demands runtime/conv proves.
 #include "asm.h"
@@ -118,9 +118,8 @@
 #define sum3            v28
 #define SAVED           D8_TO_D15, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28
 
-// Sums begin with 0.
-.macro  zero    sums:vararg
-        .irp    sum, \sums
+.macro  zero
+        .irp    sum, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
         movi    d\sum, #0
         .endr
 .endm
@@ -195,6 +194,7 @@
 
 // The sums of one tile of pixels: steps of 16 bytes, each of which loads the next step's operands.
 .macro  sums
+        zero
 1:      advance 16
         multiply a0, ptr0, t0, t1, t2, t3
         multiply a1, ptr1, u0, u1, u2, u3, t0, t1, t2, t3, acc00, acc01, acc02, acc03
@@ -243,18 +243,19 @@
         load_high \l3
 .endm
 
-.macro  add_up  s0, s1, s2, s3, l0, l1, l2, l3
+// The first sums of a tile by saddlp, others by sadalp.
+.macro  add_up  add, s0, s1, s2, s3, l0, l1, l2, l3
         load    \l0
-        sadalp  \s0\().4s, t0.8h
+        \add    \s0\().4s, t0.8h
         load_high \l0
         load    \l1
-        sadalp  \s1\().4s, t1.8h
+        \add    \s1\().4s, t1.8h
         load_high \l1
         load    \l2
-        sadalp  \s2\().4s, t2.8h
+        \add    \s2\().4s, t2.8h
         load_high \l2
         load    \l3
-        sadalp  \s3\().4s, t3.8h
+        \add    \s3\().4s, t3.8h
         load_high \l3
 .endm
 
@@ -278,91 +279,112 @@
         load_high w3d, weights, w1, high1
 .endm
 
-.macro  sums_in_order
-        cbz     deep, 2f
-
-        // Four products in a lane.
-1:      products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr0, w2, high0), LOAD(u0d, weights, w3, high1), \
+// A group of 32 bytes: four products in a lane.
+.macro  group_deep add
+        products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr0, w2, high0), LOAD(u0d, weights, w3, high1), \
                  LOAD(u1d, weights, a1, high0), LOAD(u2d, weights, u0, high1)
         products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(u3d, weights, u1, high0), \
                  LOAD(a2d, ptr1, u2, high1), LOAD(a3d, ptr1, u3, high0)
         products smlal, 8b, a1, u0, u1, u2, u3
         products smlal2, 16b, a1, u0, u1, u2, u3, LOAD(a0d, ptr2, a2, high1)
-        add_up  acc00, acc01, acc02, acc03, LOAD(a1d, ptr2, a3, high0)
+        add_up  \add, acc00, acc01, acc02, acc03, LOAD(a1d, ptr2, a3, high0)
         products smull, 8b, a2, w0, w1, w2, w3
         products smlal2, 16b, a2, w0, w1, w2, w3
         products smlal, 8b, a3, u0, u1, u2, u3, LOAD(a2d, ptr3, a0, high1)
         products smlal2, 16b, a3, u0, u1, u2, u3
-        add_up  acc10, acc11, acc12, acc13, LOAD(a3d, ptr3, a1, high0)
+        add_up  \add, acc10, acc11, acc12, acc13, LOAD(a3d, ptr3, a1, high0)
         products smull, 8b, a0, w0, w1, w2, w3
         advance 32
         ldrb    deep, [marks], #1
         products smlal2, 16b, a0, w0, w1, w2, w3
         products smlal, 8b, a1, u0, u1, u2, u3
         products smlal2, 16b, a1, u0, u1, u2, u3, , LOAD(a0d, ptr0, a2, high1)
-        add_up  acc20, acc21, acc22, acc23
+        add_up  \add, acc20, acc21, acc22, acc23
         products smull, 8b, a2, w0, w1, w2, w3
         products smlal2, 16b, a2, w0, w1, w2, w3, , LOAD(w0d, weights, a3, high0)
         products smlal, 8b, a3, u0, u1, u2, u3, LOAD(w1d, weights, a0, high1)
         products smlal2, 16b, a3, u0, u1, u2, u3, LOAD(w2d, weights, w0, high0), , \
                  LOAD(w3d, weights, w1, high1)
-        add_up  acc30, acc31, acc32, acc33
-        cbz     taps_left, 9f
-        cbnz    deep, 1b
+        add_up  \add, acc30, acc31, acc32, acc33
+.endm
 
-        // Two, of a group of 32 bytes.
-2:      cmp     left, #16
-        b.eq    3f
+// Two.
+.macro  group_by_two add
         products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr1, w2, high0), LOAD(u0d, weights, w3, high1)
         products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(a2d, ptr2, a1, high0), , \
                  LOAD(u1d, weights, u0, high1)
-        add_up  acc00, acc01, acc02, acc03
+        add_up  \add, acc00, acc01, acc02, acc03
         products smull, 8b, a1, w0, w1, w2, w3, LOAD(a3d, ptr3, a2, high0), , LOAD(u2d, weights, u1, high1)
         products smlal2, 16b, a1, w0, w1, w2, w3
-        add_up  acc10, acc11, acc12, acc13
+        add_up  \add, acc10, acc11, acc12, acc13
         products smull, 8b, a2, w0, w1, w2, w3, LOAD(a0d, ptr0, a3, high0), , LOAD(u3d, weights, u2, high1)
         products smlal2, 16b, a2, w0, w1, w2, w3
-        add_up  acc20, acc21, acc22, acc23
+        add_up  \add, acc20, acc21, acc22, acc23
         products smull, 8b, a3, w0, w1, w2, w3, LOAD(a1d, ptr1, a0, high0), , LOAD(a2d, ptr2, u3, high1)
         products smlal2, 16b, a3, w0, w1, w2, w3
-        add_up  acc30, acc31, acc32, acc33
+        add_up  \add, acc30, acc31, acc32, acc33
         products smull, 8b, a0, u0, u1, u2, u3, LOAD(a3d, ptr3, a1, high0)
         products smlal2, 16b, a0, u0, u1, u2, u3
         advance 32
         ldrb    deep, [marks], #1
-        add_up  acc00, acc01, acc02, acc03
+        add_up  sadalp, acc00, acc01, acc02, acc03
         products smull, 8b, a1, u0, u1, u2, u3, LOAD(a0d, ptr0, a2, high1)
         products smlal2, 16b, a1, u0, u1, u2, u3, LOAD(w0d, weights, a3, high0)
-        add_up  acc10, acc11, acc12, acc13
+        add_up  sadalp, acc10, acc11, acc12, acc13
         products smull, 8b, a2, u0, u1, u2, u3, LOAD(w1d, weights, a0, high1)
         products smlal2, 16b, a2, u0, u1, u2, u3
-        add_up  acc20, acc21, acc22, acc23
+        add_up  sadalp, acc20, acc21, acc22, acc23
         products smull, 8b, a3, u0, u1, u2, u3, LOAD(w2d, weights, w0, high0)
         products smlal2, 16b, a3, u0, u1, u2, u3, LOAD(w3d, weights, w1, high1)
-        add_up  acc30, acc31, acc32, acc33
-        cbz     taps_left, 9f
-        cbz     deep, 2b
-        b       1b
+        add_up  sadalp, acc30, acc31, acc32, acc33
+.endm
 
-        // Two, of the last 16 bytes of a tap.
-3:      products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr1, w2, high0), LOAD(a2d, ptr2, w3, high1)
+// Two, of the last 16 bytes of a tap.
+.macro  group_short
+        products smull, 8b, a0, w0, w1, w2, w3, LOAD(a1d, ptr1, w2, high0), LOAD(a2d, ptr2, w3, high1)
         products smlal2, 16b, a0, w0, w1, w2, w3, LOAD(a3d, ptr3, a1, high0)
         advance 16
         ldrb    deep, [marks], #1
-        add_up  acc00, acc01, acc02, acc03
+        add_up  sadalp, acc00, acc01, acc02, acc03
         products smull, 8b, a1, w0, w1, w2, w3, LOAD(a0d, ptr0, a2, high1)
         products smlal2, 16b, a1, w0, w1, w2, w3
         ins     a3.d[1], high0
-        add_up  acc10, acc11, acc12, acc13
+        add_up  sadalp, acc10, acc11, acc12, acc13
         products smull, 8b, a2, w0, w1, w2, w3
         products smlal2, 16b, a2, w0, w1, w2, w3
-        add_up  acc20, acc21, acc22, acc23
+        add_up  sadalp, acc20, acc21, acc22, acc23
         products smull, 8b, a3, w0, w1, w2, w3
         products smlal2, 16b, a3, w0, w1, w2, w3
         load    w0d, weights
         load_high w0d, weights, , high0
-        add_up  acc30, acc31, acc32, acc33, LOAD(w1d, weights, a0, high1), LOAD(w2d, weights, w0, high0), \
+        add_up  sadalp, acc30, acc31, acc32, acc33, LOAD(w1d, weights, a0, high1), LOAD(w2d, weights, w0, high0), \
                 LOAD(w3d, weights, w1, high1)
+.endm
+
+.macro  sums_in_order
+        cbz     deep, 4f
+        group_deep saddlp
+        cbz     taps_left, 9f
+        cbz     deep, 2f
+1:      group_deep sadalp
+        cbz     taps_left, 9f
+        cbnz    deep, 1b
+2:      cmp     left, #16
+        b.eq    3f
+        group_by_two sadalp
+        cbz     taps_left, 9f
+        cbz     deep, 2b
+        b       1b
+
+4:      cmp     left, #16
+        b.eq    5f
+        group_by_two saddlp
+        cbz     taps_left, 9f
+        cbz     deep, 2b
+        b       1b
+
+5:      zero
+3:      group_short
         cbz     taps_left, 9f
         cbz     deep, 2b
         b       1b
@@ -486,9 +508,6 @@
         add     tmp1, args, #N8_OFF_IG_ZERO_POINT
         add     tmp2, args, #N8_OFF_IG_LO
         add     tmp3, args, #N8_OFF_IG_HI
-        ld1r    {zp.8h}, [tmp1]
-        ld1r    {qlo.16b}, [tmp2]
-        ld1r    {qhi.16b}, [tmp3]
         cbz     tmp0, 3f
         add     tmp0, tmp0, offset
         ld1     {slopes.4s}, [tmp0]
@@ -508,28 +527,25 @@
         // Low bytes of the int32 limits are the int8 limits. Pixel i ends in bytes 4i..4i+3.
 3:      fcvtns  sum0.4s, sum0.4s
         add     tmp0, out, out_stride
-        fcvtns  sum1.4s, sum1.4s
-        add     tmp1, out, out_stride, lsl #1
         fcvtns  sum2.4s, sum2.4s
-        add     tmp2, tmp0, out_stride, lsl #1
+        cmp     pixels, #4
+        fcvtns  sum1.4s, sum1.4s
+        ccmp    channels, #4, #0, hs
         fcvtns  sum3.4s, sum3.4s
         sqxtn   half0.4h, sum0.4s
         sqxtn   half1.4h, sum2.4s
-        zero    17, 18
+        ld1r    {zp.8h}, [tmp1]
         sqxtn2  half0.8h, sum1.4s
+        add     tmp1, out, out_stride, lsl #1
         sqxtn2  half1.8h, sum3.4s
-        zero    19, 21
+        ld1r    {qlo.16b}, [tmp2]
         sqadd   half0.8h, half0.8h, zp.8h
+        add     tmp2, tmp0, out_stride, lsl #1
         sqadd   half1.8h, half1.8h, zp.8h
-        zero    22, 23
+        ld1r    {qhi.16b}, [tmp3]
         sqxtn   bytes.8b, half0.8h
-        zero    16, 20, 24, 28
         sqxtn2  bytes.16b, half1.8h
-        cmp     pixels, #4
-        zero    25, 26, 27, 29
         smax    bytes.16b, bytes.16b, qlo.16b
-        ccmp    channels, #4, #0, hs
-        zero    30, 31
         smin    bytes.16b, bytes.16b, qhi.16b
         b.lo    4f
 
@@ -611,7 +627,7 @@
         add     tmp0, tmp0, out_stride
         subs    rows_left, rows_left, #1
         b.ne    4b
-8:      zero    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+8:
 .endm
 
 // name: of the function. sums, load: the macros above for its core. bytes: of 4 channels of output.
@@ -632,7 +648,6 @@ func    n8_igemm_\name
         mov     marks, panel_marks
         mov     offset, #0
         \load
-        zero    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 
         // One tile of channels: its weights, `panel`, serve all pixels.
 .Lchannels\@:
