@@ -211,18 +211,19 @@ def test_windows_of_few_channels(seed):
 
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("height", [1, 2, 7, 8])
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
-def test_small_depthwise_layers(stride, height, width):
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 14])
+@pytest.mark.parametrize("size", [3, 5])
+def test_small_depthwise_layers(size, stride, height, width):
     """Windows that leave the image at both sides at once."""
     rng = np.random.default_rng(width)
-    weights = rng.integers(-127, 128, (16, 3, 3, 1), np.int8)
+    weights = rng.integers(-127, 128, (16, size, size, 1), np.int8)
     x = rng.integers(-128, 128, (2, height, width, 16), np.int8)
     epilogue = {
         "bias": rng.integers(-4000, 4000, 16, np.int32),
         "multiplier": np.full(16, 0.004, np.float32),
     }
     for pad in (0, 1, 2):
-        if min(height, width) + 2 * pad < 3:
+        if min(height, width) + 2 * pad < size:
             continue
         options = {"strides": (stride, stride), "pads": (pad,) * 4, "groups": 16}
         results = [
