@@ -106,9 +106,10 @@ static float winograd16_cost(const struct n8_conv_row *row, const struct n8_conv
     const size_t padded = n8_pieces(out, row->tile.nr) * row->tile.nr;
     const int64_t tiles =
         (int64_t)n8_pieces((size_t)s->out_height, 4) * (int64_t)n8_pieces((size_t)s->out_width, 4);
-    const float planes = (float)(points_along(s->out_height) * points_along(s->out_width));
-    return GEMM_FACTOR * ((tiles == 1 ? 2 : 1) * planes * (float)(depth * padded) +
-                          (float)tiles * (float)(TILE_INPUT * depth + TILE_OUTPUT * padded));
+    const int64_t planes = points_along(s->out_height) * points_along(s->out_width);
+    const float products = (float)(tiles == 1 ? 2 * planes : planes) * (float)(depth * padded);
+    const float ends = (float)tiles * (float)(TILE_INPUT * depth + TILE_OUTPUT * padded);
+    return (float)GEMM_FACTOR * (products + ends);
 }
 
 // The cost of a group of a pixel by implicit GEMM, which pads no channels where they are few: then
