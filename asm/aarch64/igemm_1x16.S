@@ -3,6 +3,7 @@
 // Implicit GEMM for one pixel, as of a fully connected layer, 16 channels at a time:
 //
 //   acc''[n] = bias[n] + sum over taps t and bytes k of rows[t][k] * w[n][t][k]           (3)(12)
+//   s32   out[n] = acc''[n]
 //   f32   out[n] = fadd(fmul((float) acc''[n], multiplier[n]), bias_f32[n])                    (4)
 //   s8    v = fmul((float) acc''[n], multiplier[n]), leaky by slope[n] if there is one        (5b)
 //         out[n] = clamp(rne(v) + zero_point, lo, hi)                                          (5)
@@ -194,10 +195,16 @@
         each    fmul
 .endm
 
-// Adds the float bias, and stores exactly the channels there are.
+// Scales, adds the float bias, and stores.
 .macro  to_f32
+        scale
         load_channels BIAS_F32
         each    fadd
+        to_s32
+.endm
+
+// Stores exactly the channels there are.
+.macro  to_s32
         cmp     channels, #16
         b.lo    2f
         stp     q16, q17, [out]
@@ -224,6 +231,7 @@
 // To int8: leaky slope if there is one, rounding, zero point and clamp, and the stores of exactly
 // the channels there are.
 .macro  to_s8
+        scale
         ldr     ptr0, [args, #N8_OFF_IG_SLOPE]
         cbz     ptr0, 1f
         add     ptr0, ptr0, offset
@@ -259,7 +267,6 @@ func    n8_igemm_\name, \march
         mov     cursor, rows
         mov     taps_left, taps
         \sums
-        scale
         \to
         add     out, out, #\bytes
         add     offset, offset, #64
@@ -270,7 +277,9 @@ func    n8_igemm_\name, \march
 endfunc n8_igemm_\name
 .endm
 
+igemm   s8_s32_neon_1x16, NEON, 64, sums_neon, to_s32
 igemm   s8_f32_neon_1x16, NEON, 64, sums_neon, to_f32
 igemm   s8_s8_neon_1x16, NEON, 16, sums_neon, to_s8
+igemm   s8_s32_dotprod_1x16, DOTPROD, 64, sums_dotprod, to_s32
 igemm   s8_f32_dotprod_1x16, DOTPROD, 64, sums_dotprod, to_f32
 igemm   s8_s8_dotprod_1x16, DOTPROD, 16, sums_dotprod, to_s8

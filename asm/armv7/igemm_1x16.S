@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implicit GEMM for one pixel, as of a fully connected layer, 16 channels at a time: igemm_s8_f32
-// and igemm_s8_s8 of runtime/kernel.h, which has the equations and the layout of all arrays.
+// Implicit GEMM for one pixel, as of a fully connected layer, 16 channels at a time: igemm_s8_s32,
+// igemm_s8_f32 and igemm_s8_s8 of runtime/kernel.h, which has the equations and the layout of all arrays.
 //
 //   void n8_igemm_s8_..._neon_1x16(const struct n8_igemm_args *args);
 //
@@ -128,15 +128,11 @@
         subs    channels, channels, #16
 .endm
 
-func    n8_igemm_s8_f32_neon_1x16
+// \finish: what becomes of the accumulators before exactly the channels that exist are stored.
+.macro  words   finish
         begin
-.Lchannels_f32:
-        accumulate
-        scale_channels
-        load_channels N8_OFF_IG_BIAS_F32
-        by_channel vadd.f32
-
-        // Exactly the channels that exist.
+9:      accumulate
+        \finish
         cmp     channels, #16
         blo     4f
         vst1.32 {d16-d19}, [out]!
@@ -149,8 +145,22 @@ func    n8_igemm_s8_f32_neon_1x16
         vmov    q9, q11
 5:      store_last32 out, channels
 8:      next_channels
-        bhi     .Lchannels_f32
+        bhi     9b
         pop_all
+.endm
+
+func    n8_igemm_s8_s32_neon_1x16
+        words
+endfunc n8_igemm_s8_s32_neon_1x16
+
+.macro  to_f32
+        scale_channels
+        load_channels N8_OFF_IG_BIAS_F32
+        by_channel vadd.f32
+.endm
+
+func    n8_igemm_s8_f32_neon_1x16
+        words   to_f32
 endfunc n8_igemm_s8_f32_neon_1x16
 
 func    n8_igemm_s8_s8_neon_1x16
