@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from neon8.calibrate import container
 from neon8.calibrate.container import Kind
 from neon8.errors import CalibrationError
+from refusals import refused
 
 KIND = Kind("a test file", b"n8tests\n", 3)
 FACTS = {"b": [1, None, "ä\ud800"], "a": {"x": 0.1}}
@@ -43,11 +44,9 @@ def with_header(text, content=b""):
     return signed(start + text + content)
 
 
-def refused(data, *words):
-    with pytest.raises(CalibrationError) as caught:
+def damaged(data, *words):
+    with refused(CalibrationError, "", *words):
         container.loads(KIND, data)
-    for word in words:
-        assert word in str(caught.value)
 
 
 def test_what_is_read_is_what_was_written():
@@ -74,11 +73,11 @@ def test_the_layout_is_that_of_the_documentation():
 
 def test_every_truncation_is_refused():
     for size in range(len(DATA)):
-        refused(DATA[:size])
+        damaged(DATA[:size])
         if size != len(DATA) - 32:
-            refused(signed(DATA[:size]))
-    refused(DATA + b"\0")
-    refused(signed(DATA[:-32] + b"\0"), "1 bytes too many")
+            damaged(signed(DATA[:size]))
+    damaged(DATA + b"\0")
+    damaged(signed(DATA[:-32] + b"\0"), "1 bytes too many")
 
 
 @settings(max_examples=300)
@@ -148,14 +147,14 @@ def test_any_table_is_an_error_or_correct(table):
     ],
 )
 def test_what_is_wrong_is_named(data, word):
-    refused(data, word)
+    damaged(data, word)
 
 
 def test_no_memory_is_taken_for_what_is_not_there():
     data = made([["a", "<f8", [1 << 33]]], bytes(8))
     tracemalloc.start()
     try:
-        refused(data, "truncated")
+        damaged(data, "truncated")
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()

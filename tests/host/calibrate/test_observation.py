@@ -21,6 +21,7 @@ from neon8.calibrate.statistics.patches import ROWS
 from neon8.errors import CalibrationError
 from neon8.operators.convolution import Conv2d
 from onnx_nets import save
+from refusals import refused
 
 COUNT = 40
 """How many samples: two rows each, so the 64 that are kept are a choice."""
@@ -140,16 +141,15 @@ def other_shape(observation):
     ],
 )
 def test_what_does_not_go_together_is_refused(singles, change, message):
-    with pytest.raises(CalibrationError) as caught:
+    with refused(CalibrationError, "", message):
         merge(singles[0], change(singles[1]))
-    assert message in str(caught.value)
 
 
 def test_an_overlap_names_the_sample(singles):
     first = merge(singles[0], singles[1])
-    with pytest.raises(CalibrationError) as caught:
+    said = f"digest {samples(COUNT)[1].digest} (1 such"
+    with refused(CalibrationError, "", said):
         merge(first, merge(singles[1], singles[2]))
-    assert f"digest {samples(COUNT)[1].digest} (1 such" in str(caught.value)
 
 
 def poisoned(tmp_path):

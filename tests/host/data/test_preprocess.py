@@ -11,6 +11,7 @@ from PIL import Image
 
 from neon8.data.preprocess import Preprocess, open_image
 from neon8.errors import DataError
+from refusals import refused
 
 F = np.float32
 RNG = np.random.default_rng(2)
@@ -71,11 +72,8 @@ BAD = {
 
 @pytest.mark.parametrize(("text", "word"), BAD.items())
 def test_bad_files(tmp_path, text, word):
-    with pytest.raises(DataError) as caught:
+    with refused(DataError, f"{tmp_path / 'p.toml'}: ", word):
         load(tmp_path, text)
-    assert str(caught.value).startswith(f"{tmp_path / 'p.toml'}: ")
-    assert word in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_missing_and_binary_files(tmp_path):
@@ -88,10 +86,8 @@ def test_missing_and_binary_files(tmp_path):
 
 @pytest.mark.parametrize("text", ["mean = " + "[" * 100_000, "a = " + "{a=" * 100_000])
 def test_nested_without_end(tmp_path, text):
-    (tmp_path / "p.toml").write_text(text)
-    with pytest.raises(DataError, match=r"p\.toml: .*(nested|not TOML)") as caught:
-        Preprocess.load(tmp_path / "p.toml")
-    assert "\n" not in str(caught.value)
+    with pytest.raises(DataError, match=r"p\.toml: [^\n]*(nested|not TOML)[^\n]*$"):
+        load(tmp_path, text)
 
 
 def test_centre_crop():
@@ -103,13 +99,6 @@ def test_centre_crop():
 def test_the_size_of_the_network_is_the_default():
     out = Preprocess().apply(IMAGE, (9, 2))
     assert np.array_equal(out, IMAGE[:, 5:7].transpose(2, 0, 1))
-
-
-def test_value_is_raw_times_scale_minus_mean_over_std():
-    settings = Preprocess(scale=1 / 255, mean=(0.4, 0.5, 0.6), std=(0.2, 0.3, 0.4))
-    out = settings.apply(IMAGE, (9, 12))
-    want = (IMAGE / 255 - [0.4, 0.5, 0.6]) / [0.2, 0.3, 0.4]
-    assert np.allclose(out, want.transpose(2, 0, 1), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("color", ["rgb", "bgr", "gray"])
@@ -128,12 +117,6 @@ def test_every_byte_is_rounded_once(color, scale):
     assert made.apply(raw, (16, 16)).tobytes() == want.tobytes()
     if scale != -3e38:  # floats of the same values
         assert made.apply(raw.astype(F), (16, 16)).tobytes() == want.tobytes()
-
-
-def test_mean_is_in_the_order_of_color():
-    out = Preprocess(color="bgr", mean=(1, 2, 3)).apply(IMAGE, (9, 12))
-    assert np.array_equal(out[0], IMAGE[..., 2] - F(1))
-    assert np.array_equal(out[2], IMAGE[..., 0] - F(3))
 
 
 def test_gray():
@@ -260,6 +243,5 @@ def test_decompression_bombs(tmp_path, size):
     """Below and above the limits of Pillow, none of whose warnings gets out."""
     path = tmp_path / "bomb.png"
     path.write_bytes(png(*size))
-    with pytest.raises(DataError, match=f"^{path}: has too many pixels") as caught:
+    with refused(DataError, f"{path}: has too many pixels"):
         open_image(path)
-    assert "\n" not in str(caught.value)

@@ -12,6 +12,7 @@ from PIL import Image
 from neon8.data.preprocess import Preprocess
 from neon8.data.samples import as_samples, open_samples
 from neon8.errors import DataError, SettingsError
+from refusals import refused
 
 F = np.float32
 SHAPE = (1, 3, 4, 5)
@@ -67,7 +68,7 @@ def test_large_arrays_in_fortran_order(tmp_path, monkeypatch):
     """Each sample is all over the file; what is read as a whole has a limit."""
     np.save(tmp_path / "a.npy", np.asfortranarray(FLOATS))
     monkeypatch.setattr("neon8.data.npz.MAX_FORTRAN_BYTES", FLOATS.nbytes - 1)
-    refused(tmp_path / "a.npy", "ascontiguousarray")
+    unusable(tmp_path / "a.npy", "ascontiguousarray")
 
 
 @pytest.mark.parametrize("batch", [False, True])
@@ -83,11 +84,6 @@ def test_folder_of_npy(tmp_path, batch):
 def images(folder):
     for number, value in enumerate(BYTES):
         Image.fromarray(value).save(folder / f"{number}.PNG", format="png")
-
-
-def test_folder_of_images(tmp_path):
-    images(tmp_path)
-    assert np.array_equal(arrays(open_samples(tmp_path, ONE)), AS_NCHW)
 
 
 def test_labels_give_the_order_and_may_name_a_subfolder(tmp_path):
@@ -162,36 +158,31 @@ BAD_ARRAYS = {
 }
 
 
-def refused(path, *words, inputs=ONE, **options):
-    with pytest.raises(DataError) as caught:
+def unusable(path, *words, inputs=ONE, **options):
+    with refused(DataError, path, *words):
         list(open_samples(path, inputs, **options))
-    text = str(caught.value)
-    assert text.startswith(str(path))
-    assert "\n" not in text
-    for word in words:
-        assert word in text, text
 
 
 @pytest.mark.parametrize(("content", "word"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
 def test_bad_npz(tmp_path, content, word):
     np.savez(tmp_path / "a.npz", **content)
-    refused(tmp_path / "a.npz", word)
+    unusable(tmp_path / "a.npz", word)
 
 
 def test_bad_paths_and_options(tmp_path):
-    refused(tmp_path / "none", "is missing")
-    refused(tmp_path, "holds no .jpg, .jpeg, .png, .npy file")
+    unusable(tmp_path / "none", "is missing")
+    unusable(tmp_path, "holds no .jpg, .jpeg, .png, .npy file")
     (tmp_path / "a.txt").write_text("hello")
-    refused(tmp_path / "a.txt", "a file of another kind")
+    unusable(tmp_path / "a.txt", "a file of another kind")
     np.save(tmp_path / "a.npy", FLOATS)
-    refused(tmp_path / "a.npy", "6 are skipped", skip=6)
+    unusable(tmp_path / "a.npy", "6 are skipped", skip=6)
     with pytest.raises(SettingsError, match="limit: 0 is not a whole number"):
         open_samples(tmp_path / "a.npy", ONE, limit=0)
-    refused(tmp_path / "a.npy", "'image', 'b'", inputs={**ONE, "b": SHAPE})
+    unusable(tmp_path / "a.npy", "'image', 'b'", inputs={**ONE, "b": SHAPE})
     np.save(tmp_path / "a.npy", F(3))
-    refused(tmp_path / "a.npy", "single number")
+    unusable(tmp_path / "a.npy", "single number")
     np.savez(tmp_path / "a.npz", a=FLOATS, b=FLOATS[:3])
-    refused(tmp_path / "a.npz", "different numbers", inputs={"a": SHAPE, "b": SHAPE})
+    unusable(tmp_path / "a.npz", "different numbers", inputs={"a": SHAPE, "b": SHAPE})
 
 
 @pytest.mark.parametrize("name", ["a.npz", "a.npy"])
@@ -201,9 +192,9 @@ def test_damaged_arrays(tmp_path, name):
     data = path.read_bytes()
     for end in range(0, len(data) - 1, 41):
         path.write_bytes(data[:end])
-        refused(path)
+        unusable(path)
     path.write_bytes(b"hello" * 99)
-    refused(path)
+    unusable(path)
 
 
 def npy(shape, *, version=b"\x01\x00", data=b""):
@@ -229,13 +220,13 @@ HEADERS = {
 @pytest.mark.parametrize("data", HEADERS.values(), ids=HEADERS)
 def test_hostile_headers(tmp_path, data):
     (tmp_path / "a.npy").write_bytes(data)
-    refused(tmp_path / "a.npy")
+    unusable(tmp_path / "a.npy")
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("x.npy", data)
-    refused(tmp_path / "a.npz")
+    unusable(tmp_path / "a.npz")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.npy").write_bytes(data)
-    refused(tmp_path / "folder")
+    unusable(tmp_path / "folder")
 
 
 def test_encrypted_archive(tmp_path):
@@ -244,7 +235,7 @@ def test_encrypted_archive(tmp_path):
     for mark, flag in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         data[data.index(mark) + flag] |= 1
     (tmp_path / "a.npz").write_bytes(data)
-    refused(tmp_path / "a.npz", "cannot be read as an .npz file")
+    unusable(tmp_path / "a.npz", "cannot be read as an .npz file")
 
 
 @pytest.mark.parametrize(
@@ -269,7 +260,7 @@ def test_shapes_are_judged_before_anything_is_read(tmp_path, settings, side):
     tracemalloc.start()
     try:
         for name in ("a.npy", "a.npz", "folder"):
-            refused(tmp_path / name, f"{side}, {side}]", preprocess=settings)
+            unusable(tmp_path / name, f"{side}, {side}]", preprocess=settings)
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
@@ -295,17 +286,17 @@ def test_damaged_member_is_noticed(tmp_path):
     data = bytearray(path.read_bytes())
     data[700] ^= 1
     path.write_bytes(data)
-    refused(path, "damaged")
+    unusable(path, "damaged")
 
 
 def test_bad_folders(tmp_path):
     images(tmp_path)
     data = (tmp_path / "0.PNG").read_bytes()
     (tmp_path / "0.PNG").write_bytes(data[: len(data) // 2])
-    refused(tmp_path, "0.PNG: cannot be read as an image")
+    unusable(tmp_path, "0.PNG: cannot be read as an image")
     (tmp_path / "0.PNG").unlink()
     np.save(tmp_path / "0.npy", FLOATS[0])
-    refused(tmp_path, "both images and .npy")
+    unusable(tmp_path, "both images and .npy")
     (tmp_path / "0.npy").unlink()
     labels = tmp_path / "labels.txt"
     for text, word in {
@@ -317,9 +308,9 @@ def test_bad_folders(tmp_path):
         "\n": "names no files",
     }.items():
         labels.write_text(text)
-        refused(tmp_path, f"{labels}", word)
+        unusable(tmp_path, f"{labels}", word)
     labels.write_bytes(b"\xff\xfe")
-    refused(tmp_path, "as text")
+    unusable(tmp_path, "as text")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +333,7 @@ def test_preprocessing_applies_to_every_source(tmp_path):
     for path in (tmp_path, tmp_path / "a.npz"):
         got = arrays(open_samples(path, ONE, preprocess=settings))
         assert np.array_equal(got, want.astype(F))
-    refused(tmp_path / "a.npz", "is for images", inputs={"v": (1, 60)},
+    unusable(tmp_path / "a.npz", "is for images", inputs={"v": (1, 60)},
             preprocess=settings)  # fmt: skip
 
 
@@ -355,11 +346,7 @@ def test_a_sample_is_known_by_what_it_is_made_of(tmp_path):
     """Whatever file it is from; beside an image's pixels nothing makes a difference."""
     images(tmp_path)
     wide = np.pad(BYTES, [(0, 0), (2, 2), (1, 1), (0, 0)], constant_values=7)
-    for name, x in {
-        "a": BYTES,
-        "wide": wide,
-        "floats": AS_NCHW,
-    }.items():
+    for name, x in {"a": BYTES, "wide": wide, "floats": AS_NCHW}.items():
         np.savez(tmp_path / f"{name}.npz", x=x)
     settings = Preprocess(color="bgr", mean=(1.0,))
     want = digests(tmp_path / "a.npz", settings)

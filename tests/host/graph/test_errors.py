@@ -11,22 +11,18 @@ from neon8.errors import GraphError
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import read_model
 from onnx_nets import chain, net, node, save, why_opaque
+from refusals import refused
 
 F = np.float32
 IMAGE = (1, 3, 6, 6)
 W = np.ones((4, 3, 3, 3), F)
 
 
-def refused(folder, model, *words):
+def unreadable(folder, model, *words):
     """load() refuses the model in one line that has the file's name and all words."""
     path = save(folder, model)
-    with pytest.raises(GraphError) as caught:
+    with refused(GraphError, f"{path}: ", *words):
         load(path)
-    text = str(caught.value)
-    assert "\n" not in text
-    assert text.startswith(f"{path}: ")
-    for word in words:
-        assert word in text, text
 
 
 def opaque(folder, model, *words):
@@ -152,7 +148,7 @@ def test_network(tmp_path, nodes, inputs, word):
 def test_inputs(tmp_path, inputs, word):
     name = next(iter(inputs), "w")
     weights = {} if inputs else {"w": np.ones(IMAGE, F)}
-    refused(tmp_path, net([node("Relu", name, "y")], inputs, "y", weights), word)
+    unreadable(tmp_path, net([node("Relu", name, "y")], inputs, "y", weights), word)
 
 
 def test_output_that_is_an_input(tmp_path):
@@ -167,7 +163,9 @@ def test_foreign_operator_old_opset_other_types(tmp_path):
     model.opset_import.append(onnx.helper.make_opsetid("com.acme", 1))
     opaque(tmp_path, model, "com.acme.Relu", "not an operator of ONNX itself")
 
-    refused(tmp_path, chain([("Relu", [], {})], IMAGE, opset=6), "opset 6 is too old")
+    unreadable(
+        tmp_path, chain([("Relu", [], {})], IMAGE, opset=6), "opset 6 is too old"
+    )
 
     model = chain([("Relu", [], {})], IMAGE, opset=14)
     for value in (*model.graph.input, *model.graph.output):
@@ -183,11 +181,13 @@ def test_what_onnx_says_is_kept_whole(tmp_path):
     """The cause, which onnx writes last, and the node; in one line, not too long."""
     model = net([node("Conv", "x w", "y", "conv1")], {"x": IMAGE}, "y", {"w": W})
     model.graph.node[0].input[1] = "elsewhere"
-    refused(tmp_path, model, "'elsewhere'", "name: conv1", "not output of any previous")
+    unreadable(
+        tmp_path, model, "'elsewhere'", "name: conv1", "not output of any previous"
+    )
     model.graph.node[0].input[1] = "w"
     attribute = onnx.helper.make_attribute("foo", 3)
     model.graph.node[0].attribute.append(attribute)
-    refused(tmp_path, model, "attribute: foo", "Name: conv1 OpType: Conv")
+    unreadable(tmp_path, model, "attribute: foo", "Name: conv1 OpType: Conv")
     model.graph.node[0].name = "long" * 10_000
     with pytest.raises(GraphError, match=r"attribute: foo.*OpType: Conv") as caught:
         load(save(tmp_path, model))
@@ -308,4 +308,6 @@ def test_a_sparse_initializer(tmp_path):
     model.graph.sparse_initializer.append(
         onnx.helper.make_sparse_tensor(values, indices, [1 << 30])
     )
-    refused(tmp_path, model, "initializer 'thin' is sparse", "store it as a plain one")
+    unreadable(
+        tmp_path, model, "initializer 'thin' is sparse", "store it as a plain one"
+    )

@@ -27,6 +27,7 @@ from neon8.inspection import elf
 from neon8.inspection.describe import inspect_file as describe
 from neon8.machines import TARGETS
 from neon8.runtime import library
+from refusals import refused
 
 ROOT = Path(__file__).resolve().parents[3]
 NATIVE = ROOT / "build" / "native"
@@ -248,11 +249,9 @@ def test_a_damaged_model_is_one_line_of_error(tiny, tmp_path):
     path = tmp_path / "spoilt.n8"
     path.write_bytes(spoilt)
     for target in TARGETS:
-        with pytest.raises(ModelError) as caught:
+        said = f"{path}: layer 'c1': a kernel, stride, dilation or pad"
+        with refused(ModelError, said):
             describe(path, target=target)
-        said = str(caught.value)
-        assert said.startswith(f"{path}: layer 'c1': a kernel, stride, dilation or pad")
-        assert "\n" not in said
 
 
 @given(st.data())

@@ -7,6 +7,7 @@ from torch import nn
 
 from neon8.errors import CalibrationError, GraphError
 from neon8.qat import prepare
+from refusals import refused
 from torch_nets import block, network
 
 X = torch.ones(2, 3, 8, 8)
@@ -50,10 +51,8 @@ REFUSED = {
 
 @pytest.mark.parametrize(("model", "text"), REFUSED.values(), ids=REFUSED)
 def test_refusals(model, text):
-    with pytest.raises(GraphError) as caught:
+    with refused(GraphError, "", text):
         prepare(model, X)
-    assert text in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_normalization_that_is_not_alone():

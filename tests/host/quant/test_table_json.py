@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from neon8.errors import TableError
 from neon8.quant import table_json as json_format
 from neon8.quant.scale_table import BITS, ROUNDINGS, LayerScale, ScaleTable, TensorScale
+from refusals import refused
 
 TENSOR = TensorScale(
     scale=float(np.float32(0.1)),
@@ -137,9 +138,8 @@ def test_load_names_the_file(tmp_path):
     assert json_format.load(path) == TABLE
     path.write_bytes(b"\xff\xfe")
     for file, word in ((path, "UTF-8"), (tmp_path, "cannot be read")):
-        with pytest.raises(TableError, match=word) as caught:
+        with refused(TableError, f"{file}:", word):
             json_format.load(file)
-        assert str(caught.value).startswith(f"{file}:")
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,9 @@ BAD_SCALES = ["0", "-0.0", "-1", "1e-31", "1e-400", "1e39", "1e999", "true", '"1
 )
 def test_bad_scales(scale, old, where):
     new = f'"scale": {scale}' if "scale" in old else f"{scale}]"
-    with pytest.raises(TableError) as caught:
-        json_format.loads(TEXT.replace(old, new, 1), source="t.json")
     line = 10 if "tensor" in where else 14
-    assert str(caught.value).startswith(f"t.json:{line}: {where}: ")
-    assert "\n" not in str(caught.value)
+    with refused(TableError, f"t.json:{line}: {where}: "):
+        json_format.loads(TEXT.replace(old, new, 1), source="t.json")
 
 
 BAD_TEXTS = {
@@ -252,11 +250,8 @@ BAD_TEXTS = {
 @pytest.mark.parametrize(("text", "word"), BAD_TEXTS.values(), ids=BAD_TEXTS)
 def test_bad_texts(text, word):
     assert text != TEXT
-    with pytest.raises(TableError) as caught:
+    with refused(TableError, "t.json:", word):
         json_format.loads(text, source="t.json")
-    assert str(caught.value).startswith("t.json:")
-    assert word in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_key_is_told_all_that_there_are():

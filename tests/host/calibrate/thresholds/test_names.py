@@ -13,6 +13,7 @@ from neon8.quant import table_json
 from neon8.settings import methods
 from neon8.settings.methods import ROWS, Method
 from numpy_statistics import histogram_of
+from refusals import refused
 from small_graphs import conv, graph_of, scale, table_of
 
 TEN = np.arange(10, dtype=np.float32)
@@ -52,9 +53,8 @@ def test_methods_as_text(text, method):
     ],
 )
 def test_methods_that_there_are_not(text, part):
-    with pytest.raises(CalibrationError) as caught:
+    with refused(CalibrationError, "", part):
         solve(histogram_of(TEN), method=text, scheme="auto")
-    assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(("scheme", "bits"), [("signed", 8), ("auto", 4)])
