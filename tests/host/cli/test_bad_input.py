@@ -7,10 +7,11 @@ import shlex
 import numpy as np
 import pytest
 
-from failing import refuse
+from command_lines import refuse
 
 SHAPE = (1, 3, 8, 8)
 CALIBRATE = "calibrate {tiny.onnx} --data {tiny.data} -o {new}"
+OBSERVE = "observe {tiny.onnx} --data {tiny.data} -o {new}"
 CASES = {
     "run {tiny.n8} --max-bytes 1000 --input {zeros}": "1000 | --max-bytes | tiny.n8",
     "run {tiny.n8} --max-bytes 1000 --input {zeros} --target aarch64": "1000 | tiny.n8",
@@ -62,6 +63,24 @@ CASES = {
     "run {tiny.n8} --input {zeros} --isa neon": "tiny.n8",
     "evaluate {tiny.onnx} --data {tiny.data} --target aarch64": "tiny.onnx | aarch64",
     "evaluate {tiny.n8} --data {tiny.data} --reference {photo}": "photo | image",
+    "calibrate {tiny.onnx} --data {missing}.npz -o {new}": "No such file or directory",
+    "run {tiny.n8} --input {missing}.npy": "No such file or directory",
+    "diagnose {seed_9} {tiny.table} --data {tiny.data}": "of another model",
+    "diagnose {tiny.onnx} {tiny.table} --data {tiny.data} --plot {tiny.table}": (
+        "is an input"
+    ),
+    f"{OBSERVE} --shard 0/3": "is not a whole number of 1 or more",
+    f"{OBSERVE} --shard 4/3": "there is no piece 4 of 3",
+    f"{OBSERVE} --shard 1": "not of the form i/n",
+    f"{OBSERVE} --workers 0": "is not a whole number of 1 or more",
+    f"{OBSERVE} --engine ray://x:1": "of the form dask://HOST:PORT",
+    f"{OBSERVE} --engine dask://x": "of the form dask://HOST:PORT",
+    f"{OBSERVE} --engine dask://x:1 --workers 2": "--engine for a cluster",
+    f"{OBSERVE} --until-stable 0": "not a percentage",
+    f"{OBSERVE} --until-stable nan": "not a percentage",
+    f"{OBSERVE} --until-stable net.onnx": "'net.onnx' is not a percentage",
+    f"{OBSERVE} --until-stable": "--until-stable: expected one argument",
+    f"{OBSERVE} --report {{new}}": "is to be written twice",
     "inspect {rubbish}": "rubbish",
     "inspect {library}": "library",
     "inspect {archive}": "archive",

@@ -8,22 +8,15 @@ from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
-import onnx
 import pytest
 
+from command_lines import succeed
 from neon8 import diagnose_model
 from neon8.cli.main import main
 from neon8.inspection.chart import drawn
 from neon8.inspection.diagnosis import described
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def succeed(capsys, *words) -> str:
-    status = main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    assert (status, err) == (0, "")
-    return out
 
 
 def parsed(picture: str) -> ET.Element:
@@ -132,18 +125,3 @@ def test_names_cannot_harm_the_picture(found):
     )
     root = parsed(drawn(named))
     assert not list(root.iter(f"{SVG}script"))
-
-
-def test_the_picture_must_not_be_an_input(tiny, capsys):
-    line = ["diagnose", tiny.onnx, tiny.table, "--data", tiny.data]
-    assert main([*map(str, line), "--plot", str(tiny.table)]) == 2
-    assert "is an input" in capsys.readouterr().err
-    assert tiny.table.read_text().startswith("{")
-
-
-def test_a_table_of_another_network_is_refused(tiny, tmp_path, capsys):
-    other = tmp_path / "other.onnx"
-    onnx.save(tiny.net(seed=7), other)
-    line = ["diagnose", other, tiny.table, "--data", tiny.data]
-    assert main([str(word) for word in line]) == 2
-    assert "of another model" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failing import (
+from command_lines import (
     OUT,
     calibrate,
     compile_,

@@ -40,6 +40,7 @@ def files(tmp_path):
         row, column = divmod(int(label), 2)
         x[index, :, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] += 1
     np.savez(tmp_path / "a.npz", x_train=x[:128], y_train=y[:128], x_test=x, y_test=y)
+    np.save(tmp_path / "x.npy", np.zeros((4, 3, 8, 8), np.float32))
     (tmp_path / "net.py").write_text(NET)
     return tmp_path
 
@@ -86,6 +87,7 @@ def test_it_is_repeatable(files, capsys):
         ([], {"function": "a b"}, "is not of the form net.py:build"),
         ([], {"data": "a.npz"}, "which of them is the input 'image'?"),
         ([], {"data": "none.npz"}, "none.npz: cannot be read"),
+        ([], {"data": "x.npy"}, "x.npy[0]: has no class, and training needs them"),
         ([], {"out": "a.npz"}, "a.npz: is an input; name another file to write"),
         (["--rate", "0"], {}, "'0' is not a learning rate above 0 and up to 10"),
         (["--batch", "129"], {}, "128 samples do not fill a batch of 129"),
@@ -98,12 +100,6 @@ def test_bad_input(files, capsys, words, options, message):
     assert message in error
     assert error.count("\n") == 1
     assert not (files / "q.onnx").exists()
-
-
-def test_data_without_classes(files, capsys):
-    np.save(files / "x.npy", np.zeros((4, 3, 8, 8), np.float32))
-    assert run(files, data="x.npy") == 2
-    assert "x.npy[0]: has no class, and training needs them" in capsys.readouterr().err
 
 
 def test_without_torch(files, capsys, monkeypatch):

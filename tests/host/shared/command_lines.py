@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines that must fail, and what a failure looks like."""
+"""Command lines, and what success and failure look like."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,21 @@ import onnx
 from neon8.cli.main import main
 
 OUT = "out"
+
+
+def process(*words, **options) -> subprocess.CompletedProcess:
+    """A command in a process of its own."""
+    line = [sys.executable, "-m", "neon8", *map(str, words)]
+    return subprocess.run(line, capture_output=True, check=False, **options)
+
+
+def succeed(capsys, *words, warned=False) -> str:
+    """Run a command that must succeed, silently unless it warns; what it printed."""
+    status = main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert status == 0
+    assert warned or err == ""
+    return out
 
 
 def refuse(capsys, *words) -> str:
