@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: eleven layers and a small network, with random weights.
+"""What is measured: eleven layers and some networks, with random weights.
 
 Each is an ONNX network whose weights are normal, as those of trained layers nearly are,
 calibrated and compiled as any other. A layer is then run by itself, through
-n8_conv2d_run; the network as a whole. The same bytes every time.
+n8_conv2d_run; a network as a whole. The same bytes every time.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import onnx
 
 import neon8
-from bench.networks import weights
+from bench.networks import catalogue, samples, weights
 from bench.networks.builder import Net
 from neon8.compile import lower, oracle
 from neon8.ir.program import Int8Array, Program
 from neon8.operators.convolution import Conv2dOp
-from neon8.quant.scale_table import ScaleTable
 
 Arguments = tuple[str | Path, ...]
 Random = np.random.Generator
+Drawn = tuple[Net, onnx.ModelProto]
 
 OPSET = 13
 SEED = 8
@@ -32,23 +33,28 @@ SLACK = 64
 """Bytes that must be readable after the last pixel of an input."""
 
 
+def drawn(net: Net) -> Drawn:
+    """The network with its weights."""
+    return net, weights.model(net, weights.draw(net))
+
+
 def conv(
     channels: tuple[int, int], kernel: int, stride: int, size: int, groups: int = 1
-) -> Net:
+) -> Drawn:
     """A convolution of `size` x `size` pixels, padded by half its kernel."""
     inside, out = channels
     net = Net("layer", OPSET, seed=SEED)
     x = net.input("x", inside, size, size)
     options = {"stride": stride, "pads": [kernel // 2] * 4, "groups": groups}
     net.output(net.conv(x, "conv", out, kernel, plain=True, **options), "y")
-    return net
+    return drawn(net)
 
 
-def fully_connected(inside: int, out: int) -> Net:
+def fully_connected(inside: int, out: int) -> Drawn:
     """One pixel."""
     net = Net("layer", OPSET, seed=SEED)
     net.output(net.linear(net.input("x", inside), "fc", out), "y")
-    return net
+    return drawn(net)
 
 
 AT_ANY_COST = 100.0
@@ -67,7 +73,7 @@ SMALL_NET = (
 """Output channels, kernel, stride, groups."""
 
 
-def small_net() -> Net:
+def small_net() -> Drawn:
     """A small MobileNet of 96 x 96 pixels, with one 3x3 convolution among the 1x1."""
     net = Net("net", OPSET, seed=SEED)
     x = net.input("x", 3, 96, 96)
@@ -76,22 +82,35 @@ def small_net() -> Net:
         x = net.relu(net.conv(x, f"{number}", out, kernel, plain=True, **options))
     x = net.op("Flatten", [net.op("GlobalAveragePool", [x])])
     net.output(net.linear(x, "fc", 100), "y")
-    return net
+    return drawn(net)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row of the table.
 
-    name: for people; draw: makes the network; fast: it is calibrated with --fast;
+    name: for people; draw: makes the network; ends: types of the inputs and outputs of
+    one that is run as a whole, or "" for a layer; fast: it is calibrated with --fast;
     most_loss: dB that --accumulator-aware may cost, or None without it.
     """
 
     name: str
-    draw: Callable[[], Net]
+    draw: Callable[[], Drawn]
+    ends: str = ""
     fast: bool = False
     most_loss: float | None = None
 
+
+NETWORKS = (
+    "mobilenet_v1",
+    "mobilenet_v2",
+    "mobilenet_v3_large",
+    "squeezenet1_1",
+    "resnet18",
+    "resnet50",
+    "keyword_spotter",
+)
+"""Of docs/networks.md, from float32 to float32."""
 
 ROWS = {
     "pw64-256": Row("1x1 64→256 @56", lambda: conv((64, 256), 1, 1, 56)),
@@ -109,8 +128,12 @@ ROWS = {
     "dw3-144": Row("dw 3x3 s1 144 @56", lambda: conv((144, 144), 3, 1, 56, 144)),
     "dw3s2-144": Row("dw 3x3 s2 144 @56", lambda: conv((144, 144), 3, 2, 56, 144)),
     "fc2048-1000": Row("FC 2048→1000", lambda: fully_connected(2048, 1000)),
-    "net": Row("the small net", small_net),
-    "net-fast": Row("... calibrated with `--fast`", small_net, fast=True),
+    "net": Row("the small net", small_net, ends="int8"),
+    "net-fast": Row("... calibrated with `--fast`", small_net, ends="int8", fast=True),
+    **{
+        name: Row(name, partial(catalogue.build, name), ends="float")
+        for name in NETWORKS
+    },
 }
 """By their names on the command line, in the order of the table."""
 
@@ -132,15 +155,19 @@ class Case:
 def make(key: str, folder: Path) -> Case:
     """Compile a row into `folder` and run it on this machine."""
     row = ROWS[key]
-    net = row.draw()
+    net, proto = row.draw()
     path = folder / f"{key}.onnx"
-    onnx.save(weights.model(net, weights.draw(net)), path)
+    onnx.save(proto, path)
     rng = np.random.default_rng(SEED)
-    shape = net.shape("x")[1:]
-    samples = rng.standard_normal((SAMPLES, *shape), np.float32)
-    table = neon8.calibrate_model(path, samples, method="minmax", fast=row.fast)
-    if row.draw is small_net:
-        arguments, expected = make_model(folder / key, path, table, rng)
+    ((name, shape),) = ((name, net.shape(name)[1:]) for name in net.inputs)
+    data = rng.standard_normal((SAMPLES, *shape), np.float32)
+    if row.ends == "float":
+        images = samples.images({name: shape}, SAMPLES, seed=SEED)
+        data = np.concatenate([each[name] for each in images])
+    table = neon8.calibrate_model(path, data, method="minmax", fast=row.fast)
+    if row.ends:
+        content = neon8.compile_model(path, table, io=row.ends)
+        arguments, expected = make_model(folder / key, content, data[0], rng)
     else:
         graph = neon8.load_graph(path)
         program = lower.lower(graph, table, io="int8", max_sqnr_loss=row.most_loss)
@@ -149,16 +176,21 @@ def make(key: str, folder: Path) -> Case:
 
 
 def make_model(
-    base: Path, path: Path, table: ScaleTable, rng: Random
+    base: Path, content: bytes, image: np.ndarray, rng: Random
 ) -> tuple[Arguments, bytes]:
-    """Files of a .n8 model and its input; the output's bytes."""
+    """Files of a .n8 model and its input; the output's bytes.
+
+    image: the input, if that is float32.
+    """
     file = base.with_suffix(".n8")
-    neon8.save_model(neon8.compile_model(path, table, io="int8"), file)
+    neon8.save_model(content, file)
     source = base.with_suffix(".in")
     with neon8.Model.open(file) as model, model.session(threads=1) as session:
-        (info,) = model.inputs.values()
-        x = rng.integers(info.lo, info.hi, info.shape, np.int8, endpoint=True)
-        (y,) = session.run({"x": x}).values()
+        ((name, info),) = model.inputs.items()
+        x = image[None]
+        if info.dtype == "int8":
+            x = rng.integers(info.lo, info.hi, info.shape, np.int8, endpoint=True)
+        (y,) = session.run({name: x}).values()
     source.write_bytes(x.tobytes())
     return ("model", file, source), y.tobytes()
 
