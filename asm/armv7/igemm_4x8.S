@@ -8,13 +8,17 @@
 //
 //   acc''[p][n] = bias[n] + sum over taps t and bytes k of rows[t][p][k] * w[n][t][k]       (3)(12)
 //
-//                       w d8   d9      2 bytes of 8 channels; d10-d15: the next 6 bytes
-//                  a d0   q8   q9      2 bytes of a pixel, in all lanes; d1-d3: the next 6
+//                       w d12  d13     2 bytes of 8 channels; d14-d15: the next 2
+//                  a d0   q8   q9      2 bytes of a pixel, in all lanes; d1: the next 2
 //
-// A load of 8 bytes of a pixel puts each pair of them into all four lanes of a vector, to be
+// A load of a pixel's bytes puts each pair of them into all four lanes of a vector, to be
 // multiplied by the pairs of four channels. vpadal adds the two products of a pair, so each
 // accumulator has its lane from the first product on, and each load of weights serves four pixels.
-// A step is 8 bytes deep.
+// A step is 8 bytes deep, and loads what the next one begins with.
+//
+// Cores that issue in order let a product wait for the one that it is added to, unless they forward
+// it, and let vpadal wait for both. So the two halves of the channels take turns, and products of
+// two to a lane, in two pairs of registers, are added only after those of the next pixel.
 //
 // Where values are small (kernel.h), accumulators begin with the bias plus the bits of the float
 // C = 1.5 * 2^23. Adding acc'' to these bits gives those of the float C + acc'', from which
@@ -92,7 +96,7 @@
 // `left` is 0.
 .macro  begin   steps, to, products
         push_all FRAME
-        .set    n8_step_bytes, 180 + 16 * (4 - \products)
+        .set    n8_step_bytes, 184 + 24 * (4 - \products)
         ldr     r1, [r0, #N8_OFF_IG_DEPTH]
         ldr     r2, [r0, #N8_OFF_IG_TAPS]
         ldr     r3, [r0, #N8_OFF_IG_WEIGHTS]
@@ -199,70 +203,121 @@
         str     r1, [sp, #RESIDUAL]
 .endm
 
-// 8 bytes of a pixel, while those of the next one are loaded; q3 holds products of `before`.
-//
-// Cores that issue in order accumulate products without a wait, but any other use of a product
-// waits: those of the two halves of the channels take turns in q2 and q3, and q3 is added only
-// after the end of a pixel, a step and a tap.
-.macro  multiply products, acc0, acc1, before, next
-        vmull.s8 q2, d0, d8
-        vmlal.s8 q2, d1, d10
-    .if \products == 4
-        vmlal.s8 q2, d2, d12
-        vmlal.s8 q2, d3, d14
+// The sums of products of a pixel to its accumulators.
+.macro  add_products acc0, acc1, sum0, sum1
+        vpadal.s16 \acc0, \sum0
+        vpadal.s16 \acc1, \sum1
+.endm
+
+// Two products to a lane: 4 bytes of a pixel, while those of the next one are loaded.
+.macro  multiply2 low, high, sum0, sum1, next_low, next_high, next
+        vmull.s8 \sum0, \low, d12
+        vmull.s8 \sum1, \low, d13
+    .ifnb \next
+        vld2.16 {\next_low[], \next_high[]}, [\next]!
     .endif
-        vpadal.s16 \before, q3
-        vmull.s8 q3, d0, d9
-        vmlal.s8 q3, d1, d11
-    .if \products == 4
-        vmlal.s8 q3, d2, d13
+        vmlal.s8 \sum0, \high, d14
+        vmlal.s8 \sum1, \high, d15
+.endm
+
+.macro  begin_steps2
+        vld1.8  {d12-d15}, [weights]!
+        vld2.16 {d0[], d1[]}, [ptr0]!
+.endm
+
+// Half a step, and the loads that the next one begins with if there are more.
+.macro  half_step2 more
+        multiply2 d0, d1, q2, q3, d2, d3, ptr1
+        add_products q14, q15, q4, q5
+        multiply2 d2, d3, q4, q5, d0, d1, ptr2
+        add_products q8, q9, q2, q3
+        multiply2 d0, d1, q2, q3, d2, d3, ptr3
+        add_products q10, q11, q4, q5
+    .if \more
+        multiply2 d2, d3, q4, q5, d0, d1, ptr0
+        vld1.8  {d12-d15}, [weights]!
     .else
-        vpadal.s16 \acc0, q2
-        vmull.s8 q2, d2, d12
-        vmlal.s8 q2, d3, d14
-        vpadal.s16 \acc1, q3
-        vmull.s8 q3, d2, d13
+        multiply2 d2, d3, q4, q5
     .endif
+        add_products q12, q13, q2, q3
+.endm
+
+.macro  step2   more
+        half_step2 1
+        half_step2 \more
+.endm
+
+// Four products to a lane: 8 bytes of a pixel in d0-d3, by those of the channels in d8-d15.
+.macro  multiply4 next
+        vmull.s8 q2, d0, d8
+        vmull.s8 q3, d0, d9
+        vmlal.s8 q2, d1, d10
+        vmlal.s8 q3, d1, d11
+        vmlal.s8 q2, d2, d12
+        vmlal.s8 q3, d2, d13
+        vmlal.s8 q2, d3, d14
         vmlal.s8 q3, d3, d15
     .ifnb \next
         vld4.16 {d0[], d1[], d2[], d3[]}, [\next]!
     .endif
-        vpadal.s16 \acc0, q2
 .endm
 
-.macro  step    products
-        vldmia  weights!, {d8-d15}
+.macro  load_weights4
+        vld1.8  {d8-d11}, [weights]!
+        vld1.8  {d12-d15}, [weights]!
+.endm
+
+.macro  begin_steps4
+        load_weights4
         vld4.16 {d0[], d1[], d2[], d3[]}, [ptr0]!
-        multiply \products, q8, q9, q15, ptr1
-        multiply \products, q10, q11, q9, ptr2
-        multiply \products, q12, q13, q11, ptr3
-        multiply \products, q14, q15, q13
+.endm
+
+.macro  step4   more
+        multiply4 ptr1
+        add_products q8, q9, q2, q3
+        multiply4 ptr2
+        add_products q10, q11, q2, q3
+        multiply4 ptr3
+        add_products q12, q13, q2, q3
+    .if \more
+        multiply4 ptr0
+        load_weights4
+    .else
+        multiply4
+    .endif
+        add_products q14, q15, q2, q3
 .endm
 
 // The accumulators of a tile.
 .macro  accumulate steps, products
         ldrd    weights, taps_left, [sp, #PANEL]
         vldmia  sp, {d16-d31}
-        vmov.i32 q3, #0
+    .if \products == 2
+        fill    vmov.i32, #0, q4, q5
+    .endif
 
         // One tap.
 1:      ldmia   cursor!, {ptr0, ptr1, ptr2, ptr3}
         ldr     left, [sp, #PASSES]
+        begin_steps\products
         bx      entry
+2:      begin_steps\products
 \steps:
-        step    \products
+        step\products 1
     .if . - \steps - n8_step_bytes
         .error  "n8_step_bytes is not the size of a step"
     .endif
     .rept   STEPS - 2
-        step    \products
+        step\products 1
     .endr
         subs    left, left, #1
-        step    \products
-        bne     \steps
+        step\products 0
+        bne     2b
         subs    taps_left, taps_left, #1
         bne     1b
-        vpadal.s16 q15, q3
+    .if \products == 2
+        add_products q14, q15, q4, q5
+    .endif
 .endm
 
 // To floats: fmul((float) acc'', multiplier[n]). Changes q0 and q1.
