@@ -11,7 +11,7 @@
 //                  a d0   q8  q9  q10  q11    2 bytes of the pixel, in all lanes; d1-d3: the next 6
 //
 // As in igemm_4x8.S, each accumulator has its lane from the first product on. Products are in
-// q12-q15 and are added only after the loads of the next ones.
+// q12-q15 and are added only during the loads of the next ones.
 //
 // Bounds: |a| <= 128 and |w| + |w'| <= 255 for two weights of a channel (11), so the products that
 //   share an int16 lane reach at most 32640; vpadal empties it before a third. int32 is proved by
@@ -45,20 +45,21 @@
         vmlal.s8 q15, \second, d15
 .endm
 
-.macro  add_pairs
+// Adds products, between loads of the weights of the next ones.
+.macro  next_weights
+        vld1.8  {d8-d11}, [weights]!
         vpadal.s16 q8, q12
         vpadal.s16 q9, q13
+        vld1.8  {d12-d15}, [weights]!
         vpadal.s16 q10, q14
         vpadal.s16 q11, q15
 .endm
 
 .macro  step
-        vldmia  weights!, {d8-d15}
         vld4.16 {d0[], d1[], d2[], d3[]}, [ptr]!
-        add_pairs
+        next_weights
         multiply_pairs d0, d1
-        vldmia  weights!, {d8-d15}
-        add_pairs
+        next_weights
         multiply_pairs d2, d3
 .endm
 
@@ -103,7 +104,10 @@
         bne     2b
         subs    taps_left, taps_left, #1
         bne     1b
-        add_pairs
+        vpadal.s16 q8, q12
+        vpadal.s16 q9, q13
+        vpadal.s16 q10, q14
+        vpadal.s16 q11, q15
 .endm
 
 // An operation for each accumulator with the value of its channel in q0-q3.
