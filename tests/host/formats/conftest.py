@@ -11,3 +11,15 @@ def made(request, tmp_path_factory):
     """A network, its table in a file, and that in every format."""
     folder = tmp_path_factory.mktemp("formats")
     return in_every_format(folder, symmetric=request.param)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that puts text or bytes into a file."""
+
+    def write(data):
+        path = tmp_path / "a"
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
+
+    return write

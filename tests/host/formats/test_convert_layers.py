@@ -20,7 +20,7 @@ from neon8.quant import table_json as json_format
 from neon8.quant.grid import at_bits
 from neon8.rewrite.bits import in_float32
 from onnx_nets import net, node
-from table_nets import case, mixed
+from table_nets import case, mixed, own_table
 
 PARAM = """\
 7767517
@@ -48,8 +48,8 @@ def test_ncnn_names_both_ways(made, tmp_path):
     back = convert(path, "ncnn", ncnn_param=param, source_format="ncnn")
     assert back.data == done.data
     for options in ({"model": made.path}, {}):
-        own = convert(path, "neon8", ncnn_param=param, onto=folder / "neon8", **options)
-        table = json_format.loads(own.data.decode())
+        options |= {"ncnn_param": param, "onto": folder / "neon8"}
+        table = own_table(path, **options)
         for name, layer in made.table.layers.items():
             assert table.layers[name].weight_scales == layer.weight_scales
     with pytest.raises(TableError, match="nothing without the network"):
@@ -69,8 +69,8 @@ def test_weights_with_names_and_folded_ones(tmp_path):
             node("Conv", "x w0", "c0", "conv0"),
             node("BatchNormalization", "c0 s b m v", "n0", "norm0"),
             node("Relu", "n0", "r0", "relu0"),
-            node("MatMul", "r1 w1", "y", "fc"),
             node("Flatten", "r0", "r1", "flat"),
+            node("MatMul", "r1 w1", "y", "fc"),
         ],
         {"x": (1, 2, 2, 2)},
         "y",
@@ -80,9 +80,6 @@ def test_weights_with_names_and_folded_ones(tmp_path):
             **{name: rng.uniform(1, 2, 3).astype(f) for name in "sbmv"},
         },
     )
-    nodes = list(model.graph.node)
-    del model.graph.node[:]
-    model.graph.node.extend([*nodes[:3], nodes[4], nodes[3]])
     made = case(tmp_path, model)
     neon8.save_table(made.table, tmp_path / "t.json")
     done = convert(tmp_path / "t.json", "ort-overrides", model=made.path)
@@ -94,8 +91,7 @@ def test_weights_with_names_and_folded_ones(tmp_path):
     )
     assert root["w1"][0]["axis"] == 1
     (tmp_path / "o.json").write_bytes(done.data)
-    table = convert(tmp_path / "o.json", "neon8", model=made.path).data.decode()
-    layers = json_format.loads(table).layers
+    layers = own_table(tmp_path / "o.json", model=made.path).layers
     assert layers["fc"].weight_scales == made.table.layers["fc"].weight_scales
 
 
@@ -118,15 +114,13 @@ def test_dead_channels_and_tensors(tmp_path):
     line = next(line for line in text.split("\n") if line.startswith("pw2_param_0"))
     assert line.split()[4] == "0"
     (tmp_path / "t.table").write_text(text, encoding="utf-8")
-    back = convert(tmp_path / "t.table", "neon8", onto=base).data.decode()
-    layer = json_format.loads(back).layers["pw2"]
+    layer = own_table(tmp_path / "t.table", onto=base).layers["pw2"]
     assert layer.weight_scales == made.table.layers["pw2"].weight_scales
     assert layer.reasons == ("dead:3", "imported")
     cache = convert(base, "trt").data
     assert b"\nk3: 0\n" in cache
     (tmp_path / "c").write_bytes(cache)
-    back = convert(tmp_path / "c", "neon8", onto=base).data.decode()
-    entry = json_format.loads(back).tensors["k3"]
+    entry = own_table(tmp_path / "c", onto=base).tensors["k3"]
     assert entry.reasons == ("dead", "imported")
     assert entry.scale == float(np.float32(1 / 127))
     with pytest.raises(TableError, match="'k3': is all zero"):
@@ -219,14 +213,12 @@ def test_16_bits_stay(made, wide, tmp_path):
     table = json_format.loads(data.decode())
     path = tmp_path / "o"
     path.write_bytes(convert(wide, "ort-overrides", model=made.path).data)
-    back = convert(path, "neon8", model=made.path)
-    again = json_format.loads(back.data.decode())
-    for name, entry in again.tensors.items():
+    for name, entry in own_table(path, model=made.path).tensors.items():
         want = table.tensors[name]
         assert entry.bits == 16
         assert params_of(entry) == params_of(want)
     path.write_bytes(b"TRT-8601-EntropyCalibration2\nx: 3d418306\n")
-    mixed = json_format.loads(convert(path, "neon8", onto=wide).data.decode())
+    mixed = own_table(path, onto=wide)
     assert mixed.tensors["x"].bits == 8
     assert {**mixed.tensors, "x": None} == {**table.tensors, "x": None}
 

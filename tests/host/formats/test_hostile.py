@@ -37,20 +37,15 @@ FILES = {
 def test_a_short_error(tmp_path, name, data):
     path = tmp_path / "t"
     path.write_bytes(data)
-    with pytest.raises(TableError) as caught:
+    with pytest.raises(TableError, match=rf"^{path}:.{{,299}}\Z"):
         read(path, source_format=name)
-    text = str(caught.value)
-    assert text.startswith(f"{path}:")
-    assert "\n" not in text
-    assert len(text) < 300 + len(str(path))
 
 
 @pytest.mark.parametrize("word", ["0=" + "1" * 100_000, "1" * 100_000, "a" * 100_000])
 def test_a_short_error_for_a_param(word):
     text = f"7767517\n1 1\nConvolution a 1 1 b c {word}\n"
-    with pytest.raises(TableError) as caught:
+    with pytest.raises(TableError, match=r"^.{,299}\Z"):
         ncnn_param.loads(text.encode(), source="p")
-    assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("reader", [load, read_names, ncnn_param.load])

@@ -11,7 +11,7 @@ from neon8.formats.conversion import convert_table as convert
 from neon8.formats.conversion import read
 from neon8.quant import table_json as json_format
 from onnx_nets import chain
-from table_nets import case, in_every_format
+from table_nets import case, in_every_format, own_table
 
 TENSORS = ("trt", "glow", "ort", "ort-cache", "ort-overrides")
 """Formats of tensors that need no network."""
@@ -35,18 +35,6 @@ WEIGHTS = "conv0_param_0 1 2 3 4 5 6 7 8\n"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     return in_every_format(tmp_path_factory.mktemp("formats"), symmetric=True)
-
-
-@pytest.fixture
-def written(tmp_path):
-    """A function that puts text into a file."""
-
-    def write(text):
-        path = tmp_path / "a"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
 
 
 @pytest.mark.filterwarnings("error")
@@ -101,13 +89,20 @@ def test_options_in_vain(written, target, option, word):
         convert(written(CACHE.format("1")), target, **option)
 
 
-def test_tensors_that_the_table_does_not_have(made, written):
-    onto = made.path.parent / "neon8"
+@pytest.mark.parametrize("option", ["onto", "model"])
+def test_tensors_that_the_network_does_not_have(made, written, option):
+    folder = made.path.parent
+    options = {option: {"onto": folder / "neon8", "model": made.path}[option]}
     strange = CACHE.format("3c010204").replace("x:", "strange:")
     with pytest.raises(TableError, match=r"none of its 1 tensor is .*--names"):
-        convert(written(strange), "neon8", onto=onto)
-    (note,) = convert(written(f"{strange}x: 3c010204\n"), "neon8", onto=onto).notes
-    assert "'strange'" in note
+        convert(written(strange), "neon8", **options)
+    more = (folder / "trt").read_text(encoding="utf-8") + "strange: 3c010204\nbar: 0\n"
+    (note,) = convert(written(more), "neon8", **options).notes
+    assert "'strange' and 1 other tensor" in note
+
+
+def test_weights_alone_are_no_strangers(made, written):
+    onto = made.path.parent / "neon8"
     assert convert(written(WEIGHTS), "neon8", onto=onto).notes == ()
 
 
@@ -169,7 +164,7 @@ def test_ncnn_has_one_scale_for_each_group(grouped, tmp_path, written):
             assert note.endswith(f"the largest, for 1 layer, as for {first!r}")
     there = written(done.data.decode())
     for options in ({"onto": path}, {"onto": path, "model": made.path}):
-        back = json_format.loads(convert(there, "neon8", **options).data.decode())
+        back = own_table(there, **options)
         found = np.reshape(back.layers[first].weight_scales, (2, 4))
         assert found == pytest.approx(np.repeat(largest, 4).reshape(2, 4), rel=1e-6)
 

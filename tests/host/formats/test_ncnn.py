@@ -164,9 +164,8 @@ def test_digits_that_ncnn_lost_are_told():
     ],
 )
 def test_what_ncnn_would_swallow(text, line, word):
-    with pytest.raises(TableError, match=word) as caught:
+    with pytest.raises(TableError, match=f"^t.table:{line}: .*{word}"):
         ncnn.loads(text.encode("latin1"), source="t.table")
-    assert str(caught.value).startswith(f"t.table:{line}: ")
 
 
 def test_both_lines_of_a_layer_may_be_comments():

@@ -66,9 +66,8 @@ def test_what_does_not_fit(old, new, line, word):
     if not word:
         assert named(text=text).weights["convdw_7"] == (0.25,) * 4
         return
-    with pytest.raises(TableError, match=word) as caught:
+    with pytest.raises(TableError, match=f"^n.param:{line}: .*{word}"):
         named(text=text)
-    assert str(caught.value).startswith(f"n.param:{line}: ")
 
 
 def test_another_number_of_layers():

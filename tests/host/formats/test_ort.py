@@ -141,9 +141,8 @@ def test_histograms_are_left_out_with_a_word():
     ],
 )
 def test_bad_calibrations(root, word):
-    with pytest.raises(TableError, match=word) as caught:
+    with pytest.raises(TableError, match=f"^c:.*{word}"):
         loads(root)
-    assert str(caught.value).startswith("c:")
 
 
 def test_the_line_of_a_bad_tensor():

@@ -100,9 +100,8 @@ def changed(name, index, **values):
     ],
 )
 def test_bad_overrides(root, word):
-    with pytest.raises(TableError, match=word) as caught:
+    with pytest.raises(TableError, match=f"^o:.*{word}"):
         overrides(root)
-    assert str(caught.value).startswith("o:")
 
 
 @pytest.mark.parametrize("bits", [8, 16])

@@ -125,9 +125,8 @@ def test_the_larger_end_counts(entry, scale):
     ],
 )
 def test_bad_caches(data, line, word):
-    with pytest.raises(TableError, match=word) as caught:
+    with pytest.raises(TableError, match=f"^c:{line}: .*{word}"):
         loads(data)
-    assert str(caught.value).startswith(f"c:{line}: ")
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\r"])

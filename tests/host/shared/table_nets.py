@@ -14,6 +14,7 @@ from neon8.formats.registry import NAMES
 from neon8.graph.importer import load
 from neon8.ir.graph import Graph
 from neon8.pipeline import save_table
+from neon8.quant import table_json
 from neon8.quant.scale_table import ScaleTable
 from onnx_nets import net, node, save
 
@@ -177,6 +178,11 @@ def case(folder, model, *, symmetric=False, count=6, seed=0):
     foreign = ForeignTable(source="seen", format="ranges", tensors=tensors)
     table = complete(attach(foreign, graph, {}), graph)
     return Case(path, graph, table, samples)
+
+
+def own_table(path, **options):
+    """The table of our own that convert makes of a file."""
+    return table_json.loads(convert(path, "neon8", **options).data.decode())
 
 
 def in_every_format(folder, *, symmetric):
