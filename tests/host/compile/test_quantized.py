@@ -473,15 +473,3 @@ def test_a_factor_after_a_convolution_goes_into_the_scales(tmp_path):
     expected = weights.astype(int) * np.sign(factor).astype(int).reshape(4, 1, 1, 1)
     assert np.array_equal(kept(path), expected)
     check(path)
-
-
-def test_every_weight_scale_gives_its_integers_back():
-    """rne(float32(k * s) / s) is k for every k of 8 bits, whatever the scale."""
-    rng = np.random.default_rng(3)
-    scales = np.exp(rng.uniform(np.log(1e-30), np.log(1e30), 2000)).astype(np.float32)
-    levels = np.arange(-255, 256).astype(np.float32)
-    weights = levels * scales[:, np.newaxis]
-    found = np.rint(
-        weights.astype(np.float64) / scales[:, np.newaxis].astype(np.float64)
-    )
-    assert np.array_equal(found, np.broadcast_to(levels, found.shape))
