@@ -149,7 +149,7 @@ struct depthwise {
     struct n8_depthwise_args args;
 };
 
-// `count` bytes, each `times`: 2 is what networks have.
+// `count` bytes, each `times`: 2 is what networks have, or one channel as often as they like.
 static void repeat(const int8_t *in, size_t count, size_t times, int8_t *to) {
     size_t c = 0;
     for (; times == 2 && c + 4 <= count; c += 4) {
@@ -161,9 +161,14 @@ static void repeat(const int8_t *in, size_t count, size_t times, int8_t *to) {
         wide |= wide << 8;
         memcpy(to + 2 * c, &wide, sizeof wide);
     }
-    for (; c < count; c++) {
-        for (size_t t = 0; t < times; t++) {
-            to[c * times + t] = in[c];
+    for (to += c * times; c < count; c++, to += times) {
+        const uint64_t eight = (uint8_t)in[c] * UINT64_C(0x0101010101010101);
+        size_t t = 0;
+        for (; t + sizeof eight <= times; t += sizeof eight) {
+            memcpy(to + t, &eight, sizeof eight);
+        }
+        for (; t < times; t++) {
+            to[t] = in[c];
         }
     }
 }
@@ -182,8 +187,8 @@ static void copy_pixels(const struct depthwise *d, const int8_t *in, size_t pixe
             memcpy(to, in, channels);
             continue;
         }
+        memset(to + channels - N8_PIXEL, 0, N8_PIXEL);
         repeat(in, count, times, to);
-        memset(to + count * times, 0, channels - count * times);
     }
 }
 
