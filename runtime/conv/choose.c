@@ -21,6 +21,9 @@ enum { MOST_WHOLE = 1 << 30 };
 // Columns of the shortest output for which two pixels at once pay.
 enum { LEAST_COLUMNS = 4 };
 
+// Taps above which implicit GEMM pays for a single input channel.
+enum { ONE_CHANNEL = 9 };
+
 // What int16 Winograd costs for each tile of 4x4 outputs of a 3x3 convolution, and implicit GEMM
 // for each pixel, beyond their products: counted in products that take as long. The factors say how
 // long a product takes. One set of figures, from counts of whole layers, suits AArch64 and ARMv7.
@@ -34,9 +37,15 @@ enum {
     MOST_CHANNELS = 4096, // for which weights, eight times as large, are worth their memory
 };
 
-// A depthwise kernel computes a row of outputs a call; implicit GEMM does what it cannot.
+// A depthwise kernel computes a row of outputs a call; implicit GEMM does what it cannot, and
+// large windows of a single channel that has several of the output.
 static bool is_depthwise(const struct n8_conv_facts *f) {
-    return f->shape->groups == f->shape->in_channels && f->epilogue->type == N8_TYPE_S8 &&
+    const struct n8_conv2d_shape *s = f->shape;
+    const int64_t taps = (int64_t)s->kernel_height * s->kernel_width;
+    if (s->groups == 1 && s->out_channels > 1 && taps > ONE_CHANNEL) {
+        return false;
+    }
+    return s->groups == s->in_channels && f->epilogue->type == N8_TYPE_S8 &&
            f->epilogue->residual_scale == 0.0f && !f->accumulates;
 }
 
