@@ -26,6 +26,7 @@ FIELDS = {
     "n8_output_args": re.findall(r"\((OW_\w+), .*, (\w+)\)", TEXT),
     "n8_depthwise_s16_args": re.findall(r"\((DS_\w+), .*, (\w+)\)", TEXT),
     "n8_pool_args": re.findall(r"\((PL_\w+), .*, (\w+)\)", TEXT),
+    "n8_blend_args": re.findall(r"\((BL_\w+), .*, (\w+)\)", TEXT),
 }
 COMPILERS = {
     "aarch64": ["aarch64-linux-gnu-gcc"],
