@@ -215,11 +215,12 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         has_options(step) ? options_of(step, &s) * sizeof(float) + FORMS * sizeof(int32_t) : 0;
     size_t packed = HEAD, scratch = 0;
     for (enum part part = PART_W; part < parts_of(step); part++) {
-        N8_TRY(plan_part(reader->model, step, &s, part, &step->conv));
-        packed = n8_add(packed, n8_mul(s.directions, step->conv.packed_size));
-        scratch = larger(scratch, step->conv.scratch_size);
+        struct n8_conv conv;
+        N8_TRY(plan_part(reader->model, step, &s, part, &conv));
+        packed = n8_add(packed, n8_mul(s.directions, conv.packed_size));
+        scratch = larger(scratch, conv.scratch_size);
         if (part == PART_W) {
-            step->kernel_name = step->conv.kernel_name;
+            step->kernel_name = conv.kernel_name;
         }
     }
     step->units = s.batch * s.directions;
