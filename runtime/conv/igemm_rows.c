@@ -189,7 +189,10 @@ static void copy_windows(struct n8_igemm_rows *it, const int8_t *image, size_t o
     const size_t run = (size_t)s->kernel_width * channels, pieces = n8_pieces(run, sizeof(piece));
     const size_t step = (size_t)s->stride_width * channels;
     const size_t first = oy * (size_t)s->stride_height; // from the first row of padding
-    it->next_line = it->next_line < first ? first : it->next_line;
+    // Before them lie gaps, or lines that were overwritten: another slice begins the image again.
+    if (it->next_line < first || it->next_line > first + rows) {
+        it->next_line = first;
+    }
     for (; it->next_line < first + rows; it->next_line++) {
         make_line(it, image, (int64_t)it->next_line - s->pad_top,
                   it->lines + it->next_line % rows * conv->igemm.line);

@@ -276,6 +276,20 @@ def test_weights_beyond_a_second_level_cache(groups):
         assert bits(layer.run(x)) == bits(expected), isa
 
 
+def test_copied_windows_of_weights_beyond_a_second_level_cache():
+    """Each slice begins with the first rows of the image again."""
+    rng = np.random.default_rng(7)
+    weights = rng.integers(-127, 128, (1400, 16, 16, 3), np.int8)
+    x = rng.integers(-128, 128, (1, 96, 112, 3), np.int8)
+    # Patches, which do not overlap.
+    patches = x.reshape(6, 16, 7, 16, 3).transpose(0, 2, 1, 3, 4).reshape(42, 768)
+    sums = patches.astype(float) @ weights.reshape(1400, 768).T.astype(float)
+    expected = sums.astype(np.int32).reshape(1, 6, 7, 1400)
+    for isa in levels():
+        layer = layers.Conv2d(weights, x.shape, strides=(16, 16), type="int32", isa=isa)
+        assert bits(layer.run(x)) == bits(expected), isa
+
+
 @pytest.mark.parametrize("residual_scale", [0.0, 0.5, 100.0])
 @pytest.mark.parametrize("multiplier", [2.0**-16, 0.25 / 2**9, 32638 / 2**22, 2.0**-7])
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 2])
