@@ -194,6 +194,7 @@ def _decode(path: Path, data: bytes) -> onnx.ModelProto:
         raise GraphError(f"{path}: is not an ONNX file: it has no nodes or no outputs")
     if model.ir_version < IR_OF_CONSTANTS:
         _modernize(model)
+    _by_channel(model.graph)
     return model
 
 
@@ -211,6 +212,21 @@ def _modernize(model: onnx.ModelProto) -> None:
     ]
     del model.graph.input[:]
     model.graph.input.extend(inputs)
+
+
+def _by_channel(graph: onnx.GraphProto) -> None:
+    """Make BatchNormalization with spatial=0 what its parameters say that it is.
+
+    With one value for each channel, as old exports of MXNet have it, it is the ordinary
+    form, but onnxruntime takes the attribute at its word.
+    """
+    ranks = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
+    for node in graph.node:
+        scale = next(iter(node.input[1:]), "")
+        if node.op_type == "BatchNormalization" and ranks.get(scale) == 1:
+            kept = [each for each in node.attribute if each.name != "spatial"]
+            del node.attribute[:]
+            node.attribute.extend(kept)
 
 
 def _load_external_data(path: Path, model: onnx.ModelProto) -> list[onnx.TensorProto]:

@@ -115,12 +115,16 @@ LARGEST_SIZE = 1 << 20
 def batch_normalization(source: Source, node: OnnxNode) -> Node:
     """BatchNormalization with the statistics of training."""
     shape = shape_of(source, node, node.inputs[0])
-    if integer(node, "training_mode", 0) or not integer(node, "spatial", 1):
-        text = "training_mode and spatial=0 are not supported; export for inference"
+    if integer(node, "training_mode", 0):
+        text = "training_mode is not supported; export for inference"
         raise failure(source, node, text)
     scale, shift, mean, variance = (
         required(source, node, index).astype(np.float64) for index in (1, 2, 3, 4)
     )
+    if not integer(node, "spatial", 1) and scale.ndim > 1:
+        text = f"has parameters {list(scale.shape)}, not one for each channel"
+        text += " (spatial=0); export it as Mul and Add"
+        raise failure(source, node, text)
     channels = shape[1] if len(shape) > 1 else 1
     if any(value.shape != (channels,) for value in (scale, shift, mean, variance)):
         raise failure(source, node, f"its constants are not ({channels},)")

@@ -8,6 +8,7 @@ import onnx
 import pytest
 
 from neon8.graph.importer import load
+from neon8.graph.remedies import refusal
 from neon8.ir.graph import Activation
 from neon8.operators.activation import Activate
 from neon8.operators.arithmetic import Add
@@ -43,6 +44,21 @@ def test_conv_bn_relu_is_one_node(tmp_path):
     assert conv.activation == Activation(lo=0.0)
     assert list(graph.tensors) == ["x", "y"]
     assert conv.weight.dtype == conv.bias.dtype == np.float32
+
+
+def test_normalization_that_is_not_spatial_but_has_a_value_for_each_channel(tmp_path):
+    """As MXNet wrote it; onnxruntime runs it once the attribute is gone."""
+    nodes = [
+        node("Conv", "x w b", "sum"),
+        node("BatchNormalization", "sum b b b one", "y", spatial=0, epsilon=1e-3),
+    ]
+    weights = {"w": W, "b": B, "one": ONES}
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights, opset=8))
+    assert kinds(graph) == [Conv2d]
+    weights |= dict.fromkeys(("b", "one"), np.ones((4, 4, 4), F))
+    nodes[0] = node("Conv", "x w", "sum")
+    graph = load(save(tmp_path, net(nodes, {"x": IMAGE}, "y", weights, opset=8)))
+    assert "parameters [4, 4, 4], not one for each channel" in str(refusal(graph))
 
 
 def test_an_activation_is_fused_only_if_it_is_the_sole_reader(tmp_path):
