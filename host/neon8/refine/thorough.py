@@ -24,7 +24,7 @@ from neon8.evaluate.metrics import sqnr_db
 from neon8.evaluate.ranking import Ranking, rank_settings
 from neon8.evaluate.runner import as_float32
 from neon8.graph.onnx_file import OnnxFile
-from neon8.ir.graph import Graph
+from neon8.ir.graph import Graph, nchw
 from neon8.ir.groups import scale_groups
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine.layerwise import Choice, Seen, chosen, layers_of
@@ -171,8 +171,8 @@ def channel_means(
 
 
 def _means(values: Array) -> DoubleArray:
-    """Channel means, (N, C, ...) to (C,), summed in order."""
-    planes = values.reshape(*values.shape[:2], -1).swapaxes(0, 1)
+    """Channel means of a tensor of any rank, (C,), summed in order."""
+    planes = values.reshape(nchw(values.shape)).swapaxes(0, 1)
     flat = planes.reshape(len(planes), -1).astype(np.float64)
     means: DoubleArray = np.add.accumulate(flat, axis=1)[:, -1] / flat.shape[1]
     return means

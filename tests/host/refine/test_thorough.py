@@ -127,6 +127,21 @@ def test_the_default_stays_where_nothing_helps(tmp_path):
     assert table == replace(plain, reasons=("default",))
 
 
+@pytest.mark.parametrize("axes", [[0, 1, 2, 3], [0, 2, 3], [0, 1], [1], [2, 3]])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_layers_whose_outputs_have_any_rank(tmp_path, axes, keepdims):
+    """A mean over channels is a convolution, of rank 0 where nothing else is left."""
+    weights = {"w": np.random.default_rng(3).normal(size=(8, 4, 3, 3)).astype(F)}
+    nodes = [
+        node("Conv", "x w", "c", "conv", pads=[1] * 4),
+        node("ReduceMean", "c", "m", "mean", axes=axes, keepdims=keepdims),
+    ]
+    path = save(tmp_path, net(nodes, {"x": SHAPE}, "m c", weights))
+    table, found = refined(path, iter(images(20)))
+    assert ("mean" in table.layers) == (1 in axes)
+    assert len(found.trials) == 4
+
+
 def test_too_few_samples_choose_nothing(path):
     table, found = refined(path, iter(images(1)))
     assert found.trials == ()
