@@ -93,3 +93,38 @@ def test_diagnose(path, table, images):
 def test_thorough(path, images):
     found = calibrate(path, images, settings_with(thorough=True)).chosen
     assert found.trials[0].sqnr_db > 25
+
+
+def heads(seed):
+    """Two to four outputs in any order: vectors of 5 values, maps of 5 channels."""
+    rng = np.random.default_rng(seed)
+    nodes, weights, names = [], {}, []
+    for each in ("a", "b"):
+        weights[f"w_{each}"] = rng.normal(size=(5, 3, 1, 1)).astype(F)
+        nodes += [
+            node("Conv", f"x w_{each}", f"map_{each}"),
+            node("GlobalAveragePool", f"map_{each}", f"pooled_{each}"),
+            node("Flatten", f"pooled_{each}", f"vector_{each}"),
+        ]
+        names += [f"map_{each}", f"vector_{each}"]
+    outputs = rng.permutation(names)[: rng.integers(2, 5)]
+    return net(nodes, {"x": (1, *SHAPE)}, " ".join(outputs), weights)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_several_outputs_of_any_sizes(images, tmp_path, seed):
+    """Two of one size are another network's noise where they are mixed up."""
+    model = heads(seed)
+    outputs = [each.name for each in model.graph.output]
+    path = save(tmp_path, model)
+    done = calibrate(path, images, settings_with(thorough=True))
+    assert min(trial.sqnr_db for trial in done.chosen.trials) > 25
+    neon8.save_model(neon8.compile_model(path, done.table), tmp_path / "net.n8")
+    found = neon8.evaluate_model(tmp_path / "net.n8", images, reference=path)
+    assert [each.name for each in found.outputs] == outputs
+    assert min(each.sqnr_db for each in found.outputs) > 25
+    observation = neon8.observe_model(path, images)
+    rows = compare(observation, path, images, methods=("mse",), schemes=("auto",)).rows
+    assert rows[0].result.sqnr_db > 25
+    remedies = diagnose_model(path, done.table, images, top=1).remedies
+    assert max(each.gain_db for each in remedies if each.gain_db is not None) > 10
