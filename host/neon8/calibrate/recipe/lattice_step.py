@@ -5,6 +5,10 @@ Dequantized weights of such a network are w = k * step with integers k. With exa
 that step as scale they are quantized without error, while absmax / 127, some other
 number, rounds nearly all of them. The step is that of a whole tensor, or of each
 output channel where batch normalization was folded or training had one for each.
+
+A few weights of any network lie near multiples of some step by chance. The less a
+weight may miss a multiple, and the more different weights there are, the less likely
+that is; steps are taken only where it is as good as impossible.
 """
 
 import math
@@ -25,6 +29,11 @@ GAIN = 4
 """How many times smaller the squared error must be than with absmax / 127."""
 PARTS = (1, 2, 3)
 """How many steps the least distance of two weights may be."""
+CHANCE = 1e-6
+"""The chance of random weights to lie as near to multiples of some step."""
+FORMATS = ((0xFFFF, 8, 0.0), (0x1FFF, 11, 2.0**-24), (0, 24, 0.0))
+"""bfloat16, float16 and float32: bits of a float32 that are 0 in it, bits of its
+significand, and the distance of its smallest values."""
 
 
 def steps_of(node: Conv2d) -> DoubleArray:
@@ -57,8 +66,27 @@ def _step(weights: FloatArray) -> float | None:
     for parts in PARTS:
         step = _fitted(values, distance / parts)
         if step is not None and step >= least:
-            return step
+            return step if _chance(values, step) <= CHANCE else None
     return None
+
+
+def _chance(values: DoubleArray, step: float) -> float:
+    """A bound of the chance that random values lie so near to multiples of some step.
+
+    values: distinct, in ascending order.  The largest one is near one of MOST_STEPS
+    multiples. With each, the step is free within the least distance that holds them
+    all, so a value can be off by twice that, to either side; of a short format, which
+    has few values at all, one more may come to lie in there.
+    """
+    counts = np.rint(values / step)
+    away = float((np.abs(values - counts * step) / step).max())
+    bits = np.float32(values).view(np.uint32)
+    apart = [
+        np.maximum(counts[:-1] * 2.0 ** (1 - size), smallest / step)
+        for mask, size, smallest in FORMATS
+        if not (bits & mask).any()
+    ]
+    return MOST_STEPS * float(np.minimum(4 * away + np.max(apart, axis=0), 1).prod())
 
 
 def _fitted(values: DoubleArray, step: float) -> float | None:

@@ -49,6 +49,51 @@ def test_a_little_noise_is_allowed_and_much_is_not():
         assert np.isfinite(steps(weight)).all() == found
 
 
+def whole_axes(scales):
+    return scales[:, None, None, None]
+
+
+def pruned(values):
+    """Two sizes, both signs, and many zeros."""
+    return np.sign(values) * np.where(np.abs(values) > 1, 0.7, 0.31) * (values > 0.5)
+
+
+DRAWN = {
+    "normal": lambda values: values,
+    "uniform": lambda values: np.sin(30 * values),
+    "pruned": pruned,
+    "heavy": lambda values: values**3,
+    "float16": lambda values: values.astype(np.float16),
+    "bfloat16": lambda values: (values.astype(F).view(np.uint32) & 0xFFFF0000).view(F),
+    "tiny float16": lambda values: (values * 2.0**-16).astype(np.float16),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
+def test_random_weights_have_none(draw):
+    """Among thousands of channels of few weights some are near multiples of a step."""
+    rng = np.random.default_rng(3)
+    for shape in ((1000, 2, 1, 1), (2000, 3, 1, 1), (500, 1, 3, 3), (200, 16, 1, 1)):
+        weight = draw(rng.normal(0, 0.1, shape)).astype(F)
+        assert np.isnan(steps(weight)).all()
+
+
+@pytest.mark.parametrize("most", [7, 31, 120])
+@pytest.mark.parametrize("shape", [(16, 1, 3, 3), (16, 12, 1, 1), (8, 16, 3, 3)])
+def test_true_steps_are_found(most, shape):
+    """Of 4, 6 and 8 bits, a step for each channel, saved as float32."""
+    rng = np.random.default_rng(most)
+    whole = rng.integers(-most, most + 1, shape)
+    whole[:, 0, 0, 0] = most
+    own = rng.uniform(0.001, 0.1, (shape[0], 1, 1, 1)).astype(F)
+    weight = (whole * own).astype(F)
+    found = steps(weight)
+    some = ~np.isnan(found)  # too few weights may not show their step
+    assert some.mean() > 0.8
+    rounded = quantize_weights(weight[some], found[some]) * whole_axes(found[some])
+    np.testing.assert_allclose(rounded, weight[some], rtol=1e-5)
+
+
 WITHOUT = {
     "reaches 127": np.append(levels(1, 63, 1, 1), F(127)).reshape(1, 64, 1, 1) / F(32),
     "1x1": RNG.normal(size=(64, 16, 1, 1)),
