@@ -31,7 +31,8 @@ enum {
     TILE_INPUT = 100,  // of each channel of the input
     TILE_OUTPUT = 365, // and of the output, in whole panels
     PIXEL_PRODUCTS = 9,
-    PIXEL_TAPS = 1000, // finding where they lie
+    PIXEL_TAPS = 1000, // finding where they lie, or copying those of several groups
+    PIXEL_OUTPUT = 17, // of each channel of the output, where windows come from copied lines
     GEMM_FACTOR = 5,
     WINOGRAD_FACTOR = 4,
     MOST_CHANNELS = 4096, // for which weights, eight times as large, are worth their memory
@@ -128,7 +129,8 @@ static float pixel_cost(size_t groups, size_t in, size_t out) {
     const size_t depth = few ? in : n8_round_up(in, N8_PIXEL);
     const size_t padded = n8_round_up(out, N8_PIXEL);
     const size_t bundle = few && groups > 1 ? N8_PIXEL / in : 1;
-    return (float)(WINOGRAD_FACTOR * (PIXEL_PRODUCTS * depth * padded + PIXEL_TAPS / bundle));
+    const size_t beside = few && groups == 1 ? PIXEL_OUTPUT * padded : PIXEL_TAPS / bundle;
+    return (float)(WINOGRAD_FACTOR * (PIXEL_PRODUCTS * depth * padded + beside));
 }
 
 // As floats, which do not overflow; nothing depends on the last bit.
