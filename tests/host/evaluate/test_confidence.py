@@ -2,6 +2,7 @@
 """Intervals and tests, against published figures and plain computations."""
 
 from fractions import Fraction
+from itertools import product
 from math import comb, sqrt
 
 import numpy as np
@@ -48,11 +49,40 @@ def test_mcnemar_of_many():
     assert 0 <= mcnemar(400_000, 600_000) < 1e-300
 
 
-def test_a_change_of_pairs():
-    found = paired_change(3, 7, 100)
-    error = sqrt(10 + 1 - 16 / 102) / 102
-    assert found.low == pytest.approx(-4 / 102 - 1.959964 * error, abs=1e-7)
-    assert found.high == pytest.approx(-4 / 102 + 1.959964 * error, abs=1e-7)
+def test_a_change_excludes_0_where_the_test_says_so():
+    for gained, lost in product(range(24), repeat=2):
+        sure = mcnemar(gained, lost) < 0.05
+        for whole in (gained + lost, gained + lost + 7, 1000):
+            if whole:
+                found = paired_change(gained, lost, whole)
+                assert (not found.low <= 0 <= found.high) == sure
+                assert found.low <= (gained - lost) / whole <= found.high
+                other = paired_change(lost, gained, whole)
+                assert (-other.high, -other.low) == (found.low, found.high)
+
+
+@pytest.mark.parametrize("whole", [12, 25])
+@pytest.mark.parametrize("better", [0.5, 0.7, 0.9, 1.0])
+@pytest.mark.parametrize("rate", [0.03, 0.1, 0.3])
+def test_a_change_holds_the_true_one(whole, better, rate):
+    """Over all that can come up, with its chance."""
+    wins, losses = rate * better, rate * (1 - better)
+    held = 0.0
+    for gained, lost in product(range(whole + 1), repeat=2):
+        if gained + lost <= whole:
+            ways = comb(whole, gained) * comb(whole - gained, lost)
+            rest = (1 - rate) ** (whole - gained - lost)
+            found = paired_change(gained, lost, whole)
+            if found.low <= wins - losses + 1e-12 and wins - losses <= found.high:
+                held += ways * wins**gained * losses**lost * rest
+    assert held > 0.92
+
+
+def test_a_change_of_many_is_the_plain_formula():
+    found = paired_change(400_000, 600_000, 2_000_000)
+    error = sqrt(1_000_000 - 200_000**2 / 2_000_000) / 2_000_000
+    assert found.low == pytest.approx(-0.1 - 1.959964 * error, rel=1e-4)
+    assert found.high == pytest.approx(-0.1 + 1.959964 * error, rel=1e-4)
     nothing = paired_change(0, 0, 50)
     assert nothing.high == -nothing.low > 0
 
