@@ -298,6 +298,13 @@ class Node:
 
     # What passes make of it.
 
+    def moved(self, values: IndexArray) -> IndexArray:
+        """`values`, of the shape of the input, in the order of a node that `moves`.
+
+        -1 where it puts its `fill`.
+        """
+        return values
+
     def renamed(self, output: str) -> "Node":
         """The same node with another output."""
         return replace(self, output=output)

@@ -113,6 +113,7 @@ class Maximum(Node):
     """The largest of its inputs, two or more, broadcast as Binary."""
 
     keeps_values = True
+    by_channel = True
     follows = True
     by_value = True
     reads_dims = True
@@ -123,6 +124,7 @@ class Minimum(Node):
     """The smallest of its inputs, two or more, broadcast as Binary."""
 
     keeps_values = True
+    by_channel = True
     follows = True
     by_value = True
     reads_dims = True

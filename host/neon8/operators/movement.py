@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.ir.graph import MAX_RANK, Node, nchw
+from neon8.ir.graph import MAX_RANK, IndexArray, Node, nchw
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.views import View, squeezed, then
 from neon8.operators.build import FLOAT, Build
@@ -77,6 +77,11 @@ class Permute(Node):
     follows = True
 
     permutes = True
+
+    def moved(self, values: IndexArray) -> IndexArray:
+        """In the order of the output."""
+        turned: IndexArray = values.reshape(self.view).transpose(self.order)
+        return turned
 
     def followed_by(self, node: Node) -> Node | None:
         """One Permute, or a Reshape where nothing is left to move."""

@@ -46,6 +46,7 @@ class ResizeLinear(Node):
     column_weights: FloatArray
 
     shares_scale = True
+    by_channel = True
     follows = True
 
 

@@ -57,6 +57,13 @@ class Gather(Node):
         """True unless it fills in something negative."""
         return self.fill >= 0
 
+    def moved(self, values: IndexArray) -> IndexArray:
+        """Those that the lists name, -1 where one of them is."""
+        taken: IndexArray = values.reshape(self.view)[np.ix_(*self.indices)]
+        for axis, each in enumerate(self.indices):
+            np.moveaxis(taken, axis, 0)[each == FILL] = FILL
+        return taken
+
     def followed_by(self, node: Node) -> Node | None:
         """Indices of indices, if both have the same axes and one constant at most."""
         if not isinstance(node, Gather):

@@ -7,7 +7,8 @@ A factor f of a channel says that its values are f times those of the int8 netwo
 convolution that makes the channel divides weights and bias by f, those that read it
 multiply weights by f: the network computes the same function, and its channels share
 the range of one scale better. Between the two may stand what treats each channel for
-itself and a multiple of it as a multiple: pools, PRelu, sums, Concat.
+itself and a multiple of it as a multiple: pools, PRelu, sums; and what moves values,
+along with which their channels' factors go: Concat, Split, a shuffle of channels.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import DoubleArray, FloatArray
+from neon8.arrays import DoubleArray, FloatArray, Int64Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation, Graph, Node
 from neon8.operators.convolution import Conv2d
@@ -26,12 +27,13 @@ CHANNELS = 1
 """The axis of channels."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Link:
-    """Channel c of tensor `source` is channel first + c of the output that it makes."""
+    """Channel made[i] of the output has values of channel read[i] of `source`."""
 
     source: str
-    first: int
+    read: Int64Array
+    made: Int64Array
 
 
 def equalized(graph: Graph, table: ScaleTable) -> Graph:
@@ -86,18 +88,39 @@ def links(graph: Graph, node: Node) -> tuple[Link, ...] | None:
     if node.by_channel:
         free = homogeneous(node.activation) and node.activation.hi == np.inf
         channels = {_channels(graph, name) for name in (*node.inputs, node.output)}
-        same = free and len(channels) == 1
-        return tuple(Link(name, 0) for name in node.inputs) if same else None
-    if node.joins_channels:
+        return tuple(_joined(graph, node)) if free and len(channels) == 1 else None
+    if node.joins:
         return tuple(_joined(graph, node))
-    return None
+    return _moved(graph, node) if node.moves else None
 
 
 def _joined(graph: Graph, node: Node) -> Iterator[Link]:
+    """One channel after another where channels are joined, else the same of each."""
     first = 0
     for name in node.inputs:
-        yield Link(name, first)
-        first += _channels(graph, name)
+        own = np.arange(_channels(graph, name))
+        yield Link(name, own, first + own)
+        first += len(own) if node.joins_channels else 0
+
+
+def _moved(graph: Graph, node: Node) -> tuple[Link, ...] | None:
+    """From where each channel of the output has values, found by moving numbers."""
+    source, out = (graph.tensors[name] for name in (node.inputs[0], node.output))
+    channels = source.shape[CHANNELS]
+    numbers = np.arange(channels, dtype=np.int32).reshape(-1, 1, 1)
+    found = node.moved(np.broadcast_to(numbers, source.shape)).reshape(out.shape)
+    rows = found.swapaxes(0, CHANNELS).reshape(out.shape[CHANNELS], -1)
+    put = rows < 0
+    if node.fill and put.any():
+        return None
+    read = rows.max(axis=1)
+    made = np.arange(len(rows))
+    if (put | (rows == read[:, np.newaxis])).all():
+        made, read = made[read >= 0], read[read >= 0]
+    else:
+        pairs = made[:, np.newaxis] * channels + rows
+        made, read = np.divmod(np.unique(pairs[~put]), channels)
+    return (Link(source.name, read, made),)
 
 
 def _channels(graph: Graph, name: str) -> int:
@@ -119,10 +142,9 @@ def _rewritten(graph: Graph, node: Node, factors: Mapping[str, DoubleArray]) -> 
         text = f"layer {node.name!r} makes or reads it, and cannot have factors"
         raise CompileError(f"tensor {near[0]!r}: {text}; delete them in the table")
     for link in known:
-        count = _channels(graph, link.source)
-        read = factors.get(link.source, np.ones(count))
+        read = factors.get(link.source, np.ones(_channels(graph, link.source)))
         every = np.ones(_channels(graph, node.output)) if made is None else made
-        if (read != every[link.first : link.first + count]).any():
+        if (read[link.read] != every[link.made]).any():
             text = f"other factors than tensor {node.output!r}, which has its channels"
             raise CompileError(f"tensor {link.source!r} has {text}; correct the table")
     return node

@@ -10,11 +10,12 @@ import graph_executor
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation
 from neon8.operators.activation import Prelu
-from neon8.operators.arithmetic import Add, Multiply, Subtract
-from neon8.operators.movement import Concat
+from neon8.operators.arithmetic import Add, Maximum, Multiply, Subtract
+from neon8.operators.movement import Concat, Permute, Reshape
 from neon8.operators.pooling import Pool
+from neon8.operators.selection import Gather
 from neon8.rewrite.equalization import equalized
-from small_graphs import RELU, conv, graph_of, table_of, with_entries
+from small_graphs import RELU, SHAPE, conv, graph_of, table_of, with_entries
 
 RNG = np.random.default_rng(11)
 LEAKY = Activation(slope=0.1)
@@ -48,6 +49,32 @@ PRELU = Prelu(
     slopes=np.array([0.5, -2, 0, 3], np.float32),
 )
 JOIN = Concat(name="join", inputs=("a", "b"), output="joined", axis=1)
+HALVES = Concat(name="join", inputs=("a", "b"), output="joined", axis=2)
+PICTURES = Concat(name="join", inputs=("a", "b"), output="joined", axis=0)
+MOST = Maximum(name="most", inputs=("a", "b"), output="c")
+LISTS = [np.arange(size, dtype=np.int32) for size in (1, 4, 5, 5)]
+
+
+def taken(axis, indices, **options):
+    """A Gather of the channels, or the rows, of a."""
+    lists = list(LISTS)
+    lists[axis] = np.array(indices, np.int32)
+    return Gather(
+        name="taken",
+        inputs=("a",),
+        output="b",
+        view=(1, 4, 5, 5),
+        indices=tuple(lists),
+        **options,
+    )
+
+
+def turned(view, order):
+    return Permute(name="turned", inputs=("a",), output="b", view=view, order=order)
+
+
+SHUFFLE = turned((1, 2, 2, 25), (0, 2, 1, 3))
+FLAT = Reshape(name="flat", inputs=("a",), output="b")
 SUM = Add(name="sum", inputs=("a", "b"), output="c", activation=RELU)
 LESS = Subtract(name="less", inputs=("a", "b"), output="c")
 
@@ -64,7 +91,55 @@ CASES = {
     "concat": ((A, B, JOIN, reader("joined", channels=8)), {"a", "b", "joined"}),
     "sum": ((A, B, SUM, reader("c")), {"a", "b", "c"}),
     "difference": ((A, B, LESS, reader("c")), {"a", "b", "c"}),
+    "maximum": ((A, B, MOST, reader("c")), {"a", "b", "c"}),
 }
+MOVES = {
+    "rows joined": (
+        (A, B, HALVES, reader("joined")),
+        (1, 4, 10, 5),
+        "joined",
+        [0, 1, 2, 3],
+    ),
+    "images joined": (
+        (A, B, PICTURES, reader("joined")),
+        (2, 4, 5, 5),
+        "joined",
+        [0, 1, 2, 3],
+    ),
+    "slice": (
+        (A, taken(1, [1, 3]), reader("b", channels=2)),
+        (1, 2, 5, 5),
+        "b",
+        [1, 3],
+    ),
+    "some twice": (
+        (A, taken(1, [3, 0, 3]), reader("b", channels=3)),
+        (1, 3, 5, 5),
+        "b",
+        [3, 0, 3],
+    ),
+    "padded": (
+        (A, taken(2, [-1, 0, 1, 2, 3, 4, -1]), reader("b")),
+        (1, 4, 7, 5),
+        "b",
+        [0, 1, 2, 3],
+    ),
+    "channels put in": (
+        (A, taken(1, [-1, 0, -1, 2]), reader("b")),
+        SHAPE,
+        "b",
+        [None, 0, None, 2],
+    ),
+    "shuffle": ((A, SHUFFLE, reader("b")), SHAPE, "b", [0, 2, 1, 3]),
+    "flattened": (
+        (A, FLAT, reader("b", channels=100, kernel=1)),
+        (1, 100, 1, 1),
+        "b",
+        np.repeat(np.arange(4), 25).tolist(),
+    ),
+}
+"""Nodes, the shape of what the move makes, its name, the channel of a that each of its
+channels has."""
 
 
 def with_factors(graph, factors):
@@ -104,6 +179,44 @@ def test_the_function_is_kept(case):
         assert (found.nodes[0].weight != graph.nodes[0].weight).any()
         got = outputs(found)
         assert np.abs(got - want).max() <= tolerance * np.abs(want).max()
+
+
+@pytest.mark.parametrize("case", MOVES)
+def test_factors_go_where_channels_go(case):
+    nodes, shape, name, channels = MOVES[case]
+    made = (shape[0], 4, *shape[2:])
+    graph = graph_of(*nodes, shapes={name: shape, "y": made})
+    factors = np.exp2(RNG.integers(-8, 9, 4)).astype(float)
+    made = [1.0 if each is None else factors[each] for each in channels]
+    given = dict.fromkeys("ab", factors.tolist()) | {name: made}
+    kept = {each: given[each] for each in given if each in graph.tensors}
+    found = equalized(graph, with_factors(graph, kept))
+    assert np.array_equal(outputs(found), outputs(graph))
+    made[0 if channels[0] is not None else 1] *= 2
+    with pytest.raises(CompileError, match="'a' has other factors than tensor"):
+        equalized(graph, with_factors(graph, kept | {name: made}))
+
+
+@pytest.mark.parametrize(
+    ("node", "word"),
+    [
+        (taken(2, [-1, 0, 1, 2, 3], fill=1.0), "cannot have factors"),
+        (turned((1, 4, 5, 5), (0, 2, 1, 3)), "other factors"),
+        (turned((1, 2, 2, 5, 5), (0, 1, 3, 2, 4)), "other factors"),
+    ],
+)
+def test_moves_that_mix_channels(node, word):
+    """And constants put between them; one factor for all is right."""
+    shapes = {"b": (1, 5, 4, 5)} if word == "other factors" else {}
+    graph = graph_of(A, node, reader("b", channels=shapes.get("b", SHAPE)[1]),
+                     shapes=shapes)  # fmt: skip
+    uneven = with_factors(graph, {"a": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(CompileError, match=word):
+        equalized(graph, uneven)
+    if not node.fill:
+        channels = graph.tensors["b"].shape[1]
+        same = with_factors(graph, {"a": [0.5] * 4, "b": [0.5] * channels})
+        assert np.array_equal(outputs(equalized(graph, same)), outputs(graph))
 
 
 def test_a_table_without_factors_changes_nothing():

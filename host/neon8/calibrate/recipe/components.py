@@ -75,10 +75,9 @@ def _component(graph: Graph, tensors: tuple[str, ...]) -> Component:
     for node in graph.nodes:
         if node.output in inside:
             for link in links(graph, node) or ():
-                for channel in range(_channels(graph, link.source)):
-                    sets.join(
-                        (link.source, channel), (node.output, link.first + channel)
-                    )
+                pairs = zip(link.read.tolist(), link.made.tolist(), strict=True)
+                for read, made in pairs:
+                    sets.join((link.source, read), (node.output, made))
     numbers: dict[tuple[str, int], int] = {}
     channels = {
         name: np.array(

@@ -29,6 +29,7 @@ from neon8.ir.graph import Activation, Graph, Node
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
+from neon8.rewrite.equalization import CHANNELS, Link, links
 
 LEAST_NOISE = 1e-3
 GAIN = 2.0
@@ -122,22 +123,24 @@ def _spans(
             own = offsets[node.output]
             span = _observed(Activation(), observation, node.output, own)
         else:
-            span = _span(node, observation, spans)
+            span = _span(graph, node, observation, spans)
         if span is not None:
             spans[node.output] = span
     return spans
 
 
 def _span(
-    node: Node, observation: Observation, spans: Mapping[str, Span]
+    graph: Graph, node: Node, observation: Observation, spans: Mapping[str, Span]
 ) -> Span | None:
     if node.weighted:
         return _observed(node.activation, observation, node.pre_activation)
     known = [spans[name] for name in node.inputs if name in spans]
-    if node.joins_channels and len(known) == len(node.inputs):
+    linked = links(graph, node) if node.joins or node.moves else None
+    if linked is not None and len(known) == len(node.inputs):
+        count = graph.tensors[node.output].shape[CHANNELS]
         return Span(
-            seen=_joined([span.seen for span in known]),
-            reach=_joined([span.reach for span in known]),
+            seen=_linked(linked, [span.seen for span in known], count),
+            reach=_linked(linked, [span.reach for span in known], count),
         )
     if node.output in observation.channels:
         return _observed(Activation(), observation, node.output)
@@ -149,11 +152,18 @@ def _span(
     return Span(seen=_bent(known[0].seen, slopes), reach=_bent(known[0].reach, slopes))
 
 
-def _joined(
-    parts: Sequence[tuple[DoubleArray, DoubleArray]],
+def _linked(
+    linked: Sequence[Link],
+    ends: Sequence[tuple[DoubleArray, DoubleArray]],
+    count: int,
 ) -> tuple[DoubleArray, DoubleArray]:
-    lows, highs = zip(*parts, strict=True)
-    return np.concatenate(lows), np.concatenate(highs)
+    """The ends of `count` channels that come from others; 0 where none does."""
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    for link, (least, most) in zip(linked, ends, strict=True):
+        np.minimum.at(low, link.made, least[link.read])
+        np.maximum.at(high, link.made, most[link.read])
+    filled = low > high
+    return np.where(filled, 0.0, low), np.where(filled, 0.0, high)
 
 
 def _bent(

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Factors go along with channels that are cut out, joined and shuffled."""
+
+import numpy as np
+import pytest
+
+import neon8
+from onnx_nets import net, node, save
+from recipe_kits import SAMPLES, SHAPE, sqnr, table_of_any_order_and_split
+
+F = np.float32
+CHANNELS = 16
+HALF = CHANNELS // 2
+BLOCKS = "abcd"
+INDICES = {
+    "from": [0],
+    "to": [CHANNELS],
+    "axis": [1],
+    "four": [4],
+    "halves": [HALF, HALF],
+    "pairs": [1, 2, HALF, 9, 9],
+    "whole": [1, CHANNELS, 9, 9],
+}
+
+
+def network(nodes, weights, outputs="y"):
+    """With the stem x -> conv -> relu t, and what each Conv reads from `weights`."""
+    rng = np.random.default_rng(4)
+    stem = [node("Conv", "x stem", "s", "stem", pads=[1] * 4), node("Relu", "s", "t")]
+    weights = {"stem": (CHANNELS, 3, 3, 3)} | weights
+    filled = {name: rng.normal(0, 0.4, shape) for name, shape in weights.items()}
+    nodes = stem + nodes
+    read = {name for each in nodes for name in each.input}
+    filled |= {name: INDICES[name] for name in INDICES if name in read}
+    return nodes, filled, outputs
+
+
+def fourth():
+    """Every fourth channel is read apart, and is 64 times smaller than the others."""
+    nodes = [
+        node("Slice", "t from to axis four", "taken"),
+        node("Conv", "taken a", "y", "a"),
+        node("Conv", "t b", "z", "b"),
+    ]
+    shapes = {"a": (4, CHANNELS // 4, 1, 1), "b": (4, CHANNELS, 1, 1)}
+    nodes, weights, outputs = network(nodes, shapes, "y z")
+    weights["stem"][::4] /= 64
+    weights["b"][:, ::4] *= 64
+    return nodes, weights, outputs
+
+
+def shuffle():
+    """Blocks of ShuffleNetV2, of which each gives values 4 times larger."""
+    nodes, last = [], "t"
+    for block in BLOCKS:
+        nodes += [
+            node("Split", f"{last} halves", f"l{block} r{block}", axis=1),
+            node("Conv", f"r{block} {block}", f"s{block}", block),
+            node("Relu", f"s{block}", f"t{block}"),
+            node("Concat", f"l{block} t{block}", f"j{block}", axis=1),
+            node("Reshape", f"j{block} pairs", f"p{block}"),
+            node("Transpose", f"p{block}", f"q{block}", perm=[0, 2, 1, 3, 4]),
+            node("Reshape", f"q{block} whole", f"u{block}"),
+        ]
+        last = f"u{block}"
+    nodes.append(node("Conv", f"{last} end", "y", "end"))
+    shapes = dict.fromkeys(BLOCKS, (HALF, HALF, 1, 1)) | {"end": (4, CHANNELS, 1, 1)}
+    nodes, weights, outputs = network(nodes, shapes)
+    for block in BLOCKS:
+        weights[block] *= 4
+    return nodes, weights, outputs
+
+
+def saved(folder, kind):
+    nodes, weights, outputs = kind()
+    kept = {
+        name: np.array(each, np.int64 if isinstance(each, list) else F)
+        for name, each in weights.items()
+    }
+    return save(folder, net(nodes, {"x": SHAPE}, outputs, kept))
+
+
+@pytest.mark.parametrize(("kind", "least"), [(fourth, 30), (shuffle, 30)])
+def test_what_is_small_keeps_its_steps(kind, least, tmp_path):
+    path = saved(tmp_path, kind)
+    table = neon8.calibrate_model(path, SAMPLES)
+    plain = neon8.calibrate_model(path, SAMPLES, plain=True)
+    assert sqnr(path, table) > least
+    assert sqnr(path, plain) < least - 15
+
+
+def test_the_same_bytes_in_any_order_and_split(tmp_path):
+    table = table_of_any_order_and_split(saved(tmp_path, shuffle), SAMPLES)
+    assert table.tensors["ua"].factors
