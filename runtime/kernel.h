@@ -216,17 +216,19 @@
 // B = b - b_zero_point:
 //   add_s8          v = fadd(fmul((float) A, a_scale), fmul((float) B, b_scale))               (6)
 //   requantize_s8   v = fmul((float) A, a_scale)
-//   multiply_s8     v = fmul((float)(A * B), a_scale)                                         (16)
+//   multiply_s8     v = fmul((float)(A * B), a_scale), or scales[i] in its place               (16)
 //   divide_s8       v = fmul(fdiv((float) A, (float) B), a_scale)                             (16)
 // and then v = v < 0 ? fmul(v, slope) : v; out = clamp(rne(v) + zero_point, lo, hi), and of the NaN
 // that only divide_s8 meets, clamp(zero_point, lo, hi).
 //
 //   out            exactly `count` bytes are written; may be `a` or `b` itself
 //   b              NULL for requantize_s8
+//   scales         of multiply_s8 [count], readable up to the next multiple of 16; or NULL
 #define N8_POINTWISE_ARGS(WORD, INT32)                                                             \
     WORD(PW_OUT, int8_t *, out)                                                                    \
     WORD(PW_A, const int8_t *, a)                                                                  \
     WORD(PW_B, const int8_t *, b)                                                                  \
+    WORD(PW_SCALES, const float *, scales)                                                         \
     WORD(PW_COUNT, size_t, count)                                                                  \
     INT32(PW_A_SCALE, float, a_scale)                                                              \
     INT32(PW_B_SCALE, float, b_scale)                                                              \

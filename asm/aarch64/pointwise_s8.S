@@ -4,7 +4,8 @@
 //
 //   add         v = fadd(fmul((float)(a[i] - a_zero_point), a_scale),
 //                        fmul((float)(b[i] - b_zero_point), b_scale))                          (6)
-//   multiply    v = fmul((float)((a[i] - a_zero_point) * (b[i] - b_zero_point)), a_scale)     (16)
+//   multiply    v = fmul((float)((a[i] - a_zero_point) * (b[i] - b_zero_point)), a_scale), or
+//                   scales[i] in its place                                                    (16)
 //   requantize  v = fmul((float)(a[i] - a_zero_point), a_scale)
 //               out[i] = clamp(rne(v < 0 ? fmul(v, slope) : v) + zero_point, lo, hi)
 //
@@ -13,7 +14,7 @@
 // Bounds: a difference of bytes fits int16, and int32 to float is exact for it; so it is for the
 //   product of two, which is below 2^17. Reads and writes exactly `count` bytes.
 // Registers: x0 the arguments, x1-x3 out and the operands, x4 bytes left, less 16 of this round;
-//   x5 scratch. v0-v2 zero point, lo, hi; v3 scale of a, v4 of b; v5 slope, w6 its bits; v6 zero
+//   x5 scratch; x8 the scales, or 0. v0-v2 zero point, lo, hi; v3 scale of a, v4 of b; v5 slope, w6 its bits; v6 zero
 //   point of a, v7 of b; v20 bytes of a, v21 of b; v16-v19 results; v22-v31 scratch.
 // Stack: none.
 #include "asm.h"
@@ -25,6 +26,7 @@
 #define second   x3
 #define left     x4
 #define ptr      x5
+#define scales   x8
 #define slope    w6
 #define one      w7
 
@@ -99,7 +101,15 @@
         scvtf   v17.4s, v17.4s
         scvtf   v18.4s, v18.4s
         scvtf   v19.4s, v19.4s
+        cbnz    scales, 7f
         scale   v16, v17, v18, v19, v3.s[0]
+        b       8f
+7:      ld1     {v24.4s-v27.4s}, [scales], #64
+        fmul    v16.4s, v16.4s, v24.4s
+        fmul    v17.4s, v17.4s, v25.4s
+        fmul    v18.4s, v18.4s, v26.4s
+        fmul    v19.4s, v19.4s, v27.4s
+8:
 .endm
 
 .macro  pointwise name, operands, operation
@@ -117,6 +127,7 @@ func    n8_\name
         ld1r    {v7.16b}, [ptr]
         ldr     s4, [args, #N8_OFF_PW_B_SCALE]
         ldr     second, [args, #N8_OFF_PW_B]
+        ldr     scales, [args, #N8_OFF_PW_SCALES]
     .endif
         ldr     left, [args, #N8_OFF_PW_COUNT]
         subs    left, left, #16

@@ -2,7 +2,8 @@
 //
 // add_s8 (6):          v = fadd(fmul((float)(a[i] - a_zero_point), a_scale),
 //                               fmul((float)(b[i] - b_zero_point), b_scale))
-// multiply_s8 (16):    v = fmul((float)((a[i] - a_zero_point) * (b[i] - b_zero_point)), a_scale)
+// multiply_s8 (16):    v = fmul((float)((a[i] - a_zero_point) * (b[i] - b_zero_point)), a_scale),
+//                      or scales[i] in its place
 // requantize_s8:       v = fmul((float)(a[i] - a_zero_point), a_scale)
 //
 // out[i] = clamp(rne(v < 0 ? fmul(v, slope) : v) + zero_point, lo, hi)
@@ -18,7 +19,7 @@
 // Registers: below; d0 scales of a and b, d1 slope, q1-q3 as `nearest` wants them, q4 zero point,
 //   d10 that of a, d11 of b (8 bits); d24, d25 even and odd bytes of a, d26, d27 of b; v in q8, q9
 //   of even bytes, in q10, q11 of odd ones; q12-q15 scratch.
-// Stack: 40 bytes, what it preserves. Reads and writes exactly `count` bytes.
+// Stack: 44 bytes, what it preserves. Reads and writes exactly `count` bytes.
 #include "asm.h"
 
 #define args     r0
@@ -26,6 +27,7 @@
 #define first    r2
 #define second   r3
 #define ptr      r4
+#define scales   r5                             // of multiply_s8, or 0
 #define left     r12                            // bytes, less 16 of this round
 #define slope    lr                             // its bits
 
@@ -63,7 +65,17 @@
         vmull.s16 q10, d30, d26
         vmull.s16 q11, d31, d27
         to_float q8, q9, q10, q11
+        cmp     scales, #0
+        bne     7f
         each    vmul.f32, d0[0], q8, q9, q10, q11
+        b       8f
+7:      vld2.32 {d24-d27}, [scales]!            // of even ones, and of odd ones
+        vld2.32 {d28-d31}, [scales]!
+        vmul.f32 q8, q8, q12
+        vmul.f32 q10, q10, q13
+        vmul.f32 q9, q9, q14
+        vmul.f32 q11, q11, q15
+8:
 .endm
 
 .macro  take_operand
@@ -100,7 +112,7 @@
 .endm
 
 .macro  pointwise compute, operands
-        save    r4, lr
+        save    r4, r5, lr
         save_double d8, d9, d10, d11
         load_range N8_OFF_PW, out, ptr
         vdup.8  q4, out
@@ -115,6 +127,7 @@
         add     ptr, args, #N8_OFF_PW_B_ZERO_POINT
         vld1.8  {d11[]}, [ptr]
         ldr     second, [args, #N8_OFF_PW_B]
+        ldr     scales, [args, #N8_OFF_PW_SCALES]
     .endif
         ldr     left, [args, #N8_OFF_PW_COUNT]
         subs    left, left, #16
@@ -154,7 +167,7 @@
         b       2b
 4:      store_last out, left
 6:      restore_double d8, d9, d10, d11
-        pop     {r4, pc}
+        pop     {r4, r5, pc}
 .endm
 
 func    n8_add_s8_neon

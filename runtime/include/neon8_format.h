@@ -163,12 +163,14 @@ struct n8_file_op {
     uint32_t int16_depth; // proof (11): products that may be summed in int16, >= 2
     uint64_t weights;     // conv2d: int8 [O][kh][kw][I / groups]; gru ...: see docs/format.md
     uint64_t bias;        // conv2d: int32 [O], B of (5) or -zp * sum(w) of (4)
-    uint64_t multiplier;  // conv2d: float [O], M of (5) or S of (4)
+    uint64_t multiplier;  // conv2d: float [O], M of (5) or S of (4); multiply: 0, or float [C] of
+                          // the output, M of (16)
     uint64_t bias_f32;    // conv2d to F32: float [O]; 0 otherwise
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
-    uint64_t table;       // table: int8[256], the results for -128 .. 127;
+    uint64_t table;       // table: int8[256], the results for -128 .. 127, or int8[T][256];
                           // image: int8[C][256], those for 0 .. 255
-    uint64_t indices;     // permute: int32[16]; gather: int32[N + C + H + W] of the output;
+    uint64_t indices;     // table: 0, or int32[C], which of T tables a channel has; permute:
+                          // int32[16]; gather: int32[N + C + H + W] of the output;
                           // resize_linear: int32[H + W][2]
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * Q + |B|, < 2^31, where Q is 128 or,

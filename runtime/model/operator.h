@@ -21,11 +21,12 @@ enum n8_fields {
     N8_FIELD_TABLE = 1024,
     N8_FIELD_INDICES = 2048,
     N8_FIELD_VALUES = 4096,
-    N8_FIELD_GROUPS = 1 << 13,    // those of N8_FIELD_WEIGHTS one by one: groups,
-    N8_FIELD_BIAS_F32 = 1 << 14,  // bias_f32,
-    N8_FIELD_MATRICES = 1 << 15,  // and weights, multiplier and bias_f32
-    N8_FIELD_S8_VALUES = 1 << 17, // weights as an array of plain bytes
-    N8_FIELD_RECURRENT = 1 << 16, // the flags N8_OP_REVERSE and N8_OP_LINEAR_BEFORE_RESET
+    N8_FIELD_GROUPS = 1 << 13,     // those of N8_FIELD_WEIGHTS one by one: groups,
+    N8_FIELD_BIAS_F32 = 1 << 14,   // bias_f32,
+    N8_FIELD_MATRICES = 1 << 15,   // weights, multiplier and bias_f32
+    N8_FIELD_S8_VALUES = 1 << 17,  // weights as an array of plain bytes
+    N8_FIELD_MULTIPLIER = 1 << 18, // multiplier,
+    N8_FIELD_RECURRENT = 1 << 16,  // the flags N8_OP_REVERSE and N8_OP_LINEAR_BEFORE_RESET
 };
 
 // What the plan of the memory may do with the tensors of a step. It follows from the file alone:

@@ -288,7 +288,7 @@ static const struct {
     {N8_FIELD_WEIGHTS, AT(bias)},
     {N8_FIELD_WEIGHTS, AT(slopes)},
     {N8_FIELD_WEIGHTS | N8_FIELD_S8_VALUES | N8_FIELD_MATRICES, AT(weights)},
-    {N8_FIELD_WEIGHTS | N8_FIELD_MATRICES, AT(multiplier)},
+    {N8_FIELD_WEIGHTS | N8_FIELD_MATRICES | N8_FIELD_MULTIPLIER, AT(multiplier)},
     {N8_FIELD_WEIGHTS | N8_FIELD_MATRICES | N8_FIELD_BIAS_F32, AT(bias_f32)},
 };
 #undef AT

@@ -45,6 +45,13 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     return N8_OK;
 }
 
+static enum n8_status check_product(struct n8_reader *reader, const struct n8_step *step) {
+    if (step->row.multiplier != 0 && step->row.scale != 0.0f) {
+        return n8_malformed(reader, "it has a scale for all channels and one for each");
+    }
+    return check(reader, step);
+}
+
 // Of the larger or smaller of two bytes: all share scale and zero point.
 static enum n8_status check_extreme(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
@@ -112,6 +119,28 @@ static struct kernel kernel_of(const struct n8_kernels *kernels, const struct n8
     }
 }
 
+// Values whose scales are written out: those of a piece, and as many more as kernels may read.
+static size_t scales_count(const struct n8_tensor *out) {
+    return n8_round_up(piece_pixels(out) * piece_stride(out), N8_ALIGN);
+}
+
+// Of channels that have scales of their own: the bytes of these, over and over.
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const size_t channels = (size_t)out->dims[1], stride = piece_stride(out);
+    float *scales = memory;
+    for (size_t i = 0; step->arrays[0] != NULL && i < channels; i++) {
+        memcpy(&scales[i], (const uint8_t *)step->arrays[0] + i * sizeof *scales, sizeof *scales);
+        if (!n8_multiplier_ok(scales[i])) {
+            return n8_malformed(reader, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
+        }
+    }
+    for (size_t p = 1; step->arrays[0] != NULL && p < piece_pixels(out); p++) {
+        memcpy(scales + p * stride, scales, channels * sizeof *scales);
+    }
+    return N8_OK;
+}
+
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const struct n8_kernels *kernels = &reader->model->kernels;
@@ -123,6 +152,11 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     }
     if (s16 && out->type != N8_TYPE_S16) {
         step->scratch_size += size; // what becomes the output
+    }
+    if (step->row.multiplier != 0) {
+        step->packed_size = n8_mul(scales_count(out), sizeof(float));
+        return n8_read_array(reader, step->row.multiplier, (size_t)out->dims[1], sizeof(float),
+                             &step->arrays[0]);
     }
     return N8_OK;
 }
@@ -250,7 +284,10 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         }
     }
     void *piece = s16 && out->type != N8_TYPE_S16 ? scratch : NULL; // of the output
-    if (piece != NULL) {
+    if (step->row.multiplier != 0) {
+        args.scales = step->packed;
+    }
+    if (piece != NULL || args.scales != NULL) {
         most = most < piece_pixels(out) ? most : piece_pixels(out);
     }
     args.a_zero_point = operands[0].tensor->zero_point;
@@ -306,8 +343,9 @@ const struct n8_operator n8_op_add = {
 const struct n8_operator n8_op_multiply = {
     OPERATOR,
     .name = "multiply",
-    .fields = N8_FIELD_SCALE | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .check = check,
+    .fields = N8_FIELD_SCALE | N8_FIELD_MULTIPLIER | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
+    .check = check_product,
+    .pack = pack,
 };
 
 const struct n8_operator n8_op_divide = {

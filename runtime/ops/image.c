@@ -29,6 +29,10 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
                          &step->arrays[0]);
 }
 
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    return n8_copy_tables(reader, step, memory, step->packed_size);
+}
+
 static inline __attribute__((always_inline)) void look_up(int8_t *restrict to, size_t stride,
                                                           const uint8_t *restrict from,
                                                           size_t channels, size_t pixels,
@@ -66,6 +70,6 @@ const struct n8_operator n8_op_image = {
     .ends = N8_END_INPUT,
     .check = check,
     .plan = plan,
-    .pack = n8_pack_table,
+    .pack = pack,
     .run = run,
 };

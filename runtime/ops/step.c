@@ -46,14 +46,15 @@ enum n8_status n8_check_rearranged(struct n8_reader *reader, const struct n8_ste
     return n8_check_moved(reader, in, out);
 }
 
-enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, void *memory) {
+enum n8_status n8_copy_tables(struct n8_reader *reader, const struct n8_step *step, int8_t *to,
+                              size_t count) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const int8_t *table = step->arrays[0];
-    for (size_t i = 0; i < step->packed_size; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!n8_in_range(table[i], out->lo, out->hi)) {
             return n8_malformed(reader, "a value of its table is outside the range of its output");
         }
     }
-    memcpy(memory, table, step->packed_size);
+    memcpy(to, table, count);
     return N8_OK;
 }

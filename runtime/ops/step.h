@@ -26,8 +26,8 @@ enum n8_status n8_check_moved(struct n8_reader *reader, const struct n8_tensor *
 // The `check` of steps that move all values of their input, and make no others.
 enum n8_status n8_check_rearranged(struct n8_reader *reader, const struct n8_step *step);
 
-// The `pack` of steps whose packed memory is a table of int8 values, which the output must be able
-// to hold.
-enum n8_status n8_pack_table(struct n8_reader *reader, struct n8_step *step, void *memory);
+// Copies the tables of a step, `count` int8 values, which the output must be able to hold.
+enum n8_status n8_copy_tables(struct n8_reader *reader, const struct n8_step *step, int8_t *to,
+                              size_t count);
 
 #endif // N8_STEP_H

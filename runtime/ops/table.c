@@ -1,21 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function of single values as a table, (8).
+// A function of single values as a table, (8), or as one for each channel.
 #include "step.h"
 
 #include <string.h>
 
-enum { ENTRIES = 256 };
+enum { ENTRIES = 256, MOST_TABLES = 256 };
+
+// Neighbouring channels that share a table, of a step that has several. The runs of all channels
+// come first in the packed memory, and the tables after them.
+struct run {
+    uint32_t channels;
+    uint32_t table; // in bytes from the first run
+};
+
+// Of each channel the number of its table; NULL: there is but one.
+static int32_t table_of(const struct n8_step *step, int32_t channel) {
+    int32_t table;
+    memcpy(&table, (const uint8_t *)step->arrays[1] + (size_t)channel * sizeof table, sizeof table);
+    return table;
+}
+
+// Tables are numbered in the order of the channels that first have them, so that a function has
+// one form.
+static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step, size_t *tables) {
+    const int32_t channels = n8_output(reader->model, step)->dims[1];
+    int32_t next = 0;
+    size_t runs = 0;
+    N8_TRY(n8_read_array(reader, step->row.indices, (size_t)channels, sizeof(int32_t),
+                         &step->arrays[1]));
+    for (int32_t c = 0; c < channels; c++) {
+        const int32_t table = table_of(step, c);
+        if (!n8_in_range(table, 0, next < MOST_TABLES ? next : MOST_TABLES - 1)) {
+            return n8_malformed(reader, "a channel has a table that is not the next one, or none");
+        }
+        next += table == next;
+        runs += c == 0 || table != table_of(step, c - 1);
+    }
+    if (next < 2) {
+        return n8_malformed(reader, "all channels have the same table");
+    }
+    *tables = (size_t)next;
+    step->packed_size = runs * sizeof(struct run);
+    return N8_OK;
+}
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    size_t tables = 1;
     step->kernel_name = reader->model->kernels.table_s8_name;
-    step->packed_size = ENTRIES;
-    return n8_read_array(reader, step->row.table, ENTRIES, sizeof(int8_t), &step->arrays[0]);
+    if (step->row.indices != 0) {
+        N8_TRY(plan_tables(reader, step, &tables));
+    }
+    step->packed_size += tables * ENTRIES;
+    return n8_read_array(reader, step->row.table, tables * ENTRIES, sizeof(int8_t),
+                         &step->arrays[0]);
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const int32_t channels = n8_output(reader->model, step)->dims[1];
+    struct run *run = memory;
+    size_t used = 0; // by runs
+    for (int32_t c = 0; step->row.indices != 0 && c < channels; c++) {
+        if (c == 0 || table_of(step, c) != table_of(step, c - 1)) {
+            used += sizeof *run;
+            run = (struct run *)memory + used / sizeof *run - 1;
+            run->table = (uint32_t)table_of(step, c) * ENTRIES;
+        }
+        run->channels++;
+    }
+    for (size_t i = 0; i < used / sizeof *run; i++) {
+        ((struct run *)memory)[i].table += (uint32_t)used;
+    }
+    return n8_copy_tables(reader, step, (int8_t *)memory + used, step->packed_size - used);
+}
+
+// Pixels [begin, end) where channels have tables of their own.
+static void run_channels(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                         size_t end) {
+    const size_t channels = (size_t)n8_output(session->model, step)->dims[1];
+    for (size_t p = begin; p < end; p++) {
+        int8_t *out = n8_out_pixel(session, step, p);
+        const int8_t *in = n8_in_pixel(session, step, 0, p);
+        const struct run *run = step->packed;
+        for (size_t c = 0; c < channels; c += run->channels, run++) {
+            session->model->kernels.table_s8(out + c, in + c, run->channels,
+                                             (const int8_t *)step->packed + run->table);
+        }
+    }
 }
 
 // A unit is a pixel.
 static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
                 size_t end, void *scratch) {
+    if (step->row.indices != 0) {
+        run_channels(session, step, begin, end);
+        return;
+    }
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
         session->model->kernels.table_s8(n8_out_pixel(session, step, p),
@@ -29,9 +109,9 @@ const struct n8_operator n8_op_table = {
     .types = {N8_TYPE_S8, N8_TYPE_S8},
     .inputs = {1, 1},
     .same_shape = true,
-    .fields = N8_FIELD_TABLE,
+    .fields = N8_FIELD_TABLE | N8_FIELD_INDICES,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
     .plan = plan,
-    .pack = n8_pack_table,
+    .pack = pack,
     .run = run,
 };

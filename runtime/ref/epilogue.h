@@ -62,7 +62,7 @@ N8_INLINE float n8_leaky(float v, float slope) {
     const float a_scale = (args)->a_scale, b_scale = (args)->b_scale, slope = (args)->slope;       \
     const int32_t a_zero_point = (args)->a_zero_point, b_zero_point = (args)->b_zero_point;        \
     type piece[PIECE];                                                                             \
-    (void)b_scale;                                                                                 \
+    (void)a_scale, (void)b_scale;                                                                  \
     for (size_t done = 0; done < (args)->count; done += PIECE) {                                   \
         const type *a = (args)->a + done, *b = (args)->b + done;                                   \
         const size_t rest = (args)->count - done, count = rest < PIECE ? rest : PIECE;             \

@@ -147,12 +147,19 @@ void cases_pointwise(struct context *context) {
             .lo = range.lo,
             .hi = range.hi,
         };
+        if (strcmp(context->kernel->slot, "multiply_s8") == 0 && rng_below(rng, 2)) {
+            const size_t readable = (count + 15) / 16 * 16;
+            float *each = guard_place(rng, REGION_MULTIPLIER, readable * sizeof *each);
+            data_multipliers(rng, pattern, each, readable);
+            args->scales = each;
+        }
         struct test_case test = {.out = (uint8_t *)out, .out_size = count};
         test.operands[0].field = &args->a;
         test.operands[1].field = &args->b;
         test.call = (struct call){.signature = SIGNATURE_POINTWISE, .x = {(uintptr_t)args}};
-        snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
-                 (double)scales[0], (double)scales[1], (double)args->slope);
+        snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g%s slope=%g", count,
+                 (double)scales[0], (double)scales[1], args->scales ? " of channels" : "",
+                 (double)args->slope);
         check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }

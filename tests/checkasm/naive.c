@@ -379,7 +379,7 @@ void naive_depthwise_s16_s32(const struct n8_depthwise_s16_args *args) {
 void naive_multiply_s8(const struct n8_pointwise_args *args) {
     for (size_t i = 0; i < args->count; i++) {
         const int32_t a = args->a[i] - args->a_zero_point, b = args->b[i] - args->b_zero_point;
-        const float v = (float)(a * b) * args->a_scale;
+        const float v = (float)(a * b) * (args->scales ? args->scales[i] : args->a_scale);
         args->out[i] = round_s8(leaky(v, &args->slope), args->zero_point, args->lo, args->hi);
     }
 }

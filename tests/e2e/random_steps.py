@@ -96,12 +96,16 @@ def grow_product(net: Net, kind) -> None:
     out = net.tensor(shape)
     lo, hi = net.clamp(out)
     scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if kind == "Multiply" else [8, 0.5, 1e19]
+    fields = {"scale": np.float32(net.rng.choice(scales))}
+    if kind == "Multiply" and net.rng.integers(2):
+        each = net.rng.choice([*scales, 0.0], shape[1]).astype(np.float32)
+        fields = {"scale": np.float32(0), "multiplier": each}
     net.grow(
         kind,
         out,
         a,
         b,
-        scale=np.float32(net.rng.choice(scales)),
+        **fields,
         slope=net.slope(),
         lo=lo,
         hi=hi,
@@ -139,11 +143,21 @@ def grow_extreme(net: Net) -> None:
 
 
 def grow_table(net: Net) -> None:
-    """Any table at all."""
+    """Any table at all, or one for each run of channels, or for channels anywhere."""
     source = pick(net)
     out = net.tensor(source.shape)
-    table = net.rng.integers(out.lo, out.hi + 1, 256, np.int8)
-    net.grow("Table", out, source, table=table)
+    channels = source.shape[1]
+    most = int(net.rng.choice([1, 2, 3, 200]))
+    each = net.rng.integers(0, most, channels)
+    if net.rng.integers(2):
+        each.sort()
+    numbers = {number: at for at, number in enumerate(dict.fromkeys(each.tolist()))}
+    shape = (len(numbers), 256) if len(numbers) > 1 else 256
+    table = net.rng.integers(out.lo, out.hi + 1, shape, np.int8)
+    fields = {}
+    if len(numbers) > 1:
+        fields["indices"] = np.array([numbers[at] for at in each.tolist()], np.int32)
+    net.grow("Table", out, source, table=table, **fields)
 
 
 def grow_lrn(net: Net) -> None:

@@ -33,6 +33,7 @@ SHAPES = {
     "both": (1, 8, 3, 3),
     **dict.fromkeys(("flat", "logits", "p"), (1, 72, 1, 1)),
     **dict.fromkeys(("mapped", "product", "ratio", "local"), (1, 4, 6, 6)),
+    **dict.fromkeys(("classes", "gated"), (1, 4, 6, 6)),
     **dict.fromkeys(("norm", "last"), (1, 4, 6, 6)),
     **dict.fromkeys(("larger", "smaller", "total"), (1, 4, 6, 6)),
     "levels": (1, 4, 1, 6),
@@ -47,7 +48,7 @@ DTYPES = {
     "photo": {"dtype": "uint8"},
 }
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
-HALF = np.float32(0.5)
+NOUGHT, HALF = np.float32(0), np.float32(0.5)
 ONES = np.ones(4, np.float32)
 
 
@@ -91,6 +92,7 @@ def program() -> Program:
     taken = np.concatenate(lists).astype(np.int32)
     every = np.arange(-128, 128, dtype=np.int8)
     photo = np.arange(-512, 512).astype(np.int8).reshape(4, 256)
+    first = np.array([0, 1, 0, 2], np.int32)
     lrn = np.array([5, 1e-4, 0.75, 1], np.float32)
     norm = np.array([1] * 4 + [0] * 4 + [1e-5], np.float32)
     total = np.array([0.5, 0.25, -1], np.float32)
@@ -111,8 +113,10 @@ def program() -> Program:
         step("Gather", "taken", "sum", indices=taken, fill=np.float32(3)),
         step("Table", "mapped", "sum", table=every),
         step("Image", "seen", "photo", table=photo),
-        step("Multiply", "product", "mapped other", scale=HALF),
-        step("Divide", "ratio", "product other", scale=HALF),
+        step("Table", "classes", "mapped", indices=first, table=photo[:3] // 4),
+        step("Multiply", "product", "classes other", scale=HALF),
+        step("Multiply", "gated", "product other", scale=NOUGHT, multiplier=ONES),
+        step("Divide", "ratio", "gated other", scale=HALF),
         step("Lrn", "local", "ratio", values=lrn),
         step("InstanceNorm", "norm", "local", values=norm),
         step("Maximum", "larger", "norm other"),
@@ -225,7 +229,15 @@ its inputs and output differ in shape
     logits: tensor.dims = 1, 71
 a value of its table is outside the range of its output
     mapped: tensor.lo = -127
+    classes: tensor.hi = 30
     seen: tensor.lo = -127
+a channel has a table that is not the next one, or none
+    classes: indices[0] = 1 / -1
+    classes: indices[3] = 3 / 256 / 1 << 30
+all channels have the same table
+    classes: indices[1] = 0; indices[3] = 0
+it has a scale for all channels and one for each
+    gated: scale = 0.5
 its input is not N H W C where its output is N C H W
     seen: tensor photo.dims = 1, 5, 6, 4
 its size, alpha, beta or bias is outside its limits
@@ -328,6 +340,7 @@ its accumulator bound is not that of its weights
     conv: acc_bound = (1 << 31) - 1
 a multiplier is neither 0 nor in 1e-30 .. 2^64
     last: multiplier[3] = nan
+    gated: multiplier[3] = nan / -1 / 1e-31
     gru: multiplier[0] = inf
 a float bias is neither 0 nor a normal number
     real: bias_f32[0] = inf / 1e-38
@@ -464,8 +477,10 @@ USED = {
     "both": {"axis"},
     "turned": {"indices"},
     "taken": {"indices", "fill"},
-    **dict.fromkeys(("mapped", "seen"), frozenset({"table"})),
-    **dict.fromkeys(("product", "ratio"), CLAMP | {"scale", "slope"}),
+    **dict.fromkeys(("mapped", "classes"), frozenset({"table", "indices"})),
+    "seen": {"table"},
+    **dict.fromkeys(("product", "gated"), CLAMP | {"scale", "multiplier", "slope"}),
+    "ratio": CLAMP | {"scale", "slope"},
     "local": {"values"},
     "norm": CLAMP | {"slope", "values"},
     "between": {"scale", "indices", "values"},

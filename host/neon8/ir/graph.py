@@ -14,10 +14,13 @@ tools' files have them; only the compiler refuses it.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
+
+from neon8.arrays import DoubleArray
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -26,6 +29,15 @@ IndexArray = npt.NDArray[np.int32]
 
 
 Shape = tuple[int, int, int, int]
+
+
+Factors = tuple[float, ...]
+"""Of the channels of a tensor, or none: (5c) of docs/numerics.md."""
+
+
+def listed(factors: DoubleArray | None) -> Factors:
+    """`factors` as a value."""
+    return () if factors is None else tuple(factors.tolist())
 
 
 MAX_RANK = 8
@@ -296,6 +308,10 @@ class Node:
         """False if constants of the node keep it from its int8 form."""
         return True
 
+    def absorbs_factors(self, graph: "Graph") -> bool:  # noqa: ARG002
+        """True if what it reads and what it makes may have any factors  (5c)."""
+        return False
+
     # What passes make of it.
 
     def moved(self, values: IndexArray) -> IndexArray:
@@ -316,6 +332,17 @@ class Node:
     def followed_by(self, node: "Node") -> "Node | None":  # noqa: ARG002
         """One node that does this and then `node`, None if there is none."""
         return None
+
+    def with_factors(
+        self,
+        read: Sequence[DoubleArray | None],  # noqa: ARG002
+        made: DoubleArray | None,  # noqa: ARG002
+    ) -> "Node":
+        """The node where channels of inputs and output are divided by factors, (C,).
+
+        Of a node that absorbs factors.
+        """
+        return self
 
     def unflattened(self, shape: Shape) -> "Node | None":  # noqa: ARG002
         """The node on N C H W that it reads flattened now, None if that cannot be."""

@@ -2,6 +2,7 @@
 """Add, Sub, Mul, Div, Max, Min, Sum and Mean, of tensors and of constants."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -12,11 +13,13 @@ from neon8.errors import CompileError
 from neon8.ir.graph import (
     Activated,
     Activation,
+    Factors,
     FloatArray,
     Graph,
     Node,
     Origin,
     aligned,
+    listed,
     nchw,
 )
 from neon8.ir.program import Op, Tensor
@@ -35,7 +38,7 @@ from neon8.operators.floats import (
 from neon8.operators.functions import X, call, number
 from neon8.operators.layout import with_constants
 from neon8.operators.movement import ReshapeOp, import_reshape
-from neon8.operators.pointwise import make_pointwise
+from neon8.operators.pointwise import append_factors, make_pointwise, write_factors
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.rearranged import CHANNELS_FIRST
 from neon8.operators.reference import Operand, leaky, rounded
@@ -96,9 +99,29 @@ class Subtract(Binary):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiply(Binary):
-    """inputs[0] * inputs[1]."""
+    """inputs[0] * inputs[1].
+
+    factors: of the channels, (C,), (1,) or none, those of both operands over those of
+    the product, in double  (5c).
+    """
+
+    factors: Factors = ()
 
     wants_table = True
+
+    def absorbs_factors(self, graph: Graph) -> bool:
+        """True where the second axis of all tensors is that of the channels."""
+        names = (*self.inputs, self.output)
+        return len({graph.tensors[name].rank for name in names}) == 1
+
+    def with_factors(
+        self, read: Sequence[DoubleArray | None], made: DoubleArray | None
+    ) -> Node:
+        """With multipliers for them."""
+        both = np.ones(1)
+        for factors in read:
+            both = both if factors is None else both * factors
+        return replace(self, factors=listed(both if made is None else both / made))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +231,13 @@ class AddOp(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiplyOp(Op):
-    """clamp(rne(leaky(fmul((a - zp_a) * (b - zp_b), scale))) + zp)  (16)."""
+    """clamp(rne(leaky(fmul((a - zp_a) * (b - zp_b), scale))) + zp)  (16).
+
+    multiplier: (C,), of each channel what it has in place of `scale`, which is 0 then.
+    """
 
     scale: np.float32
+    multiplier: FloatArray | None = None
     slope: np.float32 = np.float32(1)
     lo: int = -128
     hi: int = 127
@@ -454,8 +481,14 @@ def combine(
         b.step(AddOp, node.name, operands, out, **scales, slope=slope, lo=lo, hi=hi)
     else:
         kind = PRODUCTS[function]
-        scale = multiplier(node.name, function, operands, out)
-        b.step(kind, node.name, operands, out, scale=scale, slope=slope, lo=lo, hi=hi)
+        factors = node.factors if isinstance(node, Multiply) else ()
+        each = [multiplier(node.name, function, operands, out, f) for f in factors]
+        if len(set(each)) > 1:
+            scales = {"scale": np.float32(0), "multiplier": np.array(each)}
+        else:
+            one = each[0] if each else multiplier(node.name, function, operands, out)
+            scales = {"scale": one}
+        b.step(kind, node.name, operands, out, **scales, slope=slope, lo=lo, hi=hi)
 
 
 def multiplier(
@@ -463,12 +496,13 @@ def multiplier(
     function: str,
     operands: tuple[Tensor, Tensor],
     out: Tensor,
+    factor: float = 1.0,
 ) -> np.float32:
-    """M of (16), or CompileError."""
+    """M of (16), or CompileError.  factor: of the channel, see Multiply.factors."""
     a, c = (np.float64(operand.scale) for operand in operands)
     scale = a / c if function == "divide" else a * c
     with np.errstate(over="ignore", under="ignore"):
-        value: np.float32 = np.float32(scale / np.float64(out.scale))
+        value: np.float32 = np.float32(scale / np.float64(out.scale) * factor)
     if value == 0 or not multiplier_ok(value):
         raise CompileError(
             f"layer {layer!r}: scales {a:.4g} and {c:.4g} of its inputs are too far "
@@ -584,7 +618,11 @@ def lower_binary_float(b: Build, node: Binary) -> None:
     first, second = (b.float32(name).name for name in node.inputs)
     out = b.declare(node.output, FLOAT)
     result = before(b, node.activation, out)
-    append_binary(b, node.name, FUNCTIONS[type(node)], (first, second), result)
+    factors = node.factors if isinstance(node, Multiply) else ()
+    made = b.temporary(out, "product") if factors else result
+    append_binary(b, node.name, FUNCTIONS[type(node)], (first, second), made)
+    if factors:
+        append_factors(b, node.name, factors, made, result)
     append_activation(b, node.name, node.activation, out)
 
 
@@ -645,7 +683,8 @@ def compute_sum(op: SumOp, out: Tensor, *operands: Operand) -> Array:
 
 def compute_multiply(op: MultiplyOp, out: Tensor, a: Operand, b: Operand) -> Array:
     """(16); the product is exact."""
-    v = (a.centred * b.centred) * np.float32(op.scale)
+    scale = np.float32(op.scale) if op.multiplier is None else op.multiplier
+    v = (a.centred * b.centred) * scale.reshape(1, -1, 1, 1)
     return rounded(leaky(v, op.slope), out, op.lo, op.hi)
 
 
@@ -660,6 +699,14 @@ def write_binary(n: Nodes, op: Op, *, operator: str) -> None:
     """The operator on float values, the activation, and a Q/DQ pair."""
     values = [n.real(name) for name in op.inputs]
     finish(n, n.node(operator, values, name=op.name), op)
+
+
+def write_multiply(n: Nodes, op: MultiplyOp) -> None:
+    """Mul, twice where channels have factors."""
+    layer = n.layers[op.name]
+    factors = layer.factors if isinstance(layer, Multiply) else ()
+    value = n.node("Mul", [n.real(name) for name in op.inputs], name=op.name)
+    finish(n, write_factors(n, value, factors, op), op)
 
 
 def write_add(n: Nodes, op: AddOp) -> None:
@@ -716,7 +763,7 @@ FAMILY = Family(
         DivideOp: partial(write_binary, operator="Div"),
         MaximumOp: partial(write_extreme, operator="Max"),
         MinimumOp: partial(write_extreme, operator="Min"),
-        MultiplyOp: partial(write_binary, operator="Mul"),
+        MultiplyOp: write_multiply,
         SumOp: write_sum,
     },
     layouts=dict.fromkeys(

@@ -2,7 +2,7 @@
 """Conv, and the convolutions that other operators become, in int8 and in float32."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -59,6 +59,13 @@ from neon8.quant.weights import (
     multiplier_ok,
     quantize_weights,
 )
+
+
+def _times(values: FloatArray, factors: DoubleArray) -> FloatArray:
+    """In double, rounded to float32 once."""
+    with np.errstate(over="ignore"):  # the compiler refuses what is not finite
+        result: FloatArray = (values * factors).astype(np.float32)
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +135,24 @@ class Conv2d(Activated):
     def gives_float(self) -> bool:
         """True without an activation."""
         return self.activation.identity
+
+    def absorbs_factors(self, graph: Graph) -> bool:  # noqa: ARG002
+        """True but of a transposed one."""
+        return not self.transposed
+
+    def with_factors(
+        self, read: Sequence[DoubleArray | None], made: DoubleArray | None
+    ) -> Node:
+        """With the factors in weights and bias, those of the input first."""
+        weight, bias = self.weight, self.bias
+        if read[0] is not None:
+            by_group = read[0].reshape(self.groups, -1)
+            rows = np.repeat(by_group, len(weight) // self.groups, axis=0)
+            weight = _times(weight, rows[:, :, None, None])
+        if made is not None:
+            weight = _times(weight, 1 / made[:, None, None, None])
+            bias = _times(bias, 1 / made)
+        return replace(self, weight=weight, bias=bias)
 
     def renamed(self, output: str) -> Node:
         """The same layer with another output."""

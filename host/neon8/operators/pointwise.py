@@ -6,18 +6,19 @@ together in the pass compose_pointwise.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array
-from neon8.ir.graph import Node
-from neon8.ir.program import Int8Array, Op, Tensor
+from neon8.arrays import Array, DoubleArray
+from neon8.errors import CompileError
+from neon8.ir.graph import Factors, Graph, Node, listed
+from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
 from neon8.operators.convolution import Conv2d
 from neon8.operators.family import Family
-from neon8.operators.floats import append_unary
+from neon8.operators.floats import append_binary, append_constant, append_unary
 from neon8.operators.functions import (
     Function,
     X,
@@ -53,20 +54,44 @@ from neon8.operators.source import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pointwise(Node):
-    """y = function(x), value by value."""
+    """y = function(x), value by value.
+
+    factors_in, factors_out: of the channels of x and of y, (C,) each or none  (5c).
+    """
 
     function: Function
+    factors_in: Factors = ()
+    factors_out: Factors = ()
 
     follows = True
     by_value = True
     wants_table = True
 
+    def absorbs_factors(self, graph: Graph) -> bool:  # noqa: ARG002
+        """True."""
+        return True
+
+    def with_factors(
+        self, read: Sequence[DoubleArray | None], made: DoubleArray | None
+    ) -> Node:
+        """With tables for them."""
+        return replace(self, factors_in=listed(read[0]), factors_out=listed(made))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOp(Op):
-    """table[q + 128]  (8).  table: (256,) int8."""
+    """table[q + 128]  (8).  table: (256,) int8.
 
+    indices: (C,), of each channel its table, and table: (T, 256); or None. The first of
+    them is 0, and each is at most 1 more than all before it.
+    """
+
+    indices: Int32Array | None = None
     table: Int8Array
+
+
+MOST_TABLES = 256
+"""Of one step."""
 
 
 SELU_ALPHA = 1.67326319217681884765625
@@ -184,30 +209,93 @@ def lower_pointwise(b: Build, node: Pointwise) -> None:
     """(8)."""
     source = b.int8(node.inputs[0])
     out = b.declare(node.output, INT8)
-    b.step(
-        TableOp, node.name, (source,), out, table=table_of(node.function, source, out)
-    )
+    tables, indices = tables_of(node, source, out)
+    if len(tables) > MOST_TABLES:
+        text = f"needs {len(tables)} tables, of at most {MOST_TABLES}"
+        raise CompileError(
+            f"layer {node.name!r}: {text}; give more channels the same factors"
+        )
+    if len(tables) == 1:
+        b.step(TableOp, node.name, (source,), out, table=tables[0])
+    else:
+        b.step(TableOp, node.name, (source,), out, indices=indices, table=tables)
 
 
-def table_of(function: Function, source: Tensor, out: Tensor) -> Int8Array:
-    """What each byte of `source` becomes in `out`, -128 first; (256,)."""
+def tables_of(
+    node: Pointwise, source: Tensor, out: Tensor
+) -> tuple[Int8Array, Int32Array]:
+    """The tables of a node, (T, 256), and of each channel which one, (C,)."""
+    count = max(len(node.factors_in), len(node.factors_out), 1)
+    ones = (1.0,) * count
+    both = node.factors_in or ones, node.factors_out or ones
+    pairs = list(zip(*both, strict=True))
+    made = {
+        pair: table_of(node.function, source, out, *pair).tobytes()
+        for pair in dict.fromkeys(pairs)
+    }
+    numbers = {table: at for at, table in enumerate(dict.fromkeys(made.values()))}
+    tables = np.stack([np.frombuffer(table, np.int8) for table in numbers])
+    return tables, np.array([numbers[made[pair]] for pair in pairs], np.int32)
+
+
+def table_of(
+    function: Function,
+    source: Tensor,
+    out: Tensor,
+    factor_in: float = 1.0,
+    factor_out: float = 1.0,
+) -> Int8Array:
+    """What each byte of `source` becomes in `out`, -128 first; (256,).
+
+    factor_in, factor_out: those of the channel.
+    """
     levels = np.arange(-128, 128, dtype=np.float64) - source.zero_point
-    real = evaluate(function, np.float64(source.scale) * levels)
+    real = evaluate(function, np.float64(source.scale) * factor_in * levels)
     with np.errstate(over="ignore"):
-        q = np.rint(np.where(np.isnan(real), 0.0, real) / np.float64(out.scale))
+        scale = np.float64(out.scale) * factor_out
+        q = np.rint(np.where(np.isnan(real), 0.0, real) / scale)
     table: Int8Array = np.clip(q + out.zero_point, out.lo, out.hi).astype(np.int8)
     return table
 
 
 def lower_pointwise_float(b: Build, node: Pointwise) -> None:
-    """(22)."""
+    """(22), between products with the factors."""
     source = b.float32(node.inputs[0])
-    append_unary(b, node.name, node.function, source, b.declare(node.output, FLOAT))
+    out = b.declare(node.output, FLOAT)
+    if node.factors_in:
+        source = append_factors(b, node.name, node.factors_in, source)
+    made = b.temporary(out, "real") if node.factors_out else out
+    append_unary(b, node.name, node.function, source, made)
+    if node.factors_out:
+        append_factors(b, node.name, inverse(node.factors_out), made, out)
+
+
+def inverse(factors: Factors) -> Factors:
+    """What divides by them, in double."""
+    return tuple(1 / factor for factor in factors)
+
+
+def append_factors(
+    b: Build,
+    layer: str,
+    factors: Factors,
+    source: Tensor,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Appends the product of float32 channels with `factors`; where it is."""
+    made = out or b.temporary(source, "factors")
+    column = np.array(factors, np.float32).reshape(-1, *(1,) * (source.rank - 2))
+    constant = append_constant(b, layer, column, source)
+    append_binary(b, layer, "multiply", (source.name, constant.name), made)
+    return made
 
 
 def compute_table(op: TableOp, _out: Tensor, x: Operand) -> Array:
     """(8)."""
-    return op.table[x.values.astype(np.int64) + 128]
+    at = x.values.astype(np.int64) + 128
+    if op.indices is None:
+        return op.table[at]
+    return op.table[op.indices.astype(np.int64)[None, :, None, None], at]
 
 
 def table_function(layer: Node) -> Function:
@@ -216,9 +304,25 @@ def table_function(layer: Node) -> Function:
 
 
 def write_table(n: Nodes, op: TableOp) -> None:
-    """The operators of its function."""
-    function = table_function(n.layers[op.name])
-    n.finish(append_function(n, function, n.real(op.inputs[0]), op.name), op.output)
+    """The operators of its function, between products with the factors."""
+    layer = n.layers[op.name]
+    given, made = (
+        (layer.factors_in, layer.factors_out)
+        if isinstance(layer, Pointwise)
+        else ((), ())
+    )
+    value = write_factors(n, n.real(op.inputs[0]), given, op)
+    value = append_function(n, table_function(layer), value, op.name)
+    n.finish(write_factors(n, value, inverse(made), op), op.output)
+
+
+def write_factors(n: Nodes, value: str, factors: Factors, op: Op) -> str:
+    """Float `value` with its channels multiplied."""
+    if not factors:
+        return value
+    rank = n.tensors[op.output].rank
+    column = np.array(factors, np.float32).reshape(-1, *(1,) * (rank - 2))
+    return n.node("Mul", [value, n.array(f"{op.name}_factors", column)])
 
 
 IMPORTS: dict[str, Convert] = {

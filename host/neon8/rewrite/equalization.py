@@ -8,7 +8,9 @@ convolution that makes the channel divides weights and bias by f, those that rea
 multiply weights by f: the network computes the same function, and its channels share
 the range of one scale better. Between the two may stand what treats each channel for
 itself and a multiple of it as a multiple: pools, PRelu, sums; and what moves values,
-along with which their channels' factors go: Concat, Split, a shuffle of channels.
+along with which their channels' factors go: Concat, Split, a shuffle of channels. A
+function of one value takes factors in its tables and gives others, and so do products
+in their multipliers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,10 +18,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import DoubleArray, FloatArray, Int64Array
+from neon8.arrays import DoubleArray, Int64Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation, Graph, Node
-from neon8.operators.convolution import Conv2d
 from neon8.quant.scale_table import ScaleTable
 from neon8.rewrite.absorption import with_offsets
 
@@ -80,10 +81,18 @@ def homogeneous(activation: Activation) -> bool:
     return activation.lo in (-np.inf, 0.0)
 
 
+def absorbs(graph: Graph, node: Node) -> bool:
+    """True if what the node reads and what it makes may have any factors.
+
+    Those of the output are at most 1 where the activation has an upper bound.
+    """
+    return node.absorbs_factors(graph) and homogeneous(node.activation)
+
+
 def links(graph: Graph, node: Node) -> tuple[Link, ...] | None:
     """Whose channels those of the output are, so that they have the same factors.
 
-    None: the node cannot have factors, or it is a convolution.
+    None: it cannot have factors, or may read and make any, see absorbs().
     """
     if node.by_channel:
         free = homogeneous(node.activation) and node.activation.hi == np.inf
@@ -133,10 +142,10 @@ def _rewritten(graph: Graph, node: Node, factors: Mapping[str, DoubleArray]) -> 
     if not near:
         return node
     made = factors.get(node.output)
-    if isinstance(node, Conv2d) and not node.transposed:
-        read = factors.get(node.inputs[0])
-        node = node if read is None else _reading(node, read)
-        return node if made is None else _making(node, made)
+    if node.absorbs_factors(graph):
+        if made is not None:
+            _check_activation(node, made)
+        return node.with_factors([factors.get(name) for name in node.inputs], made)
     known = links(graph, node)
     if known is None:
         text = f"layer {node.name!r} makes or reads it, and cannot have factors"
@@ -150,15 +159,8 @@ def _rewritten(graph: Graph, node: Node, factors: Mapping[str, DoubleArray]) -> 
     return node
 
 
-def _reading(node: Conv2d, factors: DoubleArray) -> Conv2d:
-    """With weights that take channels divided by `factors`, (I,)."""
-    by_group = factors.reshape(node.groups, -1)
-    rows = np.repeat(by_group, len(node.weight) // node.groups, axis=0)
-    return replace(node, weight=_product(node.weight, rows[:, :, None, None]))
-
-
-def _making(node: Conv2d, factors: DoubleArray) -> Conv2d:
-    """With channels divided by `factors`, (O,)."""
+def _check_activation(node: Node, factors: DoubleArray) -> None:
+    """CompileError if the activation keeps the output from having them."""
     if not homogeneous(node.activation):
         text = f"its activation begins at {node.activation.lo:g}"
         raise CompileError(
@@ -171,12 +173,3 @@ def _making(node: Conv2d, factors: DoubleArray) -> Conv2d:
             f"tensor {node.output!r} has a factor above 1, {factors.max():.7g}, which "
             f"would lift its bound of {node.activation.hi:g}; correct the table"
         )
-    weight = _product(node.weight, 1 / factors[:, None, None, None])
-    return replace(node, weight=weight, bias=_product(node.bias, 1 / factors))
-
-
-def _product(values: FloatArray, factors: DoubleArray) -> FloatArray:
-    """In double, rounded to float32 once."""
-    with np.errstate(over="ignore"):  # the compiler refuses what is not finite
-        result: FloatArray = (values * factors).astype(np.float32)
-    return result

@@ -10,8 +10,11 @@ import graph_executor
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation
 from neon8.operators.activation import Prelu
-from neon8.operators.arithmetic import Add, Maximum, Multiply, Subtract
+from neon8.operators.arithmetic import Add, Divide, Maximum, Multiply, Subtract
+from neon8.operators.functions import X as ARGUMENT
+from neon8.operators.functions import call, gated
 from neon8.operators.movement import Concat, Permute, Reshape
+from neon8.operators.pointwise import Pointwise
 from neon8.operators.pooling import Pool
 from neon8.operators.selection import Gather
 from neon8.rewrite.equalization import equalized
@@ -19,7 +22,7 @@ from small_graphs import RELU, SHAPE, conv, graph_of, table_of, with_entries
 
 RNG = np.random.default_rng(11)
 LEAKY = Activation(slope=0.1)
-WIDE = {"joined": (1, 8, 5, 5)}
+WIDE = {"joined": (1, 8, 5, 5), "v": (4, 1, 1), **dict.fromkeys("mg", (1, 4, 1, 1))}
 
 
 def pool(kind):
@@ -77,6 +80,14 @@ SHUFFLE = turned((1, 2, 2, 25), (0, 2, 1, 3))
 FLAT = Reshape(name="flat", inputs=("a",), output="b")
 SUM = Add(name="sum", inputs=("a", "b"), output="c", activation=RELU)
 LESS = Subtract(name="less", inputs=("a", "b"), output="c")
+SILU = Pointwise(
+    name="silu", inputs=("a",), output="b", function=gated(call("sigmoid", ARGUMENT))
+)
+GATE = (
+    Pool(name="mean", inputs=("a",), output="m", kind="average", kernel=(5, 5)),
+    Pointwise(name="gate", inputs=("m",), output="g", function=call("tanh", ARGUMENT)),
+    Multiply(name="times", inputs=("g", "a"), output="b", activation=LEAKY),
+)
 
 CASES = {
     "relu": ((replace(A, activation=RELU), reader("a")), {"a"}),
@@ -92,7 +103,14 @@ CASES = {
     "sum": ((A, B, SUM, reader("c")), {"a", "b", "c"}),
     "difference": ((A, B, LESS, reader("c")), {"a", "b", "c"}),
     "maximum": ((A, B, MOST, reader("c")), {"a", "b", "c"}),
+    "function": ((A, SILU, reader("b")), {"a", "b"}),
+    "function's input": ((A, SILU, reader("b")), {"a"}),
+    "function's output": ((A, SILU, reader("b")), {"b"}),
+    "gate": ((A, *GATE, reader("b")), {"a", "m", "g", "b"}),
+    "gate alone": ((A, *GATE, reader("b")), {"g"}),
 }
+UNRELATED = {"function", "gate"}
+"""Cases whose tensors have factors of their own, but for the mean."""
 MOVES = {
     "rows joined": (
         (A, B, HALVES, reader("joined")),
@@ -152,8 +170,10 @@ def factors_of(case, draw):
     _, names = CASES[case]
     one, other = draw(), draw()
     both = {"a": one, "b": other, "joined": np.concatenate([one, other])}
-    if case != "concat":
-        both = dict.fromkeys("abc", one)
+    if case in UNRELATED:
+        both |= {"m": one, "g": draw()}
+    elif case != "concat":
+        both = dict.fromkeys("abcg", one)
     return {name: both[name].tolist() for name in names}
 
 
@@ -176,7 +196,8 @@ def test_the_function_is_kept(case):
     )
     for draw, tolerance in draws:
         found = equalized(graph, with_factors(graph, factors_of(case, draw)))
-        assert (found.nodes[0].weight != graph.nodes[0].weight).any()
+        pairs = zip(found.nodes, graph.nodes, strict=True)
+        assert any(node is not old for node, old in pairs)
         got = outputs(found)
         assert np.abs(got - want).max() <= tolerance * np.abs(want).max()
 
@@ -237,14 +258,18 @@ def test_an_upper_bound_stays_above_what_a_channel_reaches():
 
 
 FOUR = [0.5, 1.0, 2.0, 4.0]
-TIMES = Multiply(name="times", inputs=("a", "x"), output="b")
+OVER = Divide(name="over", inputs=("a", "x"), output="b")
+FIRST = Multiply(name="times", inputs=("a", "v"), output="b")
+CLIPPED = replace(FIRST, inputs=("a", "x"), activation=Activation(lo=0.0, hi=6.0))
 BEGINS = replace(A, activation=Activation(lo=-1.0))
 SPREAD = replace(A, name="up", spread=(2, 2))
 REFUSED = {
     "few": ((A, reader("a")), {"a": [1.0, 2.0]}, "2 factors .* for 4 channels"),
     "output": ((A, reader("a")), {"y": FOUR}, "seen from outside"),
     "input": ((A, reader("a")), {"x": FOUR}, "seen from outside"),
-    "product": ((A, TIMES, reader("b")), {"a": FOUR}, "'times' .*cannot have factors"),
+    "quotient": ((A, OVER, reader("b")), {"a": FOUR}, "'over' .*cannot have factors"),
+    "ranks": ((A, FIRST, reader("b")), {"a": FOUR}, "'times' .*cannot have factors"),
+    "product's bound": ((A, CLIPPED, reader("b")), {"b": FOUR}, "bound of 6"),
     "lower bound": ((BEGINS, reader("a")), {"a": FOUR}, "activation begins at -1"),
     "transposed": ((SPREAD, reader("a")), {"a": FOUR}, "'up' .*cannot have factors"),
     "one side only": ((A, PRELU, reader("b")), {"a": FOUR}, "other factors than .*'b'"),

@@ -35,6 +35,7 @@ from neon8.operators.qdq import Nodes
 from neon8.operators.registry import OPSETS, QDQ
 from neon8.operators.source import Source
 from neon8.quant.scale_table import ScaleTable
+from neon8.rewrite.equalization import equalized
 from neon8.text import counted
 
 OPSET = 13
@@ -68,7 +69,7 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
     be expressed, with a line for each.
     """
     made = lower(graph, table, opaque=True)
-    layers = {node.name: node for node in graph.nodes}
+    layers = {node.name: node for node in equalized(graph, table).nodes}
     opset = OPSET
     for op in made.ops:
         if type(op) in OPSETS:
