@@ -97,6 +97,17 @@ static inline int32_t n8_load_i32(const int32_t *array, size_t index) {
     return value;
 }
 
+// The same of weights, which are int8 or int16.
+static inline int16_t n8_load_weight(const struct n8_conv *conv, const int8_t *weights,
+                                     size_t index) {
+    if (!conv->weights_s16) {
+        return weights[index];
+    }
+    int16_t value;
+    memcpy(&value, weights + index * sizeof value, sizeof value);
+    return value;
+}
+
 // Where one tap of a window falls.
 static inline int64_t n8_tap_at(int64_t out, int32_t stride, int32_t tap, int32_t dilation,
                                 int32_t pad) {

@@ -48,9 +48,9 @@ static bool epilogue_ok(const struct n8_conv2d_epilogue *e, enum n8_type residua
            value_ok(e->hi, e->type) && e->lo <= e->hi;
 }
 
-// Whether int16 is read or made: kernels that do so in one go are for int8 only.
+// Whether int16 is read or made, or weights are: kernels that do all in one go are for int8 only.
 static bool has_s16(const struct n8_conv_input *input, const struct n8_conv2d_epilogue *e) {
-    return input->type == N8_TYPE_S16 || e->type == N8_TYPE_S16 ||
+    return input->type == N8_TYPE_S16 || input->weights_s16 || e->type == N8_TYPE_S16 ||
            (e->residual_scale != 0.0f && input->residual == N8_TYPE_S16);
 }
 
@@ -83,7 +83,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
         conv->algorithm = &n8_conv_depthwise_s16;
         conv->kernel_name = kernels->depthwise_s16_s32_name;
         conv->reasons.chosen = "depthwise, with int16";
-    } else if (input->type == N8_TYPE_S16) {
+    } else if (input->type == N8_TYPE_S16 || input->weights_s16) {
         conv->algorithm = &n8_conv_igemm_s16;
         conv->kernel_name = kernels->gemm_name;
         conv->reasons.chosen = "int16 times int16";
@@ -106,6 +106,7 @@ enum n8_status n8_conv_plan(struct n8_conv *conv, const struct n8_conv2d_shape *
     conv->in_hi = facts.in_hi;
     conv->in_type = input->type;
     conv->residual_type = input->residual;
+    conv->weights_s16 = input->weights_s16;
     conv->reach = input->reach;
     conv->accumulates = facts.accumulates;
     conv->output = kernels->output_s32_s16;

@@ -77,6 +77,7 @@ struct n8_conv {
     int32_t in_zero_point;
     int32_t in_lo, in_hi;                // of the values of an int8 input, in_zero_point among them
     enum n8_type in_type, residual_type; // int8 or int16
+    bool weights_s16;                    // in the file; else they are int8
     uint32_t reach;                      // of the input: no |q| is more, for (12)
     const struct n8_conv_row *row;       // the kernel, with its geometry; NULL: the algorithm's own
     const struct n8_conv_algorithm *algorithm;
@@ -125,6 +126,7 @@ struct n8_conv_input {
     int32_t zero_point;
     enum n8_type type, residual; // int8 or int16; `residual` means nothing where there is none
     uint32_t reach;              // 128, or of int16 the largest |q| of its range
+    bool weights_s16;            // it meets weights of int16
 };
 
 // Checks everything but the arrays, chooses the kernel and computes the sizes. `epilogue`'s
@@ -150,7 +152,8 @@ struct n8_conv_proof {
                 // residual; there is no slope
 };
 
-// Checks the arrays of a planned convolution, which may be aligned to nothing. N8_E_FORMAT: a
+// Checks the arrays of a planned convolution, which may be aligned to nothing; `weights` are int16
+// where the plan says so, here and in n8_conv_pack. N8_E_FORMAT: a
 // multiplier, bias or slope out of range, or weights of which conv->certificate does not hold (two
 // products always fit int16, but for those of -128); N8_E_OVERFLOW: a sum can exceed int32.
 // `error` is told the reason.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise layers that read or make int16. The kernel sees a copy of the rows under an output row,
-// as int16, with their padding and, where a channel of the input has several of the output, each as
-// often; a row that the next output row sees, too, is copied once.
+// Depthwise layers that read or make int16, or have such weights. The kernel sees a copy of the
+// rows under an output row, as int16, with their padding and, where a channel of the input has
+// several of the output, each as often; a row that the next output row sees, too, is copied once.
 #include "algorithm.h"
 
 #include "move/widen.h"
@@ -60,7 +60,7 @@ static void pack_depthwise(const struct n8_conv *conv, const int8_t *weights, vo
     for (size_t c = 0; c < (size_t)conv->shape.out_channels; c++) {
         int16_t *to = out + c / N8_PIXEL * conv->taps * N8_PIXEL + c % N8_PIXEL;
         for (size_t t = 0; t < conv->taps; t++) {
-            to[t * N8_PIXEL] = *weights++;
+            to[t * N8_PIXEL] = n8_load_weight(conv, weights, c * conv->taps + t);
         }
     }
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions of int16 inputs: the windows of a block of output pixels are copied one after the
-// other, and the products of int16 Winograd (13) sum them with weights that are int16, too, a panel
-// of channels at a time. Accumulators are taken modulo 2^32, which is exact where they fit (12).
+// Convolutions of int16 inputs or weights: the windows of a block of output pixels are copied one
+// after the other, and the products of int16 Winograd (13) sum them with weights that are int16,
+// too, a panel of channels at a time. Accumulators are taken modulo 2^32, which is exact where they
+// fit (12).
 #include "algorithm.h"
+
+#include "move/widen.h"
 
 #include <string.h>
 
@@ -49,10 +52,11 @@ static void pack_igemm(const struct n8_conv *conv, const int8_t *weights, void *
     const size_t panel = conv->igemm_s16.panel, used = conv->taps * conv->group_in;
     for (size_t g = 0; g < conv->groups; g++) {
         int16_t *group = (int16_t *)memory + g * (conv->group_weights / sizeof(int16_t));
-        for (size_t n = 0; n < conv->group_out; n++, weights += used) {
+        for (size_t n = 0; n < conv->group_out; n++) {
             int16_t *to = group + n / panel * conv->depth * panel + n % panel;
+            const size_t first = (g * conv->group_out + n) * used;
             for (size_t k = 0; k < used; k++) {
-                to[k * panel] = weights[k];
+                to[k * panel] = n8_load_weight(conv, weights, first + k);
             }
         }
     }
@@ -77,8 +81,8 @@ static void copy_window(const struct igemm_s16 *w, const uint8_t *image, int64_t
         for (int32_t kx = 0; kx < s->kernel_width; kx++, to += channels) {
             const int64_t x = x0 + (int64_t)kx * s->dilation_width;
             if (y >= 0 && y < s->in_height && x >= 0 && x < s->in_width) {
-                memcpy(to, image + (ptrdiff_t)(y * s->in_width + x) * w->io->in_stride,
-                       channels * sizeof *to);
+                n8_widen(to, image + (ptrdiff_t)(y * s->in_width + x) * w->io->in_stride, channels,
+                         w->conv->in_type);
                 continue;
             }
             for (size_t c = 0; c < channels; c++) {
@@ -93,12 +97,14 @@ static const int16_t *windows_of(struct igemm_s16 *w) {
     const struct n8_conv *conv = w->conv;
     const struct n8_conv2d_shape *s = &conv->shape;
     const ptrdiff_t pixels = (ptrdiff_t)s->in_height * s->in_width;
+    const bool s16 = conv->in_type == N8_TYPE_S16;
     const size_t number = w->at.block * conv->groups + w->at.group;
     const uint8_t *image = (const uint8_t *)w->io->in +
                            (ptrdiff_t)w->at.image * pixels * w->io->in_stride +
-                           w->at.group * conv->group_in * sizeof(int16_t);
-    const bool pointwise = conv->taps == 1 && s->stride_width == 1 && s->stride_height == 1 &&
-                           s->pad_top == 0 && s->pad_left == 0 && s->out_width == s->in_width;
+                           w->at.group * conv->group_in * (s16 ? sizeof(int16_t) : 1);
+    const bool pointwise = s16 && conv->taps == 1 && s->stride_width == 1 &&
+                           s->stride_height == 1 && s->pad_top == 0 && s->pad_left == 0 &&
+                           s->out_width == s->in_width;
     if (pointwise && w->io->in_stride == (ptrdiff_t)conv->igemm_s16.window && conv->groups == 1 &&
         (uintptr_t)image % N8_ALIGN_PART == 0) {
         return (const int16_t *)(const void *)(image + w->at.first * conv->igemm_s16.window);

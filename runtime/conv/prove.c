@@ -56,6 +56,19 @@ static struct weights take_channel(const int8_t *weights, size_t count) {
     return all;
 }
 
+// The same of int16.
+static struct weights take_channel_s16(const struct n8_conv *conv, const int8_t *weights,
+                                       size_t first, size_t count) {
+    struct weights all = {.lo = INT16_MAX, .hi = INT16_MIN};
+    for (size_t i = 0; i < count; i++) {
+        const int32_t w = n8_load_weight(conv, weights, first + i);
+        all.sum += (uint32_t)(w < 0 ? -w : w);
+        all.lo = w < all.lo ? w : all.lo;
+        all.hi = w > all.hi ? w : all.hi;
+    }
+    return all;
+}
+
 // (11): true if any `depth` products of a channel fit int16, in whatever order a kernel adds
 // them: the largest do. Two always fit if none of its weights is -128, and any `depth` if that
 // many of the largest would.
@@ -129,15 +142,17 @@ static uint64_t bound_of(struct weights all, uint32_t reach, int32_t bias) {
     return all.sum * reach + (bias < 0 ? (uint64_t)-(int64_t)bias : (uint64_t)bias);
 }
 
-static enum n8_status prove_channel(const int8_t *weights, size_t count, uint32_t reach,
-                                    int32_t bias, const struct n8_conv_certificate *certificate,
-                                    struct n8_conv_proof *proof, uint64_t *bound,
-                                    struct n8_model_error *error) {
-    const struct weights all = take_channel(weights, count);
-    if (!fits_int16(weights, count, certificate->int16_depth, all)) {
+// Of `count` weights from number `first` on.
+static enum n8_status prove_channel(const struct n8_conv *conv, const int8_t *weights, size_t first,
+                                    size_t count, int32_t bias, struct n8_conv_proof *proof,
+                                    uint64_t *bound, struct n8_model_error *error) {
+    const bool s16 = conv->weights_s16;
+    const struct weights all =
+        s16 ? take_channel_s16(conv, weights, first, count) : take_channel(weights + first, count);
+    if (!s16 && !fits_int16(weights + first, count, conv->certificate.int16_depth, all)) {
         return n8_refuse(error, N8_E_FORMAT, "its weights do not prove its int16 depth");
     }
-    *bound = bound_of(all, reach, bias);
+    *bound = bound_of(all, conv->reach, bias);
     if (*bound >= UINT64_C(0x80000000)) {
         return n8_refuse(error, N8_E_OVERFLOW, "an accumulator can exceed 32 bits");
     }
@@ -161,8 +176,8 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
     const size_t count = weights_of(&conv->shape);
     const double residual = 255.0 * (double)e->residual_scale; // at most
     *out = (struct n8_conv_proof){
-        .weights_lo = 127,
-        .weights_hi = -128,
+        .weights_lo = INT16_MAX,
+        .weights_hi = INT16_MIN,
         .small = e->multiplier != NULL && e->slope == NULL,
     };
     struct triples triples = {0};
@@ -172,8 +187,7 @@ enum n8_status n8_conv_prove(const struct n8_conv *conv, const int8_t *weights,
         if (certificate->winograd != 0) {
             take_rows(&triples, weights + n * count, &conv->shape);
         }
-        N8_TRY(prove_channel(weights + n * count, count, conv->reach, bias, certificate, out,
-                             &bound, error));
+        N8_TRY(prove_channel(conv, weights, n * count, count, bias, out, &bound, error));
         if (e->multiplier != NULL && !n8_multiplier_ok(load_f32(e->multiplier, n))) {
             return n8_refuse(error, N8_E_FORMAT, "a multiplier is neither 0 nor in 1e-30 .. 2^64");
         }

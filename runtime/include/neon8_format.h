@@ -103,6 +103,7 @@ enum n8_op_flags {
     N8_OP_LINEAR_BEFORE_RESET = 4, // gru: the reset gate scales R h + b, not h
     N8_OP_WINOGRAD_WHOLE = 8,      // conv2d: proof (23) for int8 Winograd on whole weights
     N8_OP_WINOGRAD_HALF = 16,      // ... or on halved ones; never both
+    N8_OP_WEIGHTS_S16 = 32,        // conv2d: its weights are int16
 };
 
 struct n8_file_header {
@@ -161,7 +162,8 @@ struct n8_file_op {
     float fill;           // gather: what stands where nothing is taken
     uint32_t function;    // binary: enum n8_function
     uint32_t int16_depth; // proof (11): products that may be summed in int16, >= 2
-    uint64_t weights;     // conv2d: int8 [O][kh][kw][I / groups]; gru ...: see docs/format.md
+    uint64_t weights;     // conv2d: int8, or int16 by its flag, [O][kh][kw][I / groups];
+                          // gru ...: see docs/format.md
     uint64_t bias;        // conv2d: int32 [O], B of (5) or -zp * sum(w) of (4)
     uint64_t multiplier;  // conv2d: float [O], M of (5) or S of (4); multiply: 0, or float [C] of
                           // the output, M of (16)

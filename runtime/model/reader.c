@@ -258,7 +258,7 @@ static const struct {
 } FLAGS[] = {
     {N8_FIELD_COUNT_PAD, N8_OP_COUNT_PAD},
     {N8_FIELD_RECURRENT, N8_OP_REVERSE | N8_OP_LINEAR_BEFORE_RESET},
-    {N8_FIELD_WEIGHTS, N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF},
+    {N8_FIELD_WEIGHTS, N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF | N8_OP_WEIGHTS_S16},
 };
 
 #define AT(field) offsetof(struct n8_file_op, field), sizeof((struct n8_file_op){0}.field)

@@ -8,7 +8,7 @@
 #include "size.h"
 #include "window.h"
 
-enum { INT16_COST = 2 }; // of a product of int16 and int8, in those of int8
+enum { INT16_COST = 2 }; // of a product with an int16 value or weight, in those of int8
 
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_file_op *row = &step->row;
@@ -31,12 +31,14 @@ static enum n8_status check(struct n8_reader *reader, const struct n8_step *step
     if (row->int16_depth < 2) {
         return n8_malformed(reader, "its int16 depth is below 2");
     }
-    if (in->type == N8_TYPE_S16 && (row->int16_depth != 2 || row->flags != 0)) {
-        return n8_malformed(reader, "its input is int16, and it claims what is for int8");
+    const uint32_t forms = row->flags & ~(uint32_t)N8_OP_WEIGHTS_S16;
+    if ((in->type == N8_TYPE_S16 || row->flags != forms) && (row->int16_depth != 2 || forms != 0)) {
+        return n8_malformed(reader,
+                            "its input or weights are int16, and it claims what is for int8");
     }
     const uint32_t winograd = N8_OP_WINOGRAD_WHOLE | N8_OP_WINOGRAD_HALF;
     const bool neighbours = row->kernel[1] == 3 && row->stride[1] == 1 && row->dilation[1] == 1;
-    if (row->flags == winograd || (row->flags != 0 && !neighbours)) {
+    if (forms == winograd || (forms != 0 && !neighbours)) {
         return n8_malformed(reader,
                             "it claims both forms of (23), or one of a window that has none");
     }
@@ -95,7 +97,10 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const size_t depth = (size_t)(in->dims[1] / row->groups);
     const size_t taps = n8_mul((size_t)row->kernel[0], (size_t)row->kernel[1]);
     const void *weights = NULL, *bias = NULL, *multiplier = NULL, *bias_f32 = NULL, *slope = NULL;
-    N8_TRY(n8_read_array(reader, row->weights, channels, n8_mul(taps, depth), &weights));
+    const bool weights_s16 = (row->flags & N8_OP_WEIGHTS_S16) != 0;
+    const size_t window = n8_mul(taps, depth);
+    N8_TRY(n8_read_array(reader, row->weights, channels,
+                         n8_mul(window, weights_s16 ? sizeof(int16_t) : 1), &weights));
     N8_TRY(n8_read_array(reader, row->bias, channels, sizeof(int32_t), &bias));
     N8_TRY(n8_read_array(reader, row->multiplier, channels, sizeof(float), &multiplier));
     N8_TRY(n8_read_optional(reader, row->bias_f32, channels, sizeof(float), &bias_f32));
@@ -117,9 +122,12 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
         .type = in->type,
         .residual = added == NULL ? N8_TYPE_S8 : added->type,
         .reach = reach_of(in),
+        .weights_s16 = weights_s16,
     };
-    const struct n8_conv_certificate certificate = {
-        .int16_depth = row->int16_depth, .acc_bound = row->acc_bound, .winograd = row->flags};
+    const struct n8_conv_certificate certificate = {.int16_depth = row->int16_depth,
+                                                    .acc_bound = row->acc_bound,
+                                                    .winograd =
+                                                        row->flags & ~(uint32_t)N8_OP_WEIGHTS_S16};
     N8_TRY(n8_conv_plan(&step->conv, &shape, &input, &epilogue, &certificate,
                         &reader->model->kernels));
     step->conv.weights = weights; // in the file, until they are packed
@@ -134,7 +142,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->scratch_size = step->conv.scratch_size;
     step->packed_size = step->conv.packed_size;
     step->macs = (uint64_t)out->pixels * channels * taps * depth;
-    step->mac_cost = in->type == N8_TYPE_S16 ? INT16_COST : 1;
+    step->mac_cost = in->type == N8_TYPE_S16 || weights_s16 ? INT16_COST : 1;
     return N8_OK;
 }
 

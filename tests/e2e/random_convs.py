@@ -33,10 +33,21 @@ def random_levels(rng, shape):
     return rng.integers(-127, 128, shape, np.int8)
 
 
+def random_wide_weights(rng, shape):
+    """int16 weights: those of int8 with 8 bits more, of all values or the lowest."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return np.full(shape, -(2**15), np.int16)
+    if kind == 1:
+        return rng.integers(-(2**15), 2**15, shape, np.int16)
+    more = rng.integers(-128, 128, shape, np.int16)
+    return random_levels(rng, shape).astype(np.int16) * np.int16(256) + more
+
+
 def with_room(weights, reach):
-    """The weights, halved until the sums with such inputs fit int32  (24)."""
+    """The weights, halved until the sums with such inputs fit int32  (24), (25)."""
     while bound(weights, np.zeros(len(weights)), reach=reach) >= 2**31:
-        weights = (weights / 2).astype(np.int8)
+        weights = (weights / 2).astype(weights.dtype)
     return weights
 
 
@@ -116,7 +127,7 @@ def append_conv(net, source, groups, out_channels, *, depthwise=False, same=Fals
     else:
         rows, columns = window(net, height), window(net, width)
     shape = (batch, out_channels, rows[5], columns[5])
-    weights = random_weights(
+    weights = (random_wide_weights if net.width() == "int16" else random_weights)(
         rng, (out_channels, rows[0], columns[0], channels // groups)
     )
     weights = with_room(weights, source.reach)

@@ -56,6 +56,11 @@ def test_generator_reaches_everything():
             if isinstance(op, Conv2dOp):
                 source = program.tensors[op.inputs[0]]
                 seen["int16 residual"] += kinds[1:-1] == ["int16"]
+                wide = "int16" if op.weights.dtype == np.int16 else "int8"
+                seen[f"{wide} weights on {source.dtype}"] += 1
+                seen["depthwise int16 weights"] += (
+                    wide == "int16" and op.groups == source.shape[1] > 1
+                )
                 seen["grouped"] += 1 < op.groups < source.shape[1]
                 seen["slopes"] += op.slopes is not None
                 seen["weights of -128"] += op.weights.min() == -128
@@ -71,7 +76,8 @@ def test_generator_reaches_everything():
         *("n8_igemm_s8_s8", "n8_igemm_s8_f32", "n8_igemm_s8_s8_add"),
         *("n8_depthwise_s8", "n8_depthwise3x3s1_s8", "n8_depthwise3x3s2_s8"),
         *("grouped", "slopes", "dilated", "batch", "odd channels", "count_pad"),
-        *("weights of -128", "int16 residual"),
+        *("weights of -128", "int16 residual", "depthwise int16 weights"),
+        *("int16 weights on int8", "int16 weights on int16", "int8 weights on int16"),
         *(f"Conv2d {kinds}" for kinds in MIXED),
         *(f"Requantize {kinds}" for kinds in MIXED if "float32" not in kinds),
         *("Pool int16 int16", "Pool int8 float32", "Pool int16 float32"),

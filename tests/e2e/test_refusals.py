@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import float_program
+from neon8.compile import writer
 from neon8.errors import ModelError
 from neon8.ir.program import Program, Tensor
 from neon8.runtime import Model
@@ -396,7 +397,9 @@ its activations, clip or peepholes are wrong
     lstm: values[27] = nan
 it is requantized in integers (10), which is gone
     conv: indices = 64
-its input is int16, and it claims what is for int8
+its input or weights are int16, and it claims what is for int8
+    conv: flags = 40
+    conv: flags = 32; int16_depth = 3
     conv: tensor x.type = INT16; int16_depth = 3
     conv: tensor x.type = INT16; flags = 8
 its window has more than 2^15 taps of int16
@@ -584,7 +587,7 @@ def test_fields_that_are_not_used(name, field):
 
 
 @pytest.mark.parametrize("name", USED)
-@pytest.mark.parametrize("flag", [9, 17, 32, 1 << 31])
+@pytest.mark.parametrize("flag", [9, 17, 33, 64, 1 << 31])
 def test_flags_that_are_not_known(name, flag):
     said = refusal(with_field(name, flags=flag))
     assert said == f"net.n8: layer {name!r}: {MEANT}"
@@ -632,6 +635,34 @@ def test_weights_at_the_bounds_of_23(form, taps, proved, at):
     else:
         reason = "its weights do not prove its form of (23)"
         assert refusal(file.content()) == f"net.n8: layer 'last': {reason}"
+
+
+@pytest.mark.parametrize(
+    ("more", "claim", "said"),
+    [
+        (0, 0, ""),
+        (1, 0, "an accumulator can exceed 32 bits"),
+        (-1, 1, "its accumulator bound is not that of its weights"),
+    ],
+)
+def test_int16_weights_at_the_bound_of_12(more, claim, said):
+    """18 of them, and a bias that brings the sums to 2^31 - 1."""
+    before = program()
+    *ops, last = before.ops
+    weights = np.full(last.weights.shape, -(2**15), np.int16)
+    room = 2**31 - 1 - 18 * 2**15 * 128
+    last = dataclasses.replace(
+        last,
+        weights=weights,
+        bias=np.array([0, 7, -7, -room - more], np.int32),
+        acc_bound=min(2**31 - 1 + more + claim, 2**31 - 1),
+    )
+    file = writer.dumps(dataclasses.replace(before, ops=(*ops, last)))
+    if said:
+        assert refusal(file) == f"net.n8: layer 'last': {said}"
+    else:
+        with Model.from_bytes(file) as model:
+            assert model.steps[-1].weights == (-(2**15), -(2**15))
 
 
 def test_a_weight_of_minus_128_that_is_alone():

@@ -156,7 +156,9 @@ def _sqnr(network: _Network, table: ScaleTable, name: str) -> float:
         return math.nan
     channels = chosen_channels(node)
     weight, scales = node.weight[channels], np.array(entry.weight_scales)[channels]
-    integers = quantizer(entry.rounding)(weight, scales).reshape(len(channels), -1)
+    integers = quantizer(entry.rounding, entry.bits)(weight, scales).reshape(
+        len(channels), -1
+    )
     quantized = replace(
         patches, weights=(integers * scales[:, None]).astype(np.float32)
     )

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that the user wants as int16, or not quantized at all."""
+"""What the user wants as int16, tensors or weights, or not quantized at all."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from neon8.calibrate.observation import Observation
 from neon8.errors import CalibrationError
 from neon8.ir.graph import Graph
-from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
-from neon8.rewrite.bits import in_float32, with_bits
+from neon8.quant.scale_table import NARROW, PRECISIONS, WEIGHTS16, ScaleTable
+from neon8.rewrite.bits import in_float32, with_bits, with_wide_weights
 from neon8.text import suggested
 
 INT16, FLOAT = PRECISIONS
@@ -15,7 +15,8 @@ WIDEST = 16
 """Bits of int16 tensors, unless accumulators allow only fewer."""
 
 Precision = Mapping[str, str]
-"""Name of a tensor, or of a layer for its output -> one of PRECISIONS."""
+"""Name of a tensor, or of a layer for its output -> one of PRECISIONS; of a layer, for
+its weights, -> WEIGHTS16."""
 
 NOTHING: Precision = {}
 
@@ -36,6 +37,8 @@ def resolve(
     said: dict[str, str] = {}
     for name, precision in wanted.items():
         where = f"precision {precision}:{name}"
+        if precision == WEIGHTS16:
+            continue
         if precision not in PRECISIONS:
             text = f"{precision!r} is not one of {', '.join(PRECISIONS)}"
             raise CalibrationError(f"{where}: {text}")
@@ -50,6 +53,27 @@ def resolve(
             text = f"contradicts {found[group]}:{said[group]}, which shares its scale"
             raise CalibrationError(f"{where}: {text}")
         said.setdefault(group, name)
+    return found
+
+
+def wide_layers(
+    wanted: Precision, observation: Observation, graph: Graph | None
+) -> frozenset[str]:
+    """The layers whose weights the user wants as int16.
+
+    CalibrationError: an unknown name, or there is no network to take weights from.
+    """
+    found = frozenset(name for name, each in wanted.items() if each == WEIGHTS16)
+    for name in sorted(found):
+        where = f"precision {WEIGHTS16}:{name}"
+        if name not in observation.layers:
+            text = "the network has no such layer with weights"
+            raise CalibrationError(
+                f"{where}: {text}{suggested(name, observation.layers)}"
+            )
+        if graph is None:
+            text = "weights cannot be told without the network; give it, too"
+            raise CalibrationError(f"{where}: {text}")
     return found
 
 
@@ -70,12 +94,13 @@ def finished(
     graph: Graph | None,
     groups: Mapping[str, str],
     chosen: Mapping[str, str],
+    wide: Collection[str] = (),
 ) -> ScaleTable:
     """Give int16 tensors as many bits as accumulators allow, and free float ones.
 
     table: solved.  graph: the network; without it tensors keep their bits, and the
     compiler says where they are too many.  groups: tensor -> scale group.  chosen: from
-    resolve().
+    resolve().  wide: from wide_layers().
     """
     bits = {
         groups[name]: entry.bits
@@ -84,5 +109,6 @@ def finished(
     }
     if graph is not None:
         table = with_bits(table, graph, groups, bits)
+        table = with_wide_weights(table, graph, wide)
     kept = [group for group, precision in chosen.items() if precision == FLOAT]
     return in_float32(table, groups, kept)

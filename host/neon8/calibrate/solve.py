@@ -14,7 +14,7 @@ from neon8.calibrate.fast import narrower
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.overrides import Entry, Overrides, resolve
 from neon8.calibrate.overrides import load as load_overrides
-from neon8.calibrate.precision import bits_of, finished
+from neon8.calibrate.precision import bits_of, finished, wide_layers
 from neon8.calibrate.precision import resolve as named
 from neon8.calibrate.recipe.bias import corrections
 from neon8.calibrate.recipe.recipe import Recipe, prepare
@@ -72,6 +72,7 @@ def solve_quietly(
         raise CalibrationError(f"fast: {text}; give it, too")
     groups = observation.scale_groups
     chosen = named(settings.precision, observation, graph)
+    wide = wide_layers(settings.precision, observation, graph)
     overrides = with_overrides(settings).overrides
     own = resolve(overrides, groups) if isinstance(overrides, Overrides) else {}
     tensors = partial(_tensors, observation, settings, own, chosen)
@@ -90,7 +91,7 @@ def solve_quietly(
         found = with_winograd(seen, network, found, narrow, limit=limit)
     if recipe is not None:
         found = corrections(recipe.graph, found, recipe.means)
-    return finished(found, graph, groups, chosen)
+    return finished(found, graph, groups, chosen, wide)
 
 
 def with_overrides(settings: SolveSettings) -> SolveSettings:

@@ -75,6 +75,8 @@ PRECISION = """\
         additions, pools and moves read it as it is, all others a copy of 8 bits
 --precision float:NAME  it is not quantized: the layer that makes it gives float32, and
         those that read it run in float32, which costs much more
+--precision weights16:NAME  a layer has weights of 16 bits, or as many as keep its
+        accumulators inside int32, at the cost of int16 activations
         Tensors that share a scale share their precision. The table says what was chosen
 """
 

@@ -221,7 +221,9 @@ class _Layout:
                 row.weights = self.array(value, "<i1", data_at)
             case "weights":
                 row.kernel = value.shape[1:3] if value.ndim == WEIGHT_AXES else (1, 1)
-                row.weights = self.array(value, "<i1", data_at)
+                wide = value.dtype == np.int16
+                row.flags |= self.flags["N8_OP_WEIGHTS_S16"] if wide else 0
+                row.weights = self.array(value, "<i2" if wide else "<i1", data_at)
             case _ if name in ARRAYS:
                 setattr(row, name, self.array(value, ARRAYS[name], data_at))
             case _:

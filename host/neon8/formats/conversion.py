@@ -27,7 +27,14 @@ from neon8.graph.importer import load as load_graph
 from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.quant import strict_json, table_json
 from neon8.quant.checks import decode, read_bytes, string
-from neon8.quant.scale_table import CHOSEN, LATTICE, ScaleTable
+from neon8.quant.scale_table import (
+    CHOSEN,
+    LATTICE,
+    NARROW,
+    WEIGHTS16,
+    WIDE,
+    ScaleTable,
+)
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 from neon8.text import counted
@@ -113,6 +120,8 @@ def convert_table(
             cause = "--fast" if bits < min(target.bits) else "--precision"
             remedy = f"calibrate without {cause} and with --bits 8"
             raise TableError(f"{path}: {text}; {remedy}")
+    if own is not None and source is not target:
+        _check_weights(own, path, target)
     if isinstance(target.write, NetworkWriter):
         if whole is None:
             table, whole = _completed(table, context, to)
@@ -142,6 +151,17 @@ def _check_quantized(table: ScaleTable, path: str | PathLike[str], to: str) -> N
             )
 
 
+def _check_weights(
+    table: ScaleTable, path: str | PathLike[str], target: Format
+) -> None:
+    """TableError: a layer has int16 weights, and the format says how weights are."""
+    wide = [name for name, entry in table.layers.items() if entry.bits != NARROW]
+    if wide and (target.weights or isinstance(target.write, NetworkWriter)):
+        text = f"{target.name} holds weights of {NARROW} bits only, layer {wide[0]!r} "
+        remedy = f"calibrate without --precision {WEIGHTS16}:{wide[0]}"
+        raise TableError(f"{path}: {text}has {WIDE}; {remedy}")
+
+
 def _check_plain(table: ScaleTable, path: str | PathLike[str], to: str) -> None:
     """TableError: a tensor has factors or offsets: the network is another one then."""
     for name, entry in table.tensors.items():
@@ -168,6 +188,10 @@ def _with_lost_weights(table: ForeignTable, own: ScaleTable, to: str) -> Foreign
         if count:
             note = f"{counted(count, 'layer')} {text}"
             table = table.with_note(f"{to} knows one way to round: {note}")
+    count = sum(layer.bits != NARROW for layer in layers)
+    if count:
+        text = f"{counted(count, 'layer')} with weights of {WIDE} bits will have others"
+        table = table.with_note(f"{to} does not hold the bits of weights: {text}")
     count = sum(bool(layer.bias_correction) for layer in layers)
     if count:
         text = f"corrections of the biases of {counted(count, 'layer')} are left out"

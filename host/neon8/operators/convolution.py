@@ -22,7 +22,7 @@ from neon8.ir.graph import (
     Shape,
     nchw,
 )
-from neon8.ir.program import Int8Array, Int32Array, Op, Program, Tensor
+from neon8.ir.program import Int32Array, Op, Program, Tensor
 from neon8.operators.build import FLOAT, INT8, Build, ratio
 from neon8.operators.family import Family
 from neon8.operators.floats import append_activation, before
@@ -50,14 +50,16 @@ from neon8.quant import int16_fit
 from neon8.quant.lattice import TAPS, on_lattice
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.proof import int16_depth, prove_sums, winograd_form
-from neon8.quant.scale_table import LATTICE, NEAREST, ScaleTable
+from neon8.quant.scale_table import LATTICE, NEAREST, WIDE, ScaleTable
 from neon8.quant.weights import (
     HIGHEST,
     LOWEST,
+    Integers,
     Sums,
     channel_scales,
     multiplier_ok,
     quantize_weights,
+    quantize_wide,
 )
 
 
@@ -233,7 +235,7 @@ def int8_layers(program: Program) -> tuple["Conv2dOp", ...]:
 class Conv2dOp(Op):
     """Convolution with its fused epilogue; inputs[1], if any, is the residual.
 
-    weights: (O, kh, kw, I / groups) int8 in [-127, 127].
+    weights: (O, kh, kw, I / groups) int8 in [-127, 127], or int16  (25).
     Input, residual and output may be int16  (24).
     Quantized output: bias is B and multiplier M of (5), slopes of (5b) or None,
     residual_scale R of (6), lo and hi the clamp with the activation in it.
@@ -245,7 +247,7 @@ class Conv2dOp(Op):
     winograd: "whole" or "half", the form of (23) that its weights serve, or "".
     """
 
-    weights: Int8Array
+    weights: Integers
     bias: Int32Array
     multiplier: FloatArray
     bias_f32: FloatArray | None = None
@@ -575,7 +577,7 @@ def float_biases(bias: FloatArray) -> FloatArray:
 
 
 def form_of(node: Conv2d, sums: Sums, source: Tensor) -> str:
-    """The form of (23) that the weights prove; "" unless the input is int8."""
+    """The form of (23) that the weights prove; "" unless all is int8."""
     if source.dtype != INT8:
         return ""
     stride, dilation = node.strides[1], node.dilations[1]
@@ -616,7 +618,8 @@ def proved(
     if not node.finite:
         raise CompileError(f"layer {node.name!r}: a weight or bias is not finite")
     scales = weight_scales(b.table, node, phases=phases)
-    rounding = b.table.layers[node.name].rounding
+    entry = b.table.layers[node.name]
+    rounding, wide = entry.rounding, entry.bits == WIDE
     lattice = rounding == LATTICE
     if lattice and (node.weight_scales is not None or node.weight.shape[-1] != TAPS):
         text = (
@@ -624,7 +627,11 @@ def proved(
         )
         text += 'float weights; delete "rounding" of the layer in the table'
         raise CompileError(f"layer {node.name!r}: {text}")
+    if wide and node.weight_scales is not None:
+        text = "its file has the weights as integers of 8 bits"
+        raise CompileError(f'layer {node.name!r}: {text}; delete "bits" in the table')
     free = node.weight_scales is None and rounding == NEAREST and source.dtype == INT8
+    free = free and not wide
     if b.max_sqnr_loss is not None and free:
         limit = b.max_sqnr_loss
         scales, fit = int16_fit.fit(node.name, node.weight, scales, limit=limit)
@@ -639,13 +646,13 @@ def proved(
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
         reach=source.reach,
-        quantize=on_lattice if lattice else nearest,
+        quantize=on_lattice if lattice else quantize_wide if wide else nearest,
     )
     b.enlarged += grown
     return sums, scales
 
 
-def channels_last(sums: Sums) -> Int8Array:
+def channels_last(sums: Sums) -> Integers:
     """(O, I / groups, kh, kw) to (O, kh, kw, I / groups)."""
     return np.ascontiguousarray(sums.weights.transpose(0, 2, 3, 1))
 

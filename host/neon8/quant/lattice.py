@@ -11,13 +11,16 @@ rounded the other way, which is at most one step off.
 import numpy as np
 
 from neon8.arrays import DoubleArray, FloatArray, Int8Array
+from neon8.quant.scale_table import LATTICE, NARROW, WIDE
 from neon8.quant.weights import (
     HIGHEST,
     Int16Array,
+    Integers,
     Quantize,
     enlarged,
     least_factor,
     quantize_weights,
+    quantize_wide,
 )
 
 TAPS = 3
@@ -48,12 +51,14 @@ def on_lattice(weight: FloatArray | DoubleArray, scales: DoubleArray) -> Int8Arr
     return result
 
 
-def quantizer(rounding: str) -> Quantize:
+def quantizer(rounding: str, bits: int = NARROW) -> Quantize:
     """The function that rounds weights to the "nearest" or the "lattice"."""
-    return on_lattice if rounding == "lattice" else quantize_weights
+    if bits == WIDE:
+        return quantize_wide
+    return on_lattice if rounding == LATTICE else quantize_weights
 
 
-def reaches(weights: Int8Array) -> Int16Array:
+def reaches(weights: Integers) -> Int16Array:
     """|g0 + g2| + |g1| of each row.  weights: (..., 3)."""
     g0, g1, g2 = (weights[..., tap].astype(np.int16) for tap in range(TAPS))
     result: Int16Array = np.abs(g0 + g2) + np.abs(g1)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neon8.arrays import DoubleArray, FloatArray, Int8Array
+from neon8.arrays import DoubleArray, FloatArray
 from neon8.errors import CompileError
 from neon8.quant.lattice import HALF_REACH, TAPS, WHOLE_REACH, reaches
 from neon8.quant.weights import (
     ACC_LIMIT,
     NARROW_REACH,
+    Integers,
     Quantize,
     Sums,
     enlarged,
@@ -130,13 +131,13 @@ def tell(grown: Sequence[Enlarged]) -> None:
     )
 
 
-def int16_depth(weights: Int8Array, dtype: str = "int8") -> int:
+def int16_depth(weights: Integers, dtype: str = "int8") -> int:
     """How many products of a channel int16 holds, whichever they are: 8, 4 or 2  (11).
 
     weights: (O, ...), no two of a channel above INT16_REACH together.  dtype: of the
-    input; of int16 nobody asks, and it is 2.
+    input; of int16, as of such weights, nobody asks, and it is 2.
     """
-    if dtype != "int8":
+    if dtype != "int8" or weights.dtype != np.int8:
         return 2
     channels = weights.reshape(len(weights), -1)
     for depth in INT16_DEPTHS:
@@ -145,12 +146,17 @@ def int16_depth(weights: Int8Array, dtype: str = "int8") -> int:
     return 2
 
 
-def winograd_form(weights: Int8Array, *, stride: int, dilation: int) -> str:
+def winograd_form(weights: Integers, *, stride: int, dilation: int) -> str:
     """Which form of (23) the weights serve: "whole", else "half", else "".
 
     weights: (O, I / groups, kh, kw).  stride, dilation: along the row.
     """
-    if weights.shape[-1] != TAPS or stride != 1 or dilation != 1:
+    if (
+        weights.dtype != np.int8
+        or weights.shape[-1] != TAPS
+        or stride != 1
+        or dilation != 1
+    ):
         return ""
     most = int(reaches(weights).max())
     if most <= WHOLE_REACH:
@@ -159,7 +165,7 @@ def winograd_form(weights: Int8Array, *, stride: int, dilation: int) -> str:
     return "half" if most <= HALF_REACH and even else ""
 
 
-def sum_of_largest(channel: Int8Array, depth: int) -> int:
+def sum_of_largest(channel: Integers, depth: int) -> int:
     """The sum of the `depth` largest |w|, of fewer where there are fewer."""
     sizes = np.abs(channel.astype(np.int16))
     count = min(depth, len(sizes))

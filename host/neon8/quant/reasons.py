@@ -9,7 +9,7 @@ and channels it is of. The codes are these and no others.
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
-from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
+from neon8.quant.scale_table import WEIGHTS16, LayerScale, ScaleTable, TensorScale
 from neon8.text import counted
 
 MEANINGS = {
@@ -29,6 +29,7 @@ MEANINGS = {
     "imported": "taken from another tool's table",
     "fast": "127 steps for int8 Winograd; see what the layers that read it lose",
     "int16": "16 bits, or the most with which the sums of what reads it fit int32",
+    WEIGHTS16: "its weights have 16 bits, or what of them the sums leave",
     "float32": "not quantized, nor are the layers that read it",
     "step": "the weights are multiples of one step, which is the scale",
     "equalized": "its channels have factors, so that they share a range",
@@ -45,7 +46,16 @@ MEANINGS = {
 `bias` of a layer come with a channel: `dead:7` is a channel without weights."""
 
 RECIPE = frozenset(
-    ("step", "equalized", "absorbed", "corrected", "chosen", "int16", "float32")
+    (
+        "step",
+        "equalized",
+        "absorbed",
+        "corrected",
+        "chosen",
+        "int16",
+        "float32",
+        WEIGHTS16,
+    )
 )
 """What was done for accuracy: nothing that anyone must look at."""
 

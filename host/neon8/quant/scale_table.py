@@ -11,8 +11,12 @@ NARROW = 8
 """The most bits that int8 holds; more are held in int16."""
 BITS = (7, NARROW, *range(9, 17))
 """The bits of activations.  7 have 127 steps, as int8 Winograd wants."""
+WIDE = 16
+"""The bits of int16 weights, instead of NARROW."""
 PRECISIONS = ("int16", "float")
 """What a tensor can have instead of the precision of all."""
+WEIGHTS16 = "weights16"
+"""What a layer can have: weights of WIDE bits; its reason code, too."""
 NEAREST, LATTICE, CHOSEN = ROUNDINGS = ("nearest", "lattice", "chosen")
 """How weights become integers; for the others see neon8.quant.lattice and rounding."""
 
@@ -56,14 +60,16 @@ class LayerScale:
     groups: of the convolution.  reasons: codes of the guards that fired, as above.
     bias_correction: (O,), what is added to the bias because rounded weights move the
     mean of a channel; () for nothing.
-    rounding: one of ROUNDINGS.  levels: of weights that were chosen, a bit for each,
-    see neon8.rewrite.rounding.  sqnr_loss: in dB of the layer's output, what rounding
-    and the range of the input cost where they were chosen for speed.
+    bits: of its weights, NARROW or WIDE.
+    rounding: one of ROUNDINGS, for 8 bits.  levels: of weights that were chosen, a bit
+    for each, see neon8.rewrite.rounding.  sqnr_loss: in dB of the layer's output, what
+    rounding and the range of the input cost where they were chosen for speed.
     """
 
     input: str
     weight_scales: tuple[float, ...]
     groups: int = 1
+    bits: int = NARROW
     bias_correction: tuple[float, ...] = field(default=(), repr=False)
     rounding: str = field(default="nearest", repr=False)
     levels: bytes = field(default=b"", repr=False)

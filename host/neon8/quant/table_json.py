@@ -26,9 +26,11 @@ from neon8.quant.scale_table import (
     BITS,
     CHOSEN,
     NARROW,
+    NEAREST,
     ROUNDINGS,
     SCHEMES,
     TABLE_SCHEMES,
+    WIDE,
     LayerScale,
     ScaleTable,
     TensorScale,
@@ -209,9 +211,17 @@ def _read_layer(where: str, data: Any, tensors: dict[str, TensorScale]) -> Layer
     if rounding not in ROUNDINGS:
         text = f"rounding: {rounding!r} is not one of {', '.join(ROUNDINGS)}"
         raise TableError(f"{where}: {text}")
+    bits = data.get("bits", NARROW)
+    if bits not in (NARROW, WIDE) or isinstance(bits, bool | float):
+        text = f"bits: {bits!r}, but weights have {NARROW} or {WIDE}"
+        raise TableError(f"{where}: {text}")
+    if bits == WIDE and rounding != NEAREST:
+        text = f"rounding: {rounding!r} is for weights of {NARROW} bits"
+        raise TableError(f'{where}: {text}; delete it, or "bits"')
     return LayerScale(
         input=name,
         groups=groups,
+        bits=bits,
         bias_correction=_reals(where, data, "bias_correction", float32),
         rounding=rounding,
         levels=_read_levels(where, data, chosen=rounding == CHOSEN),

@@ -13,6 +13,8 @@ from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import NARROW, LayerScale
 
 Int16Array = npt.NDArray[np.int16]
+Integers = Int8Array | Int16Array
+"""Of weights, which have 8 bits or 16."""
 
 ACC_LIMIT = 2**31
 """|acc''| stays below this  (12)."""
@@ -129,6 +131,8 @@ def least_factor(fits: Callable[[float], bool]) -> float | None:
 HIGHEST = 127
 LOWEST = -128
 """The ends of int8 weights; -128 only in files of other tools, once a channel (11)."""
+HIGHEST_WIDE = 2**15 - 1
+"""The end of int16 weights, on both sides."""
 
 WIDEST = 255
 """The largest |q| of a weight of 8 bits, uint8 less its zero point."""
@@ -165,7 +169,13 @@ def quantize_weights(
     return result
 
 
-Quantize = Callable[[FloatArray, DoubleArray], Int8Array]
+def quantize_wide(weight: FloatArray, scales: DoubleArray) -> Int16Array:
+    """clamp(rne(w / scale), -32767, 32767), of layers whose weights are int16."""
+    result: Int16Array = weight_levels(weight, scales).clip(-HIGHEST_WIDE, None)
+    return result
+
+
+Quantize = Callable[[FloatArray, DoubleArray], Integers]
 """Weights (O, ...) and their scales (O,) to integers, as quantize_weights()."""
 
 
@@ -178,7 +188,7 @@ class Sums:
     double, since they may be beyond int32 before the proof.
     """
 
-    weights: Int8Array
+    weights: Integers
     bias: DoubleArray
     bound: DoubleArray
 
@@ -203,7 +213,7 @@ def sums(
     axes = tuple(range(1, weights.ndim))
     total = weights.sum(axis=axes, dtype=np.int64)
     offset = np.rint(bias / (scale_in * scales)) - zero_point_in * total
-    magnitude = np.abs(weights.astype(np.int16)).sum(axis=axes, dtype=np.int64)
+    magnitude = np.abs(weights.astype(np.int32)).sum(axis=axes, dtype=np.int64)
     bound = magnitude * reach + np.abs(offset)
     return Sums(weights, offset, bound)
 

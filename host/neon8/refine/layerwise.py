@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import DoubleArray, FloatArray, Int8Array
+from neon8.arrays import DoubleArray, FloatArray
 from neon8.calibrate.recipe.bias import CORRECTED
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
@@ -21,8 +21,15 @@ from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.convolution import Conv2d, Conv2dOp, convolutions, int8_layers
 from neon8.quant.lattice import quantizer
-from neon8.quant.scale_table import CHOSEN, LATTICE, NEAREST, LayerScale, ScaleTable
-from neon8.quant.weights import ACC_LIMIT, channel_scales, sums
+from neon8.quant.scale_table import (
+    CHOSEN,
+    LATTICE,
+    NARROW,
+    NEAREST,
+    LayerScale,
+    ScaleTable,
+)
+from neon8.quant.weights import ACC_LIMIT, Integers, channel_scales, sums
 from neon8.refine.inputs import mean_row, some_rows
 from neon8.refine.lockstep import Values, in_lockstep, peak
 from neon8.refine.rounding import ERROR_BITS, MOST_INPUTS, covariance, descend
@@ -161,7 +168,8 @@ class Layer:
     def known(self) -> bool:
         """True if the step has the weights and scales of the table unchanged."""
         node = self.node
-        if node.transposed or node.weight_scales is not None:
+        wide = self.entry.bits != NARROW
+        if wide or node.transposed or node.weight_scales is not None:
             return False
         ratio = np.float64(self.source.scale) * self.scales / np.float64(self.out.scale)
         weights = self.integers(self.entry).transpose(0, 2, 3, 1)
@@ -169,13 +177,13 @@ class Layer:
             return False
         return np.array_equal(ratio.astype(np.float32), self.op.multiplier)
 
-    def by_group(self, values: FloatArray | DoubleArray | Int8Array) -> DoubleArray:
+    def by_group(self, values: FloatArray | DoubleArray | Integers) -> DoubleArray:
         """Reshape (O, ...) to (G, O / G, K)."""
         shape = self.op.groups, len(values) // self.op.groups, -1
         result: DoubleArray = values.reshape(shape).astype(np.float64)
         return result
 
-    def integers(self, entry: LayerScale) -> Int8Array:
+    def integers(self, entry: LayerScale) -> Integers:
         """The weights that `entry` gives, (O, I / groups, kh, kw)."""
         rounds = quantizer(LATTICE if entry.rounding == LATTICE else NEAREST)
         return rounds(self._node(entry).weight, self.scales)

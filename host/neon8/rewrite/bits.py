@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More bits for some activations, or none rounded: what the user or a search asks for.
+"""More bits for activations or weights, or none rounded: as users or a search ask.
 
 Of int16 activations the sums of a convolution must still fit int32, whatever comes
 (12), (24). So a scale group gets the most bits with which those of all layers that read
-it do.
+it do, and a layer with int16 weights has scales with which its own do  (25).
 """
 
 import math
@@ -12,15 +12,32 @@ from dataclasses import replace
 
 import numpy as np
 
-from neon8.arrays import DoubleArray, Int8Array
+from neon8.arrays import DoubleArray
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
 from neon8.operators.subpixel import repeated, subpixel
 from neon8.quant.grid import Grid, at_bits, ends, on_grid
 from neon8.quant.lattice import quantizer
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.scale_table import NARROW, LayerScale, ScaleTable, TensorScale
-from neon8.quant.weights import ACC_LIMIT, bias_floor, channel_scales, sums
+from neon8.quant.scale_table import (
+    NARROW,
+    NEAREST,
+    WEIGHTS16,
+    WIDE,
+    LayerScale,
+    ScaleTable,
+    TensorScale,
+)
+from neon8.quant.weights import (
+    ACC_LIMIT,
+    HIGHEST,
+    HIGHEST_WIDE,
+    NARROW_REACH,
+    Integers,
+    bias_floor,
+    channel_scales,
+    sums,
+)
 from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized
 from neon8.rewrite.rounding import rounded
@@ -31,6 +48,9 @@ FLOAT32 = "float32"
 
 NARROWER = frozenset({"fast", INT16, FLOAT32})
 """Reason codes of a tensor that are wrong once its precision is another."""
+
+OF_INT8 = frozenset({"corrected", "chosen", "fast", "bias"})
+"""Reason codes of a layer, without channels, that are wrong for weights of 16 bits."""
 
 FINER = 16
 """How much finer the steps of a grid must be if it covers more than before, too."""
@@ -86,6 +106,27 @@ def in_float32(
             for name, entry in table.tensors.items()
         },
     )
+
+
+def with_wide_weights(
+    table: ScaleTable, graph: Graph, names: Collection[str]
+) -> ScaleTable:
+    """`table` with int16 weights in the layers `names`.
+
+    graph: the network of the table, as it was read.  A layer gets the finest scales
+    with which (12) is proved; one for which they are no finer than those of 8 bits, or
+    whose file has integers, stays as it is.  CompileError: the table does not fit.
+    """
+    if not names:
+        return table
+    layers = dict(table.layers)
+    for node in convolutions(equalized(graph, table)):
+        entry = layers.get(node.name)
+        known = entry is not None and node.weight_scales is None
+        if node.name in names and known and np.isfinite(node.weight).all():
+            reader = _Reader(node, layers[node.name])
+            layers[node.name] = reader.widened(table.tensors[node.inputs[0]])
+    return replace(table, layers=layers)
 
 
 def _because(reason: str, entry: TensorScale) -> TensorScale:
@@ -149,6 +190,9 @@ class _Reader:
 
     def takes(self, entry: TensorScale) -> bool:
         """True if the sums fit int32 with the input `entry`  (12)."""
+        if self._entry.bits == WIDE:
+            reach = self._reach
+            return bool((self._finest(entry) * HIGHEST <= reach)[reach > 0].all())
         grid = Grid(entry.scheme, entry.bits)
         scales = self._scales_for(entry)
         if not (entry.scale * scales >= SMALLEST_SCALE).all():
@@ -177,7 +221,8 @@ class _Reader:
         scales, given = self._scales_for(entry), self._given
         if (scales == given).all():
             return self._entry
-        codes = [f"bias:{channel}" for channel in np.flatnonzero(scales > given)]
+        larger = np.flatnonzero(scales > given) if self._entry.bits == NARROW else ()
+        codes = [f"bias:{channel}" for channel in larger]
         more = (code for code in codes if code not in self._entry.reasons)
         return replace(
             self._entry,
@@ -185,20 +230,81 @@ class _Reader:
             reasons=(*self._entry.reasons, *more),
         )
 
+    def widened(self, entry: TensorScale) -> LayerScale:
+        """The layer with int16 weights, if they are finer with the input `entry`."""
+        # A step of the weights stays one, of 2**8 new ones.
+        scales = _above(np.maximum(self._finest(entry), self._given / 2**NARROW))
+        if self._entry.bits == WIDE or not (scales < self._given).any():
+            return self._entry
+        codes = self._entry.reasons
+        return replace(
+            self._entry,
+            weight_scales=tuple(scales.tolist()),
+            bits=WIDE,
+            rounding=NEAREST,
+            levels=b"",
+            bias_correction=(),
+            sqnr_loss=None,
+            reasons=(
+                WEIGHTS16,
+                *(code for code in codes if code.partition(":")[0] not in OF_INT8),
+            ),
+        )
+
+    @property
+    def _reach(self) -> DoubleArray:
+        """The largest |weight| of each channel of the table, (O,)."""
+        sizes = np.abs(self._node.weight.reshape(len(self._node.weight), -1))
+        return self._over_phases(sizes.max(axis=1).astype(np.float64))
+
+    def _over_phases(self, values: DoubleArray) -> DoubleArray:
+        """The largest of the phases of a channel, (O * phases,) to (O,)."""
+        parts = values.reshape(self._groups, self._phases, -1)
+        result: DoubleArray = parts.max(axis=1).reshape(-1)
+        return result
+
+    def _finest(self, entry: TensorScale) -> DoubleArray:
+        """Scales of int16 weights, (O,), with which the sums fit int32 for sure.
+
+        Rounding changes each of K weights by half at most, and so what the real numbers
+        add up to by K / 2 times what a weight is multiplied by.
+        """
+        grid = Grid(entry.scheme, entry.bits)
+        flat = self._node.weight.reshape(len(self._node.weight), -1).astype(np.float64)
+        reach = max(-grid.lowest, grid.highest, NARROW_REACH)
+        point = abs(entry.zero_point)
+        bias = np.abs(repeated(self._bias, self._groups, self._phases)) / entry.scale
+        rounding = 2 + flat.shape[1] / 2 * (reach + point)
+        total = np.abs(flat).sum(axis=1) * reach + bias
+        total += np.abs(flat.sum(axis=1)) * point
+        least = self._over_phases(total) / max(ACC_LIMIT - rounding, 1.0)
+        floor = SMALLEST_SCALE / min(entry.scale, 1.0)
+        return np.maximum(np.maximum(least, self._reach / HIGHEST_WIDE), floor)
+
     def _scales_for(self, entry: TensorScale) -> DoubleArray:
         """(O,), larger where the bias would not fit; levels that were chosen stay."""
         given = self._given
+        if self._entry.bits == WIDE:
+            return np.maximum(given, _above(self._finest(entry)))
         if entry.bits <= NARROW or self._entry.rounding not in ("nearest", "lattice"):
             return given
         floor = bias_floor(self._bias, entry.scale, entry.bits)
         larger = np.float32(np.maximum(given, floor)).astype(np.float64)
         return np.where(floor > given, larger, given)
 
-    def _levels_with(self, scales: DoubleArray) -> Int8Array:
+    def _levels_with(self, scales: DoubleArray) -> Integers:
         if (self._rounded[0] != scales).any():
             self._rounded = scales, self._round(scales)
         return self._rounded[1]
 
-    def _round(self, scales: DoubleArray) -> Int8Array:
+    def _round(self, scales: DoubleArray) -> Integers:
         each = repeated(scales, self._groups, self._phases)
-        return quantizer(self._entry.rounding)(self._node.weight, each)
+        return quantizer(self._entry.rounding, self._entry.bits)(
+            self._node.weight, each
+        )
+
+
+def _above(values: DoubleArray) -> DoubleArray:
+    """float32 values that are no smaller; but for the last bits the same."""
+    result: DoubleArray = np.float32(values * (1 + 2.0**-20)).astype(np.float64)
+    return result

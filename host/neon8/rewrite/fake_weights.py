@@ -30,7 +30,7 @@ def rounded_layers(
         if len(entry.weight_scales) not in (1, count):
             continue
         scales = channel_scales(node.name, entry, count)
-        levels = quantizer(entry.rounding)(node.weight, scales)
+        levels = quantizer(entry.rounding, entry.bits)(node.weight, scales)
         weight = levels.astype(np.float32)
         for channel, scale in enumerate(scales):
             weight[channel] *= np.float32(scale)

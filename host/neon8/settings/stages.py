@@ -14,7 +14,7 @@ from typing import Any
 
 from neon8.errors import SettingsError
 from neon8.machines import DEFAULT_CPU, EMULATIONS, NATIVE, TARGETS
-from neon8.quant.scale_table import BITS, PRECISIONS, TABLE_SCHEMES
+from neon8.quant.scale_table import BITS, PRECISIONS, TABLE_SCHEMES, WEIGHTS16
 from neon8.settings import methods
 from neon8.settings.fields import (
     Kind,
@@ -47,10 +47,14 @@ def _shape(word: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(map(COUNT.parse, sizes.split(",")))
 
 
+ALL_PRECISIONS = (*PRECISIONS, WEIGHTS16)
+
+
 def _precision(word: str) -> tuple[str, str]:
     precision, _, name = word.partition(":")
-    if precision not in PRECISIONS or not name:
-        raise SettingsError(f"{word!r} is not of the form int16:NAME or float:NAME")
+    if precision not in ALL_PRECISIONS or not name:
+        forms = ", ".join(f"{each}:NAME" for each in ALL_PRECISIONS)
+        raise SettingsError(f"{word!r} is not of the form {forms}")
     return name, precision
 
 
@@ -78,7 +82,7 @@ def _engine(word: str) -> None:
 
 
 SHAPES = table(_shape, several(COUNT).check)
-PRECISION = table(_precision, one_of(PRECISIONS).check)
+PRECISION = table(_precision, one_of(ALL_PRECISIONS).check)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +184,8 @@ class SolveSettings(Stage):
     precision: Mapping[str, str] = setting(
         {},
         "a tensor, or the output of a layer, with up to 16 bits, or float:NAME in "
-        "float32; may be given several times",
+        "float32, or weights16:NAME, a layer with weights of 16 bits; may be given "
+        "several times",
         PRECISION,
         metavar="int16:NAME",
     )

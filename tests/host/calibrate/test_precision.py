@@ -72,6 +72,35 @@ def test_it_is_what_observe_and_solve_do(made, tmp_path):
     assert neon8.load_table(tmp_path / "t") == table
 
 
+def test_weights_of_16_bits(made):
+    """Of a layer that is named, beside int16 for what it reads."""
+    table = solved(made, precision={"conv2": "weights16", "r": "int16"})
+    assert {n: e.bits for n, e in table.layers.items()} == {
+        "conv1": 8,
+        "conv2": 16,
+        "conv3": 8,
+    }
+    layer = table.layers["conv2"]
+    assert (layer.reasons, layer.bias_correction) == (("weights16",), ())
+    assert table.tensors["r"].bits == 13  # as without it
+    prog = lower(neon8.load_graph(made[0]), table)
+    kinds = {op.name: op.weights.dtype for op in prog.ops if hasattr(op, "weights")}
+    assert kinds == {"conv1": np.int8, "conv2": np.int16, "conv3": np.int8}
+
+
+@pytest.mark.parametrize(
+    ("name", "network", "said"),
+    [
+        ("conv4", True, "no such layer with weights"),
+        ("p", True, "weights16:p: the network has no such layer"),
+        ("conv1", False, "without the network; give it, too"),
+    ],
+)
+def test_weights_that_nobody_knows(made, name, network, said):
+    with pytest.raises(CalibrationError, match=said):
+        solved(made, network=network, precision={name: "weights16"})
+
+
 def test_without_the_network_bits_are_as_asked(made):
     """And the compiler says what is too much for the sums."""
     table = solved(made, network=False, precision={"conv1": "int16"})
@@ -157,7 +186,7 @@ def test_the_command_line(made, tmp_path, capsys):
         "    p       int16 of 13 bits",
     ]
     for option, message in (
-        ("int16", "'int16' is not of the form int16:NAME or float:NAME"),
+        ("int16", "'int16' is not of the form int16:NAME, float:NAME, weights"),
         ("int8:x", "is not of the form"),
         ("int16:", "is not of the form"),
         ("float:pool", "--precision: 'pool' is given two values"),

@@ -18,7 +18,7 @@ from neon8.formats.foreign_table import params_of
 from neon8.ir.groups import scale_groups
 from neon8.quant import table_json as json_format
 from neon8.quant.grid import at_bits
-from neon8.rewrite.bits import in_float32
+from neon8.rewrite.bits import in_float32, with_wide_weights
 from onnx_nets import net, node
 from table_nets import case, mixed, own_table
 
@@ -181,6 +181,23 @@ def test_a_tensor_in_float32(made, tmp_path):
     rounded = {n.input[0] for n in model.graph.node if n.op_type == "QuantizeLinear"}
     assert rounded > {"l1", "r2"}
     assert not rounded & {"x", "r0", "p0"}  # before conv0 and behind it
+
+
+def test_a_layer_with_weights_of_16_bits(made, tmp_path):
+    """What says how weights are refuses it, what does not tells of it."""
+    path = tmp_path / "wide.json"
+    name = next(iter(made.table.layers))
+    table = with_wide_weights(made.table, made.graph, [name])
+    assert table.layers[name].bits == 16
+    neon8.save_table(table, path)
+    for to in ("ncnn", "ort-overrides", "qdq"):
+        text = f"wide.json: {to} holds weights of 8 bits only, layer '{name}' has 16; "
+        text += f"calibrate without --precision weights16:{name}"
+        with pytest.raises(TableError, match=text):
+            convert(path, to, model=made.path)
+    assert convert(path, "neon8").data == path.read_bytes()
+    said = "1 layer with weights of 16 bits will have others"
+    assert any(said in note for note in convert(path, "trt").notes)
 
 
 @pytest.mark.parametrize("to", ["ncnn", "ort-overrides"])

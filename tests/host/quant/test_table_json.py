@@ -92,6 +92,7 @@ def tables(draw):
         layers,
         st.binary(min_size=1, max_size=20),
     )
+    wide = layers.map(lambda layer: replace(layer, bits=16, rounding=ROUNDINGS[0]))
     return ScaleTable(
         model_name=draw(names),
         model_digest=draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
@@ -100,7 +101,7 @@ def tables(draw):
         samples=draw(st.integers(0, 2**40)),
         engine=draw(names),
         tensors=tensors,
-        layers=draw(st.dictionaries(names, layers | chosen, max_size=3))
+        layers=draw(st.dictionaries(names, layers | chosen | wide, max_size=3))
         if tensors
         else {},
     )
@@ -225,6 +226,12 @@ BAD_TEXTS = {
     "levels cut off": (chosen("AA="), "levels: is no base64"),
     "levels of no alphabet": (chosen("A\u00e4A="), "levels: is no base64"),
     "levels of two lines": (chosen("AA==\n"), "levels: is no base64"),
+    "bits of weights": (TEXT.replace("0.25]", '0.25], "bits": 12'), "have 8 or 16"),
+    "bits in words": (TEXT.replace("0.25]", '0.25], "bits": 16.0'), "bits: 16.0"),
+    "bits and rounding": (
+        TEXT.replace("0.25]", '0.25], "bits": 16, "rounding": "lattice"'),
+        "rounding: 'lattice' is for weights of 8 bits",
+    ),
     "loss": (TEXT.replace("0.25]", '0.25], "sqnr_loss": "a"'), "sqnr_loss: 'a'"),
     "samples": (TEXT.replace('"samples": 100', '"samples": -1'), "samples: -1"),
     "samples type": (TEXT.replace('"samples": 100', '"samples": 1.5'), "samples: 1.5"),

@@ -10,7 +10,7 @@ from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.ir.groups import scale_groups
 from neon8.quant.grid import at_bits, ends
-from neon8.rewrite.bits import in_float32, with_bits
+from neon8.rewrite.bits import in_float32, with_bits, with_wide_weights
 from small_graphs import RELU, conv, graph_of, scale, table_of
 
 SCHEMES = {
@@ -64,6 +64,43 @@ def test_as_many_as_can_be_compiled(scheme, options):
         found.add(bits)
     assert 16 in found
     assert len(found) > 2
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    "options", [{}, {"spread": (2, 2), "pads": (1, 1, 1, 1)}], ids=["plain", "spread"]
+)
+def test_weights_of_int16(scheme, options):
+    """As fine as sums surely allow, of int8 and int16 inputs in whatever order."""
+    rng = np.random.default_rng(len(scheme))
+    bits = []
+    for _ in range(12):
+        node, shape = random_layer(rng, **options)
+        size = 9 if options else 5
+        graph = graph_of(node, shapes={"x": shape, "y": (1, 4, size, size)})
+        table = table_of(graph, x=SCHEMES[scheme])
+        wide = with_wide_weights(table, graph, ["layer_y"])
+        for found in (wide, with_bits(wide, graph, scale_groups(graph), {"x": 16})):
+            entry = found.layers["layer_y"]
+            step = next(op for op in lower(graph, found).ops if hasattr(op, "weights"))
+            assert step.weights.dtype == np.int16
+            assert step.acc_bound < 2**31
+            whole = found.tensors["x"].scale * np.array(entry.weight_scales)
+            assert set(step.multiplier) == set(np.float32(whole))  # none was enlarged
+            bits.append(np.log2(np.abs(step.weights).max()))
+        assert table.tensors["x"].bits == 8 < found.tensors["x"].bits
+        assert (wide.layers["layer_y"].bits, entry.reasons) == (16, ("weights16",))
+        narrow = with_bits(wide, graph, scale_groups(graph), {"x": 8})
+        assert narrow.layers == wide.layers
+    assert max(bits) > 14.9
+    assert min(bits) > 6
+
+
+def test_steps_of_weights_stay_steps():
+    """+-1 and their scale 1 / 127 are 127 * 256 of the new ones."""
+    graph = graph_of(conv("y"))
+    found = with_wide_weights(table_of(graph), graph, ["layer_y"])
+    assert set(np.abs(lower(graph, found).ops[1].weights).flat) == {127 * 256}
 
 
 def test_a_grid_covers_the_same():

@@ -73,7 +73,7 @@ def correction(
     if not np.isfinite(node.weight).all():
         return np.full(count, np.nan)
     scales = channel_scales(node.name, entry, count)
-    integers = quantizer(entry.rounding)(node.weight, scales)
+    integers = quantizer(entry.rounding, entry.bits)(node.weight, scales)
     read = means.reshape(node.groups, -1, 1, 1) * _shares(node, size)
     result = np.empty(count)
     for channel, scale in enumerate(scales):
