@@ -126,12 +126,19 @@ def calibrate(
         table = solve(outcome.observation, load(model, shapes=shapes), rules)
         if network is not None and wanted.thorough:
             watch = partial(progress, "choose")
-            chosen = thorough.best_of(network, table, outcome.kept, watch=watch)
+            chosen = thorough.best_of(
+                network, table, outcome.kept, judge=settings.judge, watch=watch
+            )
             table = thorough.noted(chosen, table)
         if network is not None and wanted.searches:
             watch = partial(progress, "search")
             searched = budget.more_bits(
-                network, table, outcome.kept, wanted, watch=watch
+                network,
+                table,
+                outcome.kept,
+                wanted,
+                judge=settings.judge,
+                watch=watch,
             )
             table = searched.table
     found = _report(outcome, settings)
@@ -163,7 +170,7 @@ def _report(outcome: "Outcome", settings: Settings) -> dict[str, Any] | None:
     return value
 
 
-@takes("network", "data", "observe", "solve", "refine")
+@takes("network", "data", "observe", "solve", "refine", "judge")
 def calibrate_model(
     model: str | Path,
     data: Data,

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.data(parser)
     options.output(parser, "M.scales.json")
     options.quiet(parser)
-    add_options(parser, "network", "data", "observe", "solve", "refine")
+    add_options(parser, "network", "data", "observe", "solve", "refine", "judge")
 
 
 def run(arguments: argparse.Namespace) -> str:

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show all settings")
     options.as_json(parser)
     options.quiet(parser)
-    add_options(parser, "network", "data", "compare")
+    add_options(parser, "network", "data", "compare", "judge")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -117,6 +117,8 @@ def as_json(found: "Comparison", command: "Callable[[Row], str]") -> str:
             "gain_db": None if row.gain is None else finite(row.gain.db),
             "gain_range": None if row.gain is None else finite(row.gain.range),
             "contender": row.contender,
+            "losses": list(row.losses),
+            "judged_db": None if row.sqnr_db is None else finite(row.sqnr_db),
             **({} if row.result is None else metrics.as_json(row.result)),
         }
         for row in found.rows
@@ -168,23 +170,39 @@ def _table(
     labels = found.reference.top1 is not None
     header = ["", "method", "scheme", "SQNR dB", "gain dB", "agreement %"]
     header += ["top-1 %"] if labels else []
+    tasks = _tasks(found)
+    header += tasks
     header += ["guards"] if everything else []
+    lost = any(row.losses for row in shown)
+    header += ["sure to lose in"] if lost else []
     rows = []
     for row in shown:
         result = row.result
         figures: tuple[float | None, ...] = (None, None, None)
         if result is not None:
-            figures = result.sqnr_db, result.agreement, result.top1
+            figures = row.sqnr_db, result.agreement, result.top1
         sqnr, agreement, top1 = map(decimals, figures)
         gain = "-" if row == found.baseline or row.gain is None else _gain(row)
         mark = "*" if row == found.advised else ""
         cells = [mark, row.method, row.scheme, sqnr, gain, agreement]
         cells += [top1] if labels else []
-        rows.append([*cells, str(row.guards)] if everything else cells)
+        own = {} if result is None else {each.name: each.mean for each in result.tasks}
+        cells += [f"{own[name]:.4f}" if name in own else "-" for name in tasks]
+        cells += [str(row.guards)] if everything else []
+        rows.append([*cells, ", ".join(row.losses)] if lost else cells)
     last = ["", "float", "", "-", "-", "-"]
     last += [decimals(found.reference.top1)] if labels else []
-    rows.append([*last, "-"] if everything else last)
+    last += ["-"] * len(tasks)
+    last += ["-"] if everything else []
+    rows.append([*last, ""] if lost else last)
     return columns(rows, header=header)
+
+
+def _tasks(found: "Comparison") -> list[str]:
+    """The tasks but top-1, which has columns of its own."""
+    ran = next((row.result for row in found.rows if row.result is not None), None)
+    names = [] if ran is None else [each.name for each in ran.tasks]
+    return [name for name in names if not name.startswith("top1")]
 
 
 def _gain(row: "Row") -> str:
@@ -194,7 +212,7 @@ def _gain(row: "Row") -> str:
 
 def _advice(advised: "Row", baseline: "Row", ran: "Sequence[Row]") -> str:
     """What to take, by how much it is better, and what cannot be told."""
-    best = ran[0]
+    best = next(row for row in ran if not row.losses)  # the baseline loses nothing
     equal = sum(row.contender for row in ran) - 1
     if len(ran) == 1:
         return f"take {_name(advised)}, the only one"

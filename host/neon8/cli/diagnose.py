@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.as_json(parser)
     options.quiet(parser)
-    add_options(parser, "network", "data", "diagnose")
+    add_options(parser, "network", "data", "diagnose", "judge")
 
 
 def run(arguments: argparse.Namespace) -> str:

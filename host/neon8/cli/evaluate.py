@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.data(parser)
     options.as_json(parser)
     options.quiet(parser)
-    add_options(parser, "network", "data", "target", "run", "evaluate")
+    add_options(parser, "network", "data", "target", "run", "evaluate", "judge")
 
 
 def run(arguments: argparse.Namespace) -> str:

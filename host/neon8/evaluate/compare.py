@@ -6,7 +6,6 @@ the device.
 """
 
 import math
-from array import array
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -25,11 +24,12 @@ from neon8.data.samples import Data, Sample, gather
 from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.evaluate.evaluate import float_outputs, reading_of
 from neon8.evaluate.labels import check_labels, hint
-from neon8.evaluate.measure import before_softmax, running
+from neon8.evaluate.measure import Figures, Judge, Sheet, before_softmax, running
 from neon8.evaluate.metrics import Evaluation, Tally, summary, tally_of
-from neon8.evaluate.ranking import Gain, rank_settings
+from neon8.evaluate.ranking import Gain, rank_figures
 from neon8.evaluate.runner import FloatRunner
 from neon8.evaluate.scores import Reading
+from neon8.evaluate.tasks import Judged, Setup, TaskFigures
 from neon8.graph.importer import load_compilable
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile, open_onnx
@@ -47,8 +47,9 @@ DEFAULT = ("mse", "auto")
 class Row:
     """One setting.  result: None if it did not compile; failure says why.
 
-    guards: the number of tensors for which one fired.  gain: over the baseline.
-    contender: none of the others is sure to be better.
+    guards: the number of tensors for which one fired.  sqnr_db: what gains are of, of
+    several outputs the mean of their ratios.  gain: over the baseline.  contender: none
+    of the others is sure to be better.  losses: what it is sure to lose in.
     """
 
     method: str
@@ -56,8 +57,10 @@ class Row:
     guards: int
     result: Evaluation | None = None
     failure: str | None = None
+    sqnr_db: float | None = None
     gain: Gain | None = None
     contender: bool = False
+    losses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +80,14 @@ class Comparison:
 
 @dataclass(slots=True)
 class _Measured:
-    """The sums of one program, and the squared error of each run."""
+    """The sums of one program, and what is compared of each run."""
 
     tally: Tally
-    errors: "array[float]"
+    sheet: Sheet
+    judged: Judged
 
 
-@takes("network", "data", "compare")
+@takes("network", "data", "compare", "judge")
 def compare(
     observation: Observation,
     model: str | Path,
@@ -103,7 +107,8 @@ def compare(
     tried = settings.compare
     rules = with_overrides(SolveSettings(overrides=tried.overrides))
     file = open_onnx(model, shapes=settings.network.shapes)
-    graph = before_softmax(load_compilable(file))
+    whole = load_compilable(file)
+    graph = before_softmax(whole)
     if observation.model_digest != graph.digest:
         raise CalibrationError(
             f"{model}: the calibration file is of another model, "
@@ -116,43 +121,65 @@ def compare(
         for method in tried.methods
     ]
     measured = {
-        program: _Measured(Tally(), array("d"))
+        program: _Measured(Tally(), Sheet(), Judged())
         for _, program in compiled
         if program is not None
     }
     reference = Reference(file, graph.outputs)
     samples = gather(data, reference.inputs, settings=settings)
     runner = _float_runner(file, reference, graph)
-    exact, read = _measure(str(model), runner, watch(samples), measured)
+    setup = Setup.of(settings.judge, reference.inputs, runner.maker)
+    exact, read = _measure(
+        str(model), runner, watch(samples), measured, partial(_judge, whole, setup)
+    )
 
-    def figures(tally: Tally) -> Evaluation:
-        return summary(tally, names=graph.outputs, reading=read, hint=hint(tally, 0))
+    def figures(tally: Tally, tasks: tuple[TaskFigures, ...] = ()) -> Evaluation:
+        return summary(
+            tally,
+            names=graph.outputs,
+            reading=read,
+            hint=hint(tally, 0),
+            tasks=tasks,
+        )
 
-    rows, errors = [], []
+    rows, found = [], []
     for row, program in compiled:
         if program is None:
             rows.append(row)
             continue
-        rows.append(replace(row, result=figures(measured[program].tally)))
-        errors.append(measured[program].errors)
-    return _ranked(figures(exact), rows, errors)
+        own = measured[program]
+        found.append(own.sheet.figures())
+        rows.append(
+            replace(
+                row,
+                result=figures(own.tally, own.judged.figures()),
+                sqnr_db=found[-1].sqnr_db,
+            )
+        )
+    return _ranked(figures(exact), rows, found)
+
+
+def _judge(whole: Graph, setup: Setup, wanted: Arrays, *, labelled: bool) -> Judge:
+    """What compares outputs, by those of the first sample."""
+    return Judge.of(whole, replace(setup, labelled=labelled), wanted)
 
 
 def _ranked(
-    reference: Evaluation, rows: list[Row], errors: "list[array[float]]"
+    reference: Evaluation, rows: list[Row], figures: list[Figures]
 ) -> Comparison:
-    """With what the samples can tell.  errors: of the rows that have a result."""
+    """With what the samples can tell.  figures: of the rows that have a result."""
     ran = [each for each, row in enumerate(rows) if row.result is not None]
     baseline, advised = None, None
     if ran:
         names = [(rows[each].method, rows[each].scheme) for each in ran]
         first = names.index(DEFAULT) if DEFAULT in names else 0
-        ranking = rank_settings(errors, first)
+        ranking = rank_figures(figures, first)
         for place, each in enumerate(ran):
             rows[each] = replace(
                 rows[each],
                 gain=ranking.gains[place],
                 contender=place in ranking.contenders,
+                losses=ranking.losses[place],
             )
         baseline, advised = rows[ran[first]], rows[ran[ranking.advised]]
     return Comparison(
@@ -191,6 +218,7 @@ def _measure(
     reference: FloatRunner,
     samples: Iterable[Sample],
     programs: dict[bytes, _Measured],
+    judge_of: Callable[..., Judge],
 ) -> tuple[Tally, Reading | None]:
     """The sums of the reference; those of the programs are added to `programs`.
 
@@ -215,12 +243,18 @@ def _measure(
             wanted = list(given.values())
             check_labels(sample, wanted[0], rows)
             read = read or reading_of(reference, given, rows)
+            if exact.n == 0:
+                judge = judge_of(given, labelled=bool(sample.labels))
+                for one in programs.values():
+                    one.sheet.judge, one.judged.tasks = judge, judge.tasks
             exact += tally(sample, wanted, wanted)
             for program, run in sessions.items():
                 results = run(sample.inputs)
-                one = tally(sample, [results[each] for each in given], wanted)
-                programs[program].tally += one
-                programs[program].errors.append(one.whole.noise)
+                outputs = [results[each] for each in given]
+                one = programs[program]
+                one.tally += tally(sample, outputs, wanted)
+                one.sheet.add(given, results, sample.labels)
+                one.judged.add(one.sheet.values[-1])
     if exact.n == 0:
         raise DataError("no samples to compare on")
     return exact, read
@@ -230,4 +264,5 @@ def _order(row: Row) -> tuple[float, float]:
     """Sort key: the best first; equal ones stay as they were."""
     if row.result is None:
         return math.inf, 0.0
-    return -(row.result.sqnr_db or -math.inf), -(row.result.agreement or 0.0)
+    sqnr_db = -math.inf if row.sqnr_db is None else row.sqnr_db
+    return -sqnr_db, -(row.result.agreement or 0.0)

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from neon8.arrays import Array, DoubleArray
 from neon8.errors import DataError
+from neon8.evaluate.grids import Cells, peaks
+from neon8.evaluate.grids import corners as in_pixels
 from neon8.evaluate.heads import (
     BOX,
     CORNERS,
@@ -70,10 +72,7 @@ class Found:
 
 def find(heads: Heads, outputs: Mapping[str, Array]) -> Found:
     """The objects in the outputs for one sample."""
-    boxes, scores = table_of(outputs[heads.boxes]), table_of(outputs[heads.scores])
-    if heads.boxes == heads.scores:
-        table = boxes.T if heads.transposed else boxes
-        boxes, scores = table[:, :BOX], table[:, BOX:]
+    boxes, scores = _tables(heads, outputs)
     if heads.objectness:
         scores = scores[:, :1] * scores[:, 1:]
     first = 1 if heads.background == FIRST else 0
@@ -83,9 +82,34 @@ def find(heads: Heads, outputs: Mapping[str, Array]) -> Found:
     classes, best = scores.argmax(axis=1), scores.max(axis=1)
     anchors = np.flatnonzero(best >= heads.threshold)
     anchors = anchors[np.argsort(-best[anchors], kind="stable")][:MOST]
-    corners = _corners(boxes[anchors], heads.form)
+    if heads.cells is None:
+        corners = _corners(boxes[anchors], heads.form)
+    else:
+        own = Cells(heads.cells.corners[anchors], heads.cells.strides[anchors])
+        corners = in_pixels(boxes[anchors], heads.form, own)
     found = Found(corners, classes[anchors], anchors)
     return found if heads.form == OFFSETS else _suppressed(found)
+
+
+def _tables(
+    heads: Heads, outputs: Mapping[str, Array]
+) -> tuple[DoubleArray, DoubleArray]:
+    """Boxes and scores of one sample, as they are."""
+    if heads.maps is not None:
+        return peaks(heads.maps, outputs)
+    if heads.levels:
+        boxes = [table_of(outputs[level.boxes]) for level in heads.levels]
+        scores = [
+            np.prod([table_of(outputs[name]) for name in level.scores], axis=0)
+            ** (1 / len(level.scores))
+            for level in heads.levels
+        ]
+        return np.concatenate(boxes), np.concatenate(scores)
+    table, scored = table_of(outputs[heads.boxes]), table_of(outputs[heads.scores])
+    if heads.boxes != heads.scores:
+        return table, scored
+    table = table.T if heads.transposed else table
+    return table[:, :BOX], table[:, BOX:]
 
 
 def _corners(boxes: DoubleArray, form: str) -> DoubleArray:
@@ -153,9 +177,13 @@ def matched(heads: Heads, reference: Found, found: Found) -> list[float]:
 
 @dataclass(slots=True)
 class Matching:
-    """Sums over samples.  heads: None until the first, and if it shows no detector."""
+    """Sums over samples.  heads: None until the first, and if it shows no detector.
+
+    image: rows and columns of the image that the network takes.
+    """
 
     option: Option
+    image: tuple[int, int] | None = None
     heads: Heads | None = None
     started: bool = False
     reference_boxes: int = 0
@@ -168,14 +196,14 @@ class Matching:
         """One run.  outputs: in the order of `reference`.  DataError: see recognise."""
         got = dict(zip(reference, outputs, strict=True))
         if not self.started:
-            first = {n: _row(array, 0, rows) for n, array in reference.items()}
-            self.heads, self.started = recognise(first, self.option), True
+            first = one_row(reference, 0, rows)
+            self.heads = recognise(first, self.option, self.image)
+            self.started = True
         if self.heads is None:
             return
         for row in range(rows):
             ours, theirs = (
-                find(self.heads, {n: _row(a, row, rows) for n, a in each.items()})
-                for each in (got, reference)
+                find(self.heads, one_row(each, row, rows)) for each in (got, reference)
             )
             self.boxes += len(ours.classes)
             self.reference_boxes += len(theirs.classes)
@@ -202,6 +230,9 @@ class Matching:
         )
 
 
-def _row(array: Array, row: int, rows: int) -> Array:
+def one_row(outputs: Mapping[str, Array], row: int, rows: int) -> dict[str, Array]:
     """One sample of a batch."""
-    return array[row : row + 1] if rows > 1 and array.shape[:1] == (rows,) else array
+    return {
+        name: array[row : row + 1] if rows > 1 and array.shape[:1] == (rows,) else array
+        for name, array in outputs.items()
+    }

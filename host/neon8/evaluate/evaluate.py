@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.calibrate.run.threads import cores
-from neon8.data.inputs import batch_of
 from neon8.data.parallel import side_by_side
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
 from neon8.evaluate.detection import Matching
-from neon8.evaluate.heads import Option, parse
+from neon8.evaluate.heads import Option
 from neon8.evaluate.labels import check_labels, hint, with_offset
 from neon8.evaluate.metrics import Evaluation, Tally, by_row, summary, tally_of
 from neon8.evaluate.runner import FloatRunner, open_float
 from neon8.evaluate.scores import LEAST, Reading, reading
+from neon8.evaluate.tasks import Judged, Setup, tasks_of
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 
@@ -39,7 +39,7 @@ class _Ran:
     wanted: dict[str, Array] | None = None
 
 
-@takes("network", "data", "target", "run", "evaluate")
+@takes("network", "data", "target", "run", "evaluate", "judge")
 def evaluate_model(
     model: str | Path,
     data: Data,
@@ -57,21 +57,23 @@ def evaluate_model(
     """
     asked, shapes = settings.evaluate, settings.network.shapes
     reference, label_offset = asked.reference, asked.label_offset
-    detection = asked.detection
-    if isinstance(detection, str):
-        detection = parse(detection) if detection else Option()
+    option = Setup(detection=settings.judge.detection).option
     with ExitStack() as stack:
         runner = stack.enter_context(open_float(Path(model), shapes, settings.target))
         compared = None
         if reference is not None:
             compared = stack.enter_context(open_float(reference, shapes))
             check_same_inputs(reference, runner, compared)
-        elif detection != Option():
+        elif option != Option():
             raise DataError("detection: boxes are matched with those of a --reference")
+        elif settings.judge.metric:
+            raise DataError("metric: outputs are compared with those of a --reference")
         samples = gather(data, runner.inputs, settings=settings)
         tally, read = Tally(), None
         names: tuple[str, ...] = ()
-        boxes, rows = Matching(detection), batch_of(runner.inputs)
+        known = Setup.of(settings.judge, runner.inputs, operator_of(compared))
+        boxes, rows = Matching(option, known.image), known.rows
+        judged = Judged()
 
         def run(raw: Sample) -> _Ran:
             sample = with_offset(raw, label_offset)
@@ -95,6 +97,16 @@ def evaluate_model(
                 wanted, names = list(ran.wanted.values()), tuple(ran.wanted)
                 check_same_sizes(sample, mine, wanted)
                 boxes.add(ran.wanted, mine, rows)
+                if tally.n == 0:
+                    here = replace(known, labelled=bool(sample.labels))
+                    judged = Judged(tasks_of(ran.wanted, here))
+                got = dict(zip(ran.wanted, mine, strict=True))
+                judged.add(
+                    [
+                        task.values(ran.wanted, got, sample.labels, rows)
+                        for task in judged.tasks
+                    ]
+                )
                 read = read or reading_of(compared, ran.wanted, rows)
             check_labels(sample, mine[0], rows, label_offset)
             step = runner.steps.get(next(iter(ran.outputs)), 0.0)
@@ -114,7 +126,13 @@ def evaluate_model(
         reading=read,
         hint=hint(tally, label_offset),
         detection=boxes.result(),
+        tasks=judged.figures(),
     )
+
+
+def operator_of(runner: FloatRunner | None) -> Callable[[str], str]:
+    """What computes an output, by its name; "" if that is unknown."""
+    return (lambda _: "") if runner is None else runner.maker
 
 
 def reading_of(

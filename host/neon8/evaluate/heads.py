@@ -3,8 +3,8 @@
 
 An output of N anchors has a box and scores for each. What they mean is not in the file:
 it is told by the user, or by what the FP32 network gives for the first sample. Boxes
-are corners (x1, y1, x2, y2, or y first), a centre and a size, or offsets from the
-anchors of an SSD.
+are corners (x1, y1, x2, y2, or y first), a centre and a size, offsets from the
+anchors of an SSD, or relative to the cells of a grid (grids.py).
 """
 
 from collections.abc import Mapping
@@ -15,19 +15,33 @@ import numpy as np
 
 from neon8.arrays import Array, DoubleArray
 from neon8.errors import DataError
+from neon8.evaluate.grids import (
+    GRID,
+    MAP,
+    NEARLY_ALL,
+    STRIDES,
+    Cells,
+    Level,
+    Maps,
+    Size,
+    cells,
+    image_of,
+    is_grid,
+    levels_of,
+    maps_of,
+)
 from neon8.evaluate.scores import SUM_TOLERANCE
 
 CORNERS, CENTRE, OFFSETS = "corners", "centre", "offsets"
 FIRST, LAST, NONE = "first", "last", "none"
 CHOICES = {
-    "form": (CORNERS, CENTRE, OFFSETS),
+    "form": (CORNERS, CENTRE, OFFSETS, GRID),
     "background": (FIRST, LAST, NONE),
     "objectness": ("yes", "no"),
 }
 """What the keys of an option can be, where they are words."""
 
 SCORE = 0.5
-NEARLY_ALL = 0.99
 BOX = 4
 ANCHORS = 8
 """An output of fewer rows is not taken for a detector's unless the user says so."""
@@ -95,6 +109,8 @@ class Heads:
 
     boxes, scores: names of outputs, the same where one has both.  transposed: its last
     axis is the anchors.  objectness: the value after the box multiplies the scores.
+    levels, maps: instead of them, of a detector of several grids or maps.  cells: where
+    boxes of a grid lie.
     """
 
     boxes: str
@@ -104,12 +120,17 @@ class Heads:
     objectness: bool = False
     transposed: bool = False
     threshold: float = SCORE
+    levels: tuple[Level, ...] = ()
+    maps: Maps | None = None
+    cells: Cells | None = None
 
     @property
     def how(self) -> str:
         """For people."""
         names = repr(self.boxes)
-        if self.scores != self.boxes:
+        if self.levels:
+            names = f"outputs of strides {', '.join(map(str, STRIDES))}"
+        elif self.scores != self.boxes:
             names += f" and {self.scores!r}"
         ground = "no class" if self.background == NONE else f"the {self.background}"
         said = f"{names}: boxes are {self.form}, {ground} is background"
@@ -117,9 +138,12 @@ class Heads:
         return f"{said}; compared {by}"
 
 
-def recognise(outputs: Mapping[str, Array], option: Option) -> Heads | None:
+def recognise(
+    outputs: Mapping[str, Array], option: Option, image: Size | None = None
+) -> Heads | None:
     """How to read outputs like these, of the FP32 network and of one sample.
 
+    image: rows and columns of the image that the network takes, if it takes one.
     None: they are not those of a detector, and the user does not say that they are.
     DataError: they are not what the user says.
     """
@@ -134,16 +158,48 @@ def recognise(outputs: Mapping[str, Array], option: Option) -> Heads | None:
         pair: tuple[str, str] | None = (option.boxes, option.scores)
     elif option.output or len(outputs) == 1:
         name = option.output or next(iter(outputs))
-        return _single(name, outputs[name], option, asked=asked)
+        return _single(name, outputs[name], option, image, asked=asked)
     else:
         pair = _pair(outputs)
     if pair is None:
-        return None
+        return _cells(outputs, option, image)
     boxes, scores = (table_of(outputs[name]) for name in pair)
     shapes = " and ".join(str(list(outputs[name].shape)) for name in pair)
     if boxes.shape[1:] != (BOX,) or len(boxes) != len(scores):
         raise DataError(f"detection: {shapes} are no boxes [N, 4] and scores [N, C]")
-    return _heads(pair, boxes, scores, option, asked=asked)
+    heads = _heads(pair, boxes, scores, option, asked=asked)
+    return None if heads is None else _in_cells(heads, len(boxes), image)
+
+
+def _cells(
+    outputs: Mapping[str, Array], option: Option, image: Size | None
+) -> Heads | None:
+    """Several outputs of a detector without anchors; None if they are others."""
+    tables = {name: table_of(array) for name, array in outputs.items()}
+    found = levels_of(tables, image)
+    if found is not None and image is not None:
+        levels, form, each = found
+        return Heads(
+            boxes=levels[0].boxes,
+            scores=levels[0].scores[0],
+            form=form,
+            background=NONE,
+            threshold=option.threshold,
+            levels=levels,
+            cells=cells(image, each=each),
+        )
+    maps = maps_of(outputs)
+    if maps is None:
+        return None
+    return Heads(
+        boxes=maps.sizes,
+        scores=maps.scores,
+        form=MAP,
+        background=NONE,
+        threshold=option.threshold,
+        maps=maps,
+        cells=cells(outputs[maps.scores].shape[2:], (1,)),
+    )
 
 
 def table_of(array: Array) -> DoubleArray:
@@ -179,10 +235,12 @@ def _distributions(table: DoubleArray) -> bool:
     return bool(table.min() >= 0 and abs(table.sum(axis=1) - 1).max() <= SUM_TOLERANCE)
 
 
-def _single(name: str, array: Array, option: Option, *, asked: bool) -> Heads | None:
+def _single(
+    name: str, array: Array, option: Option, image: Size | None, *, asked: bool
+) -> Heads | None:
     """Read an output with both: [N, 5 + C] with objectness, or [4 + C, N] without.
 
-    The former is that of YOLOv3 to v5 and v7, the latter that of v8 and later.
+    The former is that of YOLOv3 to v5, v7 and YOLOX, the latter of v8 and later.
     """
     table = table_of(array)
     transposed = table.shape[0] < table.shape[1]
@@ -193,14 +251,30 @@ def _single(name: str, array: Array, option: Option, *, asked: bool) -> Heads | 
             text = f"{name!r} {list(array.shape)} has no boxes and scores"
             raise DataError(f"detection: {text}")
         return None
-    if not asked and (array.ndim != 3 or table[:, :BOX].max() <= PIXELS):
+    whole = image_of(len(table), image) is not None
+    if whole and not option.form and is_grid(table[:, :BOX]):
+        option = replace(option, form=GRID)
+    pixels = option.form == GRID or table[:, :BOX].max() > PIXELS
+    if not asked and (array.ndim != 3 or not pixels):
         return None
     heads = _heads(
         (name, name), table[:, :BOX], table[:, BOX:], option, asked=asked, single=True
     )
     if heads is None:
         return None
+    heads = _in_cells(heads, len(table), image)
     return replace(heads, objectness=objectness, transposed=transposed)
+
+
+def _in_cells(heads: Heads, count: int, image: Size | None) -> Heads:
+    """With the cells of a grid, if that is its form.  DataError."""
+    if heads.form != GRID:
+        return heads
+    size = image_of(count, image)
+    if size is None:
+        text = f"{count} boxes are not one for each cell of strides 8, 16 and 32"
+        raise DataError(f"detection: {heads.boxes!r}: {text}")
+    return replace(heads, cells=cells(size))
 
 
 def _heads(

@@ -8,17 +8,19 @@ device.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from neon8.arrays import DoubleArray
+from neon8.arrays import Array, DoubleArray
 from neon8.calibrate.run.threads import usable
 from neon8.compile.compiler import compile_model
 from neon8.data.arrays import Arrays
+from neon8.evaluate.metrics import sqnr_db as decibels
 from neon8.evaluate.metrics import squares
 from neon8.evaluate.runner import as_float32
 from neon8.evaluate.scores import is_vector
+from neon8.evaluate.tasks import Labels, Setup, Task, tasks_of
 from neon8.ir.graph import Graph
 from neon8.operators.normalization import Softmax
 from neon8.quant.scale_table import ScaleTable
@@ -33,16 +35,34 @@ def nothing() -> None:
 class Figures:
     """What a table gives.  cost: of one run, in int8 MACs, as the library reckons.
 
-    squares: of the signal and of the noise, (samples, outputs, 2).
+    squares: of the signal and of the noise, (samples, outputs, 2).  outputs: their
+    names.  tasks: (samples, tasks), see tasks.py; task_names: theirs.
     """
 
     squares: DoubleArray
-    cost: int
+    cost: int = 0
+    outputs: tuple[str, ...] = ()
+    tasks: DoubleArray = field(default_factory=lambda: np.zeros((0, 0)))
+    task_names: tuple[str, ...] = ()
 
     @property
     def sqnr_db(self) -> float:
         """SQNR of all samples together."""
         return sqnr_of(self.squares.sum(axis=0))
+
+    @property
+    def worst(self) -> tuple[str, float]:
+        """The output that loses most, and its SQNR."""
+        signal, noise = self.squares.sum(axis=0).T
+        each = zip(map(decibels, signal, noise), self.outputs, strict=True)
+        value, name = min(each, key=lambda one: one[0])
+        return name, value
+
+    @property
+    def task_means(self) -> dict[str, float]:
+        """Task -> its mean."""
+        means = self.tasks.mean(axis=0).tolist() if self.task_names else []
+        return dict(zip(self.task_names, means, strict=True))
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -54,41 +74,102 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judge:
+    """Compares int8 outputs with those of the float network, sample by sample.
+
+    whole: the network with its Softmax; the outputs of before_softmax() are given.
+    """
+
+    whole: Graph
+    rows: int
+    tasks: tuple[Task, ...]
+
+    @classmethod
+    def of(cls, whole: Graph, setup: Setup, wanted: Arrays) -> "Judge":
+        """Find the tasks by the float outputs of a sample.  DataError: tasks_of()."""
+        tasks = tasks_of(after_softmax(whole, wanted), setup)
+        return cls(whole=whole, rows=setup.rows, tasks=tasks)
+
+    def values(
+        self, wanted: Arrays, got: Arrays, labels: Labels = ()
+    ) -> list[list[float]]:
+        """What each task says of the samples of a run.  DataError: of the metric."""
+        if not self.tasks:
+            return []
+        exact, outputs = (after_softmax(self.whole, each) for each in (wanted, got))
+        return [task.values(exact, outputs, labels, self.rows) for task in self.tasks]
+
+
+@dataclass(slots=True, eq=False)
+class Sheet:
+    """What is compared, run by run.  judge: None for SQNR alone."""
+
+    judge: Judge | None = None
+    outputs: tuple[str, ...] = ()
+    squares: list[DoubleArray] = field(default_factory=list)
+    values: list[list[list[float]]] = field(default_factory=list)
+
+    def add(self, wanted: Arrays, got: Arrays, labels: Labels = ()) -> None:
+        """Compare one run."""
+        self.outputs = tuple(wanted)
+        self.squares.append(squares_of(wanted, got))
+        judge = self.judge
+        self.values.append([] if judge is None else judge.values(wanted, got, labels))
+
+    def figures(self, cost: int = 0) -> Figures:
+        """Of all runs so far, one or more."""
+        tasks = () if self.judge is None else self.judge.tasks
+        return Figures(
+            squares=np.array(self.squares),
+            cost=cost,
+            outputs=self.outputs,
+            tasks=np.array([[np.mean(e) for e in run] for run in self.values]),
+            task_names=tuple(task.name for task in tasks),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bench:
     """Samples that tables are measured on.
 
     graph: the float network, whose outputs count.  samples: its inputs by name.
     wanted: its outputs, by name, of each sample.  tick: called after each run, from
-    several threads.
+    several threads.  labels: of each sample, where there are any.
     """
 
     graph: Graph
     samples: Sequence[Arrays]
     wanted: Sequence[Arrays]
     tick: Callable[[], None] = nothing
+    judge: Judge | None = None
+    labels: Sequence[Labels] = ()
 
     def measure(
         self, table: ScaleTable, *, keep_float: Collection[str] = ()
     ) -> Figures:
-        """Compile, run and compare.  CompileError."""
+        """Compile, run and compare.  CompileError; DataError: of the user's metric."""
         file = compile_model(self.graph, table, keep_float=keep_float)
         width = min(usable(), len(self.samples))
         with Model.from_bytes(file, source=self.graph.name) as model:
 
-            def run(first: int) -> list[DoubleArray]:
-                found = []
+            def run(first: int) -> Sheet:
+                found = Sheet(self.judge)
                 with running(model) as outputs_of:
                     for at in range(first, len(self.samples), width):
                         outputs = outputs_of(self.samples[at])
-                        found.append(squares_of(self.wanted[at], outputs))
+                        labels = self.labels[at] if self.labels else ()
+                        found.add(self.wanted[at], outputs, labels)
                         self.tick()
                 return found
 
             with ThreadPoolExecutor(width) as threads:
                 parts = list(threads.map(run, range(width)))
-            total = range(len(self.samples))
-            ordered = [parts[at % width][at // width] for at in total]
-            return Figures(squares=np.array(ordered), cost=cost_of(model))
+            ordered = Sheet(self.judge, parts[0].outputs)
+            for at in range(len(self.samples)):
+                part, place = parts[at % width], at // width
+                ordered.squares.append(part.squares[place])
+                ordered.values.append(part.values[place])
+            return ordered.figures(cost_of(model))
 
 
 @contextmanager
@@ -132,17 +213,43 @@ def before_softmax(graph: Graph) -> Graph:
     Probabilities near 0 and 1 hide how far off the values before them are. The order
     of the outputs, which is what top-1 looks at, is the same.
     """
+    source = _softmaxes(graph)
+    outputs = tuple(
+        source[name].inputs[0] if name in source else name for name in graph.outputs
+    )
+    if len(set(outputs)) < len(outputs):
+        return graph
+    nodes = tuple(node for node in graph.nodes if node.output not in source)
+    return replace(graph, nodes=nodes, outputs=outputs)
+
+
+def _softmaxes(graph: Graph) -> dict[str, Softmax]:
+    """Those that only feed an output, by its name."""
     read = {name for node in graph.nodes for name in node.inputs}
-    source = {
-        node.output: node.inputs[0]
+    return {
+        node.output: node
         for node in graph.nodes
         if isinstance(node, Softmax)
         and node.output in graph.outputs
         and node.output not in read
         and node.inputs[0] not in (*graph.inputs, *graph.outputs)
     }
-    outputs = tuple(source.get(name, name) for name in graph.outputs)
-    if len(set(outputs)) < len(outputs):
-        return graph
-    nodes = tuple(node for node in graph.nodes if node.output not in source)
-    return replace(graph, nodes=nodes, outputs=outputs)
+
+
+def after_softmax(graph: Graph, outputs: Arrays) -> Arrays:
+    """The outputs of the network, from those of before_softmax()."""
+    source = _softmaxes(graph)
+
+    def output(name: str) -> Array:
+        dims = graph.tensors[name].dims
+        if name in outputs:
+            return outputs[name].reshape(dims)
+        node = source[name]
+        values = outputs[node.inputs[0]].astype(np.float64).reshape(dims)
+        axes = tuple(range(node.axis, len(dims))) if node.flattens else node.axis
+        values = values - values.max(axis=axes, keepdims=True)
+        total = np.exp(values).sum(axis=axes, keepdims=True)
+        made: Array = values - np.log(total) if node.log else np.exp(values) / total
+        return made
+
+    return {name: output(name) for name in graph.outputs}

@@ -8,7 +8,7 @@ number of samples.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from neon8.evaluate.scores import (
 )
 from neon8.text import finite
 
+if TYPE_CHECKING:
+    from neon8.evaluate.tasks import TaskFigures
+
 TOP = 5
 
 
@@ -38,6 +41,11 @@ class OutputFigures:
     sqnr_db: float
     sqnr_centred_db: float
     agreement: float | None
+
+    @property
+    def judged_db(self) -> float:
+        """That of a vector of scores is the centred one."""
+        return self.sqnr_db if self.agreement is None else self.sqnr_centred_db
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -51,7 +59,8 @@ class Evaluation:
     alone gets right, and the reference alone; p: of McNemar's test.  dnll: the mean
     rise of the label's negative log likelihood.  scores: how they were read, and why.
     ties: samples of which several classes share the largest score.  hint: what may be
-    wrong with the labels.  outputs: each by itself, empty without a reference.
+    wrong with the labels.  outputs: each by itself, empty without a reference.  worst:
+    that of which the judged SQNR is the lowest.  tasks: see tasks.py.
     """
 
     n: int
@@ -75,7 +84,9 @@ class Evaluation:
     reference_ties: int | None = None
     hint: str | None = None
     outputs: tuple[OutputFigures, ...] = ()
+    worst: str | None = None
     detection: Detections | None = None
+    tasks: "tuple[TaskFigures, ...]" = ()
 
     def __repr__(self) -> str:
         """The main figures, as far as they are known."""
@@ -308,6 +319,7 @@ def summary(
     reading: Reading | None = None,
     hint: str | None = None,
     detection: Detections | None = None,
+    tasks: "tuple[TaskFigures, ...]" = (),
 ) -> Evaluation:
     """The figures that follow from the sums.  names: of the outputs."""
     both = tally.compared > 0 and tally.labelled > 0
@@ -318,6 +330,15 @@ def summary(
         change = 100.0 * (tally.gained - tally.lost) / tally.labelled
         paired = confidence.paired_change(tally.gained, tally.lost, tally.labelled)
         interval, p = paired.times(100), confidence.mcnemar(tally.gained, tally.lost)
+    outputs = tuple(
+        OutputFigures(
+            name=name,
+            sqnr_db=each.whole.db,
+            sqnr_centred_db=each.centred.db,
+            agreement=_percent(each.agreed, each.compared),
+        )
+        for name, each in zip(names, tally.outputs, strict=False)
+    )
     return Evaluation(
         n=tally.n,
         top1=_percent(tally.top1, tally.labelled),
@@ -343,16 +364,10 @@ def summary(
         ties=tally.ties,
         reference_ties=tally.reference_ties if tally.compared else None,
         hint=hint,
-        outputs=tuple(
-            OutputFigures(
-                name=name,
-                sqnr_db=each.whole.db,
-                sqnr_centred_db=each.centred.db,
-                agreement=_percent(each.agreed, each.compared),
-            )
-            for name, each in zip(names, tally.outputs, strict=False)
-        ),
+        outputs=outputs,
+        worst=min(outputs, key=lambda each: each.judged_db).name if outputs else None,
         detection=detection,
+        tasks=tasks,
     )
 
 

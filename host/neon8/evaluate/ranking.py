@@ -13,6 +13,11 @@ together in 95 of 100 cases. The true best then is among those that no other bea
 more than the range, and a gain over one that was named before holds whichever setting
 has it: to have been the best of many is no merit by itself. Settings that make no
 difference to a network count as one.
+
+SQNR of all outputs together hides what becomes of one of them, and of what it is for.
+So each output has a gain of its own, and each task one in its own unit, the mean of the
+differences. A setting that is sure to lose in any of them is no contender. A task that
+gains is worth more than dB.
 """
 
 import math
@@ -20,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neon8.evaluate.confidence import student
+from neon8.evaluate.measure import Figures
 
 FAILS = 0.05
 DB = 10 / math.log(10)
@@ -37,28 +43,88 @@ class Gain:
         """What is sure of it."""
         return self.db - self.range
 
+    @property
+    def loses(self) -> bool:
+        """True if it is sure to be a loss."""
+        return self.db + self.range < 0
+
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """gains: of each setting, over the baseline.  best: the highest gain.
 
-    contenders: those that may be the best; `best` is one.  advised: the baseline if it
-    is a contender; else that contender of which most is sure.
+    contenders: those that may be the best.  advised: the baseline if it is a contender;
+    else that contender of which most is sure.  losses: what each is sure to lose in,
+    "output 'y'" or a task; such a setting is neither `best` nor a contender.
     """
 
     gains: tuple[Gain, ...]
     best: int
     contenders: frozenset[int]
     advised: int
+    losses: tuple[tuple[str, ...], ...]
 
 
-def rank_settings(errors: Sequence[Sequence[float]], baseline: int) -> Ranking:
+def rank_figures(figures: Sequence[Figures], baseline: int) -> Ranking:
+    """Judge settings by what was measured of them on the same samples."""
+    first = figures[baseline]
+    errors = [each.shares for each in figures]
+    tasks = sum(any((each.tasks != first.tasks).any(axis=0)) for each in figures[1:])
+    factor = _factor(len(first.squares), len(set(errors)) + tasks)
+    wins = [
+        math.fsum(max(0.0, gain.least) for gain in _tasks(first, each, factor))
+        for each in figures
+    ]
+    losses = [
+        tuple(name for name, gain in changes(first, each).items() if gain.loses)
+        for each in figures
+    ]
+    return rank_settings(errors, baseline, losses=losses, wins=wins)
+
+
+def changes(before: Figures, after: Figures) -> dict[str, Gain]:
+    """The gain of each output in dB and of each task, with its own 95 % range."""
+    factor = _factor(len(before.squares), 2)
+    found = {}
+    for at, name in enumerate(before.outputs):
+        theirs, mine = (each.squares[:, at, 1].tolist() for each in (before, after))
+        both = math.fsum(mine), math.fsum(theirs)
+        found[f"output {name!r}"] = _gain(mine, theirs, *both, factor)
+    tasks = zip(before.task_names, _tasks(before, after, factor), strict=True)
+    return found | dict(tasks)
+
+
+def _tasks(before: Figures, after: Figures, factor: float) -> list[Gain]:
+    """The mean difference of each task."""
+    found, n = [], len(before.tasks)
+    for steps in (after.tasks - before.tasks).T.tolist():
+        mean = math.fsum(steps) / n
+        if not any(steps):
+            found.append(Gain(0.0, 0.0))
+        elif n < 2:
+            found.append(Gain(mean, math.inf))
+        else:
+            spread = math.fsum((step - mean) ** 2 for step in steps)
+            found.append(Gain(mean, factor * math.sqrt(spread / (n - 1) / n)))
+    return found
+
+
+def rank_settings(
+    errors: Sequence[Sequence[float]],
+    baseline: int,
+    *,
+    losses: Sequence[tuple[str, ...]] = (),
+    wins: Sequence[float] = (),
+) -> Ranking:
     """Judge settings by their squared errors on each sample.
 
     errors: of each setting, the same samples in the same order, at least one.
-    baseline: the setting that is taken unless another is better.
+    baseline: the setting that is taken unless another is better.  losses: see Ranking.
+    wins: what is sure of the gains in tasks.
     """
     count = len(errors)
+    lost = losses or [()] * count
+    won = wins or [0.0] * count
     sums = [math.fsum(each) for each in errors]
     different = len({tuple(each) for each in errors})
     factor = _factor(len(errors[0]), different)
@@ -66,22 +132,29 @@ def rank_settings(errors: Sequence[Sequence[float]], baseline: int) -> Ranking:
     def gain(a: int, b: int) -> Gain:
         return _gain(errors[a], errors[b], sums[a], sums[b], factor)
 
-    order = sorted(range(count), key=lambda each: sums[each])
+    fit = [each for each in range(count) if not lost[each]]  # the baseline is
+    order = sorted(fit, key=lambda each: sums[each])
 
     def beaten(a: int) -> bool:
         better = order[: order.index(a)]  # the best first: it beats most of them
+        if a == baseline and any(won[each] > 0 for each in fit):
+            return True
         return any(gain(b, a).least > 0 for b in better)
 
     gains = tuple(gain(each, baseline) for each in range(count))
-    contenders = frozenset(each for each in range(count) if not beaten(each))
+    most = max(won[each] for each in fit)
+    winners = [each for each in fit if won[each] == most > 0]
+    contenders = frozenset(each for each in fit if not beaten(each)) | set(winners)
     advised = baseline
     if baseline not in contenders:
-        advised = max(sorted(contenders), key=lambda each: gains[each].least)
+        able = winners or sorted(contenders)
+        advised = max(able, key=lambda each: gains[each].least)
     return Ranking(
         gains=gains,
         best=order[0],
         contenders=contenders,
         advised=advised,
+        losses=tuple(lost),
     )
 
 

@@ -4,22 +4,29 @@
 One scale group after another gets int16, or float32 where int16 does not help: the one
 that gains most by simulation, or most for its cost. Each step is compiled and run by
 the int8 library on other samples, and their SQNR decides. The cost is the library's
-figure for the compiled network, relative to that of the plain table.
+figure for the compiled network, relative to that of the plain table. What is sure to be
+worse than the plain table in any output, or in what the network is for, is not taken,
+nor is a gain that may be chance: neon8.evaluate.ranking.
 """
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 from neon8.compile.compiler import compile_model
 from neon8.compile.lower import lower
 from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
+from neon8.data.inputs import as_inputs
 from neon8.errors import CompileError
-from neon8.evaluate.measure import Bench, before_softmax, cost_of
+from neon8.evaluate.measure import Bench, Figures, Judge, before_softmax, cost_of
+from neon8.evaluate.ranking import changes, rank_figures
+from neon8.evaluate.tasks import Setup
 from neon8.files import write_atomic
+from neon8.graph.maker import maker
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups
@@ -29,7 +36,7 @@ from neon8.refine.network import Network
 from neon8.refine.sensitivity import Meter, Watch, nobody
 from neon8.rewrite.bits import in_float32, with_bits
 from neon8.runtime import Model
-from neon8.settings.stages import RefineSettings
+from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings
 from neon8.text import columns, decimals
 
 INT16, FLOAT = PRECISIONS
@@ -65,15 +72,27 @@ Chosen = Mapping[str, str]
 class Step:
     """A point of the curve: what has more bits, and what that gives.
 
-    group, to: what changed, and to INT16, FLOAT or INT8; "" at the start.  sqnr_db:
-    measured with the compiled network.  cost: relative to the plain table.
+    group, to: what changed, and to INT16, FLOAT or INT8; "" at the start.  figures:
+    measured with the compiled network.  cost: relative to the plain table.  losses: in
+    what this is sure to be worse than the plain table.
     """
 
     group: str
     to: str
     chosen: Chosen
-    sqnr_db: float
+    figures: Figures
     cost: float
+    losses: tuple[str, ...] = ()
+
+    @property
+    def sqnr_db(self) -> float:
+        """SQNR; of several outputs the mean of their ratios counts."""
+        return self.figures.sqnr_db
+
+    @property
+    def worst_db(self) -> float:
+        """SQNR of the output that loses most."""
+        return self.figures.worst[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +118,7 @@ def more_bits(
     samples: Sequence[Kept],
     goal: RefineSettings,
     *,
+    judge: JudgeSettings = DEFAULTS.judge,
     watch: Watch = nobody,
 ) -> Found:
     """Give tensors more bits until the goal is reached, and write the curve.
@@ -108,8 +128,16 @@ def more_bits(
     """
     ranking, held = divided(samples)
     graph = before_softmax(network.graph)
+    setup = Setup.of(judge, as_inputs(network.graph), partial(maker, network.file))
     found = search(
-        network.file, graph, table, goal, ranking=ranking, held=held, watch=watch
+        network.file,
+        graph,
+        table,
+        goal,
+        ranking=ranking,
+        held=held,
+        judge=partial(Judge.of, network.graph, setup),
+        watch=watch,
     )
     if goal.curve is not None:
         content = {
@@ -140,14 +168,16 @@ def search(
     *,
     ranking: Sequence[Arrays],
     held: Sequence[Arrays],
+    judge: Callable[[Arrays], Judge | None] = lambda _: None,
     watch: Watch = nobody,
 ) -> Found:
     """Give more bits where they gain most, until the goal is reached or nothing gains.
 
     graph: of the file, as before_softmax() leaves it.  ranking: samples by which groups
-    are ranked; held: by which the compiled network is measured.
+    are ranked; held: by which the compiled network is measured.  judge: made from the
+    float outputs of a sample.
     """
-    return _Search(model, graph, table, goal, ranking, held, watch).run()
+    return _Search(model, graph, table, goal, ranking, held, judge, watch).run()
 
 
 class _Search:
@@ -166,17 +196,20 @@ class _Search:
         goal: RefineSettings,
         ranking: Sequence[Arrays],
         held: Sequence[Arrays],
+        judge: Callable[[Arrays], Judge | None],
         watch: Watch,
     ) -> None:
         self._graph, self._table, self._goal = graph, table, goal
         self._watch, self._runs = watch, count(1)
         self._group_of = scale_groups(graph)
         self._meter = Meter(model, graph, table, ranking)
+        exact = [self._meter.wanted(sample) for sample in held]
         self._bench = Bench(
             graph=graph,
             samples=held,
-            wanted=[self._meter.wanted(sample) for sample in held],
+            wanted=exact,
             tick=self._tick,
+            judge=judge(exact[0]),
         )
         self._left = [
             group
@@ -189,6 +222,7 @@ class _Search:
         self._alone: dict[str, float] = {}
         self._level = self._now = math.inf
         self._prices: dict[str, float] = {}
+        self._plain: Figures | None = None
         self._plain_cost = 1.0
 
     def run(self) -> Found:
@@ -208,8 +242,11 @@ class _Search:
                 self._now = ratio_of(*self._simulated([step.chosen]))
         best = curve[-1]
         if not self._enough(best):
-            most = max(step.sqnr_db for step in curve)
-            best = next(s for s in curve if s.sqnr_db >= most - AS_GOOD_DB)
+            fit = [step for step in curve if not step.losses]  # the plain table is
+            most = max(step.sqnr_db for step in fit)
+            best = next(s for s in fit if s.sqnr_db >= most - AS_GOOD_DB)
+            if rank_figures([plain.figures, best.figures], 0).advised == 0:
+                best = plain
         fewer = list(self._fewer(best))
         best = fewer[-1] if fewer else best
         target = self._goal.target_sqnr
@@ -219,12 +256,14 @@ class _Search:
             best=best,
             tensors=self._meter.groups,
             ceiling_db=ceiling,
-            reached=target is None or best.sqnr_db >= target,
+            reached=target is None or best.worst_db >= target,
         )
 
     def _enough(self, step: Step) -> bool:
         target = self._goal.target_sqnr
-        return target is not None and step.sqnr_db >= target + MARGIN_DB
+        if target is None or step.losses:
+            return False
+        return step.worst_db >= target + MARGIN_DB
 
     def _affordable(self, step: Step) -> bool:
         return self._goal.max_cost is None or step.cost <= self._goal.max_cost
@@ -287,9 +326,8 @@ class _Search:
 
     def _fewer(self, step: Step) -> Iterator[Step]:
         """Take bits back from one group after another while the rest is as good."""
+        enough = self._enough(step)
         least = step.sqnr_db - AS_GOOD_DB
-        if self._enough(step) and self._goal.target_sqnr is not None:
-            least = self._goal.target_sqnr + MARGIN_DB
         while len(step.chosen) > 1:
             trials = {
                 gone: {g: kind for g, kind in step.chosen.items() if g != gone}
@@ -300,7 +338,10 @@ class _Search:
             fewer = self._verified(trials[gone], gone, INT8)
             # An 8-bit copy may cost more than the bits saved.
             cheaper = fewer.cost < step.cost and self._affordable(fewer)
-            if fewer.sqnr_db < least or not cheaper:
+            good = self._enough(fewer) if enough else fewer.sqnr_db >= least
+            lost = changes(step.figures, fewer.figures)
+            worse = any(lost[name].loses for name in fewer.figures.task_names)
+            if not good or not cheaper or fewer.losses or worse:
                 return
             step = fewer
             yield step
@@ -326,13 +367,16 @@ class _Search:
     def _verified(self, chosen: Chosen, group: str, to: str) -> Step:
         """Measure a choice with the int8 library.  CompileError."""
         found = self._bench.measure(self._table_of(chosen))
-        self._plain_cost = self._plain_cost if chosen else found.cost
+        if self._plain is None:
+            self._plain, self._plain_cost = found, found.cost
+        gains = changes(self._plain, found)
         return Step(
             group=group,
             to=to,
             chosen=chosen,
-            sqnr_db=found.sqnr_db,
+            figures=found,
             cost=found.cost / self._plain_cost,
+            losses=tuple(name for name, gain in gains.items() if gain.loses),
         )
 
     def _price(self, group: str) -> float:
@@ -369,7 +413,9 @@ def missed(found: Found, goal: RefineSettings) -> str:
     if found.reached or goal.target_sqnr is None:
         return ""
     text = f"{goal.target_sqnr:g} dB are out of reach: "
-    text += f"{found.best.sqnr_db:.1f} dB is the best"
+    text += f"{found.best.worst_db:.1f} dB is the best"
+    if len(found.best.figures.outputs) > 1:
+        text += f", of output {found.best.figures.worst[0]!r},"
     if goal.max_cost is not None:
         text += f" at a cost of up to {goal.max_cost:g}"
     if found.ceiling_db < goal.target_sqnr:
@@ -394,6 +440,9 @@ def as_json(found: Found, goal: RefineSettings) -> dict[str, object]:
                 "tensors": list(found.tensors.get(step.group, ())),
                 "to": step.to or None,
                 "sqnr_db": finite(step.sqnr_db),
+                "worst_db": finite(step.worst_db),
+                "tasks": step.figures.task_means,
+                "losses": list(step.losses),
                 "cost": round(step.cost, 4),
                 "chosen": dict(step.chosen),
                 "best": step is found.best,
@@ -405,14 +454,24 @@ def as_json(found: Found, goal: RefineSettings) -> dict[str, object]:
 
 def as_text(found: Found) -> str:
     """The curve as a table; a star marks the step that was taken."""
+    tasks = found.best.figures.task_names
     rows = [
         [
             "*" if step is found.best else "",
-            decimals(step.sqnr_db),
+            decimals(step.worst_db),
+            *(f"{value:.4f}" for value in step.figures.task_means.values()),
             f"{step.cost:.3f}",
             step.to,
             ", ".join(found.tensors.get(step.group, ())),
+            ", ".join(step.losses),
         ]
         for step in found.curve
     ]
-    return "\n".join(columns(rows, header=["", "SQNR dB", "cost", "to", "tensors"]))
+    several = len(found.best.figures.outputs) > 1
+    db = "worst dB" if several else "SQNR dB"
+    header = ["", db, *tasks, "cost", "to", "tensors"]
+    if any(step.losses for step in found.curve):
+        header.append("sure to lose in")
+    else:
+        rows = [row[:-1] for row in rows]
+    return "\n".join(columns(rows, header=header))

@@ -85,7 +85,7 @@ def by_cost(tensors: Iterable[TensorLoss]) -> list[TensorLoss]:
     return sorted(rounded, key=lambda each: each.alone_db or 0.0)
 
 
-@takes("network", "data", "diagnose")
+@takes("network", "data", "diagnose", "judge")
 def diagnose_model(
     model: str | Path,
     table: str | Path | ScaleTable,

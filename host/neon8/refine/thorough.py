@@ -2,13 +2,14 @@
 """neon8 calibrate --thorough: weights and biases chosen on samples, if it helps.
 
 Some samples choose, others judge: the table of each choice is compiled and run by the
-library on the samples held back, and the best by SQNR is taken; the table as it was is
-one of the candidates. neon8.evaluate.ranking says how certain a gain is.
+library on the samples held back. The table as it was stays unless another is sure to be
+better, in SQNR or in what the network is for, and to lose in no output:
+neon8.evaluate.ranking.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -19,10 +20,12 @@ from neon8.calibrate.run.reference import Reference
 from neon8.calibrate.statistics.observer import pre_activations
 from neon8.data.arrays import Arrays
 from neon8.data.few import Kept
-from neon8.evaluate.measure import Bench, before_softmax
-from neon8.evaluate.metrics import sqnr_db
-from neon8.evaluate.ranking import Ranking, rank_settings
+from neon8.data.inputs import as_inputs
+from neon8.evaluate.measure import Bench, Figures, Judge, before_softmax
+from neon8.evaluate.ranking import Ranking, rank_figures
 from neon8.evaluate.runner import as_float32
+from neon8.evaluate.tasks import Setup
+from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph, nchw
 from neon8.ir.groups import scale_groups
@@ -30,6 +33,7 @@ from neon8.quant.scale_table import ScaleTable
 from neon8.refine.layerwise import Choice, Seen, chosen, layers_of
 from neon8.refine.network import Network
 from neon8.refine.sensitivity import Watch, nobody
+from neon8.settings.stages import DEFAULTS, JudgeSettings
 from neon8.text import columns, decimals
 
 CHOOSING = 50
@@ -54,18 +58,17 @@ THOROUGH, KEPT = "thorough", "default"
 class Trial:
     """The result of one choice.
 
-    errors: for each sample held back, its noise over the signal of all of them, mean
-    over the outputs.
+    figures: on the samples held back.
     """
 
     name: str
-    errors: tuple[float, ...]
+    figures: Figures
     table: ScaleTable
 
     @property
     def sqnr_db(self) -> float:
         """SQNR on the samples held back, in dB."""
-        return sqnr_db(1.0, math.fsum(self.errors))
+        return self.figures.sqnr_db
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +86,12 @@ class Found:
     @property
     def ranking(self) -> Ranking:
         """The trials, ranked with the certainty of their gains."""
-        return rank_settings([trial.errors for trial in self.trials], baseline=0)
+        return rank_figures([trial.figures for trial in self.trials], baseline=0)
 
     @property
     def best(self) -> Trial:
-        """The trial with the highest SQNR, on a tie the first."""
-        return self.trials[self.ranking.best]
+        """The trial to take: the first unless another is sure to be better."""
+        return self.trials[self.ranking.advised]
 
 
 def best_of(
@@ -96,9 +99,13 @@ def best_of(
     table: ScaleTable,
     samples: Sequence[Kept],
     *,
+    judge: JudgeSettings = DEFAULTS.judge,
     watch: Watch = nobody,
 ) -> Found:
-    """Try all choices, and judge them on other samples.  samples: by digest."""
+    """Try all choices, and judge them on other samples.
+
+    samples: by digest.  DataError: the metric does not fit the network.
+    """
     file, graph = network.file, network.graph
     choosing, judging = divided(samples)
     logits = before_softmax(graph)
@@ -106,13 +113,17 @@ def best_of(
     if not choosing or not layers:
         return Found(trials=(), choosing=0, judging=0)
     reference = Reference(file, logits.outputs)
+    inputs = [each.inputs for each in judging]
+    wanted = [
+        {name: results[name] for name in logits.outputs}
+        for results in map(reference.run, inputs)
+    ]
+    setup = Setup.of(judge, as_inputs(graph), partial(maker, file))
     bench = Bench(
         graph=logits,
-        samples=[each.inputs for each in judging],
-        wanted=[
-            {name: results[name] for name in logits.outputs}
-            for results in (reference.run(each.inputs) for each in judging)
-        ],
+        samples=inputs,
+        wanted=wanted,
+        judge=Judge.of(graph, setup, wanted[0]),
     )
     seen = [
         Seen(digest=each.digest, inputs=_as_float32(each.inputs), means=means)
@@ -131,7 +142,7 @@ def best_of(
         # Other weights may leave room for fewer bits of an int16 input.
         tables[name] = finished(other, graph, groups, {})
     trials = [
-        Trial(name=name, errors=bench.measure(each).shares, table=each)
+        Trial(name=name, figures=bench.measure(each), table=each)
         for name, each in tables.items()
     ]
     return Found(trials=tuple(trials), choosing=len(choosing), judging=len(judging))
@@ -186,17 +197,26 @@ def as_text(found: Found) -> str:
     """The trials as a table; a star marks the one that was taken."""
     if not found.trials:
         return "thorough: nothing to choose, or too few samples to judge it"
+    ranking, best = found.ranking, found.best
+    tasks = best.figures.task_names
     rows = [
         [
-            "*" if trial is found.best else "",
+            "*" if trial is best else "",
             trial.name,
             decimals(trial.sqnr_db),
             "" if trial is found.trials[0] else f"{gain.db:+.2f} +- {gain.range:.2f}",
+            *(f"{value:.4f}" for value in trial.figures.task_means.values()),
+            ", ".join(lost),
         ]
-        for trial, gain in zip(found.trials, found.ranking.gains, strict=True)
+        for trial, gain, lost in zip(
+            found.trials, ranking.gains, ranking.losses, strict=True
+        )
     ]
     done = f"thorough: chosen on {found.choosing} samples, judged on {found.judging} "
     done += "others; * was taken"
-    return "\n".join(
-        [done, *columns(rows, header=["", "chosen", "SQNR dB", "gain dB"])]
-    )
+    header = ["", "chosen", "SQNR dB", "gain dB", *tasks]
+    if any(ranking.losses):
+        header.append("sure to lose in")
+    else:
+        rows = [row[:-1] for row in rows]
+    return "\n".join([done, *columns(rows, header=header)])

@@ -370,6 +370,20 @@ class EvaluateSettings(Stage):
         None, "FP32 network to compare with", path(), metavar="MODEL.onnx"
     )
     label_offset: int = setting(0, "is added to every label", whole(), metavar="N")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings(Stage):
+    """What a network is for, which decides beside SQNR."""
+
+    metric: Any = setting(
+        "",
+        "top1, boxes, keypoints, masks, embedding or text, =OUTPUT after it for one "
+        "output; sqnr for nothing but that; or your own module:function (default: what "
+        "the outputs show)",
+        text(also="builtins.function"),
+        metavar="KIND|MODULE:FUNCTION",
+    )
     detection: Any = setting(
         "",
         "how the outputs of a detector are read, where the first sample does not show "
@@ -484,6 +498,7 @@ class Settings:
     target: TargetSettings = TargetSettings()
     run: RunSettings = RunSettings()
     evaluate: EvaluateSettings = EvaluateSettings()
+    judge: JudgeSettings = JudgeSettings()
     compare: CompareSettings = CompareSettings()
     diagnose: DiagnoseSettings = DiagnoseSettings()
     convert: ConvertSettings = ConvertSettings()

@@ -38,7 +38,7 @@ def network(*, exact=False):
             return rng.integers(-1, 2, shape).astype(F)
         return rng.normal(size=shape).astype(F)
 
-    weights = {"a": weight(8, 4, 3, 3), "b": weight(6, 8, 3, 3)}
+    weights = {"a": weight(8, 4, 3, 3), "b": weight(64, 8, 3, 3)}
     nodes = [
         node("Conv", "x a", "s", "a", pads=[1] * 4),
         node("Relu", "s", "r"),
@@ -97,7 +97,7 @@ def test_the_order_of_samples_does_not_matter(path, made):
 def test_int16_keeps_what_its_sums_allow(path):
     """Other levels may add up to more than those that the bits were chosen for."""
     table = neon8.calibrate_model(
-        path, images(24), precision={"a": "int16"}, thorough=True
+        path, images(60), precision={"a": "int16"}, thorough=True
     )
     assert any(entry.rounding == "chosen" for entry in table.layers.values())
     assert table.tensors["r"].bits > 8
