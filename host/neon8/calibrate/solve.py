@@ -17,6 +17,7 @@ from neon8.calibrate.overrides import load as load_overrides
 from neon8.calibrate.precision import bits_of, finished, wide_layers
 from neon8.calibrate.precision import resolve as named
 from neon8.calibrate.recipe.bias import corrections
+from neon8.calibrate.recipe.branches import branches, with_own
 from neon8.calibrate.recipe.recipe import Recipe, prepare
 from neon8.calibrate.run.threads import usable
 from neon8.calibrate.statistics.histogram import Histogram, merge
@@ -26,6 +27,7 @@ from neon8.calibrate.thresholds import guards
 from neon8.calibrate.thresholds.choose import scheme_of, tensor_scale
 from neon8.errors import CalibrationError, TableError
 from neon8.ir.graph import Graph
+from neon8.ir.groups import held, scale_groups
 from neon8.quant import reasons
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import SCHEMES, LayerScale, ScaleTable, TensorScale
@@ -70,17 +72,29 @@ def solve_quietly(
     if graph is None and settings.fast:
         text = "what int8 Winograd costs cannot be told without the network"
         raise CalibrationError(f"fast: {text}; give it, too")
-    groups = observation.scale_groups
-    chosen = named(settings.precision, observation, graph)
+    settings = with_overrides(settings)
+    own, chosen = _wishes(observation, settings, graph)
     wide = wide_layers(settings.precision, observation, graph)
-    overrides = with_overrides(settings).overrides
-    own = resolve(overrides, groups) if isinstance(overrides, Overrides) else {}
     tensors = partial(_tensors, observation, settings, own, chosen)
     known, recipe = tensors(), None
     scheme = settings.scheme
     if graph is not None and not settings.plain:
-        closed = [name for name, group in groups.items() if group in own]
+        closed = [n for n, group in observation.scale_groups.items() if group in own]
         recipe = prepare(observation, graph, known, closed, scheme=scheme)
+        apart = branches(
+            graph,
+            {name: each.histogram for name, each in observation.tensors.items()},
+            partial(_solve, entry=None, settings=settings, layers=[]),
+            recipe.groups,
+        )
+        if apart:
+            groups = scale_groups(graph, apart)
+            observation = replace(observation, scale_groups=groups)
+            recipe = recipe.with_groups(groups)
+            own, chosen = _wishes(observation, settings, graph)
+            tensors = partial(_tensors, observation, settings, own, chosen, graph=graph)
+            known = with_own(tensors(), apart)
+    groups = observation.scale_groups
     table = partial(_table, observation, settings, recipe)
     found = table(known)
     if settings.fast and graph is not None:
@@ -92,6 +106,15 @@ def solve_quietly(
     if recipe is not None:
         found = corrections(recipe.graph, found, recipe.means)
     return finished(found, graph, groups, chosen, wide)
+
+
+def _wishes(
+    observation: Observation, settings: SolveSettings, graph: Graph | None
+) -> tuple[dict[str, Entry], dict[str, str]]:
+    """Scale group -> the range, and the precision, that the user wants."""
+    groups, overrides = observation.scale_groups, settings.overrides
+    own = resolve(overrides, groups) if isinstance(overrides, Overrides) else {}
+    return own, named(settings.precision, observation, graph)
 
 
 def with_overrides(settings: SolveSettings) -> SolveSettings:
@@ -107,20 +130,30 @@ def _tensors(
     own: Mapping[str, Entry],
     chosen: Mapping[str, str],
     narrow: Mapping[str, Grid] = NOTHING,
+    *,
+    graph: Graph | None = None,
 ) -> dict[str, TensorScale]:
     """Solve each scale group of the network once, without the recipe.
 
     own, chosen: ranges and precisions set by the user, by group.  narrow: grids of
-    groups for which the user has set nothing.
+    groups for which the user has set nothing.  graph: where groups get values from
+    others, see branches().
     """
     if not observation.samples:
         raise CalibrationError(
             f"{observation.model_name}: there are no samples to calibrate with"
         )
     groups = observation.scale_groups
-    histograms: dict[str, list[Histogram]] = {}
-    for name, tensor in observation.tensors.items():
-        histograms.setdefault(groups[name], []).append(tensor.histogram)
+    fed: dict[str, set[str]] = {}
+    for name in observation.tensors:
+        fed.setdefault(groups[name], set()).add(name)
+    for name, sources in {} if graph is None else held(graph).items():
+        if name in groups:
+            fed.setdefault(groups[name], set()).update(sources)
+    histograms = {
+        group: [observation.tensors[name].histogram for name in sorted(names)]
+        for group, names in fed.items()
+    }
     layers: dict[str, list[Patches]] = {group: [] for group in histograms}
     for facts in observation.layers.values():
         layers[groups[facts.input]].append(facts.patches)

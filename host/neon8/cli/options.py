@@ -66,6 +66,8 @@ holds all of it:
                 layers around them absorb, so that one scale suits all
   absorbed      channels whose means lie far apart, with no activation or padding after
                 them, get offsets, which the biases around them absorb
+  own           values that a Concat joins with much larger ones, and that other layers
+                read, too, keep finer steps, and the Concat reads a requantized copy
   corrected     rounding weights shifts the mean of a channel; its bias shifts it back
 """
 

@@ -121,7 +121,9 @@ def _channels(
 def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
     """An attached `table` with what follows from the scales that it has.
 
-    A tensor that only moves values of others shares their scale. Weight scales that are
+    A tensor that only moves values of others shares their scale. Where they have more
+    than one, what a Concat joins has its scale, and what is moved that of the tensor
+    that it comes from. Weight scales that are
     missing are absmax / 127 of each channel, as in calibration, and as TensorRT, Glow
     and onnxruntime make them.
     """
@@ -135,7 +137,17 @@ def fill(table: ForeignTable, graph: Graph) -> ForeignTable:
         for name, group in group_of.items()
         if len(groups.get(group, ())) == 1
     }
-    table = replace(table, tensors={**shared, **table.tensors})
+    tensors = {**shared, **table.tensors}
+    moves = [node for node in graph.nodes if node.shares_scale]
+    for node in reversed(moves):
+        if node.output in tensors:
+            missing = (n for n in node.inputs if n in group_of and n not in tensors)
+            tensors |= dict.fromkeys(missing, tensors[node.output])
+    for node in moves:
+        first = node.inputs[0]
+        if len(node.inputs) == 1 and first in tensors and node.output in group_of:
+            tensors.setdefault(node.output, tensors[first])
+    table = replace(table, tensors=tensors)
     weights = {}
     for node in convolutions(graph):
         if node.name in table.weights:

@@ -35,6 +35,7 @@ def recipe(table: ScaleTable) -> str:
     tensors, layers = table.tensors.values(), table.layers.values()
     equalized = sum(bool(entry.factors) for entry in tensors)
     absorbed = sum(bool(entry.offsets) for entry in tensors)
+    own = sum("own" in entry.reasons for entry in tensors)
     corrected = sum(bool(entry.bias_correction) for entry in layers)
     stepped = sum("step" in entry.reasons for entry in layers)
     parts = []
@@ -42,6 +43,8 @@ def recipe(table: ScaleTable) -> str:
         parts.append(f"{counted(equalized, 'tensor')} equalized")
     if absorbed:
         parts.append(f"offsets of {counted(absorbed, 'tensor')} absorbed")
+    if own:
+        parts.append(f"own steps for {counted(own, 'tensor')} that a Concat reads")
     if corrected:
         parts.append(f"biases of {counted(corrected, 'layer')} corrected")
     if stepped:

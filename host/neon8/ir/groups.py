@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tensors share scale and zero point because no value leaves their range."""
 
+from collections.abc import Collection, Mapping
+
 from neon8.ir.graph import Graph
+from neon8.quant.scale_table import TensorScale
+
+Edge = tuple[str, str]
+"""An input of a node, and its output."""
 
 
-def scale_groups(graph: Graph) -> dict[str, str]:
+def scale_groups(graph: Graph, apart: Collection[Edge] = ()) -> dict[str, str]:
     """Each tensor -> the one that names its group.
 
     Input and output of a max pool, of a linear resize and of what only moves values are
-    one group, and all inputs and the output of a Concat, a Maximum or a Minimum.
-    Tensors that nobody observes have none.
+    one group, and all inputs and the output of a Concat, a Maximum or a Minimum, but
+    for edges that are `apart`, where values are requantized. Tensors that nobody
+    observes have none.
     """
     parent = {name: name for name, tensor in graph.tensors.items() if tensor.real}
 
@@ -22,8 +29,33 @@ def scale_groups(graph: Graph) -> dict[str, str]:
     for node in graph.nodes:
         if node.shares_scale:
             for name in node.inputs:
-                parent[find(name)] = find(node.output)
+                if (name, node.output) not in apart:
+                    parent[find(name)] = find(node.output)
     return {name: find(name) for name in parent if graph.tensors[name].observed}
+
+
+def groups_of(graph: Graph, tensors: Mapping[str, TensorScale]) -> dict[str, str]:
+    """As scale_groups(), where the entries of a table do share a scale."""
+    grids = {name: (each.scale, each.zero_point) for name, each in tensors.items()}
+    apart = {
+        (name, node.output)
+        for node in graph.nodes
+        for name in node.inputs
+        if grids.get(name) != grids.get(node.output, grids.get(name))
+    }
+    return scale_groups(graph, apart)
+
+
+def held(graph: Graph) -> dict[str, frozenset[str]]:
+    """Each tensor -> the sources() whose values it holds."""
+    own = frozenset(sources(graph))
+    found = {name: own & {name} for name in graph.inputs}
+    for node in graph.nodes:
+        if node.shares_scale:
+            found[node.output] = frozenset().union(*(found[n] for n in node.inputs))
+        else:
+            found |= {name: own & {name} for name in node.outputs}
+    return found
 
 
 def sources(graph: Graph) -> tuple[str, ...]:

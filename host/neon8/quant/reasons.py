@@ -35,6 +35,7 @@ MEANINGS = {
     "equalized": "its channels have factors, so that they share a range",
     "absorbed": "its channels have offsets, which biases take back, so that they share "
     "a range",
+    "own": "finer steps than what it is joined with, which gets it requantized",
     "corrected": "its bias has what rounded weights take from the means",
     "chosen": "its weights were rounded so that their errors cancel on samples",
     "thorough": "levels or biases were chosen on samples; what that gave in dB, on "
@@ -50,6 +51,7 @@ RECIPE = frozenset(
         "step",
         "equalized",
         "absorbed",
+        "own",
         "corrected",
         "chosen",
         "int16",

@@ -29,7 +29,7 @@ from neon8.files import write_atomic
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
-from neon8.ir.groups import scale_groups
+from neon8.ir.groups import groups_of
 from neon8.operators.conversion import RequantizeOp
 from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
 from neon8.refine.network import Network
@@ -201,7 +201,7 @@ class _Search:
     ) -> None:
         self._graph, self._table, self._goal = graph, table, goal
         self._watch, self._runs = watch, count(1)
-        self._group_of = scale_groups(graph)
+        self._group_of = groups_of(graph, table.tensors)
         self._meter = Meter(model, graph, table, ranking)
         exact = [self._meter.wanted(sample) for sample in held]
         self._bench = Bench(

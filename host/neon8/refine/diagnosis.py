@@ -23,7 +23,7 @@ from neon8.errors import DataError
 from neon8.evaluate.measure import Bench, sqnr_of, squares_of
 from neon8.evaluate.metrics import by_row, top1
 from neon8.graph.onnx_file import OnnxFile, open_onnx
-from neon8.ir.groups import scale_groups
+from neon8.ir.groups import groups_of
 from neon8.quant import reasons, table_json
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine import losses, remedies, split
@@ -297,7 +297,7 @@ def _changes(
 ) -> list[Change]:
     """What to try for the `top` worst tensors and as many layers."""
     seen = {each.name: _seen(run, each) for each in tensors}
-    groups = scale_groups(run.pair.graph)
+    groups = groups_of(run.pair.graph, run.pair.table.tensors)
     worst: dict[str, str] = {}
     for each in by_cost(tensors):
         worst.setdefault(groups[each.name], each.name)

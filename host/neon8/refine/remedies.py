@@ -22,7 +22,7 @@ from neon8.data.samples import Sample
 from neon8.errors import CompileError
 from neon8.evaluate import measure
 from neon8.evaluate.measure import sqnr_of
-from neon8.ir.groups import scale_groups
+from neon8.ir.groups import groups_of
 from neon8.quant.grid import Grid, ends, on_grid
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import LayerScale, ScaleTable
@@ -194,7 +194,7 @@ def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Chan
 
     seen: least and largest value of each tensor, offsets and factors removed.
     """
-    groups = scale_groups(pair.graph)
+    groups = groups_of(pair.graph, pair.table.tensors)
     group = groups[name]
     shared = [other for other, its in groups.items() if its == group]
     entry = pair.table.tensors[name]
@@ -230,7 +230,7 @@ def of_tensor(pair: Pair, name: str, seen: Mapping[str, Range]) -> Iterator[Chan
 
 def wider(pair: Pair, names: Sequence[str], *, target: str) -> Change:
     """int16 for tensors and those that share their scales."""
-    groups = scale_groups(pair.graph)
+    groups = groups_of(pair.graph, pair.table.tensors)
     wanted = {groups[name]: INT16_BITS for name in names}
     options = [f"--precision {quote(f'int16:{name}')}" for name in names]
     return Change(

@@ -20,7 +20,7 @@ from neon8.data.arrays import Arrays
 from neon8.evaluate.measure import sqnr_of, squares_of
 from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
-from neon8.ir.groups import scale_groups
+from neon8.ir.groups import groups_of
 from neon8.ir.program import Program
 from neon8.operators.conversion import QuantizeOp
 from neon8.operators.convolution import Conv2d, convolutions, int8_layers
@@ -82,7 +82,7 @@ class Meter:
         tensors = rounded_tensors(lowered, table)
         self.plain: Setting = {name: table.tensors[name] for name in tensors}
         groups: dict[str, list[str]] = {}
-        group_of = scale_groups(graph)
+        group_of = groups_of(graph, table.tensors)
         for name in tensors:
             groups.setdefault(group_of[name], []).append(name)
         self.groups = {group: tuple(names) for group, names in groups.items()}

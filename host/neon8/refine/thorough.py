@@ -28,7 +28,7 @@ from neon8.evaluate.tasks import Setup
 from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile
 from neon8.ir.graph import Graph, nchw
-from neon8.ir.groups import scale_groups
+from neon8.ir.groups import groups_of
 from neon8.quant.scale_table import ScaleTable
 from neon8.refine.layerwise import Choice, Seen, chosen, layers_of
 from neon8.refine.network import Network
@@ -134,7 +134,7 @@ def best_of(
     done, total = count(1), len(CHOICES) * len(layers)
     watch(0, total)
     tables = {DEFAULT: table}
-    groups = scale_groups(graph)
+    groups = groups_of(graph, table.tensors)
     for name, choice in CHOICES.items():
         other = chosen(
             layers, table, seen, choice, watch=lambda: watch(next(done), total)

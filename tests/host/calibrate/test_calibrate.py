@@ -59,6 +59,7 @@ def test_table(path, method, scheme):
         SAMPLES,
         method=method,
         scheme=scheme,
+        plain=True,
         progress=lambda count, total: done.append((count, total)),
     )
     graph = load(path)
@@ -83,7 +84,7 @@ def test_table(path, method, scheme):
 
 
 def test_minimum_and_maximum_are_those_of_the_network(path):
-    table = calibrate(path, SAMPLES, method="minmax")
+    table = calibrate(path, SAMPLES, method="minmax", plain=True)
     run = Reference(path, ["r1", "c2", "c3"]).run
     seen = [run({"x": sample[np.newaxis]}) for sample in SAMPLES]
     for names in (["c3"], ["leaky"], ["r1", "c2"]):

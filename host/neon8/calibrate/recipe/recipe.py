@@ -44,6 +44,16 @@ class Recipe:
     steps: Mapping[str, DoubleArray]
     means: Mapping[str, DoubleArray]
 
+    @property
+    def groups(self) -> frozenset[str]:
+        """The scale groups with factors or offsets."""
+        names = (*self.equalized.factors, *self.absorbed.offsets)
+        return frozenset(self.observation.scale_groups[name] for name in names)
+
+    def with_groups(self, groups: dict[str, str]) -> "Recipe":
+        """The same with other scale groups where there are no factors or offsets."""
+        return replace(self, observation=replace(self.observation, scale_groups=groups))
+
     def tensor_scales(
         self, tensors: Mapping[str, TensorScale]
     ) -> dict[str, TensorScale]:

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Branches that keep their own steps although they are joined with larger values.
+
+All parts of a Concat have its scale. A part of small values is rounded as coarsely as
+the largest one then, for all that read it: a skip connection, a block of a shuffle
+chain without factors. It can have a scale of its own, and the Concat a requantized
+copy. That costs a pass over bytes, and rounds the values in the Concat twice; so its
+steps must be GAIN_DB finer, which makes the second rounding add 1 dB at most, and
+values whose noise is below LEAST_NOISE already stay as they are.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+
+from neon8.calibrate.statistics.histogram import Histogram, merge
+from neon8.ir.graph import Graph, Node
+from neon8.ir.groups import Edge, held, scale_groups
+from neon8.ir.rewrite import count_uses
+from neon8.quant.scale_table import TensorScale
+
+OWN = "own"
+"""Reason code of a tensor that is requantized where it is joined with others."""
+
+GAIN_DB = 6.0
+LEAST_NOISE = 1e-3
+"""step^2 / 12 over the mean square of the values."""
+DECIMALS = 2
+"""Decimals of predicted dB."""
+
+Solve = Callable[[Histogram], TensorScale]
+
+
+def branches(
+    graph: Graph,
+    histograms: Mapping[str, Histogram],
+    solve: Solve,
+    closed: Collection[str],
+) -> frozenset[Edge]:
+    """Choose the edges on which values are requantized.
+
+    histograms: of the sources.  closed: scale groups that stay whole.
+    """
+    whole, sources = scale_groups(graph), held(graph)
+    read = _read_otherwise(graph)
+    known: dict[frozenset[str], tuple[Histogram, TensorScale]] = {}
+
+    def solved(names: frozenset[str]) -> tuple[Histogram, TensorScale]:
+        if names not in known:
+            both = reduce(merge, (histograms[name] for name in sorted(names)))
+            known[names] = both, solve(both)
+        return known[names]
+
+    def gains(part: frozenset[str], every: frozenset[str]) -> bool:
+        histogram, finer = solved(part)
+        step = solved(every)[1].scale
+        noise = step * step / 12 / max(_mean_square(histogram), math.ulp(0.0))
+        gain = 20 * math.log10(step / finer.scale)
+        return noise > LEAST_NOISE and round(gain, DECIMALS) >= GAIN_DB
+
+    apart: set[Edge] = set()
+    for node in graph.nodes:
+        if not node.shares_scale or whole.get(node.output, "") in {"", *closed}:
+            continue
+        for edges, inside, rest in _parts(graph, node, apart):
+            mine = frozenset().union(*(sources[name] for name in inside))
+            others = frozenset().union(*(sources[name] for name in rest))
+            every = mine | others
+            if not mine or not others:
+                continue
+            # Nothing is gained where only the joined values are read.
+            finer = not read.isdisjoint(inside) and gains(mine, every)
+            if finer or (others < every and gains(others, every)):
+                apart |= edges
+    return frozenset(apart)
+
+
+def with_own(
+    tensors: Mapping[str, TensorScale], apart: Collection[Edge]
+) -> dict[str, TensorScale]:
+    """With the reason code of those that are requantized."""
+    named = {name for name, _ in apart}
+    return {
+        name: replace(each, reasons=(OWN, *each.reasons)) if name in named else each
+        for name, each in tensors.items()
+    }
+
+
+def _parts(
+    graph: Graph, node: Node, apart: Collection[Edge]
+) -> Iterator[tuple[set[Edge], list[str], list[str]]]:
+    """What could come apart from a node that joins tensors.
+
+    The edges, the tensors that they leave on one side, and those on the other. Tensors
+    that stay connected elsewhere are no parts.
+    """
+    if len(set(node.inputs)) < 2:
+        return
+    edges = {_edge(graph, name, node) for name in node.inputs}
+    groups = scale_groups(graph, {*apart, *edges})
+    members: dict[str, list[str]] = {}
+    for name, group in groups.items():
+        members.setdefault(group, []).append(name)
+    parts: dict[str, set[Edge]] = {}
+    for edge in sorted(edges):
+        parts.setdefault(groups.get(edge[0], ""), set()).add(edge)
+    joined = groups[node.output]
+    near = {joined, *parts} - {""}
+    for group, its in parts.items():
+        if group not in ("", joined):
+            rest = [name for other in near - {group} for name in members[other]]
+            yield its, members[group], rest
+
+
+def _edge(graph: Graph, name: str, node: Node) -> Edge:
+    """Where a part is requantized: before what makes more values of it."""
+    uses = count_uses(graph)
+    made = {each.output: each for each in graph.nodes}
+    edge = name, node.output
+    while uses[edge[0]] == 1 and edge[0] in made:
+        maker = made[edge[0]]
+        if not maker.shares_scale or len(maker.inputs) > 1:
+            break
+        sizes = [math.prod(graph.tensors[n].dims) for n in (*maker.inputs, edge[0])]
+        if sizes[0] >= sizes[1]:
+            break
+        edge = maker.inputs[0], maker.output
+    return edge
+
+
+def _read_otherwise(graph: Graph) -> frozenset[str]:
+    """The tensors that more than what shares their scale reads."""
+    readers = (node for node in graph.nodes if not node.shares_scale)
+    return frozenset((*graph.outputs, *(n for node in readers for n in node.inputs)))
+
+
+def _mean_square(histogram: Histogram) -> float:
+    """Of all finite values, taken as the middles of their bins."""
+    squares = np.square(np.arange(len(histogram.positive)) + 0.5)
+    counts = (histogram.positive + histogram.negative).astype(np.float64)
+    total = float(np.add.accumulate(counts * squares)[-1])
+    return total * histogram.width**2 / max(histogram.total, 1)

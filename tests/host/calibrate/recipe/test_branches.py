@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small values keep their steps although a Concat reads them beside large ones."""
+
+import json
+
+import numpy as np
+import pytest
+
+import neon8
+from neon8.compile.lower import lower
+from neon8.compile.oracle import run
+from neon8.ir.groups import groups_of, held, scale_groups
+from neon8.operators.conversion import RequantizeOp
+from neon8.refine.diagnosis import diagnose_model
+from onnx_nets import net, node, save
+from recipe_kits import SAMPLES, SHAPE, UNSEEN, sqnr, table_of_any_order_and_split
+
+F = np.float32
+
+
+def joined(times=100.0, *, upsampled=False, read=True):
+    """Layers of x, and of a Concat of x with values `times` as large.
+
+    upsampled: both are joined in twice their rows and columns.  read: otherwise what is
+    joined is not x, but a function of it that nothing else reads.
+    """
+    rng = np.random.default_rng(6)
+    weights = {
+        "own": rng.normal(0, 0.3, (4, 3, 3, 3)),
+        "large": rng.normal(0, 0.3, (4, 3, 3, 3)) * times,
+        "up": np.ones((4, 4, 2, 2)),
+        "both": rng.normal(0, 0.3, (4, 7, 1, 1)),
+        "region": np.zeros(0),
+        "sizes": np.array([1, 1, 2, 2]),
+    }
+    weights["both"][:, 3:] /= times
+    nodes = [node("Conv", "x large", "w", "large", pads=[1] * 4)]
+    nodes.append(node("Conv", "x own", "y", "own"))
+    parts = "x w"
+    if not read:
+        nodes.append(node("Sigmoid", "x", "t"))
+        parts = "t w"
+    if upsampled:
+        nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric"}
+        nodes += [
+            node("ConvTranspose", "w up", "w2", "up", strides=[2, 2]),
+            node("Resize", "x region sizes", "x2", nearest_mode="floor", **nearest),
+        ]
+        parts = "x2 w2"
+    nodes += [
+        node("Concat", parts, "j", axis=1),
+        node("Conv", "j both", "z", "both"),
+    ]
+    used = {name for each in nodes for name in each.input}
+    kept = {name: each.astype(F) for name, each in weights.items() if name in used}
+    return net(nodes, {"x": SHAPE}, "y z", kept)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["", "upsampled"])
+def case(request, tmp_path_factory):
+    network = joined(upsampled=request.param)
+    path = save(tmp_path_factory.mktemp("branches"), network)
+    return path, neon8.calibrate_model(path, SAMPLES)
+
+
+def own(table):
+    return [name for name, each in table.tensors.items() if "own" in each.reasons]
+
+
+def test_what_others_read_keeps_its_steps(case):
+    path, table = case
+    assert sqnr(path, table) > 35
+    assert sqnr(path, neon8.calibrate_model(path, SAMPLES, plain=True)) < 10
+    assert own(table) == ["x"]
+    whole = neon8.observe_model(path, SAMPLES).tensors
+    least = min(whole[name].histogram.minimum for name in whole if name in "x w w2")
+    assert table.tensors["j"].threshold[0] < 0.9 * least  # room for all of both
+
+
+def test_it_is_requantized_where_values_are_fewest(case):
+    path, table = case
+    program = lower(neon8.load_graph(path), table)
+    steps = [op for op in program.ops if isinstance(op, RequantizeOp)]
+    assert [program.tensors[op.output].shape for op in steps] == [SHAPE]
+
+
+def test_the_library_computes_what_the_oracle_does(case):
+    path, table = case
+    want = run(lower(neon8.load_graph(path), table), {"x": UNSEEN[0]})
+    model = neon8.Model.from_bytes(neon8.compile_model(path, table))
+    with model, model.session() as session:
+        got = session.run({"x": UNSEEN[0]})
+    assert all(np.array_equal(got[name], want[name]) for name in want)
+
+
+def test_groups_are_those_of_the_table(case):
+    path, table = case
+    graph = neon8.load_graph(path)
+    whole, apart = scale_groups(graph), groups_of(graph, table.tensors)
+    assert whole["x"] == whole["j"]
+    assert [name for name in apart if apart[name] == apart["x"]] == ["x"]
+    assert apart["j"] == whole["j"]
+    assert "x" in held(graph)["j"]
+
+
+def test_the_users_wishes_are_of_what_shares_a_scale(case, tmp_path):
+    path, table = case
+    file = tmp_path / "own.json"
+    file.write_text(json.dumps({"tensors": {"x": {"min": -2, "max": 2}}}))
+    found = neon8.calibrate_model(path, SAMPLES, overrides=file)
+    assert found.tensors["x"].threshold == pytest.approx((-2, 2), rel=0.02)
+    assert found.tensors["j"] == table.tensors["j"]
+    found = neon8.calibrate_model(path, SAMPLES, precision={"x": "int16"})
+    assert found.tensors["x"].bits > 8
+    assert found.tensors["j"].bits == 8
+
+
+def test_what_diagnosis_promises_is_what_calibration_gives(case):
+    path, table = case
+    found = diagnose_model(path, table, SAMPLES, top=4)
+    kinds = {each.kind for each in found.remedies if each.target == "x"}
+    assert {"int16", "a narrower range"} <= kinds
+    wide = next(e for e in found.remedies if (e.target, e.kind) == ("x", "int16"))
+    given = neon8.calibrate_model(path, SAMPLES, precision={"x": "int16"})
+    after = diagnose_model(path, given, SAMPLES, top=0)
+    assert after.sqnr_db - found.sqnr_db == pytest.approx(wide.gain_db, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "options", [{"times": 1.4}, {"read": False}], ids=["little", "read once"]
+)
+def test_nothing_is_requantized_without_a_gain(options, tmp_path):
+    path = save(tmp_path, joined(**options))
+    assert own(neon8.calibrate_model(path, SAMPLES)) == []
+
+
+def test_the_same_bytes_in_any_order_and_split(tmp_path):
+    assert own(table_of_any_order_and_split(save(tmp_path, joined()), SAMPLES)) == ["x"]
