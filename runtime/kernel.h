@@ -478,8 +478,10 @@ typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels,
                                   const float *multiplier, int32_t zero_point, int32_t lo,
                                   int32_t hi);
 
-// (8): out[i] = table[in[i] + 128]; `out` may be `in`.
-typedef void n8_table_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
+// (8): out[p * out_stride + i] = table[in[p * in_stride + i] + 128], p < pixels, i < count; either
+// may be 0. `out` may be `in`, with the same stride.
+typedef void n8_table_fn(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                         size_t pixels, size_t count, const int8_t *table);
 
 // (18) over the channels of one pixel: S of channel c is the sum over channels c - reach .. c +
 // reach, both included, as far as there are any.

@@ -1,45 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// out[i] = table[in[i] + 128]                                                                (8)
+// out[p * out_stride + i] = table[in[p * in_stride + i] + 128]                               (8)
 //
-//   void n8_table_s8_neon(int8_t *out, const int8_t *in, size_t count, const int8_t *table);
+//   void n8_table_s8_neon(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+//                         size_t pixels, size_t count, const int8_t *table);
 //
-// Bounds: exactly `count` bytes are read and written, and 256 of the table.
-// Registers: x0-x3 the arguments; x4 next quarter of the table, w5 a byte; v0 indices, v1 result,
-//   v2 128, v3 64, v16-v31 the table, four quarters of 64 bytes.
+// Bounds: exactly `count` bytes of each pixel are read and written, and 256 of the table.
+// Registers: x0-x6 the arguments; x7 next quarter of the table; x8, x9 a pixel of out and in; x10
+//   pixels left; x11, x12 what leads to the second of two pixels; w13 a byte, x14 bytes left; v0
+//   indices, v1 result, v2 128, v3 64, v16-v31 the table, four quarters of 64 bytes.
 // Stack: none.
 //
 // tbl looks 64 bytes up and gives 0 for an index beyond them; tbx leaves what is there. So the
 // indices go down by 64 from quarter to quarter, and each is below 64 for one of the four.
 #include "asm.h"
 
-#define out      x0
-#define in       x1
-#define count    x2
-#define table    x3
-#define quarter  x4
-#define byte     w5
-#define byte_x   x5
+#define out        x0
+#define out_stride x1
+#define in         x2
+#define in_stride  x3
+#define pixels     x4
+#define count      x5
+#define table      x6
+#define quarter    x7
+#define to         x8
+#define from       x9
+#define left       x10
+#define out_step   x11
+#define in_step    x12
+#define byte       w13
+#define byte_x     x13
+#define bytes      x14
 
 #define index    v0
 #define index_q  q0
+#define index_d  d0
 #define result   v1
 #define result_q q1
+#define result_d d1
 #define middle   v2
 #define step     v3
 
-func    n8_table_s8_neon
-        subs    count, count, #16
-        b.lo    2f
-        mov     quarter, table
-        ld1     {v16.16b-v19.16b}, [quarter], #64
-        ld1     {v20.16b-v23.16b}, [quarter], #64
-        ld1     {v24.16b-v27.16b}, [quarter], #64
-        ld1     {v28.16b-v31.16b}, [quarter]
-        movi    middle.16b, #128
-        movi    step.16b, #64
-
-1:      ldr     index_q, [in], #16
+// Of 16 bytes.
+.macro  look_up
         eor     index.16b, index.16b, middle.16b        // + 128
         tbl     result.16b, {v16.16b-v19.16b}, index.16b
         sub     index.16b, index.16b, step.16b
@@ -48,18 +51,75 @@ func    n8_table_s8_neon
         tbx     result.16b, {v24.16b-v27.16b}, index.16b
         sub     index.16b, index.16b, step.16b
         tbx     result.16b, {v28.16b-v31.16b}, index.16b
-        str     result_q, [out], #16
+.endm
+
+func    n8_table_s8_neon
+        cbz     pixels, 9f
+        cmp     count, #8
+        b.lo    5f
+        mov     quarter, table
+        ld1     {v16.16b-v19.16b}, [quarter], #64
+        ld1     {v20.16b-v23.16b}, [quarter], #64
+        ld1     {v24.16b-v27.16b}, [quarter], #64
+        ld1     {v28.16b-v31.16b}, [quarter]
+        movi    middle.16b, #128
+        movi    step.16b, #64
+        subs    count, count, #16
+        b.lo    3f
+
+        // Sixteen columns, one pixel after another.
+1:      mov     from, in
+        mov     to, out
+        mov     left, pixels
+2:      ldr     index_q, [from]
+        add     from, from, in_stride
+        look_up
+        subs    left, left, #1
+        str     result_q, [to]
+        add     to, to, out_stride
+        b.ne    2b
+        add     in, in, #16
+        add     out, out, #16
         subs    count, count, #16
         b.hs    1b
 
-        // Up to 15 single bytes.
-2:      adds    count, count, #16
-        b.eq    4f
-3:      ldrb    byte, [in], #1
+        // Eight columns of two pixels; of the last one twice, if it is alone.
+3:      tbz     count, #3, 5f
+        mov     from, in
+        mov     to, out
+        mov     left, pixels
+4:      cmp     left, #1
+        csel    in_step, xzr, in_stride, eq
+        csel    out_step, xzr, out_stride, eq
+        ldr     index_d, [from]
+        add     from, from, in_step
+        ld1     {index.d}[1], [from]
+        add     from, from, in_stride
+        look_up
+        str     result_d, [to]
+        add     to, to, out_step
+        st1     {result.d}[1], [to]
+        add     to, to, out_stride
+        subs    left, left, #2
+        b.hi    4b
+        add     in, in, #8
+        add     out, out, #8
+
+        // Up to 7 columns, byte by byte.
+5:      ands    count, count, #7
+        b.eq    9f
+6:      mov     from, in
+        mov     to, out
+        mov     bytes, count
+7:      ldrb    byte, [from], #1
         eor     byte, byte, #128
         ldrb    byte, [table, byte_x]
-        strb    byte, [out], #1
-        subs    count, count, #1
-        b.ne    3b
-4:      ret
+        strb    byte, [to], #1
+        subs    bytes, bytes, #1
+        b.ne    7b
+        add     in, in, in_stride
+        add     out, out, out_stride
+        subs    pixels, pixels, #1
+        b.ne    6b
+9:      ret
 endfunc n8_table_s8_neon

@@ -74,19 +74,36 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     return n8_copy_tables(reader, step, (int8_t *)memory + used, step->packed_size - used);
 }
 
-// Pixels [begin, end) where channels have tables of their own.
+// Pixels [begin, end) where channels have tables of their own: so many at a time that they stay in
+// the first cache from one table to the next.
 static void run_channels(const struct n8_session *session, const struct n8_step *step, size_t begin,
                          size_t end) {
-    const size_t channels = (size_t)n8_output(session->model, step)->dims[1];
-    for (size_t p = begin; p < end; p++) {
+    enum { AT_ONCE = 1 << 14 }; // bytes
+    const struct n8_tensor *to = n8_output(session->model, step);
+    const struct n8_tensor *from = n8_input(session->model, step, 0);
+    const size_t channels = (size_t)to->dims[1];
+    const size_t most = channels < AT_ONCE ? AT_ONCE / channels : 1;
+    for (size_t p = begin; p < end;) {
+        const size_t pixels = most < end - p ? most : end - p;
         int8_t *out = n8_out_pixel(session, step, p);
         const int8_t *in = n8_in_pixel(session, step, 0, p);
         const struct run *run = step->packed;
         for (size_t c = 0; c < channels; c += run->channels, run++) {
-            session->model->kernels.table_s8(out + c, in + c, run->channels,
+            session->model->kernels.table_s8(out + c, to->pixel_stride, in + c, from->pixel_stride,
+                                             pixels, run->channels,
                                              (const int8_t *)step->packed + run->table);
         }
+        p += pixels;
     }
+}
+
+// Bytes in one run, as pixels of as many as all kernels like.
+static void run_bytes(n8_table_fn *kernel, int8_t *out, const int8_t *in, size_t count,
+                      const int8_t *table) {
+    enum { PIXEL = 16 };
+    const size_t last = count % PIXEL, whole = count - last;
+    kernel(out, PIXEL, in, PIXEL, whole / PIXEL, PIXEL, table);
+    kernel(out + whole, last, in + whole, last, 1, last, table);
 }
 
 // A unit is a pixel.
@@ -98,9 +115,8 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     }
     const struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
     for (size_t p = begin; p < end; p += stretch.pixels) {
-        session->model->kernels.table_s8(n8_out_pixel(session, step, p),
-                                         n8_in_pixel(session, step, 0, p), stretch.count,
-                                         step->packed);
+        run_bytes(session->model->kernels.table_s8, n8_out_pixel(session, step, p),
+                  n8_in_pixel(session, step, 0, p), stretch.count, step->packed);
     }
 }
 

@@ -69,23 +69,53 @@ N8_INLINE n8_s8s look_up(n8_s8s at, const struct rows *all) {
 }
 #endif
 
-// Level -128 is the first of the table.
-void N8_VECTOR_KERNEL(table_s8)(int8_t *out, const int8_t *in, size_t count, const int8_t *table) {
-    size_t i = 0;
-    if (count >= BYTES) {
-        const struct rows all = rows_of(table);
-        for (; count - i >= BYTES; i += BYTES) {
-            n8_s8s at;
-            memcpy(&at, in + i, sizeof at);
-            at ^= INT8_MIN;
+// Looks up bytes with level -128 as the first of the table.
+N8_INLINE n8_s8s looked_up(n8_s8s at, const struct rows *all) {
+    at ^= INT8_MIN;
 #if defined(__x86_64__)
-            at = (n8_s8s)look_up((n8_mm)at, &all);
+    return (n8_s8s)look_up((n8_mm)at, all);
 #else
-            at = look_up(at, &all);
+    return look_up(at, all);
 #endif
-            memcpy(out + i, &at, sizeof at);
+}
+
+// ROW columns, of as many pixels at once as a register has rows of bytes. What is left of these in
+// the last round is the last pixel again.
+N8_INLINE void look_up_columns(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                               size_t pixels, const struct rows *all) {
+    enum { ONCE = BYTES / ROW };
+    for (size_t p = 0; p < pixels; p += ONCE) {
+        int8_t bytes[BYTES];
+        n8_s8s at;
+        for (size_t k = 0; k < ONCE; k++) {
+            const size_t pixel = p + k < pixels ? p + k : pixels - 1;
+            memcpy(bytes + k * ROW, in + pixel * in_stride, ROW);
         }
+        memcpy(&at, bytes, sizeof at);
+        at = looked_up(at, all);
+        memcpy(bytes, &at, sizeof at);
+        for (size_t k = 0; k < ONCE && p + k < pixels; k++)
+            memcpy(out + (p + k) * out_stride, bytes + k * ROW, ROW);
     }
-    for (; i < count; i++)
-        out[i] = table[in[i] + 128];
+}
+
+void N8_VECTOR_KERNEL(table_s8)(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                                size_t pixels, size_t count, const int8_t *table) {
+    if (count >= ROW) {
+        const struct rows all = rows_of(table);
+        if (count == ROW && out_stride == ROW && in_stride == ROW) { // one run of bytes
+            for (; pixels >= BYTES / ROW; pixels -= BYTES / ROW, in += BYTES, out += BYTES) {
+                n8_s8s at;
+                memcpy(&at, in, sizeof at);
+                at = looked_up(at, &all);
+                memcpy(out, &at, sizeof at);
+            }
+        }
+        for (; count >= ROW; count -= ROW, in += ROW, out += ROW)
+            look_up_columns(out, out_stride, in, in_stride, pixels, &all);
+    }
+    for (size_t p = 0; p < pixels; p++, out += out_stride, in += in_stride) {
+        for (size_t i = 0; i < count; i++)
+            out[i] = table[in[i] + 128];
+    }
 }

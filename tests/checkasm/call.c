@@ -68,7 +68,8 @@ void call_plain(const struct call *call) {
         ((n8_softmax_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2]);
         break;
     case SIGNATURE_TABLE:
-        ((n8_table_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], pointer(x[3]));
+        ((n8_table_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
+                                  (size_t)x[4], (size_t)x[5], pointer(x[6]));
         break;
     case SIGNATURE_AFFINE:
         ((n8_affine_fn *)call->fn)(pointer(x[0]));
@@ -139,7 +140,6 @@ static size_t count_of(enum signature signature) {
         return 3;
     case SIGNATURE_DEQUANTIZE:
     case SIGNATURE_DEQUANTIZE_S16:
-    case SIGNATURE_TABLE:
         return 4;
     case SIGNATURE_QUANTIZE:
     case SIGNATURE_QUANTIZE_S16:
@@ -148,6 +148,8 @@ static size_t count_of(enum signature signature) {
     case SIGNATURE_PLANES:
     case SIGNATURE_TRANSPOSE:
         return 6;
+    case SIGNATURE_TABLE:
+        return 7;
     case SIGNATURE_REQUANTIZE_ACC:
         return 8;
     default:

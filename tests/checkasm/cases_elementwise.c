@@ -168,20 +168,31 @@ void cases_table(struct context *context) {
     enum { ENTRIES = 256 };
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
-        const size_t count = count_of(step);
-        int8_t *out = guard_place(rng, REGION_OUT, count);
-        int8_t *in = guard_place(rng, REGION_IN, count);
+        const bool last = step == COUNTS * ROUNDS;
+        const bool whole = last || rng_below(rng, 4) == 0; // pixels without a gap
+        const size_t count = whole ? 16 : count_of(step);
+        const size_t pixels = last ? LARGE / count : rng_below(rng, 16);
+        const size_t out_stride = count + (whole ? 0 : rng_below(rng, 20));
+        const bool alike = whole || rng_below(rng, 2);
+        const size_t in_stride = alike ? out_stride : count + rng_below(rng, 20);
+        const bool none = pixels == 0 || count == 0;
+        const size_t out_size = none ? 0 : (pixels - 1) * out_stride + count;
+        const size_t in_size = none ? 0 : (pixels - 1) * in_stride + count;
+        int8_t *out = guard_place(rng, REGION_OUT, out_size);
+        int8_t *in = guard_place(rng, REGION_IN, in_size);
         int8_t *table = guard_place(rng, REGION_WEIGHTS, ENTRIES);
-        rng_bytes(rng, in, count);
+        rng_bytes(rng, in, in_size);
         rng_bytes(rng, table, ENTRIES);
-        struct test_case test = {.out = (uint8_t *)out, .out_size = count};
+        struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
         test.call = (struct call){
             .signature = SIGNATURE_TABLE,
-            .x = {(uintptr_t)out, (uintptr_t)in, count, (uintptr_t)table},
+            .x = {(uintptr_t)out, out_stride, (uintptr_t)in, in_stride, pixels, count,
+                  (uintptr_t)table},
         };
-        test.operands[0].argument = &test.call.x[1];
-        snprintf(test.text, sizeof test.text, "count=%zu", count);
-        check_step(context, &test, step == COUNTS * ROUNDS);
+        test.operands[0].argument = alike ? &test.call.x[2] : NULL;
+        snprintf(test.text, sizeof test.text, "pixels=%zu count=%zu strides=%zu,%zu", pixels, count,
+                 in_stride, out_stride);
+        check_step(context, &test, last);
     }
 }
 

@@ -392,9 +392,12 @@ void naive_divide_s8(const struct n8_pointwise_args *args) {
     }
 }
 
-void naive_table_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table) {
-    for (size_t i = 0; i < count; i++)
-        out[i] = table[in[i] + 128];
+void naive_table_s8(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                    size_t pixels, size_t count, const int8_t *table) {
+    for (size_t p = 0; p < pixels; p++) {
+        for (size_t i = 0; i < count; i++)
+            out[p * out_stride + i] = table[in[p * in_stride + i] + 128];
+    }
 }
 
 void naive_affine_s8(const struct n8_affine_args *args) {

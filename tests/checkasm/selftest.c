@@ -77,12 +77,15 @@ static void shares_state(int8_t *out, const float *in, size_t count, float inver
 
 // Kernels of other slots, whose output may be an operand or lie between other channels.
 
-static void table_clears_first(int8_t *out, const int8_t *in, size_t count, const int8_t *table) {
+static void table_clears_first(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                               size_t pixels, size_t count, const int8_t *table) {
     const volatile int8_t *late = in;
-    for (size_t i = 0; i < count; i++)
-        out[i] = 0;
-    for (size_t i = 0; i < count; i++)
-        out[i] = table[late[i] + 128];
+    for (size_t p = 0; p < pixels; p++) {
+        for (size_t i = 0; i < count; i++)
+            out[p * out_stride + i] = 0;
+        for (size_t i = 0; i < count; i++)
+            out[p * out_stride + i] = table[late[p * in_stride + i] + 128];
+    }
 }
 
 static void adds_after_writing(const struct n8_igemm_args *args) {
