@@ -28,6 +28,7 @@ from neon8.calibrate.recipe.components import Component, components
 from neon8.ir.graph import Activation, Graph, Node
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
+from neon8.quant.limits import MAX_FACTOR
 from neon8.quant.scale_table import TensorScale
 from neon8.rewrite.equalization import CHANNELS, Link, links
 
@@ -46,7 +47,7 @@ RATIOS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 
 """The ratio of the negative part of a range to the positive one."""
 QUARTERS = (4, 3, 2, 1)
 """The exponent a of a channel's size in its factor, times four."""
-LEAST_FACTOR = 2.0**-24
+LEAST_FACTOR = 1 / MAX_FACTOR
 STILL = 1e-3
 """A channel whose standard deviation is a smaller share of its mean is constant."""
 DECIMALS = 2

@@ -150,3 +150,13 @@ def test_a_dead_channel_is_left_alone(tmp_path):
     assert factors[1] == 1
     assert min(factors) < 0.1
     assert sqnr(path, table) > 25
+
+
+def test_no_factor_is_smaller_than_a_table_may_have(tmp_path):
+    drift = DRIFT.copy()
+    drift[1] = 2.0**-21
+    path, table = calibrated(tmp_path, drift=drift)
+    assert min(table.tensors["t1"].factors) == 2.0**-16
+    neon8.save_table(table, tmp_path / "t.json")
+    assert neon8.load_table(tmp_path / "t.json") == table
+    assert sqnr(path, table) > 25
