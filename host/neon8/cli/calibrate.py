@@ -25,8 +25,9 @@ examples:
 --thorough
         choose for each weight one of its two nearest integers, and choose each bias, by
         what the layer reads in the int8 network on 50 samples; up to 50 others judge.
-        The table is the best by the SQNR of centred logits, the default among them.
-        Seconds for small networks, a minute or two for large ones
+        The default stays unless another table is sure to gain, in the SQNR of centred
+        logits or in what the network is for, and sure to lose in no output. Seconds for
+        small networks, a minute or two for large ones
 
 --target-sqnr, --max-cost
         measure on 20 samples what rounding each tensor to 8 bits costs, and give 16
@@ -34,15 +35,18 @@ examples:
         reach the target on 40 other samples, or the best within the cost, or both. The
         cost is that of all layers in MACs: the int8 network is 1, a MAC of int16 counts
         as 2, of float32 as 8, a byte that is moved as 4. SQNR is that of centred
-        logits, before a final Softmax. Each step is printed as the int8 library
-        measures it; * marks the one that was taken. If the target is out of reach, the
-        exit status is 3 and the best table is written
+        logits, before a final Softmax; each output has to reach the target. Each step
+        is printed as the int8 library measures it; * marks the one that was taken. A
+        step that is sure to lose in an output, or in what the network is for, is not,
+        nor is a gain without a target that may be chance. If the target is out of
+        reach, the exit status is 3 and the best table is written
 
 {options.RECIPE}
 The table is JSON, made to be read and edited: change a scale and compile again.
 
 {options.CHOOSING}
 {options.PRECISION}{options.OVERRIDE}
+{options.METRIC}
 {options.DATA}"""
 
 

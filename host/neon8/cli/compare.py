@@ -28,19 +28,23 @@ PC, whose results are those of the device to the last bit. Take other samples th
 the calibration. What calibrate does without options is advised unless another setting
 is sure to be better; --all shows all of them, the best by SQNR first.
 
-SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB; for a
-               network that ends in Softmax, over the inputs of the Softmax
+SQNR           10 log10(sum ref^2 / sum (ref - out)^2) in dB, of scores without what all
+               classes share; of several outputs the mean of their ratios counts; for a
+               network that ends in Softmax, of the inputs of the Softmax
 gain           in SQNR over what calibrate does without options, taken sample by sample,
                and its 95 % range; all ranges hold together, so that nothing wins only
                because there are many
+sure to lose   an output, or what the network is for, that is worse by more than its
+               95 % range allows; such a setting is not advised, whatever it gains
 agreement      share of samples with the same top-1 as the float network
 top-1          share of samples whose label is the largest, if there are labels
 guards         with --all: the number of tensors that a guard changed
 --json         {{"reference": {{...}}, "rows": [{{"method", "scheme", "guards",
-               "failure", "gain_db", "gain_range", "contender", "n", "top1", "top5",
-               "agreement", "sqnr_db", ...}}, ...], "advised": {{"method", "scheme",
-               "command"}}}}
+               "failure", "gain_db", "gain_range", "contender", "losses",
+               "judged_db", "n", "top1", "top5", "agreement", "sqnr_db", ...}}, ...],
+               "advised": {{"method", "scheme", "command"}}}}
 
+{options.METRIC}
 {options.CHOOSING}
 {options.DATA}"""
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from neon8.evaluate.confidence import Interval
     from neon8.evaluate.detection import Detections
     from neon8.evaluate.metrics import Evaluation
+    from neon8.evaluate.tasks import TaskFigures
 
 SUMMARY = "measure a network, float or int8, on samples"
 
@@ -22,6 +23,10 @@ examples:
       --target aarch64 --reference net.onnx --json
   neon8 evaluate faces.n8 --data photos/ --preprocess p.toml --reference faces.onnx \\
       --detection boxes=loc,scores=conf,form=offsets
+  neon8 evaluate net.n8 --data test.npz --reference net.onnx --metric mine:accuracy
+
+The first line names the output that loses most, and what becomes of what the network is
+for.
 
 top-1, top-5   share of samples whose label is the largest, or among the five largest,
                of the first output; of equal values the lower index counts as larger.
@@ -35,6 +40,8 @@ SQNR           10 log10(sum ref^2 / sum (ref - out)^2) over all outputs, in dB
                which decides nothing; probabilities are compared by their logarithms
 dNLL           mean rise of the label's negative log likelihood, with standard error
 ties           samples of which several classes share the largest score
+task           what the network is for, as its outputs show or --metric says, the
+               reference taken for true: mean over samples, 95 % interval; see below
 boxes          of a detector: what each network finds that the other finds, too
 
 docs/evaluation.md has the formulas. With several outputs, each has a line of its own.
@@ -45,11 +52,13 @@ docs/evaluation.md has the formulas. With several outputs, each has a line of it
              sample does not show it; none: they are not
     boxes=NAME,scores=NAME  outputs of N boxes [N, 4] and their scores [N, C], or
     output=NAME  one that has both, [N, 5 + C] (YOLO) or [4 + C, N] (YOLOv8)
-    form         corners (x1, y1, x2, y2), centre (x, y, width, height), or offsets of
-                 an SSD, which are compared anchor by anchor
+    form         corners (x1, y1, x2, y2), centre (x, y, width, height), grid (x, y, log
+                 width, log height in cells: YOLOX), or offsets of an SSD, which are
+                 compared anchor by anchor
     background   which class is no object: first, last, none
     objectness   yes, no: the value after the box multiplies the scores
     threshold    of the scores (default: 0.5)
+{options.METRIC}
 --json         one object; shares are percentages from 0 to 100; null: no labels, no
                reference, or no error at all
 
@@ -88,14 +97,14 @@ def run(arguments: argparse.Namespace) -> str:
 
 def as_text(result: "Evaluation") -> str:
     """One line a figure, and why a figure is missing."""
-    from neon8.text import counted, decimals
+    from neon8.text import decimals
 
     def share(name: str, value: float | None, more: str = "") -> str:
         said = "(no labels)" if value is None else f"%{more}"
         return f"{name:<10} {decimals(value)} {said}"
 
     lines = [
-        counted(result.n, "sample"),
+        _headline(result),
         share("top-1", result.top1, _top1(result)),
         share("top-5", result.top5),
         *_compared(result),
@@ -106,11 +115,42 @@ def as_text(result: "Evaluation") -> str:
     lines.append(f"{'ties':<10} {ties}")
     if len(result.outputs) > 1:
         lines += _each(result)
+    lines += _tasks(result)
     if result.detection is not None:
         lines += _boxes(result.detection)
     if result.hint is not None:
         lines.append(f"hint: {result.hint}")
     return "\n".join(lines)
+
+
+def _headline(result: "Evaluation") -> str:
+    """What loses most stands first."""
+    from neon8.text import counted, decimals, printable
+
+    said = [counted(result.n, "sample")]
+    if result.worst is not None:
+        (worst,) = (each for each in result.outputs if each.name == result.worst)
+        which = "worst output" if len(result.outputs) > 1 else "output"
+        name = printable(repr(worst.name))
+        said.insert(0, f"{which} {name}, {decimals(worst.judged_db)} dB")
+    said[1:1] = [f"{each.name} {each.mean:.4f}" for each in _shown(result)]
+    return "; ".join(said)
+
+
+def _shown(result: "Evaluation") -> "list[TaskFigures]":
+    """The tasks but top-1, which has lines of its own."""
+    return [each for each in result.tasks if not each.name.startswith("top1")]
+
+
+def _tasks(result: "Evaluation") -> list[str]:
+    """What the network is for, with its range."""
+    lines = []
+    for each in _shown(result):
+        said = f"{each.mean:.4f}"
+        if each.low is not None and each.high is not None:
+            said += f", 95 %: {each.low:.4f} to {each.high:.4f}"
+        lines.append(f"{'task':<10} {each.name} {said}")
+    return lines
 
 
 def _top1(result: "Evaluation") -> str:
@@ -153,7 +193,7 @@ def _compared(result: "Evaluation") -> list[str]:
 
 
 def _each(result: "Evaluation") -> list[str]:
-    """A table of the outputs."""
+    """A table of the outputs, the worst first."""
     from neon8.text import columns, decimals
 
     rows = [
@@ -163,7 +203,7 @@ def _each(result: "Evaluation") -> list[str]:
             decimals(each.sqnr_centred_db),
             decimals(each.agreement),
         )
-        for each in result.outputs
+        for each in sorted(result.outputs, key=lambda each: each.judged_db)
     ]
     header = ("output", "SQNR dB", "centred dB", "agreement %")
     return columns(rows, header=header)

@@ -82,6 +82,22 @@ PRECISION = """\
         Tensors that share a scale share their precision. The table says what was chosen
 """
 
+METRIC = """\
+--metric KIND, or KIND=OUTPUT, says what the network is for; larger is better:
+    top1         share of samples with the label, or without labels with the reference's
+                 class
+    boxes        F1 of the reference's boxes, as --detection reads them
+    keypoints    distance of the highest places of maps (N, K, H, W), in cells, below 0
+    masks        IoU of (N, classes, H, W), mean of the classes that are there
+    embedding    cosine
+    text         1 - edit distance / length, of the letters that CTC reads
+    sqnr         nothing but SQNR
+  or MODULE:FUNCTION of your own, in the working directory or on the path:
+  def f(wanted, got, labels) takes the outputs of the reference and of the int8 network
+  for one sample, each a dict of arrays, and its labels, a tuple that may be empty, and
+  returns a number
+"""
+
 OVERRIDE = """\
 overrides, a JSON file; what it says wins over the samples:
   {"tensors": {"input": {"min": -1, "max": 1},
