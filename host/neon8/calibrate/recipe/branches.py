@@ -46,20 +46,18 @@ def branches(
     """
     whole, sources = scale_groups(graph), held(graph)
     read = _read_otherwise(graph)
-    known: dict[frozenset[str], tuple[Histogram, TensorScale]] = {}
+    steps: dict[frozenset[str], float] = {}
 
-    def solved(names: frozenset[str]) -> tuple[Histogram, TensorScale]:
-        if names not in known:
-            both = reduce(merge, (histograms[name] for name in sorted(names)))
-            known[names] = both, solve(both)
-        return known[names]
+    def step_of(names: frozenset[str]) -> float:
+        if names not in steps:
+            steps[names] = solve(_merged(histograms, names)).scale
+        return steps[names]
 
     def gains(part: frozenset[str], every: frozenset[str]) -> bool:
-        histogram, finer = solved(part)
-        step = solved(every)[1].scale
-        noise = step * step / 12 / max(_mean_square(histogram), math.ulp(0.0))
-        gain = 20 * math.log10(step / finer.scale)
-        return noise > LEAST_NOISE and round(gain, DECIMALS) >= GAIN_DB
+        step, power = step_of(every), _mean_square(_merged(histograms, part))
+        if not power or step * step / 12 <= LEAST_NOISE * power:
+            return False
+        return round(20 * math.log10(step / step_of(part)), DECIMALS) >= GAIN_DB
 
     apart: set[Edge] = set()
     for node in graph.nodes:
@@ -76,6 +74,10 @@ def branches(
             if finer or (others < every and gains(others, every)):
                 apart |= edges
     return frozenset(apart)
+
+
+def _merged(histograms: Mapping[str, Histogram], names: Collection[str]) -> Histogram:
+    return reduce(merge, (histograms[name] for name in sorted(names)))
 
 
 def with_own(
@@ -99,7 +101,9 @@ def _parts(
     """
     if len(set(node.inputs)) < 2:
         return
-    edges = {_edge(graph, name, node) for name in node.inputs}
+    uses = count_uses(graph)
+    made = {each.output: each for each in graph.nodes}
+    edges = {_edge(graph, name, node, uses, made) for name in node.inputs}
     groups = scale_groups(graph, {*apart, *edges})
     members: dict[str, list[str]] = {}
     for name, group in groups.items():
@@ -115,10 +119,14 @@ def _parts(
             yield its, members[group], rest
 
 
-def _edge(graph: Graph, name: str, node: Node) -> Edge:
+def _edge(
+    graph: Graph,
+    name: str,
+    node: Node,
+    uses: Mapping[str, int],
+    made: Mapping[str, Node],
+) -> Edge:
     """Where a part is requantized: before what makes more values of it."""
-    uses = count_uses(graph)
-    made = {each.output: each for each in graph.nodes}
     edge = name, node.output
     while uses[edge[0]] == 1 and edge[0] in made:
         maker = made[edge[0]]

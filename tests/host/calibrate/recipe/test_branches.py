@@ -18,11 +18,12 @@ from recipe_kits import SAMPLES, SHAPE, UNSEEN, sqnr, table_of_any_order_and_spl
 F = np.float32
 
 
-def joined(times=100.0, *, upsampled=False, read=True):
+def joined(times=100.0, *, upsampled=False, read=True, positive=False):
     """Layers of x, and of a Concat of x with values `times` as large.
 
     upsampled: both are joined in twice their rows and columns.  read: otherwise what is
-    joined is not x, but a function of it that nothing else reads.
+    joined is not x, but a function of it that nothing else reads.  positive: only what
+    is positive in x is joined.
     """
     rng = np.random.default_rng(6)
     weights = {
@@ -40,6 +41,9 @@ def joined(times=100.0, *, upsampled=False, read=True):
     if not read:
         nodes.append(node("Sigmoid", "x", "t"))
         parts = "t w"
+    if positive:
+        nodes += [node("Relu", "x", "t"), node("Conv", "t own", "y2", "own2")]
+        parts = "t w"
     if upsampled:
         nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric"}
         nodes += [
@@ -53,7 +57,7 @@ def joined(times=100.0, *, upsampled=False, read=True):
     ]
     used = {name for each in nodes for name in each.input}
     kept = {name: each.astype(F) for name, each in weights.items() if name in used}
-    return net(nodes, {"x": SHAPE}, "y z", kept)
+    return net(nodes, {"x": SHAPE}, "y z y2" if positive else "y z", kept)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["", "upsampled"])
@@ -132,6 +136,13 @@ def test_what_diagnosis_promises_is_what_calibration_gives(case):
 def test_nothing_is_requantized_without_a_gain(options, tmp_path):
     path = save(tmp_path, joined(**options))
     assert own(neon8.calibrate_model(path, SAMPLES)) == []
+
+
+def test_what_is_always_zero_stays(tmp_path):
+    """The scale of a tensor that is dead is made up, and no finer."""
+    path = save(tmp_path, joined(positive=True))
+    assert own(neon8.calibrate_model(path, SAMPLES)) == ["t"]
+    assert own(neon8.calibrate_model(path, -abs(SAMPLES))) == []
 
 
 def test_the_same_bytes_in_any_order_and_split(tmp_path):
