@@ -351,6 +351,25 @@
     INT32(BL_LO, int32_t, lo)                                                                      \
     INT32(BL_HI, int32_t, hi)
 
+// A function of int16 values, (26): `out` may be `in`.
+//
+//   lines          of 2^shift values each, from in_lo on: the first's result and the rise
+//   in_lo, in_hi   -32768 <= in_lo <= in_hi <= 32767; what is outside counts as they do
+//   lo, hi         -32768 <= lo <= hi <= 32767
+//   shift          0 .. 15
+//   fraction       bits of it that results have, 0 .. 8
+#define N8_INTERPOLATE_ARGS(WORD, INT32)                                                           \
+    WORD(IP_OUT, int16_t *, out)                                                                   \
+    WORD(IP_IN, const int16_t *, in)                                                               \
+    WORD(IP_COUNT, size_t, count)                                                                  \
+    WORD(IP_LINES, const int16_t *, lines)                                                         \
+    INT32(IP_IN_LO, int32_t, in_lo)                                                                \
+    INT32(IP_IN_HI, int32_t, in_hi)                                                                \
+    INT32(IP_LO, int32_t, lo)                                                                      \
+    INT32(IP_HI, int32_t, hi)                                                                      \
+    INT32(IP_SHIFT, int32_t, shift)                                                                \
+    INT32(IP_FRACTION, int32_t, fraction)
+
 // All of them: the struct n8_<name>_args and the type n8_<name>_fn of its kernels.
 #define N8_ALL_ARGS(X)                                                                             \
     X(igemm, N8_IGEMM_ARGS)                                                                        \
@@ -362,6 +381,7 @@
     X(add_s16, N8_ADD_S16_ARGS)                                                                    \
     X(output, N8_OUTPUT_ARGS)                                                                      \
     X(depthwise_s16, N8_DEPTHWISE_S16_ARGS)                                                        \
+    X(interpolate, N8_INTERPOLATE_ARGS)                                                            \
     X(pool, N8_POOL_ARGS)                                                                          \
     X(blend, N8_BLEND_ARGS)
 
@@ -538,6 +558,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(multiply_s8, n8_pointwise_fn)                                                                \
     X(divide_s8, n8_pointwise_fn)                                                                  \
     X(table_s8, n8_table_fn)                                                                       \
+    X(interpolate_s16, n8_interpolate_fn)                                                          \
     X(affine_s8, n8_affine_fn)                                                                     \
     X(lrn_s8, n8_lrn_fn)                                                                           \
     X(maxpool_s8, n8_pool_fn)                                                                      \

@@ -45,6 +45,7 @@ enum n8_op {
     N8_OP_MAXIMUM = 16,       // s8, s8 -> s8, (9)
     N8_OP_MINIMUM = 17,       // s8, s8 -> s8, (9)
     N8_OP_SUM = 18,           // s8, s8, ... -> s8, (6)
+    N8_OP_INTERPOLATE = 19,   // q -> q, not both s8, (26)
 
     N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are permuted
     N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
@@ -151,9 +152,9 @@ struct n8_file_op {
     int32_t kernel[2]; // height, width: conv2d, pools
     int32_t stride[2];
     int32_t dilation[2];
-    int32_t pad[2];     // top, left; the far ends follow from the output's size
-    int32_t pad_end[2]; // bottom, right; an average pool with N8_OP_COUNT_PAD needs them
-    int32_t groups;
+    int32_t pad[2];       // top, left; the far ends follow from the output's size
+    int32_t pad_end[2];   // bottom, right; an average pool with N8_OP_COUNT_PAD needs them
+    int32_t groups;       // interpolate: values of a line, a power of 2
     int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
     int32_t lo, hi;       // clamp of the result (the activation is in here)
     float scale;          // requantize, add, resize: A = scale_a / scale_out; multiply, divide: M
@@ -170,7 +171,7 @@ struct n8_file_op {
     uint64_t bias_f32;    // conv2d to F32: float [O]; 0 otherwise
     uint64_t slopes;      // conv2d with a leaky activation: float [O]; 0 otherwise
     uint64_t table;       // table: int8[256], the results for -128 .. 127, or int8[T][256];
-                          // image: int8[C][256], those for 0 .. 255
+                          // image: int8[C][256], those for 0 .. 255; interpolate: int16[][2]
     uint64_t indices;     // table: 0, or int32[C], which of T tables a channel has; permute:
                           // int32[16]; gather: int32[N + C + H + W] of the output;
                           // resize_linear: int32[H + W][2]

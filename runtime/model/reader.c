@@ -279,7 +279,7 @@ static const struct {
     {N8_FIELD_AXIS, AT(axis)},
     {N8_FIELD_FILL, AT(fill)},
     {N8_FIELD_FUNCTION, AT(function)},
-    {N8_FIELD_TABLE, AT(table)},
+    {N8_FIELD_TABLE | N8_FIELD_LINES, AT(table)},
     {N8_FIELD_INDICES, AT(indices)},
     {N8_FIELD_VALUES, AT(values)},
     {N8_FIELD_WEIGHTS | N8_FIELD_GROUPS, AT(groups)},

@@ -93,6 +93,9 @@ void call_plain(const struct call *call) {
     case SIGNATURE_ADD_S16:
         ((n8_add_s16_fn *)call->fn)(pointer(x[0]));
         break;
+    case SIGNATURE_INTERPOLATE:
+        ((n8_interpolate_fn *)call->fn)(pointer(x[0]));
+        break;
     case SIGNATURE_OUTPUT:
         ((n8_output_fn *)call->fn)(pointer(x[0]));
         break;

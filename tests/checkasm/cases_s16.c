@@ -121,6 +121,40 @@ void cases_add_s16(struct context *context) {
     }
 }
 
+void cases_interpolate(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const size_t count = count_of(step), size = count * sizeof(int16_t);
+        const struct range from = wide_range(rng), to = wide_range(rng);
+        const int32_t shift = rng_range(rng, 0, 15);
+        const size_t values = 2 * (((size_t)(from.hi - from.lo) >> shift) + 1);
+        int16_t *out = guard_place(rng, REGION_OUT, size);
+        int16_t *in = guard_place(rng, REGION_IN, size);
+        int16_t *lines = guard_place(rng, REGION_WEIGHTS, values * sizeof *lines);
+        fill(rng, in, count);
+        fill(rng, lines, values);
+        struct n8_interpolate_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_interpolate_args){
+            .out = out,
+            .in = in,
+            .count = count,
+            .lines = lines,
+            .in_lo = from.lo,
+            .in_hi = from.hi,
+            .lo = to.lo,
+            .hi = to.hi,
+            .shift = shift,
+            .fraction = rng_below(rng, 2) ? rng_range(rng, 0, 8) : 0,
+        };
+        struct test_case test = {.out = (uint8_t *)out, .out_size = size};
+        test.operands[0].field = (const int8_t **)(void *)&args->in;
+        test.call = (struct call){.signature = SIGNATURE_INTERPOLATE, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "count=%zu in=%d..%d shift=%d fraction=%d", count,
+                 from.lo, from.hi, shift, args->fraction);
+        check_step(context, &test, step == COUNTS * ROUNDS);
+    }
+}
+
 static int32_t sum_of(struct rng *rng, int pattern) {
     static const int32_t special[] = {INT32_MIN, INT32_MAX, 16777217, -16777217, 33554435, 0};
     if (pattern == DATA_TIES)

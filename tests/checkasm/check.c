@@ -207,6 +207,7 @@ union any_args {
     struct n8_winograd_output_args winograd_output;
     struct n8_pointwise_args pointwise;
     struct n8_add_s16_args add_s16;
+    struct n8_interpolate_args interpolate;
     struct n8_output_args output;
     struct n8_depthwise_s16_args depthwise_s16;
     struct n8_pool_args pool;
@@ -231,6 +232,8 @@ static size_t args_size(enum signature signature) {
         return sizeof(struct n8_pointwise_args);
     case SIGNATURE_ADD_S16:
         return sizeof(struct n8_add_s16_args);
+    case SIGNATURE_INTERPOLATE:
+        return sizeof(struct n8_interpolate_args);
     case SIGNATURE_OUTPUT:
         return sizeof(struct n8_output_args);
     case SIGNATURE_DEPTHWISE_S16:

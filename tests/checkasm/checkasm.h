@@ -151,6 +151,7 @@ void cases_transpose(struct context *context);
 void cases_quantize_s16(struct context *context);
 void cases_dequantize_s16(struct context *context);
 void cases_add_s16(struct context *context);
+void cases_interpolate(struct context *context);
 void cases_output(struct context *context);
 void cases_depthwise_s16(struct context *context);
 

@@ -29,6 +29,7 @@
 #define CASES_n8_quantize_s16_fn    cases_quantize_s16
 #define CASES_n8_dequantize_s16_fn  cases_dequantize_s16
 #define CASES_n8_add_s16_fn         cases_add_s16
+#define CASES_n8_interpolate_fn     cases_interpolate
 #define CASES_n8_output_fn          cases_output
 #define CASES_n8_depthwise_s16_fn   cases_depthwise_s16
 

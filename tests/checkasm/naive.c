@@ -339,6 +339,18 @@ void naive_add_s16(const struct n8_add_s16_args *args) {
     }
 }
 
+void naive_interpolate_s16(const struct n8_interpolate_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        const double q = fmin(fmax(args->in[i], args->in_lo), args->in_hi) - args->in_lo;
+        const double at = q / ldexp(1, args->shift);
+        const int16_t *line = args->lines + 2 * (size_t)at;
+        double v = line[0] + floor(line[1] * (at - floor(at)) + 0.5);
+        v = fmin(fmax(v, INT16_MIN), INT16_MAX);
+        v = floor(v / ldexp(1, args->fraction) + 0.5);
+        args->out[i] = (int16_t)fmin(fmax(v, args->lo), args->hi);
+    }
+}
+
 void naive_output_s32_s16(const struct n8_output_args *args) {
     for (size_t p = 0; p < args->pixels; p++) {
         for (size_t n = 0; n < args->channels; n++) {

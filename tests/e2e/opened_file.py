@@ -8,7 +8,7 @@ from neon8.compile import writer
 from neon8.runtime import library
 
 CHECKED_FROM = 16
-CONSTANTS = {"nan": float("nan"), "inf": float("inf"), "INT16": 5}
+CONSTANTS = {"nan": float("nan"), "inf": float("inf"), "INT8": 1, "INT16": 5}
 KNOWN = ("header", "links", "number", "step")
 ARRAYS = {
     **dict.fromkeys(("multiplier", "bias_f32", "slopes", "values"), "float *"),

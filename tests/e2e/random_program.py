@@ -18,7 +18,7 @@ KINDS = ("conv", "conv", "depthwise", *GROW)
 """What a layer is drawn from: convolutions more often than the rest."""
 WIDE_KINDS = (
     *("conv", "conv", "depthwise", "add", "sum", "requantize", "max", "average"),
-    *("concat", "reshape", "permute", "gather"),
+    *("concat", "reshape", "permute", "gather", "interpolate"),
 )
 """... those that int16 has."""
 

@@ -4,6 +4,7 @@
 import numpy as np
 
 import random_floats
+from neon8.operators.interpolation import ends
 from random_convs import grow_conv, grow_depthwise
 from random_net import Net, gain, pick, pick_float, pick_wide, window
 
@@ -158,6 +159,19 @@ def grow_table(net: Net) -> None:
     if len(numbers) > 1:
         fields["indices"] = np.array([numbers[at] for at in each.tolist()], np.int32)
     net.grow("Table", out, source, table=table, **fields)
+
+
+def grow_interpolate(net: Net) -> None:
+    """Any lines at all; the input or the output is int16."""
+    source = pick_wide(net)
+    out = net.tensor(
+        source.shape, dtype="int16" if source.dtype == "int8" else net.width()
+    )
+    lo, hi = ends(source)
+    groups = 1 << int(net.rng.integers(max((hi - lo).bit_length() - 12, 0), 16))
+    most = 2 ** int(net.rng.integers(6, 16))
+    lines = net.rng.integers(-most, most, ((hi - lo) // groups + 1, 2))
+    net.grow("Interpolate", out, source, lines=lines.astype(np.int16), groups=groups)
 
 
 def grow_lrn(net: Net) -> None:
@@ -404,6 +418,7 @@ GROW = {
     "total": grow_total,
     "extreme": grow_extreme,
     "table": grow_table,
+    "interpolate": grow_interpolate,
     "lrn": grow_lrn,
     "instance_norm": grow_instance_norm,
     "requantize": grow_requantize,

@@ -43,7 +43,7 @@ def test_comparison_notices_one_level():
 def test_generator_reaches_everything():
     """What the networks are made of, over the seeds that a run surely sees."""
     seen = Counter()
-    for seed in range(600):
+    for seed in range(700):
         program = random_program(seed)
         with Model.from_bytes(writer.dumps(program)) as model:
             seen.update(step.operation for step in model.steps)
@@ -80,6 +80,7 @@ def test_generator_reaches_everything():
         *("int16 weights on int8", "int16 weights on int16", "int8 weights on int16"),
         *(f"Conv2d {kinds}" for kinds in MIXED),
         *(f"Requantize {kinds}" for kinds in MIXED if "float32" not in kinds),
+        *(f"Interpolate {kinds}" for kinds in MIXED if "float32" not in kinds),
         *("Pool int16 int16", "Pool int8 float32", "Pool int16 float32"),
         *("Add int16 int16 int16", "Add int8 int8 int16", "Add int16 int16 int8"),
         *(f"{kind} int16 int16" for kind in ("Reshape", "Permute", "Gather")),

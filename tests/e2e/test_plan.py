@@ -20,6 +20,7 @@ from neon8.operators.arithmetic import (
 from neon8.operators.conversion import RequantizeOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.floats import BinaryOp, UnaryOp
+from neon8.operators.interpolation import InterpolateOp
 from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
 from neon8.operators.pointwise import TableOp
 from neon8.operators.selection import GatherOp
@@ -39,6 +40,7 @@ OVER = {
     BinaryOp: (0, 1),
     Conv2dOp: (1,),
     DivideOp: (0, 1),
+    InterpolateOp: (0,),
     MaximumOp: (0, 1),
     MinimumOp: (0, 1),
     MultiplyOp: (0, 1),

@@ -35,6 +35,7 @@ SHAPES = {
     **dict.fromkeys(("flat", "logits", "p"), (1, 72, 1, 1)),
     **dict.fromkeys(("mapped", "product", "ratio", "local"), (1, 4, 6, 6)),
     **dict.fromkeys(("classes", "gated"), (1, 4, 6, 6)),
+    **dict.fromkeys(("wide", "curve"), (1, 4, 6, 6)),
     **dict.fromkeys(("norm", "last"), (1, 4, 6, 6)),
     **dict.fromkeys(("larger", "smaller", "total"), (1, 4, 6, 6)),
     "levels": (1, 4, 1, 6),
@@ -47,6 +48,7 @@ FLOATS = {"image", "real", "logits", "p", "float_between", *float_program.SHAPES
 DTYPES = {
     **{name: {"dtype": "float32"} for name in FLOATS},
     "photo": {"dtype": "uint8"},
+    "wide": {"dtype": "int16", "scale": np.float32(0.1)},
 }
 WINDOW = {"kernel": (2, 2), "strides": (2, 2), "dilations": (1, 1), "pads": (0,) * 4}
 NOUGHT, HALF = np.float32(0), np.float32(0.5)
@@ -92,6 +94,7 @@ def program() -> Program:
     lists = [[0], range(4), [0, 1, 2, 3, 4, 5, -1], range(6)]
     taken = np.concatenate(lists).astype(np.int32)
     every = np.arange(-128, 128, dtype=np.int8)
+    lines = np.resize(np.int16([100, 8000]), (256, 2))
     photo = np.arange(-512, 512).astype(np.int8).reshape(4, 256)
     first = np.array([0, 1, 0, 2], np.int32)
     lrn = np.array([5, 1e-4, 0.75, 1], np.float32)
@@ -118,6 +121,8 @@ def program() -> Program:
         step("Multiply", "product", "classes other", scale=HALF),
         step("Multiply", "gated", "product other", scale=NOUGHT, multiplier=ONES),
         step("Divide", "ratio", "gated other", scale=HALF),
+        step("Interpolate", "wide", "mapped", lines=lines, groups=1),
+        step("Interpolate", "curve", "wide", lines=lines[:16], groups=16),
         step("Lrn", "local", "ratio", values=lrn),
         step("InstanceNorm", "norm", "local", values=norm),
         step("Maximum", "larger", "norm other"),
@@ -136,7 +141,7 @@ def program() -> Program:
         inputs=("image", "other", "photo"),
         outputs=(
             *("p", "turned", "taken", "between", "float_between"),
-            *("total", *float_program.OUTPUTS, "last"),
+            *("curve", "total", *float_program.OUTPUTS, "last"),
         ),
     )
 
@@ -239,6 +244,10 @@ all channels have the same table
     classes: indices[1] = 0; indices[3] = 0
 it has a scale for all channels and one for each
     gated: scale = 0.5
+neither its input nor its output is int16
+    wide: tensor.type = INT8
+its lines are of no power of 2 up to 2^15
+    wide: groups = 3 / 0 / -1 / 1 << 16
 its input is not N H W C where its output is N C H W
     seen: tensor photo.dims = 1, 5, 6, 4
 its size, alpha, beta or bias is outside its limits
@@ -484,6 +493,7 @@ USED = {
     "seen": {"table"},
     **dict.fromkeys(("product", "gated"), CLAMP | {"scale", "multiplier", "slope"}),
     "ratio": CLAMP | {"scale", "slope"},
+    "curve": {"table", "groups"},
     "local": {"values"},
     "norm": CLAMP | {"slope", "values"},
     "between": {"scale", "indices", "values"},

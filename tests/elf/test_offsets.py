@@ -25,6 +25,7 @@ FIELDS = {
     "n8_add_s16_args": re.findall(r"\((AW_\w+), .*, (\w+)\)", TEXT),
     "n8_output_args": re.findall(r"\((OW_\w+), .*, (\w+)\)", TEXT),
     "n8_depthwise_s16_args": re.findall(r"\((DS_\w+), .*, (\w+)\)", TEXT),
+    "n8_interpolate_args": re.findall(r"\((IP_\w+), .*, (\w+)\)", TEXT),
     "n8_pool_args": re.findall(r"\((PL_\w+), .*, (\w+)\)", TEXT),
     "n8_blend_args": re.findall(r"\((BL_\w+), .*, (\w+)\)", TEXT),
 }

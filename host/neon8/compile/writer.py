@@ -217,6 +217,8 @@ class _Layout:
                 )
             case "function":
                 row.function = self.functions[f"N8_FUNCTION_{value.upper()}"]
+            case "lines":
+                row.table = self.array(value, "<i2", data_at)
             case "levels":
                 row.weights = self.array(value, "<i1", data_at)
             case "weights":

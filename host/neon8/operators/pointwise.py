@@ -15,7 +15,7 @@ from neon8.arrays import Array, DoubleArray
 from neon8.errors import CompileError
 from neon8.ir.graph import Factors, Graph, Node, listed
 from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
-from neon8.operators.build import FLOAT, INT8, Build
+from neon8.operators.build import FLOAT, INT8, INT16, Build
 from neon8.operators.convolution import Conv2d
 from neon8.operators.family import Family
 from neon8.operators.floats import append_binary, append_constant, append_unary
@@ -29,6 +29,11 @@ from neon8.operators.functions import (
     gated,
     number,
 )
+from neon8.operators.interpolation import (
+    InterpolateOp,
+    compute_interpolate,
+    lines_of,
+)
 from neon8.operators.layout import by_value
 from neon8.operators.onnx_functions import (
     GELU,
@@ -39,6 +44,7 @@ from neon8.operators.onnx_functions import (
 )
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Operand
+from neon8.operators.scales import quantized
 from neon8.operators.source import (
     Convert,
     OnnxNode,
@@ -206,7 +212,16 @@ def import_power(source: Source, node: OnnxNode) -> Node:
 
 
 def lower_pointwise(b: Build, node: Pointwise) -> None:
-    """(8)."""
+    """(8), or (26) where that comes near enough, of int16."""
+    name, output = node.inputs[0], node.output
+    plain = not (node.factors_in or node.factors_out)
+    if plain and INT16 in (b.own_type(name), b.own_type(output)):
+        source, out = b.own(name), quantized(b.graph, b.table, output)
+        found = lines_of(node.function, source, out)
+        if found is not None:
+            fields = {"lines": found.lines, "groups": found.groups}
+            b.step(InterpolateOp, node.name, (source,), b.result(output), **fields)
+            return
     source = b.int8(node.inputs[0])
     out = b.declare(node.output, INT8)
     tables, indices = tables_of(node, source, out)
@@ -303,7 +318,12 @@ def table_function(layer: Node) -> Function:
     return layer.function if isinstance(layer, Pointwise) else NEGATIVE
 
 
-def write_table(n: Nodes, op: TableOp) -> None:
+def table_opset(_op: Op, layer: Node) -> int:
+    """What the operators of its function need."""
+    return function_opset(table_function(layer), 0)
+
+
+def write_table(n: Nodes, op: TableOp | InterpolateOp) -> None:
     """The operators of its function, between products with the factors."""
     layer = n.layers[op.name]
     given, made = (
@@ -356,8 +376,8 @@ FAMILY = Family(
     imports=IMPORTS,
     lower={Pointwise: lower_pointwise},
     lower_float={Pointwise: lower_pointwise_float},
-    steps={TableOp: compute_table},
-    qdq={TableOp: write_table},
-    opsets={TableOp: lambda _op, layer: function_opset(table_function(layer), 0)},
+    steps={TableOp: compute_table, InterpolateOp: compute_interpolate},
+    qdq=dict.fromkeys((TableOp, InterpolateOp), write_table),
+    opsets=dict.fromkeys((TableOp, InterpolateOp), table_opset),
     layouts=dict.fromkeys(IMPORTS, by_value),
 )

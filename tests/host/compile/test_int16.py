@@ -58,6 +58,9 @@ IN_PLACE = {
     "average": pool("average", kernel=(3, 3), pads=(1, 1, 1, 1)),
     "reshape": Reshape(name="r", inputs=("x",), output="y"),
     "add": Add(name="s", inputs=("x", "x"), output="y"),
+    "function": Pointwise(
+        name="f", inputs=("x",), output="y", function=call("sigmoid", X)
+    ),
 }
 
 
@@ -73,7 +76,9 @@ def test_these_take_and_give_int16(node):
 
 
 @pytest.mark.parametrize("names", [("x",), ("y",)])
-@pytest.mark.parametrize("what", ["conv", "depthwise", "prelu", "activate", "add"])
+@pytest.mark.parametrize(
+    "what", ["conv", "depthwise", "prelu", "activate", "add", "function"]
+)
 def test_these_take_one_type_and_give_the_other(what, names):
     prog = lowered(IN_PLACE[what], scales=dict.fromkeys(names, WIDE))
     assert len(prog.ops) == 1
@@ -82,8 +87,8 @@ def test_these_take_one_type_and_give_the_other(what, names):
 
 
 COPIES = {
-    "table": Pointwise(
-        name="t", inputs=("x",), output="y", function=call("sigmoid", X)
+    "function with jumps": Pointwise(
+        name="t", inputs=("x",), output="y", function=call("floor", X)
     ),
     "product": Multiply(name="m", inputs=("x", "x"), output="y"),
     "larger": Maximum(name="l", inputs=("x", "x"), output="y"),
