@@ -3,15 +3,17 @@
 
 Behind a tensor x stands s * (min(max(m * x, lo), hi) + c - c), with five numbers that
 the network takes as a further input. With c = 1.5 * 2**23 the additions round a float32
-half to even; with m = s = 1, c = 0 and no bounds the result is x to the last bit. No
+half to even; with m = s = 1, c = 0 and no bounds the result is x to the last bit. A
+tensor whose channels have factors is divided by them before and multiplied after. No
 operator is newer than opset 8.
 
 Convolutions can be replaced by those of a Graph: so their weights are rounded, too.
 """
 
-from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 from neon8.errors import GraphError
 from neon8.graph.onnx_file import OnnxFile, initializer, inner_nodes, nodes_of
 from neon8.graph.reader import read
-from neon8.ir.graph import FloatArray, Graph, Origin, Shape
+from neon8.ir.graph import Factors, FloatArray, Graph, Origin, Shape
 from neon8.operators.convolution import Conv2d
 
 LEAST_OPSET = 8
@@ -58,12 +60,15 @@ def roundable(
     tensors: Sequence[str],
     layers: Iterable[Conv2d],
     outputs: Sequence[str],
+    factors: Mapping[str, Factors] = MappingProxyType({}),
 ) -> Roundable:
     """`file`, of which `tensors` can be rounded.
 
     graph: of the same file.  tensors: one or more of the graph, fixed and of real
     values.  layers: convolutions of the graph, with weights and biases of the caller's.
     outputs: tensors of the graph that the network gives, rounded where they can be.
+    factors: of channels of some tensors of the graph, (C,), which are rounded in these
+    units.
     GraphError: the file does not have one of the tensors outside of branches and loops.
     """
     edit = _Edit(file, graph)
@@ -71,7 +76,12 @@ def roundable(
         edit.replace_layer(layer)
     roots = {name: edit.root(name) for name in tensors}
     order = {root: place for place, root in enumerate(dict.fromkeys(roots.values()))}
-    settings = edit.round_all(tuple(order))
+    units = {
+        roots[name]: edit.units(name, factors[name])
+        for name in tensors
+        if factors.get(name)
+    }
+    settings = edit.round_all(tuple(order), units)
     given = {name: edit.arranged(name) for name in outputs}
     return Roundable(
         file=edit.finished(tuple(given.values())),
@@ -144,13 +154,32 @@ class _Edit:
         _rename(self._nodes[place].output, root, self._fresh(f"{root}_of_file"))
         self._nodes[place + 1 : place + 1] = nodes
 
-    def round_all(self, roots: Sequence[str]) -> str:
-        """The name of a new input by which these tensors of the file are rounded."""
+    def units(self, name: str, factors: Factors) -> FloatArray:
+        """`factors` of the channels of `name` as its root in the file has them."""
+        tensor, root = self._graph.tensors[name], self.root(name)
+        column = np.array(factors, np.float32).reshape(-1, 1, 1)
+        values = np.broadcast_to(column, tensor.shape).reshape(tensor.dims)
+        while (origin := self._origin(name)) is not None:
+            turned = values.reshape([origin.view[axis] for axis in origin.order])
+            values = turned.transpose(np.argsort(origin.order))
+            name = "" if origin.name == name else origin.name
+        values = values.reshape(self._source.shapes[root])
+        for axis in range(values.ndim):
+            first = values.take([0], axis)
+            values = first if (values == first).all() else values
+        return values
+
+    def round_all(self, roots: Sequence[str], units: Mapping[str, FloatArray]) -> str:
+        """The name of a new input by which these tensors of the file are rounded.
+
+        units: what some of them are divided by while they are.
+        """
         settings = self._fresh("settings")
         total = NUMBERS * len(roots)
         numbers = [self._fresh(f"{settings}_{index}") for index in range(total)]
         for index, root in enumerate(roots):
-            self._round(root, numbers[NUMBERS * index : NUMBERS * (index + 1)])
+            own = numbers[NUMBERS * index : NUMBERS * (index + 1)]
+            self._round(root, own, units.get(root))
         value = helper.make_tensor_value_info(settings, TensorProto.FLOAT, [total])
         self._model.graph.input.append(value)
         split = helper.make_node("Split", [settings], numbers, axis=0)
@@ -205,7 +234,9 @@ class _Edit:
         place = 0 if source in self._inputs else self._maker(source) + 1
         self._nodes[place:place] = nodes
 
-    def _round(self, root: str, numbers: list[str]) -> None:
+    def _round(
+        self, root: str, numbers: list[str], unit: FloatArray | None = None
+    ) -> None:
         """All that reads tensor `root` of the file reads it rounded."""
         factor, lowest, highest, shift, scale = numbers
         if root in self._inputs:
@@ -219,13 +250,16 @@ class _Edit:
             _rename(self._nodes[self._maker(root)].output, root, source)
         nodes: list[onnx.NodeProto] = []
         value = self._node(nodes, "Cast", [source], to=TensorProto.FLOAT)
+        units = [] if unit is None else [self._constant(unit)]
         for operator, number in (
+            *(("Div", each) for each in units),
             ("Mul", factor),
             ("Max", lowest),
             ("Min", highest),
             ("Add", shift),
             ("Sub", shift),
             ("Mul", scale),
+            *(("Mul", each) for each in units),
         ):
             value = self._node(nodes, operator, [value, number])
         if not self._source.shapes[root]:  # the numbers have one dimension

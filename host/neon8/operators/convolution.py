@@ -144,7 +144,7 @@ class Conv2d(Activated):
 
     def with_factors(
         self, read: Sequence[DoubleArray | None], made: DoubleArray | None
-    ) -> Node:
+    ) -> "Conv2d":
         """With the factors in weights and bias, those of the input first."""
         weight, bias = self.weight, self.bias
         if read[0] is not None:

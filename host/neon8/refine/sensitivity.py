@@ -26,7 +26,7 @@ from neon8.operators.conversion import QuantizeOp
 from neon8.operators.convolution import Conv2d, convolutions, int8_layers
 from neon8.quant.scale_table import ScaleTable, TensorScale
 from neon8.rewrite.bias import corrected
-from neon8.rewrite.equalization import equalized
+from neon8.rewrite.equalization import equalized, restored
 from neon8.rewrite.fake_weights import rounded_layers
 from neon8.rewrite.rounding import rounded
 
@@ -90,7 +90,12 @@ class Meter:
 
         def simulator(layers: Iterable[Conv2d]) -> Simulator:
             return Simulator(
-                model, graph, tensors=tensors, layers=layers, outputs=graph.outputs
+                model,
+                graph,
+                tensors=tensors,
+                layers=[restored(node, table) for node in layers],
+                outputs=graph.outputs,
+                factors={name: entry.factors for name, entry in self.plain.items()},
             )
 
         exact = equalized(graph, table)

@@ -21,6 +21,7 @@ import numpy as np
 from neon8.arrays import DoubleArray, Int64Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation, Graph, Node
+from neon8.operators.convolution import Conv2d
 from neon8.quant.scale_table import ScaleTable
 from neon8.rewrite.absorption import with_offsets
 
@@ -73,6 +74,18 @@ def with_factors(graph: Graph, factors: Mapping[str, DoubleArray]) -> Graph:
     """equalized(), with factors that fit the tensors.  CompileError as there."""
     return replace(
         graph, nodes=tuple(_rewritten(graph, n, factors) for n in graph.nodes)
+    )
+
+
+def restored(node: Conv2d, table: ScaleTable) -> Conv2d:
+    """A layer of an equalized graph for values that are not divided by factors."""
+
+    def inverse(name: str) -> DoubleArray | None:
+        entry = table.tensors.get(name)
+        return 1 / np.array(entry.factors) if entry and entry.factors else None
+
+    return node.with_factors(
+        [inverse(each) for each in node.inputs], inverse(node.output)
     )
 
 

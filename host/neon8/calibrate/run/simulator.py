@@ -7,6 +7,7 @@ rounded. The int8 library gives the true result; the simulation shows where to l
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from neon8.arrays import Array
 from neon8.calibrate.run.reference import Reference
 from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.graph.roundable import NUMBERS, ROUNDING, roundable
-from neon8.ir.graph import Graph
+from neon8.ir.graph import Factors, Graph
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import TensorScale
@@ -37,17 +38,25 @@ class Simulator:
         tensors: Sequence[str],
         layers: Iterable[Conv2d] = (),
         outputs: Sequence[str],
+        factors: Mapping[str, Factors] = MappingProxyType({}),
         shapes: Shapes | None = None,
     ) -> None:
         """Load the network; graph: of the same file.
 
         tensors: those that run() may round, one or more.  layers: nodes of the graph
         with other weights and biases, as rounded_layers() makes them; all others are as
-        in the file.  outputs: tensors that run() returns.  shapes: as for open_onnx().
+        in the file.  outputs: tensors that run() returns.  factors: of channels of
+        tensors, which are rounded in these units; values are real ones everywhere.
+        shapes: as for open_onnx().
         """
         file = open_onnx(model, shapes=shapes)
         self._network = roundable(
-            file, graph, tensors=tensors, layers=layers, outputs=outputs
+            file,
+            graph,
+            tensors=tensors,
+            layers=layers,
+            outputs=outputs,
+            factors=factors,
         )
         self._reference = Reference(self._network.file)
         self._exact = np.tile(
@@ -59,8 +68,7 @@ class Simulator:
     ) -> dict[str, Array]:
         """Run one sample with the tensors in `scales` rounded; outputs by name.
 
-        Factors of equalized tensors must be in the layers around them.  DataError: as
-        Reference.
+        DataError: as Reference.
         """
         settings = self._exact.copy()
         for name, scale in scales.items():
