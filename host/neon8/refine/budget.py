@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More bits for the tensors that need them, up to an accuracy or a cost.
+"""More bits for the tensors and weights that need them, up to an accuracy or a cost.
 
-One scale group after another gets int16, or float32 where int16 does not help: the one
-that gains most by simulation, or most for its cost. Each step is compiled and run by
-the int8 library on other samples, and their SQNR decides. The cost is the library's
-figure for the compiled network, relative to that of the plain table. What is sure to be
-worse than the plain table in any output, or in what the network is for, is not taken,
-nor is a gain that may be chance: neon8.evaluate.ranking.
+One scale group after another gets int16, or float32 where int16 does not help, or one
+layer after another weights of int16: what gains most by simulation, or most for its
+cost. Each step is compiled and run by the int8 library on other samples, and their SQNR
+decides. The cost is the library's figure for the compiled network, relative to that of
+the plain table. What is sure to be worse than the plain table in any output, or in what
+the network is for, is not taken, nor is a gain that may be chance:
+neon8.evaluate.ranking.
 """
 
 import json
@@ -31,10 +32,10 @@ from neon8.graph.onnx_file import ModelLike
 from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
 from neon8.operators.conversion import RequantizeOp
-from neon8.quant.scale_table import NARROW, PRECISIONS, ScaleTable
+from neon8.quant.scale_table import NARROW, PRECISIONS, WEIGHTS16, WIDE, ScaleTable
 from neon8.refine.network import Network
 from neon8.refine.sensitivity import Meter, Watch, nobody
-from neon8.rewrite.bits import in_float32, with_bits
+from neon8.rewrite.bits import in_float32, with_bits, with_wide_weights
 from neon8.runtime import Model
 from neon8.settings.stages import DEFAULTS, JudgeSettings, RefineSettings
 from neon8.text import columns, decimals
@@ -60,21 +61,28 @@ AS_GOOD_DB = 0.1
 NEXT = 6
 """Groups simulated anew at each step; all of them once the noise has halved."""
 PRICED = 16
-"""The groups with the largest gains, whose cost is measured."""
+"""The groups with the largest gains, whose cost is measured; and the layers that lose
+most by their weights, which are candidates."""
 CHEAPEST = 1e-6
 """The least cost that a group counts as."""
 
 Chosen = Mapping[str, str]
-"""Scale group -> INT16 or FLOAT, in the order in which they were chosen."""
+"""Scale group -> INT16 or FLOAT, or weights_of() a layer -> WEIGHTS16, in the order in
+which they were chosen."""
+
+
+def weights_of(layer: str) -> str:
+    """What the weights of a layer are called, beside the groups of tensors."""
+    return f"{WEIGHTS16}:{layer}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """A point of the curve: what has more bits, and what that gives.
 
-    group, to: what changed, and to INT16, FLOAT or INT8; "" at the start.  figures:
-    measured with the compiled network.  cost: relative to the plain table.  losses: in
-    what this is sure to be worse than the plain table.
+    group, to: what changed, and to INT16, FLOAT, WEIGHTS16 or INT8; "" at the start.
+    figures: measured with the compiled network.  cost: relative to the plain table.
+    losses: in what this is sure to be worse than the plain table.
     """
 
     group: str
@@ -100,8 +108,9 @@ class Found:
     """The result of the search.
 
     table: of the best step.  curve: all steps, from the plain table on.  tensors: scale
-    group -> its rounded tensors.  ceiling_db: with all of them in float32, by
-    simulation.  reached: True if the goal was.
+    group -> its rounded tensors, or weights_of() a layer -> that.  ceiling_db: with all
+    of them in float32 and weights of 8 bits, by simulation.  reached: True if the goal
+    was.
     """
 
     table: ScaleTable
@@ -211,6 +220,12 @@ class _Search:
             tick=self._tick,
             judge=judge(exact[0]),
         )
+        wide = with_wide_weights(table, graph, self._meter.layers)
+        self._layers = {
+            weights_of(name): name
+            for name in self._meter.layers
+            if wide.layers[name].bits == WIDE != table.layers[name].bits
+        }
         self._left = [
             group
             for group, names in self._meter.groups.items()
@@ -218,6 +233,7 @@ class _Search:
         ]
         wanted = dict.fromkeys(self._left, INT16_BITS)
         self._int16 = with_bits(table, graph, self._group_of, wanted).tensors
+        self._floats: Chosen = dict.fromkeys(self._left, FLOAT)
         self._gain: dict[str, float] = {}
         self._alone: dict[str, float] = {}
         self._level = self._now = math.inf
@@ -229,9 +245,14 @@ class _Search:
         """Search until the goal is reached or nothing gains, then drop what it can."""
         self._watch(0, None)
         plain = self._verified({}, "", "")
-        simulated, ceiling = self._simulated([{}, dict.fromkeys(self._left, FLOAT)])
+        simulated, ceiling = self._simulated([{}, self._floats])
         self._now = ratio_of(simulated)
         alone = self._meter.alone(watch=lambda *_: self._tick())
+        layers = self._layers.values()
+        weights = self._meter.alone_in_weights(layers, watch=lambda *_: self._tick())
+        alone |= {weights_of(name): each for name, each in weights.items()}
+        worst = sorted(weights, key=lambda name: weights[name])[:PRICED]
+        self._left += map(weights_of, worst)
         self._alone = {group: ratio_of(each) for group, each in alone.items()}
         curve = [plain]
         while not self._enough(curve[-1]) and (group := self._next(curve[-1])):
@@ -254,7 +275,7 @@ class _Search:
             table=self._table_of(best.chosen),
             curve=(*curve, *fewer),
             best=best,
-            tensors=self._meter.groups,
+            tensors={**self._meter.groups, **{key: (key,) for key in self._layers}},
             ceiling_db=ceiling,
             reached=target is None or best.worst_db >= target,
         )
@@ -309,7 +330,8 @@ class _Search:
         try:
             found = self._verified({**step.chosen, group: kind}, group, kind)
             missing = promised - (found.sqnr_db - step.sqnr_db)
-            if missing > max(promised / 2, PROMISED_DB) and self._copied(found, group):
+            far = kind == INT16 and missing > max(promised / 2, PROMISED_DB)
+            if far and self._copied(found, group):
                 chosen = {**step.chosen, group: FLOAT}
                 other = self._verified(chosen, group, FLOAT)
                 better = other.sqnr_db - found.sqnr_db > missing / 2
@@ -348,21 +370,28 @@ class _Search:
 
     def _kind(self, group: str) -> str:
         """INT16 if accumulators allow a group more than 8 bits, else FLOAT."""
+        if group in self._layers:
+            return WEIGHTS16
         names = self._meter.groups[group]
         return INT16 if all(self._int16[n].bits > NARROW for n in names) else FLOAT
 
     def _simulated(self, trials: Sequence[Chosen]) -> list[float]:
         """The simulated dB of each trial."""
-        settings = []
+        settings, wide = [], []
         for chosen in trials:
             scales = dict(self._meter.plain)
+            wide.append(self._wide(chosen))
             for group, kind in chosen.items():
-                for name in self._meter.groups[group]:
+                for name in self._meter.groups.get(group, ()):
                     scales[name] = self._int16[name]
                     if kind == FLOAT:
                         del scales[name]
             settings.append(scales)
-        return self._meter.sqnr(settings, watch=lambda *_: self._tick())
+        return self._meter.sqnr(settings, wide, watch=lambda *_: self._tick())
+
+    def _wide(self, chosen: Chosen) -> frozenset[str]:
+        """The layers with weights of int16."""
+        return frozenset(self._layers[key] for key in chosen if key in self._layers)
 
     def _verified(self, chosen: Chosen, group: str, to: str) -> Step:
         """Measure a choice with the int8 library.  CompileError."""
@@ -392,7 +421,8 @@ class _Search:
         bits = {group: INT16_BITS for group, kind in chosen.items() if kind == INT16}
         floats = [group for group, kind in chosen.items() if kind == FLOAT]
         table = with_bits(self._table, self._graph, self._group_of, bits)
-        return in_float32(table, self._group_of, floats) if floats else table
+        table = in_float32(table, self._group_of, floats) if floats else table
+        return with_wide_weights(table, self._graph, self._wide(chosen))
 
     def _tick(self) -> None:
         self._watch(next(self._runs), None)
@@ -419,7 +449,7 @@ def missed(found: Found, goal: RefineSettings) -> str:
     if goal.max_cost is not None:
         text += f" at a cost of up to {goal.max_cost:g}"
     if found.ceiling_db < goal.target_sqnr:
-        text += f"; rounded weights alone leave {found.ceiling_db:.1f} dB"
+        text += f"; weights of 8 bits alone leave {found.ceiling_db:.1f} dB"
     return text
 
 

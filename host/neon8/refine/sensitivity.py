@@ -6,7 +6,7 @@ rounded, which shows where noise comes from, and SQNR with all but this group ro
 which shows what more bits for it would gain.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -37,6 +37,9 @@ Watch = Callable[[int, int | None], None]
 """Told how many runs are done, and of how many, None if that is not known."""
 
 
+FEW = 4
+"""Samples that tell which of many layers are worth a closer look."""
+
 INTEGERS = ("int8", "int16")
 """Types of tensors that are rounded."""
 
@@ -64,7 +67,7 @@ class Meter:
     the mean of their noise to signal ratios counts.
 
     groups: scale group -> its tensors that the int8 network rounds.  plain: the scales
-    of these tensors in the table.
+    of these tensors in the table.  layers: names of the layers with int8 weights.
     """
 
     def __init__(
@@ -98,11 +101,15 @@ class Meter:
                 factors={name: entry.factors for name, entry in self.plain.items()},
             )
 
+        self._simulator = simulator
         exact = equalized(graph, table)
         both = zip(convolutions(exact), convolutions(graph), strict=True)
         moved = [node for node, old in both if node is not old]
         chosen = rounded(corrected(exact, table), table)
         weights = rounded_layers(chosen, table, rounded_weights(lowered))
+        self._nodes = {node.name: node for node in convolutions(exact)}
+        self._weights = {node.name: node for node in weights}
+        self.layers = tuple(self._weights)
         self._reference = simulator(())
         self._exact = simulator(moved) if moved else self._reference
         self._rounded = simulator(weights)
@@ -115,21 +122,55 @@ class Meter:
         found = self._measure(self._exact, settings, watch)
         return dict(zip(self.groups, found, strict=True))
 
+    def alone_in_weights(
+        self, layers: Collection[str], *, watch: Watch = nobody
+    ) -> dict[str, float]:
+        """Layer -> dB with only its weights rounded, on FEW samples.  DataError."""
+        found, few = {}, self._samples[:FEW]
+        for name in layers:
+            simulator = self._with(self._nodes | {name: self._weights[name]})
+            (found[name],) = self._measure(simulator, [{}], watch, few)
+        return found
+
     def sqnr(
-        self, settings: Sequence[Setting], *, watch: Watch = nobody
+        self,
+        settings: Sequence[Setting],
+        wide: Sequence[frozenset[str]] = (),
+        *,
+        watch: Watch = nobody,
     ) -> list[float]:
-        """The dB under each setting, with weights in int8.  DataError."""
-        return self._measure(self._rounded, settings, watch)
+        """The dB under each setting, with weights in int8.  DataError.
+
+        wide: for each setting, layers with weights of more bits, which cost nothing.
+        """
+        if not any(wide):
+            return self._measure(self._rounded, settings, watch)
+        found = dict.fromkeys(range(len(settings)), 0.0)
+        for names in dict.fromkeys(wide):
+            exact = {name: self._nodes[name] for name in names}
+            simulator = self._with(self._weights | exact) if names else self._rounded
+            own = [at for at, each in enumerate(wide) if each == names]
+            sqnr = self._measure(simulator, [settings[at] for at in own], watch)
+            found |= zip(own, sqnr, strict=True)
+        return list(found.values())
+
+    def _with(self, layers: Mapping[str, Conv2d]) -> Simulator:
+        """The network with these layers, and all others as in the file."""
+        return self._simulator(layers.values())
 
     def wanted(self, sample: Arrays) -> Arrays:
         """The outputs of the float network.  DataError."""
         return self._reference.run(sample, {})
 
     def _measure(
-        self, simulator: Simulator, settings: Sequence[Setting], watch: Watch
+        self,
+        simulator: Simulator,
+        settings: Sequence[Setting],
+        watch: Watch,
+        samples: Sequence[Arrays] | None = None,
     ) -> list[float]:
-        done = count()
-        total = len(settings) * len(self._samples)
+        done, samples = count(), self._samples if samples is None else samples
+        total = len(settings) * len(samples)
 
         def measured(sample: Arrays) -> DoubleArray:
             """Squares of signal and noise, (settings, outputs, 2)."""
@@ -140,5 +181,5 @@ class Meter:
             return np.array(found)
 
         with ThreadPoolExecutor(usable()) as threads:
-            each = list(threads.map(measured, self._samples))
+            each = list(threads.map(measured, samples))
         return [sqnr_of(squares) for squares in sum(each[1:], each[0])]

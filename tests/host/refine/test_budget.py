@@ -58,7 +58,7 @@ def test_out_of_reach(hard):
     assert result.best.sqnr_db >= max(s.sqnr_db for s in result.curve) - 0.1
     text = missed(result, RefineSettings(target_sqnr=90.0))
     assert text.startswith("90 dB are out of reach: ")
-    assert "rounded weights alone leave" in text
+    assert "weights of 8 bits alone leave" in text
 
 
 @pytest.mark.parametrize(("cost", "chosen"), [(1.0, set()), (1.3, {HARD})])
@@ -220,3 +220,30 @@ def test_others_measure_than_rank():
         assert (len(ranking), len(held)) == sizes
         same = {int(each["x"]) for each in ranking} & {int(each["x"]) for each in held}
         assert len(same) == (0 if count >= 24 else count)
+
+
+def test_weights_of_16_bits_where_they_lose_most(tmp_path):
+    """A layer of which one weight is far larger than those that matter."""
+    rng = np.random.default_rng(5)
+    first, second = (
+        rng.normal(0, 0.4, (8, 8, 1, 1)).astype(np.float32) for _ in range(2)
+    )
+    second[:, 3] = rng.choice([-100, 100], (8, 1, 1))
+    first[3] = 0
+    model = net(
+        [node("Conv", "x w", "a", "first"), node("Conv", "a v", "y", "second")],
+        {"x": [1, 8, 6, 6]},
+        "y",
+        {"w": first, "v": second},
+    )
+    path = save(tmp_path, model)
+    table = calibrate_model(path, images(40), plain=True)
+    result = found((path, load(path), table), target_sqnr=30.0)
+    assert result.reached
+    assert dict(result.best.chosen) == {"weights16:second": "weights16"}
+    assert result.tensors["weights16:second"] == ("weights16:second",)
+    assert {n: e.bits for n, e in result.table.layers.items()} == {
+        "first": 8,
+        "second": 16,
+    }
+    assert 1 < result.best.cost < 1.6
