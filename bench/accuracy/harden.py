@@ -13,14 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from bench.accuracy.onnx_net import Net, attribute, groups, pads_nothing
+from bench.accuracy.onnx_net import Net, attribute, groups
 
 POOLS = ("MaxPool", "AveragePool", "GlobalAveragePool")
 HOMOGENEOUS = ("Relu", "LeakyRelu", "PRelu", "Identity", *POOLS)
 """f(s x) = s f(x) for s > 0, channel by channel, zeros of the padding included."""
-
-TRANSLATED = ("Identity", *POOLS)
-"""f(x + t) = f(x) + t, where nothing is padded."""
 
 OCTAVES = 8
 """A channel is divided by up to 2**OCTAVES."""
@@ -185,75 +182,12 @@ def _snapped(net: Net, *, per_channel: bool) -> int:
     return count
 
 
-def biases(net: Net, rng: np.random.Generator) -> int:
-    """A constant on each channel of a linear tensor, taken back where it is read."""
-    count = 0
-    for node in net.model.graph.node:
-        weights = net.constant(node, 1)
-        if node.op_type != "Conv" or weights is None:
-            continue
-        maker = _maker(net, node)
-        readers = _linear_readers(net, maker.output[0])
-        if not readers:
-            continue
-        bias = net.constant(maker, 2)
-        channels = len(weights)
-        spread = np.sqrt((weights.reshape(channels, -1) ** 2).sum(axis=1))
-        if maker is not node:
-            gamma, variance = net.constant(maker, 1), net.constant(maker, 4)
-            spread = np.abs(gamma) * spread / np.sqrt(variance + 1e-3)
-        shift = (rng.choice([-4.0, 4.0], channels) * spread).astype(np.float64)
-        net.replace(maker, 2, shift + (0 if bias is None else bias))
-        for reader in readers:
-            _take_back(net, reader, shift)
-        count += 1
-    return count
-
-
-def _passes(node: onnx.NodeProto) -> bool:
-    """True if a shift of an input is that of the output."""
-    if node.op_type == "Add":
-        return len(set(node.input)) == 2
-    return node.op_type in TRANSLATED and pads_nothing(node)
-
-
-def _linear_readers(net: Net, tensor: str) -> list[onnx.NodeProto] | None:
-    """The Convs that a shift of the channels of `tensor` reaches.
-
-    None: something else reads it, which would not take the shift.
-    """
-    if tensor in net.outputs or not net.readers[tensor]:
-        return None
-    found = []
-    for node in net.readers[tensor]:
-        if node.op_type == "Conv" and pads_nothing(node):
-            if net.constant(node, 1) is None or groups(node) > 1:
-                return None
-            found.append(node)
-        elif _passes(node):
-            further = _linear_readers(net, node.output[0])
-            if further is None:
-                return None
-            found += further
-        else:
-            return None
-    return found
-
-
-def _take_back(net: Net, reader: onnx.NodeProto, shift: np.ndarray) -> None:
-    """What the reader's weights make of the shift is subtracted from its bias."""
-    weights = net.constant(reader, 1).astype(np.float64)
-    made = weights.sum(axis=tuple(range(2, weights.ndim))) @ shift
-    bias = net.constant(reader, 2)
-    net.replace(reader, 2, (0 if bias is None else bias) - made)
-
-
 REWRITINGS = {
     one.__name__: one
-    for one in (depthwise, dense, outliers, biases, lattice_tensor, lattice_channel)
+    for one in (depthwise, dense, outliers, lattice_tensor, lattice_channel)
 }
-EXACT = frozenset({"depthwise", "dense", "outliers", "biases"})
-"""These keep what the network computes: the first three to the last bit."""
+EXACT = frozenset({"depthwise", "dense", "outliers"})
+"""These keep what the network computes to the last bit."""
 
 
 def harden(model: onnx.ModelProto, by: str, seed: int = 1) -> int:

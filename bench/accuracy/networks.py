@@ -9,14 +9,26 @@ evaluate = 100                                # those after them
 preprocess = { color = "bgr", mean = [104, 117, 123] }
 harden = ["dense", "lattice_tensor"]          # names of harden.py
 notes = { dense = "why this one loses more" } # for the page, where it does
+
+Instead of a model, `draw` names a kind of drawn.py; letterbox = [416, 114] makes images
+of that size of photographs, with that value around them; detection is what evaluate's
+--detection takes.
 """
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
+from bench.accuracy import drawn
 from bench.accuracy.harden import REWRITINGS
+from neon8.data.preprocess import Preprocess, open_image
+from neon8.data.samples import gather
+from neon8.files import write_atomic
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,15 +45,21 @@ class DescriptionError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """A float network and its samples.  preprocess: TOML as neon8 reads it, or ""."""
+    """A float network and its samples.  preprocess: TOML as neon8 reads it, or "".
+
+    model: the folder itself if the network is to be drawn.
+    """
 
     name: str
-    model: Path
     data: Path
+    model: Path
     calibrate: int
     evaluate: int
     preprocess: str = ""
     harden: tuple[str, ...] = ()
+    draw: str = ""
+    letterbox: tuple[int, int] | None = None
+    detection: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -61,6 +79,8 @@ def load(folder: Path, description: Path | None = None) -> list[Network]:
 
 def _network(folder: Path, path: Path, name: str, entry: dict) -> Network:
     try:
+        drawn_here = {"model": ""} if "draw" in entry else {}
+        entry = drawn_here | entry
         files = {key: folder / entry.pop(key) for key in ("model", "data")}
         settings = _toml(entry.pop("preprocess", {}))
         network = Network(name=name, preprocess=settings, **files, **entry)
@@ -74,6 +94,51 @@ def _network(folder: Path, path: Path, name: str, entry: dict) -> Network:
         if not file.exists():
             raise DescriptionError(f"{path}: [{name}]: there is no {file}")
     return network
+
+
+def prepared(network: Network, folder: Path) -> Network:
+    """With the data and the model that are to be made, which go into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if network.letterbox:
+        path = folder / f"{network.name}.npz"
+        count = network.calibrate + network.evaluate
+        files = sorted(each for each in network.data.rglob("*.*") if _image(each))
+        np.savez(path, x=[boxed(each, *network.letterbox) for each in files[:count]])
+        network = replace(network, data=path)
+    if network.draw:
+        path = folder / f"{network.name}.onnx"
+        shapes = {"image": (1, 1, drawn.SIZE, drawn.SIZE)}
+        found = gather(network.data, shapes, preprocess=settings(network, folder))
+        first = list(islice(found, network.calibrate))
+        images = np.concatenate([sample.inputs["image"] for sample in first])
+        labels = [label for sample in first for label in sample.labels]
+        model = drawn.draw(network.draw, images, labels)
+        write_atomic(path, model.SerializeToString(deterministic=True))
+        network = replace(network, model=path)
+    return network
+
+
+def settings(network: Network, folder: Path) -> Preprocess | None:
+    """How its samples are made of the data."""
+    if not network.preprocess:
+        return None
+    path = folder / f"{network.name}.toml"
+    path.write_text(network.preprocess)
+    return Preprocess.load(path)
+
+
+def _image(path: Path) -> bool:
+    return path.suffix.lower() in (".jpg", ".jpeg", ".png")
+
+
+def boxed(path: Path, size: int, fill: int) -> np.ndarray:
+    """A photograph in the upper left of a square, its longer side filling it."""
+    image = Image.fromarray(open_image(path))
+    factor = size / max(image.size)
+    small = [round(side * factor) for side in image.size]
+    square = Image.new("RGB", (size, size), (fill,) * 3)
+    square.paste(image.resize(small, Image.Resampling.BILINEAR))
+    return np.asarray(square)
 
 
 def _toml(settings: dict[str, object]) -> str:

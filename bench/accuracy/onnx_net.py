@@ -94,9 +94,3 @@ def attribute(node: onnx.NodeProto, name: str, default: object) -> object:
 def groups(node: onnx.NodeProto) -> int:
     """The groups of a Conv."""
     return attribute(node, "group", 1)
-
-
-def pads_nothing(node: onnx.NodeProto) -> bool:
-    """True if no zero stands around the input of a Conv or a pool."""
-    automatic = attribute(node, "auto_pad", b"NOTSET")
-    return automatic in (b"NOTSET", b"VALID") and not any(attribute(node, "pads", ()))

@@ -12,18 +12,17 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-import onnxruntime
 from tqdm import tqdm
 
 import neon8
-from bench.accuracy import networks
+from bench.accuracy import networks, peers
 from bench.accuracy.harden import REWRITINGS
 from bench.accuracy.page import figures, page
-from bench.accuracy.peer import BINS
 from bench.accuracy.rows import RECIPES, Case, Row, cases, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "accuracy"
+PEERS = BUILD / "peers"
 
 Wanted = tuple[Case, str]
 
@@ -31,7 +30,7 @@ Wanted = tuple[Case, str]
 def measured(wanted: list[Wanted], workers: int) -> Iterator[tuple[Wanted, Row]]:
     """In the order in which they end."""
     with ProcessPoolExecutor(workers, initializer=_quiet) as pool:
-        jobs = {pool.submit(measure, *one): one for one in wanted}
+        jobs = {pool.submit(measure, *one, PEERS): one for one in wanted}
         try:
             for job in as_completed(jobs):
                 yield jobs[job], job.result()
@@ -101,20 +100,30 @@ def main() -> int:
             if one not in names:
                 parser.error(f"--{name}: {one!r} is none of {', '.join(names)}")
     chosen = list(_cases(found, arguments.networks, arguments.rewritings))
-    recipes = arguments.recipes or list(RECIPES)
+    recipes = [one for one in arguments.recipes or RECIPES if _available(one)]
     wanted = [(case, recipe) for case in chosen for recipe in recipes]
     results = {}
     bar = tqdm(total=len(wanted), unit="row", disable=None)
     for (case, recipe), row in measured(wanted, arguments.workers):
         results[case.name, recipe] = row
-        bar.write(f"{case.name:<40} {recipe:<20} {'  '.join(figures(row))}")
+        bar.write(f"{case.name:<30} {'  '.join(figures(row, recipe))}")
         bar.update()
     bar.close()
     if arguments.write:
-        versions = {"neon8": neon8.__version__, "onnxruntime": onnxruntime.__version__}
-        facts = {"command": command(arguments), "bins": BINS, **versions}
+        facts = {"command": command(arguments), "neon8": neon8.__version__}
         arguments.write.write_text(page(chosen, results, recipes, facts))
     return int(any("refused" in row for row in results.values()))
+
+
+def _available(recipe: str) -> bool:
+    """False, with a line of why, for a peer that cannot be installed."""
+    try:
+        if recipe in peers.PEERS:
+            peers.prepare(recipe, PEERS)
+    except peers.PeerError as error:
+        print(f"{recipe} is left out: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _cases(

@@ -3,39 +3,49 @@
 
 import contextlib
 import io
+import math
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import onnx
 
 import neon8
-from bench.accuracy import peer
+from bench.accuracy import peers
 from bench.accuracy.harden import EXACT, harden
-from bench.accuracy.networks import Network
+from bench.accuracy.networks import Network, prepared, settings
 from neon8.calibrate.run.reference import Reference
 from neon8.cli.main import main as neon8_command
-from neon8.data.preprocess import Preprocess
 from neon8.data.samples import gather
-from neon8.evaluate.metrics import as_json
+from neon8.errors import Neon8Error
+from neon8.evaluate.detection import Matching
+from neon8.evaluate.evaluate import reading_of
+from neon8.evaluate.heads import Option, parse
+from neon8.evaluate.metrics import as_json, tally_of
+from neon8.evaluate.runner import open_float
+from neon8.evaluate.tasks import Setup
 from neon8.files import write_atomic
+from neon8.settings.stages import JudgeSettings
 
 FP32 = "FP32"
 OPTIONS = {
     "plain": ("--plain",),
     "default": (),
     "thorough": ("--thorough",),
-    "mixed": ("--max-cost", "1.1"),
+    "mixed 1.1": ("--max-cost", "1.1"),
+    "mixed 1.25": ("--max-cost", "1.25"),
 }
 """What `neon8 calibrate` is given."""
-PEER = "onnxruntime"
-PEERS = {f"{PEER}-{method}": method for method in peer.METHODS}
-RECIPES = (FP32, *OPTIONS, *PEERS)
+RECIPES = (FP32, *OPTIONS, *peers.PEERS)
 
-Row = dict[str, object]
-"""as_json() of an Evaluation, or {"refused": why}."""
+Row = dict[str, Any]
+"""as_json() of an Evaluation with `samples`, see Watched; or {"refused": why}.
+
+setting: of a peer, the best.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +67,8 @@ class Case:
 
 def cases(network: Network, folder: Path) -> Iterator[Case]:
     """The network and its rewritings, which are written into the folder."""
+    network = prepared(network, folder)
     yield Case(network, "", network.model, network.model)
-    folder.mkdir(parents=True, exist_ok=True)
     for by in network.harden:
         path = folder / f"{network.name}.{by}.onnx"
         model = onnx.load(network.model)
@@ -67,49 +77,110 @@ def cases(network: Network, folder: Path) -> Iterator[Case]:
         yield Case(network, by, path, network.model if by in EXACT else path)
 
 
-def measure(case: Case, recipe: str) -> Row:
-    """What the recipe loses on the samples after those that calibrate."""
-    network = case.network
+def measure(case: Case, recipe: str, folder: Path) -> Row:
+    """What the recipe loses on the samples after those that calibrate.
+
+    folder: of the environments of peers, and what they made.
+    """
     with tempfile.TemporaryDirectory() as name:
-        folder, settings = Path(name), None
-        if network.preprocess:
-            settings = folder / "preprocess.toml"
-            settings.write_text(network.preprocess)
-        preprocess = None if settings is None else Preprocess.load(settings)
+        made = Path(name) / "network.onnx"
         if recipe == FP32:
-            made = case.model
-        elif recipe in PEERS:
-            made = folder / "quantized.onnx"
-            samples = gather(
-                network.data, Reference(case.model).inputs, preprocess=preprocess
-            )
-            first = (one.inputs for one in islice(samples, network.calibrate))
-            peer.quantized(case.model, first, PEERS[recipe], made)
-        else:
-            made = folder / "network.n8"
-            refused = _compiled(case, settings, OPTIONS[recipe], made)
+            return _evaluated(case, case.model)
+        if recipe in OPTIONS:
+            made = made.with_suffix(".n8")
+            refused = _compiled(case, OPTIONS[recipe], made)
             if refused:
-                return {"refused": refused.replace(f"{folder}/", "")}
-        return as_json(
-            neon8.evaluate_model(
-                made,
-                network.data,
-                reference=case.reference,
-                preprocess=preprocess,
-                skip=network.calibrate,
-                limit=network.evaluate,
-            )
+                return {"refused": refused.replace(f"{made.parent}/", "")}
+            return _evaluated(case, made)
+        network = case.network
+        inputs = Reference(case.model).inputs
+        ready = settings(network, made.parent)
+        samples = gather(network.data, inputs, preprocess=ready)
+        first = [dict(one.inputs) for one in islice(samples, network.calibrate)]
+
+        def tried(setting: str) -> Row:
+            try:
+                found = peers.made(recipe, setting, case.model, first, folder)
+                onnx.save(peers.exact(found), made)
+                return _evaluated(case, made) | {"setting": setting}
+            except (peers.PeerError, Neon8Error) as error:
+                return {"refused": f"{setting}: {error}", "sqnr_db": -math.inf}
+
+        return max(map(tried, peers.PEERS[recipe].settings), key=_rank)
+
+
+def _rank(row: Row) -> float:
+    value = decibels(row)
+    return math.inf if value is None else value
+
+
+def decibels(row: Row) -> float | None:
+    """None: refused, or no error at all, which JSON cannot say otherwise."""
+    centred = row.get("sqnr_centred_db")
+    return row.get("sqnr_db") if centred is None else centred
+
+
+@dataclass(slots=True)
+class Watched:
+    """What each sample adds, so that networks can be compared in pairs.
+
+    noise: squared error, of scores where there are some.  right: top-1.  boxes: those
+    matched, and those of this network and of FP32 together.
+    """
+
+    reference: Path
+    detection: Option
+    noise: list[float] = field(default_factory=list)
+    right: list[bool] = field(default_factory=list)
+    boxes: list[tuple[int, int]] = field(default_factory=list)
+
+    def each(self, several: Iterable[Any]) -> Iterator[Any]:
+        """For evaluate_model's watch."""
+        with open_float(self.reference) as runner:
+            setup = Setup.of(JudgeSettings(), runner.inputs, runner.maker)
+            found, read = Matching(self.detection, setup.image), None
+            for ran in several:
+                yield ran
+                got, wanted = list(ran.outputs.values()), list(ran.wanted.values())
+                read = read or reading_of(runner, ran.wanted)
+                tally = tally_of(
+                    got, labels=ran.sample.labels, reference=wanted, reading=read
+                )
+                squares = tally.whole if read.kind is None else tally.scores
+                self.noise.append(squares.noise)
+                self.right.append(bool(tally.top1))
+                before = len(found.overlaps), found.boxes + found.reference_boxes
+                found.add(ran.wanted, got)
+                after = len(found.overlaps), found.boxes + found.reference_boxes
+                self.boxes.append((after[0] - before[0], after[1] - before[1]))
+
+
+def _evaluated(case: Case, model: Path) -> Row:
+    network = case.network
+    detection = parse(network.detection) if network.detection else Option()
+    watched = Watched(case.reference, detection)
+    with tempfile.TemporaryDirectory() as folder:
+        result = neon8.evaluate_model(
+            model,
+            network.data,
+            reference=case.reference,
+            preprocess=settings(network, Path(folder)),
+            detection=detection,
+            skip=network.calibrate,
+            limit=network.evaluate,
+            workers=1,
+            watch=watched.each,
         )
+    samples = {key: getattr(watched, key) for key in ("noise", "right", "boxes")}
+    return as_json(result) | {"samples": samples}
 
 
-def _compiled(
-    case: Case, settings: Path | None, options: tuple[str, ...], made: Path
-) -> str:
+def _compiled(case: Case, options: tuple[str, ...], made: Path) -> str:
     """Write the .n8 file as a user would.  Why it cannot be, or ""."""
     table = made.with_name("scales.json")
     data = [*("--data", case.network.data), *("--limit", case.network.calibrate)]
-    if settings is not None:
-        data += ["--preprocess", settings]
+    if settings(case.network, made.parent) is not None:
+        data += ["--preprocess", made.with_name(f"{case.network.name}.toml")]
     for words in (
         ("calibrate", case.model, *data, *options, "-o", table, "--quiet"),
         ("compile", case.model, "--scales", table, "-o", made, "--quiet"),

@@ -2,19 +2,23 @@
 """What would falsify docs/accuracy.md: a network that changed, a weak peer."""
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnxruntime.quantization.calibrate import HistogramCollector
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
-from bench.accuracy import peer
+from bench.accuracy import drawn, page, peer_ncnn
 from bench.accuracy.harden import HOMOGENEOUS, OCTAVES, OUTLIER, harden
+from bench.accuracy.networks import Network, boxed
 from bench.accuracy.onnx_net import Net
+from bench.accuracy.peers import exact
+from bench.accuracy.rows import Case
 from onnx_nets import chain
 
-LEVELS = 128
 DEPTHWISE = ("LeakyRelu", {"group": 6, "pads": [1] * 4})
 
 
@@ -74,17 +78,6 @@ def test_powers_of_two_change_weights_and_no_bit(drawn, by, places, largest):
     assert 2 ** max(np.abs(log).max() for log in logs) == largest
 
 
-def test_shifted_channels_are_taken_back():
-    proto = network("Identity", {})
-    model, count, _ = hardened(proto, "biases")
-    assert count == 1
-    np.testing.assert_allclose(output(model), output(proto), rtol=1e-5, atol=1e-4)
-    first, second = (Net(one).constant(one.graph.node[0], 2) for one in (proto, model))
-    assert np.abs(second - first).min() > 1
-    for other in (network("Identity"), network("Relu", {})):  # zeros added, or cut
-        assert hardened(other, "biases")[1] == 0
-
-
 @pytest.mark.parametrize(
     ("by", "axes"), [("lattice_tensor", None), ("lattice_channel", 1)]
 )
@@ -97,22 +90,129 @@ def test_weights_are_multiples_of_a_step(by, axes):
         np.testing.assert_allclose(rows / step, np.rint(rows / step), atol=1e-4)
 
 
-DRAWN = {
-    "normal": lambda rng: rng.normal(0, 1, 20000),
-    "never negative": lambda rng: np.maximum(rng.normal(0, 1, 20000), 0),
-    "long tails": lambda rng: rng.laplace(size=20000) ** 3,
-    "few values": lambda rng: rng.random(40),
-    "zeros": lambda _: np.zeros(50),
-}
+def linear(x, y, scale, zero, axis=1):
+    """Names of scale and zero point, the nodes, the constants."""
+    names = [f"{y}.scale", f"{y}.zero"]
+    nodes = [
+        helper.make_node(kind, [given, *names], [made], axis=axis)
+        for kind, given, made in (
+            ("QuantizeLinear", x, f"{y}.q"),
+            ("DequantizeLinear", f"{y}.q", y),
+        )
+    ]
+    return nodes, dict(zip(names, (np.float32(scale), zero), strict=True))
 
 
-@pytest.mark.parametrize("drawn", DRAWN.values(), ids=DRAWN)
-@pytest.mark.parametrize("bins", [256, 301])
-def test_the_threshold_of_the_peer_is_that_of_onnxruntime(drawn, bins):
-    values = drawn(np.random.default_rng(5)).astype(np.float32)
-    reach = np.abs(values).max()
-    counts, edges = np.histogram(values, bins, range=(-reach, reach))
-    histogram = (counts, edges, values.min(), values.max(), reach)
-    collector = HistogramCollector("entropy", False, bins, LEVELS, 99, "same")
-    wanted = collector.get_entropy_threshold(histogram, LEVELS)
-    assert peer.entropy_threshold(collector, histogram, LEVELS) == wanted
+def test_a_peer_is_run_as_its_q_dq_says():
+    rng = np.random.default_rng(4)
+    weights = rng.standard_normal((4, 3, 3, 3)).astype(np.float32)
+    steps = rng.uniform(0.01, 0.03, 4)
+    parts = [
+        linear("x", "a", rng.uniform(0.01, 0.05, 3), np.array([9, 0, 200], np.uint8)),
+        linear("w", "b", steps, np.array([0, 3, -5, 0], np.int8), 0),
+        linear("c", "y", 0.05, np.uint8(77)),
+    ]
+    nodes = [*parts[0][0], *parts[1][0]]
+    nodes += [helper.make_node("Conv", ["a", "b"], ["c"]), *parts[2][0]]
+    constants = {"w": weights} | parts[0][1] | parts[1][1] | parts[2][1]
+    graph = helper.make_graph(
+        nodes,
+        "peer",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 6, 6])],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    proto.ir_version = 8
+    x = rng.standard_normal((1, 3, 8, 8), np.float32) * 3
+    results = []
+    for model in (copy.deepcopy(proto), exact(proto)):
+        options = onnxruntime.SessionOptions()
+        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = level
+        data = model.SerializeToString()
+        session = onnxruntime.InferenceSession(data, options)
+        results.append(session.run(None, {"x": x})[0])
+    np.testing.assert_allclose(*results, atol=1e-5)
+    assert len(np.unique(results[0])) > 50
+    assert not any("Linear" in node.op_type for node in proto.graph.node)
+
+
+def shared(counts, levels):
+    """How `levels` levels share the counts, bin by bin and part by part."""
+    width, got = len(counts) / levels, np.zeros(len(counts))
+    for level in range(levels):
+        low, high = level * width, (level + 1) * width
+        parts = [max(0.0, min(high, n + 1) - max(low, n)) for n in range(len(counts))]
+        got += np.array(parts) * (np.dot(parts, counts) / width)
+    return got
+
+
+def test_the_threshold_of_ncnn_is_by_its_definition(monkeypatch):
+    monkeypatch.setattr(peer_ncnn, "BINS", 64)
+    monkeypatch.setattr(peer_ncnn, "LEVELS", 8)
+    draws = np.abs(np.random.default_rng(2).laplace(size=4000))
+    counts = np.histogram(draws, 64, (0, draws.max()))[0]
+    share, entropy = counts / counts.sum(), {}
+    for bins in range(8, 64):
+        p = share[:bins] + peer_ncnn.LEAST
+        p[-1] += share[bins:].sum()
+        q = shared(share[:bins], 8) + peer_ncnn.LEAST
+        entropy[bins] = (p * np.log(p / q)).sum()
+    assert 8 < peer_ncnn.cut(counts) == min(entropy, key=entropy.get) < 63
+
+
+@pytest.mark.parametrize("kind", drawn.KINDS)
+def test_a_drawn_network_is_uneven_and_has_learned(kind):
+    rng = np.random.default_rng(6)
+    labels = list(rng.permutation(np.arange(60) % drawn.CLASSES))
+    shapes = rng.standard_normal((drawn.CLASSES, 1, drawn.SIZE, drawn.SIZE))
+    noise = rng.standard_normal((60, *shapes.shape[1:]))
+    images = (shapes[labels] + 0.3 * noise).astype(np.float32)
+    model = drawn.draw(kind, images, labels)
+    assert model == drawn.draw(kind, images, labels)
+    (conv, *_) = (node for node in model.graph.node if node.op_type == "Conv")
+    model.graph.output.append(helper.make_empty_tensor_value_info(conv.output[0]))
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    runs = [session.run(None, {"image": each[None]}) for each in images]
+    assert np.mean([run[0].argmax() for run in runs] == np.array(labels)) > 0.9
+    ranges = np.abs(np.concatenate([run[-1] for run in runs])).max(axis=(0, 2, 3))
+    assert ranges.max() > 10 * ranges.min()
+    assert len({run.size for run in runs[0][:-1]}) == (3 if kind == "several" else 1)
+
+
+def row(noise, right=(), boxes=()):
+    """A row of a page; one that is known is enough."""
+    samples = {"noise": noise, "right": list(right), "boxes": list(boxes)}
+    known = {"top1": 1.0 if right else None, "detection": {} if boxes else None}
+    return {"samples": samples} | known
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        (row([1.0, 2.0, 3.0] * 9), row([1.0, 2.0, 2.9] * 9), "net: nncf by 0.1 dB"),
+        (row([1.0, 2.0, 3.0] * 9), row([1.0, 3.0, 2.1] * 9), "Behind on none"),
+        (row([1.0] * 9, [False] * 9), row([1.0] * 9, [True] * 9), "by 100.0 points"),
+        (row([1.0] * 9, [True] * 9), row([1.0] * 9, [False] * 9), "Behind on none"),
+        (row([1.0] * 9, boxes=[(3, 8)] * 8 + [(4, 8)]),
+         row([1.0] * 9, boxes=[(4, 8)] * 9), "nncf by 22.2 points"),
+        (row([1.0] * 9, boxes=[(3, 8)] + [(4, 8)] * 8),
+         row([1.0] * 9, boxes=[(4, 8)] * 9), "Behind on none"),
+    ],
+)  # fmt: skip
+def test_the_page_says_where_it_is_behind(ours, theirs, said):
+    path = Path("net.onnx")
+    network = Network(name="net", model=path, data=path, calibrate=1, evaluate=1)
+    results = {("net", "default"): ours, ("net", "nncf"): theirs}
+    case = Case(network, "", path, path)
+    assert said in "\n".join(page.beside([case], results, ["default", "nncf"]))
+
+
+def test_a_photograph_fills_the_upper_left(tmp_path):
+    path = tmp_path / "wide.png"
+    Image.new("RGB", (40, 20), (255, 0, 9)).save(path)
+    square = boxed(path, 16, 114)
+    assert square.shape == (16, 16, 3)
+    assert (square[:8] == (255, 0, 9)).all()
+    assert (square[8:] == 114).all()
