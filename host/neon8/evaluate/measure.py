@@ -144,6 +144,11 @@ class Bench:
     judge: Judge | None = None
     labels: Sequence[Labels] = ()
 
+    def cost(self, table: ScaleTable) -> int:
+        """The cost of one run.  CompileError."""
+        with Model.from_bytes(compile_model(self.graph, table)) as model:
+            return cost_of(model)
+
     def measure(
         self, table: ScaleTable, *, keep_float: Collection[str] = ()
     ) -> Figures:

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from neon8.refine.diagnosis import Diagnosis
 from neon8.refine.remedies import Remedy, best
+from neon8.refine.split import Split
 from neon8.text import columns, counted, decimals
 
+UNEXPLAINED_DB = 6.0
+"""A tensor that alone costs so much less than all together does not explain it."""
 FEW = 5
 """Rows of a table that does not show all."""
 
@@ -34,7 +37,11 @@ def summary(found: Diagnosis) -> str:
     """One line: how much is lost, where most of it, and what would help."""
     parts = [f"SQNR {_db(found.sqnr_db)}"]
     costs = found.by_cost()
-    if costs:
+    spoiled = _spoiled(found)
+    if spoiled is not None:
+        text = f"layer {spoiled.layer!r} loses most, {_db(spoiled.sqnr_db)} by itself, "
+        parts.append(f"{text}by {spoiled.cause}")
+    elif costs:
         worst = costs[0]
         parts.append(f"tensor {worst.name!r} costs most, {_db(worst.alone_db)} alone")
     if found.plan:
@@ -48,6 +55,15 @@ def summary(found: Diagnosis) -> str:
     elif found.remedies:
         parts.append("no remedy that was tried helps")
     return "; ".join(parts)
+
+
+def _spoiled(found: Diagnosis) -> Split | None:
+    """The layer to blame where no tensor alone costs nearly as much as is lost."""
+    costs = [each.alone_db for each in found.by_cost() if each.alone_db is not None]
+    own = [each for each in found.layers if each.cause in ("its weights", "its bias")]
+    if not own or (costs and costs[0] <= found.sqnr_db + UNEXPLAINED_DB):
+        return None
+    return min(own, key=lambda each: each.sqnr_db)
 
 
 def _db(value: float | None) -> str:
@@ -118,13 +134,14 @@ def _layers(found: Diagnosis, most: int | None) -> list[str]:
                     each.rounding,
                     each.clipping,
                     each.weights,
+                    each.bias,
                     each.bias_shift,
                 )
             ),
         )
         for each in layers[:most]
     ]
-    header = ("layer", "all", "rounding", "clipping", "weights", "bias shift")
+    header = ("layer", "all", "rounding", "clipping", "weights", "bias", "bias shift")
     title = "SQNR of each layer by itself, and with one of its errors, the worst first"
     if not rows:
         return []
@@ -175,7 +192,7 @@ def _remedies(found: Diagnosis, *, everything: bool) -> list[str]:
     return lines
 
 
-REMEDY = ("for", "what", "gain dB", "+-", "SQNR dB")
+REMEDY = ("for", "what", "gain dB", "+-", "SQNR dB", "cost", "sure to lose in")
 
 
 def _ways(remedies: Iterable[Remedy]) -> dict[str, str]:
@@ -194,4 +211,6 @@ def _remedies_of(count: int) -> str:
 
 def _row(each: Remedy) -> Sequence[str]:
     gain, after = _signed(each.gain_db), decimals(each.sqnr_db)
-    return (each.target, each.kind, gain, decimals(each.error_db), after)
+    error, cost = decimals(each.error_db), decimals(each.cost)
+    lost = ", ".join(each.losses)
+    return (each.target, each.kind, gain, error, after, cost, lost)

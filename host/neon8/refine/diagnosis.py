@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray, FloatArray
+from neon8.arrays import Array, FloatArray
 from neon8.data.arrays import Arrays
-from neon8.data.inputs import batch_of
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
-from neon8.evaluate.measure import Bench, sqnr_of, squares_of
+from neon8.evaluate.measure import Bench, Judge, Sheet, sqnr_of
 from neon8.evaluate.metrics import by_row, top1
+from neon8.evaluate.tasks import Setup
+from neon8.graph.maker import maker
 from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.ir.groups import groups_of
 from neon8.quant import reasons, table_json
@@ -109,7 +110,8 @@ def diagnose_model(
     inputs = both.reference.inputs
     part = replace(settings.data, limit=settings.data.limit or SAMPLES)
     given = gather(data, inputs, settings=replace(settings, data=part))
-    run = _Run(both, batch_of(inputs))
+    setup = Setup.of(settings.judge, inputs, partial(maker, file))
+    run = _Run(both, setup)
     for sample in _told(progress, "samples", given):
         run.add(sample)
     if not run.samples:
@@ -119,8 +121,14 @@ def diagnose_model(
     }
     tensors = _tensors(run, _alone(run, file, progress))
     inputs_of = [sample.inputs for sample in run.samples]
-    bench = Bench(graph=both.graph, samples=inputs_of, wanted=run.exact)
-    trials = Trials(scales, bench, np.array(run.squares))
+    bench = Bench(
+        graph=both.graph,
+        samples=inputs_of,
+        wanted=run.exact,
+        judge=run.sheet.judge,
+        labels=[sample.labels for sample in run.samples],
+    )
+    trials = Trials(scales, bench, run.sheet.figures(bench.cost(scales)))
     changes = _changes(run, tensors, layers, top)
     if top:
         changes += remedies.recipe(both, run.samples, file.path)
@@ -140,7 +148,7 @@ def diagnose_model(
         layers=tuple(layers.values()),
         samples=losses.worst(run.by_sample()),
         inside=both.inside(),
-        remedies=tuple(map(spelled, sorted(measured, key=lambda r: -r.gain))),
+        remedies=tuple(map(spelled, sorted(measured, key=lambda r: -r.worth))),
         plan=tuple(map(spelled, _plan(trials, tried, progress))),
         guards=tuple(reasons.lines(scales)),
         guarded=tuple(_guarded(scales)),
@@ -191,13 +199,10 @@ def _alone(run: "_Run", file: OnnxFile, progress: Progress) -> dict[str, float]:
 
 
 class _Run:
-    """What is summed up over the samples.
+    """What is summed up over the samples."""
 
-    rows: samples that the network takes at once.
-    """
-
-    def __init__(self, both: Pair, rows: int) -> None:
-        self.pair, self.rows = both, rows
+    def __init__(self, both: Pair, setup: Setup) -> None:
+        self.pair, self.setup, self.rows = both, setup, setup.rows
         self.layers: dict[str, Layer] = split.layers(both)
         self.sums: dict[str, Sums] = {
             name: split.empty(layer) for name, layer in self.layers.items()
@@ -209,7 +214,7 @@ class _Run:
         }
         self.samples: list[Sample] = []
         self.exact: list[Arrays] = []
-        self.squares: list[DoubleArray] = []
+        self.sheet = Sheet()
         self.agreed = self.compared = 0
 
     def add(self, sample: Sample) -> None:
@@ -250,7 +255,10 @@ class _Run:
                     f"{sample.name}: output {name!r} of the float network is not "
                     "finite; check the input's range and the network"
                 )
-        self.squares.append(squares_of(exact, given))
+        if self.sheet.judge is None:
+            known = replace(self.setup, labelled=bool(sample.labels))
+            self.sheet.judge = Judge.of(self.pair.whole, known, exact)
+        self.sheet.add(exact, given, sample.labels)
         first = self.pair.graph.outputs[0]
         pairs = zip(
             by_row(exact[first], self.rows),
@@ -266,7 +274,7 @@ class _Run:
         """The loss of each sample at the outputs."""
         return [
             SampleLoss(sample=sample.name, sqnr_db=sqnr_of(squares))
-            for sample, squares in zip(self.samples, self.squares, strict=True)
+            for sample, squares in zip(self.samples, self.sheet.squares, strict=True)
         ]
 
 
@@ -310,7 +318,7 @@ def _changes(
         changes.append(remedies.wider(run.pair, names, target=target))
     for one in sorted(found.values(), key=_own_cost)[:top]:
         layer, sums = run.layers[one.layer], run.sums[one.layer]
-        changes += remedies.of_layer(layer, sums)
+        changes += remedies.of_layer(layer, sums, run.pair.table)
     return changes
 
 
@@ -328,8 +336,8 @@ def _form(both: Pair, name: str) -> str:
 
 
 def _own_cost(each: Split) -> float:
-    """Sort key: the layers that another bias or float weights improve most first."""
-    return min(each.weights.sqnr_db, each.bias_shift.sqnr_db)
+    """Sort key: the layers that another bias or other weights improve most first."""
+    return min(each.weights.sqnr_db, each.bias.sqnr_db, each.bias_shift.sqnr_db)
 
 
 def _plan(

@@ -32,11 +32,12 @@ from neon8.quant.scale_table import ScaleTable
 class Pair:
     """A network in float and in int8.
 
-    graph: float, without a final Softmax.  forms: tensor of the program -> tensor of
-    the graph that it holds, the int8 form where there are two.
+    graph: float, without a final Softmax; whole: with it.  forms: tensor of the program
+    -> tensor of the graph that it holds, the int8 form where there are two.
     """
 
     graph: Graph
+    whole: Graph
     table: ScaleTable
     program: Program
     reference: Reference
@@ -69,14 +70,20 @@ def pair(file: OnnxFile, table: ScaleTable) -> Pair:
     if is_quantized(file):
         text = "was quantized elsewhere, so there is no float network to compare with"
         raise CompileError(f"{file.path}: {text}; give the one that it was made from")
-    graph = before_softmax(load_compilable(file))
+    whole = load_compilable(file)
+    graph = before_softmax(whole)
     program = lower(graph, table)
     forms = _forms(graph, program)
     wanted = dict.fromkeys((*forms.values(), *graph.outputs))
     fetched = [name for name in wanted if name not in graph.inputs]
     reference = Reference(file, fetched, tensors=graph.rearranged)
     return Pair(
-        graph=graph, table=table, program=program, reference=reference, forms=forms
+        graph=graph,
+        whole=whole,
+        table=table,
+        program=program,
+        reference=reference,
+        forms=forms,
     )
 
 

@@ -16,16 +16,18 @@ from shlex import quote
 import numpy as np
 
 from neon8.arrays import DoubleArray
+from neon8.calibrate.recipe.lattice_step import steps_of
 from neon8.calibrate.run.run import observe_data
 from neon8.calibrate.solve import solve_quietly
 from neon8.data.samples import Sample
 from neon8.errors import CompileError
-from neon8.evaluate import measure
-from neon8.evaluate.measure import sqnr_of
+from neon8.evaluate.measure import Bench, Figures, sqnr_of
+from neon8.evaluate.ranking import changes
 from neon8.ir.groups import groups_of
 from neon8.quant.grid import Grid, ends, on_grid
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.scale_table import LayerScale, ScaleTable
+from neon8.quant.scale_table import LATTICE, NARROW, NEAREST, LayerScale, ScaleTable
+from neon8.quant.weights import weight_scales
 from neon8.refine.inner import Pair
 from neon8.refine.split import Layer, Sums
 from neon8.rewrite.bits import in_float32, with_bits
@@ -47,6 +49,10 @@ SURE = (3, 2, 2)
 on the very samples that judge them, and there are many of them."""
 WORTH = (0.0, 1.0, 3.0)
 """By price, in dB: how much more than a cheaper one a remedy must gain."""
+DEARER = (1.0, 1.5, 3.0)
+"""By price: how many times as much as a free one it must gain."""
+ENOUGH_DB = 50.0
+"""What the network has beyond that shows in no output."""
 
 Apply = Callable[[ScaleTable], ScaleTable]
 
@@ -79,7 +85,9 @@ class Remedy:
 
     sqnr_db: of the network with it.  gain_db: over the network without it.  Both are
     None if it does not compile; failure says why.  error_db: standard error of the
-    gain, None if unknown, as with one sample.
+    gain, None if unknown, as with one sample.  cost: of the network with it, over that
+    without it.  losses: what it is sure to lose in, an output or what the network is
+    for.
     """
 
     target: str
@@ -89,13 +97,28 @@ class Remedy:
     sqnr_db: float | None = None
     gain_db: float | None = None
     error_db: float | None = None
+    cost: float | None = None
+    losses: tuple[str, ...] = ()
     failure: str | None = None
 
     @property
     def helps(self) -> bool:
-        """True if the gain is large enough and not due to chance."""
+        """True if the gain is large enough, not due to chance, and costs no output."""
         sure = SURE[self.price] * (self.error_db or 0.0)
-        return self.gain >= LEAST_GAIN and self.gain > sure
+        return self.gain >= LEAST_GAIN and self.gain > sure and not self.losses
+
+    @property
+    def useful(self) -> float:
+        """The gain, without what goes beyond ENOUGH_DB."""
+        if self.sqnr_db is None or self.sqnr_db <= ENOUGH_DB:
+            return self.gain
+        before = 0.0 if math.isinf(self.sqnr_db) else self.sqnr_db - self.gain
+        return min(self.gain, max(0.0, ENOUGH_DB - before))
+
+    @property
+    def worth(self) -> float:
+        """The gain for its price."""
+        return self.useful / DEARER[self.price]
 
     @property
     def gain(self) -> float:
@@ -107,19 +130,18 @@ class Remedy:
 class Trials:
     """Measures changes on a network.
 
-    taken: changes that are made in any case.  before: squares of signal and noise with
-    these, (samples, outputs, 2).
+    taken: changes that are made in any case.  before: what the table gives with these.
     """
 
     table: ScaleTable
-    bench: measure.Bench
-    before: DoubleArray
+    bench: Bench
+    before: Figures
     taken: tuple[Change, ...] = ()
 
     @property
     def sqnr_db(self) -> float:
         """SQNR with the changes taken, in dB."""
-        return sqnr_of(self.before.sum(axis=0))
+        return self.before.sqnr_db
 
     def measure(self, change: Change) -> Remedy:
         """Measure one more change."""
@@ -133,29 +155,31 @@ class Trials:
             after = self._run(change)
         except CompileError as error:
             return replace(remedy, failure=error.text)
-        reached = sqnr_of(after.sum(axis=0))
+        reached, gains = after.sqnr_db, changes(self.before, after)
         same = reached == self.sqnr_db  # as where both are infinite
         return replace(
             remedy,
             sqnr_db=reached,
             gain_db=0.0 if same else reached - self.sqnr_db,
-            error_db=gain_error(self.before, after),
+            error_db=gain_error(self.before.squares, after.squares),
+            cost=after.cost / self.before.cost if self.before.cost else None,
+            losses=tuple(name for name, gain in gains.items() if gain.loses),
         )
 
     def take(self, change: Change) -> "Trials":
         """Make one more change in any case.  CompileError."""
         return replace(self, before=self._run(change), taken=(*self.taken, change))
 
-    def _run(self, change: Change) -> DoubleArray:
+    def _run(self, change: Change) -> Figures:
         """`before` with one more change.  CompileError."""
-        changes = (*self.taken, change)
-        table = reduce(lambda done, each: each.apply(done), changes, self.table)
-        keep = frozenset().union(*(each.keep_float for each in changes))
-        return self.bench.measure(table, keep_float=keep).squares
+        all_of_them = (*self.taken, change)
+        table = reduce(lambda done, each: each.apply(done), all_of_them, self.table)
+        keep = frozenset().union(*(each.keep_float for each in all_of_them))
+        return self.bench.measure(table, keep_float=keep)
 
 
 def best(remedies: Iterable[Remedy]) -> list[Remedy]:
-    """The remedy to take for each target that one helps, the largest gain first.
+    """The remedy to take for each target that one helps, the worthiest first.
 
     It is the one that gains most, unless a cheaper one gains nearly as much.
     """
@@ -164,10 +188,13 @@ def best(remedies: Iterable[Remedy]) -> list[Remedy]:
         if each.helps:
             other = chosen.get(each.target)
             same = other is not None and other.price == each.price
-            more = 0.0 if same else WORTH[each.price]
-            if other is None or each.gain > other.gain + more:
+            more = 0.0
+            if other is not None and not same:
+                times = DEARER[each.price] / DEARER[other.price]
+                more = max(WORTH[each.price], (times - 1) * other.useful)
+            if other is None or each.useful > other.useful + more:
                 chosen[each.target] = each
-    return sorted(chosen.values(), key=lambda each: -each.gain)
+    return sorted(chosen.values(), key=lambda each: -each.worth)
 
 
 def gain_error(before: DoubleArray, after: DoubleArray) -> float | None:
@@ -296,9 +323,28 @@ def _differ(one: Range, other: Range) -> bool:
     return any(abs(a - b) > SAME * width for a, b in zip(one, other, strict=True))
 
 
-def of_layer(layer: Layer, sums: Sums) -> Iterator[Change]:
-    """Another bias for a layer, or the layer in float32."""
+def of_layer(layer: Layer, sums: Sums, table: ScaleTable) -> Iterator[Change]:
+    """Other weight scales or another bias for a layer, or the layer in float32."""
     name = layer.op.name
+    scales = solved_scales(layer, table)
+    own = np.array(table.layers[name].weight_scales)
+    if scales is not None and np.abs(own / scales - 1).max() > SAME:
+
+        def solved(table: ScaleTable) -> ScaleTable:
+            entry = replace(
+                table.layers[name],
+                weight_scales=tuple(scales.tolist()),
+                rounding=NEAREST,
+                levels=b"",
+            )
+            return replace(table, layers={**table.layers, name: entry})
+
+        yield Change(
+            target=name,
+            kind="weight scales solved again",
+            how="calibrate",
+            apply=solved,
+        )
     means = sums.drift / max(sums.count, 1)
 
     def corrected(table: ScaleTable) -> ScaleTable:
@@ -318,6 +364,25 @@ def of_layer(layer: Layer, sums: Sums) -> Iterator[Change]:
         price=2,
         keep_float=frozenset({name}),
     )
+
+
+def solved_scales(layer: Layer, table: ScaleTable) -> DoubleArray | None:
+    """The weight scales that calibration gives; None where it has others on purpose."""
+    node, entry = layer.node, table.layers[layer.op.name]
+    if entry.bits > NARROW or entry.rounding == LATTICE:
+        return None
+    source = table.tensors[entry.input]
+    made = weight_scales(
+        layer.op.name,
+        source=entry.input,
+        absmax=np.abs(node.weight).max(axis=(1, 2, 3)),
+        bias=node.bias,
+        input_scale=source.scale,
+        input_bits=source.bits,
+        groups=node.groups,
+        steps=steps_of(node),
+    )
+    return np.array(made.weight_scales)
 
 
 def with_bias(layer: Layer, entry: LayerScale, means: DoubleArray) -> LayerScale:

@@ -8,6 +8,8 @@ The layer gets the float network's own input x, so that nothing before it counts
     clipping    conv(x' - x, W)
     weights     conv(x, Wq - W)
     total       conv(Q(x), Wq) + bq - conv(x, W) - b
+    bias        bq - b and the mean of conv(x, Wq - W) over a channel, which bq is to
+                take back: what is wrong with the bias itself
     bias shift  the mean of the total over a channel, which a bias can correct
 
 The first three add up to the total but for the error of the integer bias and a product
@@ -34,7 +36,7 @@ from neon8.rewrite.equalization import equalized
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A convolution of the program, and its float counterpart.
+    """A convolution of the program, and its float counterpart, `node`.
 
     All values are those of the rewritten network, numerics (5c).  weight, rounded:
     (O, kh, kw, I / groups), in float and as the integers represent them; bias,
@@ -44,6 +46,7 @@ class Layer:
     """
 
     op: Conv2dOp
+    node: Conv2d
     source: Tensor
     out: Tensor
     input: str
@@ -64,7 +67,8 @@ class Sums:
     """Sums of one layer over the samples so far, by channel, (O,).
 
     signal, rounding, clipping, weights, total: sums of squares.  shift: sums of the
-    total error over `count` values of each channel.  drift: sums of the error of the
+    total error over `count` values of each channel, and bias: of what is wrong with the
+    bias.  drift: sums of the error of the
     whole int8 network at this layer; a bias that removes its mean is the empirical
     correction.
     """
@@ -75,6 +79,7 @@ class Sums:
     weights: DoubleArray
     total: DoubleArray
     shift: DoubleArray
+    bias: DoubleArray
     drift: DoubleArray
     count: int = 0
 
@@ -101,7 +106,19 @@ class Split:
     rounding: Part
     clipping: Part
     weights: Part
+    bias: Part
     bias_shift: Part
+
+    @property
+    def cause(self) -> str:
+        """What most of the error comes from, for people."""
+        parts = {
+            f"rounding {self.input!r}": self.rounding,
+            f"clipping {self.input!r}": self.clipping,
+            "its weights": self.weights,
+            "its bias": self.bias,
+        }
+        return max(parts, key=lambda name: parts[name].share)
 
 
 def layers(pair: Pair) -> dict[str, Layer]:
@@ -130,6 +147,7 @@ def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
     offset = pair.offsets(node.output).reshape(-1) / factors.astype(np.float64)
     return Layer(
         op=op,
+        node=node,
         source=source,
         out=out,
         input=node.inputs[0],
@@ -180,9 +198,9 @@ def add(sums: Sums, layer: Layer, x: FloatArray, q: Array) -> None:
     sums.total += squares(layer, total)
     sums.shift += layer.factors * total.sum(axis=(0, 2, 3), dtype=np.float64)
     count = total[:, 0].size
-    drift = summed(layer, seen - x) + by_bias[:, 0, 0] * count
-    drift += by_weights.sum(axis=(0, 2, 3), dtype=np.float64)
-    sums.drift += layer.factors * drift
+    own = by_bias[:, 0, 0] * count + by_weights.sum(axis=(0, 2, 3), dtype=np.float64)
+    sums.bias += layer.factors * own
+    sums.drift += layer.factors * (summed(layer, seen - x) + own)
     sums.count += count
 
 
@@ -240,7 +258,7 @@ def under_taps(layer: Layer, x: FloatArray) -> Iterator[tuple[int, int, FloatArr
 def split(layer: Layer, sums: Sums) -> Split:
     """Turn the sums of a layer into errors by cause."""
     signal, total = float(sums.signal.sum()), float(sums.total.sum())
-    shift = sums.shift**2 / max(sums.count, 1)
+    shift, bias = (each**2 / max(sums.count, 1) for each in (sums.shift, sums.bias))
 
     def part(powers: DoubleArray) -> Part:
         power = float(powers.sum())
@@ -255,5 +273,6 @@ def split(layer: Layer, sums: Sums) -> Split:
         rounding=part(sums.rounding),
         clipping=part(sums.clipping),
         weights=part(sums.weights),
+        bias=part(bias),
         bias_shift=part(shift),
     )

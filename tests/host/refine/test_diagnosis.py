@@ -11,10 +11,11 @@ import table_nets
 from neon8 import calibrate_model, compile_model, evaluate_model, save_model
 from neon8.calibrate.run.reference import Reference
 from neon8.errors import CompileError, DataError
-from neon8.evaluate.measure import Bench, before_softmax
+from neon8.evaluate.measure import Bench, Figures, before_softmax
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import open_onnx
-from neon8.quant.grid import Grid
+from neon8.inspection.diagnosis import summary
+from neon8.quant.grid import Grid, ends, on_grid
 from neon8.refine import remedies
 from neon8.refine.diagnosis import diagnose_model
 from neon8.refine.inner import pair
@@ -192,13 +193,63 @@ def test_a_wrong_bias_is_found_and_mended(tmp_path):
     assert best["dw"].gain_db > 20
 
 
+def spoiled(table, what):
+    """The table with one thing wrong, and how that is called."""
+    name, kind, factor = what
+    if kind == "range":
+        entry = table.tensors[name]
+        low, high = (factor * end for end in ends(entry))
+        scale, zero_point = Grid(entry.scheme).cover(low, high)
+        entry = on_grid(entry, scale, zero_point, bits=entry.bits)
+        return replace(table, tensors={**table.tensors, name: entry})
+    layer = table.layers[name]
+    if kind == "scales":
+        scales = tuple(float(F(factor * each)) for each in layer.weight_scales)
+        layer = replace(layer, weight_scales=scales)
+    else:
+        wrong = factor * np.resize([1.0, -1.0, 0.5], len(layer.weight_scales))
+        layer = replace(layer, bias_correction=tuple(wrong.tolist()))
+    return replace(table, layers={**table.layers, name: layer})
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "named"),
+    [
+        (("t", "range", 0.2), "the range seen here", "tensor 't' costs most"),
+        (("t", "range", 9.0), "the range seen here", "tensor 't' costs most"),
+        (("x", "range", 0.3), "the range seen here", "tensor 'x' costs most"),
+        (("x", "range", 20.0), "the range seen here", "tensor 'x' costs most"),
+        (("c", "scales", 0.3), "weight scales solved again", "by its weights"),
+        (("dw", "scales", 0.5), "weight scales solved again", "by its weights"),
+        (("c", "scales", 12.0), "weight scales solved again", "by its weights"),
+        (("dw", "scales", 9.0), "weight scales solved again", "by its weights"),
+        (("c", "bias", 0.5), "bias correction", "layer 'c' loses most"),
+        (("dw", "bias", 1.0), "bias correction", "by its bias"),
+        (("dw", "bias", 0.2), "bias correction", "by its bias"),
+    ],
+)
+def test_what_is_wrong_is_named_and_mended_for_nothing(tmp_path, what, kind, named):
+    """Whatever int16 or float32 would bring as well, at a price."""
+    path = pair_of_layers(tmp_path)
+    good = calibrate_model(path, images(), method="minmax")
+    best = diagnose_model(path, good, images(), top=0).sqnr_db
+    found = diagnose_model(path, spoiled(good, what), images(), top=5)
+    assert found.sqnr_db < best - 3
+    first = found.plan[0]
+    assert (first.target, first.kind, first.price) == (what[0], kind, 0)
+    assert first.sqnr_db == pytest.approx(best, abs=1.0)
+    said = summary(found)
+    assert named in said
+    assert f"{kind} for {what[0]} gives" in said
+
+
 def test_what_does_not_compile_says_why(narrow):
     path, _, table = narrow
     both = pair(open_onnx(path), table)
     samples = [{"x": image[np.newaxis]} for image in images(2)]
     wanted = [both.reference.run(each) for each in samples]
     bench = Bench(graph=both.graph, samples=samples, wanted=wanted)
-    trials = remedies.Trials(table, bench, np.ones((2, 1, 2)))
+    trials = remedies.Trials(table, bench, Figures(squares=np.ones((2, 1, 2))))
     less = replace(table, tensors={})
     change = remedies.Change(target="t", kind="k", how="h", apply=lambda _: less)
     found = trials.measure(change)
@@ -258,8 +309,8 @@ def test_a_plan_never_loses(case):
     assert reached == sorted(reached)
     for before, step in zip(reached, found.plan, strict=False):
         assert step.gain_db == pytest.approx(step.sqnr_db - before)
-    gains = [each.gain_db for each in found.remedies if each.gain_db is not None]
-    assert gains == sorted(gains, reverse=True)
+    worths = [each.worth for each in found.remedies]
+    assert worths == sorted(worths, reverse=True)
 
 
 def test_the_sample_that_loses_most_stands_first(tmp_path):
