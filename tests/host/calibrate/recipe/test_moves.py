@@ -49,8 +49,8 @@ def fourth():
     return nodes, weights, outputs
 
 
-def shuffle():
-    """Blocks of ShuffleNetV2, of which each gives values 4 times larger."""
+def shuffle(times=4.0):
+    """Blocks of ShuffleNetV2, of which each gives values `times` as large."""
     nodes, last = [], "t"
     for block in BLOCKS:
         nodes += [
@@ -67,7 +67,7 @@ def shuffle():
     shapes = dict.fromkeys(BLOCKS, (HALF, HALF, 1, 1)) | {"end": (4, CHANNELS, 1, 1)}
     nodes, weights, outputs = network(nodes, shapes)
     for block in BLOCKS:
-        weights[block] *= 4
+        weights[block] *= times
     return nodes, weights, outputs
 
 
@@ -87,6 +87,23 @@ def test_what_is_small_keeps_its_steps(kind, least, tmp_path):
     plain = neon8.calibrate_model(path, SAMPLES, plain=True)
     assert sqnr(path, table) > least
     assert sqnr(path, plain) < least - 15
+
+
+@pytest.mark.parametrize(("times", "gain"), [(4.0, 10), (3.0, 2.5), (2.0, 0.5)])
+def test_blocks_without_factors_have_steps_of_their_own(times, gain, tmp_path):
+    """An output of the network has no factors, and so nothing that it is moved to."""
+
+    def kind():
+        nodes, weights, outputs = shuffle(times)
+        return nodes, weights, f"{outputs} t"
+
+    path = saved(tmp_path, kind)
+    table = neon8.calibrate_model(path, SAMPLES)
+    assert not any(each.factors for each in table.tensors.values())
+    own = [name for name, each in table.tensors.items() if "own" in each.reasons]
+    assert own == [f"l{block}" for block in (BLOCKS if times > 2 else "a")]
+    plain = neon8.calibrate_model(path, SAMPLES, plain=True)
+    assert sqnr(path, table) > sqnr(path, plain) + gain
 
 
 def test_the_same_bytes_in_any_order_and_split(tmp_path):
