@@ -502,6 +502,9 @@ typedef void n8_requantize_acc_fn(int8_t *out, const int32_t *in, size_t pixels,
 // may be 0. `out` may be `in`, with the same stride.
 typedef void n8_table_fn(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
                          size_t pixels, size_t count, const int8_t *table);
+// The same of 8 columns, of which each has a table: tables[i][in[p * in_stride + i] + 128], i < 8.
+typedef void n8_tables_fn(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                          size_t pixels, const int8_t *const *tables);
 
 // (18) over the channels of one pixel: S of channel c is the sum over channels c - reach .. c +
 // reach, both included, as far as there are any.
@@ -559,6 +562,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(divide_s8, n8_pointwise_fn)                                                                  \
     X(table_s8, n8_table_fn)                                                                       \
     X(interpolate_s16, n8_interpolate_fn)                                                          \
+    X(tables_s8, n8_tables_fn)                                                                     \
     X(affine_s8, n8_affine_fn)                                                                     \
     X(lrn_s8, n8_lrn_fn)                                                                           \
     X(maxpool_s8, n8_pool_fn)                                                                      \

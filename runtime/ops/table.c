@@ -7,14 +7,7 @@
 
 enum { ENTRIES = 256, MOST_TABLES = 256 };
 
-// Neighbouring channels that share a table, of a step that has several. The runs of all channels
-// come first in the packed memory, and the tables after them.
-struct run {
-    uint32_t channels;
-    uint32_t table; // in bytes from the first run
-};
-
-// Of each channel the number of its table; NULL: there is but one.
+// The number of a channel's table, as the file has it.
 static int32_t table_of(const struct n8_step *step, int32_t channel) {
     int32_t table;
     memcpy(&table, (const uint8_t *)step->arrays[1] + (size_t)channel * sizeof table, sizeof table);
@@ -26,7 +19,6 @@ static int32_t table_of(const struct n8_step *step, int32_t channel) {
 static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step, size_t *tables) {
     const int32_t channels = n8_output(reader->model, step)->dims[1];
     int32_t next = 0;
-    size_t runs = 0;
     N8_TRY(n8_read_array(reader, step->row.indices, (size_t)channels, sizeof(int32_t),
                          &step->arrays[1]));
     for (int32_t c = 0; c < channels; c++) {
@@ -35,13 +27,12 @@ static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step
             return n8_malformed(reader, "a channel has a table that is not the next one, or none");
         }
         next += table == next;
-        runs += c == 0 || table != table_of(step, c - 1);
     }
     if (next < 2) {
         return n8_malformed(reader, "all channels have the same table");
     }
     *tables = (size_t)next;
-    step->packed_size = runs * sizeof(struct run);
+    step->packed_size = (size_t)channels * sizeof(uint32_t);
     return N8_OK;
 }
 
@@ -56,42 +47,61 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
                          &step->arrays[0]);
 }
 
+// Where channels have tables: of each channel where its own begins, then the tables.
 static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
-    const int32_t channels = n8_output(reader->model, step)->dims[1];
-    struct run *run = memory;
-    size_t used = 0; // by runs
-    for (int32_t c = 0; step->row.indices != 0 && c < channels; c++) {
-        if (c == 0 || table_of(step, c) != table_of(step, c - 1)) {
-            used += sizeof *run;
-            run = (struct run *)memory + used / sizeof *run - 1;
-            run->table = (uint32_t)table_of(step, c) * ENTRIES;
-        }
-        run->channels++;
+    const int32_t channels = step->row.indices == 0 ? 0 : n8_output(reader->model, step)->dims[1];
+    const size_t head = (size_t)channels * sizeof(uint32_t);
+    uint32_t *begin = memory;
+    for (int32_t c = 0; c < channels; c++) {
+        begin[c] = (uint32_t)head + (uint32_t)table_of(step, c) * ENTRIES;
     }
-    for (size_t i = 0; i < used / sizeof *run; i++) {
-        ((struct run *)memory)[i].table += (uint32_t)used;
+    return n8_copy_tables(reader, step, (int8_t *)memory + head, step->packed_size - head);
+}
+
+enum {
+    MANY = 16, // channels with one table, of which one kernel takes a multiple at once
+    FEW = 8,   // channels with any tables, which the other one takes
+};
+
+// How many channels from `c` on have its table.
+static size_t same_from(const uint32_t *begin, size_t c, size_t channels) {
+    size_t same = 1;
+    while (c + same < channels && begin[c + same] == begin[c]) {
+        same++;
     }
-    return n8_copy_tables(reader, step, (int8_t *)memory + used, step->packed_size - used);
+    return same;
 }
 
 // Pixels [begin, end) where channels have tables of their own: so many at a time that they stay in
-// the first cache from one table to the next.
+// the first cache from some channels to the next.
 static void run_channels(const struct n8_session *session, const struct n8_step *step, size_t begin,
                          size_t end) {
     enum { AT_ONCE = 1 << 14 }; // bytes
-    const struct n8_tensor *to = n8_output(session->model, step);
-    const struct n8_tensor *from = n8_input(session->model, step, 0);
-    const size_t channels = (size_t)to->dims[1];
+    const struct n8_kernels *kernels = &session->model->kernels;
+    const size_t out_stride = n8_output(session->model, step)->pixel_stride;
+    const size_t in_stride = n8_input(session->model, step, 0)->pixel_stride;
+    const size_t channels = (size_t)n8_output(session->model, step)->dims[1];
     const size_t most = channels < AT_ONCE ? AT_ONCE / channels : 1;
+    const uint32_t *tables = step->packed;
     for (size_t p = begin; p < end;) {
         const size_t pixels = most < end - p ? most : end - p;
         int8_t *out = n8_out_pixel(session, step, p);
         const int8_t *in = n8_in_pixel(session, step, 0, p);
-        const struct run *run = step->packed;
-        for (size_t c = 0; c < channels; c += run->channels, run++) {
-            session->model->kernels.table_s8(out + c, to->pixel_stride, in + c, from->pixel_stride,
-                                             pixels, run->channels,
-                                             (const int8_t *)step->packed + run->table);
+        for (size_t c = 0; c < channels;) {
+            size_t count = same_from(tables, c, channels);
+            if (count < MANY && channels - c >= FEW) {
+                const int8_t *each[FEW];
+                for (size_t i = 0; i < FEW; i++) {
+                    each[i] = (const int8_t *)step->packed + tables[c + i];
+                }
+                count = FEW;
+                kernels->tables_s8(out + c, out_stride, in + c, in_stride, pixels, each);
+            } else {
+                count -= count < MANY ? 0 : count % MANY;
+                kernels->table_s8(out + c, out_stride, in + c, in_stride, pixels, count,
+                                  (const int8_t *)step->packed + tables[c]);
+            }
+            c += count;
         }
         p += pixels;
     }

@@ -71,6 +71,10 @@ void call_plain(const struct call *call) {
         ((n8_table_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
                                   (size_t)x[4], (size_t)x[5], pointer(x[6]));
         break;
+    case SIGNATURE_TABLES:
+        ((n8_tables_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
+                                   (size_t)x[4], pointer(x[5]));
+        break;
     case SIGNATURE_AFFINE:
         ((n8_affine_fn *)call->fn)(pointer(x[0]));
         break;
@@ -149,6 +153,7 @@ static size_t count_of(enum signature signature) {
     case SIGNATURE_DEQUANTIZE_ACC:
     case SIGNATURE_WINOGRAD_INPUT:
     case SIGNATURE_PLANES:
+    case SIGNATURE_TABLES:
     case SIGNATURE_TRANSPOSE:
         return 6;
     case SIGNATURE_TABLE:

@@ -196,6 +196,38 @@ void cases_table(struct context *context) {
     }
 }
 
+void cases_tables(struct context *context) {
+    enum { ENTRIES = 256, COLUMNS = 8 };
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= COUNTS * ROUNDS; step++) {
+        const bool last = step == COUNTS * ROUNDS;
+        const size_t pixels = last ? LARGE / COLUMNS : rng_below(rng, 16);
+        const size_t out_stride = COLUMNS + rng_below(rng, 20);
+        const bool alike = rng_below(rng, 2);
+        const size_t in_stride = alike ? out_stride : COLUMNS + rng_below(rng, 20);
+        const size_t out_size = pixels == 0 ? 0 : (pixels - 1) * out_stride + COLUMNS;
+        const size_t in_size = pixels == 0 ? 0 : (pixels - 1) * in_stride + COLUMNS;
+        const size_t distinct = 1 + rng_below(rng, COLUMNS);
+        int8_t *out = guard_place(rng, REGION_OUT, out_size);
+        int8_t *in = guard_place(rng, REGION_IN, in_size);
+        int8_t *table = guard_place(rng, REGION_WEIGHTS, distinct * ENTRIES);
+        const int8_t **tables = guard_place(rng, REGION_ROWS, COLUMNS * sizeof *tables);
+        rng_bytes(rng, in, in_size);
+        rng_bytes(rng, table, distinct * ENTRIES);
+        for (size_t i = 0; i < COLUMNS; i++)
+            tables[i] = table + rng_below(rng, (uint32_t)distinct) * ENTRIES;
+        struct test_case test = {.out = (uint8_t *)out, .out_size = out_size};
+        test.call = (struct call){
+            .signature = SIGNATURE_TABLES,
+            .x = {(uintptr_t)out, out_stride, (uintptr_t)in, in_stride, pixels, (uintptr_t)tables},
+        };
+        test.operands[0].argument = alike ? &test.call.x[2] : NULL;
+        snprintf(test.text, sizeof test.text, "pixels=%zu strides=%zu,%zu", pixels, in_stride,
+                 out_stride);
+        check_step(context, &test, last);
+    }
+}
+
 void cases_pool(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {

@@ -144,6 +144,7 @@ void cases_pool(struct context *context);
 void cases_blend(struct context *context);
 void cases_softmax(struct context *context);
 void cases_table(struct context *context);
+void cases_tables(struct context *context);
 void cases_affine(struct context *context);
 void cases_lrn(struct context *context);
 void cases_planes(struct context *context);

@@ -22,6 +22,7 @@
 #define CASES_n8_blend_fn           cases_blend
 #define CASES_n8_softmax_fn         cases_softmax
 #define CASES_n8_table_fn           cases_table
+#define CASES_n8_tables_fn          cases_tables
 #define CASES_n8_affine_fn          cases_affine
 #define CASES_n8_lrn_fn             cases_lrn
 #define CASES_n8_planes_fn          cases_planes

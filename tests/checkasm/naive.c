@@ -412,6 +412,12 @@ void naive_table_s8(int8_t *out, size_t out_stride, const int8_t *in, size_t in_
     }
 }
 
+void naive_tables_s8(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+                     size_t pixels, const int8_t *const *tables) {
+    for (size_t i = 0; i < 8; i++)
+        naive_table_s8(out + i, out_stride, in + i, in_stride, pixels, 1, tables[i]);
+}
+
 void naive_affine_s8(const struct n8_affine_args *args) {
     for (size_t p = 0; p < args->pixels; p++) {
         for (size_t c = 0; c < args->channels; c++) {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// out[p * out_stride + i] = tables[i][in[p * in_stride + i] + 128], i < 8                    (8)
+//
+//   void n8_tables_s8_neon(int8_t *out, size_t out_stride, const int8_t *in, size_t in_stride,
+//                          size_t pixels, const int8_t *const *tables);
+//
+// No vector holds eight tables: the bytes of a pixel are looked up one by one, in the middles of the
+// tables, which stay in registers, and put together again.
+//
+// Bounds: exactly 8 bytes of each pixel are read and written, and 256 of each table.
+// Registers: x0-x5 the arguments; x6-x13 the middles of the tables; x14 a pixel, x15 its result, x5,
+//   x16, x17 bytes.
+// Stack: none.
+#include "asm.h"
+
+#define out        x0
+#define out_stride x1
+#define in         x2
+#define in_stride  x3
+#define pixels     x4
+#define tables     x5
+#define pixel      x14
+#define result     x15
+
+func    n8_tables_s8_neon
+        cbz     pixels, 2f
+        ldp     x6, x7, [tables]
+        ldp     x8, x9, [tables, #16]
+        ldp     x10, x11, [tables, #32]
+        ldp     x12, x13, [tables, #48]
+        add     x6, x6, #128
+        add     x7, x7, #128
+        add     x8, x8, #128
+        add     x9, x9, #128
+        add     x10, x10, #128
+        add     x11, x11, #128
+        add     x12, x12, #128
+        add     x13, x13, #128
+
+        // A byte is used three instructions after it was asked for at the earliest.
+1:      ldr     pixel, [in]
+        add     in, in, in_stride
+        sbfx    result, pixel, #0, #8
+        sbfx    x16, pixel, #8, #8
+        ldrb    w15, [x6, result]
+        sbfx    x17, pixel, #16, #8
+        ldrb    w16, [x7, x16]
+        sbfx    x5, pixel, #24, #8
+        ldrb    w17, [x8, x17]
+        ldrb    w5, [x9, x5]
+        bfi     result, x16, #8, #8
+        sbfx    x16, pixel, #32, #8
+        bfi     result, x17, #16, #8
+        ldrb    w16, [x10, x16]
+        sbfx    x17, pixel, #40, #8
+        bfi     result, x5, #24, #8
+        ldrb    w17, [x11, x17]
+        sbfx    x5, pixel, #48, #8
+        asr     pixel, pixel, #56
+        ldrb    w5, [x12, x5]
+        bfi     result, x16, #32, #8
+        ldrb    w14, [x13, pixel]
+        bfi     result, x17, #40, #8
+        subs    pixels, pixels, #1
+        bfi     result, x5, #48, #8
+        bfi     result, pixel, #56, #8
+        str     result, [out]
+        add     out, out, out_stride
+        b.ne    1b
+2:      ret
+endfunc n8_tables_s8_neon
