@@ -113,6 +113,44 @@ def test_float32_where_int16_is_of_no_use(tmp_path):
     assert result.table.tensors["a"].float32
 
 
+def all_kinds(folder):
+    """A tensor for int16, one that only a table reads, and weights of many sizes."""
+    rng = np.random.default_rng(4)
+    weights = {
+        name: rng.normal(0, 0.4, (12, 12, 1, 1)).astype(np.float32) for name in "abcd"
+    }
+    weights["a"][3] *= 60
+    weights["b"][:, 3] = 0
+    weights["b"][5] *= 300
+    weights["c"][:, 5] = 0
+    weights["d"][:, 0] *= 40
+    nodes = [
+        node("Conv", "x a", "p", "first"),
+        node("Relu", "p", "q"),
+        node("Conv", "q b", "r", "second"),
+        node("Sigmoid", "r", "s"),
+        node("Conv", "s c", "t", "third"),
+        node("Relu", "t", "u"),
+        node("Conv", "u d", "y", "fourth"),
+    ]
+    return save(folder, net(nodes, {"x": [1, 12, 6, 6]}, "y", weights))
+
+
+def test_predictions_hold_on_samples_that_nobody_saw(tmp_path):
+    """Of each kind of candidate: what is simulated is what the library gives."""
+    path = all_kinds(tmp_path)
+    data = np.random.default_rng(6).normal(0, 1, (100, 12, 6, 6)).astype(np.float32)
+    table = calibrate_model(path, data, method="minmax", plain=True)
+    samples = [{"x": image[np.newaxis]} for image in data[40:]]
+    graph, goal = load(path), RefineSettings(target_sqnr=41.0)
+    result = search(path, graph, table, goal, ranking=samples[:20], held=samples[20:])
+    predicted = [step for step in result.curve if not np.isnan(step.predicted_db)]
+    assert {step.to for step in predicted} == {"", "int16", "float", "weights16"}
+    for step in predicted:
+        assert step.predicted_db == pytest.approx(step.sqnr_db, abs=0.4)
+    assert predicted[-1].sqnr_db > predicted[0].sqnr_db + 10
+
+
 def run(path, folder, *words):
     np.save(folder / "x.npy", images(40))
     data = ["--data", folder / "x.npy", "--method", "minmax", "--plain", *words]
