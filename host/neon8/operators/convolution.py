@@ -139,8 +139,8 @@ class Conv2d(Activated):
         return self.activation.identity
 
     def absorbs_factors(self, graph: Graph) -> bool:  # noqa: ARG002
-        """True but of a transposed one."""
-        return not self.transposed
+        """True, with any."""
+        return True
 
     def with_factors(
         self, read: Sequence[DoubleArray | None], made: DoubleArray | None

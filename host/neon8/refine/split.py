@@ -28,7 +28,7 @@ from neon8.evaluate.metrics import sqnr_db
 from neon8.ir.program import Tensor
 from neon8.operators.convolution import Conv2d, Conv2dOp, convolutions, int8_layers
 from neon8.operators.reference import centred, quantize
-from neon8.operators.subpixel import subpixel
+from neon8.operators.subpixel import repeated, subpixel
 from neon8.operators.windows import pad_to_windows, tap
 from neon8.refine.inner import Pair
 from neon8.rewrite.equalization import equalized
@@ -143,7 +143,9 @@ def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
         step = step * np.float64(out.scale)
         rounded_bias = (op.bias + source.zero_point * total) * step
     scales = step / np.float64(source.scale)
-    factors = np.broadcast_to(pair.factors(node.output).reshape(-1), len(plain.weight))
+    phases = len(plain.weight) // len(node.weight)
+    factors = np.broadcast_to(pair.factors(node.output).reshape(-1), len(node.weight))
+    factors = repeated(factors, node.groups, phases)
     offset = pair.offsets(node.output).reshape(-1) / factors.astype(np.float64)
     return Layer(
         op=op,
@@ -160,7 +162,7 @@ def _layer(pair: Pair, node: Conv2d, op: Conv2dOp) -> Layer:
         offsets_in=pair.offsets(node.inputs[0]),
         factors=factors.astype(np.float64),
         offset=offset,
-        phases=len(plain.weight) // len(node.weight),
+        phases=phases,
     )
 
 

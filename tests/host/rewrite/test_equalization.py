@@ -95,6 +95,8 @@ CASES = {
         (replace(A, activation=LEAKY), reader("a", groups=4)),
         {"a"},
     ),
+    "transposed": ((replace(A, spread=(2, 2)), reader("a")), {"a"}),
+    "to transposed": ((A, reader("a", groups=2, spread=(2, 2))), {"a"}),
     "groups": ((A, reader("a", groups=2, kernel=1)), {"a"}),
     "max pool": ((A, pool("max"), reader("b")), {"a", "b"}),
     "average pool": ((A, pool("average"), reader("b")), {"a", "b"}),
@@ -262,7 +264,6 @@ OVER = Divide(name="over", inputs=("a", "x"), output="b")
 FIRST = Multiply(name="times", inputs=("a", "v"), output="b")
 CLIPPED = replace(FIRST, inputs=("a", "x"), activation=Activation(lo=0.0, hi=6.0))
 BEGINS = replace(A, activation=Activation(lo=-1.0))
-SPREAD = replace(A, name="up", spread=(2, 2))
 REFUSED = {
     "few": ((A, reader("a")), {"a": [1.0, 2.0]}, "2 factors .* for 4 channels"),
     "output": ((A, reader("a")), {"y": FOUR}, "seen from outside"),
@@ -271,7 +272,6 @@ REFUSED = {
     "ranks": ((A, FIRST, reader("b")), {"a": FOUR}, "'times' .*cannot have factors"),
     "product's bound": ((A, CLIPPED, reader("b")), {"b": FOUR}, "bound of 6"),
     "lower bound": ((BEGINS, reader("a")), {"a": FOUR}, "activation begins at -1"),
-    "transposed": ((SPREAD, reader("a")), {"a": FOUR}, "'up' .*cannot have factors"),
     "one side only": ((A, PRELU, reader("b")), {"a": FOUR}, "other factors than .*'b'"),
     "the other side": ((A, PRELU, reader("b")), {"b": FOUR}, "other factors than"),
     "one operand": ((A, B, SUM, reader("c")), {"a": FOUR, "c": FOUR}, "'b' has other"),

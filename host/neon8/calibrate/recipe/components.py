@@ -46,7 +46,7 @@ def components(graph: Graph, closed: Collection[str]) -> list[Component]:
         if found is not None:
             for link in found:
                 names.join(link.source, node.output)
-        elif not isinstance(node, Conv2d) or node.transposed:
+        elif not isinstance(node, Conv2d):
             fixed.update((*node.inputs, *node.outputs))
         elif not ordinary(node):
             fixed.update((*node.inputs, node.output))

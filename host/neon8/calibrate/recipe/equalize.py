@@ -325,13 +325,13 @@ class _Reader:
     """A convolution that reads a tensor with factors, in G groups of D input channels.
 
     energy, largest: (G, O / G, D), over the taps, the sum of squared weights and the
-    largest magnitude.  taps: their number.  power: (G, 1, D), variance of the inputs.
-    signal: (G, O / G), variance of the outputs, 0 for constant ones, which do not
-    count.  rounded: (G, O / G), 1 where rounding changes weights, else 0.
+    largest magnitude.  taps: how many an output meets.  power: (G, 1, D), variance of
+    the inputs.  signal: (G, O / G), variance of the outputs, 0 for constant ones, which
+    do not count.  rounded: (G, O / G), 1 where rounding changes weights, else 0.
     """
 
     source: str
-    taps: int
+    taps: float
     energy: DoubleArray
     largest: DoubleArray
     power: DoubleArray
@@ -352,10 +352,12 @@ class _Reader:
         variance, mean = made.variance(), made.mean()
         moves = np.sqrt(variance) > STILL * np.abs(mean)
         read = observation.channels[node.inputs[0]]
+        # Of a transposed one a pixel of the output meets a share of the taps.
+        phases = math.prod(node.spread)
         return cls(
             source=node.inputs[0],
-            taps=height * width,
-            energy=np.square(weight).sum(axis=-1),
+            taps=height * width / phases,
+            energy=np.square(weight).sum(axis=-1) / phases,
             largest=np.abs(weight).max(axis=-1),
             power=read.variance().reshape(node.groups, 1, depth),
             signal=np.where(moves, variance, 0.0).reshape(shape[:2]),

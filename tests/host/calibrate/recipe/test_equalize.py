@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import neon8
+from neon8.refine.diagnosis import diagnose_model
 from onnx_nets import net, node, save
 from recipe_kits import CHANNELS, SAMPLES, SHAPE, sqnr, table_of_any_order_and_split
 
@@ -160,3 +161,39 @@ def test_no_factor_is_smaller_than_a_table_may_have(tmp_path):
     neon8.save_table(table, tmp_path / "t.json")
     assert neon8.load_table(tmp_path / "t.json") == table
     assert sqnr(path, table) > 25
+
+
+def decoder(groups, drift):
+    """x -> conv -> relu -> transposed conv -> relu -> conv -> y."""
+    rng = np.random.default_rng(3)
+    back = drift[::-1]
+    read = np.repeat(back.reshape(groups, -1), CHANNELS // groups, axis=0)
+    weights = {
+        "w1": rng.normal(0, 0.3, (CHANNELS, 3, 3, 3)) * drift[:, None, None, None],
+        "w2": rng.normal(0, 0.3, (CHANNELS, CHANNELS // groups, 3, 3))
+        * (read[:, :, None, None] / drift[:, None, None, None]),
+        "b2": rng.normal(0, 0.3, CHANNELS) * back,
+        "w3": rng.normal(0, 0.3, (5, CHANNELS, 1, 1)) / back[None, :, None, None],
+    }
+    up = {"strides": [2, 2], "pads": [1] * 4, "output_padding": [1, 1]}
+    nodes = [
+        node("Conv", "x w1", "s1", "c1"),
+        node("Relu", "s1", "t1"),
+        node("ConvTranspose", "t1 w2 b2", "s2", "up", group=groups, **up),
+        node("Relu", "s2", "t2"),
+        node("Conv", "t2 w3", "y", "c3"),
+    ]
+    kept = {name: each.astype(F) for name, each in weights.items()}
+    return net(nodes, {"x": SHAPE}, "y", kept)
+
+
+@pytest.mark.parametrize("groups", [1, 2, CHANNELS])
+def test_a_transposed_convolution_takes_factors_and_gives_others(groups, tmp_path):
+    usual = save(tmp_path, decoder(groups, np.ones(CHANNELS)))
+    least = sqnr(usual, neon8.calibrate_model(usual, SAMPLES)) - 2
+    path = save(tmp_path, decoder(groups, DRIFT.astype(float)))
+    table = neon8.calibrate_model(path, SAMPLES)
+    assert sqnr(path, table) > least
+    assert sqnr(path, neon8.calibrate_model(path, SAMPLES, plain=True)) < 8
+    assert {n for n, each in table.tensors.items() if each.factors} == {"t1", "t2"}
+    assert diagnose_model(path, table, SAMPLES, top=0).sqnr_db > least
