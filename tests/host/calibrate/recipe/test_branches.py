@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import neon8
+from neon8.cli.main import main
 from neon8.compile.lower import lower
 from neon8.compile.oracle import run
 from neon8.ir.groups import groups_of, held, scale_groups
@@ -88,12 +89,15 @@ def test_it_is_requantized_where_values_are_fewest(case):
     assert [program.tensors[op.output].shape for op in steps] == [SHAPE]
 
 
+def outputs(file, inputs):
+    with neon8.Model.from_bytes(file) as model, model.session() as session:
+        return session.run(inputs)
+
+
 def test_the_library_computes_what_the_oracle_does(case):
     path, table = case
     want = run(lower(neon8.load_graph(path), table), {"x": UNSEEN[0]})
-    model = neon8.Model.from_bytes(neon8.compile_model(path, table))
-    with model, model.session() as session:
-        got = session.run({"x": UNSEEN[0]})
+    got = outputs(neon8.compile_model(path, table), {"x": UNSEEN[0]})
     assert all(np.array_equal(got[name], want[name]) for name in want)
 
 
@@ -128,6 +132,30 @@ def test_what_diagnosis_promises_is_what_calibration_gives(case):
     given = neon8.calibrate_model(path, SAMPLES, precision={"x": "int16"})
     after = diagnose_model(path, given, SAMPLES, top=0)
     assert after.sqnr_db - found.sqnr_db == pytest.approx(wide.gain_db, abs=0.05)
+
+
+@pytest.mark.parametrize("to", ["ncnn", "trt", "qdq"])
+def test_other_tools_have_both_scales(case, tmp_path, to):
+    """ncnn those of what layers read only; a part has that of the Concat then."""
+    path, table = case
+    source, there, back = (tmp_path / name for name in ("t.json", "there", "b.json"))
+    neon8.save_table(table, source)
+    words = ["convert", source, "--model", path, "--to", to, "-o", there]
+    assert main([str(word) for word in words]) == 0
+    if to == "qdq":
+        found, x = neon8.compile_model(there), {"x": UNSEEN[0]}
+        models = [found, neon8.compile_model(path, table)]
+        theirs, ours = (outputs(each, x) for each in models)
+        assert all(np.array_equal(theirs[name], ours[name]) for name in ours)
+        return
+    words = ["convert", there, "--model", path, "--to", "neon8", "-o", back]
+    assert main([str(word) for word in words]) == 0
+    found = neon8.load_table(back)
+    assert sqnr(path, found) > 35
+    graph = neon8.load_graph(path)
+    (join,) = (node for node in graph.nodes if node.joins)
+    others = [found.tensors[name] for name in join.inputs if name != "x"]
+    assert {each.scale for each in others} == {found.tensors["j"].scale}
 
 
 @pytest.mark.parametrize(
