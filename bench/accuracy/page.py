@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench import pages
 from bench.accuracy import peers
-from bench.accuracy.rows import FP32, RECIPES, Case, Row, decibels
+from bench.accuracy.rows import FP32, RECIPES, TRIAL, Case, Row, decibels
 from neon8.evaluate.confidence import Z95, Interval, paired_change
 from neon8.evaluate.ranking import rank_settings
 
@@ -29,16 +29,17 @@ FP32 is run by onnxruntime; the rows of neon8 by the library, whose bytes are th
 the device; those of peers in floats that are rounded where their Q/DQ says.
 
 **plain** is `neon8 calibrate --plain`, **default** has no options, **thorough** is
-`--thorough`, **mixed** `--max-cost` with that number. Each peer is shown with that of
-its settings that has the highest SQNR, on the very samples of the table:
+`--thorough`, **mixed** `--max-cost` with that number. Each peer is shown by that of
+its settings with the highest SQNR on the first {trial} of the samples that judge:
 
 {settings}
 
-Weights have a scale for each output channel everywhere. **onnxruntime** and **aimet**
-round every activation but Softmax; **nncf** leaves functions like SiLU in float32;
-**ncnn** rounds what convolutions and fully connected layers read and nothing else, by
-the rules of its sources: its ncnn2table and ncnn2int8 come in no package. PPQ is not
-measured, nor are AdaRound and its like in AIMET, which take hours without a GPU.
+Weights have a scale for each output channel where the peer can. **onnxruntime** and
+**aimet** round every activation but Softmax; **nncf** leaves functions like SiLU in
+float32 and has scales by channel before depthwise convolutions; **ncnn** rounds what
+convolutions and fully connected layers read and nothing else, by the rules of its
+sources: its ncnn2table and ncnn2int8 come in no package. PPQ is not measured, nor are
+AdaRound and its like in AIMET, which take hours without a GPU.
 
 The word after a name says how `bench/accuracy/harden.py` rewrote the network:
 **depthwise** and **dense** divide channels before such convolutions by up to 256 and
@@ -87,6 +88,7 @@ def page(
             f"- {name}: {'; '.join(peer.settings)}"
             for name, peer in shown_peers.items()
         ),
+        "trial": TRIAL,
         "drawn": ", ".join(drawn) or "none of these",
     }
     return "\n".join(
@@ -229,6 +231,7 @@ def beside(cases: list[Case], results: Results, recipes: list[str]) -> list[str]
         "",
         pages.table(("network", *names), rows),
         "",
+        *_failures(cases, results, names),
         *(
             ["Behind by more than the interval:", "", *where]
             if where
@@ -236,6 +239,17 @@ def beside(cases: list[Case], results: Results, recipes: list[str]) -> list[str]
         ),
         "",
     ]
+
+
+def _failures(cases: list[Case], results: Results, names: list[str]) -> list[str]:
+    """Settings of peers that made no network."""
+    found = [
+        f"- {case.name}, {name}, {setting}: {why}"
+        for case in cases
+        for name in names
+        for setting, why in results[case.name, name].get("failed", {}).items()
+    ]
+    return ["Settings of peers that failed:", "", *found, ""] if found else []
 
 
 def _half(interval: Mapping[str, float] | None) -> float | None:

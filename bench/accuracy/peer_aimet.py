@@ -20,7 +20,7 @@ def quantized(
     samples: Iterable[dict[str, np.ndarray]],
     *,
     scheme: str,
-    equalize: bool,
+    equalize: bool = False,
 ) -> onnx.ModelProto:
     """The Q/DQ network: int8 weights per channel, asymmetric int8 activations.
 

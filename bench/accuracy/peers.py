@@ -54,32 +54,24 @@ class Peer:
         return self.requirement or f"onnxruntime=={_version('onnxruntime')}"
 
 
-SCHEMES = {
-    "min-max": "min_max",
-    "tf-enhanced": "post_training_tf_enhanced",
-    "percentile": "post_training_percentile",
-}
+TF_ENHANCED = "post_training_tf_enhanced"
 # Entropy of onnxruntime is MinMax: of its 128 bins for 128 levels none can go.
 PEERS = {
     "onnxruntime": Peer(
         "",
         {
             "MinMax": {},
-            **{
-                f"Percentile {share}": {"method": "Percentile", "percentile": share}
-                for share in (99.999, 99.99, 99.9)
-            },
+            "Percentile 99.99": {"method": "Percentile", "percentile": 99.99},
+            "Percentile 99.9": {"method": "Percentile", "percentile": 99.9},
         },
     ),
     "aimet": Peer(
         "aimet-onnx==2.42.0",
         {
-            f"{name}{', equalized' * equalize}": {
-                "scheme": scheme,
-                "equalize": equalize,
-            }
-            for name, scheme in SCHEMES.items()
-            for equalize in (False, True)
+            "min-max": {"scheme": "min_max"},
+            "percentile": {"scheme": "post_training_percentile"},
+            "tf-enhanced": {"scheme": TF_ENHANCED},
+            "tf-enhanced, equalized": {"scheme": TF_ENHANCED, "equalize": True},
         },
         torch=True,
     ),

@@ -20,7 +20,6 @@ from bench.accuracy.networks import Network, prepared, settings
 from neon8.calibrate.run.reference import Reference
 from neon8.cli.main import main as neon8_command
 from neon8.data.samples import gather
-from neon8.errors import Neon8Error
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.evaluate import reading_of
 from neon8.evaluate.heads import Option, parse
@@ -44,8 +43,11 @@ RECIPES = (FP32, *OPTIONS, *peers.PEERS)
 Row = dict[str, Any]
 """as_json() of an Evaluation with `samples`, see Watched; or {"refused": why}.
 
-setting: of a peer, the best.
+setting: of a peer, the best.  failed: why, of those that failed.
 """
+
+TRIAL = 20
+"""Samples, the first of those that judge, by which a peer's setting is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +100,42 @@ def measure(case: Case, recipe: str, folder: Path) -> Row:
         samples = gather(network.data, inputs, preprocess=ready)
         first = [dict(one.inputs) for one in islice(samples, network.calibrate)]
 
-        def tried(setting: str) -> Row:
-            try:
-                found = peers.made(recipe, setting, case.model, first, folder)
-                onnx.save(peers.exact(found), made)
-                return _evaluated(case, made) | {"setting": setting}
-            except (peers.PeerError, Neon8Error) as error:
-                return {"refused": f"{setting}: {error}", "sqnr_db": -math.inf}
+        best: Row = {"refused": "no setting"}
+        failed = {}
+        for number, setting in enumerate(peers.PEERS[recipe].settings):
+            path = made.with_stem(f"setting{number}")
+            refused = _made(recipe, setting, case, first, folder, path)
+            if refused:
+                failed[setting] = refused
+                continue
+            row = _evaluated(case, path, TRIAL) | {"setting": setting, "path": path}
+            best = max(best, row, key=_rank)
+        if "refused" in best:
+            return {"refused": "; ".join(failed.values())}
+        row = _evaluated(case, best["path"])
+        return row | {"setting": best["setting"], "failed": failed}
 
-        return max(map(tried, peers.PEERS[recipe].settings), key=_rank)
+
+def _made(
+    recipe: str,
+    setting: str,
+    case: Case,
+    samples: peers.Samples,
+    folder: Path,
+    path: Path,
+) -> str:
+    """Write what the peer makes.  Why it cannot be, or ""."""
+    try:
+        model = peers.made(recipe, setting, case.model, samples, folder)
+    except peers.PeerError as error:
+        return str(error)
+    onnx.save(peers.exact(model), path)
+    return ""
 
 
 def _rank(row: Row) -> float:
     value = decibels(row)
-    return math.inf if value is None else value
+    return -math.inf if "refused" in row else math.inf if value is None else value
 
 
 def decibels(row: Row) -> float | None:
@@ -155,7 +179,7 @@ class Watched:
                 self.boxes.append((after[0] - before[0], after[1] - before[1]))
 
 
-def _evaluated(case: Case, model: Path) -> Row:
+def _evaluated(case: Case, model: Path, limit: int | None = None) -> Row:
     network = case.network
     detection = parse(network.detection) if network.detection else Option()
     watched = Watched(case.reference, detection)
@@ -167,7 +191,7 @@ def _evaluated(case: Case, model: Path) -> Row:
             preprocess=settings(network, Path(folder)),
             detection=detection,
             skip=network.calibrate,
-            limit=network.evaluate,
+            limit=min(limit or network.evaluate, network.evaluate),
             workers=1,
             watch=watched.each,
         )
