@@ -133,7 +133,14 @@ def _headline(result: "Evaluation") -> str:
         which = "worst output" if len(result.outputs) > 1 else "output"
         name = printable(repr(worst.name))
         said.insert(0, f"{which} {name}, {decimals(worst.judged_db)} dB")
-    said[1:1] = [f"{each.name} {each.mean:.4f}" for each in _shown(result)]
+    found = result.detection
+    if found is not None and found.f1 is not None:
+        said.insert(-1, f"F1 of boxes {found.f1:.2f} %")
+    said[-1:-1] = [
+        f"{each.name} {each.mean:.4f}"
+        for each in _shown(result)
+        if each.name != "boxes" or found is None
+    ]
     return "; ".join(said)
 
 
@@ -147,6 +154,8 @@ def _tasks(result: "Evaluation") -> list[str]:
     lines = []
     for each in _shown(result):
         said = f"{each.mean:.4f}"
+        if each.name == "boxes":
+            said = f"F1 {said}, mean of the samples"
         if each.low is not None and each.high is not None:
             said += f", 95 %: {each.low:.4f} to {each.high:.4f}"
         lines.append(f"{'task':<10} {each.name} {said}")
@@ -216,6 +225,8 @@ def _boxes(found: "Detections") -> list[str]:
     said = f"{found.matched} of the {found.reference_boxes} of the reference "
     said += f"({decimals(found.found)} %) and of the {found.boxes} here "
     said += f"({decimals(found.confirmed)} %)"
+    if found.f1 is not None:
+        said += f", F1 {found.f1:.2f} %"
     if found.iou is not None:
         said += f", mean IoU {found.iou:.3f}"
     how = f"{printable(found.how)}; scores from {found.threshold:g}"

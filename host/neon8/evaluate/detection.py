@@ -47,8 +47,9 @@ class Detections:
 
     reference_boxes, boxes, matched: how many.  found: of the boxes of the reference
     those that this network has, of the same class and with an IoU of OVERLAP or more;
-    confirmed: of its own boxes those that the reference has.  iou: mean of the matched.
-    None: there are no such boxes.  threshold: of the scores.  how: what was compared.
+    confirmed: of its own boxes those that the reference has.  f1: twice the matched
+    over both.  iou: mean of the matched.  None: there are no such boxes.  threshold: of
+    the scores.  how: what was compared.
     """
 
     reference_boxes: int
@@ -56,6 +57,7 @@ class Detections:
     matched: int
     found: float | None
     confirmed: float | None
+    f1: float | None
     iou: float | None
     threshold: float
     how: str
@@ -215,7 +217,7 @@ class Matching:
             return None
         count = len(self.overlaps)
 
-        def percent(whole: int) -> float | None:
+        def percent(whole: float) -> float | None:
             return 100.0 * count / whole if whole else None
 
         return Detections(
@@ -224,6 +226,7 @@ class Matching:
             matched=count,
             found=percent(self.reference_boxes),
             confirmed=percent(self.boxes),
+            f1=percent((self.reference_boxes + self.boxes) / 2),
             iou=sum(self.overlaps) / count if count else None,
             threshold=self.heads.threshold,
             how=self.heads.how,
