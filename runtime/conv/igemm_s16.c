@@ -104,7 +104,7 @@ static const int16_t *windows_of(struct igemm_s16 *w) {
                            w->at.group * conv->group_in * (s16 ? sizeof(int16_t) : 1);
     const bool pointwise = s16 && conv->taps == 1 && s->stride_width == 1 &&
                            s->stride_height == 1 && s->pad_top == 0 && s->pad_left == 0 &&
-                           s->out_width == s->in_width;
+                           s->out_width == s->in_width && s->out_height == s->in_height;
     if (pointwise && w->io->in_stride == (ptrdiff_t)conv->igemm_s16.window && conv->groups == 1 &&
         (uintptr_t)image % N8_ALIGN_PART == 0) {
         return (const int16_t *)(const void *)(image + w->at.first * conv->igemm_s16.window);
