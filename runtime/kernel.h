@@ -239,17 +239,19 @@
     INT32(PW_LO, int32_t, lo)                                                                      \
     INT32(PW_HI, int32_t, hi)
 
-// The same of int16 values, as add_s8: v = fadd(fmul((float)(a - a_zero_point), a_scale), fmul(
-// (float)(b - b_zero_point), b_scale)), v < 0 ? fmul(v, slope) : v; clamp(rne(v) + zero_point, lo,
-// hi), -32768 <= lo <= zero_point <= hi <= 32767.
+// The same of int16 values, -32768 <= lo <= zero_point <= hi <= 32767:
+//   add_s16         v = fadd(fmul((float) A, a_scale), fmul((float) B, b_scale))               (6)
+//   multiply_s16    v = fmul(fmul((float) A, (float) B), a_scale), or scales[i] in its place   (16)
 //
 //   out            exactly `count` values are written; may be `a` or `b` itself
+//   scales         of multiply_s16 [count], readable up to the next multiple of 16; or NULL
 //   a_zero_point, b_zero_point   -32768 .. 32767
 #define N8_ADD_S16_ARGS(WORD, INT32)                                                               \
     WORD(AW_OUT, int16_t *, out)                                                                   \
     WORD(AW_A, const int16_t *, a)                                                                 \
     WORD(AW_B, const int16_t *, b)                                                                 \
     WORD(AW_COUNT, size_t, count)                                                                  \
+    WORD(AW_SCALES, const float *, scales)                                                         \
     INT32(AW_A_SCALE, float, a_scale)                                                              \
     INT32(AW_B_SCALE, float, b_scale)                                                              \
     INT32(AW_SLOPE, float, slope)                                                                  \
@@ -555,6 +557,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(requantize_s32_s8, n8_requantize_acc_fn)                                                     \
     X(add_s8, n8_pointwise_fn)                                                                     \
     X(add_s16, n8_add_s16_fn)                                                                      \
+    X(multiply_s16, n8_add_s16_fn)                                                                 \
     X(output_s32_s16, n8_output_fn)                                                                \
     X(depthwise_s16_s32, n8_depthwise_s16_fn)                                                      \
     X(requantize_s8, n8_pointwise_fn)                                                              \

@@ -38,13 +38,13 @@ enum n8_op {
     N8_OP_RESHAPE = 9,        // x -> x, moves values; N C H W order is kept
     N8_OP_SOFTMAX = 10,       // f32 -> f32 along an axis, (14)
     N8_OP_TABLE = 11,         // s8 -> s8, (8)
-    N8_OP_MULTIPLY = 12,      // s8, s8 -> s8, (16)
-    N8_OP_DIVIDE = 13,        // s8, s8 -> s8, (16)
+    N8_OP_MULTIPLY = 12,      // q, q -> q, (16)
+    N8_OP_DIVIDE = 13,        // q, q -> q, (16)
     N8_OP_LRN = 14,           // s8 -> s8, (18)
     N8_OP_INSTANCE_NORM = 15, // s8 -> s8, (19)
-    N8_OP_MAXIMUM = 16,       // s8, s8 -> s8, (9)
-    N8_OP_MINIMUM = 17,       // s8, s8 -> s8, (9)
-    N8_OP_SUM = 18,           // s8, s8, ... -> s8, (6)
+    N8_OP_MAXIMUM = 16,       // q, q -> q of the same type, (9)
+    N8_OP_MINIMUM = 17,       // q, q -> q of the same type, (9)
+    N8_OP_SUM = 18,           // q, q, ... -> q, (6)
     N8_OP_INTERPOLATE = 19,   // q -> q, not both s8, (26)
 
     N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are permuted

@@ -2,9 +2,10 @@
 //
 // add, (6), multiply and divide, (16), maximum and minimum, (9), of two tensors, of which one or
 // both may be broadcast. The kernels know nothing of that: they get a broadcast operand written
-// out, a piece at a time. An addition with any int16 tensor runs on the int16 kernel; its int8
-// operands are written out as int16, too.
+// out, a piece at a time. With any int16 tensor a step runs on a kernel of int16; its int8 operands
+// are written out as int16, too.
 #include "move/widen.h"
+#include "ref/epilogue.h"
 #include "step.h"
 
 #include <string.h>
@@ -58,6 +59,9 @@ static enum n8_status check_extreme(struct n8_reader *reader, const struct n8_st
     N8_TRY(check(reader, step));
     for (size_t i = 0; i < OPERANDS; i++) {
         const struct n8_tensor *in = n8_input(reader->model, step, i);
+        if (in->type != out->type) {
+            return n8_malformed(reader, "an input is not of the type of its output");
+        }
         N8_TRY(n8_check_same_scale(reader, in, out));
         if (in->lo < out->lo || in->hi > out->hi) {
             return n8_malformed(reader, "an input exceeds its output's range");
@@ -95,6 +99,44 @@ static void larger(const struct n8_pointwise_args *args) {
 static void smaller(const struct n8_pointwise_args *args) {
     for (size_t i = 0; i < args->count; i++) {
         args->out[i] = args->a[i] < args->b[i] ? args->a[i] : args->b[i];
+    }
+}
+
+static void larger_s16(const struct n8_add_s16_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        args->out[i] = args->a[i] > args->b[i] ? args->a[i] : args->b[i];
+    }
+}
+
+static void smaller_s16(const struct n8_add_s16_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        args->out[i] = args->a[i] < args->b[i] ? args->a[i] : args->b[i];
+    }
+}
+
+static void divide_s16(const struct n8_add_s16_args *args) {
+    N8_POINTWISE(args, int16_t, n8_round_s16, (float)A / (float)B * a_scale)
+}
+
+// What computes a step with int16.
+struct kernel_s16 {
+    n8_add_s16_fn *run;
+    const char *name;
+};
+
+static struct kernel_s16 kernel_s16_of(const struct n8_kernels *kernels,
+                                       const struct n8_step *step) {
+    switch (step->row.kind) {
+    case N8_OP_ADD:
+        return (struct kernel_s16){kernels->add_s16, kernels->add_s16_name};
+    case N8_OP_MULTIPLY:
+        return (struct kernel_s16){kernels->multiply_s16, kernels->multiply_s16_name};
+    case N8_OP_DIVIDE:
+        return (struct kernel_s16){divide_s16, "divide"};
+    case N8_OP_MAXIMUM:
+        return (struct kernel_s16){larger_s16, "maximum"};
+    default:
+        return (struct kernel_s16){smaller_s16, "minimum"};
     }
 }
 
@@ -146,7 +188,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_kernels *kernels = &reader->model->kernels;
     const bool s16 = has_s16(reader->model, step);
     const size_t size = piece_size(out, kernel_size(reader->model, step));
-    step->kernel_name = s16 ? kernels->add_s16_name : kernel_of(kernels, step).name;
+    step->kernel_name = s16 ? kernel_s16_of(kernels, step).name : kernel_of(kernels, step).name;
     for (size_t i = 0; i < OPERANDS; i++) {
         step->scratch_size += is_written_out(reader->model, step, i) ? size : 0;
     }
@@ -234,23 +276,26 @@ static const uint8_t *written_out(struct operand *operand, const struct n8_tenso
     return operand->piece;
 }
 
-// A sum by its int16 kernel, of `args` all but the pointers.
-static void add_s16(const struct n8_kernels *kernels, const struct n8_pointwise_args *args,
-                    int16_t *out, const int16_t *a, const int16_t *b) {
-    kernels->add_s16(&(struct n8_add_s16_args){
-        .out = out,
-        .a = a,
-        .b = b,
-        .count = args->count,
-        .a_scale = args->a_scale,
-        .b_scale = args->b_scale,
-        .slope = args->slope,
-        .a_zero_point = args->a_zero_point,
-        .b_zero_point = args->b_zero_point,
-        .zero_point = args->zero_point,
-        .lo = args->lo,
-        .hi = args->hi,
-    });
+// A step by its int16 kernel, of `args` all but the pointers.
+static void run_s16(const struct n8_kernels *kernels, const struct n8_step *step,
+                    const struct n8_pointwise_args *args, int16_t *out, const int16_t *a,
+                    const int16_t *b) {
+    kernel_s16_of(kernels, step)
+        .run(&(struct n8_add_s16_args){
+            .out = out,
+            .a = a,
+            .b = b,
+            .count = args->count,
+            .scales = args->scales,
+            .a_scale = args->a_scale,
+            .b_scale = args->b_scale,
+            .slope = args->slope,
+            .a_zero_point = args->a_zero_point,
+            .b_zero_point = args->b_zero_point,
+            .zero_point = args->zero_point,
+            .lo = args->lo,
+            .hi = args->hi,
+        });
 }
 
 // A unit is a pixel.
@@ -312,7 +357,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         args.count = stretch.count;
         if (s16) {
             int16_t *made = piece == NULL ? to : piece;
-            add_s16(&model->kernels, &args, made, values[0], values[1]);
+            run_s16(&model->kernels, step, &args, made, values[0], values[1]);
             if (piece != NULL) {
                 n8_narrow(to, made, args.count, out->type);
             }
@@ -329,6 +374,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 // What all of them say of themselves.
 #define OPERATOR                                                                                   \
     .types = {N8_TYPE_S8, N8_TYPE_S8}, .inputs = {OPERANDS, OPERANDS}, .plan = plan, .run = run,   \
+    .s16 = true,                                                                                   \
     .placing =                                                                                     \
         N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND | N8_READS_EXACTLY
 
@@ -336,7 +382,6 @@ const struct n8_operator n8_op_add = {
     OPERATOR,
     .name = "add",
     .fields = N8_FIELD_SCALE | N8_FIELD_RESIDUAL | N8_FIELD_SLOPE | N8_FIELD_CLAMP,
-    .s16 = true,
     .check = check,
 };
 

@@ -2,6 +2,7 @@
 //
 // Values that are the same in every run: copied once, when the model is opened.
 #include "move/copy.h"
+#include "move/widen.h"
 #include "ref/floats.h"
 #include "step.h"
 
@@ -37,13 +38,16 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
             n8_move_values(image + c * size, out->pixel_stride, from, size, area, size);
         }
     }
-    const int8_t *values = step->arrays[0];
-    for (size_t i = 0; size == 1 && i < out->pixels * channels; i++) {
-        if (!n8_in_range(values[i], out->lo, out->hi)) {
+    const uint8_t *values = step->arrays[0];
+    const bool real = out->type == N8_TYPE_F32;
+    for (size_t i = 0; !real && i < out->pixels * channels; i++) {
+        int16_t value;
+        n8_widen(&value, values + i * size, 1, out->type);
+        if (!n8_in_range(value, out->lo, out->hi)) {
             return n8_malformed(reader, "a value is outside its range");
         }
     }
-    if (size > 1 && !n8_all_finite((const float *)memory, out->pixels * channels)) {
+    if (real && !n8_all_finite((const float *)memory, out->pixels * channels)) {
         return n8_malformed(reader, "a value is not finite");
     }
     return N8_OK;
@@ -55,6 +59,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 const struct n8_operator n8_op_constant = {
     .name = "constant",
     .fields = N8_FIELD_VALUES | N8_FIELD_S8_VALUES,
+    .s16 = true,
     .plan = plan,
     .pack = pack,
     .run = run,

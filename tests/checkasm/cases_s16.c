@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     COUNTS = 36,
@@ -88,21 +89,26 @@ void cases_dequantize_s16(struct context *context) {
 
 void cases_add_s16(struct context *context) {
     struct rng *rng = &context->rng;
+    const bool products = strcmp(context->kernel->slot, "multiply_s16") == 0;
     for (int step = 0; step <= COUNTS * ROUNDS; step++) {
         const size_t count = count_of(step), size = count * sizeof(int16_t);
         const struct range range = wide_range(rng);
         int16_t *out = guard_place(rng, REGION_OUT, size);
         int16_t *a = guard_place(rng, REGION_IN, size);
         int16_t *b = guard_place(rng, REGION_RESIDUAL, size);
+        const size_t readable = (count + 15) / 16 * 16;
+        float *scales = guard_place(rng, REGION_MULTIPLIER, readable * sizeof *scales);
         fill(rng, a, count);
         fill(rng, b, count);
+        data_multipliers(rng, (int)rng_below(rng, DATA_PATTERNS), scales, readable);
         struct n8_add_s16_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
         *args = (struct n8_add_s16_args){
             .out = out,
             .a = a,
             .b = b,
             .count = count,
-            .a_scale = scale_of(rng),
+            .scales = products && rng_below(rng, 2) ? scales : NULL,
+            .a_scale = scale_of(rng) / (products ? 4096.0f : 1.0f),
             .b_scale = rng_below(rng, 2) ? scale_of(rng) : -scale_of(rng),
             .slope = data_slope(rng),
             .a_zero_point = code(rng),
@@ -115,8 +121,9 @@ void cases_add_s16(struct context *context) {
         test.operands[0].field = (const int8_t **)(void *)&args->a;
         test.operands[1].field = (const int8_t **)(void *)&args->b;
         test.call = (struct call){.signature = SIGNATURE_ADD_S16, .x = {(uintptr_t)args}};
-        snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g slope=%g", count,
-                 (double)args->a_scale, (double)args->b_scale, (double)args->slope);
+        snprintf(test.text, sizeof test.text, "count=%zu scales=%g,%g,%d slope=%g", count,
+                 (double)args->a_scale, (double)args->b_scale, args->scales != NULL,
+                 (double)args->slope);
         check_step(context, &test, step == COUNTS * ROUNDS);
     }
 }

@@ -339,6 +339,14 @@ void naive_add_s16(const struct n8_add_s16_args *args) {
     }
 }
 
+void naive_multiply_s16(const struct n8_add_s16_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        const int64_t a = args->a[i] - args->a_zero_point, b = args->b[i] - args->b_zero_point;
+        const float v = (float)(a * b) * (args->scales == NULL ? args->a_scale : args->scales[i]);
+        args->out[i] = round_s16(leaky(v, &args->slope), args->zero_point, args->lo, args->hi);
+    }
+}
+
 void naive_interpolate_s16(const struct n8_interpolate_args *args) {
     for (size_t i = 0; i < args->count; i++) {
         const double q = fmin(fmax(args->in[i], args->in_lo), args->in_hi) - args->in_lo;

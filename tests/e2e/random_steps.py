@@ -41,15 +41,12 @@ def factor(net: Net, choices, source, out):
     return np.float32(min(max(value, least) if value >= 0 else value, 2.0**64))
 
 
-def broadcast_pair(net: Net, *, wide=False):
-    """Two operands and the shape of their result: one may have ones for its sizes.
-
-    wide: they may be int16.
-    """
-    a = pick_wide(net) if wide else pick(net)
+def broadcast_pair(net: Net):
+    """Two operands and the shape of their result: one may have ones for its sizes."""
+    a = pick_wide(net)
     fitting = [
         t
-        for t in (net.levels if wide else net.live)
+        for t in net.levels
         if all(1 in (m, n) or m == n for m, n in zip(a.shape, t.shape, strict=True))
     ]
     b = fitting[int(net.rng.integers(len(fitting)))]
@@ -87,18 +84,21 @@ def reduced(net: Net, a):
 
 def grow_sum(net: Net) -> None:
     """Sum or difference of two tensors, one of them broadcast at times."""
-    a, b, shape = broadcast_pair(net, wide=True)
+    a, b, shape = broadcast_pair(net)
     append_sum(net, a, b, shape, (0.5, -0.5, -1.0, -0.37, 0.0))
 
 
 def grow_product(net: Net, kind) -> None:
     """Product or quotient of two tensors, one of them broadcast at times."""
     a, b, shape = broadcast_pair(net)
-    out = net.tensor(shape)
+    out = net.tensor(shape, dtype=net.width())
     lo, hi = net.clamp(out)
-    scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if kind == "Multiply" else [8, 0.5, 1e19]
+    product = kind == "Multiply"
+    wider = gain(out) / gain(a) / gain(b) if product else gain(out)
+    scales = [2.0**-7, 2.0**-8, 1e-30, 0.0061] if product else [8, 0.5, 1e19]
+    scales = [min(max(scale * wider, 1e-30), 2.0**64) for scale in scales]
     fields = {"scale": np.float32(net.rng.choice(scales))}
-    if kind == "Multiply" and net.rng.integers(2):
+    if product and net.rng.integers(2):
         each = net.rng.choice([*scales, 0.0], shape[1]).astype(np.float32)
         fields = {"scale": np.float32(0), "multiplier": each}
     net.grow(
@@ -115,17 +115,19 @@ def grow_product(net: Net, kind) -> None:
 
 def grow_total(net: Net) -> None:
     """Sum of two tensors or more of one shape, the same ones at times."""
-    a = pick(net)
-    same = [t for t in net.live if t.shape == a.shape]
+    a = pick_wide(net)
+    same = [t for t in net.levels if t.shape == a.shape]
     count = int(net.rng.integers(2, 6))
     summed = [same[int(net.rng.integers(len(same)))] for _ in range(count)]
-    out = net.tensor(a.shape)
+    out = net.tensor(a.shape, dtype=net.width())
     lo, hi = net.clamp(out)
+    values = net.rng.choice([0.5, -0.25, 1, 0.37, 0], count)
+    values = values * [gain(out) / gain(source) for source in summed]
     net.grow(
         "Sum",
         out,
         *summed,
-        values=net.rng.choice([0.5, -0.25, 1, 0.37, 0], count).astype(np.float32),
+        values=values.astype(np.float32),
         slope=net.slope(),
         lo=lo,
         hi=hi,
@@ -134,9 +136,9 @@ def grow_total(net: Net) -> None:
 
 def grow_extreme(net: Net) -> None:
     """The larger or smaller of a tensor and a constant on its grid, broadcast."""
-    a = pick(net)
+    a = pick_wide(net)
     b = net.tensor([1 if net.rng.integers(2) else size for size in a.shape], like=a)
-    levels = net.rng.integers(b.lo, b.hi + 1, int(np.prod(b.shape)), np.int8)
+    levels = net.rng.integers(b.lo, b.hi + 1, int(np.prod(b.shape)), a.dtype)
     net.grow("Constant", b, levels=levels)
     out = net.tensor(a.shape, like=a)
     kind = "Maximum" if net.rng.integers(2) else "Minimum"

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from neon8.compile import oracle, writer
+from neon8.operators.arithmetic import SumOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.pooling import PoolOp
 from neon8.runtime import Model, library
@@ -67,6 +68,8 @@ def test_generator_reaches_everything():
                 seen["dilated"] += max(op.dilations) > 1
                 seen["batch"] += source.shape[0] > 1
                 seen["odd channels"] += source.shape[1] % 8 != 0
+            if isinstance(op, SumOp):
+                seen["int16 sum of several"] += "int16" in kinds[:-1]
             if isinstance(op, PoolOp):
                 seen["count_pad"] += op.count_pad
         seen.update(tensor.zero_point for tensor in program.tensors.values())
@@ -83,6 +86,10 @@ def test_generator_reaches_everything():
         *(f"Interpolate {kinds}" for kinds in MIXED if "float32" not in kinds),
         *("Pool int16 int16", "Pool int8 float32", "Pool int16 float32"),
         *("Add int16 int16 int16", "Add int8 int8 int16", "Add int16 int16 int8"),
+        *("Multiply int16 int16 int16", "Multiply int16 int16 int8"),
+        *("Multiply int8 int8 int16", "Divide int16 int16 int16"),
+        *("int16 sum of several", "Constant int16"),
+        *(f"{kind} int16 int16 int16" for kind in ("Maximum", "Minimum")),
         *(f"{kind} int16 int16" for kind in ("Reshape", "Permute", "Gather")),
         *("Concat int16 int16 int16", "Quantize float32 int16"),
         "Dequantize int16 float32",

@@ -213,10 +213,9 @@ its output is not of the type that it makes
     max: tensor.type = INT16
     mean: tensor.type = INT16
     norm: tensor.type = INT16
-    levels: tensor.type = INT16
+an input is not of the type of its output
     larger: tensor.type = INT16
-    smaller: tensor.type = INT16
-    total: tensor.type = INT16
+    smaller: tensor levels.type = INT16
 a kernel, stride, dilation or pad is outside its limits
     max: stride = 0, 1
     conv: pad_end = -1, 1

@@ -220,7 +220,8 @@ class _Layout:
             case "lines":
                 row.table = self.array(value, "<i2", data_at)
             case "levels":
-                row.weights = self.array(value, "<i1", data_at)
+                kind = "<i1" if value is None else f"<i{value.dtype.itemsize}"
+                row.weights = self.array(value, kind, data_at)
             case "weights":
                 row.kernel = value.shape[1:3] if value.ndim == WEIGHT_AXES else (1, 1)
                 wide = value.dtype == np.int16

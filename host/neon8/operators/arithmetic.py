@@ -24,7 +24,7 @@ from neon8.ir.graph import (
 )
 from neon8.ir.program import Op, Tensor
 from neon8.operators.activation import bound
-from neon8.operators.build import FLOAT, INT8, Build, ratio
+from neon8.operators.build import FLOAT, INT8, INT16, Build, ratio
 from neon8.operators.convolution import affine_layer, make_affine
 from neon8.operators.family import Family
 from neon8.operators.floats import (
@@ -231,7 +231,7 @@ class AddOp(Op):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiplyOp(Op):
-    """clamp(rne(leaky(fmul((a - zp_a) * (b - zp_b), scale))) + zp)  (16).
+    """clamp(rne(leaky(fmul(fmul(a - zp_a, b - zp_b), scale))) + zp)  (16).
 
     multiplier: (C,), of each channel what it has in place of `scale`, which is 0 then.
     """
@@ -437,7 +437,6 @@ EXTREMES = {"maximum": MaximumOp, "minimum": MinimumOp}
 
 
 SUMS = ("add", "subtract")
-"""They take and give int8 and int16, the other functions int8 only."""
 
 
 PRODUCTS = {"divide": DivideOp, "multiply": MultiplyOp}
@@ -452,9 +451,8 @@ MAX_SPREAD = 1 << 28
 def lower_binary(b: Build, node: Binary) -> None:
     """(6) of a sum that no convolution took in, or a difference; (16)."""
     function = FUNCTIONS[type(node)]
-    int16 = function in SUMS
-    first, second = (operand(b, node, name, int16=int16) for name in node.inputs)
-    out = b.result(node.output) if int16 else b.declare(node.output, INT8)
+    first, second = (operand(b, node, name) for name in node.inputs)
+    out = b.result(node.output)
     combine(b, node, function, (first, second), out, node.activation)
 
 
@@ -512,11 +510,10 @@ def multiplier(
 
 
 def lower_with_constant(b: Build, node: WithConstant) -> None:
-    """As of two tensors, of which one is an int8 constant with a scale of its own."""
+    """As of two tensors, of which one is a constant with a scale of its own."""
     function, value = node.function, node.constant.astype(np.float64)
-    int16 = function in SUMS
-    source = operand(b, node, node.inputs[0], int16=int16)
-    out = b.result(node.output) if int16 else b.declare(node.output, INT8)
+    source = operand(b, node, node.inputs[0])
+    out = b.result(node.output)
     if function == "divide" and not node.first:  # a level 0 would be a divisor
         function, value = "multiply", 1.0 / value
     if function in EXTREMES:
@@ -535,9 +532,9 @@ def constant_of(
     *,
     shared: bool,
 ) -> Tensor:
-    """The constant as int8, unsigned where it has no value below 0.
+    """The constant as integers, unsigned where it has no value below 0.
 
-    shared: with scale and zero point of `out`.
+    They are int16 where `source` or `out` is.  shared: as those of `out`.
     """
     value = value.reshape((1,) * (out.rank - value.ndim) + value.shape)
     if aligned(value.shape, out.rank)[3] not in (1, out.shape[3]):
@@ -546,21 +543,27 @@ def constant_of(
             text = f"its constant {list(value.shape)} is broadcast to too many values"
             raise CompileError(f"layer {node.name!r}: {text}")
         value = np.broadcast_to(value, (*value.shape[:3], *out.dims[3:]))
-    like = replace(out, name=source.name, dims=value.shape, dtype=INT8)
+    like = replace(out, name=source.name, dims=value.shape)
     if not shared:
+        dtype = INT16 if INT16 in (source.dtype, out.dtype) else INT8
+        ends = np.iinfo(dtype)
         least, most = float(min(value.min(), 0)), float(max(value.max(), 0))
         unsigned = least == 0
-        scale = most / 255 if unsigned else max(most, -least) / 127
+        steps = ends.max - ends.min if unsigned else ends.max
         like = replace(
             like,
-            scale=np.float32(min(max(scale, SMALLEST_SCALE), SCALE_MAX)),
-            zero_point=-128 if unsigned else 0,
-            lo=-128 if unsigned else -127,
-            hi=127,
+            dtype=dtype,
+            scale=np.float32(
+                min(max(max(most, -least) / steps, SMALLEST_SCALE), SCALE_MAX)
+            ),
+            zero_point=ends.min if unsigned else 0,
+            lo=ends.min if unsigned else -ends.max,
+            hi=ends.max,
         )
     tensor = b.temporary(like, "constant")
     q = np.rint(value / np.float64(tensor.scale))
-    levels = np.clip(q + tensor.zero_point, tensor.lo, tensor.hi).astype(np.int8)
+    q = np.clip(q + tensor.zero_point, tensor.lo, tensor.hi)
+    levels = q.astype(np.dtype(tensor.dtype))
     b.step(ConstantOp, node.name, (), tensor, levels=levels.reshape(-1))
     return tensor
 
@@ -568,7 +571,7 @@ def constant_of(
 def lower_extreme(b: Build, node: Maximum | Minimum) -> None:
     """(9), on the grid of the result, to which all operands are taken first."""
     sources = [operand(b, node, name) for name in node.inputs]
-    out = b.declare(node.output, INT8)
+    out = b.result(node.output)
     first, *others = (b.rescaled(node.name, source, out) for source in sources)
     function = "maximum" if isinstance(node, Maximum) else "minimum"
     for i, other in enumerate(others):
@@ -581,8 +584,8 @@ def lower_extreme(b: Build, node: Maximum | Minimum) -> None:
 
 def lower_sum(b: Build, node: Sum) -> None:
     """(6) of all inputs at once, so that it is rounded once."""
-    sources = [b.int8(name) for name in node.inputs]
-    out = b.declare(node.output, INT8)
+    sources = [b.own(name) for name in node.inputs]
+    out = b.result(node.output)
     count = len(sources) if node.mean else 1
     lo, hi = clamp_of(node.activation, out)
     scales = [ratio(node.name, source, out, count=count) for source in sources]
@@ -598,12 +601,9 @@ def lower_sum(b: Build, node: Sum) -> None:
     )
 
 
-def operand(b: Build, node: Node, name: str, *, int16: bool = False) -> Tensor:
-    """An input of `node`, with the ones in front of its dimensions that ONNX adds.
-
-    int16: as the table has it, int16 or int8; else int8.
-    """
-    source = b.own(name) if int16 else b.int8(name)
+def operand(b: Build, node: Node, name: str) -> Tensor:
+    """An input of `node`, with the ones in front of its dimensions that ONNX adds."""
+    source = b.own(name)
     rank = len(b.graph.tensors[node.output].dims)
     if aligned(source.dims, rank) == source.shape:
         return source
@@ -682,7 +682,7 @@ def compute_sum(op: SumOp, out: Tensor, *operands: Operand) -> Array:
 
 
 def compute_multiply(op: MultiplyOp, out: Tensor, a: Operand, b: Operand) -> Array:
-    """(16); the product is exact."""
+    """(16)."""
     scale = np.float32(op.scale) if op.multiplier is None else op.multiplier
     v = (a.centred * b.centred) * scale.reshape(1, -1, 1, 1)
     return rounded(leaky(v, op.slope), out, op.lo, op.hi)

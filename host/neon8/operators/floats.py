@@ -9,7 +9,7 @@ import numpy as np
 from neon8.arrays import Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation, FloatArray
-from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
+from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family
 from neon8.operators.functions import (
@@ -26,7 +26,7 @@ from neon8.operators.functions import (
 from neon8.operators.movement import ReshapeOp
 from neon8.operators.onnx_functions import append_call, append_function
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Operand, one_nan
+from neon8.operators.reference import Levels, Operand, one_nan
 from neon8.quant.elementary import Doubles
 
 
@@ -34,11 +34,11 @@ from neon8.quant.elementary import Doubles
 class ConstantOp(Op):
     """The same in every run, in N C H W order.
 
-    values: of a float32 tensor.  levels: of an int8 one, (count,).
+    values: of a float32 tensor.  levels: of one of int8 or int16, (count,).
     """
 
     values: FloatArray | None = None
-    levels: Int8Array | None = None
+    levels: Levels | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,6 +58,9 @@ IN_PLACE = {
     "average": pool("average", kernel=(3, 3), pads=(1, 1, 1, 1)),
     "reshape": Reshape(name="r", inputs=("x",), output="y"),
     "add": Add(name="s", inputs=("x", "x"), output="y"),
+    "product": Multiply(name="m", inputs=("x", "x"), output="y"),
+    "larger": Maximum(name="l", inputs=("x", "x"), output="y"),
+    "sum of three": Sum(name="s", inputs=("x", "x", "x"), output="y"),
     "function": Pointwise(
         name="f", inputs=("x",), output="y", function=call("sigmoid", X)
     ),
@@ -77,7 +80,11 @@ def test_these_take_and_give_int16(node):
 
 @pytest.mark.parametrize("names", [("x",), ("y",)])
 @pytest.mark.parametrize(
-    "what", ["conv", "depthwise", "prelu", "activate", "add", "function"]
+    "what",
+    [
+        *("conv", "depthwise", "prelu", "activate", "add", "function"),
+        *("product", "sum of three"),
+    ],
 )
 def test_these_take_one_type_and_give_the_other(what, names):
     prog = lowered(IN_PLACE[what], scales=dict.fromkeys(names, WIDE))
@@ -90,9 +97,6 @@ COPIES = {
     "function with jumps": Pointwise(
         name="t", inputs=("x",), output="y", function=call("floor", X)
     ),
-    "product": Multiply(name="m", inputs=("x", "x"), output="y"),
-    "larger": Maximum(name="l", inputs=("x", "x"), output="y"),
-    "sum of three": Sum(name="s", inputs=("x", "x", "x"), output="y"),
     "min": pool("min", kernel=(1, 1)),
 }
 
@@ -119,7 +123,7 @@ def test_these_take_a_copy_of_8_bits_and_give_one(node):
     ],
 )
 def test_the_copy_covers_the_same_values(entry, scheme):
-    node = Multiply(name="m", inputs=("x", "x"), output="y")
+    node = pool("min", kernel=(1, 1))
     prog = lowered(node, scales={"x": entry}, io="float")
     (copy,) = [t for t in prog.tensors.values() if t.name == prog.ops[0].output]
     assert types(prog)[0] == ("Quantize", "float32", "int8")

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v = fmul(fmul((float)(a[i] - a_zero_point), (float)(b[i] - b_zero_point)), a_scale), or scales[i]
+//     in its place
+// out[i] = clamp(rne(v < 0 ? fmul(v, slope) : v) + zero_point, lo, hi)                       (16)
+//
+//   void n8_multiply_s16_neon(const struct n8_add_s16_args *args);
+//
+// Eight values at a time. The last ones are eight again, which end with the last value and were
+// loaded before anything was stored, as `out` may be an operand. Fewer than eight go one by one.
+//
+// Bounds: a difference of int16 fits int32, and its float is exact; `nearest` in asm.h.
+// Registers: below; d1 slope, q1-q3 as `nearest` wants them, q12 zero point, d26 that of a, d27 of
+//   b (16 bits); q6 and q7 scales of even and odd values; q8 and q9 even and odd values of a and b,
+//   q10-q11, q14-q15 floats; q4 and q5 the last of a and b.
+// Stack: 80 bytes, what it preserves. Reads and writes exactly `count` values.
+#include "asm.h"
+
+#define args   r0
+#define out    r1
+#define a      r2
+#define b_     r3
+#define ptr    r4
+#define scales r5
+#define left   r12                              // values, less 8 of this round
+#define slope  lr                               // its bits
+
+// q8 and q9 to the int16 of q10.
+.macro  product8
+        vsubl.s16 q10, d16, d26
+        vsubl.s16 q11, d17, d26
+        vsubl.s16 q14, d18, d27
+        vsubl.s16 q15, d19, d27
+        to_float q10, q11, q14, q15
+        vmul.f32 q10, q10, q14
+        vmul.f32 q11, q11, q15
+        vmul.f32 q10, q10, q6
+        vmul.f32 q11, q11, q7
+        cmp     slope, #0x3f800000              // 1
+        beq     9f
+        leaky2  q10, q11, d1[0], q14, q15, q8, q9
+9:      nearest q10, q11
+        vsli.32 q10, q11, #16
+        vadd.i16 q10, q10, q12
+.endm
+
+func    n8_multiply_s16_neon
+        save    r4, r5, r6, lr
+        save_double d8, d9, d10, d11, d12, d13, d14, d15
+        load_range N8_OFF_AW, out, ptr
+        vdup.16 q12, out
+        ldr     ptr, [args, #N8_OFF_AW_A_SCALE]
+        vdup.32 q6, ptr
+        vdup.32 q7, ptr
+        ldr     slope, [args, #N8_OFF_AW_SLOPE]
+        vdup.32 d1, slope
+        ldr     ptr, [args, #N8_OFF_AW_A_ZERO_POINT]
+        vdup.16 d26, ptr
+        ldr     ptr, [args, #N8_OFF_AW_B_ZERO_POINT]
+        vdup.16 d27, ptr
+        ldr     out, [args, #N8_OFF_AW_OUT]
+        ldr     a, [args, #N8_OFF_AW_A]
+        ldr     b_, [args, #N8_OFF_AW_B]
+        ldr     scales, [args, #N8_OFF_AW_SCALES]
+        ldr     left, [args, #N8_OFF_AW_COUNT]
+        subs    left, left, #8
+        blo     4f
+        add     ptr, a, left, lsl #1
+        vld2.16 {d8-d9}, [ptr]
+        add     ptr, b_, left, lsl #1
+        vld2.16 {d10-d11}, [ptr]
+
+1:      vld2.16 {d16-d17}, [a]!
+        vld2.16 {d18-d19}, [b_]!
+        cmp     scales, #0
+        beq     2f
+        vld2.32 {d12-d15}, [scales]!
+2:      product8
+        subs    left, left, #8
+        vst1.16 {d20-d21}, [out]!
+        bhs     1b
+        adds    left, left, #8
+        beq     7f
+        vmov    q8, q4
+        vmov    q9, q5
+        cmp     scales, #0
+        beq     3f
+        add     scales, scales, left, lsl #2
+        sub     scales, scales, #32
+        vld2.32 {d12-d15}, [scales]
+3:      product8
+        add     out, out, left, lsl #1
+        sub     out, out, #16
+        vst1.16 {d20-d21}, [out]
+        b       7f
+
+4:      adds    left, left, #8
+        beq     7f
+5:      vld1.16 {d16[0]}, [a]!
+        vld1.16 {d18[0]}, [b_]!
+        cmp     scales, #0
+        beq     6f
+        vld1.32 {d12[0]}, [scales]!
+6:      product8
+        subs    left, left, #1
+        vst1.16 {d20[0]}, [out]!
+        bne     5b
+7:      restore_double d8, d9, d10, d11, d12, d13, d14, d15
+        pop     {r4-r6, pc}
+endfunc n8_multiply_s16_neon
