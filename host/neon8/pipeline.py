@@ -105,6 +105,7 @@ def calibrate(
     tensor, or contradicts.  CompileError: what is to be refined cannot run in int8.
     """
     from neon8.calibrate.run.run import Task, forget, observe_data, resumable
+    from neon8.evaluate.tasks import Setup, users_task
     from neon8.graph.importer import load
     from neon8.refine import budget, thorough
     from neon8.refine.network import open_network
@@ -117,6 +118,8 @@ def calibrate(
     if wanted.thorough or wanted.searches:
         network = open_network(model, shapes=shapes)
         keep = max(thorough.SAMPLES * wanted.thorough, budget.SAMPLES * wanted.searches)
+        asked = settings.judge
+        users_task(Setup(metric=asked.metric, detection=asked.detection))
     rules = with_overrides(settings.solve)  # before hours of work
     task = Task(output=output, progress=_samples(progress), keep=keep)
     outcome = observe_data(model, data, settings, task)

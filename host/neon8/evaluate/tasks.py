@@ -166,17 +166,12 @@ def tasks_of(outputs: Outputs, setup: Setup) -> tuple[Task, ...]:
 
     DataError: the metric cannot be had, or does not fit the outputs.
     """
+    own = users_task(setup)
+    if own is not None:
+        return (own,)
     example = one_row(outputs, 0, setup.rows)
-    metric = setup.metric
-    if callable(metric):
-        name = getattr(metric, "__name__", "metric")
-        return (Task(name, "", partial(_called, name, metric)),)
-    if ":" in metric:
-        return (Task(metric, "", partial(_called, metric, _loaded(metric))),)
+    metric = str(setup.metric)
     kind, _, asked = metric.partition("=")
-    if kind and kind not in KINDS:
-        text = f"metric {kind!r} is none of {', '.join(KINDS)} and no module:function"
-        raise DataError(text)
     if asked and asked not in outputs:
         names = ", ".join(map(repr, outputs))
         raise DataError(f"metric {metric}: no output {asked!r}; there are {names}")
@@ -201,6 +196,24 @@ def tasks_of(outputs: Outputs, setup: Setup) -> tuple[Task, ...]:
         return tuple(Task(kind, name, _of_output(kind, name)) for name in fit)
     found = {name: _kind(name, each, example, setup) for name, each in example.items()}
     return tuple(Task(k, name, _of_output(k, name)) for name, k in found.items() if k)
+
+
+def users_task(setup: Setup) -> Task | None:
+    """The user's function, if the metric is one.  DataError: it can be nothing.
+
+    So much can be told without outputs, before long work.
+    """
+    metric, _ = setup.metric, setup.option
+    if callable(metric):
+        name = getattr(metric, "__name__", "metric")
+        return Task(name, "", partial(_called, name, metric))
+    if ":" in metric:
+        return Task(metric, "", partial(_called, metric, _loaded(metric)))
+    kind = metric.partition("=")[0]
+    if kind and kind not in KINDS:
+        text = f"metric {kind!r} is none of {', '.join(KINDS)} and no module:function"
+        raise DataError(text)
+    return None
 
 
 def _of_output(kind: str, name: str) -> Function:

@@ -9,7 +9,7 @@ import pytest
 import neon8
 from neon8.cli.main import main
 from neon8.data.few import Kept
-from neon8.errors import CalibrationError, CompileError
+from neon8.errors import CalibrationError, CompileError, DataError
 from neon8.pipeline import calibrate
 from neon8.refine.network import open_network
 from neon8.refine.thorough import as_text, best_of, divided
@@ -86,6 +86,29 @@ def test_it_helps_on_samples_that_nobody_saw(path, made, tmp_path):
         )
         figures.append(result.sqnr_db)
     assert figures[1] > figures[0] + 0.7
+
+
+def test_the_users_metric_has_its_say(path, made):
+    """What gains dB and is sure to lose by the metric is named, and not taken."""
+
+    def noise(wanted, got, _labels):
+        (name,) = wanted
+        return float(np.abs(got[name] - wanted[name]).sum())
+
+    settings = settings_with(thorough=True, metric=noise)
+    done = calibrate(path, iter(images(60)), settings)
+    assert done.table.reasons == ("default",)
+    best = [trial.name for trial in made[1].trials].index(made[1].best.name)
+    assert done.chosen.ranking.losses[best] == ("noise",)
+    assert "sure to lose in" in as_text(done.chosen)
+    with pytest.raises(DataError, match="'nowhere' cannot be imported"):
+        calibrate(path, unread(), settings_with(thorough=True, metric="nowhere:f"))
+
+
+def unread():
+    """Samples that nobody asks for."""
+    raise AssertionError
+    yield
 
 
 def test_the_order_of_samples_does_not_matter(path, made):

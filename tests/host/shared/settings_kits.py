@@ -4,6 +4,6 @@
 from neon8.settings.reader import takes
 
 
-@takes("network", "data", "observe", "solve", "refine")
+@takes("network", "data", "observe", "solve", "refine", "judge")
 def settings_with(*, settings):
     return settings
