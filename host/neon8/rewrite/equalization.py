@@ -140,8 +140,9 @@ def _moved(graph: Graph, node: Node) -> tuple[Link, ...] | None:
     if (put | (rows == read[:, np.newaxis])).all():
         made, read = made[read >= 0], read[read >= 0]
     else:
-        pairs = made[:, np.newaxis] * channels + rows
-        made, read = np.divmod(np.unique(pairs[~put]), channels)
+        pairs = np.sort((made[:, np.newaxis] * channels + rows)[~put], kind="stable")
+        first = np.insert(pairs[1:] != pairs[:-1], 0, values=True)
+        made, read = np.divmod(pairs[first], channels)
     return (Link(source.name, read, made),)
 
 
