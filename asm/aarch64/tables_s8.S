@@ -10,8 +10,8 @@
 //
 // Bounds: exactly 8 bytes of each pixel are read and written, and 256 of each table.
 // Registers: x0-x5 the arguments; x6-x13 the middles of the tables; x14 a pixel, x15 its result, x5,
-//   x16, x17 bytes.
-// Stack: none.
+//   x16, x17, x19, x20 bytes.
+// Stack: 16 bytes, x19 and x20.
 #include "asm.h"
 
 #define out        x0
@@ -24,6 +24,7 @@
 #define result     x15
 
 func    n8_tables_s8_neon
+        enter   16, x19, x20
         cbz     pixels, 2f
         ldp     x6, x7, [tables]
         ldp     x8, x9, [tables, #16]
@@ -38,35 +39,40 @@ func    n8_tables_s8_neon
         add     x12, x12, #128
         add     x13, x13, #128
 
-        // A byte is used three instructions after it was asked for at the earliest.
-1:      ldr     pixel, [in]
-        add     in, in, in_stride
-        sbfx    result, pixel, #0, #8
-        sbfx    x16, pixel, #8, #8
+        ldr     pixel, [in]
+
+        // Each byte is used three instructions or more after it was asked for. The next pixel is
+        // asked for early, too: behind the last one the last one again.
+1:      sbfx    result, pixel, #0, #8
+        sbfx    x5, pixel, #8, #8
         ldrb    w15, [x6, result]
-        sbfx    x17, pixel, #16, #8
-        ldrb    w16, [x7, x16]
-        sbfx    x5, pixel, #24, #8
-        ldrb    w17, [x8, x17]
-        ldrb    w5, [x9, x5]
-        bfi     result, x16, #8, #8
-        sbfx    x16, pixel, #32, #8
-        bfi     result, x17, #16, #8
-        ldrb    w16, [x10, x16]
-        sbfx    x17, pixel, #40, #8
-        bfi     result, x5, #24, #8
-        ldrb    w17, [x11, x17]
+        sbfx    x16, pixel, #16, #8
+        ldrb    w5, [x7, x5]
+        sbfx    x17, pixel, #24, #8
+        ldrb    w16, [x8, x16]
+        sbfx    x19, pixel, #32, #8
+        ldrb    w17, [x9, x17]
+        sbfx    x20, pixel, #40, #8
+        ldrb    w19, [x10, x19]
+        bfi     result, x5, #8, #8
+        ldrb    w20, [x11, x20]
         sbfx    x5, pixel, #48, #8
-        asr     pixel, pixel, #56
+        bfi     result, x16, #16, #8
+        asr     x16, pixel, #56
         ldrb    w5, [x12, x5]
-        bfi     result, x16, #32, #8
-        ldrb    w14, [x13, pixel]
-        bfi     result, x17, #40, #8
         subs    pixels, pixels, #1
+        ldrb    w16, [x13, x16]
+        bfi     result, x17, #24, #8
+        csel    x17, in_stride, xzr, ne
+        bfi     result, x19, #32, #8
+        add     in, in, x17
+        bfi     result, x20, #40, #8
+        ldr     pixel, [in]
         bfi     result, x5, #48, #8
-        bfi     result, pixel, #56, #8
+        bfi     result, x16, #56, #8
         str     result, [out]
         add     out, out, out_stride
         b.ne    1b
-2:      ret
+2:      leave   16, x19, x20
+        ret
 endfunc n8_tables_s8_neon
