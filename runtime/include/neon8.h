@@ -121,6 +121,7 @@ struct n8_step_info {
     const char *chosen; ///< conv2d: what decided for its kernel; NULL of other steps
     const char *passed; ///< conv2d: a kernel that would be preferred to it, or NULL
     const char *lack;   ///< what the layer lacks for that one
+    size_t tables;      ///< table, image: how many, one for all channels or some for each
     size_t spared;      ///< bytes of packed weights that it gave up to fit max_bytes, and speed
 };
 

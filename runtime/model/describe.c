@@ -57,6 +57,7 @@ enum n8_status n8_model_step(const struct n8_model *model, size_t index, struct 
         .macs = step->macs,
         .cost = n8_cost(model, step),
         .packed = step->packed_size,
+        .tables = step->tables,
         .inputs = step->inputs,
         .input_count = step->row.input_count,
         .output = step->row.output,

@@ -59,6 +59,7 @@ struct n8_step {
     uint32_t placing;    // enum n8_placing, as of the operator unless said otherwise
     size_t scratch_size; // of one thread
     size_t packed_size;
+    size_t tables; // (8) of 256 entries each, or 0
     size_t spared; // of packed_size, to fit max_bytes
     uint64_t macs;
     uint32_t mac_cost;   // of one of them, in those of int8; 0 for 1

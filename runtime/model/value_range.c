@@ -4,27 +4,11 @@
 // (23) needs inputs of few.
 #include "operator.h"
 
-#include <string.h>
-
 enum { ENTRIES = 256 }; // of a table
 
 static void take(struct n8_tensor *out, int32_t lo, int32_t hi) {
     out->value_lo = lo < out->value_lo ? lo : out->value_lo;
     out->value_hi = hi > out->value_hi ? hi : out->value_hi;
-}
-
-// Of a step with tables: how many it has.
-static size_t tables_of(const struct n8_step *step, const struct n8_tensor *out) {
-    size_t tables = 1;
-    if (step->row.kind == N8_OP_IMAGE) {
-        return (size_t)out->dims[1]; // one for each channel
-    }
-    for (int32_t c = 0; step->row.indices != 0 && c < out->dims[1]; c++) {
-        int32_t index;
-        memcpy(&index, (const uint8_t *)step->arrays[1] + (size_t)c * sizeof index, sizeof index);
-        tables = (size_t)index < tables ? tables : (size_t)index + 1;
-    }
-    return tables;
 }
 
 void n8_find_value_range(struct n8_reader *reader, const struct n8_step *step) {
@@ -47,9 +31,8 @@ void n8_find_value_range(struct n8_reader *reader, const struct n8_step *step) {
     if (fields & N8_FIELD_TABLE) {
         const struct n8_tensor *in = n8_input(reader->model, step, 0);
         const int8_t *table = (const int8_t *)step->arrays[0] - INT8_MIN;
-        const size_t tables = tables_of(step, out);
         out->value_lo = out->value_hi = table[in->value_lo];
-        for (size_t i = 0; i < tables; i++, table += ENTRIES) {
+        for (size_t i = 0; i < step->tables; i++, table += ENTRIES) {
             for (int32_t q = in->value_lo; q <= in->value_hi; q++) {
                 take(out, table[q], table[q]);
             }

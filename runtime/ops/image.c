@@ -24,6 +24,7 @@ static size_t entries_of(const struct n8_tensor *out) {
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     step->kernel_name = "table";
+    step->tables = (size_t)out->dims[1];
     step->packed_size = entries_of(out);
     return n8_read_array(reader, step->row.table, entries_of(out), sizeof(int8_t),
                          &step->arrays[0]);

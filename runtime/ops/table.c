@@ -16,7 +16,7 @@ static int32_t table_of(const struct n8_step *step, int32_t channel) {
 
 // Tables are numbered in the order of the channels that first have them, so that a function has
 // one form.
-static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step, size_t *tables) {
+static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step) {
     const int32_t channels = n8_output(reader->model, step)->dims[1];
     int32_t next = 0;
     N8_TRY(n8_read_array(reader, step->row.indices, (size_t)channels, sizeof(int32_t),
@@ -31,19 +31,21 @@ static enum n8_status plan_tables(struct n8_reader *reader, struct n8_step *step
     if (next < 2) {
         return n8_malformed(reader, "all channels have the same table");
     }
-    *tables = (size_t)next;
+    step->tables = (size_t)next;
     step->packed_size = (size_t)channels * sizeof(uint32_t);
     return N8_OK;
 }
 
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
-    size_t tables = 1;
-    step->kernel_name = reader->model->kernels.table_s8_name;
+    const struct n8_kernels *kernels = &reader->model->kernels;
+    step->kernel_name = kernels->table_s8_name;
+    step->tables = 1;
     if (step->row.indices != 0) {
-        N8_TRY(plan_tables(reader, step, &tables));
+        N8_TRY(plan_tables(reader, step));
+        step->kernel_name = kernels->tables_s8_name;
     }
-    step->packed_size += tables * ENTRIES;
-    return n8_read_array(reader, step->row.table, tables * ENTRIES, sizeof(int8_t),
+    step->packed_size += step->tables * ENTRIES;
+    return n8_read_array(reader, step->row.table, step->tables * ENTRIES, sizeof(int8_t),
                          &step->arrays[0]);
 }
 

@@ -142,7 +142,9 @@ def proofs(step: StepInfo) -> tuple[object, object, object]:
 
 
 def geometry(step: StepInfo) -> str:
-    """'3x3', '3x3 /2', '3x3 /2 g32'; nothing where there is no window."""
+    """'3x3', '3x3 /2', '3x3 /2 g32', '24 tables'; nothing where there is neither."""
+    if step.tables > 1:
+        return f"{step.tables} tables"
     if step.operation not in WINDOWS:
         return ""
     words = [text.shape(step.window)]

@@ -56,6 +56,7 @@ class StepInfo:
     chosen: what decided for the kernel of a convolution; passed, lack: a kernel that
     would be preferred to it, and what the layer lacks for that; "" where there is none.
     spared: bytes of packed weights that the layer gave up to fit max_bytes, and speed.
+    tables: (8) of a function or an image, one for all channels or some for each.
     """
 
     name: str
@@ -90,6 +91,7 @@ class StepInfo:
     passed: str = ""
     lack: str = ""
     spared: int = 0
+    tables: int = 0
 
     @property
     def quantized(self) -> bool:

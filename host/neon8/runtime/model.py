@@ -48,7 +48,7 @@ MAX_BYTES = 2**63 - 1
 
 STEP_FIELDS = (
     *("name", "operation", "kernel", "macs", "cost", "packed", "stride", "groups"),
-    *("acc_bound", "int16_depth", "chosen", "passed", "lack", "spared"),
+    *("acc_bound", "int16_depth", "chosen", "passed", "lack", "spared", "tables"),
 )
 """The fields that StepInfo has from struct n8_step_info as they are."""
 

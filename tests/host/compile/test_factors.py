@@ -131,13 +131,17 @@ def test_channels_of_all_sizes_cost_nothing(made):
     path, plain, table = made
     assert int8_db(path, plain) < BAD
     assert int8_db(path, table) > GOOD
-    steps = lower(load(path), table).ops
-    tables = [len(op.table) for op in steps if isinstance(op, TableOp)]
+    program = lower(load(path), table)
+    tables = [len(op.table) for op in steps_of(program)]
     assert len(tables) == 3
     assert min(tables) > CHANNELS / 3
-    (product,) = (op for op in steps if isinstance(op, MultiplyOp))
+    (product,) = (op for op in program.ops if isinstance(op, MultiplyOp))
     assert product.scale == 0
     assert len(set(product.multiplier.tolist())) > CHANNELS / 2
+
+
+def steps_of(program):
+    return [op for op in program.ops if isinstance(op, TableOp)]
 
 
 def test_library_equals_oracle(made):
@@ -146,6 +150,8 @@ def test_library_equals_oracle(made):
     content = writer.dumps(program)
     for isa in ("c", None):
         with Model.from_bytes(content, isa=isa) as model:
+            tables = [step.tables for step in model.steps if step.tables]
+            assert tables == [len(op.table) for op in steps_of(program)]
             for x in samples(2):
                 found = model.session(2).run({"x": x})
                 assert differing_bytes(found, oracle.run(program, {"x": x})) == {}
