@@ -103,13 +103,14 @@ def prepare(name: str, folder: Path) -> Path:
     python = place / "bin" / "python"
     if stamp.exists() and stamp.read_text() == "\n".join([wanted, *known]):
         return python
-    venv.create(place, clear=True, with_pip=True)
+    venv.create(place, clear=True, symlinks=True)
     (packages,) = place.glob("lib/python*/site-packages")
     here = str(Path(np.__file__).parents[1])
     (packages / "shared.pth").write_text(f"import site; site.addsitedir({here!r})\n")
     constraints = folder / "shared.txt"
     constraints.write_text("\n".join(known))
-    install = [python, "-m", "pip", "install", "--quiet", "-c", constraints, wanted]
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    install = [*pip, "-c", constraints, wanted]
     done = subprocess.run(install, capture_output=True, text=True, check=False)
     if done.returncode:
         raise PeerError(f"pip cannot install {wanted}: {_last(done.stderr)}")

@@ -100,7 +100,7 @@ def main() -> int:
             if one not in names:
                 parser.error(f"--{name}: {one!r} is none of {', '.join(names)}")
     chosen = list(_cases(found, arguments.networks, arguments.rewritings))
-    recipes = [one for one in arguments.recipes or RECIPES if _available(one)]
+    recipes = [one for one in arguments.recipes or RECIPES if available(one)]
     wanted = [(case, recipe) for case in chosen for recipe in recipes]
     results = {}
     bar = tqdm(total=len(wanted), unit="row", disable=None)
@@ -115,7 +115,7 @@ def main() -> int:
     return int(any("refused" in row for row in results.values()))
 
 
-def _available(recipe: str) -> bool:
+def available(recipe: str) -> bool:
     """False, with a line of why, for a peer that cannot be installed."""
     try:
         if recipe in peers.PEERS:

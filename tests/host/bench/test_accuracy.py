@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from bench.accuracy import drawn, page, peer_ncnn
+from bench.accuracy import drawn, page, peer_ncnn, report
 from bench.accuracy.harden import HOMOGENEOUS, OCTAVES, OUTLIER, harden
 from bench.accuracy.networks import Network, boxed
 from bench.accuracy.onnx_net import Net
@@ -216,3 +216,15 @@ def test_a_photograph_fills_the_upper_left(tmp_path):
     assert square.shape == (16, 16, 3)
     assert (square[:8] == (255, 0, 9)).all()
     assert (square[8:] == 114).all()
+
+
+def test_a_peer_that_pip_cannot_install_is_left_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    monkeypatch.setattr(report, "PEERS", tmp_path)
+    assert [name for name in ("default", "nncf") if report.available(name)] == [
+        "default"
+    ]
+    said = capsys.readouterr().err
+    assert said.startswith("nncf is left out: pip cannot install nncf==3.4.0: ")
+    assert said.count("\n") == 1
