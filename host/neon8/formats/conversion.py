@@ -28,6 +28,7 @@ from neon8.graph.onnx_file import OnnxFile, open_onnx
 from neon8.quant import strict_json, table_json
 from neon8.quant.checks import decode, read_bytes, string
 from neon8.quant.scale_table import (
+    BALANCED,
     CHOSEN,
     LATTICE,
     NARROW,
@@ -174,6 +175,8 @@ def _check_plain(table: ScaleTable, path: str | PathLike[str], to: str) -> None:
 LOST_ROUNDINGS = {
     LATTICE: "on the lattice of --fast will have other weights; calibrate without "
     "--fast",
+    BALANCED: "of which errors cancel over taps will have the nearest weights; "
+    "calibrate with --plain",
     CHOSEN: "with levels chosen by --thorough will have the nearest ones; calibrate "
     "without --thorough",
 }

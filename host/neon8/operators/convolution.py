@@ -47,19 +47,17 @@ from neon8.operators.split_weights import split
 from neon8.operators.subpixel import Subpixel, repeated, subpixel
 from neon8.operators.windows import pad_to_windows, tap, taps, window
 from neon8.quant import int16_fit
-from neon8.quant.lattice import TAPS, on_lattice
+from neon8.quant.lattice import TAPS, quantizer
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.proof import int16_depth, prove_sums, winograd_form
-from neon8.quant.scale_table import LATTICE, NEAREST, WIDE, ScaleTable
+from neon8.quant.scale_table import BALANCED, LATTICE, NEAREST, WIDE, ScaleTable
 from neon8.quant.weights import (
-    HIGHEST,
     LOWEST,
     Integers,
     Sums,
     channel_scales,
     multiplier_ok,
     quantize_weights,
-    quantize_wide,
 )
 
 
@@ -630,14 +628,17 @@ def proved(
     if wide and node.weight_scales is not None:
         text = "its file has the weights as integers of 8 bits"
         raise CompileError(f'layer {node.name!r}: {text}; delete "bits" in the table')
-    free = node.weight_scales is None and rounding == NEAREST and source.dtype == INT8
-    free = free and not wide
+    free = node.weight_scales is None and source.dtype == INT8 and not wide
+    free = free and rounding in (NEAREST, BALANCED)
     if b.max_sqnr_loss is not None and free:
         limit = b.max_sqnr_loss
         scales, fit = int16_fit.fit(node.name, node.weight, scales, limit=limit)
         b.fits += [] if fit is None else [fit]
-    lowest = -HIGHEST if node.weight_scales is None else LOWEST
-    nearest = partial(quantize_weights, lowest=lowest)
+        # What is proved of the nearest integers need not hold of others.
+        rounding = NEAREST if fit is None or fit.applied else rounding
+    rounds = quantizer(rounding, entry.bits)
+    if node.weight_scales is not None:
+        rounds = partial(quantize_weights, lowest=LOWEST)
     sums, scales, grown = prove_sums(
         node.name,
         node.weight,
@@ -646,7 +647,7 @@ def proved(
         scale_in=float(source.scale),
         zero_point_in=source.zero_point,
         reach=source.reach,
-        quantize=on_lattice if lattice else quantize_wide if wide else nearest,
+        quantize=rounds,
     )
     b.enlarged += grown
     return sums, scales

@@ -11,7 +11,8 @@ rounded the other way, which is at most one step off.
 import numpy as np
 
 from neon8.arrays import DoubleArray, FloatArray, Int8Array
-from neon8.quant.scale_table import LATTICE, NARROW, WIDE
+from neon8.quant.balanced import on_balance
+from neon8.quant.scale_table import BALANCED, LATTICE, NARROW, WIDE
 from neon8.quant.weights import (
     HIGHEST,
     Int16Array,
@@ -52,10 +53,11 @@ def on_lattice(weight: FloatArray | DoubleArray, scales: DoubleArray) -> Int8Arr
 
 
 def quantizer(rounding: str, bits: int = NARROW) -> Quantize:
-    """The function that rounds weights to the "nearest" or the "lattice"."""
+    """The function that rounds weights so; those that were chosen are exact."""
     if bits == WIDE:
         return quantize_wide
-    return on_lattice if rounding == LATTICE else quantize_weights
+    special: dict[str, Quantize] = {LATTICE: on_lattice, BALANCED: on_balance}
+    return special.get(rounding, quantize_weights)
 
 
 def reaches(weights: Integers) -> Int16Array:

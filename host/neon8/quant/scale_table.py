@@ -17,8 +17,14 @@ PRECISIONS = ("int16", "float")
 """What a tensor can have instead of the precision of all."""
 WEIGHTS16 = "weights16"
 """What a layer can have: weights of WIDE bits; its reason code, too."""
-NEAREST, LATTICE, CHOSEN = ROUNDINGS = ("nearest", "lattice", "chosen")
-"""How weights become integers; for the others see neon8.quant.lattice and rounding."""
+NEAREST, LATTICE, CHOSEN, BALANCED = ROUNDINGS = (
+    "nearest",
+    "lattice",
+    "chosen",
+    "balanced",
+)
+"""How weights become integers; for the others see neon8.quant.lattice, rewrite.rounding
+and quant.balanced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.convolution import Conv2d, Conv2dOp, convolutions, int8_layers
 from neon8.quant.lattice import quantizer
 from neon8.quant.scale_table import (
+    BALANCED,
     CHOSEN,
-    LATTICE,
     NARROW,
     NEAREST,
     LayerScale,
@@ -185,7 +185,7 @@ class Layer:
 
     def integers(self, entry: LayerScale) -> Integers:
         """The weights that `entry` gives, (O, I / groups, kh, kw)."""
-        rounds = quantizer(LATTICE if entry.rounding == LATTICE else NEAREST)
+        rounds = quantizer(entry.rounding, entry.bits)
         return rounds(self._node(entry).weight, self.scales)
 
     def step(self, entry: LayerScale) -> Conv2dOp | None:
@@ -228,7 +228,7 @@ def _chosen(
 ) -> LayerScale:
     """Choose the entry of a layer that reads `values`."""
     entry = layer.entry
-    if choice.rounding and entry.rounding == NEAREST:
+    if choice.rounding and entry.rounding in (NEAREST, BALANCED):
         entry = _with_integers(layer, values, samples)
     wanted = [each.means.get(layer.node.pre_activation) for each in samples]
     known = [each for each in wanted if each is not None and np.isfinite(each).all()]

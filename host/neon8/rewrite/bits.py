@@ -20,6 +20,7 @@ from neon8.quant.grid import Grid, at_bits, ends, on_grid
 from neon8.quant.lattice import quantizer
 from neon8.quant.limits import SMALLEST_SCALE
 from neon8.quant.scale_table import (
+    CHOSEN,
     NARROW,
     NEAREST,
     WEIGHTS16,
@@ -286,7 +287,7 @@ class _Reader:
         given = self._given
         if self._entry.bits == WIDE:
             return np.maximum(given, _above(self._finest(entry)))
-        if entry.bits <= NARROW or self._entry.rounding not in ("nearest", "lattice"):
+        if entry.bits <= NARROW or self._entry.rounding == CHOSEN:
             return given
         floor = bias_floor(self._bias, entry.scale, entry.bits)
         larger = np.float32(np.maximum(given, floor)).astype(np.float64)

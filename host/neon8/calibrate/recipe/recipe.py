@@ -8,6 +8,7 @@ import numpy as np
 
 from neon8.arrays import DoubleArray
 from neon8.calibrate.observation import Observation
+from neon8.calibrate.recipe.balance import rounding_of
 from neon8.calibrate.recipe.equalize import Equalized, equalize
 from neon8.calibrate.recipe.lattice_step import steps_of
 from neon8.calibrate.recipe.offsets import Absorbed, absorb
@@ -89,9 +90,11 @@ class Recipe:
             input_bits=source.bits,
             groups=node.groups,
         )
-        if np.isnan(steps).all():
-            return entry
-        return replace(entry, reasons=(STEP, *entry.reasons))
+        if not np.isnan(steps).all():
+            entry = replace(entry, reasons=(STEP, *entry.reasons))
+        seen = self.observation.layers[node.name].patches
+        rounding = rounding_of(node, seen, np.array(entry.weight_scales))
+        return replace(entry, rounding=rounding)
 
 
 def _moved_entry(name: str, entry: TensorScale, absorbed: Absorbed) -> TensorScale:
