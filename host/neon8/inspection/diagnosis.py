@@ -180,19 +180,25 @@ def _remedies(found: Diagnosis, *, everything: bool) -> list[str]:
         return [f"none of {_remedies_of(len(found.remedies))} that were tried helps"]
     lines = [
         "remedies, the best of each alone, measured on these samples",
-        *columns(map(_row, shown), header=REMEDY),
+        *_listed(shown),
         *(f"  {targets}: {how}" for how, targets in _ways(shown).items()),
         *(f"  {each.target}: no {each.kind}: {each.failure}" for each in failed),
     ]
     if len(found.plan) > 1:
         lines += [
             "one after another, each on top of those before it",
-            *columns(map(_row, found.plan), header=REMEDY),
+            *_listed(found.plan),
         ]
     return lines
 
 
 REMEDY = ("for", "what", "gain dB", "+-", "SQNR dB", "cost", "sure to lose in")
+
+
+def _listed(remedies: Sequence[Remedy]) -> list[str]:
+    """A table; what none loses in has no column."""
+    last = None if any(each.losses for each in remedies) else -1
+    return columns([_row(each)[:last] for each in remedies], header=REMEDY[:last])
 
 
 def _ways(remedies: Iterable[Remedy]) -> dict[str, str]:
