@@ -86,7 +86,8 @@ METRIC = """\
 --metric KIND, or KIND=OUTPUT, says what the network is for; larger is better:
     top1         share of samples with the label, or without labels with the reference's
                  class
-    boxes        F1 of the reference's boxes, as --detection reads them
+    boxes        F1 of the reference's boxes, as --detection reads them, which evaluate
+                 --help describes
     keypoints    distance of the highest places of maps (N, K, H, W), in cells, below 0
     masks        IoU of (N, classes, H, W), mean of the classes that are there
     embedding    cosine
