@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes small.n8 and small.json: one network whose file and results must never change.
 
-wide.n8 and wide.json are of the same network with 16 bits between its ends.
+wide.n8 and wide.json are of the same network with 16 bits between its ends, factors.n8
+and factors.json of one with a function and a product between channels with factors.
 
     PYTHONPATH=host python3 tests/golden/make_golden.py
 
@@ -18,21 +19,24 @@ import numpy as np
 from neon8.compile import oracle, writer
 from neon8.compile.lower import lower
 from neon8.ir.graph import Activation, Graph, Tensor
-from neon8.operators.arithmetic import Add
+from neon8.operators.arithmetic import Add, Multiply
 from neon8.operators.convolution import Conv2d
+from neon8.operators.functions import X, call, gated
 from neon8.operators.movement import Concat
 from neon8.operators.normalization import Softmax
+from neon8.operators.pointwise import Pointwise
 from neon8.operators.pooling import Pool
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 HERE = Path(__file__).parent
+NAMES = ("small", "wide", "factors")
 WIDE_BITS = 16
 WIDER = 2 ** (WIDE_BITS - 8)
 """Levels of a tensor of 16 bits for each of 8."""
 
 
 def model(name: str) -> Path:
-    """The file of "small" or "wide"."""
+    """The file of one of NAMES."""
     return HERE / f"{name}.n8"
 
 
@@ -84,9 +88,19 @@ def conv(name, source, output, shape, **options) -> Conv2d:
     )
 
 
-def graph() -> Graph:
+def graph(name: str = "small") -> Graph:
     """Each kind of layer once, two outputs, one of which is read on."""
     around = (1, 1, 1, 1)
+    middle = (
+        conv("second", "pw", "c2", (12, 6, 3, 3), pads=around, groups=2),
+        Add(name="add", inputs=("c2", "pw"), output="sum", activation=RELU),
+    )
+    if name == "factors":
+        silu = gated(call("sigmoid", X))
+        middle = (
+            Pointwise(name="silu", inputs=("pw",), output="c2", function=silu),
+            Multiply(name="times", inputs=("c2", "pw"), output="sum", activation=RELU),
+        )
     nodes = (
         conv("first", "image", "c1", (11, 3, 3, 3), pads=around, activation=RELU),
         conv(
@@ -100,8 +114,7 @@ def graph() -> Graph:
             activation=RELU6,
         ),
         conv("pointwise", "dw", "pw", (12, 11, 1, 1), activation=LEAKY),
-        conv("second", "pw", "c2", (12, 6, 3, 3), pads=around, groups=2),
-        Add(name="add", inputs=("c2", "pw"), output="sum", activation=RELU),
+        *middle,
         conv("gate", "sum", "gate", (4, 12, 1, 3), pads=(0, 1, 0, 1)),
         Pool(
             name="maxpool",
@@ -144,8 +157,19 @@ def graph() -> Graph:
     )
 
 
+# The exponents of factors in "factors" repeat after so many channels.
+FACTORS = {"pw": 3, "c2": 2}
+
 # What is of 16 bits in "wide": what the steps between the ends take and give.
 WIDE = {"c1", "pw", "c2", "sum", "gate", "max", "mean", "join"}
+
+
+def factors_of(tensor: str) -> tuple[float, ...]:
+    """Powers of 2, or none."""
+    if tensor not in FACTORS:
+        return ()
+    channels = TENSORS[tensor][0][1]
+    return tuple(0.5 ** (channel % FACTORS[tensor]) for channel in range(channels))
 
 
 def table(net: Graph, name: str = "small") -> ScaleTable:
@@ -161,6 +185,7 @@ def table(net: Graph, name: str = "small") -> ScaleTable:
             min=0.0,
             max=0.0,
             bits=8 if wider == 1 else WIDE_BITS,
+            factors=factors_of(tensor) if name == "factors" else (),
         )
     layers = {}
     for node in net.nodes:
@@ -194,7 +219,7 @@ def digest(array: np.ndarray) -> str:
 
 def make(name: str) -> tuple[bytes, dict[str, object]]:
     """The file, and the digests of the file, of the inputs and of the outputs."""
-    net = graph()
+    net = graph(name)
     program = lower(net, table(net, name))
     content = writer.dumps(program)
     results = oracle.run(program, inputs())
@@ -206,7 +231,7 @@ def make(name: str) -> tuple[bytes, dict[str, object]]:
 
 
 if __name__ == "__main__":
-    for which in ("small", "wide"):
+    for which in NAMES:
         golden, digests = make(which)
         model(which).write_bytes(golden)
         digests_of(which).write_text(
