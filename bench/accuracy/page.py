@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench import pages
 from bench.accuracy import peers
-from bench.accuracy.rows import FP32, RECIPES, TRIAL, Case, Row, decibels
+from bench.accuracy.rows import FP32, RECIPES, Case, Row, decibels
 from neon8.evaluate.confidence import Z95, Interval, paired_change
 from neon8.evaluate.ranking import rank_settings
 
@@ -30,7 +30,7 @@ the device; those of peers in floats that are rounded where their Q/DQ says.
 
 **plain** is `neon8 calibrate --plain`, **default** has no options, **thorough** is
 `--thorough`, **mixed** `--max-cost` with that number. Each peer is shown by that of
-its settings with the highest SQNR on the first {trial} of the samples that judge:
+its settings that has the highest SQNR on the very samples that judge:
 
 {settings}
 
@@ -57,8 +57,8 @@ was fitted, to digits.
 COLUMNS = """\
 **top-1** and its **change** against FP32 in points; **agree**: share with the top-1 of
 FP32, or **F1** of boxes against those of FP32 (same class, IoU of 0.5); **SQNR**: of
-scores without what all classes share, or else of all outputs; **dNLL**: rise of the
-label's negative log likelihood; ± is one standard error.
+scores without what all classes share, or of the worst of several outputs; **dNLL**:
+rise of the label's negative log likelihood; ± is one standard error.
 """
 
 BESIDE = """\
@@ -88,7 +88,6 @@ def page(
             f"- {name}: {'; '.join(peer.settings)}"
             for name, peer in shown_peers.items()
         ),
-        "trial": TRIAL,
         "drawn": ", ".join(drawn) or "none of these",
     }
     return "\n".join(

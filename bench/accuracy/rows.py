@@ -23,7 +23,7 @@ from neon8.data.samples import gather
 from neon8.evaluate.detection import Matching
 from neon8.evaluate.evaluate import reading_of
 from neon8.evaluate.heads import Option, parse
-from neon8.evaluate.metrics import as_json, tally_of
+from neon8.evaluate.metrics import Squares, as_json, tally_of
 from neon8.evaluate.runner import open_float
 from neon8.evaluate.tasks import Setup
 from neon8.files import write_atomic
@@ -45,9 +45,6 @@ Row = dict[str, Any]
 
 setting: of a peer, the best.  failed: why, of those that failed.
 """
-
-TRIAL = 20
-"""Samples, the first of those that judge, by which a peer's setting is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +97,16 @@ def measure(case: Case, recipe: str, folder: Path) -> Row:
         samples = gather(network.data, inputs, preprocess=ready)
         first = [dict(one.inputs) for one in islice(samples, network.calibrate)]
 
-        best: Row = {"refused": "no setting"}
+        best: Row = {"refused": ""}
         failed = {}
-        for number, setting in enumerate(peers.PEERS[recipe].settings):
-            path = made.with_stem(f"setting{number}")
-            refused = _made(recipe, setting, case, first, folder, path)
+        for setting in peers.PEERS[recipe].settings:
+            refused = _made(recipe, setting, case, first, folder, made)
             if refused:
                 failed[setting] = refused
-                continue
-            row = _evaluated(case, path, TRIAL) | {"setting": setting, "path": path}
-            best = max(best, row, key=_rank)
-        if "refused" in best:
-            return {"refused": "; ".join(failed.values())}
-        row = _evaluated(case, best["path"])
-        return row | {"setting": best["setting"], "failed": failed}
+            else:
+                row = _evaluated(case, made) | {"setting": setting, "failed": failed}
+                best = max(best, row, key=_rank)
+        return best if "setting" in best else {"refused": "; ".join(failed.values())}
 
 
 def _made(
@@ -139,7 +132,13 @@ def _rank(row: Row) -> float:
 
 
 def decibels(row: Row) -> float | None:
-    """None: refused, or no error at all, which JSON cannot say otherwise."""
+    """Of the worst output, if there are several.
+
+    None: refused, or no error at all, which JSON cannot say otherwise.
+    """
+    if len(row.get("outputs", ())) > 1:
+        each = (one["sqnr_db"] for one in row["outputs"])
+        return min((value for value in each if value is not None), default=None)
     centred = row.get("sqnr_centred_db")
     return row.get("sqnr_db") if centred is None else centred
 
@@ -148,13 +147,13 @@ def decibels(row: Row) -> float | None:
 class Watched:
     """What each sample adds, so that networks can be compared in pairs.
 
-    noise: squared error, of scores where there are some.  right: top-1.  boxes: those
-    matched, and those of this network and of FP32 together.
+    errors: squares of the scores, or of each of several outputs.  right: top-1.  boxes:
+    those matched, and those of this network and of FP32 together.
     """
 
     reference: Path
     detection: Option
-    noise: list[float] = field(default_factory=list)
+    errors: list[list[Squares]] = field(default_factory=list)
     right: list[bool] = field(default_factory=list)
     boxes: list[tuple[int, int]] = field(default_factory=list)
 
@@ -170,16 +169,28 @@ class Watched:
                 tally = tally_of(
                     got, labels=ran.sample.labels, reference=wanted, reading=read
                 )
-                squares = tally.whole if read.kind is None else tally.scores
-                self.noise.append(squares.noise)
+                scored = len(got) == 1 and read.kind is not None
+                each = [output.whole for output in tally.outputs]
+                self.errors.append([tally.scores] if scored else each)
                 self.right.append(bool(tally.top1))
                 before = len(found.overlaps), found.boxes + found.reference_boxes
                 found.add(ran.wanted, got)
                 after = len(found.overlaps), found.boxes + found.reference_boxes
                 self.boxes.append((after[0] - before[0], after[1] - before[1]))
 
+    @property
+    def noise(self) -> list[float]:
+        """Squared error of each sample, of the outputs in parts of what they hold."""
+        whole = [
+            sum(one.signal for one in each) for each in zip(*self.errors, strict=True)
+        ]
+        return [
+            sum(one.noise / (of or 1) for one, of in zip(each, whole, strict=True))
+            for each in self.errors
+        ]
 
-def _evaluated(case: Case, model: Path, limit: int | None = None) -> Row:
+
+def _evaluated(case: Case, model: Path) -> Row:
     network = case.network
     detection = parse(network.detection) if network.detection else Option()
     watched = Watched(case.reference, detection)
@@ -191,7 +202,7 @@ def _evaluated(case: Case, model: Path, limit: int | None = None) -> Row:
             preprocess=settings(network, Path(folder)),
             detection=detection,
             skip=network.calibrate,
-            limit=min(limit or network.evaluate, network.evaluate),
+            limit=network.evaluate,
             workers=1,
             watch=watched.each,
         )
