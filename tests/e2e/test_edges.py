@@ -283,3 +283,48 @@ def test_a_nan_that_is_computed_has_one_pattern(build, isa):
         y = session.run({"x": values})["y"]
     assert set(y[np.isnan(y)].view(np.uint32)) == {0x7FC00000}
     assert y.tobytes() == oracle.run(net, {"x": values})["y"].tobytes()
+
+
+@pytest.mark.parametrize("pads", [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0,) * 4])
+@pytest.mark.parametrize("channels", [12, 32])
+@pytest.mark.parametrize("isa", levels())
+def test_int16_pixels_beyond_one_edge(isa, channels, pads):
+    """A 1x1 kernel reads pixels where they lie, unless some of them are padding."""
+    height, width = 3 + pads[0] + pads[2], 2 + pads[1] + pads[3]
+    shapes = {"q": (1, channels, 3, 2), "made": (1, 9, height, width)}
+    wide = {"dtype": "int16", "zero_point": 900, "lo": -(2**15), "hi": 2**15 - 1}
+    weights = (np.arange(9 * channels) % 19 - 9).astype(np.int8)
+    weights = weights.reshape(9, 1, 1, channels)
+    bound = int(np.abs(weights.astype(int)).sum(axis=(1, 2, 3)).max()) * 2**15
+    net = program(
+        [
+            real("x", shapes["q"]),
+            *(
+                Tensor(name=name, dims=dims, scale=np.float32(0.01), **wide)
+                for name, dims in shapes.items()
+            ),
+            real("y", shapes["made"]),
+        ],
+        [
+            step("Quantize", "q", "x"),
+            step(
+                "Conv2d",
+                "made",
+                "q",
+                weights=weights,
+                bias=np.zeros(9, np.int32),
+                multiplier=np.full(9, 0.02, np.float32),
+                pads=pads,
+                lo=-(2**15),
+                hi=2**15 - 1,
+                acc_bound=bound,
+            ),
+            step("Dequantize", "y", "made"),
+        ],
+        "x",
+        "y",
+    )
+    inputs = random_inputs(net, 5)
+    with Model.from_bytes(writer.dumps(net), isa=isa) as model:
+        result = model.session().run(inputs)
+    assert differing_bytes(result, oracle.run(net, inputs)) == {}
