@@ -68,7 +68,7 @@ def test_one_sample_tells_no_error(tiny, capsys):
     result = json.loads(succeed(capsys, *line, "--top", 1, "--json"))
     assert {each["error_db"] for each in result["remedies"]} == {None}
     text = succeed(capsys, *line, "--top", 1, "--all")
-    assert re.search(r" int16 +[+-]\d+\.\d+ +- +\d+\.\d+\n", text)
+    assert re.search(r" int16 +[+-]\d+\.\d+ +- +\d+\.\d+ +\d+\.\d+\n", text)
 
 
 def test_remedies_are_commands_to_paste(tiny, tmp_path, found, monkeypatch):
