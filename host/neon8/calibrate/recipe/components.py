@@ -12,9 +12,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from neon8.arrays import Int64Array
-from neon8.ir.graph import Graph
-from neon8.operators.convolution import Conv2d, convolutions
-from neon8.rewrite.equalization import CHANNELS, homogeneous, links
+from neon8.ir.graph import Graph, Node
+from neon8.operators.convolution import Conv2d
+from neon8.operators.pointwise import function_of
+from neon8.rewrite.equalization import CHANNELS, absorbs, homogeneous, links
 
 Member = TypeVar("Member")
 
@@ -31,11 +32,12 @@ class Component:
     channels: dict[str, Int64Array]
     count: int
     bounds: dict[str, float]
-    readers: tuple[Conv2d, ...]
+    readers: tuple[Node, ...]
+    tabled: bool
 
 
 def components(graph: Graph, closed: Collection[str]) -> list[Component]:
-    """All components that can have factors and that convolutions read.
+    """All components that can have factors and whose readers absorb them.
 
     closed: tensors that must stay as they are.
     """
@@ -47,7 +49,10 @@ def components(graph: Graph, closed: Collection[str]) -> list[Component]:
             for link in found:
                 names.join(link.source, node.output)
         elif not isinstance(node, Conv2d):
-            fixed.update((*node.inputs, *node.outputs))
+            if not absorbs(graph, node):
+                fixed.update((*node.inputs, *node.outputs))
+            elif node.activation.hi <= 0:
+                fixed.add(node.output)
         elif not ordinary(node):
             fixed.update((*node.inputs, node.output))
         elif not (homogeneous(node.activation) and node.activation.hi > 0):
@@ -70,8 +75,8 @@ def ordinary(node: Conv2d) -> bool:
 def _component(graph: Graph, tensors: tuple[str, ...]) -> Component:
     """Number the channels; those that must share a factor get the same number."""
     sets: _Sets[tuple[str, int]] = _Sets()
-    layers = convolutions(graph)
     inside = set(tensors)
+    free = [node for node in graph.nodes if node.absorbs_factors(graph)]
     for node in graph.nodes:
         if node.output in inside:
             for link in links(graph, node) or ():
@@ -93,10 +98,15 @@ def _component(graph: Graph, tensors: tuple[str, ...]) -> Component:
         count=len(numbers),
         bounds={
             node.output: node.activation.hi
-            for node in layers
+            for node in free
             if node.output in inside and node.activation.hi < np.inf
         },
-        readers=tuple(node for node in layers if node.inputs[0] in inside),
+        readers=tuple(node for node in free if not inside.isdisjoint(node.inputs)),
+        tabled=any(
+            not inside.isdisjoint((*node.inputs, node.output))
+            for node in free
+            if not node.weighted and function_of(node) is not None
+        ),
     )
 
 

@@ -4,16 +4,19 @@
 A channel that shares its scale with much larger ones is rounded coarsely. Divided by
 s[c] = max(hi[c], -lo[c] / rho), each channel fills the range. rho is the ratio of the
 negative part of the range to the positive one, so that a channel without positive
-values is not stretched until all others need a larger range below zero. The layers that
-read the tensor absorb the factors into their weights. That costs a depthwise layer
-nothing, since each of its channels has a weight scale of its own. Elsewhere the weights
-of several input channels share a scale, and the factors are a compromise,
-s^a / w^(1 - a), where w measures the weights that read the channel.
+values is not stretched until all others need a larger range below zero. Who reads the
+tensor absorbs the factors: a layer in its weights, a product in its multipliers, a
+function in its tables. Where each channel of a depthwise layer has a weight scale of
+its own, that costs nothing. Elsewhere the weights of several input channels share a
+scale, and the factors are a compromise, s^a / w^(1 - a), where w measures the weights
+that read the channel. As each pair of factors around a function is a table of 256
+bytes, factors of such tensors are rounded up to powers of the root of 2.
 
-The gain is predicted at the outputs of these layers: rounding noise, step^2 / 12 for
-each input and weight, against the variance observed before their activations. Factors
+The gain is predicted at the outputs of layers: rounding noise, step^2 / 12 for each
+input and weight, against the variance observed before their activations. Through
+functions and products noise is followed to the layers behind them (noise.py). Factors
 are used only if noise exceeds LEAST_NOISE of the signal without them and is GAIN or
-DENSE_GAIN times smaller with them.
+DENSE_GAIN times smaller with them; of tensors near functions less is enough.
 """
 
 import math
@@ -25,59 +28,53 @@ import numpy as np
 from neon8.arrays import DoubleArray
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import Component, components
-from neon8.ir.graph import Activation, Graph, Node
+from neon8.calibrate.recipe.noise import cost_of, costs, moving
+from neon8.calibrate.recipe.spans import Span, spans_of
+from neon8.ir.graph import Graph, Node
 from neon8.operators.convolution import Conv2d
 from neon8.quant.grid import Grid
 from neon8.quant.limits import MAX_FACTOR
 from neon8.quant.scale_table import TensorScale
-from neon8.rewrite.equalization import CHANNELS, Link, links
 
 LEAST_NOISE = 1e-3
 GAIN = 2.0
 DENSE_GAIN = 4.0
 """Where a layer that is not depthwise reads the tensor."""
-HEADROOM = 1.5
-"""Divided by the square root of the number of samples: by how much, relative to its
-largest value seen, a channel may exceed it. One scale for all channels leaves most of
-them that much room anyway."""
-DEVIATIONS = 5
-"""A channel clamped at 0 may reach the mean of its pre-activation plus this many
-standard deviations, even if it was hardly ever positive on the samples."""
+NEAR_LEAST_NOISE = 1e-4
+NEAR_GAIN = 1.25
+NEAR_DENSE_GAIN = 1.5
+"""The same of tensors that functions read or make."""
 RATIOS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0)
 """The ratio of the negative part of a range to the positive one."""
+LARGER = (4 / 3, 2.0, 3.5, 7.0, 14.0)
+"""Further ratios, of tensors near functions."""
 QUARTERS = (4, 3, 2, 1)
 """The exponent a of a channel's size in its factor, times four."""
 LEAST_FACTOR = 1 / MAX_FACTOR
-STILL = 1e-3
-"""A channel whose standard deviation is a smaller share of its mean is constant."""
+CLASSES = np.array(
+    [math.ldexp((1.0, math.sqrt(0.5))[k % 2], -(k // 2)) for k in range(32, -1, -1)]
+)
+"""Factors of tensors that functions read or make, as each pair of them is a table."""
+MANY = 256
+FEW = 16
+"""Of tensors with more channels the largest classes are used, for FEW^2 tables."""
+TIE = 1e-6
+"""Relative: a factor so much above a class is in it."""
 DECIMALS = 2
 """Decimals of predicted dB; beyond them the order of additions would show."""
-
-
-def headroom(observation: Observation) -> float:
-    """The margin for values not seen: a multiple of a channel's largest value."""
-    return 1 + HEADROOM / math.sqrt(len(observation.samples))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Equalized:
     """Factors, and the ranges of the values divided by them.
 
-    factors: tensor -> (C,), float32 values.  limits: scale group -> (lo, hi), headroom
-    included; seen: the same without headroom.
+    factors: tensor -> (C,), float32 values.  limits: scale group -> (lo, hi) as
+    they are to be expected; seen: as they were.
     """
 
     factors: Mapping[str, DoubleArray]
     limits: Mapping[str, tuple[float, float]]
     seen: Mapping[str, tuple[float, float]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Span:
-    """The least and largest value of each channel, (C,): seen, and to be expected."""
-
-    seen: tuple[DoubleArray, DoubleArray]
-    reach: tuple[DoubleArray, DoubleArray]
 
 
 def equalize(
@@ -96,7 +93,8 @@ def equalize(
     as they are.  offsets: tensor -> (C,), subtracted before values are divided.
     """
     groups = observation.scale_groups
-    spans = _spans(graph, observation, offsets)
+    spans = spans_of(graph, observation, offsets)
+    behind = costs(graph, observation)
     lacking = [
         name for name in graph.tensors if name not in spans or name not in groups
     ]
@@ -104,7 +102,13 @@ def equalize(
     limits: dict[str, tuple[float, float]] = {}
     seen: dict[str, tuple[float, float]] = {}
     for part in components(graph, {*closed, *lacking}):
-        best = _best(part, observation, tensors, spans, exact)
+        readers: list[_Reader | _Passage] = []
+        for node in part.readers:
+            if isinstance(node, Conv2d):
+                readers.append(_Reader.of(node, observation, exact))
+            else:
+                readers += _passages(graph, observation, node, part, behind)
+        best = _best(part, readers, groups, tensors, spans)
         if best is None:
             continue
         for name, numbers in part.channels.items():
@@ -114,124 +118,31 @@ def equalize(
     return Equalized(factors=found, limits=limits, seen=seen)
 
 
-def _spans(
-    graph: Graph, observation: Observation, offsets: Mapping[str, DoubleArray]
-) -> dict[str, Span]:
-    """The spans of all tensors for which they are known, offsets subtracted."""
-    spans: dict[str, Span] = {}
-    for node in graph.nodes:
-        if node.output in offsets:
-            own = offsets[node.output]
-            span = _observed(Activation(), observation, node.output, own)
-        else:
-            span = _span(graph, node, observation, spans)
-        if span is not None:
-            spans[node.output] = span
-    return spans
-
-
-def _span(
-    graph: Graph, node: Node, observation: Observation, spans: Mapping[str, Span]
-) -> Span | None:
-    if node.weighted:
-        return _observed(node.activation, observation, node.pre_activation)
-    known = [spans[name] for name in node.inputs if name in spans]
-    linked = links(graph, node) if node.joins or node.moves else None
-    if linked is not None and len(known) == len(node.inputs):
-        count = graph.tensors[node.output].shape[CHANNELS]
-        return Span(
-            seen=_linked(linked, [span.seen for span in known], count),
-            reach=_linked(linked, [span.reach for span in known], count),
-        )
-    if node.output in observation.channels:
-        return _observed(Activation(), observation, node.output)
-    if not (node.by_channel and len(node.inputs) == 1 and known):
-        return None
-    if node.leaky_slopes is None:
-        return known[0]
-    slopes = node.leaky_slopes.astype(np.float64)
-    return Span(seen=_bent(known[0].seen, slopes), reach=_bent(known[0].reach, slopes))
-
-
-def _linked(
-    linked: Sequence[Link],
-    ends: Sequence[tuple[DoubleArray, DoubleArray]],
-    count: int,
-) -> tuple[DoubleArray, DoubleArray]:
-    """The ends of `count` channels that come from others; 0 where none does."""
-    low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    for link, (least, most) in zip(linked, ends, strict=True):
-        np.minimum.at(low, link.made, least[link.read])
-        np.maximum.at(high, link.made, most[link.read])
-    filled = low > high
-    return np.where(filled, 0.0, low), np.where(filled, 0.0, high)
-
-
-def _bent(
-    ends: tuple[DoubleArray, DoubleArray], slopes: DoubleArray
-) -> tuple[DoubleArray, DoubleArray]:
-    """The ends after a PRelu, whose slopes may be negative."""
-    made = [np.where(x < 0, x * slopes, x) for x in ends]
-    return np.minimum(*made), np.maximum(np.maximum(*made), 0)
-
-
-def _observed(
-    activation: Activation,
-    observation: Observation,
-    name: str,
-    offsets: DoubleArray | None = None,
-) -> Span | None:
-    """The span after an activation, from what was observed of `name` before it.
-
-    offsets: (C,), subtracted from the values, where there is no activation.
-    """
-    before = observation.channels[name]
-    if not before.count.all() or activation.slope < 0:
-        return None
-    seen = before.minimum.astype(np.float64), before.maximum.astype(np.float64)
-    if offsets is not None:
-        seen = seen[0] - offsets, seen[1] - offsets
-    lo, hi = (_activated(activation, x) for x in seen)
-    likely = hi
-    if activation.lo == 0:
-        likely = before.mean() + DEVIATIONS * np.sqrt(before.variance())
-    room = headroom(observation)
-    reach = (
-        np.maximum(np.minimum(lo * room, lo), activation.lo),
-        np.minimum(np.maximum(np.maximum(likely, hi) * room, hi), activation.hi),
-    )
-    return Span(seen=(lo, hi), reach=reach)
-
-
-def _activated(activation: Activation, x: DoubleArray) -> DoubleArray:
-    bent = np.where(x < 0, x * activation.slope, x)
-    return np.clip(bent, activation.lo, activation.hi)
-
-
 def _best(
     part: Component,
-    observation: Observation,
+    readers: Sequence["_Reader | _Passage"],
+    groups: Mapping[str, str],
     tensors: Mapping[str, TensorScale],
     spans: Mapping[str, Span],
-    exact: Mapping[str, DoubleArray],
 ) -> DoubleArray | None:
     """The factors with the least noise, (count,), or None if they gain too little."""
-    groups = observation.scale_groups
-    readers = [_Reader.of(node, observation, exact) for node in part.readers]
-    steps = {groups[name]: tensors[name].scale for name in part.channels}
-    plain = np.ones(part.count)
-    before = _noise(part, readers, groups, steps, plain)
-    if before is None or before <= LEAST_NOISE:
+    entries = {groups[name]: tensors[name] for name in part.channels}
+    steps = {group: each.scale for group, each in entries.items()}
+    before = _noise(part, readers, groups, steps, np.ones(part.count))
+    near = part.tabled
+    if before is None or before <= (NEAR_LEAST_NOISE if near else LEAST_NOISE):
         return None
     weights = _weights(part, readers)
-    gain = GAIN if all(reader.depthwise for reader in readers) else DENSE_GAIN
+    if weights is None:
+        gain = NEAR_GAIN if near else GAIN
+    else:
+        gain = NEAR_DENSE_GAIN if near else DENSE_GAIN
     found, least = None, _decibels(before / gain)
     for factors in _candidates(part, groups, spans, weights):
         limits = _limits(part, groups, spans, factors, reserve=True)
-        steps = {
-            group: float(Grid(entry.scheme, entry.bits).cover(*limits[group])[0])
-            for group, entry in ((groups[n], tensors[n]) for n in part.channels)
-        }
+        for group, entry in entries.items():
+            scale, _ = Grid(entry.scheme, entry.bits).cover(*limits[group])
+            steps[group] = float(scale)
         noise = _noise(part, readers, groups, steps, factors)
         if noise is not None and _decibels(noise) < least:
             found, least = factors, _decibels(noise)
@@ -250,16 +161,20 @@ def _candidates(
 ) -> Iterator[DoubleArray]:
     """Factors to try, (count,): float32 values up to 1."""
     negative = any((spans[name].reach[0] < 0).any() for name in part.channels)
-    for ratio in RATIOS if negative else RATIOS[-1:]:
+    ratios = (*RATIOS, *LARGER) if part.tabled else RATIOS
+    least = np.maximum(_least(part, spans), LEAST_FACTOR)
+    for ratio in ratios if negative else RATIOS[-1:]:
         sizes = _sizes(part, groups, spans, ratio)
         for quarters in QUARTERS if weights is not None else QUARTERS[:1]:
             factors = sizes
             if weights is not None:
                 factors = _power(sizes, quarters) / _power(weights, 4 - quarters)
                 factors = factors / factors.max()
-            least = _least(part, spans)
-            factors = np.maximum(factors, np.maximum(least, LEAST_FACTOR))
-            yield np.minimum(factors, 1).astype(np.float32).astype(np.float64)
+            factors = np.minimum(np.maximum(factors, least), 1)
+            if part.tabled:
+                classes = CLASSES[-FEW:] if part.count > MANY else CLASSES
+                factors = classes[np.searchsorted(classes, factors * (1 - TIE))]
+            yield factors.astype(np.float32).astype(np.float64)
 
 
 def _power(values: DoubleArray, quarters: int) -> DoubleArray:
@@ -349,8 +264,6 @@ class _Reader:
         shape = node.groups, out // node.groups, depth
         weight = node.weight.astype(np.float64).reshape(*shape, -1)
         made = observation.channels[node.pre_activation]
-        variance, mean = made.variance(), made.mean()
-        moves = np.sqrt(variance) > STILL * np.abs(mean)
         read = observation.channels[node.inputs[0]]
         # Of a transposed one a pixel of the output meets a share of the taps.
         phases = math.prod(node.spread)
@@ -360,7 +273,7 @@ class _Reader:
             energy=np.square(weight).sum(axis=-1) / phases,
             largest=np.abs(weight).max(axis=-1),
             power=read.variance().reshape(node.groups, 1, depth),
-            signal=np.where(moves, variance, 0.0).reshape(shape[:2]),
+            signal=moving(made).reshape(shape[:2]),
             rounded=np.where(exact[node.name], 0.0, 1.0).reshape(shape[:2]),
         )
 
@@ -369,47 +282,81 @@ class _Reader:
         """True if each weight scale serves a single input channel."""
         return int(self.energy.shape[2]) == 1
 
-    def noise(self, step: float, factors: DoubleArray) -> DoubleArray:
-        """Noise to signal of each output that counts, (n,).  factors: of the input."""
-        own = factors.reshape(self.energy.shape[0], 1, -1)
-        total = (self.energy * np.square(step * own)).sum(axis=2)
+    def noise(self, lost: DoubleArray, factors: DoubleArray) -> DoubleArray:
+        """Noise to signal of each output that counts, (n,).
+
+        lost: (I,), mean square of the error of each channel of the input.  factors:
+        (I,), of these.
+        """
+        groups = self.energy.shape[0]
+        own = factors.reshape(groups, 1, -1)
+        total = (self.energy * lost.reshape(groups, 1, -1)).sum(axis=2)
         if not self.depthwise:
             scales = (self.largest * own).max(axis=2) / 127
             uniform = bool((own == own.flat[0]).all())
             power = (self.power / np.square(own)).sum(axis=2) * self.taps
-            total = total + np.square(scales) * power * (
+            total = total + np.square(scales) / 12 * power * (
                 self.rounded if uniform else 1.0
             )
         alive = self.signal > 0
-        result: DoubleArray = total[alive] / 12 / self.signal[alive]
+        result: DoubleArray = total[alive] / self.signal[alive]
         return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Passage:
+    """A function or a product that reads a tensor with factors.  cost: (C,)."""
+
+    source: str
+    cost: DoubleArray
+
+    def noise(self, lost: DoubleArray, _factors: DoubleArray) -> DoubleArray:
+        """Noise to signal where it comes out, (1,), as of a _Reader."""
+        result: DoubleArray = (self.cost * lost).sum(keepdims=True)
+        return result
+
+
+def _passages(
+    graph: Graph,
+    observation: Observation,
+    node: Node,
+    part: Component,
+    behind: Mapping[str, DoubleArray],
+) -> Iterator[_Passage]:
+    """One for each tensor of the component that the node reads."""
+    for name in dict.fromkeys(node.inputs):
+        if name in part.channels:
+            cost = cost_of(graph, observation, node, name, behind)
+            if cost is not None:
+                yield _Passage(source=name, cost=cost)
 
 
 def _noise(
     part: Component,
-    readers: Iterable[_Reader],
+    readers: Iterable[_Reader | _Passage],
     groups: Mapping[str, str],
     steps: Mapping[str, float],
     factors: DoubleArray,
 ) -> float | None:
-    """Mean noise to signal over all outputs of all readers; None if none counts."""
-    every = [
-        reader.noise(
-            steps[groups[reader.source]], factors[part.channels[reader.source]]
-        )
-        for reader in readers
-    ]
-    noise = np.concatenate(every)
-    return float(noise.mean()) if len(noise) else None
+    """Mean noise to signal, of outputs and then of readers; None if none counts."""
+    means = []
+    for reader in readers:
+        own = factors[part.channels[reader.source]]
+        each = reader.noise(np.square(steps[groups[reader.source]] * own) / 12, own)
+        if len(each):
+            means.append(float(each.mean()))
+    return sum(means) / len(means) if means else None
 
 
-def _weights(part: Component, readers: Iterable[_Reader]) -> DoubleArray | None:
+def _weights(
+    part: Component, readers: Iterable[_Reader | _Passage]
+) -> DoubleArray | None:
     """The weight w of each channel in the head of this file, (count,).
 
     The root of the mean energy of its weights relative to the variance of the outputs,
     over readers that are not depthwise; None if all are.
     """
-    dense = [reader for reader in readers if not reader.depthwise]
+    dense = [r for r in readers if isinstance(r, _Reader) and not r.depthwise]
     if not dense:
         return None
     total = np.zeros(part.count)

@@ -15,10 +15,9 @@ import numpy as np
 from neon8.arrays import DoubleArray
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import ordinary
-from neon8.calibrate.recipe.equalize import headroom
-from neon8.calibrate.statistics.channels import ChannelStatistics
+from neon8.calibrate.recipe.spans import observed
 from neon8.calibrate.thresholds.choose import scheme_of
-from neon8.ir.graph import Graph
+from neon8.ir.graph import Activation, Graph
 from neon8.operators.convolution import convolutions
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import NARROW, TensorScale
@@ -34,7 +33,8 @@ Range = tuple[float, float]
 class Absorbed:
     """Offsets, and the ranges of the values less the offsets.
 
-    offsets: tensor -> (C,), float32 values.  limits: with headroom; seen: without.
+    offsets: tensor -> (C,), float32 values.  limits: as they are to be expected;
+    seen: as they were.
     scheme: of tensors that were unsigned.
     """
 
@@ -64,13 +64,15 @@ def absorb(
     signed = scheme_of(scheme, negative=True)
     found = Absorbed(offsets={}, limits={}, seen={}, scheme=signed)
     offsets, limits, seen = {}, {}, {}
-    room = headroom(observation)
     for name in _free(graph, observation, closed):
         entry, channels = tensors[name], observation.channels[name]
         if entry.bits > NARROW or not channels.count.all():
             continue
-        own, ends = _centred(channels)
-        lo, hi = ends[0] * room, ends[1] * room
+        own = channels.mean().astype(np.float32).astype(np.float64)
+        span = observed(Activation(), observation, name, own)
+        if span is None:
+            continue
+        ends, (lo, hi) = _range(span.seen), _range(span.reach)
         grid = Grid(found.scheme_for(entry), entry.bits)
         if not float(grid.cover(lo, hi)[0]) * FINER <= entry.scale:
             continue
@@ -78,12 +80,9 @@ def absorb(
     return Absorbed(offsets=offsets, limits=limits, seen=seen, scheme=signed)
 
 
-def _centred(channels: ChannelStatistics) -> tuple[DoubleArray, Range]:
-    """The offsets, and the least and largest value less the offsets."""
-    offsets = channels.mean().astype(np.float32).astype(np.float64)
-    lo = float((channels.minimum - offsets).min())
-    hi = float((channels.maximum - offsets).max())
-    return offsets, (min(lo, 0.0), max(hi, 0.0))
+def _range(ends: tuple[DoubleArray, DoubleArray]) -> Range:
+    """The least and the largest value of all channels, and 0 between them."""
+    return min(float(ends[0].min()), 0.0), max(float(ends[1].max()), 0.0)
 
 
 def _free(graph: Graph, observation: Observation, closed: Collection[str]) -> list[str]:

@@ -19,7 +19,7 @@ from neon8.calibrate.statistics import channels, histogram
 from neon8.calibrate.statistics.observer import (
     Observer,
     channel_inputs,
-    pre_activations,
+    channel_tensors,
 )
 from neon8.calibrate.statistics.patches import empty as no_patches
 from neon8.calibrate.statistics.sampler import Sampler
@@ -88,9 +88,9 @@ def open_network(
 def empty_observation(graph: Graph, preprocess_digest: str) -> Observation:
     """The Observation of no samples."""
     nodes = convolutions(graph)
-    sizes = {node.pre_activation: len(node.weight) for node in nodes}
+    sizes = {name: tensor.shape[1] for name, tensor in graph.tensors.items()}
+    sizes |= {node.pre_activation: len(node.weight) for node in nodes}
     sizes |= {node.inputs[0]: node.weight.shape[1] * node.groups for node in nodes}
-    names = dict.fromkeys((*channel_inputs(graph), *pre_activations(graph)))
     return Observation(
         model_name=graph.name,
         model_digest=graph.digest,
@@ -103,7 +103,7 @@ def empty_observation(graph: Graph, preprocess_digest: str) -> Observation:
             )
             for name in sources(graph)
         },
-        channels={name: channels.empty(sizes[name]) for name in names},
+        channels={n: channels.empty(sizes[n]) for n in channel_tensors(graph)},
         layers={node.name: _facts(node) for node in nodes},
         scale_groups=scale_groups(graph),
     )

@@ -35,8 +35,8 @@ class Extreme:
 class Observed:
     """Statistics of one tensor.
 
-    histogram: None unless the tensor is a source.  channels: None unless convolutions
-    read it or make it.  smallest, largest: None without a finite value or a histogram.
+    histogram: None unless the tensor is a source.  channels: None unless it is one of
+    channel_tensors().  smallest, largest: None without a finite value or a histogram.
     """
 
     histogram: Histogram | None
@@ -50,6 +50,24 @@ def channel_inputs(graph: Graph) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.inputs[0] for node in convolutions(graph)))
 
 
+def channel_tensors(graph: Graph) -> tuple[str, ...]:
+    """The tensors whose channels are observed, each once.
+
+    Inputs of convolutions and their outputs before activations; and of functions,
+    products and sums what they read and make.
+    """
+    near = [
+        name
+        for node in graph.nodes
+        if node.absorbs_factors(graph) or (node.by_channel and not node.shares_scale)
+        if not node.weighted
+        for name in (*node.inputs, node.output)
+        if graph.tensors[name].observed and graph.tensors[name].fixed
+    ]
+    both = (*channel_inputs(graph), *pre_activations(graph))
+    return tuple(dict.fromkeys((*both, *near)))
+
+
 def pre_activations(graph: Graph) -> tuple[str, ...]:
     """The outputs of all convolutions before their activations, each once."""
     return tuple(dict.fromkeys(node.pre_activation for node in convolutions(graph)))
@@ -58,8 +76,8 @@ def pre_activations(graph: Graph) -> tuple[str, ...]:
 class Observer:
     """Collects statistics of a network's tensors, sample by sample.
 
-    It keeps histograms of all sources of `graph`, and channel statistics of the inputs
-    and pre-activations of its convolutions.
+    It keeps histograms of all sources of `graph`, and statistics of the channels of
+    channel_tensors().
 
     fetch: inner tensors that add() needs. What can be derived from others is not among
     them, such as the output of an activation or a Concat.
@@ -70,9 +88,7 @@ class Observer:
         opaque = {name for node in opaque_nodes(graph) for name in node.outputs}
         self._free = {t.name for t in graph.tensors.values() if not t.fixed}
         self._histograms = sources(graph)
-        self._channels = dict.fromkeys(
-            (*channel_inputs(graph), *pre_activations(graph))
-        )
+        self._channels = dict.fromkeys(channel_tensors(graph))
         self._concats = {
             node.output: node.inputs for node in graph.nodes if node.joins_channels
         }
