@@ -168,10 +168,11 @@ def made(
                 cwd=ROOT,
             )
             why = _last(done.stderr) if done.returncode else ""
+            if done.returncode > 0:  # not by a signal, which may not come again
+                failure.write_text(why)
         except subprocess.TimeoutExpired:
             why = f"took more than {MINUTES} minutes"
         if why:
-            failure.write_text(why)
             raise PeerError(why)
         write_atomic(path, result.read_bytes())
     return onnx.load(path)
