@@ -95,13 +95,31 @@ def test_a_model_shows_the_kernels_of_another_machine(strided, tmp_path):
     assert "_neon" not in only_c
 
 
-def test_a_model_shows_what_fitting_memory_costs(tiny):
+def test_a_model_shows_what_fitting_memory_costs(tmp_path):
+    x, y = (
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 8, 8, 8])
+        for name in "xy"
+    )
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((8, 8, 3, 3)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)
+    graph = helper.make_graph(
+        [node], "g", [x], [y], [onnx.numpy_helper.from_array(weights, "w")]
+    )
+    opsets = [helper.make_opsetid("", 13)]
+    path = tmp_path / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    data = rng.standard_normal((4, 8, 8, 8)).astype(np.float32)
+    table = neon8.calibrate_model(path, data, method="minmax")
+    model = tmp_path / "net.n8"
+    neon8.save_model(neon8.compile_model(path, table, io="int8"), model)
+
     board = {"target": "aarch64", "cpu": "cortex-a53"}
-    said = describe(tiny.n8, **board)
+    said = describe(model, **board)
     assert "given up" not in said
     takes = int(re.search(r"^memory .*\((\d+) bytes\)", said, re.MULTILINE)[1])
-    said = describe(tiny.n8, **board, max_bytes=takes - 1)
-    shown = r"^given up +\d+ bytes of weights .* 1 layer of 13824 MACs$"
+    said = describe(model, **board, max_bytes=takes - 1)
+    shown = r"^given up +\d+ bytes of weights .* 1 layer of 36864 MACs$"
     assert re.search(shown, said, re.MULTILINE)
     (row,) = chosen_for(said, "its weights take more memory than there is")
     assert "winograd_gemm_s32_neon" in row
