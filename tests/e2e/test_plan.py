@@ -14,11 +14,11 @@ from neon8.operators.arithmetic import (
     DivideOp,
     MaximumOp,
     MinimumOp,
-    MultiplyOp,
     SumOp,
 )
 from neon8.operators.conversion import RequantizeOp
 from neon8.operators.convolution import Conv2dOp
+from neon8.operators.factors import MultiplyOp
 from neon8.operators.floats import BinaryOp, UnaryOp
 from neon8.operators.interpolation import InterpolateOp
 from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp

@@ -26,6 +26,12 @@ from neon8.ir.program import Op, Tensor
 from neon8.operators.activation import bound
 from neon8.operators.build import FLOAT, INT8, INT16, Build, ratio
 from neon8.operators.convolution import affine_layer, make_affine
+from neon8.operators.factors import (
+    MultiplyOp,
+    append_factors,
+    multiplier,
+    write_factors,
+)
 from neon8.operators.family import Family
 from neon8.operators.floats import (
     ConstantOp,
@@ -38,7 +44,7 @@ from neon8.operators.floats import (
 from neon8.operators.functions import X, call, number
 from neon8.operators.layout import with_constants
 from neon8.operators.movement import ReshapeOp, import_reshape
-from neon8.operators.pointwise import append_factors, make_pointwise, write_factors
+from neon8.operators.pointwise import make_pointwise
 from neon8.operators.qdq import Nodes, finish
 from neon8.operators.rearranged import CHANNELS_FIRST
 from neon8.operators.reference import Operand, leaky, rounded
@@ -55,7 +61,6 @@ from neon8.operators.source import (
     shape_of,
 )
 from neon8.quant.limits import SMALLEST_SCALE
-from neon8.quant.weights import multiplier_ok
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,20 +229,6 @@ class AddOp(Op):
 
     scale: np.float32
     residual_scale: np.float32
-    slope: np.float32 = np.float32(1)
-    lo: int = -128
-    hi: int = 127
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MultiplyOp(Op):
-    """clamp(rne(leaky(fmul(fmul(a - zp_a, b - zp_b), scale))) + zp)  (16).
-
-    multiplier: (C,), of each channel what it has in place of `scale`, which is 0 then.
-    """
-
-    scale: np.float32
-    multiplier: FloatArray | None = None
     slope: np.float32 = np.float32(1)
     lo: int = -128
     hi: int = 127
@@ -487,26 +478,6 @@ def combine(
             one = each[0] if each else multiplier(node.name, function, operands, out)
             scales = {"scale": one}
         b.step(kind, node.name, operands, out, **scales, slope=slope, lo=lo, hi=hi)
-
-
-def multiplier(
-    layer: str,
-    function: str,
-    operands: tuple[Tensor, Tensor],
-    out: Tensor,
-    factor: float = 1.0,
-) -> np.float32:
-    """M of (16), or CompileError.  factor: of the channel, see Multiply.factors."""
-    a, c = (np.float64(operand.scale) for operand in operands)
-    scale = a / c if function == "divide" else a * c
-    with np.errstate(over="ignore", under="ignore"):
-        value: np.float32 = np.float32(scale / np.float64(out.scale) * factor)
-    if value == 0 or not multiplier_ok(value):
-        raise CompileError(
-            f"layer {layer!r}: scales {a:.4g} and {c:.4g} of its inputs are too far "
-            f"from {out.scale:.4g} of {out.name!r}; correct the table"
-        )
-    return value
 
 
 def lower_with_constant(b: Build, node: WithConstant) -> None:

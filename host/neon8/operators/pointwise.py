@@ -17,8 +17,15 @@ from neon8.ir.graph import Factors, Graph, Node, listed
 from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
 from neon8.operators.build import FLOAT, INT8, INT16, Build
 from neon8.operators.convolution import Conv2d
+from neon8.operators.factors import (
+    append_factors,
+    append_product,
+    inverse,
+    plain,
+    write_factors,
+)
 from neon8.operators.family import Family
-from neon8.operators.floats import append_binary, append_constant, append_unary
+from neon8.operators.floats import append_unary
 from neon8.operators.functions import (
     Function,
     X,
@@ -213,15 +220,8 @@ def import_power(source: Source, node: OnnxNode) -> Node:
 
 def lower_pointwise(b: Build, node: Pointwise) -> None:
     """(8), or (26) where that comes near enough, of int16."""
-    name, output = node.inputs[0], node.output
-    plain = not (node.factors_in or node.factors_out)
-    if plain and INT16 in (b.own_type(name), b.own_type(output)):
-        source, out = b.own(name), quantized(b.graph, b.table, output)
-        found = lines_of(node.function, source, out)
-        if found is not None:
-            fields = {"lines": found.lines, "groups": found.groups}
-            b.step(InterpolateOp, node.name, (source,), b.result(output), **fields)
-            return
+    if INT16 in map(b.own_type, (node.inputs[0], node.output)) and lower_lines(b, node):
+        return
     source = b.int8(node.inputs[0])
     out = b.declare(node.output, INT8)
     tables, indices = tables_of(node, source, out)
@@ -234,6 +234,28 @@ def lower_pointwise(b: Build, node: Pointwise) -> None:
         b.step(TableOp, node.name, (source,), out, table=tables[0])
     else:
         b.step(TableOp, node.name, (source,), out, indices=indices, table=tables)
+
+
+def lower_lines(b: Build, node: Pointwise) -> bool:
+    """(26) where that comes near enough, between products with the factors.
+
+    Lines for each pair of factors would be large, and slow of few channels.
+    """
+    source, out = b.own(node.inputs[0]), quantized(b.graph, b.table, node.output)
+    given, made = plain(source, node.factors_in), plain(out, node.factors_out)
+    found = lines_of(node.function, given, made)
+    if found is None:
+        return False
+    if node.factors_in:
+        given = b.temporary(given, "plain")
+        append_product(b, node.name, node.factors_in, source, given)
+    out = b.result(node.output)
+    made = b.temporary(made, "plain") if node.factors_out else out
+    fields = {"lines": found.lines, "groups": found.groups}
+    b.step(InterpolateOp, node.name, (given,), made, **fields)
+    if node.factors_out:
+        append_product(b, node.name, inverse(node.factors_out), made, out)
+    return True
 
 
 def tables_of(
@@ -285,26 +307,6 @@ def lower_pointwise_float(b: Build, node: Pointwise) -> None:
         append_factors(b, node.name, inverse(node.factors_out), made, out)
 
 
-def inverse(factors: Factors) -> Factors:
-    """What divides by them, in double."""
-    return tuple(1 / factor for factor in factors)
-
-
-def append_factors(
-    b: Build,
-    layer: str,
-    factors: Factors,
-    source: Tensor,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Appends the product of float32 channels with `factors`; where it is."""
-    made = out or b.temporary(source, "factors")
-    column = np.array(factors, np.float32).reshape(-1, *(1,) * (source.rank - 2))
-    constant = append_constant(b, layer, column, source)
-    append_binary(b, layer, "multiply", (source.name, constant.name), made)
-    return made
-
-
 def compute_table(op: TableOp, _out: Tensor, x: Operand) -> Array:
     """(8)."""
     at = x.values.astype(np.int64) + 128
@@ -334,15 +336,6 @@ def write_table(n: Nodes, op: TableOp | InterpolateOp) -> None:
     value = write_factors(n, n.real(op.inputs[0]), given, op)
     value = append_function(n, table_function(layer), value, op.name)
     n.finish(write_factors(n, value, inverse(made), op), op.output)
-
-
-def write_factors(n: Nodes, value: str, factors: Factors, op: Op) -> str:
-    """Float `value` with its channels multiplied."""
-    if not factors:
-        return value
-    rank = n.tensors[op.output].rank
-    column = np.array(factors, np.float32).reshape(-1, *(1,) * (rank - 2))
-    return n.node("Mul", [value, n.array(f"{op.name}_factors", column)])
 
 
 IMPORTS: dict[str, Convert] = {

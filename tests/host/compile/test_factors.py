@@ -16,10 +16,13 @@ from neon8.errors import CompileError
 from neon8.evaluate.measure import sqnr_of, squares_of
 from neon8.formats.qdq import write as qdq
 from neon8.graph.importer import load
-from neon8.operators.arithmetic import Multiply, MultiplyOp
+from neon8.operators.arithmetic import Multiply
 from neon8.operators.convolution import convolutions
+from neon8.operators.factors import MultiplyOp
 from neon8.operators.functions import X, call
+from neon8.operators.interpolation import InterpolateOp
 from neon8.operators.pointwise import Pointwise, TableOp
+from neon8.quant.grid import at_bits
 from neon8.refine.diagnosis import diagnose_model
 from neon8.refine.sensitivity import Meter
 from neon8.rewrite.equalization import equalized
@@ -198,6 +201,34 @@ def test_simulation_and_diagnosis_know_them(made):
         worst = bad[name].channels[0].sqnr_db
         assert good[name].channels[0].sqnr_db > worst + 15
     assert math.isclose(good["s1"].high, bad["s1"].high, rel_tol=0.05)
+
+
+WIDER = [("c0",), ("s0",), ("c0", "s0"), EVERY]
+"""Tensors that get int16."""
+
+
+def of_int16(table, names):
+    """`table` with all these of int16."""
+    tensors = {name: at_bits(table.tensors[name], 16) for name in names}
+    return replace(table, tensors=table.tensors | tensors)
+
+
+@pytest.mark.parametrize("names", WIDER, ids="+".join)
+def test_of_int16_products_stand_around_the_lines(made, names):
+    """No copy of 8 bits is left, and all back ends compute the same."""
+    path, _, table = made
+    wide = of_int16(table, names)
+    program = lower(load(path), wide)
+    assert "Requantize" not in kinds(program)
+    lines = [op for op in program.ops if isinstance(op, InterpolateOp)]
+    assert len(lines) == (3 if names is EVERY else 1)
+    assert int8_db(path, wide) > GOOD - 1
+    content = writer.dumps(program)
+    for isa in ("c", None):
+        with Model.from_bytes(content, isa=isa) as model:
+            for x in samples(2):
+                found = model.session(2).run({"x": x})
+                assert differing_bytes(found, oracle.run(program, {"x": x})) == {}
 
 
 SQUARE = Pointwise(name="f", inputs=("a",), output="b", function=call("multiply", X, X))

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Factors of channels (5c): products with them, in float32 and in int16."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neon8.errors import CompileError
+from neon8.ir.graph import Factors, FloatArray
+from neon8.ir.program import Op, Tensor
+from neon8.operators.build import INT16, Build
+from neon8.operators.floats import ConstantOp, append_binary, append_constant
+from neon8.operators.qdq import Nodes
+from neon8.quant.weights import multiplier_ok
+
+FINER = 1 << 8
+"""Steps of int16 in one of int8."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiplyOp(Op):
+    """clamp(rne(leaky(fmul(fmul(a - zp_a, b - zp_b), scale))) + zp)  (16).
+
+    multiplier: (C,), of each channel what it has in place of `scale`, which is 0 then.
+    """
+
+    scale: np.float32
+    multiplier: FloatArray | None = None
+    slope: np.float32 = np.float32(1)
+    lo: int = -128
+    hi: int = 127
+
+
+def multiplier(
+    layer: str,
+    function: str,
+    operands: tuple[Tensor, Tensor],
+    out: Tensor,
+    factor: float = 1.0,
+) -> np.float32:
+    """M of (16), or CompileError.  factor: of the channel, see Multiply.factors."""
+    a, c = (np.float64(operand.scale) for operand in operands)
+    scale = a / c if function == "divide" else a * c
+    with np.errstate(over="ignore", under="ignore"):
+        value: np.float32 = np.float32(scale / np.float64(out.scale) * factor)
+    if value == 0 or not multiplier_ok(value):
+        raise CompileError(
+            f"layer {layer!r}: scales {a:.4g} and {c:.4g} of its inputs are too far "
+            f"from {out.scale:.4g} of {out.name!r}; correct the table"
+        )
+    return value
+
+
+def inverse(factors: Factors) -> Factors:
+    """What divides by them, in double."""
+    return tuple(1 / factor for factor in factors)
+
+
+def append_factors(
+    b: Build,
+    layer: str,
+    factors: Factors,
+    source: Tensor,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Appends the product of float32 channels with `factors`; where it is."""
+    made = out or b.temporary(source, "factors")
+    column = np.array(factors, np.float32).reshape(-1, *(1,) * (source.rank - 2))
+    constant = append_constant(b, layer, column, source)
+    append_binary(b, layer, "multiply", (source.name, constant.name), made)
+    return made
+
+
+def plain(tensor: Tensor, factors: Factors) -> Tensor:
+    """int16 over the values of all channels of `tensor`, which has `factors`."""
+    if not factors:
+        return tensor
+    finer = 1 if tensor.dtype == INT16 else FINER
+    return replace(
+        tensor,
+        dtype=INT16,
+        scale=np.float32(np.float64(tensor.scale) * max(factors) / finer),
+        zero_point=tensor.zero_point * finer,
+        lo=tensor.lo * finer,
+        hi=tensor.hi * finer + finer - 1,
+    )
+
+
+def append_product(
+    b: Build, layer: str, factors: Factors, source: Tensor, out: Tensor
+) -> None:
+    """Appends source -> out, of which one is int16, with channels times `factors`."""
+    like = replace(
+        out,
+        name=source.name,
+        dims=(1,) * out.rank,
+        dtype=INT16,
+        scale=np.float32(1),
+        zero_point=0,
+        lo=-(2**15),
+        hi=2**15 - 1,
+    )
+    one = b.temporary(like, "one")
+    b.step(ConstantOp, layer, (), one, levels=np.ones(1, np.int16))
+    operands = source, one
+    each = [multiplier(layer, "multiply", operands, out, f) for f in factors]
+    scales = {"scale": np.float32(0), "multiplier": np.array(each)}
+    b.step(MultiplyOp, layer, operands, out, **scales, lo=out.lo, hi=out.hi)
+
+
+def write_factors(n: Nodes, value: str, factors: Factors, op: Op) -> str:
+    """Float `value` with its channels multiplied."""
+    if not factors:
+        return value
+    rank = n.tensors[op.output].rank
+    column = np.array(factors, np.float32).reshape(-1, *(1,) * (rank - 2))
+    return n.node("Mul", [value, n.array(f"{op.name}_factors", column)])
