@@ -46,28 +46,38 @@ def steps_of(node: Conv2d) -> DoubleArray:
     result = np.full(len(weight), np.nan)
     if not np.isfinite(weight).all():
         return result
-    common = _step(weight)
-    for channel, row in enumerate(weight):
-        step = _step(row) if common is None else common
-        if step is not None and _better(row[np.newaxis], step):
-            result[channel] = step
+    rows = weight.reshape(len(weight), -1)
+    common = _steps(rows.reshape(1, -1))
+    found = _steps(rows) if np.isnan(common).all() else np.repeat(common, len(rows))
+    for channel in np.flatnonzero(~np.isnan(found)):
+        if _better(weight[channel][np.newaxis], float(found[channel])):
+            result[channel] = found[channel]
     return result
 
 
-def _step(weights: FloatArray) -> float | None:
-    """The step that all weights are multiples of, or None."""
-    sizes = np.unique(np.abs(weights))
-    values = sizes[sizes > 0].astype(np.float64)
-    if not 1 < len(values) <= MOST_VALUES:
-        return None
-    least = values[-1] / MOST_STEPS * (1 - TOLERANCE)
-    gaps = np.diff(values, prepend=0.0)
-    distance = float(gaps[gaps >= least].min())
+def _steps(weights: FloatArray) -> DoubleArray:
+    """The step that all weights of each row are multiples of, (rows,); NaN for none."""
+    result = np.full(len(weights), np.nan)
+    sizes = np.sort(np.abs(weights), axis=1).astype(np.float64)
+    gaps = np.diff(sizes, axis=1, prepend=0.0)
+    numbers = np.count_nonzero(gaps, axis=1)
+    least = sizes[:, -1] / MOST_STEPS * (1 - TOLERANCE)
+    wide = np.where((gaps > 0) & (gaps >= least[:, np.newaxis]), gaps, np.inf)
+    distance = wide.min(axis=1)
+    left = np.flatnonzero(
+        (numbers > 1) & (numbers <= MOST_VALUES) & np.isfinite(distance)
+    )
+    values = np.zeros((len(weights), numbers[left].max(initial=0)))
+    for row in left:
+        values[row, : numbers[row]] = sizes[row, gaps[row] > 0]
     for parts in PARTS:
-        step = _fitted(values, distance / parts)
-        if step is not None and step >= least:
-            return step if _chance(values, step) <= CHANCE else None
-    return None
+        steps = _fitted(values[left], distance[left] / parts)
+        fits = steps >= least[left]
+        for row, step in zip(left[fits], steps[fits].tolist(), strict=True):
+            if _chance(values[row, : numbers[row]], step) <= CHANCE:
+                result[row] = step
+        left = left[~fits]
+    return result
 
 
 def _chance(values: DoubleArray, step: float) -> float:
@@ -89,22 +99,25 @@ def _chance(values: DoubleArray, step: float) -> float:
     return MOST_STEPS * float(np.minimum(4 * away + np.max(apart, axis=0), 1).prod())
 
 
-def _fitted(values: DoubleArray, step: float) -> float | None:
-    """The step near `step` that fits all values best; None if one is not near it.
+def _fitted(values: DoubleArray, steps: DoubleArray) -> DoubleArray:
+    """The step near each of `steps` that fits a row best; NaN if one is not near it.
 
-    Fitted to small values first: at large ones even a small error of the step adds up
-    to several steps.
+    values: (rows, n), 0 where a row has fewer.  Fitted to small values first: at large
+    ones even a small error of the step adds up to several steps.
     """
     for most in (4, 16, 64, MOST_STEPS + 1):
-        counts = np.rint(values / step)
+        counts = np.rint(values / steps[:, np.newaxis])
         near = (counts > 0) & (counts <= most)
-        if near.any():
-            products = math.fsum((values[near] * counts[near]).tolist())
-            step = products / math.fsum(np.square(counts[near]).tolist())
-    step = float(np.float32(step))
-    counts = np.rint(values / step)
-    away = np.abs(values - counts * step)
-    return step if (away <= TOLERANCE * step).all() and counts.min() > 0 else None
+        products = np.where(near, values * counts, 0.0).tolist()
+        squares = np.square(np.where(near, counts, 0.0)).sum(axis=1)  # exact
+        some = squares > 0
+        totals = np.array([math.fsum(row) for row in products])
+        steps = np.where(some, totals / np.where(some, squares, 1.0), steps)
+    steps = steps.astype(np.float32).astype(np.float64)
+    counts = np.rint(values / steps[:, np.newaxis])
+    away = np.abs(values - counts * steps[:, np.newaxis])
+    near = (away <= TOLERANCE * steps[:, np.newaxis]) & (counts > 0)
+    return np.where((near | (values == 0)).all(axis=1), steps, np.nan)
 
 
 def _better(row: FloatArray, step: float) -> bool:

@@ -107,3 +107,9 @@ WITHOUT = {
 def test_other_weights_have_none(weight):
     """A channel that reaches 127 is on the grid of absmax / 127 already."""
     assert np.isnan(steps(weight.astype(F))).all()
+
+
+def test_more_even_steps_than_8_bits_have():
+    """No two of these weights are 1/255 of the largest apart."""
+    weight = np.arange(1, 301).reshape(1, 300, 1, 1) / 300
+    assert np.isnan(steps(weight.astype(F))).all()
