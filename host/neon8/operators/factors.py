@@ -71,6 +71,16 @@ def append_factors(
     return made
 
 
+WIDEST = 1 << 8
+"""The largest factor of channels that int16 without factors serves, in the least: a
+step of their int8 is one of it, or more."""
+
+
+def narrow(factors: Factors) -> bool:
+    """True if int16 without them serves all channels."""
+    return not factors or max(factors) <= WIDEST * min(factors)
+
+
 def plain(tensor: Tensor, factors: Factors) -> Tensor:
     """int16 over the values of all channels of `tensor`, which has `factors`."""
     if not factors:

@@ -21,6 +21,7 @@ from neon8.operators.factors import (
     append_factors,
     append_product,
     inverse,
+    narrow,
     plain,
     write_factors,
 )
@@ -241,6 +242,8 @@ def lower_lines(b: Build, node: Pointwise) -> bool:
 
     Lines for each pair of factors would be large, and slow of few channels.
     """
+    if not (narrow(node.factors_in) and narrow(node.factors_out)):
+        return False
     source, out = b.own(node.inputs[0]), quantized(b.graph, b.table, node.output)
     given, made = plain(source, node.factors_in), plain(out, node.factors_out)
     found = lines_of(node.function, given, made)
