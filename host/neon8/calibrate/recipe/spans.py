@@ -7,7 +7,8 @@ likewise. Values nearby in an image are alike, and images differ, so that N is t
 number of values over ALIKE + UNLIKE / samples. A range that ends x tails beyond the
 largest value clips 2 tail^2 e^-x / N, the mean square of what is cut off, and rounds
 with steps as large as the range is. A channel reaches to where both together are least,
-beyond what was seen by at most HEADROOM / sqrt(samples) of it.
+beyond what was seen by at most HEADROOM / sqrt(samples) of it; with SETTLED values not
+beyond it, since room for what is rare makes the steps of all other values larger.
 """
 
 import math
@@ -27,6 +28,8 @@ from neon8.rewrite.equalization import CHANNELS, Link, links
 ALIKE = 4
 UNLIKE = 128
 HEADROOM = 1.5
+SETTLED = 10_000
+"""Values of a channel; with so many it reaches as far as was seen."""
 MARGINS = np.arange(49) / 4
 """In tails, between the end of what was seen and that of the range."""
 STEPS = 255
@@ -130,6 +133,7 @@ def observed(
         size = np.maximum(-lo, hi) if activation.lo == 0 else np.abs(end)
         room = (size * HEADROOM / math.sqrt(samples))[:, np.newaxis]
         more = np.minimum(tail * MARGINS, room)
+        more = np.where((before.count < SETTLED)[:, np.newaxis], more, 0.0)
         far = _activated(activation, end[:, np.newaxis] + sign * more)
         width = np.maximum(far * sign, 0) + np.maximum(-sign * other, 0)[:, np.newaxis]
         clipped = 2 * np.square(tail) * elementary.exp(-MARGINS) / number[:, np.newaxis]

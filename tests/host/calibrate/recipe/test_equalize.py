@@ -20,7 +20,7 @@ OPERATORS = {
 }
 
 
-def network(*, operator="Relu", depthwise=True, pool=False, drift=None):
+def network(*, operator="Relu", depthwise=True, pool=False, drift=None, shape=SHAPE):
     """x -> conv -> activation -> any max pool -> conv -> relu -> conv -> y.
 
     drift: (CHANNELS,), by which the channels between the first two are multiplied.
@@ -55,7 +55,7 @@ def network(*, operator="Relu", depthwise=True, pool=False, drift=None):
     ]
     used = {name for each in nodes for name in each.input}
     kept = {name: each.astype(F) for name, each in weights.items() if name in used}
-    return net(nodes, {"x": SHAPE}, "y", kept)
+    return net(nodes, {"x": shape}, "y", kept)
 
 
 def calibrated(folder, *, plain=False, **options):
@@ -197,3 +197,13 @@ def test_a_transposed_convolution_takes_factors_and_gives_others(groups, tmp_pat
     assert sqnr(path, neon8.calibrate_model(path, SAMPLES, plain=True)) < 8
     assert {n for n, each in table.tensors.items() if each.factors} == {"t1", "t2"}
     assert diagnose_model(path, table, SAMPLES, top=0).sqnr_db > least
+
+
+@pytest.mark.parametrize(("side", "room"), [(6, (1.15, 1.4)), (48, (0.99, 1.08))])
+def test_few_values_get_room_above_what_was_seen_and_many_do_not(side, room, tmp_path):
+    shape = (*SHAPE[:-2], side, side)
+    path = save(tmp_path, network(drift=DRIFT, shape=shape))
+    samples = np.random.default_rng(5).normal(size=(28, *shape)).astype(F)
+    entry = neon8.calibrate_model(path, samples).tensors["t1"]
+    assert entry.factors
+    assert room[0] < entry.threshold[1] / entry.max < room[1]
