@@ -7,6 +7,7 @@ it do, and a layer with int16 weights has scales with which its own do  (25).
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ import numpy as np
 from neon8.arrays import DoubleArray
 from neon8.ir.graph import Graph
 from neon8.operators.convolution import Conv2d, convolutions
+from neon8.operators.factors import narrow
 from neon8.operators.subpixel import repeated, subpixel
 from neon8.quant.grid import Grid, at_bits, ends, on_grid
 from neon8.quant.lattice import quantizer
@@ -40,7 +42,7 @@ from neon8.quant.weights import (
     sums,
 )
 from neon8.rewrite.bias import corrected
-from neon8.rewrite.equalization import equalized
+from neon8.rewrite.equalization import EQUALIZED, equalized
 from neon8.rewrite.rounding import rounded
 
 INT16 = "int16"
@@ -73,6 +75,8 @@ def with_bits(
     """
     if not wanted:
         return table
+    finer = {group for group, bits in wanted.items() if bits > NARROW}
+    table = _without_factors(table, graph, groups, finer)
     plain = equalized(graph, table)
     nodes = convolutions(rounded(corrected(plain, table), table))
     members: dict[str, list[str]] = {}
@@ -91,6 +95,61 @@ def with_bits(
         tensors |= _most_bits(entries, bits, readers)
         layers |= {r.name: r.layer_scale(tensors[r.input]) for r in readers}
     return replace(table, tensors=tensors, layers=layers)
+
+
+def _without_factors(
+    table: ScaleTable,
+    graph: Graph,
+    groups: Mapping[str, str],
+    wanted: Collection[str],
+) -> ScaleTable:
+    """`table` without the factors that int16 makes needless.
+
+    They are those of what a convolution makes, a group by itself, and only functions
+    and products read: each of these would have to take them off. The integers of
+    weights stay, as do ranges: the scale is that of the channel with the largest.
+    """
+    tensors, layers = dict(table.tensors), dict(table.layers)
+    shared = Counter(groups.get(name, name) for name in tensors)
+    for node in convolutions(graph):
+        entry, layer = tensors.get(node.output), layers.get(node.name)
+        group = groups.get(node.output, node.output)
+        if entry is None or layer is None or group not in wanted or shared[group] > 1:
+            continue
+        readers = [each for each in graph.nodes if node.output in each.inputs]
+        fits = len(entry.factors) == len(node.weight) and narrow(entry.factors)
+        if not fits or not all(
+            each.absorbs_factors(graph) and not each.weighted for each in readers
+        ):
+            continue
+        factors = np.array(entry.factors)
+        tensors[node.output] = _plain(entry, float(factors.max()))
+        scales = channel_scales(node.name, layer, len(factors)) * factors
+        layers[node.name] = replace(
+            layer,
+            weight_scales=_float32(scales),
+            bias_correction=_float32(factors * layer.bias_correction)
+            if len(layer.bias_correction) == len(factors)
+            else layer.bias_correction,
+        )
+    return replace(table, tensors=tensors, layers=layers)
+
+
+def _plain(entry: TensorScale, factor: float) -> TensorScale:
+    """`entry` without factors, of which `factor` is the largest."""
+    reasons = tuple(code for code in entry.reasons if code != EQUALIZED)
+    bare = replace(entry, factors=(), reasons=reasons)
+    scale = np.float32(entry.scale * factor)
+    lo, hi = (
+        None if end is None else float(np.float32(end * factor))
+        for end in (entry.min, entry.max)
+    )
+    found = on_grid(bare, scale, entry.zero_point, bits=entry.bits)
+    return replace(found, min=lo, max=hi)
+
+
+def _float32(values: DoubleArray) -> tuple[float, ...]:
+    return tuple(values.astype(np.float32).astype(np.float64).tolist())
 
 
 def in_float32(

@@ -27,6 +27,8 @@ from neon8.rewrite.absorption import with_offsets
 
 CHANNELS = 1
 """The axis of channels."""
+EQUALIZED = "equalized"
+"""Reason code of a tensor with factors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,10 +9,13 @@ import pytest
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.ir.groups import scale_groups
+from neon8.operators.functions import X, call
+from neon8.operators.pointwise import Pointwise
 from neon8.quant.grid import at_bits, ends
 from neon8.rewrite.bits import in_float32, with_bits, with_wide_weights
-from small_graphs import RELU, conv, graph_of, scale, table_of
+from small_graphs import RELU, conv, graph_of, scale, table_of, with_entries
 
+SQUARE = Pointwise(name="f", inputs=("a",), output="b", function=call("multiply", X, X))
 SCHEMES = {
     "symmetric": scale(0.25, 0, "symmetric"),
     "unsigned": scale(0.25, -128, "unsigned"),
@@ -101,6 +104,22 @@ def test_steps_of_weights_stay_steps():
     graph = graph_of(conv("y"))
     found = with_wide_weights(table_of(graph), graph, ["layer_y"])
     assert set(np.abs(lower(graph, found).ops[1].weights).flat) == {127 * 256}
+
+
+def test_what_functions_read_needs_no_factors():
+    """Its scale is that of the largest channel, and the layer's integers stay."""
+    graph = graph_of(conv("a"), SQUARE, conv("y", "b"))
+    factors = {name: {"factors": (0.5, 1.0, 0.25, 0.5)} for name in "ab"}
+    table = with_entries(graph, **factors)
+    done = with_bits(table, graph, {}, {"a": 16, "b": 16})
+    assert done.tensors["a"].factors == ()
+    assert done.tensors["a"].threshold == ends(table.tensors["a"])
+    assert done.tensors["b"].factors == table.tensors["b"].factors
+    before, after = (
+        next(op for op in lower(graph, each).ops if op.name == "layer_a")
+        for each in (table, done)
+    )
+    assert (before.weights == after.weights).all()
 
 
 def test_a_grid_covers_the_same():

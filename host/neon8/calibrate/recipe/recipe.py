@@ -19,12 +19,10 @@ from neon8.quant.grid import Grid, on_grid
 from neon8.quant.scale_table import LayerScale, TensorScale
 from neon8.quant.weights import weight_scales
 from neon8.rewrite.absorption import with_offsets
-from neon8.rewrite.equalization import with_factors
+from neon8.rewrite.equalization import EQUALIZED, with_factors
 
 STEP = "step"
 """Reason code of a layer with the steps of its weights as scales."""
-EQUALIZED = "equalized"
-"""Reason code of a tensor with factors."""
 ABSORBED = "absorbed"
 """Reason code of a tensor with offsets."""
 

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 import neon8
+from neon8.compile.lower import lower
 from onnx_nets import net, node, save
 from recipe_kits import CHANNELS, SAMPLES, SHAPE, sqnr, table_of_any_order_and_split
+from small_graphs import kinds
 
 F = np.float32
 DRIFT = np.exp2([4, -4, 1, -3, 5, 0, -5, -2]).astype(F)
@@ -60,6 +62,27 @@ def test_channels_of_all_sizes(between, tmp_path):
     read, made = (np.array(table.tensors[name].factors) for name in ("s1", "t1"))
     assert read.size == made.size == CHANNELS
     assert (read != made).any() or between is SQUEEZE
+
+
+@pytest.mark.parametrize("names", [["s1"], ["t1"], ["s1", "t1"]], ids="+".join)
+def test_around_a_function_of_int16(names, tmp_path):
+    """No copy of 8 bits is made; what only functions read has no factors."""
+    path = save(
+        tmp_path, network(SILU, np.exp2([3, -2, 1, -2, 2, 0, -3, -1]).astype(F))
+    )
+    wanted = dict.fromkeys(names, "int16")
+    usual = neon8.calibrate_model(path, SAMPLES)
+    table = neon8.calibrate_model(
+        path, SAMPLES, precision=wanted, output=tmp_path / "table"
+    )
+    assert neon8.load_table(tmp_path / "table") == table
+    assert sqnr(path, table) > sqnr(path, usual) + {1: -0.2, 2: 0.5}[len(names)]
+    entry = table.tensors["s1"]
+    kept = "s1" not in names
+    assert bool(entry.factors) == ("equalized" in entry.reasons) == kept
+    lowered = lower(neon8.load_graph(path), table)
+    assert "Requantize" not in kinds(lowered)
+    assert "Interpolate" in kinds(lowered)
 
 
 def test_neighbours_share_tables(tmp_path):
