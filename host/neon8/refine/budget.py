@@ -59,7 +59,9 @@ PROMISED_DB = 0.5
 AS_GOOD_DB = 0.1
 """A smaller difference is not worth the bits of a tensor."""
 NEXT = 6
-"""Groups simulated anew at each step; all of them once the noise has halved."""
+"""Groups simulated anew at each step; MOST of them once the noise has halved."""
+MOST = 40
+"""Of more groups, those that add most noise alone are simulated."""
 PRICED = 16
 """The groups with the largest gains, whose cost is measured; and the layers that lose
 most by their weights, which are candidates."""
@@ -249,7 +251,7 @@ class _Search:
         plain = self._verified({}, "", "")
         simulated, ceiling = self._simulated([{}, self._floats])
         self._now = ratio_of(simulated)
-        alone = self._meter.alone(watch=lambda *_: self._tick())
+        alone = self._meter.alone(runs=MOST * RANKING, watch=lambda *_: self._tick())
         layers = self._layers.values()
         weights = self._meter.alone_in_weights(layers, watch=lambda *_: self._tick())
         alone |= {weights_of(name): each for name, each in weights.items()}
@@ -298,7 +300,7 @@ class _Search:
         Errors of several tensors may cancel, so that none alone seems to gain although
         all together do. Then it is the one that adds most noise alone.
         """
-        looked = self._left
+        looked = sorted(self._left, key=lambda group: -self._alone[group])[:MOST]
         if self._now * 2 > self._level:
             ranked = (*self._ranked(step, self._gain), *self._ranked(step, self._alone))
             looked = list(dict.fromkeys(ranked))[:NEXT]
@@ -315,7 +317,7 @@ class _Search:
     def _ranked(self, step: Step, gains: Mapping[str, float]) -> list[str]:
         """Groups that gain enough and are affordable, the best first."""
         least = self._now * (1 - ratio_of(NOTHING_DB))
-        found = [group for group in self._left if gains[group] > least]
+        found = [group for group in self._left if gains.get(group, 0.0) > least]
         found.sort(key=lambda group: -gains[group])
         most = self._goal.max_cost
         if most is None:
@@ -329,7 +331,7 @@ class _Search:
         Steps that cannot read int16 read a copy of 8 bits; then float32 may do better.
         """
         kind = self._kind(group)
-        promised = db_of(self._now - self._gain[group]) - db_of(self._now)
+        promised = db_of(self._now - self._gain.get(group, 0.0)) - db_of(self._now)
         try:
             found = self._verified({**step.chosen, group: kind}, group, kind)
             missing = promised - (found.sqnr_db - step.sqnr_db)

@@ -114,12 +114,20 @@ class Meter:
         self._exact = simulator(moved) if moved else self._reference
         self._rounded = simulator(weights)
 
-    def alone(self, *, watch: Watch = nobody) -> dict[str, float]:
-        """Group -> dB with only this group rounded.  DataError."""
+    def alone(
+        self, *, runs: int | None = None, watch: Watch = nobody
+    ) -> dict[str, float]:
+        """Group -> dB with only this group rounded.  DataError.
+
+        runs: of the network, at most; so many samples are taken, but FEW at least.
+        """
         settings = [
             {name: self.plain[name] for name in names} for names in self.groups.values()
         ]
-        found = self._measure(self._exact, settings, watch)
+        samples = self._samples
+        if runs is not None:
+            samples = samples[: max(FEW, runs // max(len(settings), 1))]
+        found = self._measure(self._exact, settings, watch, samples)
         return dict(zip(self.groups, found, strict=True))
 
     def alone_in_weights(
