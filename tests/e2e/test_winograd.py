@@ -232,7 +232,8 @@ def layer(rng, channels, out, size, groups):
     [
         (64, 64, 14, 1, True),
         (8, 8, 14, 1, True),
-        (4, 16, 14, 1, True),
+        (6, 16, 14, 1, True),
+        (3, 16, 14, 1, False),
         (3, 64, 14, 1, False),
         (64, 64, 2, 1, False),
         (128, 128, 14, 8, True),
