@@ -14,8 +14,7 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.calibrate.run.threads import usable
-from neon8.compile import writer
-from neon8.compile.oracle import taken
+from neon8.compile import oracle, writer
 from neon8.data.arrays import Arrays
 from neon8.ir.program import Op, Program
 from neon8.runtime import Model
@@ -35,7 +34,7 @@ def in_lockstep(
     samples: by input name, as oracle.run() takes them.  ModelError, DataError.
     """
     values: dict[str, Values] = {
-        name: [taken(program.tensors[name], each) for each in samples]
+        name: [oracle.taken(program.tensors[name], each) for each in samples]
         for name in program.inputs
     }
     for op, gone in zip(program.ops, _gone(program, steps), strict=False):
@@ -47,6 +46,8 @@ def in_lockstep(
 
 def _run(program: Program, op: Op, values: dict[str, Values], count: int) -> Values:
     """Run one step on all samples."""
+    if not op.inputs:  # a constant; the library opens no network without an input
+        return [oracle.step(program, op, program.tensors[op.output], [])] * count
     sources = tuple(dict.fromkeys(op.inputs))
     tensors = {name: program.tensors[name] for name in (*sources, op.output)}
     alone = replace(

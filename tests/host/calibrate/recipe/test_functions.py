@@ -85,6 +85,18 @@ def test_around_a_function_of_int16(names, tmp_path):
     assert "Interpolate" in kinds(lowered)
 
 
+def test_thorough_runs_constants_too(tmp_path):
+    """A function of int16 whose output alone has factors is multiplied by 1."""
+    path = save(tmp_path, network([node("Tanh", "s1", "t1")]))
+    table = neon8.calibrate_model(
+        path, SAMPLES, precision={"s1": "int16"}, thorough=True
+    )
+    lowered = lower(neon8.load_graph(path), table)
+    last = max(i for i, kind in enumerate(kinds(lowered)) if kind == "Conv2d")
+    assert "Constant" in kinds(lowered)[:last]
+    assert table.reasons[0].startswith(("thorough:", "default"))
+
+
 def test_neighbours_share_tables(tmp_path):
     """Factors near a function are powers of the root of 2."""
     table = neon8.calibrate_model(save(tmp_path, network(SILU)), SAMPLES)
