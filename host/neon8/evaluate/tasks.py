@@ -209,7 +209,9 @@ def users_task(setup: Setup) -> Task | None:
         return Task(name, "", partial(_called, name, metric))
     if ":" in metric:
         return Task(metric, "", partial(_called, metric, _loaded(metric)))
-    kind = metric.partition("=")[0]
+    kind, given, output = metric.partition("=")
+    if given and not (kind and output):
+        raise DataError(f"metric {metric!r} is not of the form KIND=OUTPUT")
     if kind and kind not in KINDS:
         text = f"metric {kind!r} is none of {', '.join(KINDS)} and no module:function"
         raise DataError(text)

@@ -260,6 +260,8 @@ def test_the_users_function(network, capsys):
         ("own_metric:broken", "metric own_metric:broken: KeyError: 'z'"),
         ("own_metric:endless", "it returned inf, which is no number"),
         ("accuracy", "metric 'accuracy' is none of top1, boxes, keypoints"),
+        ("=y", "metric '=y' is not of the form KIND=OUTPUT"),
+        ("sqnr=", "metric 'sqnr=' is not of the form KIND=OUTPUT"),
         ("masks=z", "no output 'z'; there are 'y'"),
         ("masks", "no output is of that kind: 'y' [1, 5, 7, 7]"),
         ("boxes", "not those of a known detector; see --detection"),
