@@ -147,7 +147,7 @@ def prepare(
     }
     for node in convolutions(changed):
         if node is not layers[node.name]:
-            steps[node.name] = _moved(steps[node.name], node, found.factors)
+            steps[node.name] = moved_steps(steps[node.name], node, found.factors)
     return Recipe(
         graph=changed,
         observation=_rewritten(observation, changed, found.factors, offsets),
@@ -158,24 +158,25 @@ def prepare(
     )
 
 
-def _moved(
+def moved_steps(
     steps: DoubleArray, node: Conv2d, factors: Mapping[str, DoubleArray]
 ) -> DoubleArray:
     """The steps of a layer that has absorbed factors, (O,).
 
     An output channel whose input channels have different factors loses its step, unless
-    its new weights happen to have one.
+    its new weights happen to have one. Of any other the weights are only scaled.
     """
     count = len(steps)
+    uneven = np.zeros(count, bool)
     if node.inputs[0] in factors:
         read = factors[node.inputs[0]].reshape(node.groups, -1)
         same = (read == read[:, :1]).all(axis=1)
-        each = np.where(same, read[:, 0], np.nan)
-        steps = steps * np.repeat(each, count // node.groups)
+        steps = steps * np.repeat(read[:, 0], count // node.groups)
+        uneven = np.repeat(~same, count // node.groups)
     if node.output in factors:
         steps = steps / factors[node.output]
     rounded = steps.astype(np.float32).astype(np.float64)
-    return np.where(np.isnan(rounded), steps_of(node), rounded)
+    return np.where(uneven, steps_of(node), rounded) if uneven.any() else rounded
 
 
 def _rewritten(

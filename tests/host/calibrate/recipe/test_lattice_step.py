@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from neon8.calibrate.recipe.lattice_step import steps_of
+from neon8.calibrate.recipe.recipe import moved_steps
 from neon8.quant.weights import quantize_weights
 from small_graphs import conv
 
@@ -113,3 +114,14 @@ def test_more_even_steps_than_8_bits_have():
     """No two of these weights are 1/255 of the largest apart."""
     weight = np.arange(1, 301).reshape(1, 300, 1, 1) / 300
     assert np.isnan(steps(weight.astype(F))).all()
+
+
+def test_scaled_weights_have_no_step_that_they_had_not():
+    """Small numbers of a float16 network are even, and no longer float16 then."""
+    whole = levels(2, 64, 1, 1, most=100)
+    node = conv("y", channels=64, out=2, kernel=1, weight=(whole * 2.0**-24).astype(F))
+    steps = steps_of(node)
+    assert np.isnan(steps).all()
+    factors = np.array([0.7, 0.3])
+    scaled = node.with_factors([None], factors)
+    assert np.isnan(moved_steps(steps, scaled, {"y": factors})).all()
