@@ -46,6 +46,7 @@ def branches(
     histograms: of the sources.  closed: scale groups that stay whole.
     """
     whole, sources = scale_groups(graph), held(graph)
+    uses, made = count_uses(graph), {node.output: node for node in graph.nodes}
     read = _read_otherwise(graph)
     steps: dict[frozenset[str], float] = {}
 
@@ -64,7 +65,10 @@ def branches(
     for node in graph.nodes:
         if not node.shares_scale or whole.get(node.output, "") in {"", *closed}:
             continue
-        for edges, inside, rest in _parts(graph, node, apart):
+        if len(set(node.inputs)) < 2:
+            continue
+        near = {_edge(graph, name, node, uses, made) for name in node.inputs}
+        for edges, inside, rest in _parts(graph, node, near, apart):
             mine = frozenset().union(*(sources[name] for name in inside))
             others = frozenset().union(*(sources[name] for name in rest))
             every = mine | others
@@ -93,18 +97,13 @@ def with_own(
 
 
 def _parts(
-    graph: Graph, node: Node, apart: Collection[Edge]
+    graph: Graph, node: Node, edges: Collection[Edge], apart: Collection[Edge]
 ) -> Iterator[tuple[set[Edge], list[str], list[str]]]:
-    """What could come apart from a node that joins tensors.
+    """What could come apart from a node that joins tensors at `edges`.
 
     The edges, the tensors that they leave on one side, and those on the other. Tensors
     that stay connected elsewhere are no parts.
     """
-    if len(set(node.inputs)) < 2:
-        return
-    uses = count_uses(graph)
-    made = {each.output: each for each in graph.nodes}
-    edges = {_edge(graph, name, node, uses, made) for name in node.inputs}
     groups = scale_groups(graph, {*apart, *edges})
     members: dict[str, list[str]] = {}
     for name, group in groups.items():
