@@ -25,8 +25,8 @@ class Component:
     """Tensors that share `count` factors.
 
     channels: for each tensor the index of every channel's factor, (C,).  bounds: upper
-    bounds of activations, by tensor.  readers: the convolutions that read the tensors,
-    in order of execution.
+    bounds of activations, by tensor.  readers: what reads the tensors and absorbs their
+    factors, in order of execution.  tabled: a function reads or makes one of them.
     """
 
     channels: dict[str, Int64Array]
