@@ -65,8 +65,7 @@ def append_factors(
 ) -> Tensor:
     """Appends the product of float32 channels with `factors`; where it is."""
     made = out or b.temporary(source, "factors")
-    column = np.array(factors, np.float32).reshape(-1, *(1,) * (source.rank - 2))
-    constant = append_constant(b, layer, column, source)
+    constant = append_constant(b, layer, _column(factors, source.rank), source)
     append_binary(b, layer, "multiply", (source.name, constant.name), made)
     return made
 
@@ -122,6 +121,10 @@ def write_factors(n: Nodes, value: str, factors: Factors, op: Op) -> str:
     """Float `value` with its channels multiplied."""
     if not factors:
         return value
-    rank = n.tensors[op.output].rank
-    column = np.array(factors, np.float32).reshape(-1, *(1,) * (rank - 2))
+    column = _column(factors, n.tensors[op.output].rank)
     return n.node("Mul", [value, n.array(f"{op.name}_factors", column)])
+
+
+def _column(factors: Factors, rank: int) -> FloatArray:
+    """As ONNX broadcasts them along the channels of a tensor of `rank` dimensions."""
+    return np.array(factors, np.float32).reshape(-1, *(1,) * (rank - 2))
