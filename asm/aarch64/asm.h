@@ -137,6 +137,23 @@
         add     \v\().4h, \v\().4h, v2.4h
 .endm
 
+// Eight int16 values of each operand, v20 and v21, to the floats of v16-v17 and v18-v19, less their
+// zero points v6 and v7.
+.macro  centre8
+        sxtl    v16.4s, v20.4h
+        sxtl2   v17.4s, v20.8h
+        sxtl    v18.4s, v21.4h
+        sxtl2   v19.4s, v21.8h
+        sub     v16.4s, v16.4s, v6.4s
+        sub     v17.4s, v17.4s, v6.4s
+        sub     v18.4s, v18.4s, v7.4s
+        sub     v19.4s, v19.4s, v7.4s
+        scvtf   v16.4s, v16.4s
+        scvtf   v17.4s, v17.4s
+        scvtf   v18.4s, v18.4s
+        scvtf   v19.4s, v19.4s
+.endm
+
 // Eight floats to the int16 values of the first register.
 .macro  round8_s16 low, high
         fcvtns  \low\().4s, \low\().4s

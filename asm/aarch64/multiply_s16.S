@@ -25,18 +25,7 @@
 
         // v20 and v21, eight int16 of each operand, to the int16 of v16.
 .macro  product8
-        sxtl    v16.4s, v20.4h
-        sxtl2   v17.4s, v20.8h
-        sxtl    v18.4s, v21.4h
-        sxtl2   v19.4s, v21.8h
-        sub     v16.4s, v16.4s, v6.4s
-        sub     v17.4s, v17.4s, v6.4s
-        sub     v18.4s, v18.4s, v7.4s
-        sub     v19.4s, v19.4s, v7.4s
-        scvtf   v16.4s, v16.4s
-        scvtf   v17.4s, v17.4s
-        scvtf   v18.4s, v18.4s
-        scvtf   v19.4s, v19.4s
+        centre8
         fmul    v16.4s, v16.4s, v18.4s
         fmul    v17.4s, v17.4s, v19.4s
         fmul    v16.4s, v16.4s, v3.4s
