@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from neon8.graph.onnx_file import ModelLike, OnnxFile, nodes_of, open_onnx
+from neon8.graph.onnx_file import ModelLike, OnnxFile, open_onnx
+from neon8.graph.protos import nodes_of
 from neon8.ir.graph import Tensor
 
 

@@ -11,7 +11,8 @@ a shape. So each result is judged before the next node sees it.
 """
 
 import math
-from collections import ChainMap
+from collections import ChainMap, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ import onnx
 
 from neon8.arrays import Array
 from neon8.errors import GraphError
-from neon8.graph.onnx_file import LARGE, initializer, one_line
+from neon8.graph.branches import branch_of
+from neon8.graph.protos import LARGE, initializer, one_line, pin_batch, values_of
 
 KEPT = frozenset({
     *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),
@@ -63,7 +65,8 @@ class Inference:
     tell, or the file.  declared: what the file says of tensors inside the network,
     which is believed only where nothing else tells.  faults: output of a node -> what
     onnx finds wrong with the node.  budget: bytes that constant nodes may still read
-    and write.
+    and write.  run: the nodes, those of branches that are taken in place of their If.
+    kept: those of them that are no constants.
     """
 
     path: Path
@@ -73,6 +76,8 @@ class Inference:
     declared: dict[str, onnx.TypeProto]
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
+    run: list[onnx.NodeProto] = field(default_factory=list)
+    kept: list[onnx.NodeProto] = field(default_factory=list)
 
     def dtype(self, name: str) -> str:
         """The type of the elements of a tensor, as numpy calls it; "" if unknown."""
@@ -92,10 +97,8 @@ class Inference:
         return tuple(int(dim.dim_value) for dim in dims)
 
 
-def infer(
-    path: Path, model: onnx.ModelProto, constants: dict[str, Array]
-) -> tuple[Inference, list[onnx.NodeProto]]:
-    """What is known of each tensor, and the nodes that are no constants.
+def infer(path: Path, model: onnx.ModelProto, constants: dict[str, Array]) -> Inference:
+    """What is known of each tensor and node.
 
     constants: the values of all initializers.  GraphError: a node contradicts its
     inputs, or computes more from constants than a network needs.
@@ -117,20 +120,56 @@ def infer(
         known.types[tensor.name] = onnx.helper.make_tensor_type_proto(
             tensor.data_type, tensor.dims
         )
-    kept = []
-    for node in model.graph.node:
+    names = {*known.types, *(n for each in model.graph.node for n in each.output)}
+    waiting = deque(model.graph.node)
+    while waiting:
+        node = waiting.popleft()
+        if _taken(known, node):
+            condition = bool(known.constants[node.input[0]])
+            inner = branch_of(node, condition=condition, taken=names)
+            waiting.extendleft(reversed(inner))
+            continue
+        known.run.append(node)
         for name, kind in _types(known, node).items():
             _admit(known, node, name, kind)
         feeds = _feeds(known, node)
         if feeds is None or not _evaluate(known, node, feeds):
-            kept.append(node)
+            known.kept.append(node)
     for value in model.graph.output:
         declared = value.type.tensor_type.elem_type
         found = known.types.get(value.name, value.type).tensor_type.elem_type
         if declared not in (found, onnx.TensorProto.UNDEFINED):
             text = f"output {value.name!r} is not of the type that the file gives it"
             raise GraphError(f"{path}: {text}")
-    return known, kept
+    return known
+
+
+def take_branches(
+    path: Path, model: bytes, weights: Mapping[str, Array]
+) -> bytes | None:
+    """The same network without branches whose condition is a constant, None if so.
+
+    model, weights: as in OnnxFile.  Nested ones go, too.  GraphError, as infer().
+    """
+    found = onnx.ModelProto.FromString(model)
+    if all(node.op_type != "If" for node in found.graph.node):
+        return None
+    pinned = onnx.ModelProto.FromString(model)
+    pin_batch(pinned.graph)
+    known = infer(path, pinned, {**values_of(path, pinned.graph), **weights})
+    if len(known.run) == len(found.graph.node):
+        return None
+    del found.graph.node[:]
+    found.graph.node.extend(known.run)
+    return bytes(found.SerializeToString())
+
+
+def _taken(known: Inference, node: onnx.NodeProto) -> bool:
+    """True if the node is an If of which it is known which branch it runs."""
+    condition = known.constants.get(node.input[0]) if node.input else None
+    if node.op_type != "If" or node.domain not in ("", "ai.onnx") or condition is None:
+        return False
+    return condition.size == 1
 
 
 def _types(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:

@@ -13,9 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import onnx
-from onnx import numpy_helper
 from onnx.external_data_helper import (
     load_external_data_for_model,
     uses_external_data,
@@ -24,10 +22,16 @@ from onnx.external_data_helper import (
 from neon8.errors import GraphError
 from neon8.files import read_file
 from neon8.graph.expansion import check_size
+from neon8.graph.inference import take_branches
+from neon8.graph.protos import (
+    LARGE,
+    bind,
+    initializer,
+    network_inputs,
+    nodes_of,
+    one_line,
+)
 from neon8.ir.graph import FloatArray
-
-LARGE = 4096
-"""Bytes of float32 weights that are kept apart; no shape of a tensor is as long."""
 
 DYNAMIC = frozenset({
     *("ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeLinear"),
@@ -35,9 +39,6 @@ DYNAMIC = frozenset({
 })  # fmt: skip
 """Operators whose scales only a run knows: a network that has one cannot be taken over,
 and is no float network either."""
-
-MAX_MESSAGE = 600
-"""Characters that are kept of a message of onnx."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,8 +72,12 @@ def open_onnx(model: ModelLike, *, shapes: Shapes | None = None) -> OnnxFile:
 
     shapes: of inputs, where the file leaves dimensions open.
     """
-    file = model if isinstance(model, OnnxFile) else _open(Path(model))
-    return with_shapes(file, shapes) if shapes else file
+    if isinstance(model, OnnxFile):
+        return with_shapes(model, shapes) if shapes else model
+    file = _open(Path(model))
+    file = with_shapes(file, shapes) if shapes else file
+    taken = take_branches(file.path, file.model, file.weights)
+    return file if taken is None else replace(file, model=taken)
 
 
 def _open(path: Path) -> OnnxFile:
@@ -130,48 +135,12 @@ def with_shapes(file: OnnxFile, shapes: Shapes) -> OnnxFile:
     return replace(file, model=model.SerializeToString())
 
 
-def bind(graph: onnx.GraphProto, sizes: Mapping[str, int]) -> None:
-    """Give the symbolic dimensions in `sizes` their values, wherever the file has them.
-
-    So inputs agree, and what the file says of tensors that nothing else tells.
-    """
-    for value in (*graph.input, *graph.value_info):
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_param and dim.dim_param in sizes:
-                dim.dim_value = sizes[dim.dim_param]
-
-
-def network_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """The inputs of the network: old files list initializers as inputs, too."""
-    initializers = {tensor.name for tensor in graph.initializer}
-    return [value for value in graph.input if value.name not in initializers]
-
-
 def read_model(path: Path) -> onnx.ModelProto:
     """The checked model with all its weights.  GraphError."""
     model = _decode(path, _read(path))
     _load_external_data(path, model)
     _check(path, model)
     return model
-
-
-def initializer(name: str, value: npt.NDArray[np.generic]) -> onnx.TensorProto:
-    """The initializer; large weights are left out and marked as external data."""
-    if value.dtype != np.float32 or value.nbytes < LARGE:
-        return numpy_helper.from_array(value, name)
-    kind = onnx.TensorProto.FLOAT
-    tensor = onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
-    tensor.data_location = onnx.TensorProto.EXTERNAL
-    tensor.external_data.add(key="location", value="memory")
-    return tensor
-
-
-def one_line(error: BaseException) -> str:
-    """What onnx says, of which the cause is often in the last of several lines."""
-    text = " ".join(str(error).replace("==> Context:", "-").split())
-    if len(text) > MAX_MESSAGE:  # a name in it may be of any length
-        text = f"{text[: MAX_MESSAGE // 2]} ... {text[-MAX_MESSAGE // 2 :]}"
-    return text or type(error).__name__
 
 
 def _read(path: Path) -> bytes:
@@ -276,20 +245,6 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
             yield from (attribute.t, *attribute.tensors)
             for inner in (attribute.g, *attribute.graphs):
                 yield from _tensors(inner)
-
-
-def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """All nodes, the ones in branches and loops included."""
-    for node in graph.node:
-        yield node
-        yield from inner_nodes(node)
-
-
-def inner_nodes(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    """The nodes in the branches and loops of `node`."""
-    for attribute in node.attribute:
-        for inner in (attribute.g, *attribute.graphs):
-            yield from nodes_of(inner)
 
 
 def _check(path: Path, model: onnx.ModelProto) -> None:

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
-from onnx import numpy_helper
-from onnx.external_data_helper import uses_external_data
 
-from neon8.arrays import Array
 from neon8.errors import GraphError
 from neon8.graph.inference import infer
-from neon8.graph.onnx_file import OnnxFile, bind, inner_nodes, network_inputs, one_line
+from neon8.graph.onnx_file import OnnxFile
+from neon8.graph.protos import inner_nodes, network_inputs, pin_batch, values_of
 from neon8.ir.graph import MAX_RANK
 from neon8.operators.source import Attribute, OnnxNode, Source
 
@@ -29,8 +27,8 @@ def read(file: OnnxFile) -> Source:
     opset = _opset(path, model)
     inputs = _pin_batch(path, model)
     outputs = tuple(value.name for value in model.graph.output)
-    constants = {**_constants(path, model), **file.weights}
-    known, kept = infer(path, model, constants)
+    constants = {**values_of(path, model.graph), **file.weights}
+    known = infer(path, model, constants)
     for name in (*inputs, *outputs, *(o for n in model.graph.node for o in n.output)):
         if len(name.encode()) > MAX_NAME or "\0" in name:
             raise GraphError(f"{path}: tensor {name[:40]!r}... has an unusable name")
@@ -39,7 +37,7 @@ def read(file: OnnxFile) -> Source:
         name=os.fsencode(path.stem).decode(errors="replace"),
         digest=file.digest,
         opset=opset,
-        nodes=_nodes(kept, known.faults),
+        nodes=_nodes(known.kept, known.faults),
         constants=known.constants,
         shapes={
             name: shape
@@ -64,8 +62,8 @@ def _opset(path: Path, model: onnx.ModelProto) -> int:
 
 def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
     """Make a free batch 1, forget the shapes of outputs; the names of the inputs."""
+    pin_batch(model.graph)
     inputs = network_inputs(model.graph)
-    bind(model.graph, {name: 1 for name in map(_batch_name, inputs) if name})
     for value in inputs:
         kind = value.type.tensor_type
         if value.type.WhichOneof("value") != "tensor_type":
@@ -79,12 +77,10 @@ def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
             raise GraphError(f"{path}: {text}; neon8 takes up to {MAX_RANK}")
         for axis, dim in enumerate(kind.shape.dim):
             if dim.WhichOneof("value") != "dim_value":
-                if axis != 0:
-                    text = f"dimension {axis} of input {value.name!r} is "
-                    text += repr(dim.dim_param) if dim.dim_param else "not given"
-                    raise GraphError(f"{path}: {text}; {_shape_option(value)}")
-                dim.dim_value = 1
-            elif dim.dim_value < 1:
+                text = f"dimension {axis} of input {value.name!r} is "
+                text += repr(dim.dim_param) if dim.dim_param else "not given"
+                raise GraphError(f"{path}: {text}; {_shape_option(value)}")
+            if dim.dim_value < 1:
                 text = f"input {value.name!r} is empty: dimension {axis} is"
                 raise GraphError(f"{path}: {text} {dim.dim_value}")
     if not inputs:
@@ -97,12 +93,6 @@ def _pin_batch(path: Path, model: onnx.ModelProto) -> tuple[str, ...]:
     return tuple(value.name for value in inputs)
 
 
-def _batch_name(value: onnx.ValueInfoProto) -> str:
-    """What the file calls the first dimension, "" if it has a size."""
-    dims = value.type.tensor_type.shape.dim
-    return dims[0].dim_param if dims else ""
-
-
 def _shape_option(value: onnx.ValueInfoProto) -> str:
     """What to write for an input whose shape is open."""
     dims = value.type.tensor_type.shape.dim
@@ -111,19 +101,6 @@ def _shape_option(value: onnx.ValueInfoProto) -> str:
         sizes[0] = "1"
     shape = f"{value.name}={','.join(sizes) or '?'}"
     return f"give it by --shape {shape}, in Python by shapes"
-
-
-def _constants(path: Path, model: onnx.ModelProto) -> dict[str, Array]:
-    """The values of the initializers that have them."""
-    values = {}
-    for tensor in model.graph.initializer:
-        if not uses_external_data(tensor):
-            try:
-                values[tensor.name] = numpy_helper.to_array(tensor)
-            except Exception as error:  # the checker does not look at everything
-                text = f"initializer {tensor.name!r} cannot be read: {one_line(error)}"
-                raise GraphError(f"{path}: {text}") from error
-    return values
 
 
 def _nodes(

@@ -23,7 +23,7 @@ ELSE = "is not supported; export it as other operators, or cut the network befor
 REMEDIES = {
     "DequantizeLinear": QUANTIZED,
     "QuantizeLinear": QUANTIZED,
-    "If": "branches are not supported; export the branch that is taken",
+    "If": "the branch depends on values; export the one that is taken",
     "Loop": "loops are not supported; export the network unrolled",
     "Scan": "loops are not supported; export the network unrolled",
     "NonMaxSuppression": "is not supported; cut the network before it and choose among "

@@ -21,7 +21,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from neon8.errors import GraphError
-from neon8.graph.onnx_file import OnnxFile, initializer, inner_nodes, nodes_of
+from neon8.graph.onnx_file import OnnxFile
+from neon8.graph.protos import initializer, inner_nodes, nodes_of
 from neon8.graph.reader import read
 from neon8.ir.graph import Factors, FloatArray, Graph, Origin, Shape
 from neon8.operators.convolution import Conv2d

@@ -14,7 +14,8 @@ from neon8.calibrate.run.reference import Reference
 from neon8.errors import GraphError
 from neon8.graph.extend import batch_sizes
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import LARGE, open_onnx
+from neon8.graph.onnx_file import open_onnx
+from neon8.graph.protos import LARGE
 from neon8.operators.convolution import Conv2d
 from onnx_nets import assert_same, net, node, save
 

@@ -26,7 +26,8 @@ from onnx import TensorProto, helper, numpy_helper
 from neon8.compile.lower import lower
 from neon8.errors import CompileError, TableError
 from neon8.graph.extend import batch_sizes
-from neon8.graph.onnx_file import ModelLike, one_line, open_onnx
+from neon8.graph.onnx_file import ModelLike, open_onnx
+from neon8.graph.protos import one_line
 from neon8.graph.reader import read
 from neon8.ir.graph import Graph
 from neon8.ir.program import Op, Tensor

@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from neon8.graph.onnx_file import OnnxFile, one_line
+from neon8.graph.onnx_file import OnnxFile
+from neon8.graph.protos import one_line
 from neon8.graph.quantized.integers import Array, Levels, UnusableError
 
 MOVED_CONSTANTS = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")

@@ -18,7 +18,8 @@ import onnx
 from onnx import helper
 
 from neon8.errors import GraphError
-from neon8.graph.onnx_file import LARGE, OnnxFile, initializer
+from neon8.graph.onnx_file import OnnxFile
+from neon8.graph.protos import LARGE, initializer
 from neon8.graph.quantized import integers, qlinear
 from neon8.graph.quantized.constants import (
     FLOAT,
