@@ -9,11 +9,11 @@ import numpy as np
 from neon8.ir.graph import Activated, Activation, FloatArray, Node
 from neon8.ir.program import Tensor
 from neon8.operators.build import FLOAT, Build, ratio
+from neon8.operators.constants import append_constant
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.family import Family
 from neon8.operators.floats import (
     append_binary,
-    append_constant,
     append_unary,
     reshaped_like,
 )

@@ -25,6 +25,7 @@ from neon8.ir.graph import (
 from neon8.ir.program import Op, Tensor
 from neon8.operators.activation import bound
 from neon8.operators.build import FLOAT, INT8, INT16, Build, ratio
+from neon8.operators.constants import append_constant
 from neon8.operators.convolution import affine_layer, make_affine
 from neon8.operators.factors import (
     MultiplyOp,
@@ -34,10 +35,8 @@ from neon8.operators.factors import (
 )
 from neon8.operators.family import Family
 from neon8.operators.floats import (
-    ConstantOp,
     append_activation,
     append_binary,
-    append_constant,
     append_unary,
     before,
 )
@@ -531,12 +530,7 @@ def constant_of(
             lo=ends.min if unsigned else -ends.max,
             hi=ends.max,
         )
-    tensor = b.temporary(like, "constant")
-    q = np.rint(value / np.float64(tensor.scale))
-    q = np.clip(q + tensor.zero_point, tensor.lo, tensor.hi)
-    levels = q.astype(np.dtype(tensor.dtype))
-    b.step(ConstantOp, node.name, (), tensor, levels=levels.reshape(-1))
-    return tensor
+    return append_constant(b, node.name, value, like)
 
 
 def lower_extreme(b: Build, node: Maximum | Minimum) -> None:

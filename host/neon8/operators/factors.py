@@ -9,7 +9,8 @@ from neon8.errors import CompileError
 from neon8.ir.graph import Factors, FloatArray
 from neon8.ir.program import Op, Tensor
 from neon8.operators.build import INT16, Build
-from neon8.operators.floats import ConstantOp, append_binary, append_constant
+from neon8.operators.constants import ConstantOp, append_constant
+from neon8.operators.floats import append_binary
 from neon8.operators.qdq import Nodes
 from neon8.quant.weights import multiplier_ok
 

@@ -10,7 +10,7 @@ from neon8.arrays import Array
 from neon8.errors import CompileError
 from neon8.ir.graph import Activation, FloatArray
 from neon8.ir.program import Int32Array, Op, Tensor
-from neon8.operators.build import FLOAT, Build
+from neon8.operators.build import Build
 from neon8.operators.family import Family
 from neon8.operators.functions import (
     ARGUMENTS,
@@ -26,19 +26,8 @@ from neon8.operators.functions import (
 from neon8.operators.movement import ReshapeOp
 from neon8.operators.onnx_functions import append_call, append_function
 from neon8.operators.qdq import Nodes
-from neon8.operators.reference import Levels, Operand, one_nan
+from neon8.operators.reference import Operand, one_nan
 from neon8.quant.elementary import Doubles
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConstantOp(Op):
-    """The same in every run, in N C H W order.
-
-    values: of a float32 tensor.  levels: of one of int8 or int16, (count,).
-    """
-
-    values: FloatArray | None = None
-    levels: Levels | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +77,6 @@ def append_unary(
     b.step(UnaryOp, layer, (source,), out, indices=indices, values=values)
 
 
-def append_constant(b: Build, layer: str, values: FloatArray, like: Tensor) -> Tensor:
-    """A tensor with these values, of the dimensions that they have."""
-    view = Tensor(name=like.name, dims=values.shape, dtype=FLOAT)
-    out = b.temporary(view, "constant")
-    b.step(ConstantOp, layer, (), out, values=values)
-    return out
-
-
 def before(b: Build, activation: Activation, out: Tensor) -> Tensor:
     """Where the values lie that `activation` makes `out` of: `out` if it is none."""
     return out if activation.identity else b.temporary(out, "sum")
@@ -115,13 +96,6 @@ def reshaped_like(b: Build, layer: str, source: Tensor, out: Tensor) -> Tensor:
     view = b.temporary(out, "aligned")
     b.step(ReshapeOp, layer, (source,), view)
     return view
-
-
-def compute_constant(op: ConstantOp, out: Tensor) -> Array:
-    """What it is in every run."""
-    values = op.values if op.levels is None else op.levels
-    result: Array = np.asarray(values).reshape(out.shape)
-    return result
 
 
 def clip(x: Doubles, lo: float, hi: float) -> Doubles:
@@ -191,15 +165,6 @@ def compute_binary(op: BinaryOp, out: Tensor, a: Operand, b: Operand) -> Array:
     return one_nan(np.broadcast_to(y, out.dims).reshape(out.shape))
 
 
-def write_constant(n: Nodes, op: ConstantOp) -> None:
-    """An initializer; of int8 one that DequantizeLinear reads."""
-    out = n.tensors[op.output]
-    if op.levels is not None:
-        n.int8_constant(op.output, op.levels.reshape(out.dims))
-    elif op.values is not None:
-        n.arrays[op.output] = op.values.reshape(out.dims)
-
-
 def write_unary(n: Nodes, op: UnaryOp) -> None:
     """The operators of its functions."""
     value = append_function(n, _tree(op), op.inputs[0], op.name)
@@ -230,8 +195,7 @@ def write_binary(n: Nodes, op: BinaryOp) -> None:
 FAMILY = Family(
     steps={
         BinaryOp: compute_binary,
-        ConstantOp: compute_constant,
         UnaryOp: compute_unary,
     },
-    qdq={BinaryOp: write_binary, ConstantOp: write_constant, UnaryOp: write_unary},
+    qdq={BinaryOp: write_binary, UnaryOp: write_unary},
 )

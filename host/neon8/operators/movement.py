@@ -2,18 +2,19 @@
 """Operators that keep all values: Reshape and its likes, Transpose, Concat."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.ir.graph import MAX_RANK, IndexArray, Node, nchw
+from neon8.ir.graph import MAX_RANK, FloatArray, Graph, IndexArray, Node, nchw
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.views import View, squeezed, then
 from neon8.operators.build import FLOAT, Build
+from neon8.operators.constants import append_constant
 from neon8.operators.family import Family, Lower
-from neon8.operators.layout import along_axis, by_value
+from neon8.operators.layout import Converted, Layout, along_axis, by_value
 from neon8.operators.qdq import Nodes, end, shaped, value_of
 from neon8.operators.reference import Operand
 from neon8.operators.source import (
@@ -21,6 +22,7 @@ from neon8.operators.source import (
     Source,
     constant,
     failure,
+    float32,
     integer,
     integers,
     made,
@@ -34,21 +36,40 @@ class Concat(Node):
     """Joins along `axis` of N C H W, 0 to 3.
 
     blocks: along W, of how many pieces of equal size each input is; the first pieces
-    are joined, then the second ones, and so on.
+    are joined, then the second ones, and so on.  constants: place -> part that is the
+    same in every run, in the dimensions of ONNX, as vision transformers have a token.
     """
 
     axis: int
     blocks: int = 1
+    constants: Mapping[int, FloatArray] = field(default_factory=dict)
 
     keeps_values = True
     follows = True
 
-    joins = True
+    @property
+    def joins(self) -> bool:
+        """True if all parts are tensors."""
+        return not self.constants
 
     @property
     def joins_channels(self) -> bool:
         """True along axis 1."""
-        return self.axis == 1
+        return self.joins and self.axis == 1
+
+    @property
+    def keeps_sign(self) -> bool:
+        """True if no constant is below 0."""
+        return all(part.min() >= 0 for part in self.constants.values())
+
+    @property
+    def finite(self) -> bool:
+        """True if all constants are."""
+        return all(np.isfinite(part).all() for part in self.constants.values())
+
+    def fits_int8(self, graph: Graph) -> bool:
+        """False where the scale of a constant of a quantized file is not known."""
+        return not (graph.quantized and self.constants)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,15 +168,22 @@ def import_cast(source: Source, node: OnnxNode) -> Node:
 def import_concat(source: Source, node: OnnxNode) -> Node:
     """Concat along any axis."""
     shape = shape_of(source, node, node.outputs[0])
-    for name in node.inputs:
+    constants = {
+        place: float32(source.constants[name])
+        for place, name in enumerate(node.inputs)
+        if name in source.constants
+    }
+    tensors = tuple(name for name in node.inputs if name not in source.constants)
+    for name in tensors:
         shape_of(source, node, name)
     axis = axis_of(source, node, len(shape), default=1)
     if len(node.inputs) == 1:
         return import_reshape(source, node)
     return Concat(
         name=node.name,
-        inputs=node.inputs,
+        inputs=tensors,
         output=node.outputs[0],
+        constants=constants,
         axis=min(axis, 3),
         blocks=math.prod(shape[3:axis]),
     )
@@ -225,9 +253,26 @@ def import_permute(source: Source, node: OnnxNode, view: View, order: View) -> N
     return made(node, Permute, view=view, order=order)
 
 
+def change_concat(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
+    """Along the axis where it comes to stand, with constants in that order."""
+    found = along_axis(source, node, layout)
+    parts = [source.constants.get(name) for name in node.inputs]
+    if found is None or any(p is not None and p.ndim != layout.rank for p in parts):
+        return None
+    turned = {
+        place: part.transpose(layout.order)
+        for place, part in enumerate(parts)
+        if part is not None
+    }
+    return replace(found, constants=turned)
+
+
 def lower_concat(b: Build, node: Concat) -> None:
     """Joins along an axis; blocks of W are first made channels."""
     sources, out = moved(b, node)
+    for place, part in sorted(node.constants.items()):
+        like = replace(out, name=sources[0].name, dims=part.shape)
+        sources.insert(place, append_constant(b, node.name, part, like))
     axis, joined = node.axis, out
     if node.blocks > 1:
         axis = 1
@@ -402,6 +447,6 @@ FAMILY = Family(
     },
     layouts={
         **dict.fromkeys(("Cast", "Dropout", "Identity"), by_value),
-        "Concat": along_axis,
+        "Concat": change_concat,
     },
 )

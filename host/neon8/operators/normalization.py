@@ -10,12 +10,12 @@ from neon8.arrays import Array
 from neon8.ir.graph import Activated, Activation, FloatArray, Node
 from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
+from neon8.operators.constants import append_constant
 from neon8.operators.convolution import make_affine
 from neon8.operators.family import Family
 from neon8.operators.floats import (
     append_activation,
     append_binary,
-    append_constant,
     append_unary,
     before,
     reshaped_like,

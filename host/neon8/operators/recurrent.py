@@ -12,8 +12,9 @@ from neon8.errors import CompileError
 from neon8.ir.graph import FloatArray, Node
 from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
 from neon8.operators.build import FLOAT, Build
+from neon8.operators.constants import append_constant
 from neon8.operators.family import Family
-from neon8.operators.floats import append_constant, clip
+from neon8.operators.floats import clip
 from neon8.operators.functions import COMPUTE, FUNCTIONS
 from neon8.operators.qdq import Nodes
 from neon8.operators.reference import Operand, one_nan

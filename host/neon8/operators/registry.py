@@ -6,6 +6,7 @@ from neon8.ir.program import Op
 from neon8.operators import (
     activation,
     arithmetic,
+    constants,
     conversion,
     convolution,
     floats,
@@ -29,6 +30,7 @@ from neon8.operators.source import Convert
 FAMILIES = tuple(
     module.FAMILY
     for module in (
+        constants,
         convolution,
         matrices,
         transposed,

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neon8.operators.arithmetic import AddOp
+from neon8.operators.constants import ConstantOp
 from neon8.operators.conversion import RequantizeOp
-from neon8.operators.floats import ConstantOp
 from onnx_nets import assert_same, net, node
 from whole_nets import whole
 

@@ -84,6 +84,20 @@ def test_concat_on_every_axis(tmp_path):
         assert np.abs(got - wanted[0]["y"]).max() <= 0.501 * table.tensors["y"].scale
 
 
+@pytest.mark.parametrize("axis", range(4))
+@pytest.mark.parametrize("bits", [8, 16])
+def test_concat_with_constants(tmp_path, axis, bits):
+    """They are on the grid of the result, one before the tensor and one after it."""
+    part = list(IMAGE)
+    part[axis] = 2
+    rng = np.random.default_rng(axis)
+    weights = {name: rng.uniform(-3, 3, part).astype(F) for name in "vw"}
+    model = net([node("Concat", "v x w", "y", axis=axis)], {"x": IMAGE}, "y", weights)
+    samples, wanted, table, made = run(tmp_path, model, bits=bits)
+    got = oracle.run(made, samples[0])["y"]
+    assert np.abs(got - wanted[0]["y"]).max() <= 0.501 * table.tensors["y"].scale
+
+
 def up(weight, *more, **attributes):
     return ("ConvTranspose", [weight, *more], attributes)
 

@@ -95,6 +95,22 @@ def test_squeeze_and_excite(tmp_path):
     assert Pool in kinds(graph)
 
 
+def test_a_constant_part_of_a_concat_is_turned(tmp_path):
+    """As the token that vision transformers put before those of the image."""
+    nodes = [
+        node("Conv", "x square", "c"),
+        last("c", "l"),
+        node("Concat", "part l", "j", axis=1),
+        first("j", "f"),
+        node("Conv", "f square", "y"),
+    ]
+    size = (IMAGE[0], 1, IMAGE[3], IMAGE[1])
+    part = np.random.default_rng(1).standard_normal(size).astype(np.float32)
+    weights = WEIGHTS | {"part": part}
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights))
+    assert not {Permute, Reshape} & {*kinds(graph)}
+
+
 @pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMean", "ReduceL2"])
 def test_what_is_turned_is_rearranged_again(tmp_path, operator):
     """Over rows and channels: neither the file has what is reduced, nor its turned one.

@@ -54,6 +54,13 @@ PRELU = Prelu(
 JOIN = Concat(name="join", inputs=("a", "b"), output="joined", axis=1)
 HALVES = Concat(name="join", inputs=("a", "b"), output="joined", axis=2)
 PICTURES = Concat(name="join", inputs=("a", "b"), output="joined", axis=0)
+PART = Concat(
+    name="part",
+    inputs=("a",),
+    output="b",
+    axis=2,
+    constants={0: np.ones((1, 4, 1, 5), np.float32)},
+)
 MOST = Maximum(name="most", inputs=("a", "b"), output="c")
 LISTS = [np.arange(size, dtype=np.int32) for size in (1, 4, 5, 5)]
 
@@ -224,6 +231,7 @@ def test_factors_go_where_channels_go(case):
     ("node", "word"),
     [
         (taken(2, [-1, 0, 1, 2, 3], fill=1.0), "cannot have factors"),
+        (PART, "cannot have factors"),
         (turned((1, 4, 5, 5), (0, 2, 1, 3)), "other factors"),
         (turned((1, 2, 2, 5, 5), (0, 1, 3, 2, 4)), "other factors"),
     ],
@@ -231,12 +239,13 @@ def test_factors_go_where_channels_go(case):
 def test_moves_that_mix_channels(node, word):
     """And constants put between them; one factor for all is right."""
     shapes = {"b": (1, 5, 4, 5)} if word == "other factors" else {}
+    shapes |= {"b": (1, 4, 6, 5)} if node is PART else {}
     graph = graph_of(A, node, reader("b", channels=shapes.get("b", SHAPE)[1]),
                      shapes=shapes)  # fmt: skip
     uneven = with_factors(graph, {"a": [1.0, 2.0, 3.0, 4.0]})
     with pytest.raises(CompileError, match=word):
         equalized(graph, uneven)
-    if not node.fill:
+    if not node.fill and node is not PART:
         channels = graph.tensors["b"].shape[1]
         same = with_factors(graph, {"a": [0.5] * 4, "b": [0.5] * channels})
         assert np.array_equal(outputs(equalized(graph, same)), outputs(graph))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands that are the same in every run."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neon8.arrays import Array, DoubleArray
+from neon8.ir.graph import FloatArray
+from neon8.ir.program import Op, Tensor
+from neon8.operators.build import FLOAT, Build
+from neon8.operators.family import Family
+from neon8.operators.qdq import Nodes
+from neon8.operators.reference import Levels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantOp(Op):
+    """The same in every run, in N C H W order.
+
+    values: of a float32 tensor.  levels: of one of int8 or int16, (count,).
+    """
+
+    values: FloatArray | None = None
+    levels: Levels | None = None
+
+
+def append_constant(
+    b: Build, layer: str, values: FloatArray | DoubleArray, like: Tensor
+) -> Tensor:
+    """A tensor with these values and the dimensions that they have.
+
+    Where `like` is of integers, it is on the grid of that.
+    """
+    out = b.temporary(replace(like, dims=values.shape), "constant")
+    if out.dtype == FLOAT:
+        b.step(ConstantOp, layer, (), out, values=values.astype(np.float32))
+        return out
+    q = np.rint(values / np.float64(out.scale)) + out.zero_point
+    levels = np.clip(q, out.lo, out.hi).astype(np.dtype(out.dtype))
+    b.step(ConstantOp, layer, (), out, levels=levels.reshape(-1))
+    return out
+
+
+def compute_constant(op: ConstantOp, out: Tensor) -> Array:
+    """What it is in every run."""
+    values = op.values if op.levels is None else op.levels
+    result: Array = np.asarray(values).reshape(out.shape)
+    return result
+
+
+def write_constant(n: Nodes, op: ConstantOp) -> None:
+    """An initializer; of int8 one that DequantizeLinear reads."""
+    out = n.tensors[op.output]
+    if op.levels is not None:
+        n.int8_constant(op.output, op.levels.reshape(out.dims))
+    elif op.values is not None:
+        n.arrays[op.output] = op.values.reshape(out.dims)
+
+
+FAMILY = Family(steps={ConstantOp: compute_constant}, qdq={ConstantOp: write_constant})
