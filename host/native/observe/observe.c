@@ -356,6 +356,11 @@ static void observe(const struct n8c_tensor *tensor, n8c_scan *scan, struct tall
     pass.pending = 0;
     begin_sample(&pass.raw, tensor->raw);
     begin_sample(&pass.activated, tensor->activated);
+    if (tensor->plane == 0) { // as what a network selected from nothing
+        end_sample(&pass.raw);
+        end_sample(&pass.activated);
+        return;
+    }
     struct stream *last = tensor->activated != NULL ? &pass.activated : &pass.raw;
     pass.counted = last->out != NULL && last->out->positive != NULL ? last : NULL;
     pass.factor = pass.counted == NULL ? 0 : histogram_factor(pass.counted->out);
@@ -419,7 +424,7 @@ enum n8c_status n8c_observe(const struct n8c_tensor *tensors, size_t count, enum
         return N8C_E_ARGUMENT;
     for (size_t i = 0; i < count; i++) {
         const struct n8c_tensor *tensor = &tensors[i];
-        if (tensor->values == NULL || tensor->channels == 0 || tensor->plane == 0)
+        if (tensor->channels == 0 || (tensor->values == NULL && tensor->plane != 0))
             return N8C_E_ARGUMENT;
         if ((tensor->raw != NULL && !is_valid(tensor->raw)) ||
             (tensor->activated != NULL && !is_valid(tensor->activated)))

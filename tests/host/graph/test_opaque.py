@@ -143,6 +143,17 @@ def test_infinite_masks_do_not_stop_calibration(tmp_path):
     assert table.tensors["mask"].max == pytest.approx(np.log(6))
 
 
+def test_tensors_without_values_do_not_stop_calibration(tmp_path):
+    """As the boxes of a detector that finds none in a sample."""
+    nodes = [node("NonZero", "x", "n"), node("Cast", "n", "f", to=1),
+             node("Gemm", "x g", "y")]  # fmt: skip
+    model = net(nodes, {"x": (1, 3)}, "f y", {"g": np.eye(3, dtype=F)})
+    data = [np.zeros((1, 3), F), np.array([[0, 1, 2]], F), np.zeros((1, 3), F)]
+    table = neon8.calibrate_model(save(tmp_path, model), data)
+    assert table.tensors["f"].max == 2
+    assert table.tensors["y"].max == 2
+
+
 RANKS = st.lists(st.integers(1, 3), min_size=0, max_size=8)
 
 

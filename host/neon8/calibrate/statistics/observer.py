@@ -209,10 +209,11 @@ class Observer:
     def _floats(self, name: str, values: Array) -> FloatArray:
         """Cast to float32 of shape (1, C, ...), the images of a batch side by side.
 
-        A tensor that is not fixed becomes (1, 1, n), as its shape may vary.
+        A tensor that is not fixed becomes (1, 1, n), as its shape may vary, and one
+        without values (1, 1, 0).
         """
         floats: FloatArray = np.asarray(values, dtype=np.float32, order="C")
-        if name in self._free:
+        if name in self._free or not floats.size:
             return floats.reshape(1, 1, floats.size)
         if floats.ndim > 1 and floats.shape[0] == 1:
             return floats
