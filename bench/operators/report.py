@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from bench import pages
-from neon8.operators.registry import IMPORTS
+from neon8.operators.registry import COMPOSITIONS, IMPORTS
 from node_tests import NEWEST, Result, collect, run
 
 COMMAND = (
@@ -24,12 +24,12 @@ SHOWN = 4
 NOTES = {
     "Abs": "",
     "Add": "Two tensors, or a tensor and a constant.",
-    "AveragePool": "One or two spatial dimensions; any attributes.",
+    "AveragePool": "One to three spatial dimensions; any attributes.",
     "BatchNormalization": "With the statistics of training; folded where it can be.",
     "Cast": "Between types of real numbers; computes nothing.",
     "CastLike": "Between types of real numbers; computes nothing.",
-    "Conv": "One or two spatial dimensions; constant weights; any attributes.",
-    "ConvTranspose": "One or two spatial dimensions; constant weights.",
+    "Conv": "One to three spatial dimensions; constant weights; any attributes.",
+    "ConvTranspose": "One to three spatial dimensions; constant weights.",
     "Dropout": "Computes nothing; not in training mode.",
     "Elu": "",
     "Flatten": "Any axis.",
@@ -37,7 +37,7 @@ NOTES = {
     "GlobalMaxPool": "",
     "Identity": "",
     "LRN": "An odd size.",
-    "MaxPool": "One or two spatial dimensions; any attributes; no indices.",
+    "MaxPool": "One to three spatial dimensions; any attributes; no indices.",
     "ReduceL2": "Constant axes.",
     "ReduceMax": "Constant axes.",
     "ReduceMean": "Constant axes.",
@@ -90,6 +90,9 @@ INTEGERS = re.compile(r"(tensor|weights) '\w+' (is|are) u?int\d+.*")
 
 def render(results: list[Result]) -> str:
     """docs/operators.md."""
+    passed = {r.operator for r in results if r.outcome == "passed"}
+    known = {*IMPORTS, *COMPOSITIONS}
+    results = [r for r in results if r.operator in known | passed]
     ran = defaultdict(set)
     for result in results:
         if result.outcome == "passed":
@@ -102,7 +105,7 @@ def render(results: list[Result]) -> str:
             ", ".join(sorted(ran[name], reverse=True)) or "-",
             _note(name),
         )
-        for name in sorted(IMPORTS)
+        for name in sorted({*IMPORTS, *COMPOSITIONS, *passed})
     ]
     text = f"{INTRODUCTION}{pages.table(header, rows, left=header)}\n{TESTS}"
     count = Counter(result.outcome for result in results)
@@ -135,7 +138,10 @@ def _versions(name: str) -> str:
 def _note(name: str) -> str:
     if name in NOTES:
         return NOTES[name]
-    function = getattr(IMPORTS[name], "func", IMPORTS[name])
+    if name not in {*IMPORTS, *COMPOSITIONS}:
+        return "By the function that ONNX defines it by."
+    function = IMPORTS[name] if name in IMPORTS else COMPOSITIONS[name]
+    function = getattr(function, "func", function)
     return (function.__doc__ or "").split("\n")[0].replace("|", "\\|")
 
 

@@ -70,6 +70,9 @@ def convert(source: Source) -> Graph:
                 ),
             )
         new = {one.name: one for one in made if isinstance(one, Tensor)}
+        for name, tensor in new.items():
+            if tensor.origin is not None and tensor.origin.name in source.hidden:
+                new[name] = replace(tensor, hidden=True)
         for one in made:
             if isinstance(one, Node) and one.output not in tensors:
                 nodes.append(one)  # what is rearranged for several is so once
@@ -138,6 +141,7 @@ def _tensor(source: Source, name: str) -> Tensor:
         dims=dims if dims is not None and fixed else (),
         dtype=source.types.get(name, ""),
         fixed=fixed,
+        hidden=name in source.hidden,
     )
 
 

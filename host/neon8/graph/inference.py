@@ -23,7 +23,14 @@ import onnx
 from neon8.arrays import Array
 from neon8.errors import GraphError
 from neon8.graph.branches import branch_of
-from neon8.graph.protos import LARGE, initializer, one_line, pin_batch, values_of
+from neon8.graph.protos import (
+    LARGE,
+    initializer,
+    one_line,
+    pin_batch,
+    values_of,
+    with_defaults,
+)
 
 KEPT = frozenset({
     *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),
@@ -216,7 +223,7 @@ def _inferred(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
     ]
     graph = onnx.GraphProto(
         name="node",
-        node=[node],
+        node=[with_defaults(node) if _is_function(node) else node],
         input=[onnx.ValueInfoProto(name=n, type=kind) for n, kind in inputs.items()],
         output=[onnx.ValueInfoProto(name=name) for name in node.output if name],
         initializer=values,
@@ -233,6 +240,14 @@ def _inferred(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
         for value in inferred.graph.output
         if value.type.WhichOneof("value") is not None
     }
+
+
+def _is_function(node: onnx.NodeProto) -> bool:
+    """True if onnx infers the shapes of an operator from those inside."""
+    if not onnx.defs.has(node.op_type):
+        return False
+    schema: Any = onnx.defs.get_schema(node.op_type)
+    return bool(schema.has_function)
 
 
 def _admit(known: Inference, node: onnx.NodeProto, name: str, kind: Any) -> None:

@@ -48,13 +48,17 @@ class OnnxFile:
     model: a checked ModelProto, serialised, in which the large weights are marked as
     external data: onnx copies a model for whatever it does with it.  weights: these, by
     name, read-only.  digest: SHA-256, hex, of the file and of the weights beside it,
-    which another thread is still computing.
+    which another thread is still computing.  original: the file as it was before some
+    of its operators were replaced by others, None if it is that.  hidden: the tensors
+    inside of these that are computed in float32.
     """
 
     path: Path
     model: bytes
     weights: Mapping[str, FloatArray]
     digest: Future[str]
+    original: "OnnxFile | None" = None
+    hidden: frozenset[str] = frozenset()
 
 
 ModelLike = str | PathLike[str] | OnnxFile
@@ -72,12 +76,17 @@ def open_onnx(model: ModelLike, *, shapes: Shapes | None = None) -> OnnxFile:
 
     shapes: of inputs, where the file leaves dimensions open.
     """
+    # It reads through this module.
+    from neon8.graph.compose import composed  # noqa: PLC0415
+
     if isinstance(model, OnnxFile):
-        return with_shapes(model, shapes) if shapes else model
+        if not shapes:
+            return model
+        return composed(with_shapes(model.original or model, shapes))
     file = _open(Path(model))
     file = with_shapes(file, shapes) if shapes else file
     taken = take_branches(file.path, file.model, file.weights)
-    return file if taken is None else replace(file, model=taken)
+    return composed(file if taken is None else replace(file, model=taken))
 
 
 def _open(path: Path) -> OnnxFile:

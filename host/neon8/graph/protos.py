@@ -51,6 +51,20 @@ def network_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     return [value for value in graph.input if value.name not in initializers]
 
 
+def with_defaults(node: onnx.NodeProto) -> onnx.NodeProto:
+    """The node with the attributes that it leaves out, of an operator of ONNX itself.
+
+    The functions that define operators read them.
+    """
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    given = {item.name for item in node.attribute}
+    for name, entry in onnx.defs.get_schema(node.op_type).attributes.items():
+        if name not in given and entry.default_value.type:
+            made.attribute.append(entry.default_value)
+    return made
+
+
 def values_of(path: Path, graph: onnx.GraphProto) -> dict[str, Array]:
     """The values of the initializers that have them."""
     values = {}

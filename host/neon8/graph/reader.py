@@ -47,6 +47,7 @@ def read(file: OnnxFile) -> Source:
         types={name: kind for name in known.types if (kind := known.dtype(name))},
         inputs=inputs,
         outputs=outputs,
+        hidden=file.hidden,
     )
 
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Collection, Mapping
 
-from neon8.ir.graph import Graph
+from neon8.ir.graph import Graph, Node
 from neon8.quant.scale_table import TensorScale
 
 Edge = tuple[str, str]
@@ -27,11 +27,16 @@ def scale_groups(graph: Graph, apart: Collection[Edge] = ()) -> dict[str, str]:
         return name
 
     for node in graph.nodes:
-        if node.shares_scale:
+        if _shares(graph, node):
             for name in node.inputs:
                 if (name, node.output) not in apart:
                     parent[find(name)] = find(node.output)
     return {name: find(name) for name in parent if graph.tensors[name].observed}
+
+
+def _shares(graph: Graph, node: Node) -> bool:
+    """True if the node shares a scale, which nothing does with a hidden tensor."""
+    return node.shares_scale and not any(graph.tensors[n].hidden for n in node.inputs)
 
 
 def groups_of(graph: Graph, tensors: Mapping[str, TensorScale]) -> dict[str, str]:
@@ -51,7 +56,7 @@ def held(graph: Graph) -> dict[str, frozenset[str]]:
     own = frozenset(sources(graph))
     found = {name: own & {name} for name in graph.inputs}
     for node in graph.nodes:
-        if node.shares_scale:
+        if _shares(graph, node):
             found[node.output] = frozenset().union(*(found[n] for n in node.inputs))
         else:
             found |= {name: own & {name} for name in node.outputs}
@@ -60,7 +65,7 @@ def held(graph: Graph) -> dict[str, frozenset[str]]:
 
 def sources(graph: Graph) -> tuple[str, ...]:
     """The tensors with values of their own: not those of a node that shares_scale."""
-    made = (n for node in graph.nodes if not node.shares_scale for n in node.outputs)
+    made = (n for e in graph.nodes if not _shares(graph, e) for n in e.outputs)
     return tuple(n for n in (*graph.inputs, *made) if graph.tensors[n].observed)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from neon8.ir.graph import Activated, Activation, FloatArray, Node
 from neon8.ir.program import Tensor
 from neon8.operators.build import FLOAT, Build, ratio
+from neon8.operators.composition import Parts, broadcasts
 from neon8.operators.constants import append_constant
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.family import Family
@@ -25,6 +26,7 @@ from neon8.operators.source import (
     Source,
     constant,
     failure,
+    fits_channels,
     float32,
     made,
     per_channel,
@@ -78,6 +80,18 @@ def prelu(source: Source, node: OnnxNode) -> Node:
     if (slopes == slopes[0]).all():
         return _activate(source, node, Activation(slope=float(slopes[0])))
     return made(node, Prelu, slopes=float32(slopes))
+
+
+def prelu_of_any(p: Parts) -> bool:
+    """PRelu with slopes that are not those of channels: max(x, 0) + slope min(x, 0)."""
+    x, slope = p.node.inputs
+    if slope in p.source.constants and fits_channels(p.source, p.node, 1):
+        return False
+    if not broadcasts(p, slope, shape_of(p.source, p.node, x)):
+        return False
+    below = p.add("Mul", p.add("Min", x, 0.0), slope)
+    p.add("Add", p.add("Relu", x), below, output=p.node.outputs[0])
+    return True
 
 
 def import_clip(source: Source, node: OnnxNode) -> Node:
@@ -195,6 +209,7 @@ FAMILY = Family(
         "PRelu": prelu,
         "Relu": relu,
     },
+    compositions={"PRelu": prelu_of_any},
     lower={Activate: lower_activate, Prelu: lower_prelu},
     lower_float={Activate: lower_activate_float, Prelu: lower_prelu_float},
     layouts={

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from neon8.arrays import Array
 from neon8.ir.graph import Node
 from neon8.ir.program import Op
+from neon8.operators.composition import Compose
 from neon8.operators.layout import ChangeLayout
 from neon8.operators.qdq import Nodes
 from neon8.operators.source import Convert
@@ -31,7 +32,8 @@ class Family:
     """The rows of one module.  What is in no table has no such form.
 
     imports: ONNX operator, a foreign domain before it with a dot, to the function that
-    makes nodes of it.  layouts: ONNX operator to the function that reorders its axes.
+    makes nodes of it.  compositions: ONNX operator to the function that puts it
+    together from others.  layouts: ONNX operator to what reorders its axes.
     lower, lower_float: class of a node to the function that appends its steps in int8
     or in float32.  steps: class of a step to its arithmetic, the definition.  qdq:
     class of a step to what writes it as ONNX nodes.  opsets: class of a step to what
@@ -39,6 +41,7 @@ class Family:
     """
 
     imports: Mapping[str, Convert] = field(default_factory=dict)
+    compositions: Mapping[str, Compose] = field(default_factory=dict)
     layouts: Mapping[str, ChangeLayout] = field(default_factory=dict)
     lower: Mapping[type[Node], Lower] = field(default_factory=dict)
     lower_float: Mapping[type[Node], Lower] = field(default_factory=dict)

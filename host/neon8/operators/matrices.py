@@ -15,11 +15,13 @@ from neon8.arrays import DoubleArray
 from neon8.ir.graph import FloatArray, Node, Tensor
 from neon8.ir.views import View
 from neon8.operators import rearranged
+from neon8.operators.composition import Parts, broadcasts
 from neon8.operators.convolution import make_conv
 from neon8.operators.family import Family
 from neon8.operators.source import (
     OnnxNode,
     Source,
+    UnsupportedError,
     failure,
     integer,
     real,
@@ -181,4 +183,29 @@ def _bias(source: Source, node: OnnxNode, channels: int, side: int) -> DoubleArr
     return np.array(np.broadcast_to(bias.reshape(-1), (channels,)))
 
 
-FAMILY = Family(imports={"Gemm": gemm, "MatMul": matmul})
+def with_sum(p: Parts) -> bool:
+    """Gemm with a C that is no bias: one without it, and an Add."""
+    source, node = p.source, p.node
+    if len(node.inputs) <= MATRIX or not node.inputs[MATRIX]:
+        return False
+    side = constant_side(source, node)
+    out = shape_of(source, node, node.outputs[0])
+    try:
+        _bias(source, node, out[side], side)
+    except UnsupportedError:
+        if not broadcasts(p, node.inputs[MATRIX], out):
+            return False
+        beta = real(node, "beta", 1.0)
+        kept = {name: v for name, v in node.attributes.items() if name != "beta"}
+        product = p.result("Gemm")
+        p.append("Gemm", node.inputs[:MATRIX], (product,), kept, layer=True)
+        more = node.inputs[MATRIX]
+        more = more if beta == 1 else p.add("Mul", more, beta)
+        p.add("Add", product, more, output=node.outputs[0])
+        return True
+    return False
+
+
+FAMILY = Family(
+    imports={"Gemm": gemm, "MatMul": matmul}, compositions={"Gemm": with_sum}
+)

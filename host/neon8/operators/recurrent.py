@@ -12,6 +12,7 @@ from neon8.errors import CompileError
 from neon8.ir.graph import FloatArray, Node
 from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
 from neon8.operators.build import FLOAT, Build
+from neon8.operators.composition import Parts
 from neon8.operators.constants import append_constant
 from neon8.operators.family import Family
 from neon8.operators.floats import clip
@@ -561,7 +562,30 @@ def write_recurrent(n: Nodes, op: RecurrentOp) -> None:
     n.named(value, op.output)
 
 
+def batch_second(p: Parts) -> bool:
+    """Layout 1, which has the batch first: layout 0 between Transposes."""
+    node = p.node
+    if integer(node, "layout", 0) != 1:
+        return False
+    swap = (1, 0, 2)
+    inputs = [
+        p.add("Transpose", name, perm=swap)
+        if name and at in (0, INITIAL_H, INITIAL_C)
+        else name
+        for at, name in enumerate(node.inputs)
+    ]
+    made = [name and p.result(node.operator) for name in node.outputs]
+    kept = {name: value for name, value in node.attributes.items() if name != "layout"}
+    p.append(node.operator, inputs, made, kept, layer=True)
+    for at, (name, output) in enumerate(zip(made, node.outputs, strict=True)):
+        if output:
+            perm = (2, 0, 1, 3) if at == 0 else swap
+            p.add("Transpose", name, output=output, perm=perm)
+    return True
+
+
 FAMILY = Family(
+    compositions=dict.fromkeys(("GRU", "LSTM", "RNN"), batch_second),
     imports=dict.fromkeys(("GRU", "LSTM", "RNN"), import_recurrent),
     lower_float={Recurrent: lower_recurrent},
     steps={RecurrentOp: compute_recurrent},

@@ -18,7 +18,7 @@ from neon8.operators import rearranged
 from neon8.operators.arithmetic import Multiply
 from neon8.operators.convolution import Conv2d, make_conv
 from neon8.operators.family import Family
-from neon8.operators.functions import affine, call
+from neon8.operators.functions import X, affine, call
 from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import import_reshape
 from neon8.operators.pointwise import Pointwise
@@ -33,6 +33,7 @@ from neon8.operators.source import (
     made,
     shape_of,
 )
+from neon8.operators.windows import Window, window
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,73 @@ def length(source: Source, node: OnnxNode) -> tuple[Node | Tensor, ...]:
     return squares, *hidden, mean, square, *nodes, root
 
 
+def norm_pool(source: Source, node: OnnxNode) -> tuple[Node | Tensor, ...]:
+    """LpPool: the root of a mean of powers, times their number; any attributes."""
+    x, out = node.inputs[0], node.outputs[0]
+    power = float(integer(node, "p", 2))
+    if power < 1:
+        raise failure(source, node, f"p {power:.4g} is not positive")
+    dims = shape_of(source, node, x)
+    geometry = window(
+        source,
+        node,
+        kernel=integers(node, "kernel_shape") or (),
+        image=dims[2:],
+        out=shape_of(source, node, out)[2:],
+        ceil=bool(integer(node, "ceil_mode", 0)),
+    )
+    powers = Tensor(f"{out}_powers", dims, hidden=True)
+    mean = Tensor(f"{out}_mean", shape_of(source, node, out), hidden=True)
+    raised = call("power", call("absolute", X), parameters=(power,))
+    pads = pads_to_last(geometry, nchw(dims), nchw(mean.dims))
+    return (
+        powers,
+        mean,
+        Pointwise(
+            name=f"{node.name}:{powers.name}",
+            inputs=(x,),
+            output=powers.name,
+            function=raised,
+        ),
+        Pool(
+            name=f"{node.name}:{mean.name}",
+            inputs=(powers.name,),
+            output=mean.name,
+            kind="average",
+            kernel=geometry.kernel,
+            strides=geometry.strides,
+            dilations=geometry.dilations,
+            pads=pads,
+            count_pad=True,
+        ),
+        Pointwise(
+            name=node.name,
+            inputs=(mean.name,),
+            output=out,
+            function=call(
+                "power",
+                affine(float(math.prod(geometry.kernel)), 0.0),
+                parameters=(1.0 / power,),
+            ),
+        ),
+    )
+
+
+def pads_to_last(
+    geometry: Window, image: Shape, out: Shape
+) -> tuple[int, int, int, int]:
+    """With as much after the image as the last window reaches, so that all counts."""
+    after = [
+        (out[2 + a] - 1) * geometry.strides[a]
+        + (geometry.kernel[a] - 1) * geometry.dilations[a]
+        + 1
+        - geometry.pads[a]
+        - image[2 + a]
+        for a in (0, 1)
+    ]
+    return (*geometry.pads[:2], max(after[0], 0), max(after[1], 0))
+
+
 def _pool(node: OnnxNode, kind: str, kernel: tuple[int, int]) -> Pool:
     return made(
         node, Pool, kind="average" if kind in ("mean", "sum") else kind, kernel=kernel
@@ -191,6 +259,7 @@ def reduce_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted |
 
 FAMILY = Family(
     imports={
+        "LpPool": norm_pool,
         "ReduceL2": length,
         "ReduceMax": partial(reduce, kind="max"),
         "ReduceMean": partial(reduce, kind="mean"),

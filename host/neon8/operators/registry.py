@@ -9,6 +9,7 @@ from neon8.operators import (
     constants,
     conversion,
     convolution,
+    einsum,
     floats,
     matrices,
     movement,
@@ -18,11 +19,14 @@ from neon8.operators import (
     pooling,
     quantization,
     recurrent,
+    reduced,
     reduction,
     resize,
     selection,
     transposed,
+    volumes,
 )
+from neon8.operators.composition import Compose
 from neon8.operators.family import Lower, Opset, Step, Write
 from neon8.operators.layout import ChangeLayout
 from neon8.operators.source import Convert
@@ -47,11 +51,17 @@ FAMILIES = tuple(
         quantization,
         floats,
         conversion,
+        volumes,
+        einsum,
+        reduced,
         opaque,
     )
 )
 
 IMPORTS: dict[str, Convert] = {k: v for f in FAMILIES for k, v in f.imports.items()}
+COMPOSITIONS: dict[str, Compose] = {
+    k: v for f in FAMILIES for k, v in f.compositions.items()
+}
 LAYOUTS: dict[str, ChangeLayout] = {
     k: v for f in FAMILIES for k, v in f.layouts.items()
 }

@@ -46,6 +46,7 @@ class Source:
     shapes: of each tensor, as ONNX has it (rank 0 and more); one that depends on values
     known only at run time is missing.  types: of each tensor, as numpy calls it; one
     that nothing tells is missing.  rearranged: the tensors that the file does not have.
+    hidden: those of which the Graph says so.
     """
 
     path: str
@@ -59,6 +60,7 @@ class Source:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     rearranged: Mapping[str, Tensor] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
 
 
 Convert = Callable[[Source, OnnxNode], Node | tuple[Node | Tensor, ...]]

@@ -47,7 +47,7 @@ def window(
     dilations = positive(source, node, "dilations", (1,) * rank)
     if len(kernel) != rank or not all(1 <= k <= MAX_EXTENT for k in kernel):
         raise failure(source, node, f"kernel {list(kernel)} does not fit its input")
-    begins, ends = _pads(source, node, kernel, image, strides, dilations)
+    begins, ends = pads_of(source, node, kernel, image, strides, dilations)
     for axis in range(rank):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         room = image[axis] + begins[axis] + ends[axis] - reach
@@ -92,7 +92,7 @@ def positive(
     return values
 
 
-def _pads(
+def pads_of(
     source: Source,
     node: OnnxNode,
     kernel: tuple[int, ...],
@@ -100,6 +100,7 @@ def _pads(
     strides: tuple[int, ...],
     dilations: tuple[int, ...],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """How far each axis is padded before its first pixel, and after its last."""
     rank = len(image)
     mode = text(node, "auto_pad", "NOTSET")
     if mode == "VALID":

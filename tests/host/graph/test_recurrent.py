@@ -141,7 +141,6 @@ def test_activations_clip_and_peepholes(
         ({"activations": ["Softsign", "Tanh"]}, "activations softsign, tanh"),
         ({"activations": ["Affine", "Tanh"], "activation_alpha": [2.0]}, "parameters"),
         ({"clip": -3.0}, "clip -3 is negative"),
-        ({"layout": 1}, "layout"),
     ],
 )
 def test_refused(tmp_path, options, word):

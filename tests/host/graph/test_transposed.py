@@ -160,13 +160,13 @@ def load_plain():
 REFUSED = {
     "weights of 108": up((4, 3, 3, 3), strides=[2, 2], dilations=[9001, 9001]),
     "do not fit": up((4, 3, 3, 3), group=3),
-    "neon8 takes 3 or 4": up((4, 3, 3, 3, 3)),
+    "neon8 takes 3 or 4": up((4, 3, 3, 3, 3, 3)),
 }
 
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_refused(tmp_path, text):
-    shape = (1, 4, 2, 2, 2) if "takes" in text else IMAGE
+    shape = (1, 4, 2, 2, 2, 2) if "takes" in text else IMAGE
     assert text in why_opaque(tmp_path, chain([REFUSED[text]], shape))
 
 

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What other reductions are made of: ReduceL1, ReduceProd, LpNormalization ...
+
+Here is what ONNX has operators for and neon8 has no step of its own.
+"""
+
+import math
+
+import numpy as np
+
+from neon8.operators.composition import Parts
+from neon8.operators.family import Family
+from neon8.operators.source import (
+    constant,
+    failure,
+    integer,
+    integers,
+    shape_of,
+)
+
+SMALLEST = 1e-12
+"""Of a norm: where all is 0, the quotient is 0."""
+
+STEADY = 1e-18
+"""MeanVarianceNormalization adds 1e-9 to a root."""
+
+
+def axes_of(p: Parts, dims: tuple[int, ...]) -> list[int]:
+    """The axes that are reduced, in order."""
+    given = constant(p.source, p.node, 1) if len(p.node.inputs) > 1 else None
+    listed = integers(p.node, "axes")
+    if given is not None:
+        listed = tuple(int(axis) for axis in given.reshape(-1))
+    if not listed:
+        if integer(p.node, "noop_with_empty_axes", 0):
+            raise failure(p.source, p.node, "noop_with_empty_axes is not supported")
+        listed = tuple(range(len(dims)))
+    if any(not -len(dims) <= axis < len(dims) for axis in listed):
+        raise failure(p.source, p.node, f"axes {list(listed)} of {len(dims)} axes")
+    return sorted({axis % len(dims) for axis in listed})
+
+
+def absolute(p: Parts) -> bool:
+    """ReduceL1."""
+    return _sum(p, p.add("Abs", p.node.inputs[0]))
+
+
+def squares(p: Parts) -> bool:
+    """ReduceSumSquare."""
+    x = p.node.inputs[0]
+    return _sum(p, p.add("Mul", x, x))
+
+
+def _sum(p: Parts, value: str) -> bool:
+    dims = shape_of(p.source, p.node, p.node.inputs[0])
+    keep = integer(p.node, "keepdims", 1) != 0
+    output = p.node.outputs[0]
+    p.reduce("ReduceSum", value, axes_of(p, dims), keep=keep, output=output)
+    return True
+
+
+def log_sum(p: Parts) -> bool:
+    """ReduceLogSum."""
+    dims = shape_of(p.source, p.node, p.node.inputs[0])
+    keep = integer(p.node, "keepdims", 1) != 0
+    total = p.reduce("ReduceSum", p.node.inputs[0], axes_of(p, dims), keep=keep)
+    p.add("Log", total, output=p.node.outputs[0])
+    return True
+
+
+def log_sum_exp(p: Parts) -> bool:
+    """ReduceLogSumExp, less the largest value before and plus it after."""
+    x, out = p.node.inputs[0], p.node.outputs[0]
+    axes = axes_of(p, shape_of(p.source, p.node, x))
+    most = p.reduce("ReduceMax", x, axes, keep=True)
+    powers = p.add("Exp", p.add("Sub", x, most))
+    total = p.add("Log", p.reduce("ReduceSum", powers, axes, keep=True))
+    total = p.add("Add", total, most)
+    p.add(
+        "Reshape",
+        total,
+        np.array(shape_of(p.source, p.node, out), np.int64),
+        output=out,
+    )
+    return True
+
+
+def product(p: Parts) -> bool:
+    """ReduceProd: half of the values by the other half, until one is left."""
+    p.in_float = True
+    x, out = p.node.inputs[0], p.node.outputs[0]
+    dims = shape_of(p.source, p.node, x)
+    axes = axes_of(p, dims)
+    kept = [axis for axis in range(len(dims)) if axis not in axes]
+    count = math.prod(dims[axis] for axis in axes)
+    value = p.add("Transpose", x, perm=(*axes, *kept))
+    rest = math.prod(dims[axis] for axis in kept)
+    value = p.add("Reshape", value, np.array([count, rest]))
+    while count > 1:
+        half = count // 2
+        low, high = (
+            p.add("Gather", value, np.arange(begin, begin + half), axis=0)
+            for begin in (0, half)
+        )
+        last = value
+        value = p.add("Mul", low, high)
+        if count % 2:
+            odd = p.add("Gather", last, np.array([count - 1]), axis=0)
+            value = p.add("Concat", value, odd, axis=0)
+        count = half + count % 2
+    p.add(
+        "Reshape",
+        value,
+        np.array(shape_of(p.source, p.node, out), np.int64),
+        output=out,
+    )
+    return True
+
+
+def unit(p: Parts) -> bool:
+    """LpNormalization: by the norm along one axis."""
+    x = p.node.inputs[0]
+    kind = {1: "ReduceL1", 2: "ReduceL2"}.get(integer(p.node, "p", 2))
+    if kind is None:
+        return False
+    norm = p.reduce(kind, x, [integer(p.node, "axis", -1)], keep=True)
+    p.add("Div", x, p.add("Max", norm, SMALLEST), output=p.node.outputs[0])
+    return True
+
+
+def hardmax(p: Parts) -> bool:
+    """Hardmax: one where the largest value is first; before opset 13 from `axis` on."""
+    x, out = p.node.inputs[0], p.node.outputs[0]
+    dims = shape_of(p.source, p.node, x)
+    old = p.source.opset < 13
+    axis = integer(p.node, "axis", 1 if old else -1) % max(len(dims), 1)
+    shape = dims
+    if old:
+        shape = (math.prod(dims[:axis]), math.prod(dims[axis:]))
+        x, axis = p.add("Reshape", x, np.array(shape, np.int64)), 1
+    largest = p.add("ArgMax", x, axis=axis, keepdims=0)
+    values = np.array([0, 1], np.float32)
+    one = p.add("OneHot", largest, np.array([shape[axis]]), values, axis=axis)
+    p.add("Reshape", one, np.array(dims, np.int64), output=out)
+    return True
+
+
+def standardized(p: Parts) -> bool:
+    """MeanVarianceNormalization, as an InstanceNormalization of the axes."""
+    x, out = p.node.inputs[0], p.node.outputs[0]
+    dims = shape_of(p.source, p.node, x)
+    axes = [
+        a % len(dims) for a in integers(p.node, "axes") or (0, 2, 3) if a < len(dims)
+    ]
+    kept = [axis for axis in range(len(dims)) if axis not in axes]
+    channels = math.prod(dims[axis] for axis in kept)
+    order = (*kept, *sorted(axes))
+    value = p.add("Transpose", x, perm=order)
+    value = p.add("Reshape", value, np.array([1, channels, -1]))
+    one, zero = np.ones(channels, np.float32), np.zeros(channels, np.float32)
+    value = p.add("InstanceNormalization", value, one, zero, epsilon=STEADY)
+    value = p.add("Reshape", value, np.array([dims[axis] for axis in order]))
+    back = tuple(int(axis) for axis in np.argsort(order))
+    p.add("Transpose", value, output=out, perm=back)
+    return True
+
+
+FAMILY = Family(
+    compositions={
+        "Hardmax": hardmax,
+        "LpNormalization": unit,
+        "MeanVarianceNormalization": standardized,
+        "ReduceL1": absolute,
+        "ReduceLogSum": log_sum,
+        "ReduceLogSumExp": log_sum_exp,
+        "ReduceProd": product,
+        "ReduceSumSquare": squares,
+    }
+)

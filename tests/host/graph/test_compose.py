@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that are others put together, against onnxruntime."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import graph_executor
+import neon8
+from neon8.calibrate.run.reference import Reference
+from neon8.graph.importer import load
+from neon8.graph.onnx_file import open_onnx
+from onnx_nets import assert_same, net, node, save, why_opaque
+
+F = np.float32
+RNG = np.random.default_rng(5)
+VOLUME = (1, 4, 6, 7, 5)
+
+
+def weight(*shape):
+    return RNG.normal(size=shape).astype(F)
+
+
+NETS = {
+    "conv": ("Conv", "x w b", {"w": weight(6, 4, 3, 3, 3), "b": weight(6)},
+             {"pads": [1, 1, 0, 2, 1, 1], "strides": [2, 1, 2]}),
+    "conv in groups": ("Conv", "x w", {"w": weight(6, 2, 3, 1, 2)},
+                       {"group": 2, "dilations": [2, 1, 1], "auto_pad": "SAME_UPPER"}),
+    "up": ("ConvTranspose", "x w b", {"w": weight(4, 3, 2, 3, 3), "b": weight(6)},
+           {"group": 2, "strides": [3, 2, 1], "pads": [1, 0, 1, 0, 1, 1],
+            "output_padding": [1, 0, 0]}),
+    "up dilated": ("ConvTranspose", "x w", {"w": weight(4, 3, 3, 2, 2)},
+                   {"dilations": [2, 1, 1], "strides": [2, 1, 1]}),
+    "max": ("MaxPool", "x", {}, {"kernel_shape": [3, 2, 2], "dilations": [2, 1, 2],
+                                 "strides": [1, 2, 1], "pads": [1, 0, 1, 2, 1, 0]}),
+    "average": ("AveragePool", "x", {}, {"kernel_shape": [2, 3, 2], "pads": [1] * 6,
+                                         "strides": [2, 2, 1], "ceil_mode": 1}),
+    "average with pads": ("AveragePool", "x", {},
+                          {"kernel_shape": [3, 3, 3], "pads": [1] * 6,
+                           "count_include_pad": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_volumes(tmp_path, name):
+    operator, inputs, weights, attributes = NETS[name]
+    nodes = [node(operator, inputs, "t", **attributes), node("Relu", "t", "y")]
+    assert_same(tmp_path, net(nodes, {"x": VOLUME}, "y", weights, opset=13))
+
+
+def test_a_volume_in_int8(tmp_path):
+    """Two convolutions, a pool and a sum: what onnxruntime gives, within int8."""
+    weights = {"v": weight(4, 4, 3, 3, 3) / 9, "w": weight(4, 4, 3, 3, 3) / 9}
+    nodes = [
+        node("Conv", "x v", "a", "first", pads=[1] * 6),
+        node("Relu", "a", "r"),
+        node("Conv", "r w", "b", "second", pads=[1] * 6),
+        node("Add", "b r", "s"),
+        node("MaxPool", "s", "y", kernel_shape=[2, 2, 2], strides=[2, 2, 2]),
+    ]
+    path = save(tmp_path, net(nodes, {"x": VOLUME}, "y", weights))
+    data = [RNG.normal(size=VOLUME).astype(F) for _ in range(4)]
+    table = neon8.calibrate_model(path, data)
+    assert {"first", "second"} <= table.layers.keys()
+    blob = neon8.compile_model(path, table)
+    with (
+        neon8.Model.from_bytes(blob, source="volume") as model,
+        model.session() as session,
+    ):
+        found = session.run({"x": data[0]})["y"]
+    want = Reference(path).run({"x": data[0]})["y"]
+    noise = np.square(found - want).sum() / np.square(want).sum()
+    assert noise < 10**-3
+
+
+EQUATIONS = {
+    "ij->ji": [(3, 4)],
+    "ii->i": [(4, 4)],
+    "iij->j": [(3, 3, 2)],
+    "abc->b": [(2, 3, 4)],
+    "abc->": [(2, 3, 4)],
+    "ij,jk": [(3, 4), (4, 5)],
+    "i,j->ij": [(3,), (4,)],
+    "bij,bj->bi": [(2, 3, 4), (2, 4)],
+    "...ij->...ji": [(2, 3, 4)],
+    "ab,bc,cd->ad": [(2, 3), (3, 4), (4, 2)],
+}
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum(tmp_path, equation):
+    """All but the first operand are constants."""
+    x, *others = EQUATIONS[equation]
+    weights = {f"w{at}": weight(*shape) for at, shape in enumerate(others)}
+    nodes = [node("Einsum", " ".join(["x", *weights]), "y", equation=equation)]
+    model = net(nodes, {"x": x}, "y", weights)
+    if equation == "bij,bj->bi":
+        assert "several matrices" in why_opaque(tmp_path, model)
+    else:
+        assert_same(tmp_path, model)
+
+
+@pytest.mark.parametrize("opset", [13, 18])
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [
+        ("ReduceL1", {}),
+        ("ReduceSumSquare", {"keepdims": 0}),
+        ("ReduceLogSumExp", {"keepdims": 0}),
+        ("ReduceProd", {}),
+    ],
+)
+def test_reductions(tmp_path, operator, attributes, opset):
+    listed = {"axes": [1, -1]} if opset < 18 else {}
+    inputs = "x" if listed else "x axes"
+    weights = {} if listed else {"axes": np.array([1, -1])}
+    nodes = [node(operator, inputs, "y", **attributes, **listed)]
+    assert_same(tmp_path, net(nodes, {"x": (2, 3, 4, 5)}, "y", weights, opset=opset))
+
+
+SMALL = {
+    "log sum": ([node("Exp", "x", "e"), node("ReduceLogSum", "e", "y", axes=[2])], {}),
+    "unit": ([node("LpNormalization", "x", "y", p=1, axis=1)], {}),
+    "length 1": ([node("LpNormalization", "x", "y")], {}),
+    "moments": ([node("MeanVarianceNormalization", "x", "y")], {}),
+    "moments of rows": ([node("MeanVarianceNormalization", "x", "y", axes=[3])], {}),
+    "norms": ([node("LpPool", "x", "y", kernel_shape=[2, 3], strides=[2, 1], p=3,
+                    pads=[1, 0, 1, 2])], {}),
+    "slopes": ([node("PRelu", "x s", "y")], {"s": weight(3, 1, 5)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_operators(tmp_path, name):
+    nodes, weights = SMALL[name]
+    assert_same(tmp_path, net(nodes, {"x": (2, 3, 4, 5)}, "y", weights))
+
+
+@pytest.mark.parametrize("beta", [1.0, -0.5])
+def test_gemm_with_a_matrix(tmp_path, beta):
+    weights = {"w": weight(4, 5), "c": weight(3, 5)}
+    nodes = [node("Gemm", "x w c", "y", alpha=2.0, beta=beta)]
+    assert_same(tmp_path, net(nodes, {"x": (3, 4)}, "y", weights))
+    model = net(nodes, {"x": (3, 4), "c": (3, 5)}, "y", {"w": weights["w"]})
+    assert_same(tmp_path, model)
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("GRU", 3), ("LSTM", 4), ("RNN", 1)])
+def test_batch_first(tmp_path, operator, gates):
+    """onnxruntime does not run layout 1, but what it becomes."""
+    w, r, h = weight(1, gates * 3, 4), weight(1, gates * 3, 3), weight(2, 1, 3)
+    weights = {"w": w, "r": r, "h": h, "t": h.transpose(1, 0, 2)}
+    inputs = {"x": (2, 5, 4)}
+    made = node(operator, "x w r", "y last", hidden_size=3, layout=1)
+    made.input.extend(["", "", "h"])
+    model = net([made], inputs, "y last", weights, opset=14)
+    graph = load(save(tmp_path, model))
+    x = {"x": RNG.normal(size=inputs["x"]).astype(F)}
+    found = graph_executor.run(graph, x)
+    plain = node(operator, "z w r", "s l", hidden_size=3)
+    plain.input.extend(["", "", "t"])
+    nodes = [
+        node("Transpose", "x", "z", perm=[1, 0, 2]),
+        plain,
+        node("Transpose", "s", "y", perm=[2, 0, 1, 3]),
+        node("Transpose", "l", "last", perm=[1, 0, 2]),
+    ]
+    want = Reference(save(tmp_path, net(nodes, inputs, "y last", weights))).run(x)
+    for name in ("y", "last"):
+        assert found[name] == pytest.approx(want[name], abs=1e-5)
+
+
+def test_functions_of_onnx(tmp_path):
+    """An operator that neon8 does not know, by the function that defines it."""
+    nodes = [node("Relu", "x", "r"), node("LpNormalization", "r", "y")]
+    file = open_onnx(save(tmp_path, net(nodes, {"x": (1, 3)}, "y")))
+    names = [n.op_type for n in onnx.ModelProto.FromString(file.model).graph.node]
+    assert "LpNormalization" not in names
+    assert file.original is not None
+    assert open_onnx(file) is file
+    longer = open_onnx(file, shapes={"x": (1, 3)})
+    assert longer.original is not None
+
+
+def test_what_becomes_something_unknown_stays(tmp_path):
+    """SequenceMap is a function, of a loop over a sequence."""
+    one = helper.make_tensor_value_info("i", 1, (2,))
+    body = helper.make_graph([node("Neg", "i", "o")], "body", [one],
+                             [helper.make_tensor_value_info("o", 1, (2,))])  # fmt: skip
+    nodes = [
+        node("SequenceConstruct", "x", "s"),
+        node("SequenceMap", "s", "m", body=body),
+        node("SequenceAt", "m zero", "y"),
+    ]
+    model = net(nodes, {"x": (2,)}, "y", {"zero": np.int64(0)}, opset=17)
+    text = why_opaque(tmp_path, model)
+    assert "SequenceMap" in text
+    assert "Loop" not in text
+
+
+def test_absurd_sizes(tmp_path):
+    """A convolution that a few bytes make enormous is refused, not built."""
+    pads = [1 << 20, 0, 0, 1 << 20, 0, 0]
+    nodes = [node("Conv", "x w", "y", pads=pads)]
+    model = net(nodes, {"x": (1, 64, 4, 64, 64)}, "y", {"w": weight(1, 64, 1, 1, 1)})
+    assert "3 spatial dimensions" in why_opaque(tmp_path, model)
