@@ -39,7 +39,7 @@ enum n8_status {
 enum n8_type {
     N8_TYPE_S8 = 1,
     N8_TYPE_F32 = 2,
-    N8_TYPE_S32 = 3,
+    N8_TYPE_S32 = 3, ///< integers that are no quantized values: token ids, masks, indices; (27)
     N8_TYPE_U8 = 4,  ///< the bytes of an image, which an input may have
     N8_TYPE_S16 = 5, ///< an activation of 9 to 16 bits, (24)
 };

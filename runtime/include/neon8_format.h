@@ -24,8 +24,8 @@ enum n8_format {
     N8_FORMAT_MAX_RANK = 8,      // dimensions of a tensor in the ONNX network
 };
 
-// q is s8 or s16, (24), of each operand and of the result by itself; x is s8, s16 or f32, the same
-// of all.
+// q is s8 or s16, (24), of each operand and of the result by itself; x is s8, s16, f32 or s32, the
+// same of all.
 enum n8_op {
     N8_OP_QUANTIZE = 1,       // f32 -> q, (2)
     N8_OP_DEQUANTIZE = 2,     // q -> f32, (1)
@@ -51,7 +51,7 @@ enum n8_op {
     N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
     N8_OP_RESIZE_LINEAR = 22, // s8 -> s8 or f32 -> f32, (17)
 
-    N8_OP_CONSTANT = 30,         // -> f32, the same in every run
+    N8_OP_CONSTANT = 30,         // -> x, the same in every run
     N8_OP_UNARY = 31,            // f32 -> f32, a function of each value, (22)
     N8_OP_BINARY = 32,           // f32, f32 -> f32, broadcast as in ONNX, (22)
     N8_OP_CONV2D_F32 = 33,       // f32 -> f32, (20)
@@ -61,6 +61,9 @@ enum n8_op {
     N8_OP_LSTM = 37,             // f32 [, f32 state, f32 cell] -> f32, (21)
     N8_OP_RNN = 38,              // f32 [, f32 state] -> f32, (21)
     N8_OP_IMAGE = 39,            // u8, an input that is N H W C -> s8, (8)
+
+    N8_OP_TO_INTEGER = 40, // f32 -> s32, (27)
+    N8_OP_TO_FLOAT = 41,   // s32 -> f32, (27)
 };
 
 // What the arithmetic of (22) is made of. Those of two values serve binary steps, and all but the
@@ -129,12 +132,12 @@ struct n8_file_header {
 
 struct n8_file_tensor {
     uint32_t name; // offset in strings
-    uint32_t type; // enum n8_type: S8, S16 or F32, or U8
+    uint32_t type; // enum n8_type
     uint32_t rank; // 0 .. N8_FORMAT_MAX_RANK
     // As in the ONNX network; after `rank` they are 1. The first three are N C H, the product of
     // the others is W.
     int32_t dims[8];
-    float scale; // (1); 1 for F32 and U8
+    float scale; // (1); 1 for F32, S32 and U8
     int32_t zero_point;
     int32_t lo, hi;  // range of q, within [-128, 127], of S16 within [-32768, 32767]
     uint32_t reason; // why it is F32: offset in strings; 0 if nothing is said
@@ -173,7 +176,8 @@ struct n8_file_op {
     uint64_t table;       // table: int8[256], the results for -128 .. 127, or int8[T][256];
                           // image: int8[C][256], those for 0 .. 255; interpolate: int16[][2]
     uint64_t indices;     // table: 0, or int32[C], which of T tables a channel has; permute:
-                          // int32[16]; gather: int32[N + C + H + W] of the output;
+                          // int32[16]; gather: int32[N + C + H + W] of the output; constant of
+                          // s32: its values;
                           // resize_linear: int32[H + W][2]
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * Q + |B|, < 2^31, where Q is 128 or,

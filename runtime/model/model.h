@@ -85,7 +85,8 @@ struct n8_model {
 static inline size_t n8_value_size(const struct n8_tensor *tensor) {
     switch (tensor->type) {
     case N8_TYPE_F32:
-        return sizeof(float);
+    case N8_TYPE_S32:
+        return sizeof(int32_t);
     case N8_TYPE_S16:
         return sizeof(int16_t);
     default:
@@ -101,8 +102,8 @@ static inline size_t n8_value_count(const struct n8_tensor *tensor) {
 // The bytes between the pixels of a tensor that lies in a buffer of its own.
 static inline size_t n8_own_stride(const struct n8_tensor *tensor) {
     const size_t channels = (size_t)tensor->dims[1];
-    const size_t padded = tensor->type == N8_TYPE_F32 ? channels : n8_round_up(channels, N8_PIXEL);
-    return padded * n8_value_size(tensor);
+    const size_t size = n8_value_size(tensor);
+    return (size == sizeof(float) ? channels : n8_round_up(channels, N8_PIXEL)) * size;
 }
 
 static inline const struct n8_tensor *n8_input(const struct n8_model *model,

@@ -59,8 +59,8 @@ enum n8_ends {
 
 struct n8_operator {
     char name[20]; // as in n8_step_info; here, as the address of one would have to be relocated
-    // Of all inputs and of the output. in == 0: any, the same as the output's; out == 0: `check`
-    // looks at it.
+    // Of all inputs and of the output. in == 0: any, the same as the output's unless that is said;
+    // out == 0: `check` looks at it.
     struct {
         enum n8_type in, out;
     } types;
@@ -70,8 +70,11 @@ struct n8_operator {
     uint32_t fields;  // enum n8_fields
     uint32_t placing; // enum n8_placing; `plan` may change it in step->placing
     uint32_t ends;    // enum n8_ends
-    bool moves;      // every value of an int8 output is one of an input or `fill`, before the clamp
-    bool s16;        // int16 may stand where int8 is said, in any mix unless `check` forbids it
+    bool moves; // every value of an int8 output is one of an input or `fill`, before the clamp
+    bool s16;   // int16 may stand where int8 is said, in any mix unless `check` forbids it
+    bool s32;   // its output may be int32 where its type is not said
+    uint32_t
+        s32_inputs;  // bit i: input i is int32, an index or a condition, whatever the others are
     bool same_shape; // the inputs have that of the output
 
     // Whether shapes, scales and fields fit together; counts, types, the limits of each field

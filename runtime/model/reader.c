@@ -160,9 +160,8 @@ static enum n8_status read_tensor(const struct n8_reader *r, size_t index, const
     if (r->error->name == NULL) {
         return n8_malformed(r, "a tensor's name is outside the names, or too long");
     }
-    if (row.type != N8_TYPE_S8 && row.type != N8_TYPE_S16 && row.type != N8_TYPE_F32 &&
-        row.type != N8_TYPE_U8) {
-        return n8_malformed(r, "it is neither int8 nor int16 nor float32 nor uint8");
+    if (row.type < N8_TYPE_S8 || row.type > N8_TYPE_S16) {
+        return n8_malformed(r, "its type is unknown");
     }
     if (row.rank > N8_FORMAT_MAX_RANK) {
         return n8_malformed(r, "its rank is above 8");
@@ -365,7 +364,9 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
     }
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(r->model, step, i);
-        if (op->types.in == 0 ? in->type != made : !is_of(op, in->type, op->types.in)) {
+        const enum n8_type wanted = op->s32_inputs >> i & 1 ? N8_TYPE_S32 : op->types.in;
+        const bool alike = op->types.out != 0 || in->type == made;
+        if (wanted == 0 ? !alike : !is_of(op, in->type, wanted)) {
             return n8_malformed(r, "an input is not of the type that it takes");
         }
         if ((op->ends & N8_END_INPUT) == 0) {
@@ -375,7 +376,8 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
     if ((op->ends & N8_END_OUTPUT) == 0) {
         r->model->tensors[step->row.output].caller = false;
     }
-    if (op->types.out == 0 ? made == N8_TYPE_S16 && !op->s16 : !is_of(op, made, op->types.out)) {
+    const bool other = (made == N8_TYPE_S16 && !op->s16) || (made == N8_TYPE_S32 && !op->s32);
+    if (op->types.out == 0 ? other : !is_of(op, made, op->types.out)) {
         return n8_malformed(r, "its output is not of the type that it makes");
     }
     for (size_t i = 0; op->same_shape && i < step->row.input_count; i++) {

@@ -104,6 +104,7 @@ const struct n8_operator n8_op_concat = {
     .fields = N8_FIELD_AXIS,
     .moves = true,
     .s16 = true,
+    .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

@@ -11,8 +11,12 @@
 static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     struct n8_tensor *out = &reader->model->tensors[step->row.output];
     const size_t count = n8_mul(out->pixels, (size_t)out->dims[1]);
-    const bool real = out->type == N8_TYPE_F32;
-    if ((real ? step->row.weights : step->row.values) != 0) {
+    const struct n8_file_op *row = &step->row;
+    const uint64_t at = out->type == N8_TYPE_F32   ? row->values
+                        : out->type == N8_TYPE_S32 ? row->indices
+                                                   : row->weights;
+    const int given = (row->values != 0) + (row->indices != 0) + (row->weights != 0);
+    if (given > (at != 0)) {
         return n8_malformed(reader, "its array is of another type");
     }
     step->kernel_name = "none";
@@ -20,8 +24,7 @@ static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
     step->packed_size = out->bytes;
     out->constant = true;
     out->bytes = 0;
-    return n8_read_array(reader, real ? step->row.values : step->row.weights, count,
-                         n8_value_size(out), &step->arrays[0]);
+    return n8_read_array(reader, at, count, n8_value_size(out), &step->arrays[0]);
 }
 
 // From N C H W to the layout of a tensor.
@@ -40,7 +43,7 @@ static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void 
     }
     const uint8_t *values = step->arrays[0];
     const bool real = out->type == N8_TYPE_F32;
-    for (size_t i = 0; !real && i < out->pixels * channels; i++) {
+    for (size_t i = 0; size < sizeof(float) && i < out->pixels * channels; i++) {
         int16_t value;
         n8_widen(&value, values + i * size, 1, out->type);
         if (!n8_in_range(value, out->lo, out->hi)) {
@@ -58,8 +61,9 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
 
 const struct n8_operator n8_op_constant = {
     .name = "constant",
-    .fields = N8_FIELD_VALUES | N8_FIELD_S8_VALUES,
+    .fields = N8_FIELD_VALUES | N8_FIELD_INDICES | N8_FIELD_S8_VALUES,
     .s16 = true,
+    .s32 = true,
     .plan = plan,
     .pack = pack,
     .run = run,

@@ -29,9 +29,10 @@ static size_t count_of(const struct n8_tensor *out) {
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
     const struct n8_tensor *out = n8_output(reader->model, step);
     const float fill = step->row.fill;
-    if (out->type == N8_TYPE_F32
-            ? isnan(fill)
-            : !(fill >= (float)out->lo && fill <= (float)out->hi) || fill != (float)(int32_t)fill) {
+    const bool s32 = out->type == N8_TYPE_S32;
+    const float lo = s32 ? -0x1p24f : (float)out->lo, hi = s32 ? 0x1p24f : (float)out->hi;
+    if (out->type == N8_TYPE_F32 ? isnan(fill)
+                                 : !(fill >= lo && fill <= hi) || fill != (float)(int32_t)fill) {
         return n8_malformed(reader, "its fill is no value of its output");
     }
     return n8_check_moved(reader, n8_input(reader->model, step, 0), out);
@@ -130,6 +131,7 @@ struct row {
     size_t in_stride, out_stride, size; // bytes of pixels and of a value
     bool whole;                         // pixels that follow one another can be copied as one
     float fill;
+    int32_t fill_bits; // of a value of 4 bytes
 };
 
 static void fill_values(const struct row *row, uint8_t *to, size_t count) {
@@ -142,7 +144,7 @@ static void fill_values(const struct row *row, uint8_t *to, size_t count) {
         if (row->size == sizeof value) {
             memcpy(to + i * sizeof value, &value, sizeof value);
         } else {
-            memcpy(to + i * sizeof(float), &row->fill, sizeof(float));
+            memcpy(to + i * sizeof(float), &row->fill_bits, sizeof(float));
         }
     }
 }
@@ -211,7 +213,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     const struct entry *images = lists->entries;
     const struct entry *channels = images + out->dims[0];
     const struct entry *rows = channels + out->dims[1];
-    const struct row row = {
+    struct row row = {
         .lists = lists,
         .channels = channels,
         .columns = rows + height,
@@ -223,6 +225,11 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
         .whole = lists->pixels && in->pixel_stride == out->pixel_stride && !out->slice,
         .fill = step->row.fill,
     };
+    if (out->type == N8_TYPE_S32) {
+        row.fill_bits = (int32_t)row.fill;
+    } else {
+        memcpy(&row.fill_bits, &row.fill, sizeof row.fill);
+    }
     const size_t out_row = row.column_count * row.out_stride;
     uint8_t *to = n8_out_pixel(session, step, begin * row.column_count);
     for (size_t unit = begin; unit < end; unit++, to += out_row) {
@@ -246,6 +253,7 @@ const struct n8_operator n8_op_gather = {
     .fields = N8_FIELD_INDICES | N8_FIELD_FILL,
     .moves = true,
     .s16 = true,
+    .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = check,
     .plan = plan,

@@ -140,6 +140,7 @@ const struct n8_operator n8_op_permute = {
     .fields = N8_FIELD_INDICES,
     .moves = true,
     .s16 = true,
+    .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .ends = N8_END_INPUT | N8_END_OUTPUT,
     .check = n8_check_rearranged,

@@ -79,6 +79,7 @@ const struct n8_operator n8_op_reshape = {
     .inputs = {1, 1},
     .moves = true,
     .s16 = true,
+    .s32 = true,
     .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_READS_EXACTLY,
     .check = n8_check_rearranged,
     .plan = plan,

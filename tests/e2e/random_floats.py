@@ -21,9 +21,10 @@ BOUNDS = ((0.0, 6.0), (-np.inf, 1.0), (-1.0, np.inf), (0.0, 0.0))
 
 
 def finish(net: Net, kind, out, /, *sources, **fields) -> None:
-    """Append a step, and half of the time the int8 form of its result."""
+    """Append a step, and half of the time the int8 form of a float result."""
     net.grow(kind, out, *sources, **fields)
-    grow_quantize(net, out)
+    if out.dtype == "float32":
+        grow_quantize(net, out)
 
 
 def grow_quantize(net: Net, source) -> None:
@@ -48,9 +49,9 @@ def grow_softmax(net: Net) -> None:
     finish(net, "Softmax", out, source, axis=axis)
 
 
-def grow_move(net: Net) -> None:
-    """Reshape or Concat of floats."""
-    source = pick_float(net)
+def grow_move(net: Net, pick=pick_float) -> None:
+    """Reshape or Concat of floats, or of what `pick` gives."""
+    source = pick(net)
     batch, channels, height, width = source.shape
     axis = int(net.rng.integers(4))
     if axis == 0:
@@ -59,12 +60,12 @@ def grow_move(net: Net) -> None:
             (1, batch * channels, width, height),
         ]
         shape = shapes[int(net.rng.integers(len(shapes)))]
-        out = net.tensor(shape, dtype="float32")
+        out = net.tensor(shape, dtype=source.dtype)
         finish(net, "Reshape", out, source)
     else:
         shape = list(source.shape)
         shape[axis] *= 2
-        out = net.tensor(shape, dtype="float32")
+        out = net.tensor(shape, dtype=source.dtype)
         finish(net, "Concat", out, source, source, axis=axis)
 
 

@@ -13,7 +13,8 @@ from programs import step
 class Net:
     """A Program while it grows.
 
-    levels, floats: tensors that an op may read, int8 or int16 and float32.
+    levels, floats, integers: tensors that an op may read, of int8 or int16, of float32,
+    of int32.
     mixed: there are tensors of int16.
     """
 
@@ -22,6 +23,7 @@ class Net:
     ops: list[Op] = field(default_factory=list)
     levels: list[Tensor] = field(default_factory=list)
     floats: list[Tensor] = field(default_factory=list)
+    integers: list[Tensor] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
     mixed: bool = field(init=False)
 
@@ -46,7 +48,7 @@ class Net:
         dims = shape[: int(self.rng.integers(rank, 5))]
         if like is not None:
             tensor = replace(like, name=name, dims=dims)
-        elif dtype in ("float32", "uint8"):
+        elif dtype in ("float32", "uint8", "int32"):
             tensor = Tensor(name=name, dims=dims, dtype=dtype)
         else:
             zero_point, lo, hi = self.scheme() if dtype == "int8" else self.wide()
@@ -97,7 +99,8 @@ class Net:
         """Append an op; its result may be read by the next ones."""
         self.ops.append(op)
         self.read.update(op.inputs)
-        (self.floats if out.dtype == "float32" else self.levels).append(out)
+        lists = {"float32": self.floats, "int32": self.integers}
+        lists.get(out.dtype, self.levels).append(out)
 
     def clamp(self, out):
         """lo, hi of an activation: none, ReLU, or a narrow one."""

@@ -57,6 +57,10 @@ def random_program(seed: int) -> Program:
             source = net.tensor(shape, dtype=net.width())
             inputs.append(source.name)
             net.levels.append(source)
+    if rng.integers(4) == 0:
+        source = net.tensor(shape, dtype="int32")
+        inputs.append(source.name)
+        net.integers.append(source)
     size = len(net.ops) + rng.integers(1, 8)
     while len(net.ops) < size:
         kinds = WIDE_KINDS if net.mixed and rng.integers(3) else KINDS
@@ -81,8 +85,8 @@ def random_program(seed: int) -> Program:
 
 
 def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
-    """Arrays for a program: int8 of all bytes, int16 of the tensor's range; floats with
-    ties, NaN and inf.
+    """Arrays for a program: int8 of all bytes, int16 of the tensor's range, any int32;
+    floats with ties, NaN and inf.
     """
     rng = np.random.default_rng(seed)
     arrays = {}
@@ -91,6 +95,12 @@ def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
         shape = tensor.dims
         if tensor.dtype == "uint8":
             arrays[name] = rng.integers(0, 256, shape, np.uint8)
+            continue
+        if tensor.dtype == "int32":
+            values = rng.integers(-9, 10, shape)
+            odd = rng.integers(-(2**31), 2**31, shape)
+            values = np.where(rng.random(shape) < 0.2, odd, values)
+            arrays[name] = values.astype(np.int32)
             continue
         if tensor.dtype != "float32":
             kind = np.dtype(tensor.dtype)

@@ -4,6 +4,7 @@
 import numpy as np
 
 import random_floats
+import random_integers
 from neon8.operators.interpolation import ends
 from random_convs import grow_conv, grow_depthwise
 from random_net import Net, gain, pick, pick_float, pick_wide, window
@@ -336,8 +337,11 @@ def move(net: Net, source, shape, kind: str, **fields) -> None:
 
 
 def pick_any(net: Net):
-    """A tensor of int8, int16 or float32."""
-    return pick_wide(net) if net.rng.integers(4) else pick_float(net)
+    """A tensor of int8, int16, float32 or int32."""
+    kind = net.rng.integers(8)
+    if kind > 1:
+        return pick_wide(net)
+    return pick_float(net) if kind else random_integers.pick_integer(net)
 
 
 def grow_permute(net: Net) -> None:
@@ -439,4 +443,8 @@ GROW = {
     "float max": lambda net: random_floats.grow_pool(net, "max", pool_window),
     "float average": lambda net: random_floats.grow_pool(net, "average", pool_window),
     "recurrent": random_floats.grow_recurrent,
+    "integer move": lambda net: random_floats.grow_move(
+        net, random_integers.pick_integer
+    ),
+    "to float": random_integers.grow_to_float,
 }

@@ -92,7 +92,8 @@ def test_generator_reaches_everything():
         *(f"{kind} int16 int16 int16" for kind in ("Maximum", "Minimum")),
         *(f"{kind} int16 int16" for kind in ("Reshape", "Permute", "Gather")),
         *("Concat int16 int16 int16", "Quantize float32 int16"),
-        "Dequantize int16 float32",
+        *("Dequantize int16 float32", "Constant int32", "Concat int32 int32 int32"),
+        *(f"{kind} int32 int32" for kind in ("Reshape", "Permute", "Gather")),
         *(-128, -1, 0, 1, 127),
     ):
         assert seen[what] >= 5, what

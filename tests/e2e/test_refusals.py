@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import float_program
+import integer_program
 from neon8.compile import writer
 from neon8.errors import ModelError
 from neon8.ir.program import Program, Tensor
@@ -24,6 +25,7 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 
 SHAPES = {
     **float_program.SHAPES,
+    **integer_program.SHAPES,
     "image": (1, 4, 6, 6),
     "other": (1, 4, 6, 6),
     "photo": (1, 6, 5, 4),
@@ -44,9 +46,13 @@ SHAPES = {
     "between": (1, 4, 2, 1),
     "float_between": (1, 4, 1, 1),
 }
-FLOATS = {"image", "real", "logits", "p", "float_between", *float_program.SHAPES}
+FLOATS = {
+    *("image", "real", "logits", "p", "float_between"),
+    *(*float_program.SHAPES, *integer_program.FLOATS),
+}
 DTYPES = {
     **{name: {"dtype": "float32"} for name in FLOATS},
+    **{name: {"dtype": "int32"} for name in integer_program.INTEGERS},
     "photo": {"dtype": "uint8"},
     "wide": {"dtype": "int16", "scale": np.float32(0.1)},
 }
@@ -132,6 +138,7 @@ def program() -> Program:
         resize("between", "sum", 3),
         resize("float_between", "real", 2),
         *float_program.ops(),
+        *integer_program.ops(),
         convolution("last", "x sum", slopes=ONES, residual_scale=HALF),
     )
     return Program(
@@ -141,7 +148,8 @@ def program() -> Program:
         inputs=("image", "other", "photo"),
         outputs=(
             *("p", "turned", "taken", "between", "float_between"),
-            *("curve", "total", *float_program.OUTPUTS, "last"),
+            *("curve", "total", *float_program.OUTPUTS),
+            *(*integer_program.OUTPUTS, "last"),
         ),
     )
 
@@ -171,8 +179,9 @@ a link belongs to no step
     file: last.input_count = 1; last.residual_scale = 0
 an array belongs to no step
     file: last.slopes = 0
-it is neither int8 nor int16 nor float32 nor uint8
-    tensor x: type = 3
+its type is unknown
+    tensor x: type = 0
+    tensor x: type = 6
 it is uint8, which only inputs of the network are
     tensor logits: type = 4
 its rank is above 8
@@ -469,7 +478,11 @@ PROOFS = {"int16_depth", "acc_bound"}
 USED = {
     **dict.fromkeys(("x", "flat", "logits", "larger", "smaller"), frozenset()),
     "p": {"axis", "function"},
-    **dict.fromkeys(("constant", "state", "levels"), frozenset({"values", "weights"})),
+    **dict.fromkeys(
+        ("constant", "state", "levels", "ids"),
+        frozenset({"values", "weights", "indices"}),
+    ),
+    **dict.fromkeys(("whole", "ids32"), frozenset()),
     "total": CLAMP | {"slope", "values"},
     "function": {"indices", "values"},
     "broadcast": {"function"},

@@ -82,7 +82,7 @@ def islands_of(
     islands = forced | {
         node.output: BETWEEN
         for node in graph.nodes
-        if node.follows and node.output not in forced
+        if node.follows and node.output not in forced and _real(graph, node)
     }
     int8_readers = {
         name: sum(reader.output not in islands for reader in readers)
@@ -91,6 +91,8 @@ def islands_of(
 
     def wanted(name: str) -> bool:
         """True if nothing reads tensor `name` as int8, or the file says that it is."""
+        if not graph.tensors[name].real:
+            return True
         if graph.quantized:
             return name not in table.tensors
         if int8_readers[name]:
@@ -101,7 +103,9 @@ def islands_of(
         """True if tensor `name` is made as float32."""
         maker = makers.get(name)
         mixed = maker is not None and maker.gives_float
-        return name in islands or (mixed and wanted(name))
+        return (
+            name in islands or not graph.tensors[name].real or (mixed and wanted(name))
+        )
 
     def follows(node: Node) -> bool:
         if node.sign or node.weighted:  # a convolution before it takes it in
@@ -131,6 +135,11 @@ def islands_of(
                 doubtful.append(other)
                 queued.add(other)
     return islands
+
+
+def _real(graph: Graph, node: Node) -> bool:
+    """True if some tensor of the node is of real numbers."""
+    return any(graph.tensors[name].real for name in (*node.inputs, *node.outputs))
 
 
 def forced_float(
@@ -166,7 +175,8 @@ def forced_float(
         free = node.weighted or node.gives_float
         tensors = node.inputs if free else (*node.inputs, node.output)
         for name in tensors:
-            if name not in table.tensors and name not in sums:
+            real = graph.tensors[name].real
+            if real and name not in table.tensors and name not in sums:
                 return f"tensor {name!r} has no scale in the table"
     return None
 

@@ -14,11 +14,12 @@ from dataclasses import replace
 from neon8.compile.domains import consumers_of, islands_of, with_pairs
 from neon8.errors import CompileError
 from neon8.graph.remedies import refusal
-from neon8.ir.graph import FloatArray, Graph
+from neon8.ir.graph import FloatArray, Graph, Node
 from neon8.ir.program import Op, Program, Tensor
 from neon8.operators.build import FLOAT, INT8, INT16, Build
 from neon8.operators.conversion import ImageOp
 from neon8.operators.movement import append_permute
+from neon8.operators.opaque import lower_opaque
 from neon8.operators.reference import quantize
 from neon8.operators.registry import LOWER, LOWER_FLOAT
 from neon8.operators.scales import check_digest
@@ -95,6 +96,7 @@ def lower(
         consumers=consumers,
         islands=islands,
         max_sqnr_loss=max_sqnr_loss,
+        original=opaque,
         last=ends_last(graph) if layout == "nhwc" else frozenset(),
         images=frozenset(images or ()),
     )
@@ -110,6 +112,8 @@ def lower(
             continue
         forms = LOWER if b.type_of(node) == INT8 else LOWER_FLOAT
         append = forms.get(type(node))
+        if opaque and integral(graph, node):
+            append = lower_opaque
         if append is None:
             kind = type(node).__name__
             text = f"no {b.type_of(node)} form of {kind}"
@@ -143,6 +147,12 @@ def lower(
         },
         fits=tuple(b.fits),
     )
+
+
+def integral(graph: Graph, node: Node) -> bool:
+    """True if it reads or makes integers, and does more than move them."""
+    names = (*node.inputs, *node.outputs)
+    return not node.moves and not all(graph.tensors[name].real for name in names)
 
 
 INT16_ENDS = (-(2**15), 2**15 - 1)

@@ -37,6 +37,8 @@ WEIGHT_AXES = 4
 
 MAX_TENSOR_BYTES = 2**31 - 1
 PIXEL_ALIGN = 8
+FULL_SIZE = 4
+"""Bytes of a value of float32 or int32, of which pixels have no padding."""
 SLACK = 64
 
 
@@ -221,7 +223,8 @@ class _Layout:
                 row.table = self.array(value, "<i2", data_at)
             case "levels":
                 kind = "<i1" if value is None else f"<i{value.dtype.itemsize}"
-                row.weights = self.array(value, kind, data_at)
+                at = self.array(value, kind, data_at)
+                row.indices, row.weights = (at, 0) if kind == "<i4" else (0, at)
             case "weights":
                 row.kernel = value.shape[1:3] if value.ndim == WEIGHT_AXES else (1, 1)
                 wide = value.dtype == np.int16
@@ -236,10 +239,8 @@ class _Layout:
 def tensor_fits(tensor: Tensor) -> bool:
     """True if the runtime can hold the tensor, padded channels included."""
     batch, channels, height, width = tensor.shape
-    if tensor.dtype == "float32":
-        pixel = channels * 4
-    else:
-        pixel = round_up(channels, PIXEL_ALIGN) * np.dtype(tensor.dtype).itemsize
+    size = np.dtype(tensor.dtype).itemsize
+    pixel = (channels if size == FULL_SIZE else round_up(channels, PIXEL_ALIGN)) * size
     return math.prod((batch, height, width, pixel)) + SLACK + 63 <= MAX_TENSOR_BYTES
 
 

@@ -12,7 +12,7 @@ from neon8.graph.remedies import refusal, remedy
 from neon8.ir.graph import MAX_RANK, Graph, Node, Tensor
 from neon8.operators.opaque import Opaque
 from neon8.operators.registry import IMPORTS
-from neon8.operators.source import OnnxNode, Source, UnsupportedError, failure, shape_of
+from neon8.operators.source import OnnxNode, Source, UnsupportedError, dims_of, failure
 
 
 def load(model: ModelLike, *, shapes: Shapes | None = None) -> Graph:
@@ -120,7 +120,7 @@ def _known(
     taken = {one.name for one in new}
     for one in nodes:
         if one.output not in taken:
-            shape_of(source, node, one.output)
+            dims_of(source, node, one.output)
         if not one.finite:
             raise failure(source, node, "its constants are too large for float32")
     computed = {one.output for one in nodes}

@@ -48,6 +48,13 @@ FLOATS = ("float32", "float16", "float64")
 """The types of tensors that have real values; all are computed as float32."""
 
 
+INTEGERS = (
+    *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
+    "bool",
+)
+"""The types of tensors that are not real; all are computed as int32  (27)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Activation:
     """What follows a sum, in float: min(max(x, lo), hi), or a leaky slope below zero.
@@ -98,7 +105,8 @@ class Tensor:
 
     dims: as ONNX has them, at most MAX_RANK; () where `fixed` is False because only a
     run shows them.  dtype: as numpy calls it, "" where only a run shows it. A tensor
-    that is not fixed, or not of FLOATS, is read and made by Opaque nodes only.
+    that is not fixed, or neither of FLOATS nor of INTEGERS, is read and made by Opaque
+    nodes only.
     origin: of a tensor that the ONNX file does not have, whence its values come.
     hidden: nor are its values in the file in any order, as they are inside of one of
     its operators. So it has no scale, and who makes or reads it does so in float32.

@@ -27,9 +27,9 @@ def scale_groups(graph: Graph, apart: Collection[Edge] = ()) -> dict[str, str]:
         return name
 
     for node in graph.nodes:
-        if _shares(graph, node):
+        if _shares(graph, node) and node.output in parent:
             for name in node.inputs:
-                if (name, node.output) not in apart:
+                if name in parent and (name, node.output) not in apart:
                     parent[find(name)] = find(node.output)
     return {name: find(name) for name in parent if graph.tensors[name].observed}
 

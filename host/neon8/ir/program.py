@@ -28,8 +28,10 @@ WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """dims: as in ONNX; dtype "int8", "int16" or "float32", or "uint8" for an image.
+    """A value between steps.
 
+    dims: as in ONNX.  dtype: "int8", "int16" or "float32"; "uint8" of an image, "int32"
+    of integers that are no quantized values  (27).
     real = scale * (q - zero_point)  (1).  lo, hi: the range of q, [-127, 127] for the
     symmetric scheme, else [-128, 127], and of int16 as its bits say  (24).  Other
     tensors have scale 1, zero point 0, -128 and 127.  reason: why the layer that makes

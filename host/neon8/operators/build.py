@@ -20,6 +20,8 @@ from neon8.quant.weights import multiplier_ok
 INT8 = "int8"
 INT16 = "int16"
 FLOAT = "float32"
+INT32 = "int32"
+"""The one form of tensors that are not real  (27)."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class Build:
     max_sqnr_loss: weight scales may grow at this cost, see int16_fit.py, or None.
     fits: what that would take or took, of each layer that needs it.
     enlarged: the channels whose weight scales grew so that int32 holds their sums.
+    original: tensors that are not real keep the type of the file, for its own nodes.
     last: inputs and outputs that the outside has N H W C, and images: inputs that it
     has as bytes; so no form of them here has their names.
     """
@@ -46,6 +49,7 @@ class Build:
     max_sqnr_loss: float | None = None
     fits: list[Fit] = field(default_factory=list)
     enlarged: list[Enlarged] = field(default_factory=list)
+    original: bool = False
     last: frozenset[str] = frozenset()
     images: frozenset[str] = frozenset()
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -58,29 +62,38 @@ class Build:
         return bool(self.forms.get(name))
 
     def own_type(self, name: str) -> str:
-        """INT16 if the table gives graph tensor `name` more than 8 bits, else INT8."""
+        """INT16 if the table gives graph tensor `name` more than 8 bits, else INT8.
+
+        INT32 if it is not real.
+        """
+        if not self.graph.tensors[name].real:
+            return INT32
         return INT16 if is_int16(self.table, name) else INT8
 
     def outside_type(self, name: str) -> str:
         """The form in which the outside sees input or output `name`."""
-        quantizes = self.io == INT8 and self.graph.tensors[name].real
+        quantizes = self.io == INT8 or not self.graph.tensors[name].real
         return self.own_type(name) if quantizes else FLOAT
 
     def declare(self, name: str, dtype: str) -> Tensor:
         """Adds graph tensor `name` in one of its forms: INT8, INT16 or FLOAT.
 
+        One that is not real is INT32, whichever is asked for.
+
         Of an input or output, the form that the outside sees keeps the ONNX name; of
         any other tensor the form that comes first does. INT8 of a tensor with more bits
         is a grid of 8 bits over the same range.
         """
+        source = self.graph.tensors[name]
+        dtype = dtype if source.real else INT32
         outside = name in self.graph.inputs or name in self.graph.outputs
         taken = name in self.tensors
         taken = taken or (outside and dtype != self.outside_type(name))
         taken = taken or name in self.last or name in self.images
         unique = self.fresh(f"{name}_{dtype}") if taken else name
-        if dtype == FLOAT:
-            source = self.graph.tensors[name]
-            kind = FLOAT if source.real else source.dtype
+        if dtype in (FLOAT, INT32):
+            keeps = self.original and not source.real
+            kind = source.dtype if keeps else dtype
             tensor = Tensor(name=unique, dims=source.dims, dtype=kind)
         else:
             narrow = dtype == INT8
@@ -116,6 +129,7 @@ class Build:
     def take(self, name: str, dtype: str) -> Tensor:
         """Graph tensor `name` in one of its forms, made here of its first one."""
         forms = self.forms[name]
+        dtype = dtype if self.graph.tensors[name].real else INT32
         if dtype not in forms:
             first, source = next(iter(forms.items()))
             out = self.declare(name, dtype)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray
+from neon8.arrays import AnyArray, Array
 from neon8.ir.graph import FloatArray
 from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.family import Family
-from neon8.operators.qdq import Nodes
+from neon8.operators.qdq import QUANTIZED, Nodes
 from neon8.operators.reference import Levels
 
 
@@ -18,26 +18,27 @@ from neon8.operators.reference import Levels
 class ConstantOp(Op):
     """The same in every run, in N C H W order.
 
-    values: of a float32 tensor.  levels: of one of int8 or int16, (count,).
+    values: of a float32 tensor.  levels: of one of int8, int16 or int32, (count,).
     """
 
     values: FloatArray | None = None
     levels: Levels | None = None
 
 
-def append_constant(
-    b: Build, layer: str, values: FloatArray | DoubleArray, like: Tensor
-) -> Tensor:
+def append_constant(b: Build, layer: str, values: AnyArray, like: Tensor) -> Tensor:
     """A tensor with these values and the dimensions that they have.
 
-    Where `like` is of integers, it is on the grid of that.
+    Where `like` is quantized, it is on the grid of that.
     """
     out = b.temporary(replace(like, dims=values.shape), "constant")
     if out.dtype == FLOAT:
         b.step(ConstantOp, layer, (), out, values=values.astype(np.float32))
         return out
-    q = np.rint(values / np.float64(out.scale)) + out.zero_point
-    levels = np.clip(q, out.lo, out.hi).astype(np.dtype(out.dtype))
+    levels = values
+    if out.dtype in QUANTIZED:
+        q = np.rint(values / np.float64(out.scale)) + out.zero_point
+        levels = np.clip(q, out.lo, out.hi)
+    levels = levels.astype(np.dtype(out.dtype))
     b.step(ConstantOp, layer, (), out, levels=levels.reshape(-1))
     return out
 
@@ -52,7 +53,9 @@ def compute_constant(op: ConstantOp, out: Tensor) -> Array:
 def write_constant(n: Nodes, op: ConstantOp) -> None:
     """An initializer; of int8 one that DequantizeLinear reads."""
     out = n.tensors[op.output]
-    if op.levels is not None:
+    if op.levels is not None and out.dtype not in QUANTIZED:
+        n.arrays[op.output] = op.levels.reshape(out.dims)
+    elif op.levels is not None:
         n.int8_constant(op.output, op.levels.reshape(out.dims))
     elif op.values is not None:
         n.arrays[op.output] = op.values.reshape(out.dims)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from neon8.arrays import Array
-from neon8.ir.graph import MAX_RANK, FloatArray, Graph, IndexArray, Node, nchw
+from neon8.arrays import AnyArray, Array
+from neon8.ir.graph import MAX_RANK, Graph, IndexArray, Node, nchw
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.views import View, squeezed, then
 from neon8.operators.build import FLOAT, Build
@@ -21,12 +21,12 @@ from neon8.operators.source import (
     OnnxNode,
     Source,
     constant,
+    dims_of,
     failure,
-    float32,
+    fitting,
     integer,
     integers,
     made,
-    shape_of,
     text,
 )
 
@@ -42,7 +42,7 @@ class Concat(Node):
 
     axis: int
     blocks: int = 1
-    constants: Mapping[int, FloatArray] = field(default_factory=dict)
+    constants: Mapping[int, AnyArray] = field(default_factory=dict)
 
     keeps_values = True
     follows = True
@@ -148,7 +148,7 @@ class PermuteOp(Op):
 def import_reshape(source: Source, node: OnnxNode) -> Node:
     """Flatten, Reshape, Squeeze, Unsqueeze, Identity, Dropout: the same values."""
     for name in (node.inputs[0], node.outputs[0]):
-        shape_of(source, node, name)
+        dims_of(source, node, name)
     return made(node, Reshape)
 
 
@@ -160,22 +160,17 @@ def import_dropout(source: Source, node: OnnxNode) -> Node:
     return import_reshape(source, node)
 
 
-def import_cast(source: Source, node: OnnxNode) -> Node:
-    """Cast and CastLike between types of real numbers, which are all computed alike."""
-    return import_reshape(source, node)
-
-
 def import_concat(source: Source, node: OnnxNode) -> Node:
     """Concat along any axis."""
-    shape = shape_of(source, node, node.outputs[0])
+    shape = dims_of(source, node, node.outputs[0])
     constants = {
-        place: float32(source.constants[name])
+        place: fitting(source, node, name)
         for place, name in enumerate(node.inputs)
         if name in source.constants
     }
     tensors = tuple(name for name in node.inputs if name not in source.constants)
     for name in tensors:
-        shape_of(source, node, name)
+        dims_of(source, node, name)
     axis = axis_of(source, node, len(shape), default=1)
     if len(node.inputs) == 1:
         return import_reshape(source, node)
@@ -199,7 +194,7 @@ def axis_of(source: Source, node: OnnxNode, rank: int, *, default: int) -> int:
 
 def import_transpose(source: Source, node: OnnxNode) -> Node:
     """Transpose."""
-    shape = shape_of(source, node, node.inputs[0])
+    shape = dims_of(source, node, node.inputs[0])
     order = integers(node, "perm") or tuple(reversed(range(len(shape))))
     if sorted(order) != list(range(len(shape))):
         raise failure(source, node, f"perm {list(order)} of {len(shape)} dimensions")
@@ -235,7 +230,7 @@ def import_space_to_depth(source: Source, node: OnnxNode) -> Node:
 
 def _blocks(source: Source, node: OnnxNode) -> tuple[int, int, int, int, int]:
     """The four dimensions of the input, and the size of a block."""
-    shape = shape_of(source, node, node.inputs[0])
+    shape = dims_of(source, node, node.inputs[0])
     block = integer(node, "blocksize", 0)
     if len(shape) != 4 or not 1 <= block <= max(shape):
         detail = f"blocks of {block} of an input of shape {list(shape)}"
@@ -246,7 +241,7 @@ def _blocks(source: Source, node: OnnxNode) -> tuple[int, int, int, int, int]:
 
 def import_permute(source: Source, node: OnnxNode, view: View, order: View) -> Node:
     """The node for values that are turned around, or only reshaped."""
-    shape_of(source, node, node.outputs[0])
+    dims_of(source, node, node.outputs[0])
     view, order = squeezed(view, order)
     if order == tuple(range(len(order))):
         return import_reshape(source, node)
@@ -418,8 +413,6 @@ LOWER: dict[type[Node], Lower] = {
 
 FAMILY = Family(
     imports={
-        "Cast": import_cast,
-        "CastLike": import_cast,
         "Concat": import_concat,
         "DepthToSpace": import_depth_to_space,
         "Dropout": import_dropout,
@@ -446,7 +439,7 @@ FAMILY = Family(
         ReshapeOp: write_reshape,
     },
     layouts={
-        **dict.fromkeys(("Cast", "Dropout", "Identity"), by_value),
+        **dict.fromkeys(("Dropout", "Identity"), by_value),
         "Concat": change_concat,
     },
 )

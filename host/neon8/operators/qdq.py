@@ -14,6 +14,9 @@ from neon8.quant.scale_table import ScaleTable
 
 Array = npt.NDArray[Any]
 
+QUANTIZED = ("int8", "int16")
+"""The types of quantized tensors of a program; uint8 there is a type of ONNX."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Nodes:
@@ -192,8 +195,8 @@ def clamp(n: Nodes, value: str, output: str, lo: int, hi: int) -> str:
 
 
 def value_of(n: Nodes, tensor: Tensor) -> str:
-    """The float values of a tensor."""
-    return tensor.name if tensor.dtype == "float32" else n.real(tensor.name)
+    """The float values of a tensor, or the values of one that is not real."""
+    return n.real(tensor.name) if tensor.dtype in QUANTIZED else tensor.name
 
 
 def shaped(n: Nodes, value: str, dims: tuple[int, ...], wanted: tuple[int, ...]) -> str:
@@ -208,7 +211,7 @@ def shaped(n: Nodes, value: str, dims: tuple[int, ...], wanted: tuple[int, ...])
 
 def end(n: Nodes, value: str, out: Tensor) -> None:
     """`value` becomes tensor `out` of the program."""
-    if out.dtype == "float32":
-        n.named(value, out.name)
-    else:
+    if out.dtype in QUANTIZED:
         n.finish(value, out.name)
+    else:
+        n.named(value, out.name)

@@ -12,23 +12,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.ir.graph import IndexArray, Node, Shape
+from neon8.ir.graph import INTEGERS, IndexArray, Node, Shape
 from neon8.ir.program import Int32Array, Op, Tensor
-from neon8.operators.build import FLOAT, Build
+from neon8.operators.build import Build
 from neon8.operators.family import Family
 from neon8.operators.layout import Converted, Layout, along_axis, with_attributes
 from neon8.operators.movement import Reshape, append_reshape, axis_of, moved, reshaped
-from neon8.operators.qdq import Nodes, shaped, value_of
+from neon8.operators.qdq import QUANTIZED, Nodes, shaped, value_of
 from neon8.operators.qdq import end as become
 from neon8.operators.reference import Operand
 from neon8.operators.source import (
     OnnxNode,
     Source,
     constant,
+    dims_of,
     failure,
     integers,
     real,
-    shape_of,
     text,
 )
 from neon8.operators.windows import MAX_EXTENT
@@ -104,6 +104,9 @@ class GatherOp(Op):
     fill: np.float32 = np.float32(0)
 
 
+MOST_EXACT = 1 << 24
+"""Whole numbers up to this one are floats."""
+
 FILL = -1
 """The index of what no value of the input is."""
 
@@ -158,8 +161,8 @@ def _four(
 
 
 def extents(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
-    """As shape_of(); GraphError if lists of its indices would be too long."""
-    shape = shape_of(source, node, tensor)
+    """As dims_of(); GraphError if lists of its indices would be too long."""
+    shape = dims_of(source, node, tensor)
     if max((*shape, math.prod(shape[3:]))) > MAX_EXTENT:
         text = f"tensor {tensor!r} of shape {list(shape)} is too large"
         raise failure(source, node, text)
@@ -189,7 +192,7 @@ def slices(source: Source, node: OnnxNode) -> Node:
         size = shape[axis]
         last = None if step < 0 and end < -size else end
         lists[axis] = whole(size)[slice(start, last, step)]
-    shape_of(source, node, node.outputs[0])
+    dims_of(source, node, node.outputs[0])
     return select(source, node, lists)
 
 
@@ -280,6 +283,8 @@ def _fill(source: Source, node: OnnxNode) -> float:
         value = 0.0 if given is None else float(given.reshape(-1)[0])
     if math.isnan(value):
         raise failure(source, node, "pads with NaN")
+    if source.types[node.inputs[0]] in INTEGERS and abs(value) > MOST_EXACT:
+        raise failure(source, node, f"pads integers with {value:.0f}, beyond +-2**24")
     return value
 
 
@@ -360,7 +365,7 @@ def level(real: float, out: Tensor) -> np.float32:
 
     Where no index is -1 nothing reads it.
     """
-    if out.dtype == FLOAT:
+    if out.dtype not in QUANTIZED:
         value: np.float32 = np.float32(real)
     elif math.isinf(real):
         value = np.float32(out.lo if real < 0 else out.hi)
@@ -397,18 +402,19 @@ def write_gather(n: Nodes, op: GatherOp) -> None:
     become(n, shaped(n, value, out.shape, out.dims), out)
 
 
-def _with_constant(n: Nodes, value: str, axis: int, fill: float) -> str:
+def _with_constant(n: Nodes, value: str, axis: int, fill: Array) -> str:
     """One more place at the end of the axis, of four, with a constant in it."""
     pads = np.zeros(8, np.int64)
     pads[4 + axis] = 1
-    constant = n.array(f"{value}_fill", np.array(fill, np.float32))
+    constant = n.array(f"{value}_fill", fill)
     return n.node("Pad", [value, n.array(f"{value}_pads", pads), constant])
 
 
-def _real(fill: np.float32, out: Tensor) -> float:
-    if out.dtype == "float32":
-        return float(fill)
-    return float((np.float64(fill) - out.zero_point) * np.float64(out.scale))
+def _real(fill: np.float32, out: Tensor) -> Array:
+    value, kind = np.float64(fill), np.dtype(out.dtype)
+    if out.dtype in QUANTIZED:
+        value, kind = (value - out.zero_point) * np.float64(out.scale), np.dtype("<f4")
+    return np.array(value, kind)
 
 
 def pad_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:

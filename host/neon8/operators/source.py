@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from neon8.arrays import Array, DoubleArray
+from neon8.arrays import AnyArray, Array, DoubleArray
 from neon8.errors import GraphError
-from neon8.ir.graph import FLOATS, MAX_RANK, FloatArray, Node, Tensor
+from neon8.ir.graph import FLOATS, INTEGERS, MAX_RANK, FloatArray, Node, Tensor
 
 N = TypeVar("N", bound=Node)
 Attribute = (
@@ -89,12 +89,20 @@ def failure(source: Source, node: OnnxNode, text: str) -> UnsupportedError:
 def shape_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
     """The shape of a float tensor that is not empty, of rank 0 to MAX_RANK."""
     kind = source.types.get(tensor)
+    if kind in INTEGERS and tensor not in source.constants:
+        raise failure(source, node, f"tensor {tensor!r} is {kind}, not float32")
+    return dims_of(source, node, tensor)
+
+
+def dims_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
+    """As shape_of(), of a tensor of real numbers or of integers."""
+    kind = source.types.get(tensor)
     if kind == "str":
         text = f"tensor {tensor!r} is of strings; cut the network before it, and look"
         raise failure(source, node, f"{text} names up outside")
     if tensor in source.constants:
         raise failure(source, node, f"tensor {tensor!r} must not be a constant")
-    if kind not in (None, *FLOATS):
+    if kind not in (None, *FLOATS, *INTEGERS):
         raise failure(source, node, f"tensor {tensor!r} is {kind}, not float32")
     shape = source.shapes.get(tensor)
     if shape is None or kind is None:
@@ -140,6 +148,22 @@ def weights(source: Source, node: OnnxNode, index: int) -> FloatArray | None:
     if single is not value and not np.isfinite(single).all():
         raise failure(source, node, f"weights {name!r} are too large for float32")
     return single
+
+
+def fitting(source: Source, node: OnnxNode, name: str) -> AnyArray:
+    """Constant `name` as float32 or int32.  GraphError: it does not fit."""
+    value = source.constants[name]
+    kind = value.dtype.name
+    if kind in FLOATS:
+        return float32(value)
+    if kind not in INTEGERS:
+        raise failure(source, node, f"constant {name!r} is {kind}; expected numbers")
+    limits = np.iinfo(np.int32)
+    for number in (value.min(), value.max()) if value.size else ():
+        if not limits.min <= int(number) <= limits.max:
+            text = f"constant {name!r} has {int(number)}, which is outside int32"
+            raise failure(source, node, text)
+    return np.asarray(value, dtype=np.int32, order="C")
 
 
 def required(source: Source, node: OnnxNode, index: int) -> FloatArray:

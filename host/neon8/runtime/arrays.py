@@ -18,7 +18,8 @@ class TensorInfo:
     """An input or output.
 
     shape: as in the ONNX network, unless it was compiled to lie N H W C; dtype:
-    "float32", "int8" or "int16", or "uint8" of an image that the model preprocesses.
+    "float32", "int8" or "int16"; "uint8" of an image that the model preprocesses,
+    "int32" of token ids, masks and other integers.
     real = scale * (q - zero_point), lo <= q <= hi, for int8 and int16; the defaults
     otherwise.
     """
@@ -144,7 +145,8 @@ def checked(
 ) -> list[Array]:
     """The arrays in the order of `expected`, contiguous and aligned.
 
-    Values are not looked at: NaN is quantized to the zero point  (2).
+    An input of int32 takes integers of any type, and bool, that fit. Other values are
+    not looked at: NaN is quantized to the zero point  (2).
     DataError: a name, a shape or a type is not what the model wants.
     """
     if not isinstance(inputs, Mapping):
@@ -162,6 +164,8 @@ def checked(
             array = np.asarray(inputs[name])
         except ValueError as error:  # lists of different lengths
             raise DataError(f"{source}: input {name!r} is no array") from error
+        if info.dtype == "int32" and array.dtype.kind in "iub":
+            array = _int32(array, name, source)
         if array.dtype != np.dtype(info.dtype):
             raise DataError(
                 f"{source}: input {name!r} has type {array.dtype}, "
@@ -174,3 +178,14 @@ def checked(
             )
         arrays.append(np.require(array, requirements=("C", "A")))
     return arrays
+
+
+def _int32(array: Array, name: str, source: str) -> Array:
+    """Integers or bool as int32.  DataError: one does not fit."""
+    limits = np.iinfo(np.int32)
+    for value in (array.min(), array.max()) if array.size else ():
+        if not limits.min <= int(value) <= limits.max:
+            raise DataError(
+                f"{source}: input {name!r} has {int(value)}, which is outside int32"
+            )
+    return array.astype(np.int32)

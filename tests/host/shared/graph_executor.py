@@ -21,7 +21,7 @@ def run(graph, inputs):
     inputs: by name.
     """
     values = {
-        name: np.asarray(value, np.float32).reshape(graph.tensors[name].dims)
+        name: np.asarray(value, kind(graph, name)).reshape(graph.tensors[name].dims)
         for name, value in inputs.items()
     }
     nodes = []
@@ -35,6 +35,11 @@ def run(graph, inputs):
         dims = graph.tensors[node.output].dims
         values[node.output] = made.reshape(dims).astype(np.float32)
     return values | steps(graph, nodes, values)
+
+
+def kind(graph, name):
+    """The type of its values in the library."""
+    return np.float32 if graph.tensors[name].real else np.int32
 
 
 def steps(graph, nodes, values):

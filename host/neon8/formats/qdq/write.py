@@ -75,7 +75,7 @@ def dumps(table: ScaleTable, graph: Graph, model: ModelLike) -> bytes:
     for op in made.ops:
         if type(op) in OPSETS:
             opset = max(opset, OPSETS[type(op)](op, layers[op.name]))
-    opaque = any(not node.runs for node in graph.nodes)
+    opaque = any(type(op) is OpaqueOp for op in made.ops)
     kept = originals(model, least=opset) if opaque else None
     activations = [t for t in made.tensors.values() if t.dtype == "int8"]
     symmetric = all((t.lo, t.zero_point) == (-127, 0) for t in activations)
