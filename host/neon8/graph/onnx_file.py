@@ -33,13 +33,6 @@ from neon8.graph.protos import (
 )
 from neon8.ir.graph import FloatArray
 
-DYNAMIC = frozenset({
-    *("ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeLinear"),
-    *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
-})  # fmt: skip
-"""Operators whose scales only a run knows: a network that has one cannot be taken over,
-and is no float network either."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OnnxFile:
@@ -76,14 +69,15 @@ def open_onnx(model: ModelLike, *, shapes: Shapes | None = None) -> OnnxFile:
 
     shapes: of inputs, where the file leaves dimensions open.
     """
-    # It reads through this module.
+    # They read through this module.
     from neon8.graph.compose import composed  # noqa: PLC0415
+    from neon8.graph.quantized.dynamic import with_float_weights  # noqa: PLC0415
 
     if isinstance(model, OnnxFile):
         if not shapes:
             return model
         return composed(with_shapes(model.original or model, shapes))
-    file = _open(Path(model))
+    file = with_float_weights(_open(Path(model)))
     file = with_shapes(file, shapes) if shapes else file
     taken = take_branches(file.path, file.model, file.weights)
     return composed(file if taken is None else replace(file, model=taken))
@@ -268,13 +262,6 @@ def _check(path: Path, model: onnx.ModelProto) -> None:
     for sparse in model.graph.sparse_initializer:
         text = f"initializer {sparse.values.name!r} is sparse, which is not supported"
         raise GraphError(f"{path}: {text}; store it as a plain one, zeros included")
-    for node in nodes_of(model.graph):
-        if node.op_type in DYNAMIC:
-            name = node.name or next(filter(None, node.output), "")
-            text = f"node {name!r} (operator {node.op_type}): the network is quantized"
-            text += " dynamically: its scales are computed at run time and cannot be"
-            text += " taken over; give the float network that it was made from"
-            raise GraphError(f"{path}: {text}")
 
 
 def _check_names(path: Path, graph: onnx.GraphProto) -> None:

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks that onnxruntime quantized dynamically, as float ones."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
+
+import neon8
+from neon8.calibrate.run.reference import Reference
+from neon8.errors import GraphError
+from neon8.graph.importer import load
+from onnx_nets import assert_same, net, node, save
+
+F = np.float32
+RNG = np.random.default_rng(3)
+IMAGE = (1, 3, 8, 8)
+
+
+def weight(*shape):
+    return RNG.normal(size=shape).astype(F)
+
+
+def network():
+    """A convolution, a MatMul and a Gemm."""
+    nodes = [
+        node("Conv", "x w b", "c", "conv", pads=[1] * 4, strides=[2, 2]),
+        node("Relu", "c", "r", "relu"),
+        node("Reshape", "r shape", "f", "flat"),
+        node("MatMul", "f m", "p", "matmul"),
+        node("Add", "p mb", "q", "add"),
+        node("Gemm", "q g gb", "y", "gemm", transB=1),
+    ]
+    weights = {"w": weight(6, 3, 3, 3), "b": weight(6), "m": weight(96, 10),
+               "mb": weight(10), "g": weight(5, 10), "gb": weight(5),
+               "shape": np.array([1, 96])}  # fmt: skip
+    return net(nodes, {"x": IMAGE}, "y", weights, opset=17)
+
+
+def dynamic(folder, model, **options):
+    """What onnxruntime makes of it."""
+    made = folder / "dynamic.onnx"
+    quantize_dynamic(save(folder, model), made, **options)
+    return made
+
+
+def stored(path):
+    """The initializers of a file."""
+    graph = onnx.load(path).graph
+    return {item.name: numpy_helper.to_array(item) for item in graph.initializer}
+
+
+@pytest.mark.parametrize("kind", [QuantType.QInt8, QuantType.QUInt8])
+@pytest.mark.parametrize("each", [False, True])
+def test_weights_and_scales_are_the_files(tmp_path, kind, each):
+    path = dynamic(tmp_path, network(), weight_type=kind, per_channel=each)
+    assert_same(tmp_path, onnx.load(path))
+    data = [RNG.normal(size=IMAGE).astype(F) for _ in range(4)]
+    table = neon8.calibrate_model(path, data)
+    own = stored(path)
+    if kind == QuantType.QInt8:
+        for name, scale in (("conv_quant", "w"), ("gemm_MatMul_quant", "g_Transposed")):
+            found = np.array(table.layers[name].weight_scales)
+            scales = np.broadcast_to(own[f"{scale}_scale"], found.shape)
+            assert found == pytest.approx(scales, rel=1e-6)
+    blob = neon8.compile_model(path, table)
+    with (
+        neon8.Model.from_bytes(blob, source="dynamic") as model,
+        model.session() as session,
+    ):
+        found = session.run({"x": data[0]})["y"]
+    want = onnxruntime.InferenceSession(path).run(None, {"x": data[0]})[0]
+    assert np.abs(found - want).max() < 0.05 * np.abs(want).max()
+
+
+def test_fused_products(tmp_path):
+    """onnxruntime saves DynamicQuantizeMatMul for what it optimized."""
+    path = dynamic(tmp_path, network(), op_types_to_quantize=["MatMul", "Gemm"])
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "fused.onnx")
+    level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.graph_optimization_level = level
+    onnxruntime.InferenceSession(path, options)
+    model = onnx.load(options.optimized_model_filepath)
+    fused = {each.op_type for each in model.graph.node}
+    assert "DynamicQuantizeMatMul" in fused
+    x = {"x": RNG.normal(size=IMAGE).astype(F)}
+    plain, other = (
+        Reference(each).run(x)["y"] for each in (path, options.optimized_model_filepath)
+    )
+    assert other == pytest.approx(plain, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_lstm(tmp_path, each):
+    w, r, b = weight(2, 64, 8), weight(2, 64, 16), weight(2, 128)
+    made = node("LSTM", "x w r b", "s last", "lstm", hidden_size=16,
+                direction="bidirectional")  # fmt: skip
+    model = net([made], {"x": (5, 1, 8)}, "s last", {"w": w, "r": r, "b": b}, opset=14)
+    path = dynamic(tmp_path, model, per_channel=each)
+    assert "DynamicQuantizeLSTM" in {n.op_type for n in onnx.load(path).graph.node}
+    x = {"x": RNG.normal(size=(5, 1, 8)).astype(F)}
+    layer = next(each for each in load(path).nodes if each.name == "lstm_quant")
+    assert layer.weight == pytest.approx(w, abs=float(np.abs(w).max()) / 127)
+    found = Reference(path).run(x)["last"]
+    want = onnxruntime.InferenceSession(path).run(None, x)[1]
+    assert found == pytest.approx(want, abs=0.02)
+
+
+def integers(nodes, outputs="y", kind=1):
+    """A network around a MatMulInteger of q, s, z of x."""
+    nodes = [node("DynamicQuantizeLinear", "x", "q s z"), *nodes]
+    weights = {"w": np.ones((4, 3), np.int8), "u": np.ones((4, 3), np.uint8),
+               "k": np.float32(2), "zeros": np.zeros(2, np.int8)}  # fmt: skip
+    return net(nodes, {"x": (1, 4)}, outputs, weights, types={"y": kind})
+
+
+PRODUCT = node("MatMulInteger", "q w z", "i")
+REFUSED = {
+    "an output": integers([PRODUCT], "i"),
+    "another zero point": integers(
+        [node("MatMulInteger", "q u", "i"), node("Cast", "i", "y", to=1)]
+    ),
+    "no scale": integers(
+        [PRODUCT, node("Cast", "i", "f", to=1), node("Relu", "f", "y")]
+    ),
+    "a scale alone": integers([node("Relu", "s", "y")]),
+    "zero points": integers(
+        [
+            node("MatMulInteger", "q w z zeros", "i"),
+            node("Cast", "i", "f", to=1),
+            node("Mul", "f s", "y"),
+        ]
+    ),
+    "another type": integers([PRODUCT, node("Cast", "i", "y", to=11)], kind=11),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(tmp_path, name):
+    model = REFUSED[name]
+    if name == "an output":
+        model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT32
+    with pytest.raises(GraphError, match="quantized dynamically"):
+        load(save(tmp_path, model))
+
+
+def test_scales_may_come_one_by_one(tmp_path):
+    nodes = [
+        PRODUCT,
+        node("Cast", "i", "f", to=1),
+        node("Mul", "f s", "t"),
+        node("Mul", "k t", "y"),
+    ]
+    assert_same(tmp_path, integers(nodes))
