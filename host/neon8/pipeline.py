@@ -31,7 +31,7 @@ from neon8.settings.stages import DEFAULTS, Settings
 if TYPE_CHECKING:
     from neon8.calibrate.run.run import Outcome
     from neon8.graph.onnx_file import Shapes
-    from neon8.refine import budget, thorough
+    from neon8.refine import curve, thorough
 
 Progress = Callable[[int, int | None], None]
 """Told how many samples are done, and of how many, None if that is not known."""
@@ -62,7 +62,7 @@ class Calibrated:
     table: ScaleTable
     convergence: dict[str, Any] | None
     chosen: "thorough.Found | None" = None
-    searched: "budget.Found | None" = None
+    searched: "curve.Found | None" = None
 
 
 def observe(
@@ -190,13 +190,13 @@ def calibrate_model(
     is a warning of the logger "neon8".  GraphError, DataError, CalibrationError,
     TableError, CompileError, SetupError, SettingsError.
     """
-    from neon8.refine import budget
+    from neon8.refine import curve
 
     done = calibrate(
         model, data, settings, output=_path(output), progress=_of_samples(progress)
     )
     found = done.searched
-    if found is not None and (why := budget.missed(found, settings.refine)):
+    if found is not None and (why := curve.missed(found, settings.refine)):
         logging.getLogger("neon8").warning("%s", why)
     return done.table
 

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.cli.progress import stages
     from neon8.inspection.guards import described, priced
     from neon8.pipeline import calibrate
-    from neon8.refine import budget, thorough
+    from neon8.refine import curve, thorough
 
     settings = arguments.settings
     with stages(quiet=arguments.quiet) as progress:
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> str:
     if done.convergence is not None:
         said.append(convergence.as_text(done.convergence))
     if done.searched is not None:
-        said.append(budget.as_text(done.searched))
-        if why := budget.missed(done.searched, settings.refine):
+        said.append(curve.as_text(done.searched))
+        if why := curve.missed(done.searched, settings.refine):
             raise options.MissedError(why, "\n".join(said))
     return "\n".join(said)

@@ -7,11 +7,13 @@ half to even; with m = s = 1, c = 0 and no bounds the result is x to the last bi
 tensor whose channels have factors is divided by them before and multiplied after. No
 operator is newer than opset 8.
 
-Convolutions can be replaced by those of a Graph: so their weights are rounded, too.
+Convolutions can be replaced by those of a Graph, whose weights and biases are inputs,
+too: so each run can have others, rounded or not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from itertools import count
 from types import MappingProxyType
 from typing import Any
@@ -41,16 +43,18 @@ ROUNDING = 1.5 * 2.0**23
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Roundable:
-    """file: the network with an input more and no outputs but the wanted ones.
+    """file: the network with more inputs and no outputs but the wanted ones.
 
-    settings: that input, NUMBERS values for each tensor, one after another.  places:
+    settings: an input, NUMBERS values for each tensor, one after another.  places:
     tensor of the graph -> which of these is its own, shared by arrangements of one
-    tensor of the file.  outputs: tensor of the graph -> output of the file.
+    tensor of the file.  layers: name -> the inputs for its weights, (O, I / groups, kh,
+    kw), and its bias, (O,).  outputs: tensor of the graph -> output of the file.
     """
 
     file: OnnxFile
     settings: str
     places: dict[str, int]
+    layers: dict[str, tuple[str, str]]
     outputs: dict[str, str]
 
 
@@ -66,15 +70,14 @@ def roundable(
     """`file`, of which `tensors` can be rounded.
 
     graph: of the same file.  tensors: one or more of the graph, fixed and of real
-    values.  layers: convolutions of the graph, with weights and biases of the caller's.
+    values.  layers: convolutions of the graph whose weights and biases become inputs.
     outputs: tensors of the graph that the network gives, rounded where they can be.
     factors: of channels of some tensors of the graph, (C,), which are rounded in these
     units.
     GraphError: the file does not have one of the tensors outside of branches and loops.
     """
     edit = _Edit(file, graph)
-    for layer in layers:
-        edit.replace_layer(layer)
+    given = {layer.name: edit.replace_layer(layer) for layer in layers}
     roots = {name: edit.root(name) for name in tensors}
     order = {root: place for place, root in enumerate(dict.fromkeys(roots.values()))}
     units = {
@@ -83,22 +86,28 @@ def roundable(
         if factors.get(name)
     }
     settings = edit.round_all(tuple(order), units)
-    given = {name: edit.arranged(name) for name in outputs}
+    found = {name: edit.arranged(name) for name in outputs}
     return Roundable(
-        file=edit.finished(tuple(given.values())),
+        file=edit.finished(tuple(found.values())),
         settings=settings,
         places={name: order[root] for name, root in roots.items()},
-        outputs=given,
+        layers=given,
+        outputs=found,
     )
 
 
 class _Edit:
-    """A copy of the file while it changes.  Its nodes stay in order of execution."""
+    """A copy of the file while it changes.
+
+    Each tensor has one maker, and finished() puts the nodes in order of execution.
+    """
 
     def __init__(self, file: OnnxFile, graph: Graph) -> None:
         self._file, self._graph = file, graph
         self._model = onnx.ModelProto.FromString(file.model)
-        self._nodes = list(self._model.graph.node)
+        self._nodes: list[onnx.NodeProto] = []
+        self._makers: dict[str, onnx.NodeProto] = {}
+        self._add(self._model.graph.node)
         self._inputs = {value.name for value in self._model.graph.input}
         self._weights = dict(file.weights)
         self._tensors = {**graph.rearranged, **graph.tensors}
@@ -130,18 +139,22 @@ class _Edit:
             nodes: list[onnx.NodeProto] = []
             view, order, dims = origin.view, origin.order, self._tensors[name].dims
             self._made[name] = self._move(nodes, source, view, order, dims)
-            self._insert(source, nodes)
+            self._add(nodes)
         return self._made[name]
 
-    def replace_layer(self, layer: Conv2d) -> None:
-        """What makes its pre-activation is `layer` from now on."""
+    def replace_layer(self, layer: Conv2d) -> tuple[str, str]:
+        """What makes its pre-activation is `layer` from now on; its new inputs."""
         source = self._graph.tensors[layer.inputs[0]]
         made, root = layer.pre_activation, self.root(layer.pre_activation)
         value = self.arranged(source.name)
         nodes: list[onnx.NodeProto] = []
         value = self._node(nodes, "Cast", [value], to=TensorProto.FLOAT)
         value = self._reshape(nodes, value, source.shape)
-        value = self._convolve(nodes, value, layer, source.shape)
+        given = (
+            self._new_input(f"{layer.name}_weight", layer.weight.shape),
+            self._new_input(f"{layer.name}_bias", layer.bias.shape),
+        )
+        value = self._convolve(nodes, value, layer, source.shape, given)
         while (origin := self._origin(made)) is not None:
             view = tuple(origin.view[axis] for axis in origin.order)
             order = tuple(origin.order.index(axis) for axis in range(len(view)))
@@ -151,9 +164,9 @@ class _Edit:
             value = self._move(nodes, value, view, order, dims)
         value = self._reshape(nodes, value, self._source.shapes[root])
         self._give(nodes, value, root)
-        place = self._maker(root)
-        _rename(self._nodes[place].output, root, self._fresh(f"{root}_of_file"))
-        self._nodes[place + 1 : place + 1] = nodes
+        self._displace(root, self._fresh(f"{root}_of_file"))
+        self._add(nodes)
+        return given
 
     def units(self, name: str, factors: Factors) -> FloatArray:
         """`factors` of the channels of `name` as its root in the file has them."""
@@ -175,32 +188,25 @@ class _Edit:
 
         units: what some of them are divided by while they are.
         """
-        settings = self._fresh("settings")
         total = NUMBERS * len(roots)
+        settings = self._new_input("settings", [total])
         numbers = [self._fresh(f"{settings}_{index}") for index in range(total)]
         for index, root in enumerate(roots):
             own = numbers[NUMBERS * index : NUMBERS * (index + 1)]
             self._round(root, own, units.get(root))
-        value = helper.make_tensor_value_info(settings, TensorProto.FLOAT, [total])
-        self._model.graph.input.append(value)
         split = helper.make_node("Split", [settings], numbers, axis=0)
         if self._opset < SPLIT_TAKES_SIZES:
             split.attribute.append(helper.make_attribute("split", [1] * total))
         else:
             split.input.append(self._integers([1] * total))
-        self._nodes.insert(0, split)
+        self._add([split])
         return settings
 
     def finished(self, outputs: Iterable[str]) -> OnnxFile:
         """The file with these outputs, and what they need."""
         outputs = tuple(dict.fromkeys(outputs))
-        live = set(outputs)
-        kept: list[onnx.NodeProto] = []
-        for node in reversed(self._nodes):
-            if not live.isdisjoint(node.output):
-                kept.append(node)
-                live.update(node.input)
-                live.update(n for inner in inner_nodes(node) for n in inner.input)
+        nodes = self._live(outputs)
+        live = set(outputs).union(*map(_reads, nodes))
         graph = self._model.graph
         gone = {*self._weights, *(t.name for t in graph.initializer)} - live
         constants = [tensor for tensor in graph.initializer if tensor.name in live]
@@ -208,7 +214,7 @@ class _Edit:
         inputs = [value for value in graph.input if value.name not in gone]
         for field in ("node", "initializer", "input", "output"):
             graph.ClearField(field)
-        graph.node.extend(reversed(kept))
+        graph.node.extend(nodes)
         graph.input.extend(inputs)
         graph.initializer.extend(constants)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
@@ -222,18 +228,40 @@ class _Edit:
         tensor = self._tensors.get(name)
         return None if tensor is None else tensor.origin
 
-    def _maker(self, name: str) -> int:
-        """Where the node stands that makes a tensor.  GraphError: there is none."""
-        for place, node in enumerate(self._nodes):
-            if name in node.output:
-                return place
-        text = f"tensor {name!r} is inside of a branch or loop; inline that"
-        raise GraphError(f"{self._file.path}: {text}")
+    def _live(self, outputs: Sequence[str]) -> list[onnx.NodeProto]:
+        """The nodes that `outputs` need, in order of execution."""
+        order: TopologicalSorter[int] = TopologicalSorter()
+        found: dict[int, onnx.NodeProto] = {}
+        waiting = [self._makers[name] for name in outputs if name in self._makers]
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in found:
+                found[id(node)] = node
+                read = [self._makers[n] for n in _reads(node) if n in self._makers]
+                order.add(id(node), *map(id, read))
+                waiting += read
+        return [found[each] for each in order.static_order()]
 
-    def _insert(self, source: str, nodes: list[onnx.NodeProto]) -> None:
-        """Behind what makes `source`."""
-        place = 0 if source in self._inputs else self._maker(source) + 1
-        self._nodes[place:place] = nodes
+    def _add(self, nodes: Iterable[onnx.NodeProto]) -> None:
+        for node in nodes:
+            self._nodes.append(node)
+            self._makers |= {name: node for name in node.output if name}
+
+    def _displace(self, name: str, other: str) -> None:
+        """What makes `name` makes `other`.  GraphError: there is no such node."""
+        node = self._makers.pop(name, None)
+        if node is None:
+            text = f"tensor {name!r} is inside of a branch or loop; inline that"
+            raise GraphError(f"{self._file.path}: {text}")
+        _rename(node.output, name, other)
+        self._makers[other] = node
+
+    def _new_input(self, name: str, dims: Sequence[int]) -> str:
+        """A new input of float32."""
+        name = self._fresh(name)
+        value = helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+        self._model.graph.input.append(value)
+        return name
 
     def _round(
         self, root: str, numbers: list[str], unit: FloatArray | None = None
@@ -248,7 +276,7 @@ class _Edit:
             self._now[root] = result
         else:
             source, result = self._fresh(f"{root}_unrounded"), root
-            _rename(self._nodes[self._maker(root)].output, root, source)
+            self._displace(root, source)
         nodes: list[onnx.NodeProto] = []
         value = self._node(nodes, "Cast", [source], to=TensorProto.FLOAT)
         units = [] if unit is None else [self._constant(unit)]
@@ -266,12 +294,17 @@ class _Edit:
         if not self._source.shapes[root]:  # the numbers have one dimension
             value = self._reshape(nodes, value, ())
         self._give(nodes, value, root, result)
-        self._insert(source, nodes)
+        self._add(nodes)
 
     def _convolve(
-        self, nodes: list[onnx.NodeProto], value: str, layer: Conv2d, shape: Shape
+        self,
+        nodes: list[onnx.NodeProto],
+        value: str,
+        layer: Conv2d,
+        shape: Shape,
+        given: Sequence[str],
     ) -> str:
-        """`layer` on N C H W."""
+        """`layer` on N C H W.  given: the names of weights and bias."""
         pads = layer.pads
         if layer.transposed:
             (n, c, h, w), (down, across) = shape, layer.spread
@@ -286,7 +319,7 @@ class _Edit:
         return self._node(
             nodes,
             "Conv",
-            [value, self._constant(layer.weight), self._constant(layer.bias)],
+            [value, *given],
             kernel_shape=layer.weight.shape[2:],
             strides=layer.strides,
             dilations=layer.dilations,
@@ -369,6 +402,12 @@ def _names(graph: onnx.GraphProto) -> Iterator[str]:
         yield from (*node.input, *node.output)
     for value in (*graph.input, *graph.initializer):
         yield value.name
+
+
+def _reads(node: onnx.NodeProto) -> Iterator[str]:
+    """What it and all nodes inside of it read."""
+    for each in (node, *inner_nodes(node)):
+        yield from each.input
 
 
 def _rename(names: MutableSequence[str], old: str, new: str) -> None:

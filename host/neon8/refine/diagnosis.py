@@ -40,6 +40,8 @@ CALIBRATION_DATA = "CALIBRATION_DATA"
 """In a command: the samples that the table was made from, which it does not name."""
 SAMPLES = 20
 """Enough to rank tensors by."""
+RUNS = 800
+"""Of the simulated network, with one tensor after another rounded on some samples."""
 
 Progress = Callable[[str, int, int | None], None]
 """Told a stage, how much of it is done, and of how much, None if that is unknown."""
@@ -192,7 +194,7 @@ def _alone(run: "_Run", file: OnnxFile, progress: Progress) -> dict[str, float]:
         return {}
     samples = [sample.inputs for sample in run.samples]
     meter = Meter(file, both.graph, both.table, samples)
-    found = meter.alone(watch=partial(progress, "tensors"))
+    found = meter.alone(runs=RUNS, watch=partial(progress, "tensors"))
     return {
         name: found[group] for group, names in meter.groups.items() for name in names
     }

@@ -6,9 +6,11 @@ rounded, which shows where noise comes from, and SQNR with all but this group ro
 which shows what more bits for it would gain.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
+from dataclasses import dataclass
+from functools import partial
+from itertools import count as counted
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from neon8.ir.graph import Graph
 from neon8.ir.groups import groups_of
 from neon8.ir.program import Program
 from neon8.operators.conversion import QuantizeOp
-from neon8.operators.convolution import Conv2d, convolutions, int8_layers
+from neon8.operators.convolution import convolutions, int8_layers
 from neon8.quant.scale_table import ScaleTable, TensorScale
 from neon8.rewrite.bias import corrected
 from neon8.rewrite.equalization import equalized, restored
@@ -42,6 +44,17 @@ FEW = 4
 
 INTEGERS = ("int8", "int16")
 """Types of tensors that are rounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is rounded in a run.
+
+    setting: the tensors.  exact: the layers whose weights are not.
+    """
+
+    setting: Setting
+    exact: Collection[str]
 
 
 def nobody(_done: int, _total: int | None) -> None:
@@ -90,29 +103,28 @@ class Meter:
             groups.setdefault(group_of[name], []).append(name)
         self.groups = {group: tuple(names) for group, names in groups.items()}
         self._samples = samples
-
-        def simulator(layers: Iterable[Conv2d]) -> Simulator:
-            return Simulator(
-                model,
-                graph,
-                tensors=tensors,
-                layers=[restored(node, table) for node in layers],
-                outputs=graph.outputs,
-                factors={name: entry.factors for name, entry in self.plain.items()},
-            )
-
-        self._simulator = simulator
         exact = equalized(graph, table)
-        both = zip(convolutions(exact), convolutions(graph), strict=True)
-        moved = [node for node, old in both if node is not old]
         chosen = rounded(corrected(exact, table), table)
         weights = rounded_layers(chosen, table, rounded_weights(lowered))
-        self._nodes = {node.name: node for node in convolutions(exact)}
-        self._weights = {node.name: node for node in weights}
-        self.layers = tuple(self._weights)
-        self._reference = simulator(())
-        self._exact = simulator(moved) if moved else self._reference
-        self._rounded = simulator(weights)
+        self._rounded = {node.name: restored(node, table) for node in weights}
+        self.layers = tuple(self._rounded)
+        both = zip(convolutions(exact), convolutions(graph), strict=True)
+        self._exact = {
+            node.name: restored(node, table)
+            for node, old in both
+            if node is not old or node.name in self._rounded
+        }
+        simulator = partial(
+            Simulator,
+            model,
+            graph,
+            tensors=tensors,
+            outputs=graph.outputs,
+            factors={name: entry.factors for name, entry in self.plain.items()},
+        )
+        self._simulator = simulator(layers=self._exact.values())
+        self._reference = simulator()
+        self._wanted: dict[int, Arrays] = {}
 
     def alone(
         self, *, runs: int | None = None, watch: Watch = nobody
@@ -121,73 +133,67 @@ class Meter:
 
         runs: of the network, at most; so many samples are taken, but FEW at least.
         """
-        settings = [
-            {name: self.plain[name] for name in names} for names in self.groups.values()
+        trials = [
+            Trial({name: self.plain[name] for name in names}, self._exact.keys())
+            for names in self.groups.values()
         ]
-        samples = self._samples
-        if runs is not None:
-            samples = samples[: max(FEW, runs // max(len(settings), 1))]
-        found = self._measure(self._exact, settings, watch, samples)
+        count = None if runs is None else max(FEW, runs // max(len(trials), 1))
+        found = self._measure(trials, count, watch)
         return dict(zip(self.groups, found, strict=True))
 
     def alone_in_weights(
         self, layers: Collection[str], *, watch: Watch = nobody
     ) -> dict[str, float]:
         """Layer -> dB with only its weights rounded, on FEW samples.  DataError."""
-        found, few = {}, self._samples[:FEW]
-        for name in layers:
-            simulator = self._with(self._nodes | {name: self._weights[name]})
-            (found[name],) = self._measure(simulator, [{}], watch, few)
-        return found
+        every = self._exact.keys()
+        trials = [Trial({}, every - {name}) for name in layers]
+        return dict(zip(layers, self._measure(trials, FEW, watch), strict=True))
 
     def sqnr(
         self,
         settings: Sequence[Setting],
         wide: Sequence[frozenset[str]] = (),
         *,
+        count: int | None = None,
         watch: Watch = nobody,
     ) -> list[float]:
         """The dB under each setting, with weights in int8.  DataError.
 
         wide: for each setting, layers with weights of more bits, which cost nothing.
+        count: how many samples are taken, the first ones; None for all.
         """
-        if not any(wide):
-            return self._measure(self._rounded, settings, watch)
-        found = dict.fromkeys(range(len(settings)), 0.0)
-        for names in dict.fromkeys(wide):
-            exact = {name: self._nodes[name] for name in names}
-            simulator = self._with(self._weights | exact) if names else self._rounded
-            own = [at for at, each in enumerate(wide) if each == names]
-            sqnr = self._measure(simulator, [settings[at] for at in own], watch)
-            found |= zip(own, sqnr, strict=True)
-        return list(found.values())
-
-    def _with(self, layers: Mapping[str, Conv2d]) -> Simulator:
-        """The network with these layers, and all others as in the file."""
-        return self._simulator(layers.values())
+        both = zip(settings, wide or [frozenset()] * len(settings), strict=True)
+        trials = [Trial(setting, names) for setting, names in both]
+        return self._measure(trials, count, watch)
 
     def wanted(self, sample: Arrays) -> Arrays:
         """The outputs of the float network.  DataError."""
         return self._reference.run(sample, {})
 
     def _measure(
-        self,
-        simulator: Simulator,
-        settings: Sequence[Setting],
-        watch: Watch,
-        samples: Sequence[Arrays] | None = None,
+        self, trials: Sequence[Trial], count: int | None, watch: Watch
     ) -> list[float]:
-        done, samples = count(), self._samples if samples is None else samples
-        total = len(settings) * len(samples)
+        """The dB of each trial, on the first `count` samples."""
+        done, numbers = counted(1), range(len(self._samples))[:count]
+        total = len(trials) * len(numbers)
 
-        def measured(sample: Arrays) -> DoubleArray:
-            """Squares of signal and noise, (settings, outputs, 2)."""
-            wanted, found = self.wanted(sample), []
-            for setting in settings:
-                found.append(squares_of(wanted, simulator.run(sample, setting)))
-                watch(next(done) + 1, total)
+        def measured(number: int) -> DoubleArray:
+            """Squares of signal and noise, (trials, outputs, 2)."""
+            sample = self._samples[number]
+            if number not in self._wanted:
+                self._wanted[number] = self.wanted(sample)
+            wanted, found = self._wanted[number], []
+            for trial in trials:
+                layers = [
+                    node
+                    for name, node in self._rounded.items()
+                    if name not in trial.exact
+                ]
+                got = self._simulator.run(sample, trial.setting, layers)
+                found.append(squares_of(wanted, got))
+                watch(next(done), total)
             return np.array(found)
 
         with ThreadPoolExecutor(usable()) as threads:
-            each = list(threads.map(measured, samples))
+            each = list(threads.map(measured, numbers))
         return [sqnr_of(squares) for squares in sum(each[1:], each[0])]

@@ -12,7 +12,8 @@ from neon8.cli.main import main
 from neon8.errors import CompileError
 from neon8.graph.importer import load
 from neon8.quant import table_json
-from neon8.refine.budget import divided, missed, search
+from neon8.refine.budget import divided, search
+from neon8.refine.curve import missed
 from neon8.settings.stages import RefineSettings
 from onnx_nets import chain, net, node, save
 
@@ -29,9 +30,9 @@ def test_finds_the_one_tensor(hard):
     result = found(hard, target_sqnr=22.0)
     assert result.reached
     assert dict(result.best.chosen) == {HARD: "int16"}
-    assert [(step.group, step.to) for step in result.curve] == [
-        ("", ""),
-        (HARD, "int16"),
+    assert [(step.changed, step.to) for step in result.curve] == [
+        ((), ""),
+        ((HARD,), "int16"),
     ]
     plain, best = result.curve
     assert plain.cost == 1
@@ -168,14 +169,14 @@ def test_the_command(hard, tmp_path, capsys):
     assert said.err == ""
     assert "SQNR dB" in said.out
     curve = json.loads((tmp_path / "c.json").read_text())
-    assert (curve["format"], curve["version"]) == ("neon8 precision", 1)
+    assert (curve["format"], curve["version"]) == ("neon8 precision", 2)
     assert (curve["target_sqnr"], curve["max_cost"], curve["reached"]) == (
         22,
         None,
         True,
     )
     first, last = curve["steps"]
-    assert (first["group"], first["chosen"], first["cost"]) == (None, {}, 1.0)
+    assert (first["groups"], first["chosen"], first["cost"]) == ([], {}, 1.0)
     assert (last["tensors"], last["to"], last["best"]) == ([HARD], "int16", True)
     assert last["sqnr_db"] > 22.5
     assert load_table(output).tensors[HARD].bits == 16

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The int8 network simulated in float by onnxruntime: fast and close, not exact.
 
-From run to run every tensor can be rounded to a grid of its own or left alone, so one
-session shows what each of them costs. Accumulators are float32 and biases are not
-rounded. The int8 library gives the true result; the simulation shows where to look.
+From run to run every tensor can be rounded to a grid of its own or left alone, and each
+layer can have other weights, so one session shows what each of them costs. Accumulators
+are float32 and biases are not rounded. The int8 library gives the true result; the
+simulation shows where to look.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,12 +45,12 @@ class Simulator:
         """Load the network; graph: of the same file.
 
         tensors: those that run() may round, one or more.  layers: nodes of the graph
-        with other weights and biases, as rounded_layers() makes them; all others are as
-        in the file.  outputs: tensors that run() returns.  factors: of channels of
+        whose weights and biases these are unless run() has others; all other layers are
+        as in the file.  outputs: tensors that run() returns.  factors: of channels of
         tensors, which are rounded in these units; values are real ones everywhere.
         shapes: as for open_onnx().
         """
-        file = open_onnx(model, shapes=shapes)
+        file, layers = open_onnx(model, shapes=shapes), tuple(layers)
         self._network = roundable(
             file,
             graph,
@@ -59,23 +60,38 @@ class Simulator:
             factors=factors,
         )
         self._reference = Reference(self._network.file)
+        self._layers = self._given(layers)
         self._exact = np.tile(
             np.array(EXACT, np.float32), 1 + max(self._network.places.values())
         )
 
     def run(
-        self, inputs: Mapping[str, Array], scales: Mapping[str, TensorScale]
+        self,
+        inputs: Mapping[str, Array],
+        scales: Mapping[str, TensorScale],
+        layers: Iterable[Conv2d] = (),
     ) -> dict[str, Array]:
         """Run one sample with the tensors in `scales` rounded; outputs by name.
 
-        DataError: as Reference.
+        layers: some of those that the constructor was given, with other weights and
+        biases.  DataError: as Reference.
         """
         settings = self._exact.copy()
         for name, scale in scales.items():
             start = NUMBERS * self._network.places[name]
             settings[start : start + NUMBERS] = numbers(scale)
-        found = self._reference.run({**inputs, self._network.settings: settings})
+        given = self._layers | self._given(layers)
+        given[self._network.settings] = settings
+        found = self._reference.run({**inputs, **given})
         return {name: found[made] for name, made in self._network.outputs.items()}
+
+    def _given(self, layers: Iterable[Conv2d]) -> dict[str, Array]:
+        """The inputs with weights and biases."""
+        found: dict[str, Array] = {}
+        for node in layers:
+            arrays = np.ascontiguousarray(node.weight), np.ascontiguousarray(node.bias)
+            found |= zip(self._network.layers[node.name], arrays, strict=True)
+        return found
 
 
 def numbers(scale: TensorScale) -> tuple[float, ...]:
