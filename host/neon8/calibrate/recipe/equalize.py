@@ -28,7 +28,7 @@ import numpy as np
 from neon8.arrays import DoubleArray
 from neon8.calibrate.observation import Observation
 from neon8.calibrate.recipe.components import Component, components
-from neon8.calibrate.recipe.noise import cost_of, costs, moving
+from neon8.calibrate.recipe.noise import cost_of, costs, energies, moving
 from neon8.calibrate.recipe.spans import Span, spans_of
 from neon8.ir.graph import Graph, Node
 from neon8.operators.convolution import Conv2d
@@ -262,16 +262,14 @@ class _Reader:
     ) -> "_Reader":
         out, depth, height, width = node.weight.shape
         shape = node.groups, out // node.groups, depth
-        weight = node.weight.astype(np.float64).reshape(*shape, -1)
+        sizes = np.abs(node.weight.astype(np.float64)).reshape(*shape, -1)
         made = observation.channels[node.pre_activation]
         read = observation.channels[node.inputs[0]]
-        # Of a transposed one a pixel of the output meets a share of the taps.
-        phases = math.prod(node.spread)
         return cls(
             source=node.inputs[0],
-            taps=height * width / phases,
-            energy=np.square(weight).sum(axis=-1) / phases,
-            largest=np.abs(weight).max(axis=-1),
+            taps=height * width / math.prod(node.spread),
+            energy=energies(node),
+            largest=sizes.max(axis=-1),
             power=read.variance().reshape(node.groups, 1, depth),
             signal=moving(made).reshape(shape[:2]),
             rounded=np.where(exact[node.name], 0.0, 1.0).reshape(shape[:2]),

@@ -84,16 +84,24 @@ def moving(statistics: ChannelStatistics) -> DoubleArray:
     return np.where(moves, variance, 0.0)
 
 
+def energies(node: Conv2d) -> DoubleArray:
+    """Sums of the squared weights that a pixel of the output meets, (G, O / G, D).
+
+    G groups of D input channels; of a transposed one it meets a share of the taps.
+    """
+    squares = np.square(node.weight.astype(np.float64)).sum(axis=(2, 3))
+    each = squares.reshape(node.groups, -1, node.weight.shape[1])
+    result: DoubleArray = each / math.prod(node.spread)
+    return result
+
+
 def _layer_cost(node: Conv2d, made: ChannelStatistics) -> DoubleArray | None:
     signal = moving(made)
     if not node.finite or not signal.any():
         return None
-    energy = np.square(node.weight.astype(np.float64)).sum(axis=(2, 3))
-    share = energy / np.where(signal > 0, signal, np.inf)[:, np.newaxis]
-    by_group = share.reshape(node.groups, -1, share.shape[1]).sum(axis=1)
-    # Of a transposed one a pixel of the output meets a share of the taps.
-    phases = math.prod(node.spread) * np.count_nonzero(signal)
-    result: DoubleArray = by_group.reshape(-1) / phases
+    counted = np.where(signal > 0, signal, np.inf).reshape(node.groups, -1, 1)
+    share = (energies(node) / counted).sum(axis=1).reshape(-1)
+    result: DoubleArray = share / np.count_nonzero(signal)
     return result
 
 
