@@ -50,6 +50,7 @@ enum n8_op {
     N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are permuted
     N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
     N8_OP_RESIZE_LINEAR = 22, // s8 -> s8 or f32 -> f32, (17)
+    N8_OP_MATMUL = 24,        // s8, s8 -> q or f32, (29)
 
     N8_OP_CONSTANT = 30,         // -> x, the same in every run
     N8_OP_UNARY = 31,            // f32 -> f32, a function of each value, (22)
@@ -160,7 +161,8 @@ struct n8_file_op {
     int32_t groups;       // interpolate: values of a line, a power of 2
     int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
     int32_t lo, hi;       // clamp of the result (the activation is in here)
-    float scale;          // requantize, add, resize: A = scale_a / scale_out; multiply, divide: M
+    float scale;          // requantize, add, resize: A = scale_a / scale_out; multiply, divide,
+                          // matmul: M
     float residual_scale; // conv2d with residual, add: R = scale_r / scale_out, or -R
     float slope;          // leaky slope of a step without slopes, 1 for none
     float fill;           // gather: what stands where nothing is taken
@@ -178,7 +180,7 @@ struct n8_file_op {
     uint64_t indices;     // table: 0, or int32[C], which of T tables a channel has; permute:
                           // int32[16]; gather: int32[N + C + H + W] of the output; constant of
                           // s32: its values;
-                          // resize_linear: int32[H + W][2]
+                          // resize_linear: int32[H + W][2]; matmul: int32[63]
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * Q + |B|, < 2^31, where Q is 128 or,
                           // of an S16 input, max(-lo, hi)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random steps without weights, and the table of all that a network grows from."""
 
+from dataclasses import replace
+
 import numpy as np
 
 import random_floats
@@ -387,6 +389,72 @@ def grow_gather(net: Net) -> None:
     move(net, source, shape, "Gather", indices=np.concatenate(lists), fill=fill)
 
 
+def grow_matmul(net: Net) -> None:
+    """Matrices that lie anywhere in two tensors, of which the second has zero point 0.
+
+    They may overlap; those of the result are each value of it once.
+    """
+    first, second = pick(net), pick(net)
+    if second.zero_point:
+        centred = net.tensor(second.shape)
+        centred = replace(centred, zero_point=0, lo=-127, hi=127)
+        net.tensors[centred.name] = centred
+        one = np.float32(1)
+        net.grow("Requantize", centred, second, scale=one, lo=-127, hi=127)
+        second = centred
+    batch = [1, 1, 1, 1, *net.rng.integers(1, 4, 2)]
+    rows, columns = net.rng.choice([1, 2, 3, 7, 8, 9, 17, 33, 70], 2)
+    depth = int(net.rng.integers(1, first.shape[1] + 1))
+    sizes = np.array([*batch, rows, depth]), np.array([*batch, depth, columns])
+    views = [
+        anywhere(net, first, sizes[0], last=True),
+        anywhere(net, second, sizes[1], last=False),
+    ]
+    room = {0: 1, 1: int(columns)}  # pixels, channels that are taken
+    steps = np.zeros((8, 2), int)
+    steps[7, 1] = 1
+    for axis in net.rng.permutation(7):
+        side = int(net.rng.integers(4) == 0)
+        steps[axis, side] = room[side]
+        room[side] *= int([*batch, rows][axis])
+    views.append(np.array([0, 0, *steps.reshape(-1)]))
+    images = int(net.rng.choice([n for n in range(1, 7) if room[0] % n == 0]))
+    shape = (images, room[1], room[0] // images, 1)
+    real = net.rng.integers(4) == 0
+    out = net.tensor(shape, dtype="float32" if real else net.width())
+    lo, hi = (-128, 127) if real else net.clamp(out)
+    net.grow(
+        "Matmul",
+        out,
+        first,
+        second,
+        indices=np.array([*batch, rows, columns, depth, *np.concatenate(views)], "i4"),
+        scale=np.float32(2.0 ** net.rng.uniform(-4, 1) * gain(out) / 100 / depth**0.5),
+        lo=lo,
+        hi=hi,
+    )
+    if real:
+        random_floats.grow_quantize(net, out)
+
+
+def anywhere(net: Net, tensor, sizes, *, last: bool):
+    """Of a view, a first value and steps.  last: the last axis is of channels."""
+    batch, channels, height, width = tensor.shape
+    room = [batch * height * width - 1, channels - 1]
+    steps = np.zeros((8, 2), int)
+    if last:
+        steps[7, 1] = 1
+        room[1] -= int(sizes[7]) - 1
+    for axis in net.rng.permutation(7 if last else 8):
+        side, times = int(net.rng.integers(2)), int(sizes[axis]) - 1
+        most = room[side] // max(times, 1)
+        steps[axis, side] = net.rng.integers(0, most + 1)
+        if net.rng.integers(2):
+            steps[axis, side] = min(1, most)
+        room[side] -= times * int(steps[axis, side])
+    return np.array([*(net.rng.integers(0, left + 1) for left in room), *steps.flat])
+
+
 def grow_resize(net: Net) -> None:
     """Any two rows and columns, with any weights; to the same scale or another."""
     source = pick(net) if net.rng.integers(4) else pick_float(net)
@@ -434,6 +502,7 @@ GROW = {
     "reshape": grow_reshape,
     "permute": grow_permute,
     "gather": grow_gather,
+    "matmul": grow_matmul,
     "resize": grow_resize,
     "softmax": random_floats.grow_softmax,
     "float move": random_floats.grow_move,

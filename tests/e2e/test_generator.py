@@ -22,7 +22,7 @@ MIXED = ("int8 int16", "int16 int8", "int16 int16", "int16 float32")
 def test_comparison_notices_one_level():
     """A bias that is off by what moves the result by one level is found."""
     noticed = 0
-    for seed in range(60):
+    for seed in range(100):
         program = random_program(seed)
         ops = list(program.ops)
         for at, op in enumerate(ops):
@@ -44,7 +44,7 @@ def test_comparison_notices_one_level():
 def test_generator_reaches_everything():
     """What the networks are made of, over the seeds that a run surely sees."""
     seen = Counter()
-    for seed in range(700):
+    for seed in range(1000):
         program = random_program(seed)
         with Model.from_bytes(writer.dumps(program)) as model:
             seen.update(step.operation for step in model.steps)

@@ -42,6 +42,7 @@ SHAPES = {
     **dict.fromkeys(("larger", "smaller", "total"), (1, 4, 6, 6)),
     "levels": (1, 4, 1, 6),
     "turned": (1, 6, 6, 4),
+    "scores": (1, 36, 6, 6),
     "taken": (1, 4, 7, 6),
     "between": (1, 4, 2, 1),
     "float_between": (1, 4, 1, 1),
@@ -86,6 +87,14 @@ def resize(name, source, count):
     return step("ResizeLinear", name, source, scale=one, indices=indices, values=values)
 
 
+def pixels_by_pixels():
+    """Of the rows of 36 pixels of 4 channels, each one times each one."""
+    numbers = np.zeros(63, np.int32)
+    numbers[:9] = 1, 1, 1, 1, 1, 1, 36, 36, 4
+    numbers[[23, 26, 42, 43, 59, 62]] = 1  # steps of rows, depth, depth, columns
+    return numbers
+
+
 def program() -> Program:
     """Each kind of step once, two inputs and two outputs."""
     tensors = {
@@ -110,6 +119,7 @@ def program() -> Program:
     ops = (
         step("Quantize", "x", "image"),
         convolution("conv", "x", slopes=ONES),
+        step("Matmul", "scores", "other conv", indices=pixels_by_pixels(), scale=HALF),
         step("Add", "sum", "conv other", **both),
         step("Requantize", "rescaled", "sum", scale=HALF),
         convolution("real", "rescaled", bias_f32=ONES),
@@ -147,7 +157,7 @@ def program() -> Program:
         ops=ops,
         inputs=("image", "other", "photo"),
         outputs=(
-            *("p", "turned", "taken", "between", "float_between"),
+            *("p", "turned", "scores", "taken", "between", "float_between"),
             *("curve", "total", *float_program.OUTPUTS),
             *(*integer_program.OUTPUTS, "last"),
         ),
@@ -424,6 +434,38 @@ its window has more than 2^15 taps of int16
 kernel = 1 << 8, 1 << 8
 it makes float32 and has a clamp
     mean: tensor.type = 2; tensor.scale = 1; lo = -127
+    scores: tensor.type = 2; tensor.scale = 1; lo = -127
+an operand of a matrix product is not int8
+    scores: tensor conv.type = INT16
+its second operand has a zero point
+    scores: tensor conv.zero_point = 1
+a size of its matrices is outside 1 .. 2^20
+    scores: indices[0] = 0 / -1
+    scores: indices[6] = 0 / 1 << 21
+    scores: indices[8] = 0
+it adds up more products than int32 was proved to hold
+    scores: indices[8] = 66053
+its matrices reach beyond a tensor
+    scores: indices[6] = 37
+    scores: indices[8] = 5
+    scores: indices[9] = 1 / -1 / (1 << 31) - 1
+    scores: indices[10] = 1 / -1
+    scores: indices[23] = 2 / -1 / (1 << 31) - 1
+    scores: indices[24] = 1 / -1
+    scores: indices[27] = 1 / -1
+    scores: indices[28] = 1
+    scores: indices[41] = 1
+    scores: indices[45] = 1 / -1
+    scores: indices[46] = 1 / -1
+    scores: indices[0] = 2; indices[47] = 1
+its matrices are not each value of its output once
+    scores: indices[59] = 0
+    scores: indices[6] = 35
+    scores: indices[0] = 2
+    scores: indices[62] = 0
+a row of its first operand or output is not of channels
+    scores: indices[23] = 0; indices[25] = 1; indices[26] = 0
+    scores: indices[59] = 0; indices[60] = 1; indices[61] = 1; indices[62] = 0
 """
 """What is said, and damages for which it is said of a place; see File.damage()."""
 
@@ -501,6 +543,7 @@ USED = {
     "both": {"axis"},
     "turned": {"indices"},
     "taken": {"indices", "fill"},
+    "scores": CLAMP | {"scale", "indices"},
     **dict.fromkeys(("mapped", "classes"), frozenset({"table", "indices"})),
     "seen": {"table"},
     **dict.fromkeys(("product", "gated"), CLAMP | {"scale", "multiplier", "slope"}),

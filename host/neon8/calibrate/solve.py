@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choose a scale table from an observation, without inference."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial, reduce
@@ -27,7 +27,7 @@ from neon8.calibrate.thresholds import guards
 from neon8.calibrate.thresholds.choose import scheme_of, tensor_scale
 from neon8.errors import CalibrationError, TableError
 from neon8.ir.graph import Graph
-from neon8.ir.groups import held, scale_groups
+from neon8.ir.groups import held, scale_groups, symmetric
 from neon8.quant import reasons
 from neon8.quant.grid import Grid
 from neon8.quant.scale_table import SCHEMES, LayerScale, ScaleTable, TensorScale
@@ -75,7 +75,8 @@ def solve_quietly(
     settings = with_overrides(settings)
     own, chosen = _wishes(observation, settings, graph)
     wide = wide_layers(settings.precision, observation, graph)
-    tensors = partial(_tensors, observation, settings, own, chosen)
+    centred = frozenset() if graph is None else symmetric(graph)
+    tensors = partial(_tensors, observation, settings, own, chosen, centred)
     known, recipe = tensors(), None
     scheme = settings.scheme
     if graph is not None and not settings.plain:
@@ -92,7 +93,9 @@ def solve_quietly(
             observation = replace(observation, scale_groups=groups)
             recipe = recipe.with_groups(groups)
             own, chosen = _wishes(observation, settings, graph)
-            tensors = partial(_tensors, observation, settings, own, chosen, graph=graph)
+            tensors = partial(
+                _tensors, observation, settings, own, chosen, centred, graph=graph
+            )
             known = with_own(tensors(), apart)
     groups = observation.scale_groups
     table = partial(_table, observation, settings, recipe)
@@ -129,15 +132,17 @@ def _tensors(
     settings: SolveSettings,
     own: Mapping[str, Entry],
     chosen: Mapping[str, str],
+    centred: Collection[str],
     narrow: Mapping[str, Grid] = NOTHING,
     *,
     graph: Graph | None = None,
 ) -> dict[str, TensorScale]:
     """Solve each scale group of the network once, without the recipe.
 
-    own, chosen: ranges and precisions set by the user, by group.  narrow: grids of
-    groups for which the user has set nothing.  graph: where groups get values from
-    others, see branches().
+    own, chosen: ranges and precisions set by the user, by group.  centred: tensors
+    whose groups get the symmetric scheme, unless the user has set one for them.
+    narrow: grids of groups for which the user has set nothing.  graph: where groups
+    get values from others, see branches().
     """
     if not observation.samples:
         raise CalibrationError(
@@ -158,6 +163,8 @@ def _tensors(
     for facts in observation.layers.values():
         layers[groups[facts.input]].append(facts.patches)
 
+    without_zero_point = {groups[name] for name in centred if name in groups}
+
     def scale_of(group: str) -> TensorScale:
         entry = own.get(group)
         free = entry is None and group not in chosen
@@ -167,6 +174,8 @@ def _tensors(
             rule = replace(settings, bits=bits, fast=False)
         else:
             rule = replace(settings, scheme=grid.scheme, bits=grid.bits)
+        if group in without_zero_point:
+            rule = replace(rule, scheme="symmetric")
         histogram = reduce(merge, histograms[group])
         try:
             return _solve(histogram, entry, rule, layers[group])

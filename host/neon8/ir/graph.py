@@ -4,10 +4,10 @@
 A tensor has the dimensions that ONNX gives it, and is computed as four, N C H W: one of
 lower rank is filled up with ones on the right, so a vector (N, C) is (N, C, 1, 1); of a
 higher rank the last dimensions are one. BatchNormalization is
-folded, activations are fused into the node before them, Gemm and MatMul are
-convolutions, and constants are gone. A tensor keeps the name it has in the ONNX file,
-so that onnxruntime can be asked for it; a tensor that is only another arrangement of
-one in the file says of which.
+folded, activations are fused into the node before them, Gemm and MatMul with a constant
+are convolutions, and constants are gone. A tensor keeps the name it has in the ONNX
+file, so that onnxruntime can be asked for it; a tensor that is only another arrangement
+of one in the file says of which.
 
 What neon8 cannot run is an Opaque node: its tensors are observed, and tables and other
 tools' files have them; only the compiler refuses it.
@@ -16,11 +16,15 @@ tools' files have them; only the compiler refuses it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from neon8.arrays import DoubleArray
+
+if TYPE_CHECKING:  # which is made of shapes
+    from neon8.ir.strided import Strided
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -312,6 +316,16 @@ class Node:
         """(C,), of what is only a slope below zero for each channel."""
         return None
 
+    @property
+    def multiple(self) -> float | None:
+        """What it multiplies all values by, if it does nothing else."""
+        return None
+
+    @property
+    def symmetric(self) -> tuple[str, ...]:
+        """The inputs of which it wants zero point 0."""
+        return ()
+
     def fits_int8(self, graph: "Graph") -> bool:  # noqa: ARG002
         """False if constants of the node keep it from its int8 form."""
         return True
@@ -328,6 +342,17 @@ class Node:
         -1 where it puts its `fill`.
         """
         return values
+
+    def viewed(self, source: "Strided") -> "Strided | None":  # noqa: ARG002
+        """The output of a node that `moves`, where its input is `source`.
+
+        None if it has no fixed steps.
+        """
+        return None
+
+    def unviewed(self, made: "Strided") -> "Strided | None":  # noqa: ARG002
+        """The input of a node that `permutes`, where its output is `made`."""
+        return None
 
     def renamed(self, output: str) -> "Node":
         """The same node with another output."""

@@ -69,6 +69,11 @@ def sources(graph: Graph) -> tuple[str, ...]:
     return tuple(n for n in (*graph.inputs, *made) if graph.tensors[n].observed)
 
 
+def symmetric(graph: Graph) -> frozenset[str]:
+    """The tensors of which a node wants zero point 0, by name."""
+    return frozenset(name for node in graph.nodes for name in node.symmetric)
+
+
 def never_negative(graph: Graph) -> frozenset[str]:
     """The tensors that an activation such as ReLU keeps from below 0, by name.
 

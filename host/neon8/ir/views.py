@@ -29,6 +29,12 @@ def squeezed(view: View, order: View) -> tuple[View, View]:
     return sizes, tuple(sources.index(run) for run in joined)
 
 
+def inverse(view: View, order: View) -> tuple[View, View]:
+    """The permutation of values that undoes another one."""
+    turned = tuple(view[axis] for axis in order)
+    return turned, tuple(order.index(axis) for axis in range(len(order)))
+
+
 def _follows(view: View, first: int, second: int) -> bool:
     """True if nothing but ones stands between axis `first` and axis `second`."""
     return first < second and all(size == 1 for size in view[first + 1 : second])

@@ -196,6 +196,14 @@ class WithConstant(Activated):
         spread = aligned(source.dims, out.rank)[3] not in (1, out.shape[3])
         return not (graph.quantized or spread)
 
+    @property
+    def multiple(self) -> float | None:
+        """A single factor, or 1 / divisor."""
+        pair = scale_and_shift(self, self.constant.astype(np.float64).reshape(-1))
+        if pair is None or self.constant.size > 1 or not self.activation.identity:
+            return None
+        return float(pair[0][0]) if pair[1][0] == 0 else None
+
     def fused(self, then: Activation) -> Node | None:
         """With an activation, which extremes do not have: they round nothing."""
         return None if self.function in EXTREMES else Activated.fused(self, then)

@@ -127,6 +127,11 @@ class Conv2d(Activated):
         )
 
     @property
+    def multiple(self) -> float | None:
+        """Its factor, if all channels have it and nothing is added."""
+        return float(self.weight.flat[0]) if self.uniform and not self.bias[0] else None
+
+    @property
     def follows(self) -> bool:
         """True if it only maps values."""
         return self.affine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gemm and MatMul of a tensor and a constant matrix: 1x1 convolutions.
+"""Gemm and MatMul: those of a tensor and a constant matrix are 1x1 convolutions.
 
 What the matrix multiplies are the channels. In ONNX they are the last axis, after
 tokens or steps of time, or the last but one; what moves them to where a convolution has
@@ -7,6 +7,7 @@ them goes again where the next layer is another such.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from neon8.operators import rearranged
 from neon8.operators.composition import Parts, broadcasts
 from neon8.operators.convolution import make_conv
 from neon8.operators.family import Family
+from neon8.operators.matmul import import_product
 from neon8.operators.source import (
     OnnxNode,
     Source,
@@ -38,8 +40,10 @@ MATRIX = 2
 
 
 def matmul(source: Source, node: OnnxNode) -> Made:
-    """MatMul of a tensor of any rank with a constant matrix, on either side."""
+    """MatMul of two tensors, or of one of any rank with a constant, on either side."""
     side = constant_side(source, node)
+    if side is None:
+        return import_product(source, node)
     weight = required(source, node, side)
     shape = shape_of(source, node, node.inputs[1 - side])
     if not shape:
@@ -49,8 +53,8 @@ def matmul(source: Source, node: OnnxNode) -> Made:
     while weight.ndim > MATRIX and len(weight) == 1:
         weight = weight[0]
     if weight.ndim > MATRIX:
-        text = f"weights {list(weight.shape)} are several matrices; export a MatMul"
-        raise failure(source, node, f"{text} for each, of a part of its input")
+        value = required(source, node, side)
+        return import_product(source, node, constant=value, side=side)
     if side == 0:
         matrix = weight.reshape(-1, weight.shape[-1])
         dims = shape if len(shape) > 1 else (*shape, 1)
@@ -61,8 +65,10 @@ def matmul(source: Source, node: OnnxNode) -> Made:
 
 
 def gemm(source: Source, node: OnnxNode) -> Made:
-    """Gemm with a constant matrix on either side, and a constant C or none."""
+    """Gemm of two tensors, or with a constant matrix on either side and a bias."""
     side = constant_side(source, node)
+    if side is None:
+        return _gemm_of_tensors(source, node)
     matrix: FloatArray | DoubleArray = required(source, node, side)
     shape = shape_of(source, node, node.inputs[1 - side])
     alpha = real(node, "alpha", 1.0)
@@ -88,14 +94,21 @@ def gemm(source: Source, node: OnnxNode) -> Made:
     return between(node, matrix, bias, None, result, data=1)
 
 
-def constant_side(source: Source, node: OnnxNode) -> int:
-    """Which of the first two inputs is the matrix.  GraphError: both are tensors."""
+def constant_side(source: Source, node: OnnxNode) -> int | None:
+    """Which of the first two inputs is a constant matrix, None if both are tensors."""
     for side in (1, 0):
         if node.inputs[side] in source.constants:
             return side
-    text = "of two tensors that are computed at run time, as in attention, is not"
-    text += " supported: one of them must be a constant; cut the network around it"
-    raise failure(source, node, text)
+    return None
+
+
+def _gemm_of_tensors(source: Source, node: OnnxNode) -> Made:
+    alpha = real(node, "alpha", 1.0)
+    if not 0 < alpha < np.inf or (len(node.inputs) > MATRIX and node.inputs[MATRIX]):
+        text = "of two tensors has a C, or an alpha that is not above 0; export it as"
+        raise failure(source, node, f"{text} MatMul, Mul and Add")
+    turns = [bool(integer(node, name, 0)) for name in ("transA", "transB")]
+    return import_product(source, node, (turns[0], turns[1]), alpha)
 
 
 def rows(
@@ -190,20 +203,20 @@ def with_sum(p: Parts) -> bool:
         return False
     side = constant_side(source, node)
     out = shape_of(source, node, node.outputs[0])
-    try:
-        _bias(source, node, out[side], side)
-    except UnsupportedError:
-        if not broadcasts(p, node.inputs[MATRIX], out):
+    with suppress(UnsupportedError):
+        if side is not None:
+            _bias(source, node, out[side], side)
             return False
-        beta = real(node, "beta", 1.0)
-        kept = {name: v for name, v in node.attributes.items() if name != "beta"}
-        product = p.result("Gemm")
-        p.append("Gemm", node.inputs[:MATRIX], (product,), kept, layer=True)
-        more = node.inputs[MATRIX]
-        more = more if beta == 1 else p.add("Mul", more, beta)
-        p.add("Add", product, more, output=node.outputs[0])
-        return True
-    return False
+    if not broadcasts(p, node.inputs[MATRIX], out):
+        return False
+    beta = real(node, "beta", 1.0)
+    kept = {name: v for name, v in node.attributes.items() if name != "beta"}
+    product = p.result("Gemm")
+    p.append("Gemm", node.inputs[:MATRIX], (product,), kept, layer=True)
+    more = node.inputs[MATRIX]
+    more = more if beta == 1 else p.add("Mul", more, beta)
+    p.add("Add", product, more, output=node.outputs[0])
+    return True
 
 
 FAMILY = Family(

@@ -10,7 +10,8 @@ import numpy as np
 from neon8.arrays import AnyArray, Array
 from neon8.ir.graph import MAX_RANK, Graph, IndexArray, Node, nchw
 from neon8.ir.program import Int32Array, Op, Tensor
-from neon8.ir.views import View, squeezed, then
+from neon8.ir.strided import Strided
+from neon8.ir.views import View, inverse, squeezed, then
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.constants import append_constant
 from neon8.operators.family import Family, Lower
@@ -82,6 +83,14 @@ class Reshape(Node):
     permutes = True
     only_reshapes = True
 
+    def viewed(self, source: Strided) -> Strided:
+        """The same values."""
+        return source
+
+    def unviewed(self, made: Strided) -> Strided:
+        """The same values."""
+        return made
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permute(Node):
@@ -103,6 +112,14 @@ class Permute(Node):
         """In the order of the output."""
         turned: IndexArray = values.reshape(self.view).transpose(self.order)
         return turned
+
+    def viewed(self, source: Strided) -> Strided | None:
+        """In the order of the output."""
+        return source.permuted(self.view, self.order)
+
+    def unviewed(self, made: Strided) -> Strided | None:
+        """In the order of the input."""
+        return made.permuted(*inverse(self.view, self.order))
 
     def followed_by(self, node: Node) -> Node | None:
         """One Permute, or a Reshape where nothing is left to move."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.ir.graph import Activated, Activation, FloatArray, Node
+from neon8.ir.graph import Activated, Activation, FloatArray, Node, Origin
 from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
 from neon8.operators.constants import append_constant
@@ -25,6 +25,7 @@ from neon8.operators.layout import Converted, Layout, with_attributes
 from neon8.operators.movement import ReshapeOp, append_reshape
 from neon8.operators.pooling import PoolF32Op
 from neon8.operators.qdq import Nodes, finish
+from neon8.operators.rearranged import CHANNELS_FIRST
 from neon8.operators.reference import Operand, leaky, one_nan, rounded
 from neon8.operators.scales import clamp_of, slope_of
 from neon8.operators.source import (
@@ -79,6 +80,15 @@ class Softmax(Node):
     log: bool = False
 
     unrounded = True
+
+    def on_rearranged(
+        self, origin: Origin, dims: tuple[int, ...], moved: tuple[int, ...]
+    ) -> Node | None:
+        """Along the channels, where these are what it runs along."""
+        last = self.axis == len(dims) - 1 and origin.label == CHANNELS_FIRST
+        if not last or moved[1] != dims[-1]:
+            return None
+        return replace(self, axis=1, flattens=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

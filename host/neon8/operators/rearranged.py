@@ -11,7 +11,7 @@ import math
 from dataclasses import replace
 
 from neon8.ir.graph import Node, Origin, Tensor
-from neon8.ir.views import View, squeezed
+from neon8.ir.views import View, inverse, squeezed
 from neon8.operators.movement import Permute, Reshape
 
 CHANNELS_FIRST = "channels_first"
@@ -61,9 +61,7 @@ def there(layer: str, tensor: Tensor) -> Node:
 def back(layer: str, tensor: Tensor) -> Node:
     """The move of a tensor to its origin."""
     origin = _origin(tensor)
-    view = tuple(origin.view[axis] for axis in origin.order)
-    order = tuple(origin.order.index(axis) for axis in range(len(view)))
-    return _move(layer, tensor.name, origin.name, view, order)
+    return _move(layer, tensor.name, origin.name, *inverse(origin.view, origin.order))
 
 
 def alike(plain: Tensor, tensor: Tensor) -> Tensor:

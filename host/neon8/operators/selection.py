@@ -14,6 +14,7 @@ import numpy as np
 from neon8.arrays import Array
 from neon8.ir.graph import INTEGERS, IndexArray, Node, Shape
 from neon8.ir.program import Int32Array, Op, Tensor
+from neon8.ir.strided import Strided
 from neon8.operators.build import Build
 from neon8.operators.family import Family
 from neon8.operators.layout import Converted, Layout, along_axis, with_attributes
@@ -63,6 +64,10 @@ class Gather(Node):
         for axis, each in enumerate(self.indices):
             np.moveaxis(taken, axis, 0)[each == FILL] = FILL
         return taken
+
+    def viewed(self, source: Strided) -> Strided | None:
+        """Those that the lists name, if they are neighbours."""
+        return source.taken(self.view, self.indices)
 
     def followed_by(self, node: Node) -> Node | None:
         """Indices of indices, if both have the same axes and one constant at most."""

@@ -167,20 +167,6 @@ def test_reductions(tmp_path_factory, operator, shape, data, keepdims, opset, ke
     whole(folder, model, keep=["n"] if keep and known else ())
 
 
-REFUSED = {
-    "attention": ("MatMul", "x x", {}, "as in attention"),
-    "many": ("MatMul", "x many", {}, "several matrices"),
-}
-
-
-@pytest.mark.parametrize(("operator", "names", "attributes", "why"), REFUSED.values(),
-                         ids=REFUSED)  # fmt: skip
-def test_refusals(tmp_path, operator, names, attributes, why):
-    nodes = [node(operator, names, "y", **attributes)]
-    weights = {"w": normal(3, 3), "many": normal(2, 3, 3)}
-    assert why in why_opaque(tmp_path, net(nodes, {"x": (2, 3, 3)}, "y", weights))
-
-
 def test_a_name_that_is_taken(tmp_path):
     """The file has a tensor that is called as the rearranged one would be."""
     nodes = [node("Relu", "x", "x_channels_first"), node("MatMul", "x w", "m"),

@@ -59,7 +59,6 @@ ONE_OPERATOR = {
     "last window empty": (("MaxPool", [], {"kernel_shape": [1, 1], "ceil_mode": 1,
                                            "strides": [3, 4]}), IMAGE, "opset 22"),
     "div by 0": (("Div", [np.zeros(1, F)], {}), IMAGE, "zero"),
-    "matmul batch": (("MatMul", [(2, 6, 2)], {}), (2, 3, 6), "several matrices"),
     "concat axis": (("Concat", [(1, 3, 6, 6)], {"axis": 4}), IMAGE, ""),
     "exponents": (("Pow", [(3, 1, 1)], {}), IMAGE, "is not one constant"),
     "exponent nan": (("Pow", [F(np.nan)], {}), IMAGE, "not finite"),
@@ -101,7 +100,6 @@ def test_a_name_that_is_not_utf_8(tmp_path, name, place):
 
 
 NETWORKS = {
-    "matmul of two": ([node("MatMul", "x x", "y")], {"x": (1, 1)}, "at run time"),
     "training": ([node("BatchNormalization", "x v v v v", "y m n", training_mode=1)],
                  {"x": IMAGE}, "export for inference"),
     "sum of two shapes": ([node("Sum", "x x z", "y")], {"x": IMAGE, "z": (1, 3, 1, 1)},

@@ -12,6 +12,9 @@ import numpy as np
 from neon8.compile import oracle
 from neon8.compile.domains import NO_SCALES
 from neon8.compile.lower import lower
+from neon8.ir.graph import nchw
+from neon8.operators.matmul import MatMul, taken
+from neon8.operators.matmul import given as placed
 from neon8.operators.recurrent import ACTIVATIONS, GateFunction, LastState, Recurrent
 
 
@@ -136,8 +139,21 @@ def last_state(graph, node, values):
     return everything(layer, values)[node.state]
 
 
+def matmul(graph, node, values):
+    """The product of the views, in double."""
+    given = [values[n].reshape(graph.tensors[n].shape) for n in node.inputs]
+    if node.constant is not None:
+        given.insert(node.side, node.constant.reshape(nchw(node.constant.shape)))
+    views = (node.first, node.second)
+    pair = (taken(v.astype(np.float64), s) for v, s in zip(given, views, strict=True))
+    y = node.factor * np.matmul(*pair)
+    y = np.clip(y, node.activation.lo, node.activation.hi)
+    return placed(y, node.result, graph.tensors[node.output].shape)
+
+
 BY_HAND = {
     LastState: last_state,
+    MatMul: matmul,
     Recurrent: recurrent,
 }
 """Nodes without a step in float32 that is exact."""

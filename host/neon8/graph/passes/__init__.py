@@ -7,6 +7,7 @@ from neon8.graph.passes.compose_pointwise import compose_pointwise
 from neon8.graph.passes.drop_reshapes import drop_reshapes
 from neon8.graph.passes.fold_affine import fold_affine
 from neon8.graph.passes.fold_flatten import fold_flatten
+from neon8.graph.passes.fold_views import fold_views
 from neon8.graph.passes.fuse_activations import fuse_activations
 from neon8.graph.passes.merge_moves import merge_moves
 from neon8.graph.passes.stay_rearranged import stay_rearranged
@@ -16,6 +17,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     stay_rearranged,
     merge_moves,
     drop_reshapes,
+    fold_views,
     fold_flatten,
     compose_pointwise,
     fold_affine,

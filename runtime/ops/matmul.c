@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The product of two tensors, (29). It is a 1x1 convolution whose weights are the second operand:
+// they are packed anew in each run, for each matrix, and the kernels are those of convolutions.
+#include "step.h"
+
+#include "conv/algorithm.h"
+#include "move/planes.h"
+#include "size.h"
+
+enum {
+    BATCHES = 6,         // axes of whole matrices, and after them
+    OUTER = BATCHES,     // rows of the first operand and the output, depth of the second
+    INNER = BATCHES + 1, // depth of the first operand, columns of the others
+    AXES = BATCHES + 2,  // of a view
+    LEAST_LEVEL = -127,  // of the second operand; what is below is that
+    LEAST_DEPTH = 2,     // a single input channel would be depthwise, whose order is another
+    ENOUGH_UNITS = 16,   // for some threads to finish at the same time
+    LEAST_ROWS = 64,     // of a unit, which packs a matrix for itself
+    AT_ONCE = 16,        // bytes that are summed in 16 bits
+    FIRST = 0,
+    SECOND = 1,
+    OUT = 2,
+};
+
+// Which pixel and channel of a tensor a value is: the first one, and how far the next one along
+// each axis is.
+struct view {
+    int32_t pixel, channel;
+    struct {
+        int32_t pixels, channels;
+    } steps[AXES];
+};
+
+// `indices` of the file: sizes of the batches, rows, columns, depth; where the values are.
+struct product {
+    int32_t batches[BATCHES], rows, columns, depth;
+    struct view views[3];
+};
+
+static int32_t size_of(const struct product *product, size_t view, size_t axis) {
+    return axis < BATCHES  ? product->batches[axis]
+           : axis == OUTER ? (view == SECOND ? product->depth : product->rows)
+                           : (view == FIRST ? product->depth : product->columns);
+}
+
+// Whether all that a view names lies in a tensor.
+static bool is_inside(const struct product *product, size_t number, const struct n8_tensor *t) {
+    const struct view *view = &product->views[number];
+    if (view->pixel < 0 || view->channel < 0) {
+        return false;
+    }
+    uint64_t pixel = (uint64_t)view->pixel, channel = (uint64_t)view->channel;
+    for (size_t axis = 0; axis < AXES; axis++) {
+        const int32_t pixels = view->steps[axis].pixels, channels = view->steps[axis].channels;
+        if (pixels < 0 || channels < 0) {
+            return false;
+        }
+        const uint64_t last = (uint64_t)size_of(product, number, axis) - 1;
+        pixel += last * (uint64_t)pixels;
+        channel += last * (uint64_t)channels;
+    }
+    return pixel < t->pixels && channel < (uint64_t)t->dims[1];
+}
+
+// Whether a view of the output names each value once: along pixels and along channels, each axis
+// steps over all that those before it have filled.
+static bool is_whole(const struct product *product, const struct n8_tensor *out) {
+    const struct view *view = &product->views[OUT];
+    uint64_t pixels = 1, channels = 1;
+    bool used[AXES] = {false};
+    for (size_t i = 0; i < AXES; i++) {
+        for (size_t axis = 0; axis < AXES; axis++) {
+            const uint64_t size = (uint64_t)size_of(product, OUT, axis);
+            const uint64_t along = (uint64_t)view->steps[axis].pixels;
+            const uint64_t across = (uint64_t)view->steps[axis].channels;
+            if (used[axis] || size == 1) {
+                used[axis] = true;
+            } else if (along == pixels && across == 0) {
+                used[axis] = true;
+                pixels *= size; // each is within the tensor, so that nothing overflows
+            } else if (along == 0 && across == channels) {
+                used[axis] = true;
+                channels *= size;
+            }
+        }
+    }
+    bool all = pixels == out->pixels && channels == (uint64_t)out->dims[1];
+    for (size_t axis = 0; axis < AXES; axis++) {
+        all = all && used[axis];
+    }
+    return all;
+}
+
+// Whether neighbours along the last axis of a view are neighbouring channels.
+static bool is_along_channels(const struct product *product, size_t view) {
+    return size_of(product, view, INNER) == 1 || (product->views[view].steps[INNER].pixels == 0 &&
+                                                  product->views[view].steps[INNER].channels == 1);
+}
+
+static enum n8_status check_product(struct n8_reader *reader, const struct n8_step *step,
+                                    const struct product *product) {
+    const int32_t *sizes = product->batches;
+    for (size_t i = 0; i < BATCHES + 3; i++) {
+        if (!n8_in_range(sizes[i], 1, N8_FORMAT_MAX_DIM)) {
+            return n8_malformed(reader, "a size of its matrices is outside 1 .. 2^20");
+        }
+    }
+    // |a b| <= 128 * 127, and the zero point as much again.
+    if ((int64_t)product->depth * 127 * 256 > INT32_MAX) {
+        return n8_malformed(reader, "it adds up more products than int32 was proved to hold");
+    }
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    if (!is_inside(product, FIRST, n8_input(reader->model, step, 0)) ||
+        !is_inside(product, SECOND, n8_input(reader->model, step, 1)) ||
+        !is_inside(product, OUT, out)) {
+        return n8_malformed(reader, "its matrices reach beyond a tensor");
+    }
+    if (!is_whole(product, out)) {
+        return n8_malformed(reader, "its matrices are not each value of its output once");
+    }
+    if (!is_along_channels(product, FIRST) || !is_along_channels(product, OUT)) {
+        return n8_malformed(reader, "a row of its first operand or output is not of channels");
+    }
+    return N8_OK;
+}
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    const struct n8_tensor *second = n8_input(reader->model, step, 1);
+    if (n8_input(reader->model, step, 0)->type != N8_TYPE_S8 || second->type != N8_TYPE_S8) {
+        return n8_malformed(reader, "an operand of a matrix product is not int8");
+    }
+    if (second->zero_point != 0) {
+        return n8_malformed(reader, "its second operand has a zero point");
+    }
+    if (out->type == N8_TYPE_F32 && (step->row.lo != -128 || step->row.hi != 127)) {
+        return n8_malformed(reader, "it makes float32 and has a clamp");
+    }
+    return N8_OK;
+}
+
+// Parts of a thread's scratch memory, by where they begin.
+struct parts {
+    size_t packed, matrix, bias, multiplier, bias_f32, all;
+};
+
+static struct parts parts_of(const struct n8_conv *conv) {
+    const size_t columns = (size_t)conv->shape.out_channels;
+    const size_t array = n8_round_up(n8_mul(columns, sizeof(int32_t)), N8_CONV_ALIGN);
+    const size_t depth = (size_t)conv->shape.in_channels;
+    struct parts parts;
+    parts.packed = n8_round_up(conv->scratch_size, N8_CONV_ALIGN);
+    parts.matrix = n8_add(parts.packed, conv->packed_size);
+    parts.bias = n8_add(parts.matrix, n8_round_up(n8_mul(columns, depth), N8_CONV_ALIGN));
+    parts.multiplier = n8_add(parts.bias, array);
+    parts.bias_f32 = n8_add(parts.multiplier, array);
+    parts.all = n8_add(parts.bias_f32, array);
+    return parts;
+}
+
+static size_t matrices_of(const struct product *product) {
+    size_t count = 1;
+    for (size_t i = 0; i < BATCHES; i++) {
+        count *= (size_t)product->batches[i]; // the output has as many values or more
+    }
+    return count;
+}
+
+// Units of a matrix: a matrix is packed for each.
+static size_t pieces_of(const struct n8_conv *conv, size_t matrices) {
+    const size_t most = n8_pieces((size_t)conv->shape.out_height, LEAST_ROWS);
+    const size_t wanted = n8_pieces(ENOUGH_UNITS, matrices);
+    const size_t pieces = wanted < most ? wanted : most;
+    return pieces < conv->units ? pieces : conv->units;
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_tensor *first = n8_input(reader->model, step, 0);
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    struct product product;
+    N8_TRY(n8_read_array(reader, step->row.indices, 1, sizeof product, &step->arrays[0]));
+    memcpy(&product, step->arrays[0], sizeof product);
+    N8_TRY(check_product(reader, step, &product));
+    const struct n8_conv2d_shape shape = {
+        .batch = 1,
+        .in_height = product.rows,
+        .in_width = 1,
+        .in_channels = product.depth < LEAST_DEPTH ? LEAST_DEPTH : product.depth,
+        .out_height = product.rows,
+        .out_width = 1,
+        .out_channels = product.columns,
+        .kernel_height = 1,
+        .kernel_width = 1,
+        .stride_height = 1,
+        .stride_width = 1,
+        .dilation_height = 1,
+        .dilation_width = 1,
+        .groups = 1,
+        .in_lo = first->value_lo,
+        .in_hi = first->value_hi,
+    };
+    static const float one = 1.0f; // which stands for arrays of scratch memory
+    const struct n8_conv2d_epilogue epilogue = {
+        .type = out->type,
+        .multiplier = &one,
+        .zero_point = out->type == N8_TYPE_F32 ? 0 : out->zero_point,
+        .lo = step->row.lo,
+        .hi = step->row.hi,
+    };
+    const struct n8_conv_input input = {
+        .zero_point = first->zero_point, .type = N8_TYPE_S8, .residual = N8_TYPE_S8, .reach = 128};
+    const struct n8_conv_certificate certificate = {
+        .int16_depth = 2, .acc_bound = (uint64_t)product.depth * 127 * 256};
+    N8_TRY(n8_conv_plan(&step->conv, &shape, &input, &epilogue, &certificate,
+                        &reader->model->kernels));
+    const float reach = (float)certificate.acc_bound * step->row.scale;
+    step->proof.small = certificate.acc_bound < 1 << 22 && reach < 32638.0f;
+    const size_t matrices = matrices_of(&product);
+    step->kernel_name = step->conv.kernel_name;
+    step->units = n8_mul(matrices, pieces_of(&step->conv, matrices));
+    step->scratch_size = parts_of(&step->conv).all;
+    step->packed_size = n8_round_up(sizeof product, N8_ALIGN);
+    step->macs = (uint64_t)n8_value_count(out) * (uint64_t)product.depth;
+    return step->scratch_size == SIZE_MAX ? N8_E_ADDRESS : N8_OK;
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    (void)reader;
+    memcpy(memory, step->arrays[0], sizeof(struct product));
+    return N8_OK;
+}
+
+// The bytes from the first value of matrix `number` of a view to the beginning of the tensor.
+static ptrdiff_t matrix_at(const struct product *product, size_t view, size_t number,
+                           const struct n8_tensor *t) {
+    const struct view *v = &product->views[view];
+    size_t pixel = (size_t)v->pixel, channel = (size_t)v->channel;
+    for (size_t axis = BATCHES; axis-- > 0;) {
+        const size_t size = (size_t)product->batches[axis];
+        pixel += number % size * (size_t)v->steps[axis].pixels;
+        channel += number % size * (size_t)v->steps[axis].channels;
+        number /= size;
+    }
+    return (ptrdiff_t)(pixel * t->pixel_stride + channel * n8_value_size(t));
+}
+
+// Bytes from one value to the next along an axis.
+static ptrdiff_t stride_of(const struct product *product, size_t view, size_t axis,
+                           const struct n8_tensor *t) {
+    const struct view *v = &product->views[view];
+    return (ptrdiff_t)((size_t)v->steps[axis].pixels * t->pixel_stride +
+                       (size_t)v->steps[axis].channels * n8_value_size(t));
+}
+
+// The second operand with its columns as rows of `depth` bytes, as weights are.
+static void copy_matrix(const struct n8_kernels *kernels, const struct product *product,
+                        const struct n8_tensor *t, const int8_t *from, int8_t *to, size_t depth) {
+    const size_t columns = (size_t)product->columns, used = (size_t)product->depth;
+    const ptrdiff_t down = stride_of(product, SECOND, OUTER, t);
+    const ptrdiff_t across = stride_of(product, SECOND, INNER, t);
+    if (across == 1 && down > 0 && depth == used) {
+        n8_deinterleave(kernels, (uint8_t *)to, depth, (const uint8_t *)from, (size_t)down, columns,
+                        used, 1);
+        return;
+    }
+    for (size_t n = 0; n < columns; n++, from += across, to += depth) {
+        to[depth - 1] = 0; // unless it is used
+        if (down == 1) {
+            memcpy(to, from, used);
+            continue;
+        }
+        for (size_t k = 0; k < used; k++) {
+            to[k] = from[(ptrdiff_t)k * down];
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) int32_t take(int8_t *values, size_t count) {
+    int16_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int8_t value = values[i];
+        values[i] = value < LEAST_LEVEL ? LEAST_LEVEL : value;
+        sum = (int16_t)(sum + values[i]);
+    }
+    return sum;
+}
+
+// Bounds the values of a column from below; their sum.
+static int32_t take_column(int8_t *values, size_t depth) {
+    int32_t sum = 0;
+    for (; depth >= AT_ONCE; depth -= AT_ONCE, values += AT_ONCE) {
+        sum += take(values, AT_ONCE);
+    }
+    return sum + take(values, depth);
+}
+
+// Packs matrix `number` of the second operand, with bias and multipliers, as weights of `conv`.
+static void pack_matrix(const struct n8_session *session, const struct n8_step *step,
+                        struct n8_conv *conv, size_t number, uint8_t *scratch) {
+    const struct product *product = step->packed;
+    const struct n8_tensor *second = n8_input(session->model, step, 1);
+    const struct parts parts = parts_of(conv);
+    const size_t depth = (size_t)conv->shape.in_channels;
+    int8_t *matrix = (int8_t *)scratch + parts.matrix;
+    int32_t *bias = (int32_t *)(void *)(scratch + parts.bias);
+    float *multiplier = (float *)(void *)(scratch + parts.multiplier);
+    float *bias_f32 = (float *)(void *)(scratch + parts.bias_f32);
+    const int8_t *from = n8_in_buffer(session, step, 1);
+    copy_matrix(&session->model->kernels, product, second,
+                from + matrix_at(product, SECOND, number, second), matrix, depth);
+    for (size_t n = 0; n < (size_t)product->columns; n++) {
+        bias[n] = -conv->in_zero_point * take_column(matrix + n * depth, depth);
+        multiplier[n] = step->row.scale;
+        bias_f32[n] = 0.0f;
+    }
+    conv->epilogue.bias = bias;
+    conv->epilogue.multiplier = multiplier;
+    conv->epilogue.bias_f32 = bias_f32;
+    memset(scratch + parts.packed, 0, conv->packed_size);
+    n8_conv_pack(conv, matrix, &step->proof, scratch + parts.packed);
+}
+
+// A unit is some rows of a matrix.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    const struct product *product = step->packed;
+    const struct n8_tensor *first = n8_input(session->model, step, 0);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const size_t pieces = step->units / matrices_of(product);
+    struct n8_conv conv;
+    size_t packed = SIZE_MAX;
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t number = unit / pieces, piece = unit % pieces;
+        if (number != packed) {
+            conv = step->conv;
+            pack_matrix(session, step, &conv, number, scratch);
+            packed = number;
+        }
+        const struct n8_conv_io io = {
+            .out = (uint8_t *)n8_out_buffer(session, step) + matrix_at(product, OUT, number, out),
+            .out_stride = stride_of(product, OUT, OUTER, out),
+            .in = (const int8_t *)n8_in_buffer(session, step, 0) +
+                  matrix_at(product, FIRST, number, first),
+            .in_stride = stride_of(product, FIRST, OUTER, first),
+        };
+        n8_conv_run(&conv, &io, conv.units * piece / pieces, conv.units * (piece + 1) / pieces,
+                    scratch);
+    }
+}
+
+const struct n8_operator n8_op_matmul = {
+    .name = "matmul",
+    .types = {N8_TYPE_S8, 0},
+    .s16 = true,
+    .inputs = {2, 2},
+    .fields = N8_FIELD_CLAMP | N8_FIELD_SCALE | N8_FIELD_INDICES,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};
