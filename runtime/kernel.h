@@ -372,6 +372,28 @@
     INT32(IP_SHIFT, int32_t, shift)                                                                \
     INT32(IP_FRACTION, int32_t, fraction)
 
+// The second half of (31), on values that follow one another:
+//   v = fmul(fmul((float)(in[i] * factor - shift), rate), gain[i]);
+//   out[i] = clamp(rne(leaky(fadd(v, offset[i]))) + zero_point, lo, hi), NaN as 0
+//
+//   count          >= 1
+//   factor, shift  in[i] * factor - shift fits int32, and so does the product
+//   rate, gain     0 or 1e-30 in magnitude, at least; like `offset` without upper limits
+//   zero_point, lo, hi   -32768 .. 32767, lo <= hi
+#define N8_NORMALIZE_ARGS(WORD, INT32)                                                             \
+    WORD(NO_OUT, int16_t *, out)                                                                   \
+    WORD(NO_IN, const int16_t *, in)                                                               \
+    WORD(NO_GAIN, const float *, gain)                                                             \
+    WORD(NO_OFFSET, const float *, offset)                                                         \
+    WORD(NO_COUNT, size_t, count)                                                                  \
+    INT32(NO_RATE, float, rate)                                                                    \
+    INT32(NO_SLOPE, float, slope)                                                                  \
+    INT32(NO_FACTOR, int32_t, factor)                                                              \
+    INT32(NO_SHIFT, int32_t, shift)                                                                \
+    INT32(NO_ZERO_POINT, int32_t, zero_point)                                                      \
+    INT32(NO_LO, int32_t, lo)                                                                      \
+    INT32(NO_HI, int32_t, hi)
+
 // All of them: the struct n8_<name>_args and the type n8_<name>_fn of its kernels.
 #define N8_ALL_ARGS(X)                                                                             \
     X(igemm, N8_IGEMM_ARGS)                                                                        \
@@ -384,6 +406,7 @@
     X(output, N8_OUTPUT_ARGS)                                                                      \
     X(depthwise_s16, N8_DEPTHWISE_S16_ARGS)                                                        \
     X(interpolate, N8_INTERPOLATE_ARGS)                                                            \
+    X(normalize, N8_NORMALIZE_ARGS)                                                                \
     X(pool, N8_POOL_ARGS)                                                                          \
     X(blend, N8_BLEND_ARGS)
 
@@ -532,6 +555,9 @@ struct n8_affine_args {
 };
 typedef void n8_affine_fn(const struct n8_affine_args *args);
 
+// sums[0] = the sum of `count` values, sums[1] = that of their squares; 1 <= count <= 65536.
+typedef void n8_sums_fn(int64_t *sums, const int16_t *in, size_t count);
+
 // Between planes and pixels of 8 bytes; 1 <= channels <= 8, and pixels are 8 bytes apart at least:
 //   interleave_s8     out[p * out_stride + c] = c < channels ? in[c * in_stride + p] : 0, c < 8
 //   deinterleave_s8   out[c * out_stride + p] = in[p * in_stride + c], c < channels; 8 bytes of
@@ -568,6 +594,8 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(tables_s8, n8_tables_fn)                                                                     \
     X(affine_s8, n8_affine_fn)                                                                     \
     X(lrn_s8, n8_lrn_fn)                                                                           \
+    X(sums_s16, n8_sums_fn)                                                                        \
+    X(normalize_s16, n8_normalize_fn)                                                              \
     X(maxpool_s8, n8_pool_fn)                                                                      \
     X(avgpool_s8, n8_pool_fn)                                                                      \
     X(winograd_s8, n8_winograd_fn)                                                                 \

@@ -52,6 +52,9 @@ enum n8_op {
     N8_OP_RESIZE_LINEAR = 22, // s8 -> s8 or f32 -> f32, (17)
     N8_OP_MATMUL = 24,        // s8, s8 -> q or f32, (29)
 
+    N8_OP_SOFTMAX_Q = 25,     // q -> q along an axis, (30)
+    N8_OP_NORMALIZATION = 26, // q -> q, (31)
+
     N8_OP_CONSTANT = 30,         // -> x, the same in every run
     N8_OP_UNARY = 31,            // f32 -> f32, a function of each value, (22)
     N8_OP_BINARY = 32,           // f32, f32 -> f32, broadcast as in ONNX, (22)
@@ -159,7 +162,7 @@ struct n8_file_op {
     int32_t pad[2];       // top, left; the far ends follow from the output's size
     int32_t pad_end[2];   // bottom, right; an average pool with N8_OP_COUNT_PAD needs them
     int32_t groups;       // interpolate: values of a line, a power of 2
-    int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax: of the ONNX dimensions
+    int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax, softmax_q: of those of ONNX
     int32_t lo, hi;       // clamp of the result (the activation is in here)
     float scale;          // requantize, add, resize: A = scale_a / scale_out; multiply, divide,
                           // matmul: M

@@ -81,6 +81,12 @@ void call_plain(const struct call *call) {
     case SIGNATURE_LRN:
         ((n8_lrn_fn *)call->fn)(pointer(x[0]));
         break;
+    case SIGNATURE_SUMS:
+        ((n8_sums_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2]);
+        break;
+    case SIGNATURE_NORMALIZE:
+        ((n8_normalize_fn *)call->fn)(pointer(x[0]));
+        break;
     case SIGNATURE_PLANES:
         ((n8_planes_fn *)call->fn)(pointer(x[0]), (size_t)x[1], pointer(x[2]), (size_t)x[3],
                                    (size_t)x[4], (size_t)x[5]);
@@ -144,6 +150,7 @@ enum { FLOAT_ARGUMENT = 3 }; // its number where there is one
 static size_t count_of(enum signature signature) {
     switch (signature) {
     case SIGNATURE_SOFTMAX:
+    case SIGNATURE_SUMS:
         return 3;
     case SIGNATURE_DEQUANTIZE:
     case SIGNATURE_DEQUANTIZE_S16:

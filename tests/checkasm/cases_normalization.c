@@ -84,3 +84,74 @@ void cases_lrn(struct context *context) {
         check_step(context, &test, step == CASES);
     }
 }
+
+// Of all magnitudes, so that sums are near their limits at times.
+static void fill_s16(struct rng *rng, int16_t *out, size_t count) {
+    const uint32_t kind = rng_below(rng, 4);
+    for (size_t i = 0; i < count; i++) {
+        out[i] =
+            kind == 0 ? INT16_MIN : (int16_t)((int16_t)rng_next(rng) >> (kind == 1 ? 0 : kind * 3));
+    }
+}
+
+void cases_sums(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= CASES; step++) {
+        const size_t count = step == CASES ? 65536 : 1 + (size_t)step % MOST_CHANNELS;
+        int64_t *out = guard_place(rng, REGION_OUT, 2 * sizeof *out);
+        int16_t *in = guard_place(rng, REGION_IN, count * sizeof *in);
+        fill_s16(rng, in, count);
+        struct test_case test = {.out = (uint8_t *)out, .out_size = 2 * sizeof *out};
+        test.call =
+            (struct call){.signature = SIGNATURE_SUMS, .x = {(uintptr_t)out, (uintptr_t)in, count}};
+        snprintf(test.text, sizeof test.text, "count=%zu", count);
+        check_step(context, &test, step == CASES);
+    }
+}
+
+void cases_normalize(struct context *context) {
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= CASES; step++) {
+        const size_t count = step == CASES ? 512 : 1 + (size_t)step % MOST_CHANNELS;
+        const struct range range = data_range(rng, false);
+        const int pattern = (int)rng_below(rng, DATA_PATTERNS);
+        const int32_t factor = rng_below(rng, 3) ? rng_range(rng, 1, 32767) : 1;
+        int16_t *out = guard_place(rng, REGION_OUT, count * sizeof *out);
+        int16_t *in = guard_place(rng, REGION_IN, count * sizeof *in);
+        float *gain = guard_place(rng, REGION_MULTIPLIER, count * sizeof *gain);
+        float *offset = guard_place(rng, REGION_BIAS_F32, count * sizeof *offset);
+        fill_s16(rng, in, count);
+        data_multipliers(rng, pattern, gain, count);
+        for (size_t i = 0; i < count; i++) {
+            gain[i] = rng_below(rng, 32) == 0 ? 3e38f : gain[i] * 300.0f;
+            gain[i] = rng_below(rng, 2) ? gain[i] : -gain[i];
+            offset[i] = rng_below(rng, 2) ? rng_float(rng, -200.0f, 200.0f) : 0.5f;
+        }
+        struct n8_normalize_args *args = guard_place(rng, REGION_ARGS, sizeof *args);
+        *args = (struct n8_normalize_args){
+            .out = out,
+            .in = in,
+            .gain = gain,
+            .offset = offset,
+            .count = count,
+            .rate = rng_below(rng, 8) ? rng_float(rng, 0.1f, 2.0f) / (float)factor
+                                      : (rng_below(rng, 2) ? 0.0f : 1e38f),
+            .slope = data_slope(rng),
+            .factor = factor,
+            .shift = rng_range(rng, -factor * 32768, factor * 32768),
+            .zero_point = range.zero_point,
+            .lo = range.lo,
+            .hi = range.hi,
+        };
+        if (rng_below(rng, 2)) {
+            args->lo = -32768;
+            args->hi = 32767;
+            args->zero_point = rng_range(rng, -32768, 32767);
+        }
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count * sizeof *out};
+        test.call = (struct call){.signature = SIGNATURE_NORMALIZE, .x = {(uintptr_t)args}};
+        snprintf(test.text, sizeof test.text, "count=%zu factor=%d shift=%d rate=%g", count, factor,
+                 args->shift, (double)args->rate);
+        check_step(context, &test, step == CASES);
+    }
+}

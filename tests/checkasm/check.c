@@ -244,6 +244,8 @@ static size_t args_size(enum signature signature) {
         return sizeof(struct n8_blend_args);
     case SIGNATURE_AFFINE:
         return sizeof(struct n8_affine_args);
+    case SIGNATURE_NORMALIZE:
+        return sizeof(struct n8_normalize_args);
     case SIGNATURE_LRN:
         return sizeof(struct n8_lrn_args);
     default:

@@ -147,6 +147,8 @@ void cases_table(struct context *context);
 void cases_tables(struct context *context);
 void cases_affine(struct context *context);
 void cases_lrn(struct context *context);
+void cases_sums(struct context *context);
+void cases_normalize(struct context *context);
 void cases_planes(struct context *context);
 void cases_transpose(struct context *context);
 void cases_quantize_s16(struct context *context);

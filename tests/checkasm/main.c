@@ -25,6 +25,8 @@
 #define CASES_n8_tables_fn          cases_tables
 #define CASES_n8_affine_fn          cases_affine
 #define CASES_n8_lrn_fn             cases_lrn
+#define CASES_n8_sums_fn            cases_sums
+#define CASES_n8_normalize_fn       cases_normalize
 #define CASES_n8_planes_fn          cases_planes
 #define CASES_n8_transpose_fn       cases_transpose
 #define CASES_n8_quantize_s16_fn    cases_quantize_s16

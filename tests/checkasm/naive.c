@@ -460,6 +460,26 @@ void naive_lrn_s8(const struct n8_lrn_args *args) {
     }
 }
 
+void naive_sums_s16(int64_t *sums, const int16_t *in, size_t count) {
+    sums[0] = sums[1] = 0;
+    for (size_t i = 0; i < count; i++) {
+        sums[0] += in[i];
+        sums[1] += in[i] * in[i];
+    }
+}
+
+void naive_normalize_s16(const struct n8_normalize_args *args) {
+    for (size_t i = 0; i < args->count; i++) {
+        const int64_t d = (int64_t)args->in[i] * args->factor - args->shift;
+        float v = (float)(int32_t)d * args->rate;
+        v = v * args->gain[i];
+        v = v + args->offset[i];
+        v = v < 0.0f ? v * args->slope : v;
+        const double moved = v != v ? args->zero_point : rint((double)v) + args->zero_point;
+        args->out[i] = (int16_t)fmin(fmax(moved, args->lo), args->hi);
+    }
+}
+
 void naive_maxpool_s8(const struct n8_pool_args *args) {
     for (size_t c = 0; c < args->channels; c++) {
         int32_t best = -128;

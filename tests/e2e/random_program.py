@@ -19,7 +19,7 @@ KINDS = ("conv", "conv", "depthwise", *GROW)
 WIDE_KINDS = (
     *("conv", "conv", "depthwise", "add", "sum", "requantize", "max", "average"),
     *("concat", "reshape", "permute", "gather", "interpolate"),
-    *("multiply", "divide", "total", "extreme"),
+    *("multiply", "divide", "total", "extreme", "softmax", "normalization"),
 )
 """... those that int16 has."""
 

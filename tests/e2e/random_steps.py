@@ -213,6 +213,41 @@ def grow_instance_norm(net: Net) -> None:
     )
 
 
+def grow_softmax(net: Net) -> None:
+    """Along any axis; the results mostly fill the output's range."""
+    source = pick_wide(net)
+    out = net.tensor(source.shape, dtype=net.width())
+    if net.rng.integers(4):
+        fitting = np.float32(net.rng.choice([1, 0.3, 0.05]) / (out.hi - out.lo))
+        out = net.tensors[out.name] = replace(out, scale=fitting)
+    net.grow("SoftmaxQ", out, source, axis=int(net.rng.integers(out.rank)))
+
+
+def grow_normalization(net: Net) -> None:
+    """Groups of the channels of pixels or of images; some have no variance."""
+    source = pick_wide(net)
+    out = net.tensor(source.shape, dtype=net.width())
+    channels = source.shape[1]
+    values = net.rng.normal(0, 1, 2 * channels + 1)
+    values[:-1] *= gain(out)
+    values[-1] = net.rng.choice([1e-5, 1e-3, 1e-30, 1e10])
+    lo, hi = net.clamp(out)
+    net.grow(
+        "Normalization",
+        out,
+        source,
+        values=values.astype(np.float32),
+        groups=int(
+            net.rng.choice([n for n in (1, 1, 2, 3, channels) if channels % n == 0])
+        ),
+        axis=int(net.rng.choice([1, 3])),
+        function=str(net.rng.choice(["none", "subtract", "subtract"])),
+        slope=net.slope(),
+        lo=lo,
+        hi=hi,
+    )
+
+
 def grow_requantize(net: Net) -> None:
     """Another scale, another type, or an activation."""
     source = pick_wide(net)
@@ -495,6 +530,8 @@ GROW = {
     "interpolate": grow_interpolate,
     "lrn": grow_lrn,
     "instance_norm": grow_instance_norm,
+    "normalization": grow_normalization,
+    "softmax": grow_softmax,
     "requantize": grow_requantize,
     "max": lambda net: grow_pool(net, "max"),
     "average": lambda net: grow_pool(net, "average"),
@@ -504,7 +541,7 @@ GROW = {
     "gather": grow_gather,
     "matmul": grow_matmul,
     "resize": grow_resize,
-    "softmax": random_floats.grow_softmax,
+    "float softmax": random_floats.grow_softmax,
     "float move": random_floats.grow_move,
     "unary": random_floats.grow_unary,
     "binary": random_floats.grow_binary,

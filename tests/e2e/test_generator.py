@@ -84,6 +84,8 @@ def test_generator_reaches_everything():
         *(f"Conv2d {kinds}" for kinds in MIXED),
         *(f"Requantize {kinds}" for kinds in MIXED if "float32" not in kinds),
         *(f"Interpolate {kinds}" for kinds in MIXED if "float32" not in kinds),
+        *(f"SoftmaxQ {kinds}" for kinds in MIXED if "float32" not in kinds),
+        *(f"Normalization {kinds}" for kinds in MIXED if "float32" not in kinds),
         *("Pool int16 int16", "Pool int8 float32", "Pool int16 float32"),
         *("Add int16 int16 int16", "Add int8 int8 int16", "Add int16 int16 int8"),
         *("Multiply int16 int16 int16", "Multiply int16 int16 int8"),

@@ -21,9 +21,11 @@ from neon8.operators.convolution import Conv2dOp
 from neon8.operators.factors import MultiplyOp
 from neon8.operators.floats import BinaryOp, UnaryOp
 from neon8.operators.interpolation import InterpolateOp
+from neon8.operators.layer_norm import NormalizationOp
 from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
 from neon8.operators.pointwise import TableOp
 from neon8.operators.selection import GatherOp
+from neon8.operators.softmax import SoftmaxQOp
 from neon8.runtime import Model
 from neon8.runtime.model import measure
 from random_program import differing_bytes, random_inputs, random_program
@@ -44,7 +46,9 @@ OVER = {
     MaximumOp: (0, 1),
     MinimumOp: (0, 1),
     MultiplyOp: (0, 1),
+    NormalizationOp: (0,),
     RequantizeOp: (0,),
+    SoftmaxQOp: (0,),
     SumOp: (0, 1),
     TableOp: (0,),
     UnaryOp: (0,),

@@ -38,7 +38,7 @@ SHAPES = {
     **dict.fromkeys(("mapped", "product", "ratio", "local"), (1, 4, 6, 6)),
     **dict.fromkeys(("classes", "gated"), (1, 4, 6, 6)),
     **dict.fromkeys(("wide", "curve"), (1, 4, 6, 6)),
-    **dict.fromkeys(("norm", "last"), (1, 4, 6, 6)),
+    **dict.fromkeys(("norm", "portion", "evened", "last"), (1, 4, 6, 6)),
     **dict.fromkeys(("larger", "smaller", "total"), (1, 4, 6, 6)),
     "levels": (1, 4, 1, 6),
     "turned": (1, 6, 6, 4),
@@ -114,6 +114,7 @@ def program() -> Program:
     first = np.array([0, 1, 0, 2], np.int32)
     lrn = np.array([5, 1e-4, 0.75, 1], np.float32)
     norm = np.array([1] * 4 + [0] * 4 + [1e-5], np.float32)
+    groups = {"groups": 2, "axis": 3, "function": "subtract"}
     total = np.array([0.5, 0.25, -1], np.float32)
     both = {"scale": HALF, "residual_scale": HALF}
     ops = (
@@ -141,7 +142,9 @@ def program() -> Program:
         step("Interpolate", "curve", "wide", lines=lines[:16], groups=16),
         step("Lrn", "local", "ratio", values=lrn),
         step("InstanceNorm", "norm", "local", values=norm),
-        step("Maximum", "larger", "norm other"),
+        step("SoftmaxQ", "portion", "norm", axis=3),
+        step("Normalization", "evened", "portion", values=norm, **groups),
+        step("Maximum", "larger", "evened other"),
         step("Constant", "levels", "", levels=every[::11].copy()),
         step("Minimum", "smaller", "larger levels"),
         step("Sum", "total", "larger smaller other", values=total),
@@ -274,9 +277,12 @@ its size, alpha, beta or bias is outside its limits
     local: values[2] = 17 / -0.5
     local: values[3] = 0 / nan
 a parameter is outside +-1e30
+    evened: values[2] = nan
+    evened: values[8] = inf
     norm: values[2] = nan
     norm: values[8] = inf
 its epsilon is below 1e-30
+    evened: values[8] = 0
     norm: values[8] = 0
 an input exceeds its output's range
     larger: tensor.lo = -127
@@ -305,6 +311,11 @@ its inputs do not add up to its output
     both: tensor.dims = 1, 9, 3, 3
 its groups do not divide its channels
     conv: groups = 3 / 0
+    evened: groups = 3 / 0 / -1
+its axis is neither 1 nor 3
+    evened: axis = 0 / 2
+its function is neither none nor subtract
+    evened: function = 3
 its output is not as large as it must be
     conv: pad_end = 1, 2
 it has a field that its type of output does not use
@@ -331,6 +342,9 @@ its output has not as many values
     turned: tensor.dims = 1, 6, 6, 5
 its axis is none of its output
     p: axis = 4
+    portion: axis = 4 / -1
+the scale of its output is outside 2^-40 .. 2^40
+    portion: tensor.scale = 1e-13 / 1e13
 its axes do not hold the values of its input, or are in no order
     turned: indices[0] = 5
     turned: indices[7] = 0 / 1 << 30
@@ -540,7 +554,7 @@ USED = {
     "rescaled": CLAMP | {"scale", "slope"},
     "max": WINDOWS | CLAMP,
     "mean": WINDOWS | CLAMP | {"flags"},
-    "both": {"axis"},
+    **dict.fromkeys(("both", "portion"), frozenset({"axis"})),
     "turned": {"indices"},
     "taken": {"indices", "fill"},
     "scores": CLAMP | {"scale", "indices"},
@@ -551,6 +565,7 @@ USED = {
     "curve": {"table", "groups"},
     "local": {"values"},
     "norm": CLAMP | {"slope", "values"},
+    "evened": CLAMP | {"groups", "axis", "function", "slope", "values"},
     "between": {"scale", "indices", "values"},
 }
 """By layer of the program above, the fields that docs/format.md gives its kind."""

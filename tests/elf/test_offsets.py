@@ -26,6 +26,7 @@ FIELDS = {
     "n8_output_args": re.findall(r"\((OW_\w+), .*, (\w+)\)", TEXT),
     "n8_depthwise_s16_args": re.findall(r"\((DS_\w+), .*, (\w+)\)", TEXT),
     "n8_interpolate_args": re.findall(r"\((IP_\w+), .*, (\w+)\)", TEXT),
+    "n8_normalize_args": re.findall(r"\((NO_\w+), .*, (\w+)\)", TEXT),
     "n8_pool_args": re.findall(r"\((PL_\w+), .*, (\w+)\)", TEXT),
     "n8_blend_args": re.findall(r"\((BL_\w+), .*, (\w+)\)", TEXT),
 }

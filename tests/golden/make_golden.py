@@ -23,9 +23,9 @@ from neon8.operators.arithmetic import Add, Multiply
 from neon8.operators.convolution import Conv2d
 from neon8.operators.functions import X, call, gated
 from neon8.operators.movement import Concat
-from neon8.operators.normalization import Softmax
 from neon8.operators.pointwise import Pointwise
 from neon8.operators.pooling import Pool
+from neon8.operators.softmax import Softmax
 from neon8.quant.scale_table import LayerScale, ScaleTable, TensorScale
 
 HERE = Path(__file__).parent

@@ -4,8 +4,9 @@
 Everything runs in int8 except float islands: nodes without an int8 form, those that
 the user keeps in float, those for which the table has no scales, those that read or
 must make a tensor that it has in float32, and what only moves or maps values between a
-float result and readers that want floats. A convolution is no part of an island that
-only reads it: it takes int8 and writes float32. So does an average pool.
+float result and readers that want floats. A softmax is one where its result is an
+output of the network, or read by islands only. A convolution is no part of an island
+that only reads it: it takes int8 and writes float32. So does an average pool.
 """
 
 from collections import deque
@@ -23,6 +24,7 @@ ONLY_FLOAT = "its operator has no int8 form"
 HIDDEN = "it is a part of an operator, whose inner values nobody observes"
 KEPT = "kept in float32 by request"
 BETWEEN = "between float32 values, which it moves or maps"
+RESULT = "its result is read in float32"
 
 NO_SCALES = ScaleTable(
     model_name="", model_digest="", method="", scheme="", samples=0, engine=""
@@ -80,9 +82,10 @@ def islands_of(
     # chain of such nodes after a convolution is float32 as a whole or not at all.
     makers = {node.output: node for node in graph.nodes}
     islands = forced | {
-        node.output: BETWEEN
+        node.output: BETWEEN if node.follows else RESULT
         for node in graph.nodes
-        if node.follows and node.output not in forced and _real(graph, node)
+        if (node.follows or node.prefers_float) and node.output not in forced
+        if _real(graph, node)
     }
     int8_readers = {
         name: sum(reader.output not in islands for reader in readers)
@@ -108,15 +111,19 @@ def islands_of(
         )
 
     def follows(node: Node) -> bool:
+        if node.prefers_float:
+            end = node.output in outputs and not graph.quantized
+            return end or wanted(node.output)
         if node.sign or node.weighted:  # a convolution before it takes it in
             found = all(name in islands for name in node.inputs)
         else:
             found = all(exists(name) for name in node.inputs)
-        among = node.joins and any(name in forced for name in node.inputs)
+        among = node.joins and any(n in certain and n in islands for n in node.inputs)
         return wanted(node.output) and (found or among)
 
     outputs = frozenset(graph.outputs)
-    doubtful = deque(name for name, reason in islands.items() if reason is BETWEEN)
+    certain = forced.keys() | {n.output for n in graph.nodes if n.prefers_float}
+    doubtful = deque(name for name in islands if name not in forced)
     queued = set(doubtful)
     while doubtful:
         name = doubtful.popleft()
@@ -131,7 +138,7 @@ def islands_of(
             if int8_readers[source] == 1:  # so far it was wanted, by all that read it
                 near += [source, *(reader.output for reader in consumers[source])]
         for other in near:
-            if islands.get(other) is BETWEEN and other not in queued:
+            if other in islands and other not in forced and other not in queued:
                 doubtful.append(other)
                 queued.add(other)
     return islands

@@ -199,10 +199,16 @@ def stays_float(graph: Graph) -> set[str]:
     with it.
     """
     made = {node.output: at for at, node in enumerate(graph.nodes)}
-    floats = {node.output for node in graph.nodes if node.unrounded and node.runs}
     rounded = {
         name for node in graph.nodes if not node.unrounded for name in node.inputs
     }
+    between = {
+        node.output
+        for node in graph.nodes
+        if node.unrounded and node.runs and node.output in rounded
+    }
+    floats = {node.output for node in graph.nodes if node.unrounded and node.runs}
+    floats -= between
     for opaque in opaque_nodes(graph):
         floats |= {name for name in opaque.outputs if name not in rounded}
     for node in convolutions(graph):
@@ -210,7 +216,7 @@ def stays_float(graph: Graph) -> set[str]:
             continue
         readers = [other for other in graph.nodes if node.output in other.inputs]
         alone = node.transposed or is_depthwise(graph, node)
-        if all(reader.unrounded for reader in readers):
+        if all(each.unrounded and each.output not in between for each in readers):
             floats.add(node.output)
         elif node.output not in graph.outputs and not alone and len(readers) == 1:
             others = [name for name in readers[0].inputs if name != node.output]

@@ -102,7 +102,8 @@ class _Composed:
             return kernel is None or len(kernel.ints) > IMAGE
         if node.op_type in COMPOSITIONS:
             return True
-        if node.op_type in IMPORTS or not onnx.defs.has(node.op_type):
+        only = not any(node.output[1:])  # neon8's own operators make one tensor
+        if (node.op_type in IMPORTS and only) or not onnx.defs.has(node.op_type):
             return False
         schema: Any = onnx.defs.get_schema(node.op_type)
         return bool(schema.has_function or schema.has_context_dependent_function)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from neon8.errors import CompileError
 from neon8.graph.layout import channels_first
+from neon8.graph.normalized import normalized
 from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
 from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
@@ -22,7 +23,7 @@ def load(model: ModelLike, *, shapes: Shapes | None = None) -> Graph:
     run is an Opaque node, which only the compiler refuses.  GraphError, one line: not
     an ONNX file, or one that asks for absurd sizes.
     """
-    source = read(open_onnx(model, shapes=shapes))
+    source = normalized(read(open_onnx(model, shapes=shapes)))
     graph = convert(channels_first(source, _supported))
     for apply in PASSES:
         graph = apply(graph)

@@ -111,6 +111,10 @@ class Inference:
         return tuple(int(dim.dim_value) for dim in dims)
 
 
+LIKE_INPUT = ("GroupNormalization",)
+"""Operators whose result is like their input, of which onnx infers no dimensions."""
+
+
 def infer(path: Path, model: onnx.ModelProto, constants: dict[str, Array]) -> Inference:
     """What is known of each tensor and node.
 
@@ -235,6 +239,8 @@ def _inferred(known: Inference, node: onnx.NodeProto) -> dict[str, Any]:
         text = f"its shapes do not fit: {one_line(error)}"
         known.faults.update({name: text for name in node.output if name})
         return {}
+    if node.op_type in LIKE_INPUT:
+        return {node.output[0]: known.types[node.input[0]]}
     return {
         value.name: value.type
         for value in inferred.graph.output

@@ -212,6 +212,11 @@ class Node:
         return True
 
     @property
+    def makes_factors(self) -> bool:
+        """True if what it makes may have any factors, and what it reads none  (5c)."""
+        return False
+
+    @property
     def keeps_values(self) -> bool:
         """True if an output holds values of the inputs only."""
         return False
@@ -292,13 +297,21 @@ class Node:
         return False
 
     @property
+    def prefers_float(self) -> bool:
+        """True if it runs in float32 unless something needs its result as integers."""
+        return False
+
+    @property
     def gives_float(self) -> bool:
         """True if its step may take integers and give float32: (4), (9)."""
         return False
 
     @property
     def unrounded(self) -> bool:
-        """True if other tools round neither what it reads for it nor what it gives."""
+        """True if other tools round neither what it reads for it nor what it gives.
+
+        Where nothing else needs that rounded.
+        """
         return False
 
     @property
@@ -373,7 +386,7 @@ class Node:
     ) -> "Node":
         """The node where channels of inputs and output are divided by factors, (C,).
 
-        Of a node that absorbs factors.
+        Of a node that absorbs or makes factors.
         """
         return self
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BatchNormalization, InstanceNormalization, LRN and Softmax."""
+"""BatchNormalization, InstanceNormalization and LRN."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neon8.arrays import Array
-from neon8.ir.graph import Activated, Activation, FloatArray, Node, Origin
+from neon8.ir.graph import Activated, Activation, FloatArray, Node
 from neon8.ir.program import Op, Tensor
 from neon8.operators.build import FLOAT, INT8, Build
 from neon8.operators.constants import append_constant
@@ -18,15 +17,12 @@ from neon8.operators.floats import (
     append_binary,
     append_unary,
     before,
-    reshaped_like,
 )
 from neon8.operators.functions import X, affine, call, number
-from neon8.operators.layout import Converted, Layout, with_attributes
-from neon8.operators.movement import ReshapeOp, append_reshape
+from neon8.operators.movement import append_reshape
 from neon8.operators.pooling import PoolF32Op
 from neon8.operators.qdq import Nodes, finish
-from neon8.operators.rearranged import CHANNELS_FIRST
-from neon8.operators.reference import Operand, leaky, one_nan, rounded
+from neon8.operators.reference import Operand, leaky, rounded
 from neon8.operators.scales import clamp_of, slope_of
 from neon8.operators.source import (
     OnnxNode,
@@ -68,30 +64,6 @@ class InstanceNorm(Activated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Softmax(Node):
-    """Softmax along `axis` of `dims`, 0 and more.
-
-    flattens: over all axes from that one on, taken as one, as before opset 13.
-    log: the logarithm of it.
-    """
-
-    axis: int = 1
-    flattens: bool = False
-    log: bool = False
-
-    unrounded = True
-
-    def on_rearranged(
-        self, origin: Origin, dims: tuple[int, ...], moved: tuple[int, ...]
-    ) -> Node | None:
-        """Along the channels, where these are what it runs along."""
-        last = self.axis == len(dims) - 1 and origin.label == CHANNELS_FIRST
-        if not last or moved[1] != dims[-1]:
-            return None
-        return replace(self, axis=1, flattens=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LrnOp(Op):
     """(18).  values: size, alpha, beta, bias."""
 
@@ -106,17 +78,6 @@ class InstanceNormOp(Op):
     slope: np.float32 = np.float32(1)
     lo: int = -128
     hi: int = 127
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoftmaxOp(Op):
-    """float32 along `axis` of the dimensions that ONNX knows  (14).
-
-    function: "log" for the logarithm of it, else "none".
-    """
-
-    axis: int
-    function: str = "none"
 
 
 LARGEST_SIZE = 1 << 20
@@ -172,19 +133,6 @@ def lrn(source: Source, node: OnnxNode) -> Node:
         text = f"beta {beta:.4g} is outside 0 .. 16, or bias {bias:.4g} not positive"
         raise failure(source, node, text)
     return made(node, Lrn, size=size, alpha=alpha, beta=beta, bias=bias)
-
-
-def import_softmax(source: Source, node: OnnxNode) -> Node:
-    """Softmax, LogSoftmax along one axis; before opset 13 over all from `axis` on."""
-    shape = shape_of(source, node, node.inputs[0])
-    flattens = source.opset < 13
-    axis = integer(node, "axis", 1 if flattens else -1)
-    axis += len(shape) if axis < 0 else 0
-    if not 0 <= axis < len(shape):
-        raise failure(source, node, f"axis {axis} is none of {list(shape)}")
-    return made(
-        node, Softmax, axis=axis, flattens=flattens, log=node.operator == "LogSoftmax"
-    )
 
 
 def lower_lrn(b: Build, node: Lrn) -> None:
@@ -296,44 +244,6 @@ def means_of(b: Build, node: InstanceNorm, source: Tensor, label: str) -> Tensor
     return out
 
 
-def lower_softmax(b: Build, node: Softmax) -> None:
-    """(14), in float.  Several axes become one that a Reshape makes.
-
-    So it is with the dimensions of an input whose own Reshape is gone.
-    """
-    source = b.float32(node.inputs[0])
-    out = b.declare(node.output, FLOAT)
-    if source.dims != out.dims:
-        source = reshaped_like(b, node.name, source, out)
-    rest = math.prod(out.dims[node.axis :])
-    if node.flattens and rest != out.dims[node.axis]:
-        dims = (math.prod(out.dims[: node.axis]), rest)
-        view = Tensor(name=source.name, dims=dims, dtype=FLOAT)
-        flat, result = (b.temporary(view, label) for label in ("flat", "softmax"))
-        b.step(ReshapeOp, node.name, (source,), flat)
-        append_softmax(b, node, flat, result, axis=1)
-        b.step(ReshapeOp, node.name, (result,), out)
-    else:
-        append_softmax(b, node, source, out, axis=node.axis)
-
-
-def append_softmax(
-    b: Build, node: Softmax, source: Tensor, out: Tensor, *, axis: int
-) -> None:
-    """Appends source -> out along one axis, and the logarithm of it."""
-    b.step(
-        SoftmaxOp,
-        node.name,
-        (source,),
-        out,
-        axis=axis,
-        function="log" if node.log else "none",
-    )
-
-
-EXP_LEAST = -104.0
-
-
 def compute_lrn(op: LrnOp, out: Tensor, x: Operand) -> Array:
     """(18), in double, in the order written there."""
     size, alpha, beta, bias = op.values.astype(np.float64)
@@ -376,17 +286,6 @@ def compute_instance_norm(op: InstanceNormOp, out: Tensor, x: Operand) -> Array:
     return rounded(v, out, op.lo, op.hi)
 
 
-def compute_softmax(op: SoftmaxOp, out: Tensor, x: Operand) -> FloatArray:
-    """(14), in double, in the order written there; N C H W."""
-    x64 = np.moveaxis(x.values.reshape(out.dims), op.axis, -1).astype(np.float64)
-    with np.errstate(invalid="ignore"):  # inf - inf
-        d = x64 - x64.max(axis=-1, keepdims=True)
-    e = np.where(d < EXP_LEAST, 0.0, elementary.exp(d))
-    total = np.add.accumulate(e, axis=-1)[..., -1:]  # left to right; np.sum would pair
-    y = d - elementary.log(total) if op.function == "log" else e / total
-    return np.moveaxis(one_nan(y), -1, op.axis).reshape(out.shape)
-
-
 def write_instance_norm(n: Nodes, op: InstanceNormOp) -> None:
     """InstanceNormalization."""
     source = n.real(op.inputs[0])
@@ -405,12 +304,6 @@ def write_instance_norm(n: Nodes, op: InstanceNormOp) -> None:
     finish(n, value, op)
 
 
-def write_softmax(n: Nodes, op: SoftmaxOp) -> None:
-    """Softmax or LogSoftmax."""
-    kind = "LogSoftmax" if op.function == "log" else "Softmax"
-    n.node(kind, [op.inputs[0]], name=op.name, output=op.output, axis=op.axis)
-
-
 def write_lrn(n: Nodes, op: LrnOp) -> None:
     """LRN."""
     size, alpha, beta, bias = op.values.tolist()
@@ -426,37 +319,23 @@ def write_lrn(n: Nodes, op: LrnOp) -> None:
     n.finish(value, op.output)
 
 
-def softmax_layout(source: Source, node: OnnxNode, layout: Layout) -> Converted | None:
-    """Softmax along one axis, as it is since opset 13."""
-    axis = layout.axis(integer(node, "axis", -1))
-    if source.opset < 13 or axis is None:
-        return None
-    return Converted(with_attributes(node, axis=axis), {})
-
-
 FAMILY = Family(
     imports={
         "BatchNormalization": batch_normalization,
         "InstanceNormalization": instance_normalization,
         "LRN": lrn,
-        "LogSoftmax": import_softmax,
-        "Softmax": import_softmax,
     },
     lower={InstanceNorm: lower_instance_norm, Lrn: lower_lrn},
     lower_float={
         InstanceNorm: lower_instance_norm_float,
         Lrn: lower_lrn_float,
-        Softmax: lower_softmax,
     },
     steps={
         InstanceNormOp: compute_instance_norm,
         LrnOp: compute_lrn,
-        SoftmaxOp: compute_softmax,
     },
     qdq={
         InstanceNormOp: write_instance_norm,
         LrnOp: write_lrn,
-        SoftmaxOp: write_softmax,
     },
-    layouts=dict.fromkeys(("LogSoftmax", "Softmax"), softmax_layout),
 )

@@ -10,7 +10,8 @@ the range of one scale better. Between the two may stand what treats each channe
 itself and a multiple of it as a multiple: pools, PRelu, sums; and what moves values,
 along with which their channels' factors go: Concat, Split, a shuffle of channels. A
 function of one value takes factors in its tables and gives others, and so do products
-in their multipliers.
+in their multipliers. What a layer normalization makes has them in gamma and beta, but
+what it reads has none, as they would change mean and variance.
 """
 
 from collections.abc import Iterator, Mapping
@@ -104,6 +105,14 @@ def absorbs(graph: Graph, node: Node) -> bool:
     return node.absorbs_factors(graph) and homogeneous(node.activation)
 
 
+def makes(node: Node) -> bool:
+    """True if what the node makes may have any factors, and what it reads none.
+
+    They are at most 1 where the activation has an upper bound.
+    """
+    return node.makes_factors and homogeneous(node.activation)
+
+
 def links(graph: Graph, node: Node) -> tuple[Link, ...] | None:
     """Whose channels those of the output are, so that they have the same factors.
 
@@ -158,7 +167,8 @@ def _rewritten(graph: Graph, node: Node, factors: Mapping[str, DoubleArray]) -> 
     if not near:
         return node
     made = factors.get(node.output)
-    if node.absorbs_factors(graph):
+    free = node.makes_factors and not any(name in factors for name in node.inputs)
+    if node.absorbs_factors(graph) or free:
         if made is not None:
             _check_activation(node, made)
         return node.with_factors([factors.get(name) for name in node.inputs], made)

@@ -3,11 +3,11 @@
 
 import pytest
 
-from neon8.compile.domains import BETWEEN, KEPT, ONLY_FLOAT
+from neon8.compile.domains import BETWEEN, KEPT, RESULT
 from neon8.compile.lower import lower
 from neon8.errors import CompileError
 from neon8.operators.movement import Concat, Reshape
-from neon8.operators.normalization import Softmax
+from neon8.operators.softmax import Softmax
 from small_graphs import RELU, conv, graph_of, kinds, table_of
 
 FLAT = (1, 100)
@@ -36,7 +36,7 @@ def test_a_plain_network_has_none():
 
 def test_a_softmax_stands_alone():
     found, ops = islands(conv("h", activation=RELU), softmax("y", "h"))
-    assert found == {"soft_y": ONLY_FLOAT}
+    assert found == {"soft_y": RESULT}
     assert ops == ["Quantize", "Conv2d", "Dequantize", "Softmax"]
 
 
@@ -51,11 +51,25 @@ def test_a_head_is_float_from_its_convolutions_on():
     found, ops = islands(*nodes, shapes=shapes)
     assert found == {
         **dict.fromkeys(("flat_fa", "flat_fb", "join"), BETWEEN),
-        "soft_y": ONLY_FLOAT,
+        "soft_y": RESULT,
     }
     assert ops == [
         *("Quantize", "Conv2d", "Conv2d", "Reshape", "Reshape", "Concat", "Softmax")
     ]
+
+
+def test_a_softmax_between_layers_is_int8():
+    assert islands(conv("h"), softmax("p", "h"), conv("y", "p")) == (
+        {},
+        ["Quantize", "Conv2d", "SoftmaxQ", "Conv2d"],
+    )
+
+
+def test_a_softmax_that_is_an_output_and_read_is_float():
+    nodes = conv("h"), softmax("p", "h"), conv("y", "p")
+    found, ops = islands(*nodes, outputs=("p", "y"))
+    assert found == {"soft_p": RESULT}
+    assert ops == ["Quantize", "Conv2d", "Softmax", "Quantize", "Conv2d"]
 
 
 @pytest.mark.parametrize("break_at", ["reader", "activation", "io"])
@@ -79,7 +93,7 @@ def test_a_concat_follows_what_must_be_float():
         Concat(name="join", inputs=("p", "r"), output="y", axis=1),
     )
     found, ops = islands(*nodes, shapes={"y": (1, 8, 5, 5)})
-    assert found == {"soft_p": ONLY_FLOAT, "join": BETWEEN}
+    assert found == {"soft_p": RESULT, "join": BETWEEN}
     assert ops[-2:] == ["Dequantize", "Concat"]
 
 

@@ -14,9 +14,9 @@ from neon8.operators.conversion import RequantizeOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.functions import X, call
 from neon8.operators.movement import Concat, Reshape
-from neon8.operators.normalization import Softmax
 from neon8.operators.pointwise import Pointwise
 from neon8.operators.pooling import Pool
+from neon8.operators.softmax import Softmax
 from small_graphs import RELU, conv, graph_of, kinds, lowered, scale, table_of
 
 WIDE = scale(0.5 / 256, bits=16)

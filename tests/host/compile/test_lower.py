@@ -13,8 +13,8 @@ from neon8.operators.activation import Activate
 from neon8.operators.arithmetic import Add
 from neon8.operators.conversion import RequantizeOp
 from neon8.operators.movement import Concat, Reshape
-from neon8.operators.normalization import Softmax
 from neon8.operators.pooling import Pool
+from neon8.operators.softmax import Softmax
 from small_graphs import ADD, RELU, conv, graph_of, kinds, lowered, scale, table_of
 
 # Inputs and outputs -------------------------------------------------------------------
@@ -221,7 +221,7 @@ SOFTMAX = Softmax(name="soft", inputs=("h",), output="p")
             (conv("h"), SOFTMAX, conv("y", "p")),
             "int8",
             ("y",),
-            ["Conv2d", "Softmax", "Quantize", "Conv2d"],
+            ["Conv2d", "SoftmaxQ", "Conv2d"],
         ),
         (
             (conv("h"), SOFTMAX, conv("y", "p")),

@@ -11,7 +11,7 @@ from neon8.errors import DataError
 from neon8.ir.program import Program
 from neon8.operators.conversion import DequantizeOp, QuantizeOp, RequantizeOp
 from neon8.operators.convolution import Conv2dOp
-from neon8.operators.normalization import SoftmaxOp
+from neon8.operators.softmax import SoftmaxOp
 from oracle_cases import int8, run, tensor
 
 

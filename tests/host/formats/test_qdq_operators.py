@@ -52,8 +52,8 @@ def norm(n, a):
 
 
 def in_float(n, a):
-    """What stands behind a softmax has no int8 form, or need not have it."""
-    soft = n.add("Softmax", a, axis=1)
+    """What stands behind a log softmax has no int8 form, or need not have it."""
+    soft = n.add("LogSoftmax", a, axis=1)
     least = n.add("Add", soft, n.array(n.rng.normal(0, 1, (7, 6)).astype(F)))
     ratio = n.add("Div", least, n.add("Max", soft, n.array(F(0.125))))
     pooled = n.add("AveragePool", ratio, kernel_shape=[2, 2])
@@ -83,6 +83,43 @@ OPERATORS = {
     "Exp of Neg": lambda n, a, _b: n.add("Exp", n.add("Neg", a)),
     "SiLU": lambda n, a, _b: n.add("Mul", a, n.add("Sigmoid", a)),
     "LogSoftmax": lambda n, a, _b: n.add("LogSoftmax", n.add("Flatten", a), axis=1),
+    "Softmax": lambda n, a, _b: n.add(
+        "Conv",
+        n.add("Softmax", a, axis=1),
+        n.array(n.rng.normal(0, 1, (2, 6, 2, 2)).astype(F)),
+    ),
+    "LayerNormalization": lambda n, a, _b: n.add(
+        "LayerNormalization",
+        n.add("Transpose", a, perm=[0, 2, 3, 1]),
+        *(n.array(C6), n.array(-C6)),
+    ),
+    "RMSNormalization": lambda n, a, _b: n.add(
+        "Relu",
+        n.add(
+            "Mul",
+            a,
+            n.add(
+                "Reciprocal",
+                n.add(
+                    "Sqrt",
+                    n.add(
+                        "Add",
+                        n.array(F(0.1)),
+                        n.add("ReduceMean", n.add("Mul", a, a), n.array([1])),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "GroupNormalization": lambda n, a, _b: n.add(
+        "Reshape",
+        n.add(
+            "InstanceNormalization",
+            n.add("Reshape", a, n.array([0, 2, -1])),
+            *(n.array(F([1, 1])), n.array(F([0, 0]))),
+        ),
+        n.array([1, 6, 7, 6]),
+    ),
     "Softsign": lambda n, a, _b: n.add("Softsign", a),
     "functions": lambda n, a, _b: functions(n, a),
     "dilated AveragePool": lambda n, a, _b: n.add(

@@ -14,8 +14,8 @@ from neon8.operators.activation import Activate
 from neon8.operators.arithmetic import Add
 from neon8.operators.convolution import Conv2d
 from neon8.operators.movement import Reshape
-from neon8.operators.normalization import Softmax
 from neon8.operators.pooling import Pool
+from neon8.operators.softmax import Softmax
 from onnx_nets import assert_same, chain, net, node, save
 
 F = np.float32

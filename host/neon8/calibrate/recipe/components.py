@@ -15,7 +15,7 @@ from neon8.arrays import Int64Array
 from neon8.ir.graph import Graph, Node
 from neon8.operators.convolution import Conv2d
 from neon8.operators.pointwise import function_of
-from neon8.rewrite.equalization import CHANNELS, absorbs, homogeneous, links
+from neon8.rewrite.equalization import CHANNELS, absorbs, homogeneous, links, makes
 
 Member = TypeVar("Member")
 
@@ -50,8 +50,9 @@ def components(graph: Graph, closed: Collection[str]) -> list[Component]:
                 names.join(link.source, node.output)
         elif not isinstance(node, Conv2d):
             if not absorbs(graph, node):
-                fixed.update((*node.inputs, *node.outputs))
-            elif node.activation.hi <= 0:
+                fixed.update(node.inputs)
+                fixed.update(() if makes(node) else node.outputs)
+            if node.activation.hi <= 0:
                 fixed.add(node.output)
         elif not ordinary(node):
             fixed.update((*node.inputs, node.output))
@@ -98,8 +99,10 @@ def _component(graph: Graph, tensors: tuple[str, ...]) -> Component:
         count=len(numbers),
         bounds={
             node.output: node.activation.hi
-            for node in free
-            if node.output in inside and node.activation.hi < np.inf
+            for node in graph.nodes
+            if (node.absorbs_factors(graph) or makes(node))
+            and node.output in inside
+            and node.activation.hi < np.inf
         },
         readers=tuple(node for node in free if not inside.isdisjoint(node.inputs)),
         tabled=any(

@@ -53,15 +53,17 @@ def channel_inputs(graph: Graph) -> tuple[str, ...]:
 def channel_tensors(graph: Graph) -> tuple[str, ...]:
     """The tensors whose channels are observed, each once.
 
-    Inputs of convolutions and their outputs before activations; and of functions,
-    products and sums what they read and make.
+    Inputs of convolutions and their outputs before activations; of functions, products
+    and sums what they read and make; and what normalizations make.
     """
     near = [
         name
         for node in graph.nodes
-        if node.absorbs_factors(graph) or (node.by_channel and not node.shares_scale)
+        if node.absorbs_factors(graph)
+        or node.makes_factors
+        or (node.by_channel and not node.shares_scale)
         if not node.weighted
-        for name in (*node.inputs, node.output)
+        for name in (*(() if node.makes_factors else node.inputs), node.output)
         if graph.tensors[name].observed and graph.tensors[name].fixed
     ]
     both = (*channel_inputs(graph), *pre_activations(graph))

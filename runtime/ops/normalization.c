@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups of channels are normalized by their own mean and variance, (31), those of each pixel or
+// those of all pixels of an image.
+#include "move/widen.h"
+#include "ref/epilogue.h"
+#include "step.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    PIXEL = 1, // the last of the axes N C H W that are normalized together
+    IMAGE = 3,
+    PIECE = 512, // values that are widened or narrowed at once
+};
+
+// gamma[C], beta[C], epsilon; packed, gain[C], offset[C].
+static size_t value_count(const struct n8_tensor *in) {
+    return 2 * (size_t)in->dims[1] + 1;
+}
+
+static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_file_op *row = &step->row;
+    if (row->axis != PIXEL && row->axis != IMAGE) {
+        return n8_malformed(reader, "its axis is neither 1 nor 3");
+    }
+    if (row->groups < 1 || n8_output(reader->model, step)->dims[1] % row->groups != 0) {
+        return n8_malformed(reader, "its groups do not divide its channels");
+    }
+    if (row->function != N8_FUNCTION_NONE && row->function != N8_FUNCTION_SUBTRACT) {
+        return n8_malformed(reader, "its function is neither none nor subtract");
+    }
+    return N8_OK;
+}
+
+static enum n8_status plan(struct n8_reader *reader, struct n8_step *step) {
+    const struct n8_tensor *in = n8_input(reader->model, step, 0);
+    const size_t area = step->row.axis == IMAGE ? in->pixels / (size_t)in->dims[0] : 1;
+    step->kernel_name = reader->model->kernels.normalize_s16_name;
+    step->units = in->pixels / area * (size_t)step->row.groups;
+    step->packed_size = value_count(in) * sizeof(float);
+    return n8_read_array(reader, step->row.values, value_count(in), sizeof(float),
+                         &step->arrays[0]);
+}
+
+// Below 1e-30 it is 0: no denormal is multiplied.
+static float without_small(double value) {
+    const float single = (float)value;
+    return fabsf(single) < 1e-30f ? 0.0f : single;
+}
+
+static enum n8_status pack(struct n8_reader *reader, struct n8_step *step, void *memory) {
+    const size_t channels = (size_t)n8_input(reader->model, step, 0)->dims[1];
+    const double scale = (double)n8_output(reader->model, step)->scale;
+    float *values = memory;
+    memcpy(values, step->arrays[0], step->packed_size);
+    for (size_t i = 0; i <= 2 * channels; i++) {
+        if (!(fabsf(values[i]) <= 1e30f)) {
+            return n8_malformed(reader, "a parameter is outside +-1e30");
+        }
+    }
+    if (values[2 * channels] < 1e-30f) {
+        return n8_malformed(reader, "its epsilon is below 1e-30");
+    }
+    for (size_t c = 0; c < channels; c++) {
+        values[c] = without_small((double)values[c] / scale);
+        values[channels + c] = (float)((double)values[channels + c] / scale);
+    }
+    return N8_OK;
+}
+
+// What is normalized together: `channels` values of each of `pixels` pixels, in groups of which
+// this one begins at channel `first`.
+struct group {
+    const uint8_t *in;
+    uint8_t *out;
+    size_t first, channels, pixels;
+};
+
+// Sums of the values and of their squares, exact: a tensor has less than 2^31 values of 16 bits.
+static void add_up(const struct n8_session *session, const struct n8_tensor *in,
+                   const struct group *group, int64_t total[2]) {
+    const size_t size = n8_value_size(in);
+    int16_t piece[PIECE];
+    total[0] = total[1] = 0;
+    for (size_t p = 0; p < group->pixels; p++) {
+        const uint8_t *from = group->in + p * in->pixel_stride;
+        for (size_t c = 0, count; c < group->channels; c += count) {
+            count = group->channels - c < PIECE ? group->channels - c : PIECE;
+            int64_t sums[2];
+            n8_widen(piece, from + c * size, count, in->type);
+            session->model->kernels.sums_s16(sums, piece, count);
+            total[0] += sums[0];
+            total[1] += sums[1];
+        }
+    }
+}
+
+// What the kernel does, where in * factor is beyond int32.
+static void normalize_far(const struct n8_normalize_args *args, int64_t factor, int64_t shift) {
+    const struct n8_bounds limits = n8_bounds_of(args->zero_point, args->lo, args->hi);
+    for (size_t i = 0; i < args->count; i++) {
+        const float d = (float)(double)(args->in[i] * factor - shift); // below 2^53
+        const float v = d * args->rate * args->gain[i] + args->offset[i];
+        args->out[i] = n8_round_s16(n8_leaky(v, args->slope), limits);
+    }
+}
+
+static void normalize(const struct n8_session *session, const struct n8_step *step,
+                      const struct group *group, struct n8_normalize_args args, int64_t factor,
+                      int64_t shift) {
+    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const float *gain = step->packed, *offset = gain + in->dims[1];
+    const bool far = factor > (1 << 30) / (in->type == N8_TYPE_S8 ? -INT8_MIN : -INT16_MIN);
+    int16_t given[PIECE], made[PIECE];
+    args.in = given;
+    args.out = made;
+    args.factor = far ? 0 : (int32_t)factor;
+    args.shift = far ? 0 : (int32_t)shift;
+    for (size_t p = 0; p < group->pixels; p++) {
+        const uint8_t *from = group->in + p * in->pixel_stride;
+        uint8_t *to = group->out + p * out->pixel_stride;
+        for (size_t c = 0; c < group->channels; c += args.count) {
+            args.count = group->channels - c < PIECE ? group->channels - c : PIECE;
+            args.gain = gain + group->first + c;
+            args.offset = offset + group->first + c;
+            n8_widen(given, from + c * n8_value_size(in), args.count, in->type);
+            if (far) {
+                normalize_far(&args, factor, shift);
+            } else {
+                session->model->kernels.normalize_s16(&args);
+            }
+            n8_narrow(to + c * n8_value_size(out), made, args.count, out->type);
+        }
+    }
+}
+
+static void run_group(const struct n8_session *session, const struct n8_step *step,
+                      const struct group *group) {
+    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const int64_t count = (int64_t)(group->channels * group->pixels), zero_point = in->zero_point;
+    const bool centred = step->row.function == N8_FUNCTION_SUBTRACT;
+    const double scale = (double)in->scale, size = (double)count;
+    const double epsilon = (double)((const float *)step->packed)[2 * in->dims[1]];
+    int64_t total[2];
+    add_up(session, in, group, total);
+    const double sum = (double)(total[0] - count * zero_point);
+    const int64_t squares = total[1] - 2 * zero_point * total[0] + count * zero_point * zero_point;
+    double variance = (double)squares / size;
+    if (centred) {
+        const double mean = sum / size, raw = variance - mean * mean;
+        variance = raw > 0.0 ? raw : 0.0;
+    }
+    const double deviation = sqrt(variance * (scale * scale) + epsilon);
+    const struct n8_normalize_args args = {
+        .rate = without_small(scale / (deviation * (centred ? size : 1.0))),
+        .slope = step->row.slope,
+        .zero_point = out->zero_point,
+        .lo = step->row.lo,
+        .hi = step->row.hi,
+    };
+    // count * (q - zp) - sum of the q - zp: zp is in both.
+    normalize(session, step, group, args, centred ? count : 1, centred ? total[0] : zero_point);
+}
+
+// A unit is a group of a pixel, or of an image.
+static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                size_t end, void *scratch) {
+    const struct n8_tensor *in = n8_input(session->model, step, 0);
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const size_t groups = (size_t)step->row.groups;
+    struct group group = {
+        .channels = (size_t)in->dims[1] / groups,
+        .pixels = step->row.axis == IMAGE ? in->pixels / (size_t)in->dims[0] : 1,
+    };
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t pixel = unit / groups * group.pixels;
+        group.first = unit % groups * group.channels;
+        group.in =
+            (const uint8_t *)n8_in_pixel(session, step, 0, pixel) + group.first * n8_value_size(in);
+        group.out =
+            (uint8_t *)n8_out_pixel(session, step, pixel) + group.first * n8_value_size(out);
+        run_group(session, step, &group);
+    }
+}
+
+const struct n8_operator n8_op_normalization = {
+    .name = "normalization",
+    .types = {N8_TYPE_S8, N8_TYPE_S8},
+    .inputs = {1, 1},
+    .same_shape = true,
+    .s16 = true,
+    .fields = N8_FIELD_AXIS | N8_FIELD_GROUPS | N8_FIELD_FUNCTION | N8_FIELD_SLOPE |
+              N8_FIELD_CLAMP | N8_FIELD_VALUES,
+    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_READS_EXACTLY,
+    .check = check,
+    .plan = plan,
+    .pack = pack,
+    .run = run,
+};
