@@ -50,15 +50,8 @@ LINEAR = frozenset({
 })  # fmt: skip
 """Operators whose work is that of reading and writing."""
 
-SLOW = frozenset({"GatherElements", "Resize"})
-"""Operators that onnxruntime computes. The reference takes seconds to resize a table of
-positions, and fails to gather from a list of more than one row."""
-
 WORK = 1 << 26
 """Multiplications of any other operator on constants; more are left to the run."""
-
-RESIZE_TAPS = 64
-"""Of a cubic one in two dimensions that reaches over four pixels for each."""
 
 MAX_LIST = 1 << 20
 """Elements of a list of integers: to onnx it may be a shape with as many dimensions."""
@@ -315,25 +308,26 @@ def _taps(node: onnx.NodeProto, feeds: dict[str, Array]) -> int:
     """At most so many elements go into one element of the output."""
     if node.op_type == "MatMul":
         return int(next(iter(feeds.values())).shape[-1])
-    if node.op_type == "Resize":
-        return RESIZE_TAPS
     return sum(value.size for value in feeds.values())
 
 
 def _evaluate(known: Inference, node: onnx.NodeProto, feeds: dict[str, Array]) -> bool:
     """Compute a constant node.  False: it cannot be done."""
-    # Given a node alone, the reference takes the newest opset whatever it is told.
+    # Loading it takes as long as all else here, and most files have nothing to fold.
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+
+    opsets = {entry.domain: entry.version for entry in known.opsets}
+    # Given a node alone, it takes the newest opset whatever it is told.
     graph = onnx.GraphProto(
         name="node",
         node=[node],
-        input=[
-            onnx.ValueInfoProto(name=name, type=known.types.get(name)) for name in feeds
-        ],
+        input=[onnx.ValueInfoProto(name=name) for name in feeds],
         output=[onnx.ValueInfoProto(name=name) for name in node.output if name],
     )
     try:
-        run = _by_onnxruntime if node.op_type in SLOW else _by_reference
-        results = [np.asarray(value, order="C") for value in run(known, graph, feeds)]
+        with np.errstate(all="ignore"):
+            outputs: Any = ReferenceEvaluator(graph, opsets=opsets).run(None, feeds)
+        results = [np.asarray(value, order="C") for value in outputs]
         kinds = [onnx.helper.np_dtype_to_tensor_dtype(r.dtype) for r in results]
     except MemoryError:  # is not the file's fault
         raise
@@ -346,30 +340,6 @@ def _evaluate(known: Inference, node: onnx.NodeProto, feeds: dict[str, Array]) -
         known.types[name] = onnx.helper.make_tensor_type_proto(kind, result.shape)
         known.constants[name] = result
     return True
-
-
-def _by_reference(
-    known: Inference, graph: onnx.GraphProto, feeds: dict[str, Array]
-) -> list[Array]:
-    # Loading it takes as long as all else here, and most files have nothing to fold.
-    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
-
-    opsets = {entry.domain: entry.version for entry in known.opsets}
-    with np.errstate(all="ignore"):
-        outputs: Any = ReferenceEvaluator(graph, opsets=opsets).run(None, feeds)
-    return list(outputs)
-
-
-def _by_onnxruntime(
-    known: Inference, graph: onnx.GraphProto, feeds: dict[str, Array]
-) -> list[Array]:
-    from onnxruntime import InferenceSession  # noqa: PLC0415
-
-    model = onnx.ModelProto(ir_version=8, graph=graph, opset_import=known.opsets)
-    session = InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    return list(session.run(None, feeds))
 
 
 def _failure(known: Inference, node: onnx.NodeProto, text: str) -> GraphError:

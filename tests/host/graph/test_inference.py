@@ -221,27 +221,3 @@ def test_a_constant_is_cast_like_a_tensor(tmp_path):
     half = np.ones((2, 3, 1, 1), np.float16)
     model = net(nodes, {"x": IMAGE}, "y", {"half": half}, opset=18)
     assert [item.name for item in assert_same(tmp_path, model).nodes] == ["Conv_y"]
-
-
-def test_a_table_of_positions_is_resized(tmp_path):
-    """As vision transformers do with images of another size; the reference is slow."""
-    nodes = [
-        node("Resize", "table  sizes", "t", mode="cubic"),
-        node("Add", "x t", "y"),
-    ]
-    nodes[0].input[:] = ["table", "", "", "sizes"]
-    rng = np.random.default_rng(0)
-    weights = {
-        "table": rng.normal(size=(1, 64, 16, 16)).astype(F),
-        "sizes": np.array([1, 64, 24, 24]),
-    }
-    assert_same(tmp_path, net(nodes, {"x": (1, 64, 24, 24)}, "y", weights, opset=19))
-
-
-def test_elements_of_several_rows_are_gathered(tmp_path):
-    nodes = [node("GatherElements", "a i", "g", axis=1), node("Add", "x g", "y")]
-    weights = {
-        "a": np.arange(12, dtype=F).reshape(2, 6),
-        "i": np.array([[5, 0, -1], [2, 2, 3]]),
-    }
-    assert_same(tmp_path, net(nodes, {"x": (2, 3)}, "y", weights))
