@@ -89,8 +89,8 @@ void cases_lrn(struct context *context) {
 static void fill_s16(struct rng *rng, int16_t *out, size_t count) {
     const uint32_t kind = rng_below(rng, 4);
     for (size_t i = 0; i < count; i++) {
-        out[i] =
-            kind == 0 ? INT16_MIN : (int16_t)((int16_t)rng_next(rng) >> (kind == 1 ? 0 : kind * 3));
+        const int16_t any = (int16_t)rng_next(rng);
+        out[i] = (int16_t)(kind == 0 ? INT16_MIN : any >> (kind == 1 ? 0 : kind * 3));
     }
 }
 
