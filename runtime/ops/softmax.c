@@ -161,7 +161,7 @@ static enum n8_status pack_q(struct n8_reader *reader, struct n8_step *step, voi
     const double scale = (double)n8_input(reader->model, step, 0)->scale;
     struct powers *powers = memory;
     fill(powers->low, scale);
-    fill(powers->high, scale * ENTRIES);
+    fill(powers->high, scale * (double)ENTRIES);
     return N8_OK;
 }
 

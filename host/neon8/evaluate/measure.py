@@ -22,7 +22,7 @@ from neon8.evaluate.runner import as_float32
 from neon8.evaluate.scores import is_vector
 from neon8.evaluate.tasks import Labels, Setup, Task, tasks_of
 from neon8.ir.graph import Graph
-from neon8.operators.softmax import LogSoftmax, Softmax
+from neon8.operators.softmax import Softmax
 from neon8.quant.scale_table import ScaleTable
 from neon8.runtime import Model
 
@@ -254,11 +254,7 @@ def after_softmax(graph: Graph, outputs: Arrays) -> Arrays:
         axes = tuple(range(node.axis, len(dims))) if node.flattens else node.axis
         values = values - values.max(axis=axes, keepdims=True)
         total = np.exp(values).sum(axis=axes, keepdims=True)
-        made: Array = (
-            values - np.log(total)
-            if isinstance(node, LogSoftmax)
-            else np.exp(values) / total
-        )
+        made: Array = values - np.log(total) if node.log else np.exp(values) / total
         return made
 
     return {name: output(name) for name in graph.outputs}

@@ -35,6 +35,8 @@ class Softmax(Node):
     unrounded = True
     prefers_float = True
 
+    log = False
+
     def on_rearranged(
         self, origin: Origin, dims: tuple[int, ...], moved: tuple[int, ...]
     ) -> Node | None:
@@ -48,6 +50,8 @@ class Softmax(Node):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSoftmax(Softmax):
     """The logarithm of it, in float32 only."""
+
+    log = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,8 +109,8 @@ def _unfused(rounded: Rounded) -> Graph:
     nodes: list[Node] = []
     tensors = dict(rounded.graph.tensors)
     for node in rounded.graph.nodes:
-        fused = isinstance(node, Conv2d) and not node.activation.identity
-        if not isinstance(node, Conv2d) or not fused or node.output in rounded.tensors:
+        known = node.output in rounded.tensors
+        if not isinstance(node, Conv2d) or node.activation.identity or known:
             nodes.append(node)
             continue
         inner = node.output
