@@ -170,10 +170,49 @@ static void pack_weights(const struct n8_tile *tile, int8_t *to, size_t n, const
     }
 }
 
+enum { USUAL_NR = 8 };
+
+// One tap of all channels of a panel, `stride` bytes from one to the next. `kr` is a constant, so
+// that pieces are loads and stores.
+static inline __attribute__((always_inline)) void
+pack_panel(int8_t *to, const int8_t *from, size_t stride, size_t count, size_t kr) {
+    for (; count >= kr; count -= kr, from += kr, to += USUAL_NR * kr) {
+#pragma GCC unroll 8
+        for (size_t n = 0; n < USUAL_NR; n++) {
+            memcpy(to + n * kr, from + n * stride, kr);
+        }
+    }
+    for (size_t n = 0; n < USUAL_NR && count > 0; n++) {
+        memcpy(to + n * kr, from + n * stride, count);
+    }
+}
+
+// The same of the whole panels of a layer of one tap, if they are of a usual geometry; how many
+// channels that was. Products of two tensors are packed in each run.
+static size_t pack_panels(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
+    const struct n8_tile *tile = &conv->row->tile;
+    const size_t kr = tile->packing == N8_PACKING_PAIRS ? 0 : tile->kr, count = conv->group_in;
+    size_t n = 0;
+    if (conv->taps != 1 || tile->nr != USUAL_NR || (kr != 2 && kr != 4 && kr != 8)) {
+        return n;
+    }
+    for (; conv->group_out - n >= USUAL_NR; n += USUAL_NR, weights += USUAL_NR * count) {
+        if (kr == 2) {
+            pack_panel(out, weights, count, count, 2);
+        } else if (kr == 4) {
+            pack_panel(out, weights, count, count, 4);
+        } else {
+            pack_panel(out, weights, count, count, 8);
+        }
+        out += conv->depth * USUAL_NR;
+    }
+    return n;
+}
+
 // [O][taps][I] to [O / nr][taps] and the order of the packing.
 static void pack_group(const struct n8_conv *conv, const int8_t *weights, int8_t *out) {
     const struct n8_tile *tile = &conv->row->tile;
-    for (size_t n = 0; n < conv->group_out; n++) {
+    for (size_t n = pack_panels(conv, weights, out); n < conv->group_out; n++) {
         for (size_t t = 0; t < conv->taps; t++) {
             pack_weights(tile, out + (n / tile->nr * conv->taps + t) * conv->depth * tile->nr,
                          n % tile->nr, weights + (n * conv->taps + t) * conv->group_in,

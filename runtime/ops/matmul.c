@@ -17,7 +17,8 @@ enum {
     LEAST_DEPTH = 2,     // a single input channel would be depthwise, whose order is another
     ENOUGH_UNITS = 16,   // for some threads to finish at the same time
     LEAST_ROWS = 64,     // of a unit, which packs a matrix for itself
-    AT_ONCE = 16,        // bytes that are summed in 16 bits
+    MANY = 64,           // values that are bounded, or summed in 16 bits, at once
+    FEW = 16,
     FIRST = 0,
     SECOND = 1,
     OUT = 2,
@@ -276,26 +277,47 @@ static void copy_matrix(const struct n8_kernels *kernels, const struct product *
     }
 }
 
-static inline __attribute__((always_inline)) int32_t take(int8_t *values, size_t count) {
+// Counts are constants wherever these are called, for vectors.
+static inline __attribute__((always_inline)) void bound(int8_t *values, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        values[i] = values[i] < LEAST_LEVEL ? LEAST_LEVEL : values[i];
+    }
+}
+
+static inline __attribute__((always_inline)) int32_t sum_of(const int8_t *values, size_t count) {
     int16_t sum = 0;
     for (size_t i = 0; i < count; i++) {
-        const int8_t value = values[i];
-        values[i] = value < LEAST_LEVEL ? LEAST_LEVEL : value;
         sum = (int16_t)(sum + values[i]);
     }
     return sum;
 }
 
-// Bounds the values of a column from below; their sum.
-static int32_t take_column(int8_t *values, size_t depth) {
-    int32_t sum = 0;
-    for (; depth >= AT_ONCE; depth -= AT_ONCE, values += AT_ONCE) {
-        sum += take(values, AT_ONCE);
+// Bounds all values of a matrix from below.
+static void bound_matrix(int8_t *values, size_t count) {
+    for (; count >= MANY; count -= MANY, values += MANY) {
+        bound(values, MANY);
     }
-    return sum + take(values, depth);
+    for (; count > 0; count--, values++) {
+        bound(values, 1);
+    }
 }
 
-// Packs matrix `number` of the second operand, with bias and multipliers, as weights of `conv`.
+static int32_t sum_column(const int8_t *values, size_t depth) {
+    int32_t sum = 0;
+    for (; depth >= MANY; depth -= MANY, values += MANY) {
+        sum += sum_of(values, MANY);
+    }
+    for (; depth >= FEW; depth -= FEW, values += FEW) {
+        sum += sum_of(values, FEW);
+    }
+    for (; depth > 0; depth--, values++) {
+        sum += *values;
+    }
+    return sum;
+}
+
+// Packs matrix `number` of the second operand over the one before, with bias and multipliers, as
+// weights of `conv`.
 static void pack_matrix(const struct n8_session *session, const struct n8_step *step,
                         struct n8_conv *conv, size_t number, uint8_t *scratch) {
     const struct product *product = step->packed;
@@ -309,15 +331,19 @@ static void pack_matrix(const struct n8_session *session, const struct n8_step *
     const int8_t *from = n8_in_buffer(session, step, 1);
     copy_matrix(&session->model->kernels, product, second,
                 from + matrix_at(product, SECOND, number, second), matrix, depth);
-    for (size_t n = 0; n < (size_t)product->columns; n++) {
-        bias[n] = -conv->in_zero_point * take_column(matrix + n * depth, depth);
+    const size_t columns = (size_t)product->columns;
+    if (second->value_lo < LEAST_LEVEL) {
+        bound_matrix(matrix, columns * depth);
+    }
+    for (size_t n = 0; n < columns; n++) {
+        const int32_t zero_point = conv->in_zero_point;
+        bias[n] = zero_point == 0 ? 0 : -zero_point * sum_column(matrix + n * depth, depth);
         multiplier[n] = step->row.scale;
         bias_f32[n] = 0.0f;
     }
     conv->epilogue.bias = bias;
     conv->epilogue.multiplier = multiplier;
     conv->epilogue.bias_f32 = bias_f32;
-    memset(scratch + parts.packed, 0, conv->packed_size);
     n8_conv_pack(conv, matrix, &step->proof, scratch + parts.packed);
 }
 
@@ -330,6 +356,7 @@ static void run(const struct n8_session *session, const struct n8_step *step, si
     const size_t pieces = step->units / matrices_of(product);
     struct n8_conv conv;
     size_t packed = SIZE_MAX;
+    memset((uint8_t *)scratch + parts_of(&step->conv).packed, 0, step->conv.packed_size);
     for (size_t unit = begin; unit < end; unit++) {
         const size_t number = unit / pieces, piece = unit % pieces;
         if (number != packed) {
