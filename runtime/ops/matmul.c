@@ -260,7 +260,7 @@ static void copy_matrix(const struct n8_kernels *kernels, const struct product *
     const size_t columns = (size_t)product->columns, used = (size_t)product->depth;
     const ptrdiff_t down = stride_of(product, SECOND, OUTER, t);
     const ptrdiff_t across = stride_of(product, SECOND, INNER, t);
-    if (across == 1 && down > 0 && depth == used) {
+    if (across == 1 && down >= N8_PIXEL && depth == used) {
         n8_deinterleave(kernels, (uint8_t *)to, depth, (const uint8_t *)from, (size_t)down, columns,
                         used, 1);
         return;

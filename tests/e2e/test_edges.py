@@ -328,3 +328,28 @@ def test_int16_pixels_beyond_one_edge(isa, channels, pads):
     with Model.from_bytes(writer.dumps(net), isa=isa) as model:
         result = model.session().run(inputs)
     assert differing_bytes(result, oracle.run(net, inputs)) == {}
+
+
+@pytest.mark.parametrize("step_down", [1, 2, 7, 8, 24])
+def test_matrices_whose_rows_overlap(step_down):
+    """Of the second operand, which lies along channels in both directions."""
+    rows, columns, depth = 5, 17, 40
+    numbers = np.zeros(63, np.int32)
+    numbers[:9] = 1, 1, 1, 1, 1, 1, rows, columns, depth
+    numbers[[23, 26, 44, 59, 62]] = 1  # of rows, depth, columns; of rows and columns
+    numbers[42] = step_down
+    channels = (depth - 1) * step_down + columns
+    second = Tensor(name="b", dims=(1, channels), lo=-127)
+    net = program(
+        [level("a", (rows, depth)), second, level("y", (rows, columns))],
+        [step("Matmul", "y", "a b", indices=numbers, scale=np.float32(1e-3))],
+        "a b",
+        "y",
+    )
+    inputs = random_inputs(net, 1)
+    expected = oracle.run(net, inputs)
+    assert np.unique(expected["y"]).size > 4
+    for isa in levels():
+        with Model.from_bytes(writer.dumps(net), isa=isa) as model:
+            result = model.session().run(inputs)
+        assert differing_bytes(result, expected) == {}, isa
