@@ -364,7 +364,8 @@ static enum n8_status check_ends(const struct n8_reader *r, const struct n8_step
     }
     for (size_t i = 0; i < step->row.input_count; i++) {
         const struct n8_tensor *in = n8_input(r->model, step, i);
-        const enum n8_type wanted = op->s32_inputs >> i & 1 ? N8_TYPE_S32 : op->types.in;
+        const bool s32 = i < 32 && (op->s32_inputs >> i & 1) != 0;
+        const enum n8_type wanted = s32 ? N8_TYPE_S32 : op->types.in;
         const bool alike = op->types.out != 0 || in->type == made;
         if (wanted == 0 ? !alike : !is_of(op, in->type, wanted)) {
             return n8_malformed(r, "an input is not of the type that it takes");
