@@ -47,10 +47,10 @@ enum n8_op {
     N8_OP_SUM = 18,           // q, q, ... -> q, (6)
     N8_OP_INTERPOLATE = 19,   // q -> q, not both s8, (26)
 
-    N8_OP_PERMUTE = 20,       // x -> x, moves values; the axes of a view are permuted
-    N8_OP_GATHER = 21,        // x -> x, moves values; lists of indices for N, C, H and W
-    N8_OP_RESIZE_LINEAR = 22, // s8 -> s8 or f32 -> f32, (17)
-    N8_OP_MATMUL = 24,        // s8, s8 -> q or f32, (29)
+    N8_OP_PERMUTE = 20, // x -> x, moves values; the axes of a view are permuted
+    N8_OP_GATHER = 21,  // x -> x, moves values; lists of indices for N, C, H and W
+    N8_OP_RESIZE = 22,  // s8 -> s8 or f32 -> f32, (17)
+    N8_OP_MATMUL = 24,  // s8, s8 -> q or f32, (29)
 
     N8_OP_SOFTMAX_Q = 25,     // q -> q along an axis, (30)
     N8_OP_NORMALIZATION = 26, // q -> q, (31)
@@ -161,7 +161,7 @@ struct n8_file_op {
     int32_t dilation[2];
     int32_t pad[2];       // top, left; the far ends follow from the output's size
     int32_t pad_end[2];   // bottom, right; an average pool with N8_OP_COUNT_PAD needs them
-    int32_t groups;       // interpolate: values of a line, a power of 2
+    int32_t groups;       // interpolate: values of a line, a power of 2; resize: taps - 1
     int32_t axis;         // concat: 0 N, 1 C, 2 H, 3 W; softmax, softmax_q: of those of ONNX
     int32_t lo, hi;       // clamp of the result (the activation is in here)
     float scale;          // requantize, add, resize: A = scale_a / scale_out; multiply, divide,
@@ -183,7 +183,7 @@ struct n8_file_op {
     uint64_t indices;     // table: 0, or int32[C], which of T tables a channel has; permute:
                           // int32[16]; gather: int32[N + C + H + W] of the output; constant of
                           // s32: its values;
-                          // resize_linear: int32[H + W][2]; matmul: int32[63]
+                          // resize: int32[H + W][taps]; matmul: int32[63]
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * Q + |B|, < 2^31, where Q is 128 or,
                           // of an S16 input, max(-lo, hi)

@@ -491,15 +491,17 @@ def anywhere(net: Net, tensor, sizes, *, last: bool):
 
 
 def grow_resize(net: Net) -> None:
-    """Any two rows and columns, with any weights; to the same scale or another."""
+    """Any rows and columns, two or more; to the same scale or another."""
     source = pick(net) if net.rng.integers(4) else pick_float(net)
     batch, channels, height, width = source.shape
     sizes = [int(size) for size in net.rng.integers(1, 12, 2)]
     indices, values = [], []
+    taps = int(net.rng.choice([2, 2, 3, 4, 7]))
     for size, out in zip((height, width), sizes, strict=True):
-        indices.append(net.rng.integers(0, size, (out, 2)))
+        indices.append(net.rng.integers(0, size, (out, taps)))
         share = net.rng.choice([0, 0.25, 0.5, 1, 0.3], out)
-        values.append(np.stack([1 - share, share], axis=1))
+        more = net.rng.choice([0, 0, -0.2, 0.7, -1.5], (out, taps - 2))
+        values.append(np.column_stack([1 - share, share, more]))
     shape = (batch, channels, *sizes)
     scale = np.float32(1)
     if source.dtype == "float32":
@@ -508,9 +510,10 @@ def grow_resize(net: Net) -> None:
         out = net.tensor(shape, like=source if net.rng.integers(2) else None)
         scale = np.float32(source.scale / out.scale)
     net.grow(
-        "ResizeLinear",
+        "Resize",
         out,
         source,
+        groups=taps - 1,
         scale=scale,
         indices=np.concatenate(indices).reshape(-1).astype(np.int32),
         values=np.concatenate(values).reshape(-1).astype(np.float32),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run takes and gives: values between the caller's order and the arena's."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -240,19 +242,20 @@ def test_every_byte_of_an_image_is_looked_up(dims):
             model.session().run({"x": inputs["x"].astype(np.float32)})
 
 
-def resized(dims):
-    """float32 to float32, between two rows and two columns."""
+def resized(dims, taps=2):
+    """float32 to float32, of `taps` rows and as many columns."""
     count = sum(dims[2:])
     return program(
         [real("x", dims), real("y", dims)],
         [
             step(
-                "ResizeLinear",
+                "Resize",
                 "y",
                 "x",
+                groups=taps - 1,
                 scale=np.float32(1),
-                indices=np.tile([0, 1], count).astype(np.int32),
-                values=np.full(2 * count, 0.5, np.float32),
+                indices=np.tile(np.arange(taps), count).astype(np.int32),
+                values=np.full(taps * count, 0.5, np.float32),
             )
         ],
         "x",
@@ -270,7 +273,7 @@ def shares(dims):
 
 
 @pytest.mark.parametrize("isa", levels())
-@pytest.mark.parametrize("build", [resized, shares])
+@pytest.mark.parametrize("build", [resized, partial(resized, taps=3), shares])
 def test_a_nan_that_is_computed_has_one_pattern(build, isa):
     net = build((1, 40, 3, 3))
     values = np.random.default_rng(0).normal(0, 1, (1, 40, 3, 3)).astype(np.float32)

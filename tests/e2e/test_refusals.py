@@ -45,6 +45,7 @@ SHAPES = {
     "scores": (1, 36, 6, 6),
     "taken": (1, 4, 7, 6),
     "between": (1, 4, 2, 1),
+    "among": (1, 4, 3, 1),
     "float_between": (1, 4, 1, 1),
 }
 FLOATS = {
@@ -80,11 +81,11 @@ def convolution(name, inputs, **fields):
     )
 
 
-def resize(name, source, count):
-    indices = np.arange(2 * count, dtype=np.int32)
-    values = np.full(2 * count, 0.5, np.float32)
-    one = np.float32(1)
-    return step("ResizeLinear", name, source, scale=one, indices=indices, values=values)
+def resize(name, source, count, taps=2):
+    indices = np.arange(taps * count, dtype=np.int32) % 6
+    values = np.full(taps * count, 1 / taps, np.float32)
+    fields = {"scale": np.float32(1), "indices": indices, "values": values}
+    return step("Resize", name, source, groups=taps - 1, **fields)
 
 
 def pixels_by_pixels():
@@ -149,6 +150,7 @@ def program() -> Program:
         step("Minimum", "smaller", "larger levels"),
         step("Sum", "total", "larger smaller other", values=total),
         resize("between", "sum", 3),
+        resize("among", "sum", 4, taps=3),
         resize("float_between", "real", 2),
         *float_program.ops(),
         *integer_program.ops(),
@@ -161,7 +163,7 @@ def program() -> Program:
         inputs=("image", "other", "photo"),
         outputs=(
             *("p", "turned", "scores", "taken", "between", "float_between"),
-            *("curve", "total", *float_program.OUTPUTS),
+            *("among", "curve", "total", *float_program.OUTPUTS),
             *(*integer_program.OUTPUTS, "last"),
         ),
     )
@@ -359,11 +361,15 @@ an index is outside its input
     taken: indices[17] = 1 << 30
 its fill is no value of its output
     taken: fill = 0.5 / 128 / -129 / nan / inf
-an index is outside its input, or a weight outside 0 .. 1
+an index is outside its input, or a weight is too large
     between: indices[0] = -1
     between: indices[3] = 6
     between: indices[5] = 1 << 30
     between: values[0] = -0.5 / 1.25 / nan
+    among: indices[11] = 6
+    among: values[0] = -70000 / 70000 / nan / inf
+it has fewer than 2 taps, or more than 256
+    among: groups = 0 / -1 / 256 / 1 << 30
 it is float32 and has a scale
     float_between: scale = 0.5
 it reads a tensor that no step before it has made
@@ -566,7 +572,9 @@ USED = {
     "local": {"values"},
     "norm": CLAMP | {"slope", "values"},
     "evened": CLAMP | {"groups", "axis", "function", "slope", "values"},
-    "between": {"scale", "indices", "values"},
+    **dict.fromkeys(
+        ("between", "among"), frozenset({"groups", "scale", "indices", "values"})
+    ),
 }
 """By layer of the program above, the fields that docs/format.md gives its kind."""
 

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resize and Upsample: to the nearest value, or linear between two.
+"""Resize and Upsample: to the nearest value, or to weighted sums of some.
 
 ONNX leaves open in which precision a coordinate is computed, and on a tie it decides
 between two pixels. Here it is float32, one operation after another, as in onnxruntime.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neon8.arrays import Array
+from neon8.arrays import Array, DoubleArray, Int64Array
 from neon8.ir.graph import FloatArray, IndexArray, Node
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.operators.build import INT8, Build, ratio
+from neon8.operators.composition import Parts
 from neon8.operators.family import Family
 from neon8.operators.qdq import Nodes, end, shaped, value_of
 from neon8.operators.reference import Operand, one_nan, rounded
 from neon8.operators.selection import extents, select, whole
 from neon8.operators.source import (
+    Attribute,
     OnnxNode,
     Source,
     constant,
@@ -26,18 +29,20 @@ from neon8.operators.source import (
     integer,
     integers,
     made,
+    real,
+    required,
     text,
     weights,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResizeLinear(Node):
-    """Each pixel between two rows and two columns of the input.
+class Resize(Node):
+    """Each pixel a weighted sum of some rows and columns of the input.
 
-    rows: (H, 2) and columns: (W, 2), the indices of these for each row and column of
-    the output.  row_weights: (H, 2) and column_weights: (W, 2), their shares, which add
-    up to 1 and are not negative.
+    rows: (H, K) and columns: (W, K), the indices of these for each row and column of
+    the output, K >= 2.  row_weights: (H, K) and column_weights: (W, K), which add up to
+    1, or to 0 where the output is 0.
     """
 
     rows: IndexArray
@@ -45,20 +50,26 @@ class ResizeLinear(Node):
     row_weights: FloatArray
     column_weights: FloatArray
 
-    shares_scale = True
     by_channel = True
     follows = True
 
+    @property
+    def shares_scale(self) -> bool:
+        """True if no weight is negative, so that the output is between the input's."""
+        every = self.row_weights, self.column_weights
+        return all(bool((each >= 0).all()) for each in every)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResizeLinearOp(Op):
-    """Each pixel between two rows and two columns  (17).
+class ResizeOp(Op):
+    """Each pixel a weighted sum of some rows and columns  (17).
 
-    indices: (2 * H + 2 * W,), two rows for each row of the output, then two columns for
-    each of its columns.  values: their weights, of the same shape.  scale: of the input
-    over that of the output, 1 between floats.
+    groups: K - 1.  indices: (K * H + K * W,), rows for each row of the output, then
+    columns for each of its columns.  values: their weights, of the same shape.  scale:
+    of the input over that of the output, 1 between floats.
     """
 
+    groups: int = 1
     scale: np.float32
     indices: Int32Array
     values: FloatArray
@@ -67,34 +78,57 @@ class ResizeLinearOp(Op):
 ONE, HALF = np.float32(1), np.float32(0.5)
 
 
+CROP = "tf_crop_and_resize"
+
+
 SIMPLE = "simple"
 """Before opset 11: up to the next index when it shrinks, else down."""
 
 
+MOST_TAPS = 256
+"""Rows or columns that one of the output is made of."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """One axis: its size before and after, and how often the first fits the second."""
+    """One axis: its size before and after, and how often the first fits the second.
+
+    crop: where the part of it begins and ends that becomes the output, of 0 .. 1.
+    """
 
     size: int
     out: int
     scale: np.float32
+    crop: tuple[np.float32, np.float32] = (np.float32(0), np.float32(1))
 
 
 def resize(source: Source, node: OnnxNode) -> Node:
-    """Resize, whose scales or sizes are constants."""
+    """Resize, whose scales or sizes are constants; any mode."""
     if source.opset < 11:
         axes = _axes(source, node, _scales(source, node, 1))
         return _resized(source, node, axes, "asymmetric", SIMPLE)
-    for name in ("antialias", "exclude_outside"):
-        if integer(node, name, 0):
-            raise failure(source, node, f"{name} is not supported; export without it")
-    scales = _scales(source, node, 2)
-    if not scales:
-        scales = _scales_of_sizes(source, node)
     coordinates = text(node, "coordinate_transformation_mode", "half_pixel")
     rounding = text(node, "nearest_mode", "round_prefer_floor")
-    axes = _axes(source, node, scales)
-    return _resized(source, node, axes, coordinates, rounding)
+    return _resized(source, node, _all_axes(source, node), coordinates, rounding)
+
+
+def _all_axes(source: Source, node: OnnxNode) -> list[Axis]:
+    """The axes of a Resize since opset 11."""
+    scales = _scales(source, node, 2)
+    axes = _axes(source, node, scales or _scales_of_sizes(source, node))
+    if text(node, "coordinate_transformation_mode", "") != CROP:
+        return axes
+    given = required(source, node, 1).reshape(-1)
+    listed = _resized_axes(source, node, len(axes))
+    if given.size != 2 * len(listed):
+        raise failure(
+            source, node, f"roi has no two values for each of {len(listed)} axes"
+        )
+    for at, *crop in zip(listed, *np.split(given, 2), strict=True):
+        axes[at] = replace(axes[at], crop=(crop[0], crop[1]))
+        if axes[at].scale == 1 and axes[at].crop != (0, 1):
+            raise failure(source, node, f"crops axis {at} to the size that it had")
+    return axes
 
 
 def upsample(source: Source, node: OnnxNode) -> Node:
@@ -181,29 +215,110 @@ def _resized(
             detail = f"coordinate_transformation_mode {coordinates!r} is not supported"
             raise failure(source, node, f"{detail}; export with half_pixel")
         places.append(at)
+    outside = [
+        (at < 0) | (at > axis.size - 1)
+        if coordinates == CROP
+        else np.zeros(at.shape, bool)
+        for axis, at in zip(axes, places, strict=True)
+    ]
+    fill = real(node, "extrapolation_value", 0.0)
     if mode == "nearest":
-        lists = [
-            _nearest(axis, at, rounding) for axis, at in zip(axes, places, strict=True)
-        ]
-        if any(taken is None for taken in lists):
-            raise failure(source, node, f"nearest_mode {rounding!r} is unknown")
-        return select(source, node, [each for each in lists if each is not None])
-    if mode != "linear":
-        raise failure(source, node, f"mode {mode!r} is not supported; export as linear")
-    moved = [at for at, axis in enumerate(axes) if axis.scale != 1]
+        lists = []
+        for axis, at, out in zip(axes, places, outside, strict=True):
+            taken = _nearest(axis, at, rounding)
+            if taken is None:
+                raise failure(source, node, f"nearest_mode {rounding!r} is unknown")
+            lists.append(np.where(out, -1, taken).astype(np.int32))
+        return select(source, node, lists, fill=fill)
+    if mode not in ("linear", "cubic"):
+        raise failure(source, node, f"mode {mode!r} is unknown")
+    moved = _moved(axes)
     if len(axes) > 4 or not set(moved) <= {2, 3}:
-        raise failure(source, node, f"is linear on axes {moved}; neon8 does it on 2, 3")
-    pairs = [_between(axis, at) for axis, at in zip(axes, places, strict=True)]
-    while len(pairs) < 4:
-        pairs.append((np.zeros((1, 2), np.int32), np.array([[1, 0]], np.float32)))
+        raise failure(source, node, f"is {mode} on axes {moved}; neon8 does it on 2, 3")
+    if fill and any(map(np.any, outside)):
+        raise failure(source, node, "extrapolation_value is not 0")
+    taps = [
+        _taps(node, axis, at, out)
+        for axis, at, out in zip(axes, places, outside, strict=True)
+    ]
+    taps += [(np.zeros((1, 2), np.int32), np.array([[1, 0]], np.float32))] * 2
+    (rows, row_weights), (columns, column_weights) = taps[2:4]
+    most = max(rows.shape[1], columns.shape[1])
+    if most > MOST_TAPS:
+        text_ = f"makes one value of {most}, which is more than {MOST_TAPS}"
+        raise failure(source, node, text_)
+    if not np.isfinite(row_weights).all() or not np.isfinite(column_weights).all():
+        raise failure(source, node, "has weights that are not finite")
     return made(
         node,
-        ResizeLinear,
-        rows=pairs[2][0],
-        columns=pairs[3][0],
-        row_weights=pairs[2][1],
-        column_weights=pairs[3][1],
+        Resize,
+        rows=_filled(rows, most),
+        columns=_filled(columns, most),
+        row_weights=_filled(row_weights, most),
+        column_weights=_filled(column_weights, most),
     )
+
+
+def _moved(axes: Sequence[Axis]) -> list[int]:
+    """The axes that are resized."""
+    return [at for at, axis in enumerate(axes) if axis.scale != 1]
+
+
+def _filled(taps: Array, most: int) -> Array:
+    """As many taps for each, with zeros at the end."""
+    return np.pad(taps, ((0, 0), (0, most - taps.shape[1])))
+
+
+def _taps(
+    node: OnnxNode, axis: Axis, at: FloatArray, outside: Array
+) -> tuple[IndexArray, FloatArray]:
+    """The indices around each coordinate and their weights, (out, K) each.
+
+    outside: where the output is 0.
+    """
+    cubic = text(node, "mode", "") == "cubic"
+    shrinks = integer(node, "antialias", 0) and axis.scale < 1
+    exclude = integer(node, "exclude_outside", 0) != 0
+    if axis.scale == 1 or not (cubic or shrinks):
+        indices, weights = _between(axis, at)
+    else:
+        # In double from the coordinates on, and rounded once.
+        reach = 2.0 if cubic else 1.0
+        step = float(axis.scale) if shrinks else 1.0
+        exact = at.astype(np.float64)[:, None]
+        first = np.floor(exact - reach / step) + 1
+        places = first + np.arange(int(np.ceil(2 * reach / step)))
+        far = np.abs(places - exact) * step
+        shares = _cubic(far, real(node, "cubic_coeff_a", -0.75))
+        shares = shares if cubic else np.maximum(1 - far, 0)
+        if exclude:
+            shares[(places < 0) | (places >= axis.size)] = 0
+        if exclude or shrinks:
+            shares /= shares.sum(axis=1, keepdims=True)
+        indices, weights = _inside(axis, places.astype(np.int64), shares)
+    weights[outside] = 0
+    return indices, weights
+
+
+def _cubic(far: DoubleArray, a: float) -> DoubleArray:
+    """The weight of what is so far away."""
+    near = ((a + 2) * far - (a + 3)) * far * far + 1
+    beyond = ((a * far - 5 * a) * far + 8 * a) * far - 4 * a
+    weights: DoubleArray = np.where(far <= 1, near, np.where(far < 2, beyond, 0))
+    return weights
+
+
+def _inside(
+    axis: Axis, places: Int64Array, shares: DoubleArray
+) -> tuple[IndexArray, FloatArray]:
+    """Indices that there are: what is beyond an end has the value of that end."""
+    indices = np.clip(places, 0, axis.size - 1)
+    first = indices[:, :1]
+    weights = np.zeros(shares.shape)
+    np.add.at(weights, (np.arange(axis.out)[:, None], indices - first), shares)
+    count = max(2, 1 + int(np.flatnonzero(weights.any(axis=0)).max(initial=0)))
+    taken = np.minimum(first + np.arange(count), axis.size - 1)
+    return taken.astype(np.int32), weights[:, :count].astype(np.float32)
 
 
 COORDINATES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
@@ -245,6 +360,12 @@ def _coordinates(axis: Axis, mode: str) -> FloatArray | None:
         at = offset + (x + HALF) / axis.scale - HALF
     elif mode == "tf_half_pixel_for_nn":
         at = (x + HALF) / axis.scale
+    elif mode == CROP:
+        begin, end = axis.crop
+        at = np.full_like(x, HALF * (begin + end) * (size - ONE))
+        if axis.out > 1:
+            part = x * (end - begin) * (size - ONE)
+            at = begin * (size - ONE) + part / (out - ONE)
     else:
         return None
     return at
@@ -280,54 +401,129 @@ def _between(axis: Axis, at: FloatArray) -> tuple[IndexArray, FloatArray]:
     return np.stack([low, high], axis=1), np.stack([ONE - share, share], axis=1)
 
 
-def lower_resize(b: Build, node: ResizeLinear) -> None:
+def parts(p: Parts) -> bool:
+    """Resize of axes that are not the last two of four, one or two after the other."""
+    source, node = p.source, p.node
+    mode = text(node, "mode", "nearest")
+    if source.opset < 11 or mode == "nearest":
+        return False
+    fill = real(node, "extrapolation_value", 0.0)
+    crops = text(node, "coordinate_transformation_mode", "") == CROP
+    if crops and fill:
+        return _around(p, fill)
+    axes = _all_axes(source, node)
+    moved = _moved(axes)
+    plain = len(axes) == 4 or (len(axes) < 4 and mode == "linear")
+    if crops or not moved or (plain and set(moved) <= {2, 3}):
+        return False
+    by_sizes = not _scales(source, node, 2)
+    if by_sizes and text(node, "keep_aspect_ratio_policy", "stretch") != "stretch":
+        return False
+    attributes = {
+        key: value
+        for key, value in node.attributes.items()
+        if key not in ("axes", "keep_aspect_ratio_policy")
+    }
+    value, dims = node.inputs[0], [axis.size for axis in axes]
+    while moved:
+        both = moved[-2:] == [len(dims) - 2, len(dims) - 1]
+        at = moved[-2:] if both else moved[-1:]
+        del moved[-len(at) :]
+        first, rest = at[0], dims[at[-1] + 1 :]
+        ends = [] if both else [math.prod(rest)]
+        shape = [1, math.prod(dims[:first]), *dims[first : at[-1] + 1], *ends]
+        value = p.add("Reshape", value, shape)
+        sizes = [axes[axis].out for axis in at]
+        wanted: Array = np.array([*shape[:2], *sizes, *ends], np.int64)
+        if by_sizes:
+            value = _part(p, (value, "", "", p.constant(wanted)), attributes)
+        else:
+            scales = [*(axes[axis].scale for axis in at), *[1] * len(ends)]
+            given = np.array([1, 1, *scales], np.float32)
+            value = _part(p, (value, "", p.constant(given)), attributes)
+        dims[first : at[-1] + 1] = sizes
+    p.add("Reshape", value, dims, output=node.outputs[0])
+    return True
+
+
+def _part(p: Parts, inputs: Sequence[str], attributes: Mapping[str, Attribute]) -> str:
+    made = p.result("Resize")
+    p.append("Resize", inputs, (made,), attributes)
+    return made
+
+
+def _around(p: Parts, fill: float) -> bool:
+    """Resize where 0 stands outside, of what is less by `fill` and then more."""
+    node = p.node
+    attributes = {**node.attributes, "extrapolation_value": 0.0}
+    value = p.add("Sub", node.inputs[0], fill)
+    value = _part(p, (value, *node.inputs[1:]), attributes)
+    p.add("Add", value, fill, output=node.outputs[0])
+    return True
+
+
+def lower_resize(b: Build, node: Resize) -> None:
     """(17), from one scale to another where the table has two."""
     dtype = b.type_of(node)
     source = b.take(node.inputs[0], dtype)
     out = b.declare(node.output, dtype)
     scale = np.float32(1) if dtype != INT8 else ratio(node.name, source, out)
     b.step(
-        ResizeLinearOp,
+        ResizeOp,
         node.name,
         (source,),
         out,
+        groups=node.rows.shape[1] - 1,
         scale=scale,
         indices=np.concatenate([node.rows, node.columns]).reshape(-1),
         values=np.concatenate([node.row_weights, node.column_weights]).reshape(-1),
     )
 
 
-def compute_resize(op: ResizeLinearOp, out: Tensor, operand: Operand) -> Array:
+def _arrays(
+    op: ResizeOp, height: int
+) -> tuple[Int32Array, FloatArray, Int32Array, FloatArray]:
+    """Rows and their weights, columns and theirs."""
+    rows, columns = np.split(op.indices.reshape(-1, op.groups + 1), [height])
+    row_weights, column_weights = np.split(
+        op.values.reshape(-1, op.groups + 1), [height]
+    )
+    return rows, row_weights, columns, column_weights
+
+
+def compute_resize(op: ResizeOp, out: Tensor, operand: Operand) -> Array:
     """(17): columns first, then rows."""
-    height = out.shape[2]
-    (top, bottom), (left, right) = (
-        (pairs[:, 0], pairs[:, 1])
-        for pairs in np.split(op.indices.reshape(-1, 2), [height])
-    )
-    (above, below), (before, after) = (
-        (pairs[:, 0], pairs[:, 1])
-        for pairs in np.split(op.values.reshape(-1, 2), [height])
-    )
-    real = out.dtype == "float32"
-    x = operand.values.astype(np.float32) if real else operand.centred
-    across = x[..., left] * before + x[..., right] * after
-    up, down = across[:, :, top] * above[:, None], across[:, :, bottom] * below[:, None]
-    v: FloatArray = np.add(up, down, dtype=np.float32)
-    return one_nan(v) if real else rounded(v * op.scale, out, out.lo, out.hi)
+    rows, row_weights, columns, column_weights = _arrays(op, out.shape[2])
+    floats = out.dtype == "float32"
+    x = operand.values.astype(np.float32) if floats else operand.centred
+    across = [x[..., at] for at in columns.T]
+    v = _sum(across, [*column_weights.T])
+    v = _sum([v[:, :, at] for at in rows.T], [w[:, None] for w in row_weights.T])
+    return one_nan(v) if floats else rounded(v * op.scale, out, out.lo, out.hi)
 
 
-def write_resize(n: Nodes, op: ResizeLinearOp) -> None:
-    """A Resize, or weighted sums of two columns, then of two rows  (17)."""
+def _sum(values: Sequence[FloatArray], weights: Sequence[FloatArray]) -> FloatArray:
+    """From the first to the last; beyond the second, a weight of 0 is none."""
+    total: FloatArray = values[0] * weights[0]
+    for at, (value, weight) in enumerate(zip(values[1:], weights[1:], strict=True)):
+        more = np.add(total, value * weight, dtype=np.float32)
+        total = np.where((weight != 0) | (at == 0), more, total)
+    return total
+
+
+def write_resize(n: Nodes, op: ResizeOp) -> None:
+    """A Resize, or weighted sums of columns, then of rows  (17)."""
     source, out = n.tensors[op.inputs[0]], n.tensors[op.output]
     value = shaped(n, value_of(n, source), source.dims, source.shape)
-    height = out.shape[2]
-    rows, columns = np.split(op.indices.reshape(-1, 2), [height])
-    row_weights, column_weights = np.split(op.values.reshape(-1, 2), [height])
-    wanted = rows, row_weights, columns, column_weights
+    wanted = _arrays(op, out.shape[2])
+    rows, row_weights, columns, column_weights = wanted
     mode = _mode_of(source, out, wanted)
     if mode is None:
-        value = _weighted(n, value, 3, columns, column_weights)
-        value = _weighted(n, value, 2, rows, row_weights.reshape(-1, 2, 1))
+        # Sums as products of matrices, in which most is 0.
+        across = _matrix(columns, column_weights, source.shape[3])
+        down = _matrix(rows, row_weights, source.shape[2])
+        value = n.node("MatMul", [value, n.array(f"{value}_columns", across.T)])
+        value = n.node("MatMul", [n.array(f"{value}_rows", down), value])
     else:
         scales = _ratios(source, out)
         if np.array_equal(
@@ -370,21 +566,18 @@ def _mode_of(source: Tensor, out: Tensor, wanted: tuple[Array, ...]) -> str | No
     return None
 
 
-def _weighted(
-    n: Nodes, value: str, axis: int, pairs: Int32Array, weights: FloatArray
-) -> str:
-    terms = []
-    for side in (0, 1):
-        at = n.array(f"{value}_at", pairs[:, side].astype(np.int64))
-        share = n.array(f"{value}_share", weights[:, side])
-        terms.append(n.node("Mul", [n.node("Gather", [value, at], axis=axis), share]))
-    return n.node("Add", terms)
+def _matrix(indices: Int32Array, weights: FloatArray, size: int) -> FloatArray:
+    """The weights of all values of an axis, (out, size)."""
+    matrix = np.zeros((len(indices), size), np.float32)
+    np.add.at(matrix, (np.arange(len(indices))[:, None], indices), weights)
+    return matrix
 
 
 FAMILY = Family(
     imports={"Resize": resize, "Upsample": upsample},
-    lower={ResizeLinear: lower_resize},
-    lower_float={ResizeLinear: lower_resize},
-    steps={ResizeLinearOp: compute_resize},
-    qdq={ResizeLinearOp: write_resize},
+    compositions={"Resize": parts},
+    lower={Resize: lower_resize},
+    lower_float={Resize: lower_resize},
+    steps={ResizeOp: compute_resize},
+    qdq={ResizeOp: write_resize},
 )

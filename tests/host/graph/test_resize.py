@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neon8.graph.importer import load
-from neon8.operators.resize import ResizeLinear
+from neon8.operators.resize import Resize
 from neon8.operators.selection import Gather
 from onnx_nets import assert_same, chain, save, why_opaque
 
@@ -45,10 +45,14 @@ def certain(scales):
 @st.composite
 def steps(draw, mode):
     """A Resize that says all that there is to say."""
+    mode, *rest = mode.split()
     coordinates = draw(st.sampled_from(COORDINATES))
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
     if mode == "nearest":
         attributes["nearest_mode"] = draw(st.sampled_from(ROUNDINGS))
+    attributes |= dict.fromkeys(rest, 1)
+    if mode == "cubic":
+        attributes["cubic_coeff_a"] = draw(st.sampled_from([-0.75, -0.5, -1.0, 0.0]))
     if draw(st.booleans()):
         sizes = draw(st.tuples(st.integers(1, 16), st.integers(1, 16)))
         step = by_sizes(1, 3, *sizes, **attributes)
@@ -56,10 +60,17 @@ def steps(draw, mode):
         each = st.sampled_from([0.34, 0.5, 0.6, 1.0, 1.3, 1.5, 2.0, 2.6, 3.0])
         scales = draw(st.tuples(each, each).filter(certain))
         step = by_scales(1, 1, *scales, **attributes)
-    return opset_of(coordinates), step
+    opset = max(opset_of(coordinates), 18 if "antialias" in rest else 0)
+    return opset, step
 
 
-@pytest.mark.parametrize("mode", ["nearest", "linear"])
+MODES = (
+    *("nearest", "linear", "linear antialias", "cubic", "cubic exclude_outside"),
+    *("cubic antialias", "cubic antialias exclude_outside"),
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_every_mode(tmp_path_factory, mode):
     @settings(max_examples=200)
     @given(case=steps(mode))
@@ -98,6 +109,9 @@ OTHERS = {
     "axes": (18, by_scales(2, 1.5, axes=[-1, 2])),
     "one axis": (18, by_scales(3, axes=[3], mode="linear")),
     "channels": (13, by_scales(1, 2, 1, 1, mode="nearest")),
+    "first axes": (13, by_scales(2, 1.5, 1, 1, mode="linear")),
+    "apart": (13, by_sizes(1, 5, 5, 3, mode="linear")),
+    "cubic axes": (18, by_scales(1.5, 2, axes=[1, 3], mode="cubic")),
     "nothing": (13, by_scales(1, 1, 1, 1, mode="linear")),
 }  # fmt: skip
 
@@ -109,21 +123,53 @@ def test_resize(tmp_path, opset, step):
 
 def test_nodes(tmp_path):
     """Nearest only moves values."""
-    for mode, kind in (("nearest", Gather), ("linear", ResizeLinear)):
+    for mode, kind in (("nearest", Gather), ("linear", Resize)):
         path = save(tmp_path, chain([by_scales(1, 1, 2, 2, mode=mode)], IMAGE))
         (node,) = load(path).nodes
         assert isinstance(node, kind)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("value", [0.0, 1.5])
+@pytest.mark.parametrize("sizes", [(1, 3, 4, 9), (1, 3, 1, 20)])
+@pytest.mark.parametrize(
+    "roi", [(0.2, 0.6, 0.9, 1), (-0.3, 0, 0.6, 1.4), (0.9, 0.8, 0.2, 0.1)]
+)
+def test_crop(tmp_path, roi, sizes, value, mode):
+    """A part of the image, also one that reaches beyond it or is mirrored."""
+    first, last = np.array([0, 0, *roi[:2]], F), np.array([1, 1, *roi[2:]], F)
+    inputs = [np.concatenate([first, last]), NONE, np.array(sizes, np.int64)]
+    crop = {"coordinate_transformation_mode": "tf_crop_and_resize"}
+    step = ("Resize", inputs, {**crop, "mode": mode, "extrapolation_value": value})
+    assert_same(tmp_path, chain([step], IMAGE))
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 5, 7), (1, 2, 5, 7, 3)])
+def test_other_ranks(tmp_path, shape, mode):
+    """One axis, or the last two or three."""
+    sizes = np.array([*shape[:-3], *(size + 4 for size in shape[-3:])], np.int64)
+    step = ("Resize", [NONE, NONE, sizes], {"mode": mode})
+    graph = load(save(tmp_path, chain([step], shape)))
+    steps = sum(isinstance(node, Resize) for node in graph.nodes)
+    assert steps == (1 if len(shape) < 3 else 2)
+    if mode == "linear" and len(shape) > 1:  # what onnxruntime has
+        assert_same(tmp_path, chain([step], shape))
+
+
 REFUSED = {
-    "mode 'cubic'": by_scales(1, 1, 2, 2, mode="cubic"),
-    "neon8 does it on 2, 3": by_scales(1, 2, 2, 1, mode="linear"),
-    "'tf_crop_and_resize'": (
+    "to the size that it had": (
         "Resize",
-        [np.array([0, 0, 0, 0, 1, 1, 1, 1], F), UP],
+        [np.array([0, 0, 0, 0, 1, 1, 0.5, 1], F), np.array([1, 1, 1, 2], F)],
         {"coordinate_transformation_mode": "tf_crop_and_resize"},
     ),
-    "antialias": by_scales(1, 1, 2, 2, mode="linear", antialias=1),
+    "roi has no two values": (
+        "Resize",
+        [np.array([0, 0, 0, 1, 1, 1], F), UP],
+        {"coordinate_transformation_mode": "tf_crop_and_resize"},
+    ),
+    "more than 256": by_sizes(1, 3, 5, 1, mode="linear", antialias=1),
+    "mode 'cubist'": by_scales(1, 1, 2, 2, mode="cubist"),
     "NaN or infinity": by_scales(1, 1, np.inf, 2),
     "12 or 13; export it with sizes": by_scales(1, 1, 2.6, 1),
 }
@@ -132,4 +178,5 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "step"), REFUSED.items(), ids=REFUSED)
 def test_refused(tmp_path, text, step):
     opset = 18 if "antialias" in step[2] else 13
-    assert text in why_opaque(tmp_path, chain([step], IMAGE, opset=opset))
+    shape = (*IMAGE[:3], 300) if "antialias" in step[2] else IMAGE
+    assert text in why_opaque(tmp_path, chain([step], shape, opset=opset))

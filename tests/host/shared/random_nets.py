@@ -294,7 +294,8 @@ class Builder:
             factors = [self.pick([0.5, 1, 2, 3]), self.pick([1, 1.5, 2])]
             new = (1, c, int(h * factors[0]), int(w * factors[1]))
             scales = self.constant(np.array([1, 1, *factors], F))
-            mode = {"mode": self.pick(["nearest", "linear"])}
+            modes = ["nearest", "linear", "cubic"]
+            mode = {"mode": self.pick(modes[: 3 if self.opset > 10 else 2])}
             if self.opset > 10:
                 modes = ["half_pixel", "asymmetric", "align_corners"]
                 mode["coordinate_transformation_mode"] = self.pick(modes)
