@@ -60,6 +60,7 @@ class Net:
     convolution before it; numbered: tensors have numbers for names, as old exporters
     gave them; listed: initializers are inputs as well, as up to IR version 3.
     hidden: names of BatchNormalization nodes that the published network does not have.
+    words: of inputs of integers, how many there are to choose from.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Net:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     inputs: list[str] = field(default_factory=list)
+    words: dict[str, int] = field(default_factory=dict)
     outputs: list[str] = field(default_factory=list)
     macs: int = 0
     counter: int = 0
@@ -87,12 +89,17 @@ class Net:
             return int(published)
         return max(divisor, round(published * self.width / divisor) * divisor)
 
-    def input(self, name: str, *shape: int) -> str:
-        """An input; shape without the batch."""
-        self.types[name] = helper.make_tensor_type_proto(
-            TensorProto.FLOAT, [self.batch, *shape]
-        )
+    def blocks(self, published: int) -> int:
+        """So many of the blocks in a row: fewer in a network of fewer channels."""
+        return min(published, max(2, round(published * self.width)))
+
+    def input(self, name: str, *shape: int, words: int = 0) -> str:
+        """An input; shape without the batch.  words: it has int64 below that."""
+        kind = TensorProto.INT64 if words else TensorProto.FLOAT
+        self.types[name] = helper.make_tensor_type_proto(kind, [self.batch, *shape])
         self.inputs.append(name)
+        if words:
+            self.words[name] = words
         return name
 
     def output(self, x: str, name: str) -> None:
@@ -196,9 +203,9 @@ class Net:
         x: str,
         name: str,
         out: int,
-        kernel: int | tuple[int, int] = 1,
+        kernel: int | tuple[int, ...] = 1,
         *,
-        stride: int | tuple[int, int] = 1,
+        stride: int | tuple[int, ...] = 1,
         pads: Sequence[int] | None = None,
         groups: int = 1,
         bias: bool = True,
@@ -212,16 +219,17 @@ class Net:
         of the weights.  plain: initialised by He's rule alone; else with a bias, its
         output is normalised (see weights.py).
         """
-        kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
-        stride = [stride] * 2 if isinstance(stride, int) else list(stride)
+        inside, *space = self.shape(x)[1:]
+        rank = len(space)
+        kernel = [kernel] * rank if isinstance(kernel, int) else list(kernel)
+        stride = [stride] * rank if isinstance(stride, int) else list(stride)
         if pads is None:
-            pads = [kh // 2, kw // 2, (kh - 1) // 2, (kw - 1) // 2]
-        inside = self.shape(x)[1]
+            pads = [*(k // 2 for k in kernel), *((k - 1) // 2 for k in kernel)]
         dims = (inside, out // groups) if transposed else (out, inside // groups)
-        taps = kh * kw / (stride[0] * stride[1] if transposed else 1)
+        taps = np.prod(kernel) / (np.prod(stride) if transposed else 1)
         fan_in = inside // groups * taps
         spread = np.sqrt(gain / fan_in)
-        weight = self.weight(f"{name}.weight", (*dims, kh, kw), normal(spread))
+        weight = self.weight(f"{name}.weight", (*dims, *kernel), normal(spread))
         inputs = [x, weight]
         if bias:
             shift = constant(0) if not plain else normal(0.1)
@@ -230,14 +238,14 @@ class Net:
             "ConvTranspose" if transposed else "Conv",
             inputs,
             name,
-            dilations=[1, 1],
+            dilations=[1] * rank,
             group=groups,
-            kernel_shape=[kh, kw],
+            kernel_shape=kernel,
             pads=list(pads),
             strides=stride,
         )
         pixels = np.prod(self.shape(x if transposed else y)[2:])
-        self.macs += int(self.batch * pixels * np.prod([*dims, kh, kw]))
+        self.macs += int(self.batch * pixels * np.prod([*dims, *kernel]))
         if not bias or plain:
             return y
         y = self.norm(y, f"{name}.init", published=False)
@@ -278,6 +286,75 @@ class Net:
         ]
         self.macs += self.batch * inside * out
         return self.op("Gemm", inputs, name, alpha=1.0, beta=1.0, transB=1)
+
+    def project(
+        self, x: str, name: str, out: int, *, gain: float = 1.0, bias: bool = True
+    ) -> str:
+        """MatMul and Add, as exporters write a fully connected layer of tokens."""
+        inside = self.shape(x)[-1]
+        spread = np.sqrt(gain / inside)
+        weight = self.weight(f"{name}.weight", (inside, out), normal(spread))
+        y = self.op("MatMul", [x, weight], name)
+        self.macs += int(np.prod(self.shape(x))) * out
+        if bias:
+            shift = self.weight(f"{name}.bias", (out,), normal(0.1))
+            y = self.op("Add", [shift, y], name)
+        return y
+
+    def matmul(self, a: str, b: str) -> str:
+        """The product of two activations."""
+        y = self.op("MatMul", [a, b])
+        self.macs += int(np.prod(self.shape(y))) * self.shape(a)[-1]
+        return y
+
+    def layer_norm(
+        self, x: str, name: str, epsilon: float = 1e-5, *, again: bool = False
+    ) -> str:
+        """LayerNormalization of the last axis, or what it was before opset 17.
+
+        again: with the weights that the name has already.
+        """
+        channels = self.shape(x)[-1:]
+        gamma, beta = f"{name}.weight", f"{name}.bias"
+        if not again:
+            self.weight(gamma, channels, uniform(0.6, 1.4))
+            self.weight(beta, channels, normal(0.2))
+        else:
+            name = ""
+        if self.opset >= 17:
+            inputs = [x, gamma, beta]
+            return self.op("LayerNormalization", inputs, name, axis=-1, epsilon=epsilon)
+        off = self.op("Sub", [x, self.op("ReduceMean", [x], axes=[-1])])
+        square = self.op("Pow", [off, self.constant(np.float32(2), node=True)])
+        variance = self.op("ReduceMean", [square], axes=[-1])
+        safe = self.op("Add", [variance, self.constant(np.float32(epsilon), node=True)])
+        y = self.op("Div", [off, self.op("Sqrt", [safe])])
+        return self.op("Add", [self.op("Mul", [y, gamma]), beta], name)
+
+    def gelu(self, x: str) -> str:
+        """Gelu where the opset has it, else by Erf."""
+        if self.opset >= 20:
+            return self.op("Gelu", [x], approximate="none")
+        root, one, half = (
+            self.constant(np.float32(v), node=True) for v in (np.sqrt(2), 1, 0.5)
+        )
+        y = self.op("Erf", [self.op("Div", [x, root])])
+        return self.op("Mul", [self.op("Mul", [x, self.op("Add", [y, one])]), half])
+
+    def softmax(self, x: str, axis: int = -1) -> str:
+        """Softmax."""
+        return self.op("Softmax", [x], axis=axis)
+
+    def times(self, x: str, factor: float) -> str:
+        """x times a constant."""
+        return self.op("Mul", [x, self.constant(np.float32(factor), node=True)])
+
+    def gain(self, x: str, name: str, lo: float, hi: float) -> str:
+        """x times a weight for each channel, the last axis or the second of an image,
+        as layer scale is."""
+        dims = self.shape(x)
+        shape = (dims[1], 1, 1) if len(dims) == 4 else dims[-1:]
+        return self.op("Mul", [x, self.weight(name, shape, uniform(lo, hi))])
 
     def relu(self, x: str) -> str:
         """Relu."""
@@ -361,6 +438,10 @@ class Net:
         """GlobalAveragePool."""
         return self.op("GlobalAveragePool", [x])
 
+    def take(self, x: str, index: int, axis: int) -> str:
+        """x[..., index, ...], by Gather."""
+        return self.op("Gather", [x, self.constant(np.array(index))], axis=axis)
+
     def flatten(self, x: str) -> str:
         """Flatten."""
         return self.op("Flatten", [x], axis=1)
@@ -390,20 +471,21 @@ class Net:
         """Transpose."""
         return self.op("Transpose", [x], perm=order)
 
-    def split(self, x: str, *sizes: int) -> list[str]:
-        """Split the channels."""
+    def split(self, x: str, *sizes: int, axis: int = 1) -> list[str]:
+        """Split the channels, or another axis."""
         if self.opset < 13:
-            first = self.op("Split", [x], axis=1, split=sizes, outputs=len(sizes))
+            first = self.op("Split", [x], axis=axis, split=sizes, outputs=len(sizes))
         else:
             inputs = [x, self.constant(np.array(sizes))]
-            first = self.op("Split", inputs, axis=1, outputs=len(sizes))
+            first = self.op("Split", inputs, axis=axis, outputs=len(sizes))
         return self.split_outputs(first)
 
-    def slice(self, x: str, start: int, end: int) -> str:
-        """Channels start .. end - 1, by Slice."""
+    def slice(self, x: str, start: int, end: int, axis: int = 1) -> str:
+        """Channels start .. end - 1, by Slice; or of another axis."""
         if self.opset < 10:
-            return self.op("Slice", [x], axes=[1], starts=[start], ends=[end])
-        bounds = [self.constant(np.array([v]), node=True) for v in (start, end, 1, 1)]
+            return self.op("Slice", [x], axes=[axis], starts=[start], ends=[end])
+        values = (start, end, axis, 1)
+        bounds = [self.constant(np.array([v]), node=True) for v in values]
         return self.op("Slice", [x, bounds[0], bounds[1], bounds[2], bounds[3]])
 
     def shuffle(self, x: str, groups: int = 2, *, traced: bool = False) -> str:
@@ -428,15 +510,28 @@ class Net:
         shape = self.op("Concat", [n, rest, h, w], axis=0)
         return self.op("Reshape", [y, shape], shape=(batch, channels, height, width))
 
-    def resize(self, x: str, mode: str, coordinates: str) -> str:
-        """Twice the size; mode: "nearest" or "linear"."""
-        scales = self.constant(np.array([1, 1, 2, 2], np.float32), node=True)
+    def resize(
+        self,
+        x: str,
+        mode: str,
+        coordinates: str,
+        scale: int = 2,
+        *,
+        to: Sequence[int] = (),
+    ) -> str:
+        """`scale` times the size, or a size; mode: "nearest" or "linear"."""
         roi = ""
         if self.opset < 13:  # it was not optional
             roi = self.constant(np.zeros(0, np.float32), node=True)
+        if to:
+            sizes = self.constant(np.array([*self.shape(x)[:2], *to]))
+            inputs = [x, roi, "", sizes]
+        else:
+            factors = np.array([1, 1, scale, scale], np.float32)
+            inputs = [x, roi, self.constant(factors, node=True)]
         return self.op(
             "Resize",
-            [x, roi, scales],
+            inputs,
             mode=mode,
             coordinate_transformation_mode=coordinates,
             nearest_mode="floor",

@@ -9,16 +9,22 @@ import numpy as np
 import onnx
 
 from bench.networks import (
+    audio,
     classic,
     detectors,
+    hybrids,
     inception,
     keyword_spotter,
+    mobilefacenet,
     mobilenet,
+    ocr,
     resnet,
     samples,
     shufflenet,
+    transformers,
     unet,
     weights,
+    yolo,
 )
 from bench.networks.builder import Net
 
@@ -68,6 +74,19 @@ DEFINITIONS = {
     "unet": partial(unet.unet, bilinear=False),
     "unet_bilinear": partial(unet.unet, bilinear=True),
     "keyword_spotter": keyword_spotter.keyword_spotter,
+    "yolov8n": yolo.yolov8n,
+    "yolo11n": yolo.yolo11n,
+    "mobilevit_s": hybrids.mobilevit_s,
+    "efficientformer_l1": hybrids.efficientformer_l1,
+    "deit_tiny": transformers.deit_tiny,
+    "swin_tiny": transformers.swin_tiny,
+    "segformer_b0": transformers.segformer_b0,
+    "depth_anything": transformers.depth_anything,
+    "whisper_tiny": audio.whisper_tiny,
+    "silero_vad": audio.silero_vad,
+    "ppocr_detector": ocr.ppocr_detector,
+    "ppocr_recogniser": ocr.ppocr_recogniser,
+    "mobilefacenet": mobilefacenet.mobilefacenet,
 }
 # Opset, width and size, those of the small version, parameters, MMACs, options of Net
 # or float16.
@@ -95,6 +114,19 @@ yolo_shuffle          15  1     320  0.25    64         -     -
 unet                  17  0.25  256  0.125   32  31037633     -
 unet_bilinear         14  0.25  256  0.125   32  17262977     -  fold
 keyword_spotter       15  1     151  1       47    229474     -  symbolic
+yolov8n               17  1     640  0.25    64   3157200  4350  fold
+yolo11n               20  1     640  0.25    64   2624080  3250  fold
+mobilevit_s           17  1     256  0.25    64   5578632     -
+efficientformer_l1    14  1     224  0.25    64  12289928  1300
+deit_tiny             17  1     224  0.25    64   5717416  1260
+swin_tiny             17  1     224  0.25    64  28288354  4510
+segformer_b0          17  1     512  0.25    64   3752694  8400
+depth_anything        17  1     252  0.125   56         -     -
+whisper_tiny          17  1    3000  0.25    64   8208384     -
+silero_vad            16  1    8192  0.25  1024    309633     -
+ppocr_detector        14  1     320  0.25    64         -     -
+ppocr_recogniser      14  1     320  0.25    64         -     -
+mobilefacenet         13  1     112  0.25    64         -     -
 """
 
 
@@ -138,9 +170,8 @@ def drawn(name: str, *, small: bool = False) -> weights.Arrays:
     """Its weights, with statistics."""
     width, size = sizes(name, small=small)
     whole = draw(name, width=width, size=size, batch=STATISTICS_SAMPLES)
-    shapes = {i: whole.shape(i)[1:] for i in whole.inputs}
-    data = samples.images(shapes, STATISTICS_SAMPLES, seed=STATISTICS_SEED)
-    batch = {i: np.concatenate([one[i] for one in data]) for i in shapes}
+    data = samples.inputs(whole, STATISTICS_SAMPLES, seed=STATISTICS_SEED)
+    batch = {i: np.concatenate([one[i] for one in data]) for i in whole.inputs}
     return weights.calibrated(whole, weights.draw(whole), batch)
 
 

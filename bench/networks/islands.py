@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Float islands: what runs in float32 between the convolutions of a network."""
+"""Float islands: what runs in float32 between the layers of a network that multiply."""
 
 from dataclasses import dataclass
 
 from neon8.ir.program import Op, Program
 from neon8.operators.convolution import Conv2dOp
+from neon8.operators.matmul import MatmulOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +30,24 @@ class Island:
         return f"{self.operations} ({reasons})" if reasons else self.operations
 
 
-def islands(program: Program, convolutions: set[str]) -> list[Island]:
-    """Those with a convolution before and one after them.
+def islands(program: Program, products: set[str]) -> list[Island]:
+    """Those with a product before and one after them.
 
-    convolutions: names of the ONNX network's Conv and ConvTranspose nodes; what a Gemm
-    became is none.  A step belongs to an island if it reads and writes float32, so the
-    conversions at its shores do not count.
+    products: names of the ONNX network's Conv, ConvTranspose and MatMul nodes; what a
+    Gemm became is none.  A step belongs to an island if it reads and writes float32, so
+    the conversions at its shores do not count.
     """
     tensors = program.tensors
-    known = [op.name for op in program.ops if isinstance(op, Conv2dOp)]
-    if not convolutions.intersection(known):
-        raise ValueError("none of the convolutions is a step of the program")
+    known = [op.name for op in program.ops if isinstance(op, Conv2dOp | MatmulOp)]
+    if not products.intersection(known):
+        raise ValueError("none of the products is a step of the program")
     makers = {op.output: op for op in program.ops}
     before: dict[str, bool] = dict.fromkeys(program.inputs, False)
     for op in program.ops:
-        before[op.output] = op.name in convolutions or any(before[i] for i in op.inputs)
+        before[op.output] = op.name in products or any(before[i] for i in op.inputs)
     after: dict[str, bool] = {}
     for op in reversed(program.ops):
-        here = after.get(op.output, False) or op.name in convolutions
+        here = after.get(op.output, False) or op.name in products
         after |= {i: after.get(i, False) or here for i in op.inputs}
 
     def floats(op: Op) -> bool:

@@ -68,11 +68,10 @@ class Refused:
 def random_network(name: str) -> Figures | Refused:
     """A network of the catalogue at full size."""
     net, proto = catalogue.build(name)
-    shapes = {i: net.shape(i)[1:] for i in net.inputs}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.onnx"
         onnx.save(proto, path)
-        data = samples.images(shapes, CALIBRATION + TEST, seed=1)
+        data = samples.inputs(net, CALIBRATION + TEST, seed=1)
         try:
             table = calibrate_model(path, data[:CALIBRATION])
             return measure(name, path, table, data[CALIBRATION:])
@@ -145,7 +144,7 @@ def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> F
         input=first.shape,
         macs=sum(step.macs for step in steps),
         layers=len(steps),
-        islands=islands(program, convolutions(path)),
+        islands=islands(program, products(path)),
         file=size,
         memory=memory,
         sqnr=sqnr_db(signal, noise),
@@ -154,10 +153,10 @@ def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> F
     )
 
 
-def convolutions(path: Path) -> set[str]:
-    """Names of the convolutions, as neon8 calls them."""
+def products(path: Path) -> set[str]:
+    """Names of the layers that multiply, as neon8 calls them."""
     nodes = onnx.load(path, load_external_data=False).graph.node
-    kinds = ("Conv", "ConvTranspose")
+    kinds = ("Conv", "ConvTranspose", "MatMul")
     found = [node for node in nodes if node.op_type in kinds]
     return {node.name or f"{node.op_type}_{node.output[0]}" for node in found}
 

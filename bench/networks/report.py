@@ -49,8 +49,8 @@ Read it as "nothing is broken" and to compare versions of neon8, not as the accu
 expect.
 
 - **MMACs**: millions of multiply-accumulates of one run. **layers**: steps of the plan.
-- **float islands**: groups of steps between the first and the last convolution that
-  compute in float32, and what they do. Heads after the last one are no islands.
+- **float islands**: groups of steps between the first and the last convolution or
+  MatMul that compute in float32, and what they do. Heads after that are no islands.
 - **weights**: packed, in memory; **arena**: all activations of a run, and how it
   compares with the largest set of tensors that are alive at once.
 - **SQNR**: of all outputs against FP32 by onnxruntime.

@@ -188,7 +188,8 @@ def pack(
 def value(
     net: Net, name: str, kind: int, *, symbolic: bool = False
 ) -> onnx.ValueInfoProto:
-    """An input or output."""
+    """An input or output; kind: of one that is not of integers."""
+    kind = onnx.TensorProto.INT64 if name in net.words else kind
     batch, *rest = net.shape(name)
     dims = ["batch" if symbolic else batch, *rest]
     return helper.make_tensor_value_info(name, kind, dims)

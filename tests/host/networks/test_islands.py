@@ -106,5 +106,5 @@ def test_two_branches_are_two_islands_unless_they_meet():
 
 
 def test_names_that_do_not_fit_are_an_error():
-    with pytest.raises(ValueError, match="none of the convolutions"):
+    with pytest.raises(ValueError, match="none of the products"):
         islands(program(FIRST), {"another"})

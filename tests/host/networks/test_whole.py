@@ -11,7 +11,7 @@ import neon8
 from bench.networks import samples
 from bench.networks.catalogue import NETWORKS
 from bench.networks.islands import islands
-from bench.networks.measure import convolutions
+from bench.networks.measure import products
 from neon8.calibrate.run.reference import Reference
 from neon8.compile import oracle
 from neon8.compile.lower import lower
@@ -27,7 +27,10 @@ LEAST_SQNR = 8.0
 channels have 11."""
 MOST_ARENA = 1.05
 """By the largest set of tensors that are alive at once."""
-EMULATED = ("mobilenet_v3_small", "yolo_shuffle", "keyword_spotter", "unet_bilinear")
+FLOAT = {"silero_vad": ["lstm (its operator has no int8 form)"]}
+"""Islands that are known."""
+EMULATED = ("mobilenet_v3_small", "keyword_spotter", "unet_bilinear", "yolo11n")
+EMULATED = (*EMULATED, "mobilevit_s", "segformer_b0", "ppocr_recogniser")
 """What has the most kinds of steps between them; docs/networks.md has every network."""
 
 
@@ -41,8 +44,7 @@ def compiled(small_network, tmp_path_factory):
             net, proto = small_network(name)
             path = tmp_path_factory.mktemp("networks") / f"{name}.onnx"
             onnx.save(proto, path)
-            shapes = {i: net.shape(i)[1:] for i in net.inputs}
-            data = samples.images(shapes, CALIBRATION + 2, seed=5)
+            data = samples.inputs(net, CALIBRATION + 2, seed=5)
             logger = logging.getLogger("neon8")
             level = logger.level
             logger.setLevel(logging.ERROR)  # random weights give many warnings
@@ -72,8 +74,8 @@ def test_runs_whole(name, compiled):
                 signal += float((exact**2).sum())
                 noise += float(((got[output] - exact) ** 2).sum())
         memory = model.memory
-    found = [island.text for island in islands(program, convolutions(path))]
-    assert found == []
+    found = [island.text for island in islands(program, products(path))]
+    assert found == FLOAT.get(name, [])
     assert memory.arena <= MOST_ARENA * memory.arena_least
     assert sqnr_db(signal, noise) > LEAST_SQNR
 

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoders of sound: Whisper-tiny's, and a voice detector like Silero's.
+
+Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022, as
+the package transformers has it; the detector has the layers of Silero VAD 5 for 16 kHz:
+a Fourier transform by a convolution, four convolutions, an LSTM.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from bench.networks.attention import apart, block
+from bench.networks.builder import Net, normal, uniform
+
+BANDS, HEAD = 80, 64
+
+
+def whisper_tiny(net: Net, size: int) -> None:
+    """size: frames of 10 ms, two of which make a token.  Keys have no bias."""
+    width = net.channels(384, HEAD)
+    x = net.input("mel", BANDS, size)
+    x = net.gelu(net.conv(x, "conv1", width, 3, plain=True))
+    x = net.gelu(net.conv(x, "conv2", width, 3, stride=2, pads=[1, 1], plain=True))
+    x = net.transpose(x, 0, 2, 1)
+    where = net.weight("embed_positions.weight", net.shape(x)[1:], normal(0.5))
+    x = net.add(x, where)
+    attention = partial(apart, net, heads=width // HEAD, key_bias=False)
+    for number in range(4):
+        x = block(net, x, f"layers/{number}", attention, epsilon=1e-5)
+    net.output(net.layer_norm(x, "layer_norm"), "last_hidden_state")
+
+
+WINDOW, HOP = 256, 128
+ENCODER = ((128, 1), (64, 2), (64, 2), (128, 1))
+"""Channels and stride."""
+
+
+def silero_vad(net: Net, size: int) -> None:
+    """size: values of a wave; probabilities of speech in steps of 512."""
+    x = net.op("Unsqueeze", [net.input("wave", size), net.constant(np.array([1]))])
+    ends = net.constant(np.array([0, 0, 0, 0, 0, WINDOW // 4]))
+    x = net.op("Pad", [x, ends], mode="reflect")
+    basis = net.weight("stft", (WINDOW + 2, 1, WINDOW), fourier)
+    shape = {"kernel_shape": [WINDOW], "strides": [HOP], "pads": [0, 0]}
+    x = net.op("Conv", [x, basis], "stft", **shape)
+    two = net.constant(np.float32(2), node=True)
+    parts = [net.op("Pow", [y, two]) for y in net.split(x, *[WINDOW // 2 + 1] * 2)]
+    x = net.op("Sqrt", [net.add(*parts)])
+    for number, (out, stride) in enumerate(ENCODER):
+        shape = {"stride": stride, "pads": [1, 1], "plain": True}
+        x = net.relu(net.conv(x, f"encoder/{number}", net.channels(out), 3, **shape))
+    x = lstm(net, net.transpose(x, 2, 0, 1), "decoder/rnn", net.channels(128))
+    x = net.relu(net.transpose(x, 1, 2, 0))
+    x = net.op("Sigmoid", [net.conv(x, "decoder/out", 1, plain=True, gain=1)])
+    net.output(net.op("Squeeze", [x, net.constant(np.array([1]))]), "speech")
+
+
+def fourier(_rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Cosines and sines of all frequencies under Hann's window."""
+    at = np.arange(WINDOW)
+    angles = 2 * np.pi * np.arange(WINDOW // 2 + 1)[:, None] * at / WINDOW
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * at / WINDOW)
+    return (np.concatenate([np.cos(angles), -np.sin(angles)]) * window).reshape(shape)
+
+
+def lstm(net: Net, x: str, name: str, hidden: int) -> str:
+    """An LSTM that starts with zeros: (T, B, F) to (T, B, hidden)."""
+    steps, batch, features = net.shape(x)
+    bound = uniform(-1 / np.sqrt(hidden), 1 / np.sqrt(hidden))
+    inputs = [
+        x,
+        net.weight(f"{name}.W", (1, 4 * hidden, features), bound),
+        net.weight(f"{name}.R", (1, 4 * hidden, hidden), bound),
+        net.weight(f"{name}.B", (1, 8 * hidden), bound),
+    ]
+    net.macs += steps * batch * 4 * hidden * (features + hidden)
+    y = net.op("LSTM", inputs, name, hidden_size=hidden)
+    return net.op("Squeeze", [y, net.constant(np.array([1]))])
