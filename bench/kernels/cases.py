@@ -16,7 +16,7 @@ import onnx
 
 import neon8
 from bench.networks import catalogue, samples, weights
-from bench.networks.builder import Net
+from bench.networks.builder import Net, normal, uniform
 from neon8.compile import lower, oracle
 from neon8.ir.program import Int8Array, Program
 from neon8.operators.convolution import Conv2dOp
@@ -26,6 +26,7 @@ Random = np.random.Generator
 Drawn = tuple[Net, onnx.ModelProto]
 
 OPSET = 13
+OPSET_OF_TOKENS = 20
 SEED = 8
 SAMPLES = 32
 PIXEL_ALIGN = 8
@@ -54,6 +55,42 @@ def fully_connected(inside: int, out: int) -> Drawn:
     """One pixel."""
     net = Net("layer", OPSET, seed=SEED)
     net.output(net.linear(net.input("x", inside), "fc", out), "y")
+    return drawn(net)
+
+
+def attention(tokens: int, heads: int, width: int) -> Drawn:
+    """softmax(Q K^T) V of heads, from one projection to the joined heads.
+
+    Q, K and V are the input, as (3, heads, width, tokens): the channels of pixels.
+    """
+    net = Net("attention", OPSET, seed=SEED)
+    x = net.transpose(net.input("x", 3 * heads * width, tokens), 0, 2, 1)
+    parts = net.transpose(net.reshape(x, 1, tokens, 3, heads, width), 2, 0, 3, 1, 4)
+    q, k, v = (
+        net.op("Gather", [parts, net.constant(np.array(at))], axis=0) for at in range(3)
+    )
+    scores = net.op("MatMul", [q, net.transpose(k, 0, 1, 3, 2)])
+    scaled = net.op("Mul", [scores, net.constant(np.float32(width**-0.5))])
+    mixed = net.op("MatMul", [net.op("Softmax", [scaled], axis=-1), v])
+    joined = net.reshape(net.transpose(mixed, 0, 2, 1, 3), 1, tokens, heads * width)
+    net.macs += 2 * tokens * tokens * heads * width
+    net.output(net.transpose(joined, 0, 2, 1), "y")
+    return drawn(net)
+
+
+def token_net(operator: str, tokens: int, channels: int) -> Drawn:
+    """A LayerNormalization or a Gelu of tokens; a value counts as a MAC."""
+    net = Net("values", OPSET_OF_TOKENS, seed=SEED)
+    x = net.input("x", tokens, channels)
+    inputs, options = [x], {}
+    if operator == "LayerNormalization":
+        inputs += [
+            net.weight("gamma", (channels,), uniform(0.5, 1.5)),
+            net.weight("beta", (channels,), normal(0.1)),
+        ]
+        options["axis"] = -1
+    net.macs += tokens * channels
+    net.output(net.op(operator, inputs, **options), "y")
     return drawn(net)
 
 
@@ -128,6 +165,24 @@ ROWS = {
     "dw3-144": Row("dw 3x3 s1 144 @56", lambda: conv((144, 144), 3, 1, 56, 144)),
     "dw3s2-144": Row("dw 3x3 s2 144 @56", lambda: conv((144, 144), 3, 2, 56, 144)),
     "fc2048-1000": Row("FC 2048→1000", lambda: fully_connected(2048, 1000)),
+    "attention49": Row(
+        "attention of 49 tokens, heads of 32", lambda: attention(49, 3, 32), ends="int8"
+    ),
+    "attention196-32": Row(
+        "... of 196 tokens", lambda: attention(196, 3, 32), ends="int8"
+    ),
+    "attention196-64": Row(
+        "... of 196 tokens, heads of 64", lambda: attention(196, 3, 64), ends="int8"
+    ),
+    "attention1500-64": Row(
+        "... of 1500 tokens, heads of 64", lambda: attention(1500, 1, 64), ends="int8"
+    ),
+    "norm192": Row(
+        "LayerNormalization 192 @196",
+        lambda: token_net("LayerNormalization", 196, 192),
+        ends="int8",
+    ),
+    "gelu768": Row("Gelu 768 @196", lambda: token_net("Gelu", 196, 768), ends="int8"),
     "net": Row("the small net", small_net, ends="int8"),
     "net-fast": Row("... calibrated with `--fast`", small_net, ends="int8", fast=True),
     **{
