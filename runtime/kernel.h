@@ -558,6 +558,10 @@ typedef void n8_affine_fn(const struct n8_affine_args *args);
 // sums[0] = the sum of `count` values, sums[1] = that of their squares; 1 <= count <= 65536.
 typedef void n8_sums_fn(int64_t *sums, const int16_t *in, size_t count);
 
+// (30) of int8: sums[0] = the largest of `count` values, sums[1] = the sum of powers[255 - sums[0]
+// + in[i]]; 1 <= count <= 2^20, and the 256 powers are 0 .. 2^30.
+typedef void n8_powers_fn(int64_t *sums, const int8_t *in, size_t count, const int32_t *powers);
+
 // Between planes and pixels of 8 bytes; 1 <= channels <= 8, and pixels are 8 bytes apart at least:
 //   interleave_s8     out[p * out_stride + c] = c < channels ? in[c * in_stride + p] : 0, c < 8
 //   deinterleave_s8   out[c * out_stride + p] = in[p * in_stride + c], c < channels; 8 bytes of
@@ -602,6 +606,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(blend_s8, n8_blend_fn)                                                                       \
     X(blend_f32, n8_blend_fn)                                                                      \
     X(softmax_f32, n8_softmax_fn)                                                                  \
+    X(powers_s8, n8_powers_fn)                                                                     \
     X(interleave_s8, n8_planes_fn)                                                                 \
     X(deinterleave_s8, n8_planes_fn)                                                               \
     X(transpose_f32, n8_transpose_fn)

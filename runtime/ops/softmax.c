@@ -114,10 +114,11 @@ const struct n8_operator n8_op_softmax = {
 
 enum {
     ENTRIES = 256,
-    LANES = 64, // values that the kernels take as the channels of a pixel
+    LANES = 16, // values that the kernels take as the channels of a pixel
 };
 
-// exp(-scale * d) in parts of 2^30, of d in steps of 1, and of int16 in steps of 256, too.
+// exp(-scale * d) in parts of 2^30, of d in steps of 1, and of int16 in steps of 256, too: that of
+// d is entry 255 - d.
 struct powers {
     int32_t low[ENTRIES], high[ENTRIES];
 };
@@ -125,7 +126,8 @@ struct powers {
 static void fill(int32_t *table, double scale) {
     const double magic = 6755399441055744.0;
     for (size_t i = 0; i < ENTRIES; i++) {
-        table[i] = (int32_t)((0x1p30 * n8_exp(-(scale * (double)i)) + magic) - magic);
+        const double d = (double)(ENTRIES - 1 - i);
+        table[i] = (int32_t)((0x1p30 * n8_exp(-(scale * d)) + magic) - magic);
     }
 }
 
@@ -165,30 +167,18 @@ static enum n8_status pack_q(struct n8_reader *reader, struct n8_step *step, voi
     return N8_OK;
 }
 
-// The powers of a row, and what they add up to.
-static int64_t powers_s8(int32_t *e, const int8_t *in, size_t count, const struct powers *powers) {
-    int8_t largest = INT8_MIN;
-    for (size_t i = 0; i < count; i++) {
-        largest = in[i] > largest ? in[i] : largest;
-    }
-    int64_t sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        e[i] = powers->low[largest - in[i]];
-        sum += e[i];
-    }
-    return sum;
-}
-
+// The powers of a row of int16, and what they add up to.
 static int64_t powers_s16(int32_t *e, const int16_t *in, size_t count,
                           const struct powers *powers) {
     int16_t largest = INT16_MIN;
     for (size_t i = 0; i < count; i++) {
         largest = in[i] > largest ? in[i] : largest;
     }
+    const int32_t last = UINT16_MAX - largest;
     int64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
-        const int32_t d = largest - in[i];
-        const int64_t product = (int64_t)powers->high[d / ENTRIES] * powers->low[d % ENTRIES];
+        const uint32_t at = (uint32_t)(last + in[i]);
+        const int64_t product = (int64_t)powers->high[at / ENTRIES] * powers->low[at % ENTRIES];
         e[i] = (int32_t)((product + (1 << 29)) >> 30);
         sum += e[i];
     }
@@ -226,17 +216,65 @@ static void finish(const struct n8_kernels *kernels, const struct n8_tensor *out
     }
 }
 
+// The powers of a row of int8 whose largest value is known.
+static void look_up(int32_t *e, const int8_t *in, size_t count, const int32_t *powers,
+                    int64_t largest) {
+    powers += ENTRIES - 1 - largest;
+    for (size_t i = 0; i < count; i++) {
+        e[i] = powers[in[i]];
+    }
+}
+
+// How many of the powers give more than 0, rounded up to LANES.
+static size_t count_used(const int32_t *powers, float multiplier) {
+    size_t used = LANES;
+    while (used < ENTRIES && (float)powers[ENTRIES - 1 - used] * multiplier > 0.5f) {
+        used += LANES;
+    }
+    return used;
+}
+
+// Where a row has at least as many values as powers give more than 0, the function of all int8
+// values is computed, and looked up.
+static void finish_by_table(const struct n8_kernels *kernels, const struct n8_tensor *out,
+                            int8_t *to, const int8_t *in, size_t count, const int32_t *powers,
+                            float multiplier, size_t used, int64_t largest) {
+    // Beginning with the value that is 255 below the largest one; what is above that is no index.
+    int8_t table[2 * ENTRIES];
+    const size_t from = ENTRIES - used;
+    memset(table, out->zero_point, from);
+    finish(kernels, out, (uint8_t *)table + from, powers + from, used, multiplier);
+    kernels->table_s8(to, 0, in, 0, 1, count, table + INT8_MAX - largest);
+}
+
 // One contiguous row.
 static void run_row(const struct n8_session *session, const struct n8_step *step, uint8_t *to,
                     const uint8_t *from, size_t count, int32_t *e) {
+    const struct n8_kernels *kernels = &session->model->kernels;
     const struct n8_tensor *out = n8_output(session->model, step);
+    const struct powers *powers = step->packed;
     const bool s8 = n8_input(session->model, step, 0)->type == N8_TYPE_S8;
-    const int64_t sum =
-        s8 ? powers_s8(e, (const int8_t *)from, count, step->packed)
-           : powers_s16(e, (const int16_t *)(const void *)from, count, step->packed);
+    const int8_t *bytes = (const int8_t *)from;
+    int64_t sums[2]; // the largest value, and the sum of the powers
+    if (s8) {
+        kernels->powers_s8(sums, bytes, count, powers->low);
+    } else {
+        sums[1] = powers_s16(e, (const int16_t *)(const void *)from, count, powers);
+    }
     // Both below 2^53, so that a double holds them.
-    const float multiplier = (float)(1.0 / (double)out->scale) / (float)(double)sum;
-    finish(&session->model->kernels, out, to, e, count, multiplier);
+    const float multiplier = (float)(1.0 / (double)out->scale) / (float)(double)sums[1];
+    if (s8 && out->type == N8_TYPE_S8) {
+        const size_t used = count_used(powers->low, multiplier);
+        if (used <= count) {
+            finish_by_table(kernels, out, (int8_t *)to, bytes, count, powers->low, multiplier, used,
+                            sums[0]);
+            return;
+        }
+    }
+    if (s8) {
+        look_up(e, bytes, count, powers->low, sums[0]);
+    }
+    finish(kernels, out, to, e, count, multiplier);
 }
 
 // The values of one channel of `count` pixels that are `stride` bytes apart, and back.

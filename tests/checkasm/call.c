@@ -84,6 +84,9 @@ void call_plain(const struct call *call) {
     case SIGNATURE_SUMS:
         ((n8_sums_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2]);
         break;
+    case SIGNATURE_POWERS:
+        ((n8_powers_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], pointer(x[3]));
+        break;
     case SIGNATURE_NORMALIZE:
         ((n8_normalize_fn *)call->fn)(pointer(x[0]));
         break;
@@ -154,6 +157,7 @@ static size_t count_of(enum signature signature) {
         return 3;
     case SIGNATURE_DEQUANTIZE:
     case SIGNATURE_DEQUANTIZE_S16:
+    case SIGNATURE_POWERS:
         return 4;
     case SIGNATURE_QUANTIZE:
     case SIGNATURE_QUANTIZE_S16:

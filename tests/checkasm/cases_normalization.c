@@ -109,6 +109,28 @@ void cases_sums(struct context *context) {
     }
 }
 
+void cases_powers(struct context *context) {
+    enum { POWERS = 256, MOST = 1 << 30 };
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= CASES; step++) {
+        const size_t count = step == CASES ? 1500 : 1 + (size_t)step % MOST_CHANNELS;
+        const int32_t hi = rng_below(rng, 2) ? 127 : rng_range(rng, -128, 127);
+        const int32_t lo = rng_below(rng, 2) ? -128 : rng_range(rng, -128, hi);
+        int64_t *out = guard_place(rng, REGION_OUT, 2 * sizeof *out);
+        int8_t *in = guard_place(rng, REGION_IN, count);
+        int32_t *powers = guard_place(rng, REGION_WEIGHTS, POWERS * sizeof *powers);
+        for (size_t i = 0; i < count; i++)
+            in[i] = (int8_t)rng_range(rng, lo, hi);
+        for (size_t i = 0; i < POWERS; i++)
+            powers[i] = rng_below(rng, 4) ? rng_range(rng, 0, MOST) : MOST;
+        struct test_case test = {.out = (uint8_t *)out, .out_size = 2 * sizeof *out};
+        test.call = (struct call){.signature = SIGNATURE_POWERS,
+                                  .x = {(uintptr_t)out, (uintptr_t)in, count, (uintptr_t)powers}};
+        snprintf(test.text, sizeof test.text, "count=%zu lo=%d hi=%d", count, lo, hi);
+        check_step(context, &test, step == CASES);
+    }
+}
+
 void cases_normalize(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {

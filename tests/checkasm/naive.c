@@ -468,6 +468,15 @@ void naive_sums_s16(int64_t *sums, const int16_t *in, size_t count) {
     }
 }
 
+void naive_powers_s8(int64_t *sums, const int8_t *in, size_t count, const int32_t *powers) {
+    sums[0] = INT8_MIN;
+    for (size_t i = 0; i < count; i++)
+        sums[0] = in[i] > sums[0] ? in[i] : sums[0];
+    sums[1] = 0;
+    for (size_t i = 0; i < count; i++)
+        sums[1] += powers[255 - (sums[0] - in[i])];
+}
+
 void naive_normalize_s16(const struct n8_normalize_args *args) {
     for (size_t i = 0; i < args->count; i++) {
         const int64_t d = (int64_t)args->in[i] * args->factor - args->shift;
