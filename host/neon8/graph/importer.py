@@ -126,7 +126,7 @@ def _known(
             raise failure(source, node, "its constants are too large for float32")
     computed = {one.output for one in nodes}
     for name in wanted:
-        if name not in computed:
+        if name not in computed and name not in source.constants:
             text = f"its output {name!r} is used, which neon8 does not compute"
             raise failure(source, node, text)
     return (*new, *nodes)

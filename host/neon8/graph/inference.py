@@ -132,6 +132,7 @@ def infer(path: Path, model: onnx.ModelProto, constants: dict[str, Array]) -> In
             tensor.data_type, tensor.dims
         )
     names = {*known.types, *(n for each in model.graph.node for n in each.output)}
+    outputs = {value.name for value in model.graph.output}
     waiting = deque(model.graph.node)
     while waiting:
         node = waiting.popleft()
@@ -143,6 +144,9 @@ def infer(path: Path, model: onnx.ModelProto, constants: dict[str, Array]) -> In
         known.run.append(node)
         for name, kind in _types(known, node).items():
             _admit(known, node, name, kind)
+        _find_empty(known, node, outputs)
+        if all(name in known.constants for name in filter(None, node.output)):
+            continue
         feeds = _feeds(known, node)
         if feeds is None or not _evaluate(known, node, feeds):
             known.kept.append(node)
@@ -256,6 +260,17 @@ def _admit(known: Inference, node: onnx.NodeProto, name: str, kind: Any) -> None
     if tensor.elem_type in INTEGERS and len(shape) == 1 and shape[0] > MAX_LIST:
         raise _failure(known, node, f"makes a list of {shape[0]} integers")
     known.types[name] = kind
+
+
+def _find_empty(known: Inference, node: onnx.NodeProto, outputs: set[str]) -> None:
+    """A tensor without values is a constant, whatever it is computed from.
+
+    Unless it is one of `outputs`, those of the network, which then is refused.
+    """
+    for name in set(filter(None, node.output)) - outputs:
+        shape = known.shape(name)
+        if shape is not None and 0 in shape and known.dtype(name) not in ("", "str"):
+            known.constants[name] = np.zeros(shape, known.dtype(name))
 
 
 def _feeds(known: Inference, node: onnx.NodeProto) -> dict[str, Array] | None:

@@ -180,6 +180,8 @@ def import_dropout(source: Source, node: OnnxNode) -> Node:
 def import_concat(source: Source, node: OnnxNode) -> Node:
     """Concat along any axis."""
     shape = dims_of(source, node, node.outputs[0])
+    inputs = [n for n in node.inputs if 0 not in source.shapes.get(n, ())]
+    node = replace(node, inputs=tuple(inputs))
     constants = {
         place: fitting(source, node, name)
         for place, name in enumerate(node.inputs)

@@ -236,3 +236,17 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "step"), REFUSED.items(), ids=REFUSED)
 def test_refused(tmp_path, text, step):
     assert text in why_opaque(tmp_path, chain([step], IMAGE))
+
+
+def test_a_part_without_values(tmp_path):
+    """It is a constant, and joined to others it adds nothing."""
+    lengths = np.array([3, 0], np.int64)
+    nodes = [
+        node("Split", "x lengths", "some none", axis=1),
+        node("Relu", "none", "still"),
+        node("Concat", "some still", "y", axis=1),
+    ]
+    graph = assert_same(
+        tmp_path, net(nodes, {"x": (1, 3, 4, 4)}, "y", {"lengths": lengths})
+    )
+    assert all(name in ("x", "some", "y") for name in graph.tensors)
