@@ -177,7 +177,9 @@ def _replacement(
     return _Replacement(
         nodes=list(map(_proto, parts.nodes)),
         constants=parts.constants,
-        hidden=frozenset(inside - {*node.outputs} if parts.in_float else ()),
+        hidden=frozenset(
+            (inside if parts.in_float else parts.hidden) - {*node.outputs}
+        ),
     )
 
 

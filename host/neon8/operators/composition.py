@@ -25,7 +25,8 @@ class Parts:
     """The nodes that together compute `node`, while they grow.
 
     taken: the names in use.  constants: what the nodes read, by name.  in_float: what
-    is between them has no scales, as rounding it would cost too much.
+    is between them has no scales, as rounding it would cost too much.  hidden: the
+    tensors of which that is so where it is not of all.
     """
 
     source: Source
@@ -34,6 +35,7 @@ class Parts:
     nodes: list[OnnxNode] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
     in_float: bool = False
+    hidden: set[str] = field(default_factory=set)
 
     def add(
         self,

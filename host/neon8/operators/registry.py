@@ -6,6 +6,7 @@ from neon8.ir.program import Op
 from neon8.operators import (
     activation,
     arithmetic,
+    attention,
     constants,
     conversion,
     convolution,
@@ -47,6 +48,7 @@ FAMILIES = tuple(
         activation,
         pointwise,
         arithmetic,
+        attention,
         normalization,
         layer_norm,
         softmax,
