@@ -14,6 +14,7 @@ ORDER = (
     "arrays",
     "files",
     "machines",
+    "onnx_session",
     "text",
     "quant",
     "settings",
@@ -39,7 +40,7 @@ ORDER = (
 
 OWNERS = {
     "onnx": {"graph", "formats", "qat"},
-    "onnxruntime": {"calibrate"},
+    "onnxruntime": {"onnx_session"},
     "cffi": {"runtime", "calibrate", "compile"},
     "distributed": {"calibrate"},
     "elftools": {"inspection"},

@@ -13,7 +13,7 @@ from neon8.calibrate.observation import (
     TensorObservation,
     merge,
 )
-from neon8.calibrate.run.reference import FACTS, Reference, cpu_features
+from neon8.calibrate.run.reference import Reference, cpu_features
 from neon8.calibrate.run.threads import StatePool, usable
 from neon8.calibrate.statistics import channels, histogram
 from neon8.calibrate.statistics.observer import (
@@ -29,6 +29,7 @@ from neon8.graph.importer import load
 from neon8.graph.onnx_file import ModelLike, Shapes, open_onnx
 from neon8.ir.graph import Graph
 from neon8.ir.groups import scale_groups, sources
+from neon8.onnx_session import FACTS
 from neon8.operators.convolution import Conv2d, convolutions
 
 STATISTICS_BYTES = 1 << 28

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FP32 network, run by onnxruntime.  The only module that imports it."""
+"""The FP32 network, run by onnxruntime."""
 
 import copy
-import os
 import platform
-import threading
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -20,35 +16,8 @@ from neon8.errors import DataError, GraphError
 from neon8.graph.extend import with_outputs
 from neon8.graph.onnx_file import ModelLike, open_onnx
 from neon8.ir.graph import Tensor
+from neon8.onnx_session import TYPES, OnnxSession, one_line
 
-# From 1.31 on, importing it writes a device ID for telemetry into the user's home.
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-
-import onnxruntime
-
-Result = TypeVar("Result")
-
-FACTS = {
-    "engine": "onnxruntime",
-    "version": str(onnxruntime.__version__),
-    "provider": "CPUExecutionProvider",
-    "optimization": "ORT_ENABLE_ALL",
-}
-"""Other builds, providers and levels round differently; thread count and batch do not
-matter."""
-TYPES = {
-    "tensor(float)": "float32",
-    "tensor(float16)": "float16",
-    "tensor(double)": "float64",
-    "tensor(bool)": "bool",
-    **{
-        f"tensor({sign}int{bits})": f"{sign}int{bits}"
-        for sign in ("", "u")
-        for bits in (8, 16, 32, 64)
-    },
-}
-"""onnxruntime's types of samples, by the names that numpy gives them."""
-SILENT = 4
 CPU_CLASSES = ("avx512f", "avx2", "avx", "sve")
 """Flags by which onnxruntime chooses its matrix kernels, the strongest first."""
 
@@ -96,29 +65,14 @@ class Reference:
         """
         file, extra_outputs = open_onnx(model), tuple(extra_outputs)
         self._path = path = file.path
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = SILENT
-        self._weights = file.weights  # onnxruntime may read them where they are
-        self._options = onnxruntime.RunOptions()
         try:
-            if file.weights:
-                arrays = file.weights.values()
-                values = [onnxruntime.OrtValue.ortvalue_from_numpy(a) for a in arrays]
-                options.add_external_initializers(list(file.weights), values)
-            made = partial(
-                onnxruntime.InferenceSession,
-                with_outputs(file, extra_outputs, tensors),
-                options,
-                providers=["CPUExecutionProvider"],
-            )
-            self._session = _interruptible(made, partial(_cancel, options))
+            data = with_outputs(file, extra_outputs, tensors)
+            self._session = OnnxSession(data, file.weights)
         except Exception as error:  # onnxruntime has no public base class of errors
-            text = f"onnxruntime cannot run it: {_one_line(error)}"
+            text = f"onnxruntime cannot run it: {one_line(error)}"
             raise GraphError(f"{path}: {text}") from error
-        self.inputs = _inputs(path, self._session.get_inputs())
-        outputs = self._session.get_outputs()
+        self.inputs = _inputs(path, self._session.session.get_inputs())
+        outputs = self._session.session.get_outputs()
         self.output_names = tuple(v.name for v in outputs if v.type in TYPES)
         self._reuse = inside and fixed
         self._wanted = tuple(extra_outputs) if inside else self.output_names
@@ -131,9 +85,9 @@ class Reference:
         """
         given = {n: self._cast(n, array) for n, array in inputs.items()}
         try:
-            return _interruptible(partial(self._run, given), self.stop)
+            return self._run(given)
         except Exception as error:  # as above
-            raise DataError(f"{self._path}: onnxruntime: {_one_line(error)}") from error
+            raise DataError(f"{self._path}: onnxruntime: {one_line(error)}") from error
 
     def another(self) -> "Reference":
         """The same network for another thread, to run at the same time."""
@@ -143,7 +97,7 @@ class Reference:
 
     def stop(self) -> None:
         """Make all runs end with an error, those of another() too; for Ctrl-C."""
-        self._options.terminate = True
+        self._session.stop()
 
     def _cast(self, name: str, array: Array) -> Array:
         """Cast floats to the type of the input, which may be float16 or float64."""
@@ -156,43 +110,15 @@ class Reference:
         if not self._wanted:
             return {}
         if self._buffer is None:
-            wanted, given = list(self._wanted), dict(inputs)
-            found = self._session.run(wanted, given, self._options)
-            outputs = dict(zip(self._wanted, map(np.asarray, found), strict=True))
+            found = self._session.run(self._wanted, inputs)
+            outputs = {name: np.asarray(value) for name, value in found.items()}
             if self._reuse:
-                self._buffer = _buffer(self._session, outputs)
+                self._buffer = _buffer(self._session.session, outputs)
             return outputs
         for name, array in inputs.items():
             self._buffer.binding.bind_cpu_input(name, np.ascontiguousarray(array))
-        self._session.run_with_iobinding(self._buffer.binding, self._options)
+        self._session.run_bound(self._buffer.binding)
         return dict(self._buffer.outputs)
-
-
-def _interruptible(work: Callable[[], Result], stop: Callable[[], None]) -> Result:
-    """Run `work` in another thread, so that Ctrl-C can interrupt it.
-
-    onnxruntime ignores signals, and a network may run for ever.  stop: makes it end.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return work()
-    future = _helper().submit(work)
-    try:
-        return future.result()
-    except KeyboardInterrupt:
-        stop()
-        wait([future])
-        raise
-
-
-@cache
-def _helper() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="neon8-onnxruntime")
-
-
-def _cancel(options: Any) -> None:
-    """Stop loading a session; onnxruntime before 1.21 cannot."""
-    if hasattr(options, "set_load_cancellation_flag"):
-        options.set_load_cancellation_flag(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +157,3 @@ def _inputs(path: Path, values: Iterable[Any]) -> dict[str, Input]:
             raise GraphError(f"{path}: {text}")
         shapes[name], dtypes[name] = tuple(dims), TYPES[value.type]
     return of_shapes(shapes, dtypes, free=free)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
