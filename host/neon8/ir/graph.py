@@ -343,6 +343,10 @@ class Node:
         """False if constants of the node keep it from its int8 form."""
         return True
 
+    def macs(self, graph: "Graph") -> int:  # noqa: ARG002
+        """Multiply-accumulates of a run, of what multiplies matrices."""
+        return 0
+
     def absorbs_factors(self, graph: "Graph") -> bool:  # noqa: ARG002
         """True if what it reads and what it makes may have any factors  (5c)."""
         return False

@@ -102,6 +102,12 @@ class Conv2d(Activated):
     weighted = True
     precedes_activation = True
 
+    def macs(self, graph: Graph) -> int:
+        """One for each weight and place where it is applied."""
+        name = self.inputs[0] if self.transposed else self.output
+        n, _, *places = graph.tensors[name].shape
+        return n * math.prod(places) * self.weight.size
+
     @property
     def finite(self) -> bool:
         """True if weights and biases are."""

@@ -6,13 +6,22 @@ a product, to part and to join heads, mostly is no more than other steps of them
 rows of the first operand lie along channels, so do those of the result.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neon8.arrays import Array
 from neon8.errors import CompileError
-from neon8.ir.graph import Activated, Activation, FloatArray, Node, Shape, nchw
+from neon8.ir.graph import (
+    Activated,
+    Activation,
+    FloatArray,
+    Graph,
+    Node,
+    Shape,
+    nchw,
+)
 from neon8.ir.graph import Tensor as GraphTensor
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.strided import Axis, Strided, whole
@@ -55,6 +64,11 @@ class MatMul(Activated):
     side: int = 1
 
     precedes_activation = True
+
+    def macs(self, graph: Graph) -> int:
+        """The depth of the matrices, for each value of the product."""
+        values = math.prod(graph.tensors[self.output].dims)
+        return values * self.first.axes[-1].size
 
     @property
     def gives_float(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.errors import CompileError
-from neon8.ir.graph import FloatArray, Node
+from neon8.ir.graph import FloatArray, Graph, Node
 from neon8.ir.program import Int8Array, Int32Array, Op, Tensor
 from neon8.operators.build import FLOAT, Build
 from neon8.operators.composition import Parts
@@ -75,6 +75,11 @@ class Recurrent(Node):
     linear_before_reset: bool = False
 
     reads_dims = True
+
+    def macs(self, graph: Graph) -> int:
+        """Both matrices, for each step of each sequence."""
+        steps, batch, _ = graph.tensors[self.inputs[0]].dims
+        return steps * batch * (self.weight.size + self.recurrence.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
