@@ -28,6 +28,8 @@ from neon8.refine.diagnosis import diagnose_model as diagnose_model
 from neon8.runtime import Model as Model
 from neon8.runtime import Session as Session
 from neon8.runtime import ThreadPool as ThreadPool
+from neon8.runtime.cut import CutModel as CutModel
+from neon8.runtime.cut import CutSession as CutSession
 from neon8.runtime.emulate import EmulatedModel as EmulatedModel
 from neon8.settings.reader import load_settings as load_settings
 from neon8.settings.stages import Settings as Settings

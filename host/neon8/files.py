@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
@@ -81,7 +82,46 @@ def _print(data: bytes) -> None:
         stream.write(data)
 
 
+def write_all(files: Mapping[Path, bytes]) -> None:
+    """Write files as write_atomic() does, which one alone need not be regular for.
+
+    All or none: they are renamed into place, in this order, once all are on the disk.
+    """
+    if len(files) == 1:
+        for path, data in files.items():
+            write_atomic(path, data)
+        return
+    for path in files:
+        if path.exists() and not path.is_file():
+            raise SetupError(f"{path}: cannot be written: it is no regular file")
+    ready: dict[Path, Path] = {}
+    path = next(iter(files), Path())
+    try:
+        for path, data in files.items():
+            final = Path(os.path.realpath(path))  # a link stays one
+            ready[_beside(final, data)] = final
+        for temporary, final in ready.items():
+            temporary.replace(final)
+    except OSError as error:
+        raise SetupError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        for temporary in ready:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+
 def _replace(final: Path, data: bytes) -> None:
+    temporary = _beside(final, data)
+    try:
+        temporary.replace(final)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _beside(final: Path, data: bytes) -> Path:
+    """Write `data` to a new file in the same folder, which may become `final`."""
     try:
         old = final.stat()
     except FileNotFoundError:
@@ -97,11 +137,11 @@ def _replace(final: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(descriptor)
-        temporary.replace(final)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+    return temporary
 
 
 def _make_like(descriptor: int, old: os.stat_result) -> None:

@@ -10,7 +10,9 @@ from neon8.settings.stages import CompileSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
+    from neon8.compile.compiler import Compiled
     from neon8.quant.int16_fit import Fit
 
 
@@ -23,6 +25,7 @@ examples:
   neon8 compile net.onnx --scales net.scales.json --keep-float conv1 \\
                 --keep-float Gemm -o net.n8
   neon8 compile quantized.onnx -o net.n8
+  neon8 compile detector.onnx --scales detector.scales.json -o detector.n8 --cut
 
 A network that was quantized elsewhere, with QuantizeLinear and DequantizeLinear nodes
 or with QLinearConv and its likes, has its scales in it and needs no table: they, and
@@ -48,6 +51,13 @@ its integer weights, are taken as they are. What it leaves in float stays in flo
             --max-sqnr-loss; kernels without dot products then run faster, but for what
             runs by Winograd without it, see `neon8 inspect`. The table at the end gives
             the signal to noise ratio of each such layer's weights
+
+--cut       nodes that neon8 cannot run (loops, strings, operators of other domains ...)
+            stay out of the .n8 file: it gets the largest part without them, by
+            multiply-accumulates. Beside it stand net.before.onnx and net.after.onnx, as
+            far as there is something, and net.cut.json, with which `neon8 run` and
+            `neon8 evaluate` run the whole, onnxruntime doing the rest. `neon8 inspect
+            net.onnx` shows the parts beforehand; docs/howto/cut.md tells more
 
 Every accumulator is proved to stay inside int32 for any input; where the
 proof fails a weight scale is enlarged, with a warning, and if that does not help the
@@ -75,7 +85,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Lower, prove, write, and say what came out."""
     from neon8 import text
     from neon8.compile.compiler import compile_network
-    from neon8.files import write_atomic
+    from neon8.files import write_all
     from neon8.runtime import Model
     from neon8.runtime.model import MAX_BYTES
 
@@ -86,13 +96,16 @@ def run(arguments: argparse.Namespace) -> str:
     source = str(arguments.output)
     with Model.from_bytes(data, source=source, isa="c", max_bytes=MAX_BYTES) as model:
         steps = model.steps
-    write_atomic(arguments.output, data)
+    files = compiled.files(arguments.output)
+    write_all(files)
     convolutions = [step for step in steps if step.operation == "conv2d"]
     done = (
         f"{arguments.output}: {text.counted(len(steps), 'step')}, "
         f"{len(convolutions)} of them convolutions, {text.size(len(data))}, "
         f"{ends_of(settings.compile)}"
     )
+    if settings.compile.cut:
+        done += f"\n{around(compiled, list(files))}"
     if compiled.islands:
         done += f"\n{in_float(compiled.islands)}"
     if settings.compile.accumulator_aware:
@@ -112,6 +125,23 @@ def ends_of(settings: CompileSettings) -> str:
     if settings.image is None:
         return f"{settings.io} inputs and outputs"
     return f"a uint8 image as input, {settings.io} outputs"
+
+
+def around(compiled: "Compiled", files: "Sequence[Path]") -> str:
+    """What --cut did."""
+    from neon8 import text
+
+    found, whole = compiled.cut, compiled.graph
+    if found is None:
+        nodes = text.counted(len(whole.nodes), "node")
+        return f"nothing to cut: neon8 runs the whole network, {nodes}"
+    nodes = f"{found.counts[1]} of {text.counted(len(whole.nodes), 'node')}"
+    said = f"cut: {nodes}, {found.macs[1]} of {sum(found.macs)} MACs"
+    for part, data in (("before", found.before), ("after", found.after)):
+        if data is not None:
+            (path,) = (p for p in files if p.name.endswith(f".{part}.onnx"))
+            said += f"\n  {part} it {path}, {text.counted(data.nodes, 'ONNX node')}"
+    return f"{said}\n  run all by {files[-1]}"
 
 
 def in_float(islands: dict[str, str]) -> str:

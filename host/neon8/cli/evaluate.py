@@ -66,6 +66,8 @@ A network with int8 or int16 inputs and outputs is fed and read through its own 
 One that was compiled with --io-image takes pixels: size, resize and color of
 --preprocess count; scale, mean and std are in the network. To compare with a
 reference, compile without --io-image and --io-layout nhwc; the values are the same.
+NET.cut.json, from `neon8 compile --cut`, is judged by the outputs of the whole network,
+but for those whose size depends on the data.
 
 {options.DATA}"""
 
@@ -73,7 +75,9 @@ reference, compile without --io-image and --io-layout nhwc; the values are the s
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
     options.model(
-        parser, "MODEL", "the network, MODEL.onnx (FP32, onnxruntime) or MODEL.n8"
+        parser,
+        "MODEL",
+        "the network, MODEL.onnx (FP32, onnxruntime), MODEL.n8 or NET.cut.json",
     )
     options.data(parser)
     options.as_json(parser)

@@ -12,10 +12,12 @@ HELP = """\
 examples:
   neon8 inspect net.onnx                  what would run in int8, what in float, and
                                           every node that is not supported, with why
+                                          and what compile --cut makes of them
   neon8 inspect net.n8                    inputs, outputs, steps, proofs, kernels
   neon8 inspect net.n8 --target aarch64   with the kernels that ARM chooses, and why
   neon8 inspect net.n8 --target armv7 --cpu cortex-a9
   neon8 inspect net.n8 --target aarch64 --cpu cortex-a53 --isa neon
+  neon8 inspect net.cut.json              the files of a network that was cut
   neon8 inspect net.scales.json           scales, ranges, guards that fired
   neon8 inspect net.calib                 samples, and what was seen in each tensor
   neon8 inspect build/aarch64/libneon8.so machine, exports, kernels, alignment
@@ -29,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.model(
         parser,
         "FILE",
-        "MODEL.onnx, MODEL.n8, M.scales.json, M.calib, libneon8.so or libneon8.a",
+        "MODEL.onnx, MODEL.n8, NET.cut.json, M.scales.json, M.calib, libneon8.so or "
+        "libneon8.a",
     )
     options.as_json(parser)
     add_options(parser, "network", "target")

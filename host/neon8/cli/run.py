@@ -18,11 +18,15 @@ examples:
   neon8 run net.n8 --input x.npy -o y.npy --target aarch64 --cpu cortex-a53
   neon8 run net.n8 --input x.npy -o y.npy --target armv7 --cpu cortex-a9
   neon8 run net.n8 --input x.npy --isa c
+  neon8 run net.cut.json --input x.npy -o y.npz
 
 X.npy holds one sample, with or without its batch axis, or many along the first axis;
 the outputs come in the same order. A network with several inputs takes an .npz with one
 array for each, under its name; one with several outputs writes an .npz. Without -o a
 summary is printed. A network with int8 inputs takes int8 arrays as they are.
+
+NET.cut.json, from `neon8 compile --cut`, is a network of which onnxruntime runs what
+stands before and after the .n8 file; with --target, the .n8 file alone runs there.
 
 --target aarch64, and armv7 for 32-bit ARM, run the NEON kernels in an ARM Python under
 qemu-user; the bytes are the same as on this PC. `make sysroot aarch64 armv7` builds all
@@ -37,7 +41,7 @@ SHOWN_RUNS = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's grammar."""
-    options.model(parser, "MODEL.n8", "the int8 network")
+    options.model(parser, "MODEL.n8", "the int8 network, or NET.cut.json")
     parser.add_argument(
         "--input",
         type=options.INPUT,
@@ -59,7 +63,7 @@ def run(arguments: argparse.Namespace) -> str:
     from neon8.cli.progress import watcher
     from neon8.data.arrays import open_runs, to_bytes
     from neon8.data.parallel import side_by_side
-    from neon8.errors import ModelError
+    from neon8.errors import DataError, ModelError
     from neon8.files import write_atomic
     from neon8.runtime.targets import is_model_file, open_model
 
@@ -82,10 +86,14 @@ def run(arguments: argparse.Namespace) -> str:
             results = list(watch(found))
     if output is None:
         return summary(results)
-    outputs = {
-        name: np.concatenate([result[name] for result in results])
-        for name in results[0]
-    }
+    try:
+        outputs = {
+            name: np.concatenate([np.atleast_1d(result[name]) for result in results])
+            for name in results[0]
+        }
+    except ValueError as error:  # of a cut network, whose outputs may be of any size
+        differ = "the sizes of its outputs differ from run to run; give one sample"
+        raise DataError(f"{model}: {differ}") from error
     write_atomic(output, to_bytes(output, outputs))
     shapes = ", ".join(
         f"{text.printable(name)} {array.dtype} {text.shape(array.shape)}"
@@ -104,9 +112,9 @@ def summary(results: "list[Arrays]") -> str:
             name,
             str(array.dtype),
             text.shape(array.shape),
-            text.number(float(array.min())),
-            text.number(float(array.max())),
-            str(int(array.argmax())),
+            text.number(float(array.min())) if array.size else text.UNKNOWN,
+            text.number(float(array.max())) if array.size else text.UNKNOWN,
+            str(int(array.argmax())) if array.size else text.UNKNOWN,
         )
         for number, result in enumerate(results[:SHOWN_RUNS])
         for name, array in result.items()

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neon8.compile import lower, writer
+from neon8.compile.cutting import cut_for, files_of
 from neon8.data.samples import loaded
-from neon8.errors import CompileError
+from neon8.errors import CompileError, SettingsError
+from neon8.files import write_all
+from neon8.graph.cut import Cut
 from neon8.graph.importer import load
-from neon8.graph.onnx_file import Shapes, open_onnx
+from neon8.graph.onnx_file import OnnxFile, Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
 from neon8.ir.graph import FloatArray, Graph
 from neon8.quant import table_json
@@ -29,11 +32,20 @@ class Compiled:
 
     fits: the layers with weights that int16 did not hold four products of, and what
     came of that; empty unless accumulator_aware.
+    cut: of which part the file is; None if it is the whole network, `graph`.
     """
 
     file: bytes
     islands: dict[str, str]
+    graph: Graph
     fits: tuple[Fit, ...] = ()
+    cut: Cut | None = None
+
+    def files(self, path: Path) -> dict[Path, bytes]:
+        """What is to be written, by path, the .n8 file at `path`."""
+        if self.cut is None:
+            return {path: self.file}
+        return files_of(self.file, self.cut, self.graph, path)
 
 
 @takes("network", "compile")
@@ -41,17 +53,26 @@ def compile_model(
     model: str | Path | Graph,
     table: str | Path | ScaleTable | None = None,
     *,
+    output: str | Path | None = None,
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> bytes:
-    """Compile a network with these scales to an .n8 file.
+    """Compile a network with these scales to an .n8 file, and return its content.
 
     table: None for an ONNX file that was quantized elsewhere and has its own.
-    GraphError, TableError, SettingsError.  CompileError: the table does not fit the
-    network, or a bound cannot be proved.  A weight scale that had to be enlarged is
-    logged to "neon8".
+    output: the .n8 file to write; with `cut`, which needs it, the other parts stand
+    beside it, see CutModel.
+    GraphError, TableError, SettingsError, SetupError.  CompileError: the table does not
+    fit the network, or a bound cannot be proved.  A weight scale that had to be
+    enlarged is logged to "neon8".
     """
-    return compile_network(model, table, settings).file
+    if settings.compile.cut and output is None:
+        text = "cut writes several files: give output, the path of the .n8 file"
+        raise SettingsError(text)
+    compiled = compile_network(model, table, settings)
+    if output is not None:
+        write_all(compiled.files(Path(output)))
+    return compiled.file
 
 
 def compile_network(
@@ -61,10 +82,11 @@ def compile_network(
 ) -> Compiled:
     """As compile_model(), and which layers run in float32."""
     wanted = settings.compile
-    graph, scales = _network(model, table, settings.network.shapes)
+    graph, scales, file = _network(model, table, settings.network.shapes)
     try:
+        found = cut_for(file, graph, scales) if wanted.cut else None
         program = lower.lower(
-            graph,
+            graph if found is None else found.inside,
             scales,
             io=wanted.io,
             layout=wanted.layout,
@@ -73,7 +95,11 @@ def compile_network(
             max_sqnr_loss=wanted.max_sqnr_loss if wanted.accumulator_aware else None,
         )
         return Compiled(
-            file=writer.dumps(program), islands=program.islands, fits=program.fits
+            file=writer.dumps(program),
+            islands=program.islands,
+            graph=graph,
+            fits=program.fits,
+            cut=found,
         )
     except CompileError as error:
         where = graph.name if model is graph else str(model)
@@ -95,8 +121,8 @@ def _network(
     model: str | Path | Graph,
     table: str | Path | ScaleTable | None,
     shapes: Shapes | None,
-) -> tuple[Graph, ScaleTable]:
-    """The Graph and its scales, from wherever they come."""
+) -> tuple[Graph, ScaleTable, OnnxFile | None]:
+    """The Graph and its scales, from wherever they come, and its file."""
     if isinstance(table, ScaleTable):
         given: ScaleTable | None = table
     else:
@@ -105,11 +131,11 @@ def _network(
         file = open_onnx(model, shapes=shapes)
         if is_quantized(file):
             graph, own = load_quantized(file)
-            return graph, own if given is None else given
+            return graph, own if given is None else given, file
         if given is None:
             text = "has no scales of its own; `neon8 calibrate` makes a table of them"
             raise CompileError(f"{model}: {text}")
-        return load(file), given
+        return load(file), given, file
     if given is None:
         raise CompileError(f"{model.name}: a Graph needs a scale table")
-    return model, given
+    return model, given, None

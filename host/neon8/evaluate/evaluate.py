@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network on samples, alone or beside the FP32 network."""
 
+import logging
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.calibrate.run.threads import cores
+from neon8.data.arrays import Arrays
 from neon8.data.parallel import side_by_side
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
@@ -24,6 +26,7 @@ from neon8.evaluate.tasks import Judged, Setup, tasks_of
 from neon8.settings.reader import takes
 from neon8.settings.stages import DEFAULTS, Settings
 
+LOG = logging.getLogger("neon8")
 SAME_LAYOUT = (
     "compare one that lies as the reference: compiled without --io-layout nhwc and "
     "--io-image, its values are the same"
@@ -48,7 +51,7 @@ def evaluate_model(
     settings: Settings = DEFAULTS,
     **_keywords: Any,
 ) -> Evaluation:
-    """Run an ONNX or .n8 file on samples and measure it.
+    """Run an ONNX or .n8 file, or a cut network, on samples and measure it.
 
     data: a path, or arrays, see observe_model().  A reference has the same inputs; its
     first output is the one that is classified, and outputs are paired by name, or in
@@ -64,6 +67,10 @@ def evaluate_model(
         if reference is not None:
             compared = stack.enter_context(open_float(reference, shapes))
             check_same_inputs(reference, runner, compared)
+            if runner.loose:
+                left = ", ".join(map(repr, sorted(runner.loose)))
+                text = "%s: the sizes of outputs %s depend on the data: not compared"
+                LOG.warning(text, model, left)
         elif option != Option():
             raise DataError("detection: boxes are matched with those of a --reference")
         elif settings.judge.metric:
@@ -82,6 +89,7 @@ def evaluate_model(
             if compared is not None:
                 wanted = float_outputs(str(reference), compared, sample)
                 if outputs.keys() == wanted.keys():
+                    wanted = without_loose(str(model), runner, wanted)
                     outputs = {name: outputs[name] for name in wanted}
             return _Ran(sample, outputs, wanted)
 
@@ -159,6 +167,15 @@ def float_outputs(path: str, runner: FloatRunner, sample: Sample) -> dict[str, A
     if scores.size == 0:
         raise DataError(f"{sample.name}: output {name!r} of {path} is empty")
     return outputs
+
+
+def without_loose(path: str, runner: FloatRunner, wanted: Arrays) -> Arrays:
+    """The outputs that are compared.  DataError: there are none."""
+    left = {name: array for name, array in wanted.items() if name not in runner.loose}
+    if not left:
+        text = "the sizes of all outputs depend on the data, so nothing is compared"
+        raise DataError(f"{path}: {text}; add an output that stands before them")
+    return left
 
 
 def check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) -> None:

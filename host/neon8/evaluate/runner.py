@@ -38,6 +38,7 @@ class FloatRunner:
     distance of two values.
     converted: inputs and outputs that lie N H W C where ONNX has N C H W, with the same
     dimensions.  stop: ends the runs of onnxruntime, which may take for ever.
+    loose: the outputs of a cut network whose sizes depend on the data.
     """
 
     inputs: dict[str, Input]
@@ -47,13 +48,14 @@ class FloatRunner:
     converted: frozenset[str] = frozenset()
     most: int | None = None
     stop: Callable[[], None] = field(default=lambda: None)
+    loose: frozenset[str] = frozenset()
 
 
 @contextmanager
 def open_float(
     path: Path, shapes: Shapes | None = None, where: TargetSettings = HERE
 ) -> Iterator[FloatRunner]:
-    """An ONNX or .n8 file that takes and gives real values.
+    """An ONNX or .n8 file, or a cut network, that takes and gives real values.
 
     shapes: of inputs whose dimensions an ONNX file leaves open.  where: an .n8 file
     runs; its int8 and int16 inputs and outputs pass through its own scales, (2) and
@@ -102,6 +104,8 @@ def open_float(
             },
             converted=_hidden_conversions(runner.steps, runner.inputs | runner.outputs),
             most=runner.most,
+            stop=runner.stop,
+            loose=runner.loose,
         )
 
 

@@ -54,6 +54,9 @@ def refusal(graph: Graph) -> CompileError | None:
     ]
     if len(opaque) > MAX_LINES:
         lines.append(f"  and {len(opaque) - MAX_LINES} more; neon8 inspect names all")
-    lines.append("  calibrate and convert work; to compile, export it without them")
+    lines.append(
+        "  calibrate and convert work, and so does compile --cut, with onnxruntime for "
+        "these; or export it without them"
+    )
     whole = counted(len(graph.nodes), "node")
     return CompileError(f"{len(opaque)} of {whole} cannot run in neon8:", lines)

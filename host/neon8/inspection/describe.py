@@ -13,7 +13,7 @@ from neon8.inspection.guards import legend
 from neon8.machines import NATIVE
 from neon8.quant.reasons import condensed
 from neon8.quant.scale_table import CHOSEN, NARROW, LayerScale, ScaleTable, TensorScale
-from neon8.runtime import Model, StepInfo, TensorInfo
+from neon8.runtime import Model, StepInfo, TensorInfo, cut_file
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC
 from neon8.settings.reader import takes
@@ -75,6 +75,8 @@ def _made_elsewhere(
 
     if data.startswith((elf.ELF_MAGIC, elf.ARCHIVE_MAGIC)):
         return _library(path, data)
+    if cut_file.recognise(data):
+        return _cut(path)
     if observation.recognise(data):
         return observation.describe(path, data)
     kind = _format(path, data)
@@ -132,6 +134,40 @@ def _opened(path: Path, model: Model | EmulatedModel, *, where: str) -> list[tex
         *plan.choices(steps),
         *plan.islands(steps, floats),
     ]
+
+
+def _cut(path: Path) -> list[text.Part]:
+    """The files of a cut network, which are not opened."""
+    cut = cut_file.load(path)
+    fields = (
+        ("network", str(path)),
+        ("format", f"{cut_file.FORMAT}, version {cut_file.VERSION}"),
+        ("compiled from", text.Shown(f"sha256 {cut.source}", cut.source)),
+    )
+    rows = [
+        (name, "neon8" if name == "inside" else "onnxruntime", part.file, part.digest)
+        for name, part in cut.parts.items()
+    ]
+    return [
+        text.Fields(fields),
+        "",
+        _cut_ends("inputs", cut.inputs),
+        _cut_ends("outputs", cut.outputs),
+        text.Table("parts", rows, ("part", "runs in", "file", "sha256")),
+    ]
+
+
+def _cut_ends(title: str, ends: Mapping[str, cut_file.End]) -> text.Table:
+    unknown = text.Shown("known at run time only", None)
+    rows = [
+        (
+            name,
+            end.dtype or text.UNKNOWN,
+            unknown if end.shape is None else text.shape(end.shape),
+        )
+        for name, end in ends.items()
+    ]
+    return text.Table(title, rows, ("name", "type", "shape"))
 
 
 def _given_up(steps: Sequence[StepInfo]) -> list[tuple[str, text.Shown]]:

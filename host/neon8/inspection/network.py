@@ -8,6 +8,7 @@ from neon8 import text
 from neon8.compile.domains import float_nodes
 from neon8.compile.lower import lower
 from neon8.errors import CompileError, GraphError
+from neon8.graph.cut import NAMES, Cut, cut
 from neon8.graph.importer import load
 from neon8.graph.onnx_file import Shapes, open_onnx
 from neon8.graph.quantized import is_quantized
@@ -27,7 +28,9 @@ def describe(path: Path, *, shapes: Shapes | None = None) -> list[text.Part]:
     file = open_onnx(path, shapes=shapes)
     if not is_quantized(file):
         graph = load(file)
-        return _network(path, graph, float_nodes(graph), "float")
+        found = cut(file, graph) if opaque_nodes(graph) else None
+        said = _network(path, graph, float_nodes(graph), "float", found)
+        return said if found is None else [*said, *_parts(graph, found)]
     try:
         graph, table = load_quantized(file)
         # What stays float depends on which tensors the file rounds.
@@ -38,7 +41,11 @@ def describe(path: Path, *, shapes: Shapes | None = None) -> list[text.Part]:
 
 
 def _network(
-    path: Path, graph: Graph, islands: dict[str, str], kind: str
+    path: Path,
+    graph: Graph,
+    islands: dict[str, str],
+    kind: str,
+    found: Cut | None = None,
 ) -> list[text.Part]:
     """islands: the nodes that run in float32, with the reason."""
     refused = {node.name: node.reason for node in opaque_nodes(graph)}
@@ -50,9 +57,9 @@ def _network(
         elif node.name in islands:
             where, why = FLOAT, islands[node.name]
         shape = graph.tensors[node.output].dims
-        rows.append(
-            (where, node.name, node.operator, text.shape(shape) or text.UNKNOWN, why)
-        )
+        part = () if found is None else (NAMES[found.where[node.output]],)
+        size = text.shape(shape) or text.UNKNOWN
+        rows.append((where, node.name, node.operator, size, *part, why))
     count = Counter(where for where, *_ in rows)
     weights = sum(node.weight.size for node in convolutions(graph))
     nodes = ", ".join(f"{count[where]} {where}" for where in (INT8, FLOAT, OPAQUE))
@@ -62,9 +69,10 @@ def _network(
         ("digest", text.Shown(f"sha256 {graph.digest}", graph.digest)),
         ("weights", f"{weights} of convolutions and matrices"),
         ("nodes", nodes),
-        ("to do", _remedy(kind, opaque=count[OPAQUE])),
+        ("to do", _remedy(kind, opaque=count[OPAQUE], cut=found is not None)),
     )
-    header = ("runs in", "name", "operator", "output", "why")
+    more = () if found is None else ("part",)
+    header = ("runs in", "name", "operator", "output", *more, "why")
     return [
         text.Fields(fields),
         "",
@@ -76,9 +84,38 @@ def _network(
     ]
 
 
-def _remedy(kind: str, *, opaque: int) -> str:
+def _parts(graph: Graph, found: Cut) -> list[text.Part]:
+    """What `neon8 compile --cut` would make of the network."""
+    runs = ("onnxruntime", "neon8", "onnxruntime")
+    rows = [
+        (name, where, nodes, macs)
+        for name, where, nodes, macs in zip(
+            NAMES, runs, found.counts, found.macs, strict=True
+        )
+        if nodes
+    ]
+    crossing = []
+    for name, (source, to) in found.crossing.items():
+        tensor = graph.tensors[name]
+        size = text.shape(tensor.dims) if tensor.fixed else "known at run time only"
+        dtype = tensor.dtype or text.UNKNOWN
+        crossing.append((name, source, to, dtype, size or "scalar"))
+    header = ("name", "from", "to", "type", "shape")
+    return [
+        text.Table(
+            "cut, what neon8 compile --cut makes of the network",
+            rows,
+            ("part", "runs in", "nodes", "MACs"),
+        ),
+        text.Table("crossing, the tensors that parts hand on", crossing, header),
+    ]
+
+
+def _remedy(kind: str, *, opaque: int, cut: bool) -> str:
     if kind == "float":
         way = "neon8 calibrate chooses scales from samples, neon8 convert writes them"
+        if cut:
+            return f"{way} for other tools, neon8 compile --cut an .n8 of a part"
         return f"{way} for other tools" if opaque else f"{way}, neon8 compile an .n8"
     way = "neon8 convert --to neon8 takes its scales over"
     return way if opaque else f"neon8 compile takes it as it is; {way}"

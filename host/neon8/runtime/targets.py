@@ -4,7 +4,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +14,7 @@ from neon8.files import open_regular
 from neon8.machines import NATIVE
 from neon8.runtime.arrays import StepInfo, TensorInfo
 from neon8.runtime.closable import Closable
+from neon8.runtime.cut import Around
 from neon8.runtime.emulate import EmulatedModel
 from neon8.runtime.model import MAGIC, Model
 from neon8.settings.stages import TargetSettings
@@ -28,7 +29,8 @@ class Runner:
     run: name -> array as `inputs` describes them to name -> array, in the order of the
     network; several threads may call it at the same time.  outputs: those of an .n8
     file that runs as it is, otherwise empty.  most: how many threads have room in the
-    memory that the model may take.
+    memory that the model may take.  stop: ends the runs of onnxruntime.  loose: the
+    outputs whose dimensions only a run shows.
     """
 
     inputs: dict[str, TensorInfo]
@@ -36,6 +38,8 @@ class Runner:
     run: Callable[[dict[str, Array]], dict[str, Array]]
     steps: tuple[StepInfo, ...] = ()
     most: int = 1
+    stop: Callable[[], None] = field(default=lambda: None)
+    loose: frozenset[str] = frozenset()
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -91,9 +95,13 @@ class Sessions(Closable):
         self._stack.close()
 
 
+CUT = ".json"
+"""The end of the name of a cut network's description."""
+
+
 def is_model_file(path: Path) -> bool:
-    """True for an .n8 file, by its name or by its first bytes."""
-    if path.suffix == ".n8":
+    """True for what open_model() opens, by its name or by its first bytes."""
+    if path.suffix in (".n8", CUT):
         return True
     try:
         with open_regular(path) as file:
@@ -104,7 +112,38 @@ def is_model_file(path: Path) -> bool:
 
 @contextmanager
 def open_model(path: Path, where: TargetSettings = HERE) -> Iterator[Runner]:
-    """An .n8 file, run as it is.  ModelError, SetupError."""
+    """An .n8 file, run as it is, or a cut network, whole: its .n8 file runs there.
+
+    Of a cut network only the outputs that are numbers are there.  ModelError,
+    SetupError.
+    """
+    if path.suffix == CUT:
+        around = Around(path)
+        with _opened(around.path, where) as inside:
+            around.check(inside.inputs, inside.outputs)
+            numbers = {n: info for n, info in around.outputs.items() if info.dtype}
+
+            def run(inputs: dict[str, Array]) -> dict[str, Array]:
+                found = around.run(inputs, inside.run, inside.inputs)
+                return {name: found[name] for name in numbers}
+
+            yield Runner(
+                around.inputs,
+                numbers,
+                run,
+                inside.steps,
+                inside.most,
+                around.stop,
+                around.loose,
+            )
+        return
+    with _opened(path, where) as runner:
+        yield runner
+
+
+@contextmanager
+def _opened(path: Path, where: TargetSettings) -> Iterator[Runner]:
+    """An .n8 file."""
     isa, most_bytes = where.isa, where.max_bytes
     with ExitStack() as stack:
         model: Model | EmulatedModel

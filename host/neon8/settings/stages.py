@@ -291,6 +291,24 @@ class CompileSettings(Stage):
         metavar="DB",
         needs=("accumulator_aware",),
     )
+    cut: bool = setting(
+        False,
+        "compile the largest part that neon8 can run, and write what stands before and "
+        "after it as ONNX files beside the .n8 file",
+        flag(),
+    )
+
+    def agree(self) -> None:
+        """Check that a part takes and gives what the ONNX files beside it do."""
+        given = {
+            "io": self.io != "float",
+            "layout": self.layout != "nchw",
+            "image": self.image is not None,
+        }
+        for name in given if self.cut else ():
+            if given[name]:
+                text = f"cut and {name} contradict each other: a part takes and gives"
+                raise SettingsError(f"{text} what the ONNX network has there")
 
 
 CORES = "; ".join(
