@@ -3,7 +3,22 @@
 
 #include <string.h>
 
-enum { LANES = 8 }; // which take one operation where the processor has vectors
+enum { MANY = 32, FEW = 8 }; // values that take few operations where the processor has vectors
+
+// Counts are constants wherever these are called, for vectors.
+static inline __attribute__((always_inline)) void widen(int16_t *restrict to,
+                                                        const int8_t *restrict from, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        to[i] = from[i];
+    }
+}
+
+static inline __attribute__((always_inline)) void
+narrow(int8_t *restrict to, const int16_t *restrict from, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (int8_t)from[i];
+    }
+}
 
 void n8_widen(int16_t *to, const void *from, size_t count, enum n8_type type) {
     if (type == N8_TYPE_S16) {
@@ -11,18 +26,14 @@ void n8_widen(int16_t *to, const void *from, size_t count, enum n8_type type) {
         return;
     }
     const int8_t *bytes = from;
-    size_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        int8_t in[LANES];
-        int16_t out[LANES];
-        memcpy(in, bytes + i, sizeof in);
-        for (size_t j = 0; j < LANES; j++) {
-            out[j] = in[j];
-        }
-        memcpy(to + i, out, sizeof out);
+    for (; count >= MANY; count -= MANY, to += MANY, bytes += MANY) {
+        widen(to, bytes, MANY);
     }
-    for (; i < count; i++) {
-        to[i] = bytes[i];
+    for (; count >= FEW; count -= FEW, to += FEW, bytes += FEW) {
+        widen(to, bytes, FEW);
+    }
+    for (; count > 0; count--) {
+        *to++ = *bytes++;
     }
 }
 
@@ -32,17 +43,13 @@ void n8_narrow(void *to, const int16_t *from, size_t count, enum n8_type type) {
         return;
     }
     int8_t *bytes = to;
-    size_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        int16_t in[LANES];
-        int8_t out[LANES];
-        memcpy(in, from + i, sizeof in);
-        for (size_t j = 0; j < LANES; j++) {
-            out[j] = (int8_t)in[j];
-        }
-        memcpy(bytes + i, out, sizeof out);
+    for (; count >= MANY; count -= MANY, bytes += MANY, from += MANY) {
+        narrow(bytes, from, MANY);
     }
-    for (; i < count; i++) {
-        bytes[i] = (int8_t)from[i];
+    for (; count >= FEW; count -= FEW, bytes += FEW, from += FEW) {
+        narrow(bytes, from, FEW);
+    }
+    for (; count > 0; count--) {
+        *bytes++ = (int8_t)*from++;
     }
 }

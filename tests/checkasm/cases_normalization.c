@@ -158,7 +158,7 @@ void cases_normalize(struct context *context) {
             .count = count,
             .rate = rng_below(rng, 8) ? rng_float(rng, 0.1f, 2.0f) / (float)factor
                                       : (rng_below(rng, 2) ? 0.0f : 1e38f),
-            .slope = data_slope(rng),
+            .slope = rng_below(rng, 8) ? data_slope(rng) : 1e-40f, // which has no limits either
             .factor = factor,
             .shift = rng_range(rng, -factor * 32768, factor * 32768),
             .zero_point = range.zero_point,
