@@ -68,10 +68,13 @@ enum n8_op {
 
     N8_OP_TO_INTEGER = 40, // f32 -> s32, (27)
     N8_OP_TO_FLOAT = 41,   // s32 -> f32, (27)
+    N8_OP_INTEGER = 42,    // s32, s32 -> s32, broadcast as in ONNX, (27)
+    N8_OP_COMPARE = 43,    // f32, f32 -> s32, the same
+    N8_OP_WHERE = 44,      // s32, x, x -> x, moves values, the same
 };
 
-// What the arithmetic of (22) is made of. Those of two values serve binary steps, and all but the
-// last serve the functions of unary steps.
+// What the arithmetic of (22) and (27) is made of. Those before MINIMUM serve the functions of
+// unary steps; those of two values serve binary, integer and compare steps, as their checks say.
 enum n8_function {
     N8_FUNCTION_NONE = 0,
     N8_FUNCTION_X = 1,        // the value
@@ -99,6 +102,16 @@ enum n8_function {
     N8_FUNCTION_MINIMUM = 23,
     N8_FUNCTION_MAXIMUM = 24,
     N8_FUNCTION_PRELU = 25, // a < 0 ? a * b : a
+    N8_FUNCTION_EQUAL = 26,
+    N8_FUNCTION_LESS = 27,
+    N8_FUNCTION_LESS_EQUAL = 28,
+    N8_FUNCTION_REMAINDER = 29, // of a division towards 0
+    N8_FUNCTION_MODULO = 30,    // ... towards -infinity
+    N8_FUNCTION_AND = 31,       // bit by bit, as the next two
+    N8_FUNCTION_OR = 32,
+    N8_FUNCTION_XOR = 33,
+    N8_FUNCTION_SHIFT_LEFT = 34,
+    N8_FUNCTION_SHIFT_RIGHT = 35, // of signed integers
 };
 
 enum n8_function_size {
@@ -169,7 +182,7 @@ struct n8_file_op {
     float residual_scale; // conv2d with residual, add: R = scale_r / scale_out, or -R
     float slope;          // leaky slope of a step without slopes, 1 for none
     float fill;           // gather: what stands where nothing is taken
-    uint32_t function;    // binary: enum n8_function
+    uint32_t function;    // binary, integer, compare: enum n8_function
     uint32_t int16_depth; // proof (11): products that may be summed in int16, >= 2
     uint64_t weights;     // conv2d: int8, or int16 by its flag, [O][kh][kw][I / groups];
                           // gru ...: see docs/format.md

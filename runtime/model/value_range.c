@@ -19,10 +19,13 @@ void n8_find_value_range(struct n8_reader *reader, const struct n8_step *step) {
         return;
     }
     if (step->op->moves) {
-        out->value_lo = out->value_hi = n8_input(reader->model, step, 0)->value_lo;
+        out->value_lo = INT32_MAX;
+        out->value_hi = INT32_MIN;
         for (size_t i = 0; i < row->input_count; i++) {
             const struct n8_tensor *in = n8_input(reader->model, step, i);
-            take(out, in->value_lo, in->value_hi);
+            if (in->type != N8_TYPE_S32) { // which says what is taken
+                take(out, in->value_lo, in->value_hi);
+            }
         }
         if (fields & N8_FIELD_FILL) {
             take(out, (int32_t)row->fill, (int32_t)row->fill);

@@ -1,74 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic of two tensors in float32, broadcast as ONNX does, (22).
+// Arithmetic of two tensors, broadcast as ONNX does: of float32, (22), and of integers, and their
+// comparison, (27).
+#include "ref/elementary.h"
 #include "ref/floats.h"
 #include "step.h"
 
-// Axis `axis` of the output, which has `rank` of them, in an operand: axes are counted from the
-// last on. Its size, 1 where the operand has no such axis.
-static int32_t size_along(const struct n8_tensor *operand, int32_t rank, int32_t axis) {
-    const int32_t own = axis - (rank - operand->rank);
-    return own < 0 ? 1 : operand->onnx_dims[own];
-}
-
 static enum n8_status check(struct n8_reader *reader, const struct n8_step *step) {
-    const struct n8_tensor *out = n8_output(reader->model, step);
-    if (step->row.function != N8_FUNCTION_PRELU && step->row.function != N8_FUNCTION_MINIMUM &&
-        step->row.function != N8_FUNCTION_MAXIMUM &&
-        (step->row.function < N8_FUNCTION_ADD || step->row.function > N8_FUNCTION_DIVIDE)) {
+    const uint32_t function = step->row.function;
+    if (function != N8_FUNCTION_PRELU && function != N8_FUNCTION_MINIMUM &&
+        function != N8_FUNCTION_MAXIMUM && function != N8_FUNCTION_POWER &&
+        function != N8_FUNCTION_REMAINDER &&
+        (function < N8_FUNCTION_ADD || function > N8_FUNCTION_DIVIDE)) {
         return n8_malformed(reader, "its function does not take two values");
     }
-    for (size_t i = 0; i < 2; i++) {
-        const struct n8_tensor *in = n8_input(reader->model, step, i);
-        bool fits = in->rank <= out->rank;
-        for (int32_t axis = 0; fits && axis < out->rank; axis++) {
-            const int32_t size = size_along(in, out->rank, axis);
-            fits = size == 1 || size == out->onnx_dims[axis];
-        }
-        if (!fits) {
-            return n8_malformed(reader, "an input cannot be broadcast");
-        }
-    }
-    return N8_OK;
-}
-
-// An operand as the output sees it: floats from one index of an axis to the next, 0 where it is
-// broadcast.
-struct operand {
-    const float *values;
-    size_t stride[N8_FORMAT_MAX_RANK];
-};
-
-static struct operand operand_of(const struct n8_session *session, const struct n8_step *step,
-                                 size_t index) {
-    const struct n8_tensor *out = n8_output(session->model, step);
-    const struct n8_tensor *in = n8_input(session->model, step, index);
-    struct operand operand = {
-        .values = n8_in_buffer(session, step, index),
-    };
-    size_t stride = in->pixel_stride / sizeof(float);
-    for (int32_t axis = out->rank - 1; axis >= out->rank - in->rank; axis--) {
-        const int32_t own = axis - (out->rank - in->rank);
-        if (in->onnx_dims[own] != 1) {
-            operand.stride[axis] = own == 1 ? 1 : stride;
-        }
-        stride *= own == 1 ? 1 : (size_t)in->onnx_dims[own];
-    }
-    return operand;
-}
-
-// Where the operand's part of output pixel `pixel` begins.
-static const float *at_pixel(const struct operand *operand, const struct n8_tensor *out,
-                             size_t pixel) {
-    const float *at = operand->values;
-    for (int32_t axis = out->rank - 1; axis >= 0; axis--) {
-        if (axis != 1) {
-            const size_t size = (size_t)out->onnx_dims[axis];
-            at += pixel % size * operand->stride[axis];
-            pixel /= size;
-        }
-    }
-    return at;
+    return n8_check_broadcast(reader, step);
 }
 
 #define EACH(value)                                                                                \
@@ -94,39 +40,149 @@ static inline void combine(uint32_t function, float *out, const float *a, size_t
         EACH(x != x || x < y ? x : y);
     case N8_FUNCTION_MAXIMUM:
         EACH(x != x || x > y ? x : y);
+    case N8_FUNCTION_POWER:
+        EACH((float)n8_power((double)x, (double)y));
+    case N8_FUNCTION_REMAINDER:
+        EACH(fmodf(x, y));
     default: // N8_FUNCTION_PRELU
         EACH(x < 0.0f ? x * y : x);
     }
 }
 
-static void run(const struct n8_session *session, const struct n8_step *step, size_t begin,
-                size_t end, void *scratch) {
-    const struct n8_tensor *out = n8_output(session->model, step);
-    const struct operand a = operand_of(session, step, 0);
-    const struct operand b = operand_of(session, step, 1);
-    const size_t a_step = a.stride[1];
-    const size_t b_step = b.stride[1];
-    const size_t count = (size_t)out->dims[1];
-    for (size_t p = begin; p < end; p++) {
-        float *to = n8_out_pixel(session, step, p);
-        const float *x = at_pixel(&a, out, p);
-        const float *y = at_pixel(&b, out, p);
-        if (a_step == 1 && b_step == 1) { // constants, which compilers make vectors of
-            combine(step->row.function, to, x, 1, y, 1, count);
-        } else if (a_step == 1 && b_step == 0) {
-            combine(step->row.function, to, x, 1, y, 0, count);
-        } else {
-            combine(step->row.function, to, x, a_step, y, b_step, count);
-        }
+static void combine_floats(const struct n8_step *step, void *out, const void *const *operands,
+                           const size_t *steps, size_t count) {
+    const uint32_t function = step->row.function;
+    if (steps[0] == 1 && steps[1] == 1) { // constants, which compilers make vectors of
+        combine(function, out, operands[0], 1, operands[1], 1, count);
+    } else if (steps[0] == 1 && steps[1] == 0) {
+        combine(function, out, operands[0], 1, operands[1], 0, count);
+    } else {
+        combine(function, out, operands[0], steps[0], operands[1], steps[1], count);
     }
 }
 
-const struct n8_operator n8_op_binary = {
-    .name = "binary",
-    .types = {N8_TYPE_F32, N8_TYPE_F32},
-    .inputs = {2, 2},
-    .fields = N8_FIELD_FUNCTION,
-    .placing = N8_READS_SLICES | N8_WRITES_SLICES | N8_OVER_FIRST | N8_OVER_SECOND,
-    .check = check,
-    .run = run,
-};
+static void run_binary(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                       size_t end, void *scratch) {
+    n8_run_broadcast(session, step, begin, end, combine_floats);
+}
+
+static enum n8_status check_compare(struct n8_reader *reader, const struct n8_step *step) {
+    if (step->row.function < N8_FUNCTION_EQUAL || step->row.function > N8_FUNCTION_LESS_EQUAL) {
+        return n8_malformed(reader, "its function does not compare");
+    }
+    return n8_check_broadcast(reader, step);
+}
+
+static void compare(const struct n8_step *step, void *out, const void *const *operands,
+                    const size_t *steps, size_t count) {
+    const float *a = operands[0], *b = operands[1];
+    int32_t *to = out;
+    for (size_t i = 0; i < count; i++) {
+        const float x = a[i * steps[0]], y = b[i * steps[1]];
+        to[i] = step->row.function == N8_FUNCTION_EQUAL  ? x == y
+                : step->row.function == N8_FUNCTION_LESS ? x < y
+                                                         : x <= y;
+    }
+}
+
+static void run_compare(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, void *scratch) {
+    n8_run_broadcast(session, step, begin, end, compare);
+}
+
+static enum n8_status check_integer(struct n8_reader *reader, const struct n8_step *step) {
+    const uint32_t function = step->row.function;
+    if ((function < N8_FUNCTION_ADD || function > N8_FUNCTION_ABSOLUTE) &&
+        function != N8_FUNCTION_POWER && function != N8_FUNCTION_MINIMUM &&
+        function != N8_FUNCTION_MAXIMUM &&
+        (function < N8_FUNCTION_EQUAL || function > N8_FUNCTION_SHIFT_RIGHT)) {
+        return n8_malformed(reader, "its function does not take two integers");
+    }
+    return n8_check_broadcast(reader, step);
+}
+
+// x to the power of y, modulo 2^32; what is below 1 is cut off towards 0.
+static uint32_t whole_power(int32_t x, int32_t y) {
+    if (y < 0) {
+        return x == 1 || (x == -1 && y % 2 == 0) ? 1U : x == -1 ? UINT32_MAX : 0U;
+    }
+    uint32_t result = 1U;
+    for (uint32_t factor = (uint32_t)x; y > 0; y /= 2) {
+        result *= y % 2 != 0 ? factor : 1U;
+        factor *= factor;
+    }
+    return result;
+}
+
+// Of which the lower 32 bits are taken. Where y is 0 there is neither a quotient nor a remainder.
+static uint32_t of_integers(uint32_t function, int32_t x, int32_t y) {
+    const uint32_t a = (uint32_t)x, b = (uint32_t)y;
+    switch (function) {
+    case N8_FUNCTION_ADD:
+        return a + b;
+    case N8_FUNCTION_SUBTRACT:
+        return a - b;
+    case N8_FUNCTION_MULTIPLY:
+        return a * b;
+    case N8_FUNCTION_DIVIDE:
+        return y == 0 ? 0U : y == -1 ? 0U - a : (uint32_t)(x / y);
+    case N8_FUNCTION_ABSOLUTE:
+        return x < y ? b - a : a - b;
+    case N8_FUNCTION_POWER:
+        return whole_power(x, y);
+    case N8_FUNCTION_MINIMUM:
+        return x < y ? a : b;
+    case N8_FUNCTION_MAXIMUM:
+        return x > y ? a : b;
+    case N8_FUNCTION_EQUAL:
+        return x == y;
+    case N8_FUNCTION_LESS:
+        return x < y;
+    case N8_FUNCTION_LESS_EQUAL:
+        return x <= y;
+    case N8_FUNCTION_AND:
+        return a & b;
+    case N8_FUNCTION_OR:
+        return a | b;
+    case N8_FUNCTION_XOR:
+        return a ^ b;
+    case N8_FUNCTION_SHIFT_LEFT:
+        return b < 32U ? a << b : 0U;
+    case N8_FUNCTION_SHIFT_RIGHT:
+        return (uint32_t)(x >> (b < 32U ? b : 31U)); // copies of the sign come in
+    default: { // N8_FUNCTION_REMAINDER, of the sign of x, and N8_FUNCTION_MODULO, of that of y
+        const int32_t rest = y == 0 || y == -1 ? 0 : x % y;
+        const bool other = function == N8_FUNCTION_MODULO && rest != 0 && (rest < 0) != (y < 0);
+        return (uint32_t)rest + (other ? b : 0U);
+    }
+    }
+}
+
+static void combine_integers(const struct n8_step *step, void *out, const void *const *operands,
+                             const size_t *steps, size_t count) {
+    const int32_t *a = operands[0], *b = operands[1];
+    uint32_t *to = out;
+    for (size_t i = 0; i < count; i++) {
+        to[i] = of_integers(step->row.function, a[i * steps[0]], b[i * steps[1]]);
+    }
+}
+
+static void run_integer(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                        size_t end, void *scratch) {
+    n8_run_broadcast(session, step, begin, end, combine_integers);
+}
+
+#define PAIRS(symbol, check_of, in_type, out_type, over)                                           \
+    const struct n8_operator n8_op_##symbol = {                                                    \
+        .name = #symbol,                                                                           \
+        .types = {in_type, out_type},                                                              \
+        .inputs = {2, 2},                                                                          \
+        .fields = N8_FIELD_FUNCTION,                                                               \
+        .placing = N8_READS_SLICES | N8_WRITES_SLICES | (over),                                    \
+        .check = check_of,                                                                         \
+        .run = run_##symbol,                                                                       \
+    }
+
+PAIRS(binary, check, N8_TYPE_F32, N8_TYPE_F32, N8_OVER_FIRST | N8_OVER_SECOND);
+PAIRS(compare, check_compare, N8_TYPE_F32, N8_TYPE_S32, 0);
+PAIRS(integer, check_integer, N8_TYPE_S32, N8_TYPE_S32, N8_OVER_FIRST | N8_OVER_SECOND);

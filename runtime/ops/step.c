@@ -21,6 +21,95 @@ struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_st
                     : (struct n8_stretch){1, (size_t)out->dims[1]};
 }
 
+enum { OPERANDS = 3 }; // of a step that broadcasts, at most
+
+// Axis `axis` of the output, which has `rank` of them, in an operand. Its size, 1 where the operand
+// has no such axis.
+static int32_t size_along(const struct n8_tensor *operand, int32_t rank, int32_t axis) {
+    const int32_t own = axis - (rank - operand->rank);
+    return own < 0 ? 1 : operand->onnx_dims[own];
+}
+
+enum n8_status n8_check_broadcast(struct n8_reader *reader, const struct n8_step *step) {
+    const struct n8_tensor *out = n8_output(reader->model, step);
+    for (size_t i = 0; i < step->row.input_count; i++) {
+        const struct n8_tensor *in = n8_input(reader->model, step, i);
+        bool fits = in->rank <= out->rank;
+        for (int32_t axis = 0; fits && axis < out->rank; axis++) {
+            const int32_t size = size_along(in, out->rank, axis);
+            fits = size == 1 || size == out->onnx_dims[axis];
+        }
+        if (!fits) {
+            return n8_malformed(reader, "an input cannot be broadcast");
+        }
+    }
+    return N8_OK;
+}
+
+// An operand as the output sees it: bytes from one index of an axis to the next, 0 where it is
+// broadcast.
+struct operand {
+    const uint8_t *values;
+    size_t stride[N8_FORMAT_MAX_RANK];
+};
+
+static struct operand operand_of(const struct n8_session *session, const struct n8_step *step,
+                                 size_t index) {
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const struct n8_tensor *in = n8_input(session->model, step, index);
+    struct operand operand = {
+        .values = n8_in_buffer(session, step, index),
+    };
+    size_t stride = in->pixel_stride;
+    for (int32_t axis = out->rank - 1; axis >= out->rank - in->rank; axis--) {
+        const int32_t own = axis - (out->rank - in->rank);
+        if (in->onnx_dims[own] != 1) {
+            operand.stride[axis] = own == 1 ? n8_value_size(in) : stride;
+        }
+        stride *= own == 1 ? 1 : (size_t)in->onnx_dims[own];
+    }
+    return operand;
+}
+
+// Where the operand's part of output pixel `pixel` begins.
+static const uint8_t *at_pixel(const struct operand *operand, const struct n8_tensor *out,
+                               size_t pixel) {
+    const uint8_t *at = operand->values;
+    for (int32_t axis = out->rank - 1; axis >= 0; axis--) {
+        const size_t size = (size_t)out->onnx_dims[axis];
+        if (axis != 1 && size != 1) {
+            at += pixel % size * operand->stride[axis];
+            pixel /= size;
+        }
+    }
+    return at;
+}
+
+void n8_run_broadcast(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                      size_t end, n8_combine_fn *combine) {
+    const struct n8_tensor *out = n8_output(session->model, step);
+    const size_t inputs = step->row.input_count;
+    struct n8_stretch stretch = n8_stretch_of(session->model, step, end - begin);
+    struct operand operands[OPERANDS];
+    const void *from[OPERANDS];
+    size_t steps[OPERANDS];
+    for (size_t i = 0; i < inputs; i++) {
+        const struct n8_tensor *in = n8_input(session->model, step, i);
+        const bool same = memcmp(in->dims, out->dims, sizeof in->dims) == 0;
+        operands[i] = operand_of(session, step, i);
+        steps[i] = same ? 1 : out->rank > 1 ? operands[i].stride[1] / n8_value_size(in) : 0;
+        if (!same && n8_value_count(in) != 1) {
+            stretch = (struct n8_stretch){1, (size_t)out->dims[1]};
+        }
+    }
+    for (size_t p = begin; p < end; p += stretch.pixels) {
+        for (size_t i = 0; i < inputs; i++) {
+            from[i] = at_pixel(&operands[i], out, p);
+        }
+        combine(step, n8_out_pixel(session, step, p), from, steps, stretch.count);
+    }
+}
+
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b) {
     if (a->scale != b->scale || a->zero_point != b->zero_point) {

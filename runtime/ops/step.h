@@ -17,6 +17,15 @@ struct n8_stretch {
 struct n8_stretch n8_stretch_of(const struct n8_model *model, const struct n8_step *step,
                                 size_t pixels);
 
+// Operands that are broadcast as ONNX does, axis by axis from the last on. The `check` of such a
+// step, and its `run`: `combine` gets `count` neighbouring values of the output; the next value of
+// operand i is `steps[i]` values further.
+enum n8_status n8_check_broadcast(struct n8_reader *reader, const struct n8_step *step);
+typedef void n8_combine_fn(const struct n8_step *step, void *out, const void *const *operands,
+                           const size_t *steps, size_t count);
+void n8_run_broadcast(const struct n8_session *session, const struct n8_step *step, size_t begin,
+                      size_t end, n8_combine_fn *combine);
+
 // What several operators check.
 enum n8_status n8_check_same_scale(struct n8_reader *reader, const struct n8_tensor *a,
                                    const struct n8_tensor *b);
@@ -29,5 +38,8 @@ enum n8_status n8_check_rearranged(struct n8_reader *reader, const struct n8_ste
 // Copies the tables of a step, `count` int8 values, which the output must be able to hold.
 enum n8_status n8_copy_tables(struct n8_reader *reader, const struct n8_step *step, int8_t *to,
                               size_t count);
+
+// unary.c: x to the power of the exponent, (15).
+double n8_power(double x, double exponent);
 
 #endif // N8_STEP_H

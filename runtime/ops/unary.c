@@ -112,7 +112,7 @@ static double softplus(double x) {
 }
 
 // By multiplication, by roots, else e^(exponent * ln x).
-static double power(double x, double exponent) {
+double n8_power(double x, double exponent) {
     const double size = fabs(exponent);
     double result = 1.0;
     if (size == rint(size) && size <= (double)LARGEST_EXPONENT) {
@@ -147,7 +147,7 @@ static void apply_one(int32_t name, const float *parameters, double *a, size_t c
     case N8_FUNCTION_SQRT:
         EACH(sqrt(x));
     case N8_FUNCTION_POWER:
-        EACH(power(x, p));
+        EACH(n8_power(x, p));
     case N8_FUNCTION_ERF:
         EACH(n8_erf(x));
     case N8_FUNCTION_SIGMOID:

@@ -9,7 +9,10 @@ from neon8.operators.functions import FUNCTIONS, MOST_FUNCTIONS
 from random_net import Net, pick_float, window
 
 ONE_VALUE = FUNCTIONS[FUNCTIONS.index("absolute") : FUNCTIONS.index("minimum")]
-TWO_VALUES = ("add", "subtract", "multiply", "divide", "minimum", "maximum", "prelu")
+TWO_VALUES = (
+    *("add", "subtract", "multiply", "divide", "minimum", "maximum", "prelu"),
+    *("power", "remainder"),
+)
 PARAMETERS = {
     "power": (2.0, 3.0, -1.0, 0.5, 0.3, 0.0, 70.0),
     "elu": (1.0, 0.5),
@@ -72,7 +75,7 @@ def grow_move(net: Net, pick=pick_float) -> None:
 def constant(net: Net, dims):
     """A constant with these dimensions, zeros and large values among it."""
     values = net.rng.normal(0, 1, dims)
-    odd = net.rng.choice([0.0, -0.0, 1e30, -1e-30], dims)
+    odd = net.rng.choice([0.0, -0.0, 1e30, -1e-30, np.inf, -np.inf], dims)
     values = np.where(net.rng.random(dims) < 0.1, odd, values).astype(np.float32)
     out = net.tensor((1, 1, 1, 1), dtype="float32")
     out = dataclasses.replace(out, dims=tuple(int(size) for size in dims))

@@ -556,4 +556,7 @@ GROW = {
         net, random_integers.pick_integer
     ),
     "to float": random_integers.grow_to_float,
+    "integer": random_integers.grow_integer,
+    "compare": random_integers.grow_compare,
+    "where": random_integers.grow_where,
 }

@@ -20,12 +20,14 @@ from neon8.operators.conversion import RequantizeOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.factors import MultiplyOp
 from neon8.operators.floats import BinaryOp, UnaryOp
+from neon8.operators.integer import IntegerOp
 from neon8.operators.interpolation import InterpolateOp
 from neon8.operators.layer_norm import NormalizationOp
 from neon8.operators.movement import ConcatOp, PermuteOp, ReshapeOp
 from neon8.operators.pointwise import TableOp
 from neon8.operators.selection import GatherOp
 from neon8.operators.softmax import SoftmaxQOp
+from neon8.operators.where import WhereOp
 from neon8.runtime import Model
 from neon8.runtime.model import measure
 from random_program import differing_bytes, random_inputs, random_program
@@ -42,6 +44,7 @@ OVER = {
     BinaryOp: (0, 1),
     Conv2dOp: (1,),
     DivideOp: (0, 1),
+    IntegerOp: (0, 1),
     InterpolateOp: (0,),
     MaximumOp: (0, 1),
     MinimumOp: (0, 1),
@@ -52,6 +55,7 @@ OVER = {
     SumOp: (0, 1),
     TableOp: (0,),
     UnaryOp: (0,),
+    WhereOp: (1,),
 }
 """Inputs over which a step may write its output, value by value."""
 

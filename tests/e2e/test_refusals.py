@@ -396,8 +396,8 @@ a slope is outside +-2^30
     last: slopes[0] = nan
 its function is neither none nor log
     p: function = 3
-a value is not finite
-    constant: values[0] = inf
+a value is NaN
+    constant: values[0] = nan
 its function is not well formed
     function: indices[0] = 0 / 3
     function: indices[3] = 0 / 23 / -1
@@ -410,10 +410,17 @@ a parameter of its function is wrong
     function: values[20] = 2
     function: values[4] = inf
 its function does not take two values
-    broadcast: function = 0 / 2 / 7 / 22 / 26
+    broadcast: function = 0 / 2 / 7 / 22 / 26 / 30
+its function does not compare
+    holds: function = 3 / 25 / 29
+its function does not take two integers
+    summed: function = 0 / 2 / 8 / 25 / 36
 an input cannot be broadcast
     broadcast: tensor constant.dims = 3, 2
     broadcast: tensor constant.rank = 5; tensor constant.dims = 1, 1, 1, 6
+    summed: tensor.dims = 1, 4, 6, 5
+    holds: tensor.dims = 1, 4, 6, 5
+    chosen: tensor.dims = 1, 4, 6, 5
 a weight or bias is not finite
     conv32: values[1] = nan
     conv32: bias_f32[1] = nan
@@ -544,7 +551,8 @@ USED = {
         ("constant", "state", "levels", "ids"),
         frozenset({"values", "weights", "indices"}),
     ),
-    **dict.fromkeys(("whole", "ids32"), frozenset()),
+    **dict.fromkeys(("whole", "ids32", "chosen"), frozenset()),
+    **dict.fromkeys(("summed", "holds"), frozenset({"function"})),
     "total": CLAMP | {"slope", "values"},
     "function": {"indices", "values"},
     "broadcast": {"function"},

@@ -10,9 +10,10 @@ from neon8.graph.onnx_file import ModelLike, OnnxFile, Shapes, open_onnx
 from neon8.graph.passes import PASSES
 from neon8.graph.reader import read
 from neon8.graph.remedies import refusal, remedy
+from neon8.ir.graph import INTEGERS as KINDS
 from neon8.ir.graph import MAX_RANK, Graph, Node, Tensor
 from neon8.operators.opaque import Opaque
-from neon8.operators.registry import IMPORTS
+from neon8.operators.registry import IMPORTS, INTEGERS
 from neon8.operators.source import OnnxNode, Source, UnsupportedError, dims_of, failure
 
 
@@ -108,6 +109,8 @@ def _known(
     if node.fault:
         raise failure(source, node, node.fault)
     operator = IMPORTS.get(node.operator)
+    if any(source.types.get(name) in KINDS for name in wanted):
+        operator = INTEGERS.get(node.operator, operator)
     if operator is None:
         raise failure(source, node, remedy(node.operator))
     made = operator(source, node)

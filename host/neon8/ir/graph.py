@@ -335,6 +335,11 @@ class Node:
         return None
 
     @property
+    def lowest(self) -> float:
+        """The lowest of what it adds to all values, or puts in their place; 0: none."""
+        return 0.0
+
+    @property
     def symmetric(self) -> tuple[str, ...]:
         """The inputs of which it wants zero point 0."""
         return ()

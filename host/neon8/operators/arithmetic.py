@@ -11,6 +11,7 @@ import numpy as np
 from neon8.arrays import Array, DoubleArray
 from neon8.errors import CompileError
 from neon8.ir.graph import (
+    FLOATS,
     Activated,
     Activation,
     Factors,
@@ -197,6 +198,13 @@ class WithConstant(Activated):
         return not (graph.quantized or spread)
 
     @property
+    def lowest(self) -> float:
+        """Of what it adds or subtracts."""
+        if self.function == "add":
+            return float(self.constant.min())
+        return float(-self.constant.max()) if self.function == "subtract" else 0.0
+
+    @property
     def multiple(self) -> float | None:
         """A single factor, or 1 / divisor."""
         pair = scale_and_shift(self, self.constant.astype(np.float64).reshape(-1))
@@ -297,6 +305,10 @@ def add(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Add)
+    given = source.constants[node.inputs[side]]
+    if given.dtype.name in FLOATS and (given == -np.inf).any():  # a mask
+        mask = np.maximum(float32(given), np.finfo(np.float32).min)
+        return make_with_constant(source, node, "add", mask, data=1 - side)
     if not fits_channels(source, node, side):
         return with_constant(source, node, "add", side)
     value = per_channel(source, node, side)

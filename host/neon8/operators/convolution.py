@@ -138,6 +138,13 @@ class Conv2d(Activated):
         return float(self.weight.flat[0]) if self.uniform and not self.bias[0] else None
 
     @property
+    def lowest(self) -> float:
+        """What it adds, or makes of 1, if it does so for all channels alike."""
+        if not self.uniform:
+            return 0.0
+        return float(min(self.bias[0], self.weight.flat[0] + self.bias[0]))
+
+    @property
     def follows(self) -> bool:
         """True if it only maps values."""
         return self.affine

@@ -32,7 +32,8 @@ class Family:
     """The rows of one module.  What is in no table has no such form.
 
     imports: ONNX operator, a foreign domain before it with a dot, to the function that
-    makes nodes of it.  compositions: ONNX operator to the function that puts it
+    makes nodes of it.  integers: the same of one that gives integers, where that is not
+    as of real numbers.  compositions: ONNX operator to the function that puts it
     together from others.  layouts: ONNX operator to what reorders its axes.
     lower, lower_float: class of a node to the function that appends its steps in int8
     or in float32.  steps: class of a step to its arithmetic, the definition.  qdq:
@@ -41,6 +42,7 @@ class Family:
     """
 
     imports: Mapping[str, Convert] = field(default_factory=dict)
+    integers: Mapping[str, Convert] = field(default_factory=dict)
     compositions: Mapping[str, Compose] = field(default_factory=dict)
     layouts: Mapping[str, ChangeLayout] = field(default_factory=dict)
     lower: Mapping[type[Node], Lower] = field(default_factory=dict)

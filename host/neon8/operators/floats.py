@@ -22,6 +22,7 @@ from neon8.operators.functions import (
     activation_function,
     call,
     postfix,
+    power,
 )
 from neon8.operators.movement import ReshapeOp
 from neon8.operators.onnx_functions import append_call, append_function
@@ -147,6 +148,12 @@ def larger(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.where(np.isnan(a) | (a > b), a, b)
 
 
+def powers(a: FloatArray, b: FloatArray) -> FloatArray:
+    """(15), in double."""
+    result: FloatArray = power(a.astype(np.float64), b.astype(np.float64)).astype("f4")
+    return result
+
+
 TWO_VALUES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -155,6 +162,8 @@ TWO_VALUES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "minimum": smaller,
     "maximum": larger,
     "prelu": lambda a, b: np.where(a < 0, a * b, a),
+    "power": powers,
+    "remainder": np.fmod,
 }
 
 

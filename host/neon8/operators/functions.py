@@ -49,7 +49,8 @@ FUNCTIONS = (
     *("none", "x", "constant", "add", "subtract", "multiply", "divide", "absolute"),
     *("exp", "log", "sqrt", "power", "erf", "sigmoid", "tanh", "softplus", "elu"),
     *("leaky", "clip", "threshold", "floor", "ceil", "round"),
-    *("minimum", "maximum", "prelu"),
+    *("minimum", "maximum", "prelu", "equal", "less", "less_equal", "remainder"),
+    *("modulo", "and", "or", "xor", "shift_left", "shift_right"),
 )
 """enum n8_function, by number."""
 
@@ -163,21 +164,20 @@ def threshold(x: Doubles, limit: float) -> Doubles:
     return np.where(x > limit, x, 0.0)
 
 
-def power(x: Doubles, exponent: float) -> Doubles:
+def power(x: Doubles, exponent: float | Doubles) -> Doubles:
     """x to the power: by multiplication, by roots, else e^(exponent * ln x).
 
     Of a negative x only whole powers are defined.
     """
-    size = abs(exponent)
-    if size == np.rint(size) and size <= LARGEST_EXPONENT:
-        result = np.ones_like(x)
-        for _ in range(int(size)):
-            result = result * x
-    elif size == 0.5:
-        result = np.sqrt(x)
-    else:
-        result = elementary.exp(size * elementary.log(x))
-    return 1.0 / result if exponent < 0 else result
+    x, size = np.broadcast_arrays(x, np.abs(exponent))
+    whole = (size == np.rint(size)) & (size <= LARGEST_EXPONENT)
+    result = np.ones_like(x)
+    for done in range(int(size[whole].max(initial=0))):
+        result = np.where(whole & (done < size), result * x, result)
+    result = np.where(size == 0.5, np.sqrt(x), result)
+    rest = ~whole & (size != 0.5)
+    result[rest] = elementary.exp(size[rest] * elementary.log(x[rest]))
+    return np.where(np.less(exponent, 0), 1.0 / result, result)
 
 
 COMPUTE: dict[str, Callable[..., Doubles]] = {

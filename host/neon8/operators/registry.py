@@ -30,6 +30,7 @@ from neon8.operators import (
     softmax,
     transposed,
     volumes,
+    where,
 )
 from neon8.operators.composition import Compose
 from neon8.operators.family import Lower, Opset, Step, Write
@@ -56,6 +57,7 @@ FAMILIES = tuple(
         movement,
         selection,
         integer,
+        where,
         resize,
         recurrent,
         quantization,
@@ -69,6 +71,7 @@ FAMILIES = tuple(
 )
 
 IMPORTS: dict[str, Convert] = {k: v for f in FAMILIES for k, v in f.imports.items()}
+INTEGERS: dict[str, Convert] = {k: v for f in FAMILIES for k, v in f.integers.items()}
 COMPOSITIONS: dict[str, Compose] = {
     k: v for f in FAMILIES for k, v in f.compositions.items()
 }

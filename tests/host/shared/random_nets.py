@@ -408,6 +408,20 @@ class Builder:
             axis = self.pick([axis, axis - len(shape)])
         self.emit("Concat", parts, joined, axis=axis)
 
+    def choose(self, x, shape):
+        """Where, by what holds of the input of the network, or by a constant."""
+        if shape == self.tensors["x"]:
+            bound = self.constant(self.rng.normal(0, 1, shape[1:]).astype(F))
+            condition = f"c{len(self.nodes)}"
+            operator = self.pick(["Less", "Greater"])
+            self.nodes.append(node(operator, f"x {bound}", condition))
+        else:
+            condition = self.constant(self.rng.random(shape[1:]) < 0.5)
+        same = [name for name, other in self.tensors.items() if other == shape]
+        other = self.pick([*same, self.constant(F(self.pick([0, 1, -2])))])
+        both = self.pick([[x, other], [other, x]])
+        self.emit("Where", [condition, *both], shape)
+
     def grow(self):
         x = self.pick(list(self.tensors)[-3:])
         kinds = (
@@ -416,7 +430,7 @@ class Builder:
             *(self.reshape, self.move, self.move, self.vector, self.softmax),
             *(self.join, self.turn, self.take, self.function, self.function),
             *(self.product, self.reduce, self.local, self.instance),
-            self.enlarge,
+            *(self.enlarge, self.choose),
         )
         if math.prod(self.tensors[x]) <= MAX_ELEMENTS:
             self.pick(kinds)(x, self.tensors[x])

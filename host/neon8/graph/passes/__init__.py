@@ -9,6 +9,7 @@ from neon8.graph.passes.fold_affine import fold_affine
 from neon8.graph.passes.fold_flatten import fold_flatten
 from neon8.graph.passes.fold_views import fold_views
 from neon8.graph.passes.fuse_activations import fuse_activations
+from neon8.graph.passes.hide_masks import hide_masks
 from neon8.graph.passes.merge_moves import merge_moves
 from neon8.graph.passes.stay_rearranged import stay_rearranged
 from neon8.ir.graph import Graph
@@ -22,5 +23,6 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     compose_pointwise,
     fold_affine,
     fuse_activations,
+    hide_masks,
 )
 """In the order in which import applies them."""
