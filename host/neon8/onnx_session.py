@@ -84,8 +84,12 @@ class OnnxSession:
         _interruptible(run, self.stop)
 
     def stop(self) -> None:
-        """Make all runs end with an error; for Ctrl-C."""
+        """Make all runs end with an error, now and later; for Ctrl-C."""
         self._options.terminate = True
+
+    def resume(self) -> None:
+        """Let runs begin again."""
+        self._options.terminate = False
 
 
 def one_line(error: BaseException) -> str:

@@ -13,9 +13,31 @@ import pytest
 from neon8 import files
 from neon8.cli.main import main
 from neon8.errors import SetupError
-from neon8.files import open_regular, read_file, write_atomic
+from neon8.files import open_regular, read_file, write_all, write_atomic
 
 SUFFIXES = ("", ".npy", ".npz", ".n8", ".onnx")
+
+
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_all_files_or_none(tmp_path, monkeypatch, failing):
+    names = [tmp_path / name for name in "abc"]
+    names[0].write_bytes(b"old")
+    calls = []
+
+    def fsync(_descriptor):
+        calls.append(1)
+        if len(calls) == failing:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        with pytest.raises(SetupError, match="No space left"):
+            write_all(dict.fromkeys(names, b"new"))
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert names[0].read_bytes() == b"old"
+    write_all(dict.fromkeys(names, b"new"))
+    assert sorted(tmp_path.iterdir()) == names
+    assert {path.read_bytes() for path in names} == {b"new"}
 
 
 def test_writes_and_overwrites(tmp_path):

@@ -141,7 +141,7 @@ def around(compiled: "Compiled", files: "Sequence[Path]") -> str:
         if data is not None:
             (path,) = (p for p in files if p.name.endswith(f".{part}.onnx"))
             said += f"\n  {part} it {path}, {text.counted(data.nodes, 'ONNX node')}"
-    return f"{said}\n  run all by {files[-1]}"
+    return f"{said}\n  run the whole with {files[-1]}"
 
 
 def in_float(islands: dict[str, str]) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 
 from neon8.arrays import Array
 from neon8.calibrate.run.threads import cores
-from neon8.data.arrays import Arrays
 from neon8.data.parallel import side_by_side
 from neon8.data.samples import Data, Sample, gather
 from neon8.errors import DataError
@@ -63,14 +62,14 @@ def evaluate_model(
     option = Setup(detection=settings.judge.detection).option
     with ExitStack() as stack:
         runner = stack.enter_context(open_float(Path(model), shapes, settings.target))
-        compared = None
+        compared, loose = None, runner.loose
+        if loose:
+            left = ", ".join(map(repr, sorted(loose)))
+            text = "%s: the sizes of outputs %s depend on the data: not judged"
+            LOG.warning(text, model, left)
         if reference is not None:
             compared = stack.enter_context(open_float(reference, shapes))
             check_same_inputs(reference, runner, compared)
-            if runner.loose:
-                left = ", ".join(map(repr, sorted(runner.loose)))
-                text = "%s: the sizes of outputs %s depend on the data: not compared"
-                LOG.warning(text, model, left)
         elif option != Option():
             raise DataError("detection: boxes are matched with those of a --reference")
         elif settings.judge.metric:
@@ -84,12 +83,11 @@ def evaluate_model(
 
         def run(raw: Sample) -> _Ran:
             sample = with_offset(raw, label_offset)
-            outputs = float_outputs(str(model), runner, sample)
+            outputs = float_outputs(str(model), runner, sample, loose)
             wanted = None
             if compared is not None:
-                wanted = float_outputs(str(reference), compared, sample)
+                wanted = float_outputs(str(reference), compared, sample, loose)
                 if outputs.keys() == wanted.keys():
-                    wanted = without_loose(str(model), runner, wanted)
                     outputs = {name: outputs[name] for name in wanted}
             return _Ran(sample, outputs, wanted)
 
@@ -151,12 +149,21 @@ def reading_of(
     return reading(runner.maker(name), by_row(scores, rows)[0])
 
 
-def float_outputs(path: str, runner: FloatRunner, sample: Sample) -> dict[str, Array]:
-    """The outputs for one sample, float32.
+def float_outputs(
+    path: str,
+    runner: FloatRunner,
+    sample: Sample,
+    loose: frozenset[str] = frozenset(),
+) -> dict[str, Array]:
+    """The outputs for one sample, float32, without those in `loose`.
 
-    DataError: NaN or infinity among them, or a first one without values.
+    DataError: NaN or infinity among them, none, or a first one without values.
     """
-    outputs = runner.run(dict(sample.inputs))
+    found = runner.run(dict(sample.inputs))
+    outputs = {name: array for name, array in found.items() if name not in loose}
+    if not outputs:
+        text = "the sizes of all outputs depend on the data, so nothing can be judged"
+        raise DataError(f"{path}: {text}; add an output that stands before them")
     for name, array in outputs.items():
         if not np.isfinite(array).all():
             raise DataError(
@@ -167,15 +174,6 @@ def float_outputs(path: str, runner: FloatRunner, sample: Sample) -> dict[str, A
     if scores.size == 0:
         raise DataError(f"{sample.name}: output {name!r} of {path} is empty")
     return outputs
-
-
-def without_loose(path: str, runner: FloatRunner, wanted: Arrays) -> Arrays:
-    """The outputs that are compared.  DataError: there are none."""
-    left = {name: array for name, array in wanted.items() if name not in runner.loose}
-    if not left:
-        text = "the sizes of all outputs depend on the data, so nothing is compared"
-        raise DataError(f"{path}: {text}; add an output that stands before them")
-    return left
 
 
 def check_same_inputs(path: Path, runner: FloatRunner, reference: FloatRunner) -> None:

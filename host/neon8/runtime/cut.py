@@ -48,6 +48,9 @@ class _OnnxPart:
         given = {name: _as(values[name], kind) for name, kind in self.inputs.items()}
         try:
             return self._session.run(self.outputs, given)
+        except KeyboardInterrupt:
+            self._session.resume()  # it has ended this one
+            raise
         except Exception as error:  # as above
             text = f"onnxruntime: {self._one_line(error)}"
             raise DataError(f"{self._path}: {text}") from error

@@ -16,7 +16,7 @@ from numpy import ndarray
 from neon8.arrays import Array
 from neon8.errors import ModelError, SetupError
 from neon8.files import read_file
-from neon8.runtime import library
+from neon8.runtime import cut_file, library
 from neon8.runtime.arrays import Memory, ModelFacts, StepInfo, TensorInfo, checked
 from neon8.runtime.closable import Closable
 from neon8.runtime.library import Library
@@ -149,6 +149,9 @@ class Model(Closable):
             raise ModelError(f"{path}: {error.strerror}") from error
         except (MemoryError, OverflowError) as error:  # the latter on 32 bits
             raise SetupError(f"{path}: is larger than the memory left") from error
+        if cut_file.recognise(content):
+            text = "describes a network that was cut: open it with CutModel"
+            raise ModelError(f"{path}: {text}")
         return cls.from_bytes(content, source=str(path), isa=isa, max_bytes=max_bytes)
 
     @classmethod

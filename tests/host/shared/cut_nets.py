@@ -224,6 +224,19 @@ def channels_last():
     return foreign(model, {"m": (1, 9, 8, 8)})
 
 
+def constant():
+    """What a foreign operator makes of a constant: nothing of the input is before."""
+    nodes = [
+        node("Conv", "x w0", "a", "c1"),
+        node("Sin", "w1", "k", "scaling"),
+        node("Mul", "a k", "b"),
+        node("Conv", "b w2", "y", "c2"),
+    ]
+    constants = weights((4, 3, 3, 3), (1, 4, 6, 6), (2, 4, 1, 1))
+    model = net(nodes, {"x": (1, 3, 8, 8)}, "y", constants)
+    return foreign(model, {"k": (1, 4, 6, 6)})
+
+
 NETS = {
     "front": front,
     "tail": tail,
@@ -234,6 +247,7 @@ NETS = {
     "branch": branch,
     "doubles": doubles,
     "function": function,
+    "constant": constant,
 }
 
 
