@@ -112,6 +112,8 @@ enum n8_function {
     N8_FUNCTION_XOR = 33,
     N8_FUNCTION_SHIFT_LEFT = 34,
     N8_FUNCTION_SHIFT_RIGHT = 35, // of signed integers
+    N8_FUNCTION_SINE = 36,
+    N8_FUNCTION_ARCTANGENT = 37,
 };
 
 enum n8_function_size {

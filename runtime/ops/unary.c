@@ -27,7 +27,8 @@ static int arguments_of(int32_t name) {
     if (N8_FUNCTION_ADD <= name && name <= N8_FUNCTION_DIVIDE) {
         return 2;
     }
-    return N8_FUNCTION_ABSOLUTE <= name && name <= N8_FUNCTION_ROUND ? 1 : -1;
+    const bool late = name == N8_FUNCTION_SINE || name == N8_FUNCTION_ARCTANGENT;
+    return late || (N8_FUNCTION_ABSOLUTE <= name && name <= N8_FUNCTION_ROUND) ? 1 : -1;
 }
 
 static int parameters_of(int32_t name) {
@@ -170,6 +171,10 @@ static void apply_one(int32_t name, const float *parameters, double *a, size_t c
         EACH(floor(x));
     case N8_FUNCTION_CEIL:
         EACH(ceil(x));
+    case N8_FUNCTION_SINE:
+        EACH(n8_sine(x));
+    case N8_FUNCTION_ARCTANGENT:
+        EACH(n8_arctangent(x));
     default: // N8_FUNCTION_ROUND
         EACH(rint(x));
     }

@@ -147,4 +147,33 @@ static inline double n8_erf(double x) {
     return 1.1283791670955126 * n8_exp(-square) * sum;
 }
 
+// sin x: what is left of whole turns by the double nearest to 2 pi, exactly, then of half ones.
+static inline double n8_sine(double x) {
+    const double turned = fmod(x, 6.2831853071795865);
+    const double k = rint(turned * 0.31830988618379067);
+    const double r = turned - k * 3.1415926535897931, z = r * r;
+    if (r != r)
+        return N8_NAN;
+    double term = 1.0, sum = 1.0;
+    for (int j = 2; j < 24; j += 2) {
+        term = term * (-z / (double)(j * (j + 1)));
+        sum = sum + term;
+    }
+    return fabs(k) == 1.0 ? -(sum * r) : sum * r;
+}
+
+// atan x: three times the half of the angle, then a series. From 2^53 on it is the last value.
+static inline double n8_arctangent(double x) {
+    if (x != x)
+        return N8_NAN;
+    double t = fabs(x) < 0x1p53 ? fabs(x) : 0x1p53;
+    for (int i = 0; i < 3; i++)
+        t = t / (1.0 + sqrt(1.0 + t * t));
+    const double z = t * t;
+    double p = 1.0 / 21.0;
+    for (int j = 19; j >= 1; j -= 2)
+        p = 1.0 / (double)j - p * z;
+    return copysign(8.0 * (p * t), x);
+}
+
 #endif // N8_REF_ELEMENTARY_H

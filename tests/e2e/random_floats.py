@@ -5,10 +5,10 @@ import dataclasses
 
 import numpy as np
 
-from neon8.operators.functions import FUNCTIONS, MOST_FUNCTIONS
+from neon8.operators.functions import ARGUMENTS, FUNCTIONS, MOST_FUNCTIONS
 from random_net import Net, pick_float, window
 
-ONE_VALUE = FUNCTIONS[FUNCTIONS.index("absolute") : FUNCTIONS.index("minimum")]
+ONE_VALUE = tuple(name for name in FUNCTIONS if ARGUMENTS.get(name) == 1)
 TWO_VALUES = (
     *("add", "subtract", "multiply", "divide", "minimum", "maximum", "prelu"),
     *("power", "remainder"),

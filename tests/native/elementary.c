@@ -21,6 +21,8 @@ static const struct {
     {"log1p", n8_log1p, 0xaaedc69c058c887f, NULL},
     {"erf", n8_erf, 0x29a8a66db963a615, NULL},
     {"tanh", n8_tanh, 0xd733b344e5f1fb34, n8_tanh_all},
+    {"sine", n8_sine, 0x3f776a7e498e2f0c, NULL},
+    {"arctangent", n8_arctangent, 0x6e15b85e259f94fb, NULL},
     {"sigmoid", n8_sigmoid, 0x6f27eb04a4805451, n8_sigmoid_all},
 };
 

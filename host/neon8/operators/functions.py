@@ -41,6 +41,8 @@ ARGUMENTS = {
     "floor": 1,
     "ceil": 1,
     "round": 1,  # half to even
+    "sine": 1,
+    "arctangent": 1,
 }
 """Name -> how many arguments it has."""
 
@@ -50,7 +52,7 @@ FUNCTIONS = (
     *("exp", "log", "sqrt", "power", "erf", "sigmoid", "tanh", "softplus", "elu"),
     *("leaky", "clip", "threshold", "floor", "ceil", "round"),
     *("minimum", "maximum", "prelu", "equal", "less", "less_equal", "remainder"),
-    *("modulo", "and", "or", "xor", "shift_left", "shift_right"),
+    *("modulo", "and", "or", "xor", "shift_left", "shift_right", "sine", "arctangent"),
 )
 """enum n8_function, by number."""
 
@@ -201,5 +203,7 @@ COMPUTE: dict[str, Callable[..., Doubles]] = {
     "floor": np.floor,
     "ceil": np.ceil,
     "round": np.rint,
+    "sine": elementary.sine,
+    "arctangent": elementary.arctangent,
 }
 """Name of a function -> what computes it from its arguments and its parameters."""

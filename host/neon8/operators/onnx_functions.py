@@ -74,6 +74,8 @@ ONNX_NAMES = {
     "floor": "Floor",
     "ceil": "Ceil",
     "round": "Round",
+    "sine": "Sin",
+    "arctangent": "Atan",
 }
 """Functions that have no parameter."""
 

@@ -210,6 +210,68 @@ def gelu(source: Source, node: OnnxNode) -> Node:
     return make_pointwise(source, node, gated(affine(0.5, 0.5, GELU[kind])))
 
 
+SQUARE = call("power", X, parameters=(2.0,))
+LARGE = 3e38
+SIGN = call("clip", affine(LARGE, 0.0, affine(LARGE, 0.0)), parameters=(-1.0, 1.0))
+"""x times so much that it is beyond 1 if it is not 0."""
+
+
+COSINE = affine(
+    -2.0, 1.0, call("power", call("sine", affine(0.5, 0.0)), parameters=(2.0,))
+)
+"""1 - 2 sin^2(x / 2): constants that float32 has."""
+
+
+def arccosine(_node: OnnxNode) -> Function:
+    """2 atan(sqrt((1 - x) / (1 + x)))."""
+    share = call("divide", affine(-1.0, 1.0), affine(1.0, 1.0))
+    return affine(2.0, 0.0, call("arctangent", call("sqrt", share)))
+
+
+def arcsine(_node: OnnxNode) -> Function:
+    """atan(x / sqrt(1 - x^2))."""
+    return call(
+        "arctangent", call("divide", X, call("sqrt", affine(-1.0, 1.0, SQUARE)))
+    )
+
+
+def exponentials(first: float, second: float) -> Function:
+    """first e^x + second e^-x."""
+    powers = call("exp", X), call("exp", affine(-1.0, 0.0))
+    return call("add", affine(first, 0.0, powers[0]), affine(second, 0.0, powers[1]))
+
+
+def area_sine(_node: OnnxNode) -> Function:
+    """The sign of x, times ln(|x| + sqrt(x^2 + 1))."""
+    root = call("sqrt", affine(1.0, 1.0, SQUARE))
+    size = call("log", call("add", call("absolute", X), root))
+    return call("multiply", SIGN, size)
+
+
+def area_cosine(_node: OnnxNode) -> Function:
+    """ln(x + sqrt(x^2 - 1))."""
+    return call("log", call("add", X, call("sqrt", affine(1.0, -1.0, SQUARE))))
+
+
+def area_tangent(_node: OnnxNode) -> Function:
+    """ln((1 + x) / (1 - x)) / 2."""
+    share = call("divide", affine(1.0, 1.0), affine(-1.0, 1.0))
+    return affine(0.5, 0.0, call("log", share))
+
+
+def shrink(source: Source, node: OnnxNode) -> Node:
+    """x nearer to 0 by `bias`, and 0 within `lambd` of it."""
+    limit, bias = real(node, "lambd", 0.5), real(node, "bias", 0.0)
+    if limit < 0:
+        raise failure(source, node, f"lambd is {limit}, below 0")
+    above, below = (
+        call("threshold", x, parameters=(limit,)) for x in (X, affine(-1.0, 0.0))
+    )
+    far = call("subtract", above, below)
+    shift = affine(bias, 0.0, SIGN.of(far))
+    return made(node, Pointwise, function=call("subtract", far, shift) if bias else far)
+
+
 def import_power(source: Source, node: OnnxNode) -> Node:
     """Pow with one constant exponent."""
     exponent = constant(source, node, 1)
@@ -343,8 +405,16 @@ def write_table(n: Nodes, op: TableOp | InterpolateOp) -> None:
 
 IMPORTS: dict[str, Convert] = {
     "Abs": _plain("absolute"),
+    "Acos": _of(arccosine),
+    "Acosh": _of(area_cosine),
+    "Asin": _of(arcsine),
+    "Asinh": _of(area_sine),
+    "Atan": _plain("arctangent"),
+    "Atanh": _of(area_tangent),
     "Ceil": _plain("ceil"),
     "Celu": celu,
+    "Cos": _of(lambda _node: COSINE),
+    "Cosh": _of(lambda _node: exponentials(0.5, 0.5)),
     "Elu": _of(import_elu),
     "Erf": _plain("erf"),
     "Exp": _plain("exp"),
@@ -360,6 +430,10 @@ IMPORTS: dict[str, Convert] = {
     "Round": _plain("round"),
     "Selu": _of(selu),
     "Sigmoid": _plain("sigmoid"),
+    "Shrink": shrink,
+    "Sign": _of(lambda _node: SIGN),
+    "Sin": _plain("sine"),
+    "Sinh": _of(lambda _node: exponentials(0.5, -0.5)),
     "Softplus": _plain("softplus"),
     "Softsign": _of(softsign),
     "Sqrt": _plain("sqrt"),

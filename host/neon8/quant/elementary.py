@@ -22,6 +22,11 @@ LOG_LAST = 25
 TANH_ONE = 20.0
 ERF_ONE = 6.0
 ERF_TERMS = 150
+TURN = 6.2831853071795865
+PI = 3.1415926535897931
+ONE_OVER_PI = 0.31830988618379067
+SINE_TERMS = 24
+ARCTANGENT_LAST = 2.0**53
 TWO_OVER_ROOT_PI = 1.1283791670955126
 
 
@@ -95,6 +100,33 @@ def erf(x: Doubles) -> Doubles:
     result = TWO_OVER_ROOT_PI * exp(-square) * total
     result = np.where(x >= ERF_ONE, 1.0, np.where(x <= -ERF_ONE, -1.0, result))
     return np.where(np.isnan(x), np.nan, result)
+
+
+def sine(x: Doubles) -> Doubles:
+    """What is left of whole turns, exactly, then of half ones; a series of that."""
+    turned = np.fmod(x, TURN)
+    k = np.rint(turned * ONE_OVER_PI)
+    r = turned - k * PI
+    square = r * r
+    term = np.ones_like(r)
+    total = np.ones_like(r)
+    for j in range(2, SINE_TERMS, 2):
+        term = term * (-square / (j * (j + 1)))
+        total = total + term
+    result = np.where(np.abs(k) == 1, -(total * r), total * r)
+    return np.where(np.isnan(r), np.nan, result)
+
+
+def arctangent(x: Doubles) -> Doubles:
+    """Three times the half of the angle, then a series."""
+    t = np.minimum(np.abs(x), ARCTANGENT_LAST)
+    for _ in range(3):
+        t = t / (1.0 + np.sqrt(1.0 + t * t))
+    square = t * t
+    p = np.full_like(t, 1.0 / 21)
+    for j in range(19, 0, -2):
+        p = 1.0 / j - p * square
+    return np.where(np.isnan(x), np.nan, np.copysign(8.0 * (p * t), x))
 
 
 def _exp_series(r: Doubles, least: int) -> Doubles:

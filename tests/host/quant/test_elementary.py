@@ -18,6 +18,8 @@ DIGESTS = {
     "log1p": "0xaaedc69c058c887f",
     "erf": "0x29a8a66db963a615",
     "tanh": "0xd733b344e5f1fb34",
+    "sine": "0x3f776a7e498e2f0c",
+    "arctangent": "0x6e15b85e259f94fb",
     "sigmoid": "0x6f27eb04a4805451",
 }
 """Of all bits, as in tests/native/elementary.c."""
@@ -59,6 +61,8 @@ REFERENCES = {
     "erf": (math.erf, -7, 7),
     "tanh": (math.tanh, -30, 30),
     "sigmoid": (sigmoid, -700, 40),
+    "sine": (math.sin, -1.5, 1.5),
+    "arctangent": (math.atan, -40, 40),
 }
 
 
@@ -101,6 +105,12 @@ def test_values(name):
         ("sigmoid", -np.inf, 0.0),
         ("sigmoid", np.inf, 1.0),
         ("sigmoid", np.nan, np.nan),
+        ("sine", np.inf, np.nan),
+        ("sine", -0.0, -0.0),
+        ("arctangent", -0.0, -0.0),
+        ("arctangent", 1.0, math.pi / 4),
+        ("arctangent", -np.inf, -1.5707963267948968),
+        ("arctangent", np.nan, np.nan),
     ],
 )
 def test_ends(name, x, y):
