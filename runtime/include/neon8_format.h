@@ -71,6 +71,10 @@ enum n8_op {
     N8_OP_INTEGER = 42,    // s32, s32 -> s32, broadcast as in ONNX, (27)
     N8_OP_COMPARE = 43,    // f32, f32 -> s32, the same
     N8_OP_WHERE = 44,      // s32, x, x -> x, moves values, the same
+
+    N8_OP_TOP = 50,  // x -> s32, (36)
+    N8_OP_TAKE = 51, // x, s32 -> x, (37)
+    N8_OP_PUT = 52,  // x, s32, x -> x, (37)
 };
 
 // What the arithmetic of (22) and (27) is made of. Those before MINIMUM serve the functions of
@@ -122,7 +126,8 @@ enum n8_function_size {
 
 enum n8_op_flags {
     N8_OP_COUNT_PAD = 1,           // average pool: padding counts as taps
-    N8_OP_REVERSE = 2,             // gru, lstm, rnn of one direction: from the last step on
+    N8_OP_REVERSE = 2,             // gru, lstm, rnn of one direction: from the last step on;
+                                   // top: of equal values the last one comes first
     N8_OP_LINEAR_BEFORE_RESET = 4, // gru: the reset gate scales R h + b, not h
     N8_OP_WINOGRAD_WHOLE = 8,      // conv2d: proof (23) for int8 Winograd on whole weights
     N8_OP_WINOGRAD_HALF = 16,      // ... or on halved ones; never both
@@ -184,7 +189,7 @@ struct n8_file_op {
     float residual_scale; // conv2d with residual, add: R = scale_r / scale_out, or -R
     float slope;          // leaky slope of a step without slopes, 1 for none
     float fill;           // gather: what stands where nothing is taken
-    uint32_t function;    // binary, integer, compare: enum n8_function
+    uint32_t function;    // binary, integer, compare, top, put: enum n8_function
     uint32_t int16_depth; // proof (11): products that may be summed in int16, >= 2
     uint64_t weights;     // conv2d: int8, or int16 by its flag, [O][kh][kw][I / groups];
                           // gru ...: see docs/format.md
@@ -198,7 +203,7 @@ struct n8_file_op {
     uint64_t indices;     // table: 0, or int32[C], which of T tables a channel has; permute:
                           // int32[16]; gather: int32[N + C + H + W] of the output; constant of
                           // s32: its values;
-                          // resize: int32[H + W][taps]; matmul: int32[63]
+                          // resize: int32[H + W][taps]; matmul: int32[63]; take, put: int32[14]
     uint64_t values;      // float, as many as the kind says
     uint64_t acc_bound;   // proof (12): max over n of sum|w| * Q + |B|, < 2^31, where Q is 128 or,
                           // of an S16 input, max(-lo, hi)

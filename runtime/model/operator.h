@@ -27,6 +27,7 @@ enum n8_fields {
     N8_FIELD_S8_VALUES = 1 << 17,  // weights as an array of plain bytes
     N8_FIELD_MULTIPLIER = 1 << 18, // multiplier,
     N8_FIELD_LINES = 1 << 19,      // table as one of int16
+    N8_FIELD_REVERSE = 1 << 20,    // the flag N8_OP_REVERSE
     N8_FIELD_RECURRENT = 1 << 16,  // the flags N8_OP_REVERSE and N8_OP_LINEAR_BEFORE_RESET
 };
 

@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from neon8.operators.indexed import Places
 from programs import step
 
 INTEGERS = {
@@ -11,12 +12,23 @@ INTEGERS = {
     "summed": (1, 4, 6, 6),
     "holds": (1, 4, 6, 6),
     "chosen": (1, 4, 6, 6),
+    "best": (1, 2, 6, 6),
+    "three": (1, 3),
+    "pairs": (1, 12),
 }
 FLOATS = {
     "ids32": (6, 1),
+    "rows32": (6, 4),
+    "put32": (1, 4, 6, 6),
 }
-SHAPES = INTEGERS | FLOATS
-OUTPUTS = ("ids32", "chosen")
+LEVELS = {
+    "rows": (1, 3, 6, 6),
+    "placed": (1, 4, 6, 6),
+}
+SHAPES = INTEGERS | FLOATS | LEVELS
+OUTPUTS = ("chosen", "ids32", "best", "put32", "placed")
+CHANNELS = Places(outer=36, count=3, inner=1, sizes=(4,)).listed()
+PIXELS = Places(outer=1, count=6, inner=4, sizes=(6, 6)).listed()
 
 
 def ops():
@@ -28,4 +40,11 @@ def ops():
         step("Integer", "summed", "whole ids", function="add"),
         step("Compare", "holds", "real ids32", function="less"),
         step("Where", "chosen", "holds whole summed"),
+        step("Top", "best", "sum", function="maximum"),
+        step("Constant", "three", levels=np.int32([-1, 4, 0])),
+        step("Take", "rows", "sum three", indices=CHANNELS),
+        step("Put", "placed", "other three rows", indices=CHANNELS, function="none"),
+        step("Constant", "pairs", levels=np.arange(12, dtype=np.int32)),
+        step("Constant", "rows32", values=np.ones(24, np.float32)),
+        step("Put", "put32", "real pairs rows32", indices=PIXELS, function="add"),
     )

@@ -31,6 +31,14 @@ def pick_integer(net: Net):
     return late(net, net.integers)
 
 
+def pick_any(net: Net):
+    """A tensor of int8, int16, float32 or int32."""
+    kind = net.rng.integers(8)
+    if kind > 1:
+        return pick_wide(net)
+    return pick_float(net) if kind else pick_integer(net)
+
+
 def grow_to_float(net: Net) -> None:
     """The float form of integers."""
     source = pick_integer(net)

@@ -7,8 +7,10 @@ import numpy as np
 
 import random_floats
 import random_integers
+import random_places
 from neon8.operators.interpolation import ends
 from random_convs import grow_conv, grow_depthwise
+from random_integers import pick_any
 from random_net import Net, gain, pick, pick_float, pick_wide, window
 
 
@@ -373,14 +375,6 @@ def move(net: Net, source, shape, kind: str, **fields) -> None:
         random_floats.grow_quantize(net, out)
 
 
-def pick_any(net: Net):
-    """A tensor of int8, int16, float32 or int32."""
-    kind = net.rng.integers(8)
-    if kind > 1:
-        return pick_wide(net)
-    return pick_float(net) if kind else random_integers.pick_integer(net)
-
-
 def grow_permute(net: Net) -> None:
     """Axes turned, some of them cut in two; the output is a shape that they make."""
     source = pick_any(net)
@@ -559,4 +553,5 @@ GROW = {
     "integer": random_integers.grow_integer,
     "compare": random_integers.grow_compare,
     "where": random_integers.grow_where,
+    **random_places.GROW,
 }

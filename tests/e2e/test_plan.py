@@ -20,6 +20,7 @@ from neon8.operators.conversion import RequantizeOp
 from neon8.operators.convolution import Conv2dOp
 from neon8.operators.factors import MultiplyOp
 from neon8.operators.floats import BinaryOp, UnaryOp
+from neon8.operators.indexed import PutOp
 from neon8.operators.integer import IntegerOp
 from neon8.operators.interpolation import InterpolateOp
 from neon8.operators.layer_norm import NormalizationOp
@@ -50,6 +51,7 @@ OVER = {
     MinimumOp: (0, 1),
     MultiplyOp: (0, 1),
     NormalizationOp: (0,),
+    PutOp: (0,),
     RequantizeOp: (0,),
     SoftmaxQOp: (0,),
     SumOp: (0, 1),

@@ -232,6 +232,8 @@ it has too few or too many inputs
     x: input_count = 2
 an input is not of the type that it takes
     sum: input 0 = real
+    best: input 0 = photo
+    rows: input 1 = ids32
 its output is not of the type that it makes
     sum: output = number("real")
     max: tensor.type = INT16
@@ -490,6 +492,32 @@ its matrices are not each value of its output once
     scores: indices[6] = 35
     scores: indices[0] = 2
     scores: indices[62] = 0
+its output has other pixels, or more channels
+    best: tensor.dims = 1, 5, 6, 6
+    best: input 0 = max
+its function is neither minimum nor maximum
+    best: function = 0 / 3
+its blocks, rows or indices are outside their limits
+    put32: indices[0] = 0 / -1
+    put32: indices[1] = 0
+    put32: indices[2] = 0 / -4
+    put32: indices[3] = 2 / -1
+    put32: indices[4] = 2 / 1
+    put32: indices[5] = 0 / 9 / 1
+    put32: indices[7] = 0 / -6
+    put32: indices[8] = 2
+its blocks, rows and indices are not those of its tensors
+    rows: indices[0] = 35 / 1 << 30
+    rows: indices[1] = 4
+    rows: indices[6] = 5
+    rows: indices[3] = 1
+    placed: indices[2] = 4
+    placed: input 2 = other
+    put32: indices[6] = 1 << 30
+    put32: tensor.dims = 1, 4, 36, 1
+its function is none that it has for its type
+    placed: function = 3 / 5 / 6
+    put32: function = 6 / 1
 a row of its first operand or output is not of channels
     scores: indices[23] = 0; indices[25] = 1; indices[26] = 0
     scores: indices[59] = 0; indices[60] = 1; indices[61] = 1; indices[62] = 0
@@ -548,11 +576,14 @@ USED = {
     **dict.fromkeys(("x", "flat", "logits", "larger", "smaller"), frozenset()),
     "p": {"axis", "function"},
     **dict.fromkeys(
-        ("constant", "state", "levels", "ids"),
+        ("constant", "state", "levels", "ids", "three", "pairs", "rows32"),
         frozenset({"values", "weights", "indices"}),
     ),
     **dict.fromkeys(("whole", "ids32", "chosen"), frozenset()),
     **dict.fromkeys(("summed", "holds"), frozenset({"function"})),
+    "best": {"flags", "function"},
+    "rows": {"indices"},
+    **dict.fromkeys(("placed", "put32"), frozenset({"function", "indices"})),
     "total": CLAMP | {"slope", "values"},
     "function": {"indices", "values"},
     "broadcast": {"function"},

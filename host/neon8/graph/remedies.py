@@ -29,7 +29,6 @@ REMEDIES = {
     "NonMaxSuppression": "is not supported; cut the network before it and choose among "
     "the boxes outside",
     **dict.fromkeys(SEQUENCES, SEQUENCE),
-    "TopK": "is not supported; cut the network before it and choose outside",
 }
 
 

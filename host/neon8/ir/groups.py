@@ -81,7 +81,8 @@ def never_negative(graph: Graph) -> frozenset[str]:
     """
     found: set[str] = set()
     for node in graph.nodes:
-        kept = node.keeps_sign and found.issuperset(node.inputs)
+        read = {name for name in node.inputs if graph.tensors[name].real}
+        kept = node.keeps_sign and read and found.issuperset(read)
         if node.activation.lo >= 0 or kept:
             found.add(node.output)
     return frozenset(found)

@@ -15,6 +15,7 @@ from neon8.arrays import Array
 from neon8.ir.graph import INTEGERS, IndexArray, Node, Shape
 from neon8.ir.program import Int32Array, Op, Tensor
 from neon8.ir.strided import Strided
+from neon8.operators import indexed
 from neon8.operators.build import Build
 from neon8.operators.family import Family
 from neon8.operators.layout import Converted, Layout, along_axis, with_attributes
@@ -294,7 +295,9 @@ def _fill(source: Source, node: OnnxNode) -> float:
 
 
 def import_gather(source: Source, node: OnnxNode) -> Node:
-    """Gather with constant indices."""
+    """Gather."""
+    if node.inputs[0] in source.constants or node.inputs[1] not in source.constants:
+        return indexed.import_gather(source, node)
     shape = extents(source, node, node.inputs[0])
     extents(source, node, node.outputs[0])
     axis = axis_of(source, node, len(shape), default=0)

@@ -98,8 +98,11 @@ def why_opaque(folder, model):
     return str(refused)
 
 
-def assert_same(folder, model, *, seed=1):
-    """Every tensor of the imported Graph is what onnxruntime computes; the Graph."""
+def assert_same(folder, model, *, seed=1, inputs=None):
+    """Every tensor of the imported Graph is what onnxruntime computes; the Graph.
+
+    inputs: by name, those that are not to be random.
+    """
     path = save(folder, model)
     graph = load(path)
     assert refusal(graph) is None, refusal(graph)
@@ -108,7 +111,7 @@ def assert_same(folder, model, *, seed=1):
         name: rng.normal(0, 2, graph.tensors[name].dims)
         .astype(np.float32)
         for name in graph.inputs
-    }  # fmt: skip
+    } | (inputs or {})  # fmt: skip
     own = graph_executor.run(graph, inputs)
     inner = [
         name

@@ -53,7 +53,8 @@ class Builder:
 
     def weight(self, *shape):
         for name, old in self.weights.items():
-            if old.shape == shape and old.dtype == F and self.pick([True, False]):
+            fits = old.shape == shape and old.dtype == F and np.isfinite(old).all()
+            if fits and self.pick([True, False]):
                 return name
         size = np.prod(shape[1:], dtype=int) if len(shape) > 1 else 1
         return self.constant(self.rng.normal(0, 1 / np.sqrt(size), shape).astype(F))
@@ -361,6 +362,37 @@ class Builder:
             else:
                 split.input.append(self.constant(np.array(halves)))
 
+    def place(self, x, shape):
+        """GatherND, GatherElements, ScatterND or ScatterElements along axis 1."""
+        if self.opset < 11:
+            return
+        size, count = shape[1], self.pick([1, 2, 3])
+        kind = self.pick(["GatherND", "GatherElements", "ScatterND", "ScatterElements"])
+        rows = self.draw(
+            st.lists(st.integers(-size, size - 1), min_size=count, max_size=count)
+        )
+        if kind.startswith("Scatter"):  # of two at one place onnxruntime takes either
+            rows = list({row % size: row for row in rows}.values())
+            count = len(rows)
+        if kind.endswith("ND"):
+            taken = np.array([(0, row) for row in rows])
+            new = (count, *shape[2:])
+        else:
+            new = (1, count, *shape[2:])
+            taken = np.array(rows).reshape(1, count, *(1 for _ in shape[2:]))
+            taken = np.broadcast_to(taken, new).copy()
+        inputs = [x, self.constant(taken)]
+        axis = {} if kind.endswith("ND") else {"axis": 1}
+        if kind.startswith("Scatter"):
+            inputs.append(self.constant(self.rng.normal(0, 1, new).astype(F)))
+            self.emit(kind, inputs, shape, **axis)
+        else:
+            made = self.emit(kind, inputs, new, **axis)
+            if kind == "GatherND":  # whose first axis is no batch
+                whole = (1, *new)
+                self.emit("Reshape", [made, self.constant(np.array(whole))], whole)
+                del self.tensors[made]
+
     def axes(self, operator, x, axes, shape):
         if self.opset < 13:
             self.emit(operator, [x], shape, axes=axes)
@@ -430,7 +462,7 @@ class Builder:
             *(self.reshape, self.move, self.move, self.vector, self.softmax),
             *(self.join, self.turn, self.take, self.function, self.function),
             *(self.product, self.reduce, self.local, self.instance),
-            *(self.enlarge, self.choose),
+            *(self.enlarge, self.choose, self.place),
         )
         if math.prod(self.tensors[x]) <= MAX_ELEMENTS:
             self.pick(kinds)(x, self.tensors[x])

@@ -170,11 +170,12 @@ def append(n: Nodes, op: OpaqueOp, file: Originals | None) -> None:
             kind = OTHER_FLOATS[types[name]]
             names[name] = n.node("Cast", [names[name]], to=kind)
     casts = []
+    makes: dict[str, str] = {}  # it may read what another copy of the node makes
     for name, out in zip(op.makes, (op.output, *op.more), strict=True):
-        names[name] = out
+        makes[name] = out
         if types.get(name) in OTHER_FLOATS:
-            names[name] = n.fresh(f"{out}_{types[name]}")
-            casts.append((names[name], out))
+            makes[name] = n.fresh(f"{out}_{types[name]}")
+            casts.append((makes[name], out))
     for made in _upgraded(file.makers[op.makes[0]], file):
         node = onnx.NodeProto()
         node.CopyFrom(made)
@@ -182,7 +183,7 @@ def append(n: Nodes, op: OpaqueOp, file: Originals | None) -> None:
         _rename_inputs(n, node, names, file)
         for index, name in enumerate(node.output):
             if name:
-                names.setdefault(name, n.fresh(name))
+                names[name] = makes.setdefault(name, n.fresh(name))
                 node.output[index] = names[name]
         n.nodes.append(node)
     for value, out in casts:
