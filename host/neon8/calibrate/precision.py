@@ -95,12 +95,13 @@ def finished(
     groups: Mapping[str, str],
     chosen: Mapping[str, str],
     wide: Collection[str] = (),
+    streams: Collection[str] = (),
 ) -> ScaleTable:
     """Give int16 tensors as many bits as accumulators allow, and free float ones.
 
     table: solved.  graph: the network; without it tensors keep their bits, and the
     compiler says where they are too many.  groups: tensor -> scale group.  chosen: from
-    resolve().  wide: from wide_layers().
+    resolve().  wide: from wide_layers().  streams: groups that get 16 bits, too.
     """
     bits = {
         groups[name]: entry.bits
@@ -108,6 +109,7 @@ def finished(
         if entry.bits > NARROW
     }
     if graph is not None:
+        bits |= dict.fromkeys(streams, WIDEST)
         table = with_bits(table, graph, groups, bits)
         table = with_wide_weights(table, graph, wide)
     kept = [group for group, precision in chosen.items() if precision == FLOAT]

@@ -19,6 +19,7 @@ from neon8.calibrate.precision import resolve as named
 from neon8.calibrate.recipe.bias import corrections
 from neon8.calibrate.recipe.branches import branches, with_own
 from neon8.calibrate.recipe.recipe import Recipe, prepare
+from neon8.calibrate.recipe.streams import streams
 from neon8.calibrate.run.threads import usable
 from neon8.calibrate.statistics.histogram import Histogram, merge
 from neon8.calibrate.statistics.patches import Patches
@@ -78,13 +79,15 @@ def solve_quietly(
     centred = frozenset() if graph is None else symmetric(graph)
     tensors = partial(_tensors, observation, settings, own, chosen, centred)
     known, recipe = tensors(), None
+    wider: frozenset[str] = frozenset()
     scheme = settings.scheme
     if graph is not None and not settings.plain:
         closed = [n for n, group in observation.scale_groups.items() if group in own]
         recipe = prepare(observation, graph, known, closed, scheme=scheme)
+        seen = {name: each.histogram for name, each in observation.tensors.items()}
         apart = branches(
             graph,
-            {name: each.histogram for name, each in observation.tensors.items()},
+            seen,
             partial(_solve, entry=None, settings=settings, layers=[]),
             recipe.groups,
         )
@@ -97,18 +100,20 @@ def solve_quietly(
                 _tensors, observation, settings, own, chosen, centred, graph=graph
             )
             known = with_own(tensors(), apart)
+        closed = [*own, *chosen]
+        wider = streams(graph, observation.scale_groups, seen, known, closed)
     groups = observation.scale_groups
     table = partial(_table, observation, settings, recipe)
     found = table(known)
     if settings.fast and graph is not None:
         network = graph if recipe is None else recipe.graph
-        seen = observation if recipe is None else recipe.observation
+        rows = observation if recipe is None else recipe.observation
         narrow = table(tensors(narrower(network, groups, scheme=scheme)))
         limit = settings.max_sqnr_loss
-        found = with_winograd(seen, network, found, narrow, limit=limit)
+        found = with_winograd(rows, network, found, narrow, limit=limit)
     if recipe is not None:
         found = corrections(recipe.graph, found, recipe.means)
-    return finished(found, graph, groups, chosen, wide)
+    return finished(found, graph, groups, chosen, wide, wider)
 
 
 def _wishes(

@@ -325,6 +325,11 @@ class Node:
         return 0
 
     @property
+    def adds(self) -> bool:
+        """True of a sum of two tensors, or of one and constants."""
+        return self.sign != 0
+
+    @property
     def leaky_slopes(self) -> FloatArray | None:
         """(C,), of what is only a slope below zero for each channel."""
         return None

@@ -188,6 +188,11 @@ class WithConstant(Activated):
     follows = True
     reads_dims = True
 
+    @property
+    def adds(self) -> bool:
+        """True of a sum."""
+        return self.function in ("add", "subtract")
+
     def fits_int8(self, graph: Graph) -> bool:
         """False where the constant is broadcast along some axes from the fourth on.
 

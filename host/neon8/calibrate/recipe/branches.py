@@ -52,11 +52,11 @@ def branches(
 
     def step_of(names: frozenset[str]) -> float:
         if names not in steps:
-            steps[names] = solve(_merged(histograms, names)).scale
+            steps[names] = solve(merged(histograms, names)).scale
         return steps[names]
 
     def gains(part: frozenset[str], every: frozenset[str]) -> bool:
-        step, power = step_of(every), _mean_square(_merged(histograms, part))
+        step, power = step_of(every), mean_square(merged(histograms, part))
         if not power or step * step / 12 <= LEAST_NOISE * power:
             return False
         return round(20 * math.log10(step / step_of(part)), DECIMALS) >= GAIN_DB
@@ -81,7 +81,8 @@ def branches(
     return frozenset(apart)
 
 
-def _merged(histograms: Mapping[str, Histogram], names: Collection[str]) -> Histogram:
+def merged(histograms: Mapping[str, Histogram], names: Collection[str]) -> Histogram:
+    """The histogram of all values of some tensors."""
     return reduce(merge, (histograms[name] for name in sorted(names)))
 
 
@@ -145,7 +146,7 @@ def _read_otherwise(graph: Graph) -> frozenset[str]:
     return frozenset((*graph.outputs, *(n for node in readers for n in node.inputs)))
 
 
-def _mean_square(histogram: Histogram) -> float:
+def mean_square(histogram: Histogram) -> float:
     """Of all finite values, taken as the middles of their bins."""
     squares = np.square(np.arange(len(histogram.positive)) + 0.5)
     counts = (histogram.positive + histogram.negative).astype(np.float64)
