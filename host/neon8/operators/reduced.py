@@ -165,8 +165,33 @@ def standardized(p: Parts) -> bool:
     return True
 
 
+def affine(p: Parts) -> bool:
+    """AffineGrid of known size: each place times the matrix of its image."""
+    source, node = p.source, p.node
+    images, rows, columns = shape_of(source, node, node.inputs[0])
+    *sizes, _ = shape_of(source, node, node.outputs[0])[1:]
+    if (rows, columns) != (len(sizes), len(sizes) + 1):
+        return False
+    p.in_float = True  # a place is finer than 8 bits
+    ends = integer(node, "align_corners", 0)
+    axes = []
+    for size in sizes:
+        steps = np.arange(size) - (size - 1) / 2
+        axes.append(steps * 2 / (max(size - 1, 1) if ends else size))
+    places = np.meshgrid(*axes, indexing="ij")[::-1]
+    theta = p.add("Reshape", node.inputs[0], [images, 1, rows, columns])
+    found = p.add("Gather", theta, rows, axis=3)
+    for at, place in enumerate(places):
+        share = p.add("Gather", theta, at, axis=3)
+        column = place.reshape(1, -1, 1).astype(np.float32)
+        found = p.add("Add", p.add("Mul", share, column), found)
+    p.add("Reshape", found, [images, *sizes, rows], output=node.outputs[0])
+    return True
+
+
 FAMILY = Family(
     compositions={
+        "AffineGrid": affine,
         "Hardmax": hardmax,
         "LpNormalization": unit,
         "MeanVarianceNormalization": standardized,

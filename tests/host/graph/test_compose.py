@@ -202,3 +202,14 @@ def test_absurd_sizes(tmp_path):
     nodes = [node("Conv", "x w", "y", pads=pads)]
     model = net(nodes, {"x": (1, 64, 4, 64, 64)}, "y", {"w": weight(1, 64, 1, 1, 1)})
     assert "3 spatial dimensions" in why_opaque(tmp_path, model)
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("size", [(2, 3, 4, 5), (1, 2, 3, 4, 2)])
+def test_places_of_a_grid(tmp_path, size, corners):
+    """AffineGrid, of images and of volumes."""
+    rank = len(size) - 2
+    nodes = [node("AffineGrid", "x size", "y", align_corners=corners)]
+    weights = {"size": np.array(size, np.int64)}
+    shapes = {"x": (size[0], rank, rank + 1)}
+    assert_same(tmp_path, net(nodes, shapes, "y", weights, opset=20))
