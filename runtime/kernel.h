@@ -562,6 +562,12 @@ typedef void n8_sums_fn(int64_t *sums, const int16_t *in, size_t count);
 // + in[i]]; 1 <= count <= 2^20, and the 256 powers are 0 .. 2^30.
 typedef void n8_powers_fn(int64_t *sums, const int8_t *in, size_t count, const int32_t *powers);
 
+// The same rows' results: out[i] = in[i] >= first ? table[in[i] - first] : rest, i < count, which
+// may be 0. No value is above first + 127, and 128 bytes of the table are readable; `out` may be
+// `in`.
+typedef void n8_top_fn(int8_t *out, const int8_t *in, size_t count, const int8_t *table,
+                       int32_t first, int32_t rest);
+
 // Between planes and pixels of 8 bytes; 1 <= channels <= 8, and pixels are 8 bytes apart at least:
 //   interleave_s8     out[p * out_stride + c] = c < channels ? in[c * in_stride + p] : 0, c < 8
 //   deinterleave_s8   out[c * out_stride + p] = in[p * in_stride + c], c < channels; 8 bytes of
@@ -607,6 +613,7 @@ typedef void n8_softmax_fn(float *out, const float *in, size_t count);
     X(blend_f32, n8_blend_fn)                                                                      \
     X(softmax_f32, n8_softmax_fn)                                                                  \
     X(powers_s8, n8_powers_fn)                                                                     \
+    X(top_s8, n8_top_fn)                                                                           \
     X(interleave_s8, n8_planes_fn)                                                                 \
     X(deinterleave_s8, n8_planes_fn)                                                               \
     X(transpose_f32, n8_transpose_fn)

@@ -114,6 +114,7 @@ const struct n8_operator n8_op_softmax = {
 
 enum {
     ENTRIES = 256,
+    TOP = 128,  // powers of a smaller table
     LANES = 16, // values that the kernels take as the channels of a pixel
 };
 
@@ -219,9 +220,9 @@ static void finish(const struct n8_kernels *kernels, const struct n8_tensor *out
 // The powers of a row of int8 whose largest value is known.
 static void look_up(int32_t *e, const int8_t *in, size_t count, const int32_t *powers,
                     int64_t largest) {
-    powers += ENTRIES - 1 - largest;
+    const ptrdiff_t last = ENTRIES - 1 - (ptrdiff_t)largest;
     for (size_t i = 0; i < count; i++) {
-        e[i] = powers[in[i]];
+        e[i] = powers[last + in[i]];
     }
 }
 
@@ -244,7 +245,12 @@ static void finish_by_table(const struct n8_kernels *kernels, const struct n8_te
     const size_t from = ENTRIES - used;
     memset(table, out->zero_point, from);
     finish(kernels, out, (uint8_t *)table + from, powers + from, used, multiplier);
-    kernels->table_s8(to, 0, in, 0, 1, count, table + INT8_MAX - largest);
+    if (used <= TOP) {
+        kernels->top_s8(to, in, count, table + ENTRIES - TOP, (int32_t)largest - (TOP - 1),
+                        out->zero_point);
+    } else {
+        kernels->table_s8(to, 0, in, 0, 1, count, table + INT8_MAX - largest);
+    }
 }
 
 // One contiguous row.

@@ -6,10 +6,10 @@ void n8_powers_s8_c(int64_t *sums, const int8_t *in, size_t count, const int32_t
     for (size_t i = 0; i < count; i++) {
         largest = in[i] > largest ? in[i] : largest;
     }
-    powers += 255 - largest;
+    const ptrdiff_t last = 255 - largest;
     int64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
-        sum += powers[in[i]];
+        sum += powers[last + in[i]];
     }
     sums[0] = largest;
     sums[1] = sum;

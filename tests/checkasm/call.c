@@ -87,6 +87,10 @@ void call_plain(const struct call *call) {
     case SIGNATURE_POWERS:
         ((n8_powers_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], pointer(x[3]));
         break;
+    case SIGNATURE_TOP:
+        ((n8_top_fn *)call->fn)(pointer(x[0]), pointer(x[1]), (size_t)x[2], pointer(x[3]),
+                                (int32_t)x[4], (int32_t)x[5]);
+        break;
     case SIGNATURE_NORMALIZE:
         ((n8_normalize_fn *)call->fn)(pointer(x[0]));
         break;
@@ -166,6 +170,7 @@ static size_t count_of(enum signature signature) {
     case SIGNATURE_PLANES:
     case SIGNATURE_TABLES:
     case SIGNATURE_TRANSPOSE:
+    case SIGNATURE_TOP:
         return 6;
     case SIGNATURE_TABLE:
         return 7;

@@ -131,6 +131,30 @@ void cases_powers(struct context *context) {
     }
 }
 
+void cases_top(struct context *context) {
+    enum { ENTRIES = 128 };
+    struct rng *rng = &context->rng;
+    for (int step = 0; step <= CASES; step++) {
+        const size_t count = step == CASES ? 1500 : (size_t)step % MOST_CHANNELS;
+        const int32_t hi = rng_below(rng, 2) ? 127 : rng_range(rng, -128, 127);
+        const int32_t lo = rng_below(rng, 2) ? -128 : rng_range(rng, -128, hi);
+        int8_t *out = guard_place(rng, REGION_OUT, count);
+        int8_t *in = guard_place(rng, REGION_IN, count);
+        int8_t *table = guard_place(rng, REGION_WEIGHTS, ENTRIES);
+        for (size_t i = 0; i < count; i++)
+            in[i] = (int8_t)rng_range(rng, lo, hi);
+        rng_bytes(rng, table, ENTRIES);
+        struct test_case test = {.out = (uint8_t *)out, .out_size = count};
+        test.call = (struct call){
+            .signature = SIGNATURE_TOP,
+            .x = {(uintptr_t)out, (uintptr_t)in, count, (uintptr_t)table,
+                  data_int32(rng, hi - ENTRIES + 1), data_int32(rng, rng_range(rng, -128, 127))},
+        };
+        snprintf(test.text, sizeof test.text, "count=%zu lo=%d hi=%d", count, lo, hi);
+        check_step(context, &test, step == CASES);
+    }
+}
+
 void cases_normalize(struct context *context) {
     struct rng *rng = &context->rng;
     for (int step = 0; step <= CASES; step++) {

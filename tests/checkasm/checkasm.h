@@ -149,6 +149,7 @@ void cases_affine(struct context *context);
 void cases_lrn(struct context *context);
 void cases_sums(struct context *context);
 void cases_powers(struct context *context);
+void cases_top(struct context *context);
 void cases_normalize(struct context *context);
 void cases_planes(struct context *context);
 void cases_transpose(struct context *context);

@@ -27,6 +27,7 @@
 #define CASES_n8_lrn_fn             cases_lrn
 #define CASES_n8_sums_fn            cases_sums
 #define CASES_n8_powers_fn          cases_powers
+#define CASES_n8_top_fn             cases_top
 #define CASES_n8_normalize_fn       cases_normalize
 #define CASES_n8_planes_fn          cases_planes
 #define CASES_n8_transpose_fn       cases_transpose

@@ -477,6 +477,12 @@ void naive_powers_s8(int64_t *sums, const int8_t *in, size_t count, const int32_
         sums[1] += powers[255 - (sums[0] - in[i])];
 }
 
+void naive_top_s8(int8_t *out, const int8_t *in, size_t count, const int8_t *table, int32_t first,
+                  int32_t rest) {
+    for (size_t i = 0; i < count; i++)
+        out[i] = in[i] < first ? (int8_t)rest : table[in[i] - first];
+}
+
 void naive_normalize_s16(const struct n8_normalize_args *args) {
     for (size_t i = 0; i < args->count; i++) {
         const int64_t d = (int64_t)args->in[i] * args->factor - args->shift;
