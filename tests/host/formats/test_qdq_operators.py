@@ -36,7 +36,7 @@ def gru(n, a, operator="GRU", gates=3, **attributes):
 
 def resized(n, a, *inputs, **attributes):
     """A convolution reads it, so it is int8."""
-    made = n.add("Resize", a, "", *inputs, mode="linear", **attributes)
+    made = n.add("Resize", a, "", *inputs, **({"mode": "linear"} | attributes))
     return n.add("Conv", made, n.array(n.rng.normal(0, 0.3, (4, 6, 1, 1)).astype(F)))
 
 
@@ -132,11 +132,14 @@ OPERATORS = {
     "Resize like no exporter": lambda n, a, _b: resized(
         n, a, n.array(F([1, 1, 1.3, 2.2])), coordinate_transformation_mode=ORIGIN
     ),
+    "cubic Resize": lambda n, a, _b: resized(
+        n, a, n.array(F([1, 1, 2, 0.6])), mode="cubic"
+    ),
     "float32": lambda n, a, _b: in_float(n, a),
     "GRU": lambda n, a, _b: gru(n, a, linear_before_reset=1),
     "LSTM": lambda n, a, _b: gru(n, a, "LSTM", 4),
 }
-OTHER = {"Resize like no exporter", "Mean"}
+OTHER = {"Resize like no exporter", "cubic Resize", "Mean"}
 """Weighted sums in float32 are not the step that was, a third is not what divides."""
 
 
