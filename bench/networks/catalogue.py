@@ -82,6 +82,7 @@ DEFINITIONS = {
     "swin_tiny": transformers.swin_tiny,
     "segformer_b0": transformers.segformer_b0,
     "depth_anything": transformers.depth_anything,
+    "tinybert": transformers.tinybert,
     "whisper_tiny": audio.whisper_tiny,
     "silero_vad": audio.silero_vad,
     "ppocr_detector": ocr.ppocr_detector,
@@ -122,6 +123,7 @@ deit_tiny             17  1     224  0.25    64   5717416  1260
 swin_tiny             17  1     224  0.25    64  28288354  4510
 segformer_b0          17  1     512  0.25    64   3752694  8400
 depth_anything        17  1     252  0.125   56         -     -
+tinybert              14  1     128  0.25    16  14350248     -
 whisper_tiny          17  1    3000  0.25    64   8208384     -
 silero_vad            16  1    8192  0.25  1024    309633     -
 ppocr_detector        14  1     320  0.25    64         -     -

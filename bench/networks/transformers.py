@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeiT-tiny, Swin-tiny, SegFormer-B0 and Depth-Anything-small.
+"""DeiT-tiny, Swin-tiny, SegFormer-B0, Depth-Anything-small and TinyBERT.
 
 Touvron et al., "Training data-efficient image transformers", 2021; Liu et al., "Swin
 Transformer", 2021, both as timm has them; Xie et al., "SegFormer", 2021, for the 150
 classes of ADE20K, as the package transformers has it; Yang et al., "Depth Anything",
-2024, DINOv2 under a DPT head.
+2024, DINOv2 under a DPT head; Jiao et al., "TinyBERT", 2020, the general one of 4
+layers.
 """
 
 from functools import partial
@@ -253,3 +254,27 @@ def residual(net: Net, x: str, name: str) -> str:
             net.relu(y), f"{name}/conv{number}", net.shape(x)[1], 3, plain=True, gain=1
         )
     return net.add(y, x)
+
+
+WORDS = 30522
+
+
+def tinybert(net: Net, size: int) -> None:
+    """size: tokens, given as numbers of words.  Norms come after the sums."""
+    width = net.channels(312, 26)
+    ids = net.input("input_ids", size, words=WORDS)
+    table = net.weight("embeddings/word.weight", (WORDS, width), normal(1))
+    positions = net.weight("embeddings/position.weight", (512, width), normal(0.5))
+    kinds = net.weight("embeddings/token_type.weight", (2, width), normal(0.5))
+    where = net.op("Gather", [positions, net.constant(np.arange(size)[None])])
+    kind = net.op("Gather", [kinds, net.constant(np.zeros((1, size), np.int64))])
+    x = net.add(net.add(net.op("Gather", [table, ids]), kind), where)
+    x = net.layer_norm(x, "embeddings/norm", 1e-12)
+    for number in range(4):
+        name = f"layer/{number}"
+        y = apart(net, x, f"{name}/attn", width // 26, shared=False)
+        x = net.layer_norm(net.add(y, x), f"{name}/norm1", 1e-12)
+        y = mlp(net, x, f"{name}/mlp", net.channels(1200))
+        x = net.layer_norm(net.add(y, x), f"{name}/norm2", 1e-12)
+    pooled = net.op("Tanh", [net.linear(net.take(x, 0, 1), "pooler", width)])
+    net.output(pooled, "pooler_output")
