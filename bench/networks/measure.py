@@ -28,6 +28,8 @@ CALIBRATION = 8
 TEST = 4
 EMULATED = 1
 """Samples with random weights; one run of the largest network takes qemu a minute."""
+MACHINES = (("aarch64", "max"), ("armv7", "cortex-a9"))
+"""What they are run on, too, and its processor."""
 MOST_REAL = 100
 """Real samples that calibrate, the first half of them at most; the others judge."""
 
@@ -41,7 +43,7 @@ Arrays = dict[str, np.ndarray]
 class Figures:
     """What a network costs.  file: bytes of the .n8 file; packed weights in memory.
 
-    equal: of `emulated` samples, those whose bytes were the same on AArch64.
+    equal: of `emulated` runs on ARM machines, those that gave the same bytes.
     """
 
     name: str
@@ -133,11 +135,13 @@ def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> F
                     noise += float(((results[-1][output] - exact) ** 2).sum())
             memory, steps = model.memory, model.steps
             size = model.facts.size
-        with EmulatedModel(file) as emulated:
-            equal = sum(
-                same_bytes(emulated.run(sample), result)
-                for sample, result in zip(inputs[:EMULATED], results, strict=False)
-            )
+        equal = 0
+        for machine in MACHINES:
+            with EmulatedModel(file, *machine) as emulated:
+                equal += sum(
+                    same_bytes(emulated.run(sample), result)
+                    for sample, result in zip(inputs[:EMULATED], results, strict=False)
+                )
     (first, *_) = inputs[0].values()
     return Figures(
         name=name,
@@ -149,7 +153,7 @@ def measure(name: str, path: Path, table: ScaleTable, inputs: list[Arrays]) -> F
         memory=memory,
         sqnr=sqnr_db(signal, noise),
         equal=equal,
-        emulated=len(inputs[:EMULATED]),
+        emulated=len(inputs[:EMULATED]) * len(MACHINES),
     )
 
 

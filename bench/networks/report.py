@@ -23,10 +23,10 @@ from bench.networks.measure import (
 )
 from neon8.data.preprocess import Preprocess
 
-WORDS = ("input", "float islands", "AArch64 = x86")
+WORDS = ("input", "float islands", "ARM = x86")
 HEADER = (
     *("network", "input", "MMACs", "layers", "float islands", "weights, kB"),
-    *("file, kB", "arena, kB", "/ least", "SQNR, dB", "AArch64 = x86"),
+    *("file, kB", "arena, kB", "/ least", "SQNR, dB", "ARM = x86"),
 )
 
 INTRODUCTION = f"""\
@@ -36,8 +36,8 @@ Made by
 
     {{command}}
 
-Every network is calibrated, compiled, and run in int8 on this machine and on an
-emulated AArch64. The first table has published architectures with **random weights**,
+Every network is calibrated, compiled, and run in int8 on this machine and on emulated
+AArch64 and ARMv7. The first table has published architectures with **random weights**,
 which `bench/networks` builds: layers, multiply-accumulates, memory, file size and the
 equality of bytes do not depend on the weights. SQNR does: weights are He's,
 normalisations have the statistics of their inputs, images are synthetic,
@@ -54,7 +54,7 @@ expect.
 - **weights**: packed, in memory; **arena**: all activations of a run, and how it
   compares with the largest set of tensors that are alive at once.
 - **SQNR**: of all outputs against FP32 by onnxruntime.
-- **AArch64 = x86**: runs whose outputs had the same bytes on both.
+- **ARM = x86**: runs on AArch64 and on ARMv7 that gave the same bytes.
 """
 
 
