@@ -39,7 +39,7 @@ def nan(shape):
 
 
 ONE_OPERATOR = {
-    "sin": (("Sin", [], {}), IMAGE, "(operator Sin): is not supported"),
+    "tan": (("Tan", [], {}), IMAGE, "(operator Tan): is not supported"),
     "nan weights": (("Conv", [nan((4, 3, 3, 3))], {}), IMAGE, "'w0_0' contain NaN"),
     "inf bias": (("Conv", [W, np.full(4, np.inf, F)], {}), IMAGE, "infinity"),
     "inf when folded": (("Gemm", [np.full((3, 1), 3e38, F)], {"alpha": 9.0}), (1, 3),
@@ -77,9 +77,9 @@ def test_one_operator(tmp_path, step, shape, word):
 
 
 def test_a_node_is_named(tmp_path):
-    nodes = [node("Relu", "x", "a"), node("Sinh", "a", "y", "the odd one")]
+    nodes = [node("Relu", "x", "a"), node("Tan", "a", "y", "the odd one")]
     model = net(nodes, {"x": (1, 1, 6)}, "y")
-    opaque(tmp_path, model, "'the odd one' (operator Sinh): is not supported")
+    opaque(tmp_path, model, "'the odd one' (operator Tan): is not supported")
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,10 @@ def strange(opset=13):
     weights = {
         "w": rng.normal(0, 0.1, size=(4, 3, 3, 3)).astype(F),
         "w2": rng.normal(size=(2, 4, 3, 3)).astype(F),
-        "k": np.array([3]),
         "g": rng.normal(size=(32, 5)).astype(F),
         "limit": F(0.5),
     }
-    # NonZero: a shape that only a run shows; TopK: two outputs, one of integers; If:
+    # NonZero: a shape that only a run shows; MaxPool: two outputs, one of integers; If:
     # its branches read tensors from outside.
     then = onnx.helper.make_graph(
         [node("Neg", "f", "t")], "then", [],
@@ -45,12 +44,12 @@ def strange(opset=13):
     nodes = [
         node("Conv", "x w", "a", "conv", pads=[1] * 4),
         node("Relu", "a", "r"),
-        node("Sin", "r", "s", "sine"),
+        node("Tan", "r", "s", "tangent"),
         node("Conv", "s w2", "c", "conv2"),
         node("NonZero", "c", "nz", "where"),
         node("Cast", "nz", "places", to=1),
         node("Flatten", "c", "f"),
-        node("TopK", "f k", "v i", "best", axis=1),
+        node("MaxPool", "c", "v i", "best", kernel_shape=[2, 2]),
         node("Cast", "i", "fi", to=1),
         node("ReduceMax", "f", "m", keepdims=0),
         node("Greater", "m limit", "cond"),
@@ -73,7 +72,7 @@ def test_it_is_imported_whole(strangers):
     path, _, _ = strangers
     graph = load(path)
     opaque = {n.name: n for n in graph.nodes if isinstance(n, Opaque)}
-    assert {"sine", "where", "best", "branch"} <= set(opaque)
+    assert {"tangent", "where", "best", "branch"} <= set(opaque)
     assert opaque["best"].outputs == ("v", "i")
     assert opaque["branch"].inputs == ("cond", "f")
     tensors = graph.tensors
@@ -120,14 +119,14 @@ def test_only_compile_refuses(strangers):
         neon8.compile_model(path, table)
     first, *lines, last = str(caught.value).split("\n")
     assert first.startswith(f"{path}: ")
-    for name, operator in (("sine", "Sin"), ("where", "NonZero"), ("branch", "If")):
+    for name, operator in (("tangent", "Tan"), ("where", "NonZero"), ("branch", "If")):
         assert any(f"{name!r} (operator {operator}): " in line for line in lines)
     assert len(lines) == sum(isinstance(n, Opaque) for n in load(path).nodes)
     assert "calibrate and convert work" in last
 
 
 def test_a_refusal_does_not_grow_without_end(tmp_path):
-    model = chain([("Sin", [], {})] * 100, (1, 3))
+    model = chain([("Tan", [], {})] * 100, (1, 3))
     text = str(refusal(load(save(tmp_path, model))))
     assert text.count("\n") < 50
     assert "60 more" in text
@@ -165,14 +164,14 @@ RANKS = st.lists(st.integers(1, 3), min_size=0, max_size=8)
 @given(dims=RANKS, opset=st.sampled_from([7, 11, 13, 17, 22]))
 def test_any_rank(tmp_path_factory, dims, opset):
     """Rank 0 to 8, known operators and unknown ones."""
-    nodes = [node("Sin", "x", "s"), node("Relu", "s", "r"), node("Add", "r s", "y")]
+    nodes = [node("Tan", "x", "s"), node("Relu", "s", "r"), node("Add", "r s", "y")]
     model = net(nodes, {"x": tuple(dims)}, "y", opset=opset)
     path = save(tmp_path_factory.mktemp("rank"), model)
     graph = load(path)
     assert graph.tensors["y"].dims == tuple(dims)
     x = np.random.default_rng(0).normal(size=dims).astype(F)
     table = neon8.calibrate_model(path, [{"x": x}])
-    assert table.tensors["s"].max == pytest.approx(np.sin(x).max(), rel=1e-5)
+    assert table.tensors["s"].max == pytest.approx(np.tan(x).max(), rel=1e-3)
 
 
 def test_shapes_of_the_user(tmp_path):
@@ -217,9 +216,10 @@ def test_float16_throughout(tmp_path):
     """Weights are float32 once; Casts between the types are nothing."""
     steps = [
         ("Conv", [(4, 3, 3, 3), (4,)], {}),
+        ("Mul", [np.array([0.05], F)], {}),  # away from the poles
         ("Relu", [], {}),
         ("Cast", [], {"to": 1}),
-        ("Sin", [], {}),
+        ("Tan", [], {}),
         ("Cast", [], {"to": 10}),
         ("Flatten", [], {}),
         ("Gemm", [(64, 5)], {}),
