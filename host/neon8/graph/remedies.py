@@ -20,14 +20,17 @@ SEQUENCES = (
     *("SplitToSequence",),
 )
 ELSE = "is not supported; export it as other operators, or cut the network before it"
+DEPENDS = (
+    "gives as much as the data wants, and neon8 has fixed shapes; compile --cut leaves "
+    "it to onnxruntime"
+)
 REMEDIES = {
     "DequantizeLinear": QUANTIZED,
     "QuantizeLinear": QUANTIZED,
     "If": "the branch depends on values; export the one that is taken",
     "Loop": "loops are not supported; export the network unrolled",
     "Scan": "loops are not supported; export the network unrolled",
-    "NonMaxSuppression": "is not supported; cut the network before it and choose among "
-    "the boxes outside",
+    **dict.fromkeys(("Compress", "NonMaxSuppression", "NonZero", "Unique"), DEPENDS),
     **dict.fromkeys(SEQUENCES, SEQUENCE),
 }
 

@@ -314,7 +314,7 @@ def add(source: Source, node: OnnxNode) -> Node:
     if given.dtype.name in FLOATS and (given == -np.inf).any():  # a mask
         mask = np.maximum(float32(given), np.finfo(np.float32).min)
         return make_with_constant(source, node, "add", mask, data=1 - side)
-    if not fits_channels(source, node, side):
+    if not _is_layer(source, node, side):
         return with_constant(source, node, "add", side)
     value = per_channel(source, node, side)
     return make_affine(source, node, 1 - side, np.ones_like(value), value)
@@ -325,7 +325,7 @@ def subtract(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Subtract)
-    if not fits_channels(source, node, side):
+    if not _is_layer(source, node, side):
         return with_constant(source, node, "subtract", side)
     value = per_channel(source, node, side)
     sign = 1.0 if side == 1 else -1.0
@@ -337,7 +337,7 @@ def multiply(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Multiply)
-    if not fits_channels(source, node, side):
+    if not _is_layer(source, node, side):
         return with_constant(source, node, "multiply", side)
     value = per_channel(source, node, side)
     return make_affine(source, node, 1 - side, value, np.zeros_like(value))
@@ -348,7 +348,7 @@ def divide(source: Source, node: OnnxNode) -> Node:
     side = _constant_side(source, node)
     if side is None:
         return _binary(source, node, Divide)
-    if not fits_channels(source, node, side):
+    if not _is_layer(source, node, side):
         return with_constant(source, node, "divide", side)
     value = per_channel(source, node, side)
     if side == 0:
@@ -438,6 +438,12 @@ def make_with_constant(
 def _constant_side(source: Source, node: OnnxNode) -> int | None:
     sides = [i for i in (0, 1) if node.inputs[i] in source.constants]
     return sides[0] if sides else None
+
+
+def _is_layer(source: Source, node: OnnxNode, side: int) -> bool:
+    """True if a layer with weights computes it; where nobody observes none does."""
+    hidden = node.inputs[1 - side] in source.hidden
+    return not hidden and fits_channels(source, node, side)
 
 
 FUNCTIONS: dict[type[Node], str] = {
