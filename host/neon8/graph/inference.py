@@ -122,7 +122,7 @@ def infer(path: Path, model: onnx.ModelProto, constants: dict[str, Array]) -> In
         budget=SPARE_BYTES + PASSES * given,
         declared={
             value.name: value.type
-            for value in (*model.graph.value_info, *model.graph.output)
+            for value in (*model.graph.output, *model.graph.value_info)
         },
     )
     for value in model.graph.input:

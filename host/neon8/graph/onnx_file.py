@@ -27,6 +27,7 @@ from neon8.graph.protos import (
     LARGE,
     bind,
     initializer,
+    inner_nodes,
     network_inputs,
     nodes_of,
     one_line,
@@ -108,12 +109,14 @@ def _open(path: Path) -> OnnxFile:
 
 
 def with_shapes(file: OnnxFile, shapes: Shapes) -> OnnxFile:
-    """The same network with inputs of these shapes.
+    """The same network with inputs of these shapes, or tensors that nothing tells.
 
     GraphError: there is no such input, or the file contradicts the shape.
     """
     model = onnx.ModelProto.FromString(file.model)
     inputs = {value.name: value for value in network_inputs(model.graph)}
+    for name in _untold(model.graph) & set(shapes):
+        inputs[name] = _described(model.graph, name)
     bound: dict[str, int] = {}
     for name, shape in shapes.items():
         if name not in inputs:
@@ -136,6 +139,29 @@ def with_shapes(file: OnnxFile, shapes: Shapes) -> OnnxFile:
             kind.shape.dim.add(dim_value=size)
     bind(model.graph, bound)
     return replace(file, model=model.SerializeToString())
+
+
+def _untold(graph: onnx.GraphProto) -> set[str]:
+    """What nodes make of which onnx infers nothing: of other domains, or with branches.
+
+    So the file, or the user, has to tell.
+    """
+    return {
+        name
+        for node in graph.node
+        if node.domain not in ("", "ai.onnx") or any(inner_nodes(node))
+        for name in node.output
+    }
+
+
+def _described(graph: onnx.GraphProto, name: str) -> onnx.ValueInfoProto:
+    """What the file says of a tensor inside, which is float32 if it says nothing."""
+    found = [value for value in graph.value_info if value.name == name]
+    value: onnx.ValueInfoProto = found[0] if found else graph.value_info.add(name=name)
+    if not found:
+        kinds = {each.name: each.type.tensor_type.elem_type for each in graph.output}
+        value.type.tensor_type.elem_type = kinds.get(name, onnx.TensorProto.FLOAT)
+    return value
 
 
 def read_model(path: Path) -> onnx.ModelProto:

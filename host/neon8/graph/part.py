@@ -45,7 +45,7 @@ class Parts:
         }
         self._declared: dict[str, onnx.ValueInfoProto] = {
             value.name: value
-            for value in (*self._model.graph.value_info, *self._model.graph.output)
+            for value in (*self._model.graph.output, *self._model.graph.value_info)
         }
         self._makers = {
             name: at

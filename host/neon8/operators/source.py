@@ -106,8 +106,9 @@ def dims_of(source: Source, node: OnnxNode, tensor: str) -> tuple[int, ...]:
         raise failure(source, node, f"tensor {tensor!r} is {kind}, not float32")
     shape = source.shapes.get(tensor)
     if shape is None or kind is None:
-        text = f"the shape of tensor {tensor!r} depends on values that are known only"
-        raise failure(source, node, f"{text} at run time; export with fixed shapes")
+        text = f"the shape of tensor {tensor!r} is known only at run time; export with"
+        text += " fixed shapes, and give those of what operators of other domains and"
+        raise failure(source, node, f"{text} branches make by --shape")
     if len(shape) > MAX_RANK:
         text = f"tensor {tensor!r} has {len(shape)} dimensions; neon8 takes up to"
         raise failure(source, node, f"{text} {MAX_RANK}")

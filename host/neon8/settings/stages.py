@@ -91,8 +91,9 @@ class NetworkSettings(Stage):
 
     shapes: Mapping[str, tuple[int, ...]] | None = setting(
         None,
-        "dimensions of an input of the ONNX file that leaves some open; may be given "
-        "for several inputs (default: a free first one is 1)",
+        "dimensions of an input of the ONNX file that leaves some open, or of a tensor "
+        "that an operator of another domain makes, or a branch; may be given for "
+        "several (default: a free first one is 1)",
         SHAPES,
         option="--shape",
         metavar="NAME=1,3,224,224",

@@ -17,6 +17,7 @@ from neon8.cli.main import main
 from neon8.errors import (
     CompileError,
     DataError,
+    GraphError,
     ModelError,
     SettingsError,
     SetupError,
@@ -31,6 +32,7 @@ from onnx_nets import chain, net, node, save
 from refusals import refused
 
 F = np.float32
+FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
 
 class Made:
@@ -220,6 +222,50 @@ def test_factors_do_not_cross(tmp_path):
 def test_without_a_cut_the_remedy_is_named(whole):
     with pytest.raises(CompileError, match="compile --cut"):
         neon8.compile_model(whole.onnx, whole.table)
+
+
+@pytest.mark.parametrize("kind", [FLOAT, DOUBLE])
+def test_what_nothing_tells_the_user_tells(tmp_path, kind):
+    """That may be an output, too; its type is the file's where that says it."""
+    nodes = [
+        node("Sin", "x", "p", "pre"),
+        node("MatMul", "p w0", "a", "dense"),
+        node("Relu", "a", "y"),
+    ]
+    constants = weights((12, 5))
+    if kind == DOUBLE:
+        constants = {"w0": constants["w0"].astype(float)}
+    kinds = dict.fromkeys(("x", "y", "p"), kind)
+    model = net(nodes, {"x": (1, 12)}, "y p", constants, types=kinds)
+    branch = onnx.helper.make_graph(
+        [node("Neg", "x", "t")], "b", [], [onnx.ValueInfoProto(name="t")]
+    )
+    branch.output[0].type.tensor_type.elem_type = kind
+    first = model.graph.node[0]
+    first.op_type, first.input[0] = "If", "flag"
+    first.attribute.append(onnx.helper.make_attribute("then_branch", branch))
+    first.attribute.append(onnx.helper.make_attribute("else_branch", branch))
+    model.graph.node.insert(0, node("Cast", "sum", "flag", to=9))
+    model.graph.node.insert(0, node("ReduceMax", "x", "sum", keepdims=0))
+    del model.graph.value_info[:]
+    path = save(tmp_path, model)
+    data = samples(load(path))
+    with pytest.raises(CompileError, match=r"shape of tensor .p. .* by --shape"):
+        neon8.compile_model(path, neon8.calibrate_model(path, data))
+    shapes = {"p": (1, 12)}
+    with refused(GraphError, path, "has no input 'a'"):
+        load(path, shapes={"a": (1, 5)})
+    table, n8 = neon8.calibrate_model(path, data, shapes=shapes), tmp_path / "net.n8"
+    neon8.compile_model(path, table, shapes=shapes, cut=True, output=n8)
+    with neon8.Model.open(n8) as part:
+        assert part.inputs["p"].shape == (1, 12)
+    with neon8.CutModel.open(tmp_path / "net.cut.json") as whole:
+        for sample in data[:4]:
+            got, want = whole.session().run(sample), run_onnx(path, sample)
+            for name, array in want.items():
+                assert got[name].dtype == array.dtype
+                worst = np.abs(got[name] - array).max()
+                assert worst <= 0.05 * np.abs(array).max()
 
 
 def test_nothing_to_cut(tmp_path):
