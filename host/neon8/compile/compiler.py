@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neon8.compile import lower, writer
-from neon8.compile.cutting import cut_for, files_of
+from neon8.compile.cutting import cut_for, files_of, kept_inside
 from neon8.data.samples import loaded
 from neon8.errors import CompileError, SettingsError
 from neon8.files import write_all
@@ -85,13 +85,16 @@ def compile_network(
     graph, scales, file = _network(model, table, settings.network.shapes)
     try:
         found = cut_for(file, graph, scales) if wanted.cut else None
+        keep = frozenset(wanted.keep_float)
+        if found is not None:
+            keep = kept_inside(found, graph, keep)
         program = lower.lower(
             graph if found is None else found.inside,
             scales,
             io=wanted.io,
             layout=wanted.layout,
             images=_images(graph, loaded(wanted.image)),
-            keep_float=frozenset(wanted.keep_float),
+            keep_float=keep,
             max_sqnr_loss=wanted.max_sqnr_loss if wanted.accumulator_aware else None,
         )
         return Compiled(

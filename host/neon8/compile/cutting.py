@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compile --cut: the part of a network that is compiled, and the files around it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from neon8.errors import CompileError, SettingsError
@@ -40,6 +40,18 @@ def cut_for(file: OnnxFile | None, graph: Graph, table: ScaleTable) -> Cut | Non
         text = f"no part of the network is left to compile: {refused.text}"
         raise CompileError(text, refused.details[:-1])
     return found
+
+
+def kept_inside(found: Cut, graph: Graph, names: Collection[str]) -> frozenset[str]:
+    """Of layers and operators to be kept in float32, those that the part has.
+
+    The others run in float32 anyway.  graph: the whole network.
+    """
+    there, every = (
+        {name for node in each.nodes for name in (node.name, node.operator)}
+        for each in (found.inside, graph)
+    )
+    return frozenset(name for name in names if name in there or name not in every)
 
 
 def files_of(model: bytes, found: Cut, graph: Graph, path: Path) -> dict[Path, bytes]:

@@ -268,6 +268,24 @@ def test_what_nothing_tells_the_user_tells(tmp_path, kind):
                 assert worst <= 0.05 * np.abs(array).max()
 
 
+def test_layers_kept_in_float_may_be_in_any_part(tmp_path):
+    """Outside of the .n8 file all are."""
+    made = Made(tmp_path, NETS["middle-first"]())
+    n8 = tmp_path / "kept.n8"
+
+    def kept(*names):
+        neon8.compile_model(
+            made.onnx, made.table, cut=True, output=n8, keep_float=names
+        )
+        with neon8.Model.open(n8) as model:
+            return {step.name for step in model.steps if step.operation == "conv2d"}
+
+    assert kept("c3", "between") == {"c1", "c2"}
+    assert kept("c1", "c4") == {"c2"}
+    with refused(CompileError, made.onnx, "'c5'"):
+        kept("c5")
+
+
 def test_nothing_to_cut(tmp_path):
     path = save(tmp_path, chain([("Conv", [(4, 3, 3, 3)], {})], (1, 3, 6, 6)))
     table = neon8.calibrate_model(path, [np.ones((3, 6, 6), F)])
