@@ -40,7 +40,8 @@ KEPT = frozenset({
 
 LINEAR = frozenset({
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Concat"),
-    *("ConstantOfShape", "Div", "Dropout", "Equal", "Erf", "Exp", "Expand", "Flatten"),
+    *("ConstantOfShape", "Cos", "CumSum", "Div", "Dropout", "Equal", "Erf", "Exp"),
+    *("Expand", "Flatten", "IsNaN", "Sin"),
     *("Floor", "Gather", "GatherElements", "GatherND", "Greater", "GreaterOrEqual"),
     *("Identity", "Less", "LessOrEqual", "Log", "Max", "Min", "Mod", "Mul", "Neg"),
     *("Not", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceMax", "ReduceMean"),
@@ -341,7 +342,11 @@ def _evaluate(known: Inference, node: onnx.NodeProto, feeds: dict[str, Array]) -
     )
     try:
         with np.errstate(all="ignore"):
-            outputs: Any = ReferenceEvaluator(graph, opsets=opsets).run(None, feeds)
+            outputs: Any = (
+                [_elements(node, *(feeds[name] for name in node.input))]
+                if node.op_type == "GatherElements"
+                else ReferenceEvaluator(graph, opsets=opsets).run(None, feeds)
+            )
         results = [np.asarray(value, order="C") for value in outputs]
         kinds = [onnx.helper.np_dtype_to_tensor_dtype(r.dtype) for r in results]
     except MemoryError:  # is not the file's fault
@@ -355,6 +360,18 @@ def _evaluate(known: Inference, node: onnx.NodeProto, feeds: dict[str, Array]) -
         known.types[name] = onnx.helper.make_tensor_type_proto(kind, result.shape)
         known.constants[name] = result
     return True
+
+
+def _elements(node: onnx.NodeProto, data: Array, indices: Array) -> Array:
+    """GatherElements, which the reference cannot where there are fewer indices."""
+    axis = next((field.i for field in node.attribute if field.name == "axis"), 0)
+    axis += data.ndim if axis < 0 else 0
+    parts = [slice(length) for length in indices.shape]
+    parts[axis] = slice(None)
+    result: Array = np.take_along_axis(
+        data[tuple(parts)], indices.astype(np.int64), axis
+    )
+    return result
 
 
 def _failure(known: Inference, node: onnx.NodeProto, text: str) -> GraphError:

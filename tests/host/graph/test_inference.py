@@ -221,3 +221,25 @@ def test_a_constant_is_cast_like_a_tensor(tmp_path):
     half = np.ones((2, 3, 1, 1), np.float16)
     model = net(nodes, {"x": IMAGE}, "y", {"half": half}, opset=18)
     assert [item.name for item in assert_same(tmp_path, model).nodes] == ["Conv_y"]
+
+
+def test_a_table_of_waves_is_folded(tmp_path):
+    """Positions as sines of many places, and numbers that say which of them to take."""
+    rng = np.random.default_rng(0)
+    nodes = [
+        node("CumSum", "ones axis", "places"),
+        node("Sin", "places", "s"),
+        node("Cos", "places", "c"),
+        node("Concat", "s c", "waves", axis=1),
+        node("GatherElements", "waves chosen", "few", axis=1),
+        node("Add", "x few", "t"),
+        node("Conv", "t w", "y"),
+    ]
+    weights = {
+        "ones": np.ones((6, 5000), F),
+        "axis": np.array(1),
+        "chosen": rng.integers(-10000, 10000, (6, 6)),
+        "w": rng.normal(0, 1, (2, 3, 1, 1)).astype(F),
+    }
+    graph = assert_same(tmp_path, net(nodes, {"x": IMAGE}, "y", weights, opset=17))
+    assert not {"waves", "few"} & graph.tensors.keys()
