@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choose a scale table from an observation, without inference."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial, reduce
@@ -19,6 +19,7 @@ from neon8.calibrate.precision import resolve as named
 from neon8.calibrate.recipe.bias import corrections
 from neon8.calibrate.recipe.branches import branches, with_own
 from neon8.calibrate.recipe.recipe import Recipe, prepare
+from neon8.calibrate.recipe.reserve import AVERAGED, averaged, bounds, with_reserve
 from neon8.calibrate.recipe.streams import streams
 from neon8.calibrate.run.threads import usable
 from neon8.calibrate.statistics.histogram import Histogram, merge
@@ -30,8 +31,8 @@ from neon8.errors import CalibrationError, TableError
 from neon8.ir.graph import Graph
 from neon8.ir.groups import held, scale_groups, symmetric
 from neon8.quant import reasons
-from neon8.quant.grid import Grid
-from neon8.quant.scale_table import SCHEMES, LayerScale, ScaleTable, TensorScale
+from neon8.quant.grid import Grid, at_bits
+from neon8.quant.scale_table import BITS, SCHEMES, LayerScale, ScaleTable, TensorScale
 from neon8.quant.weights import weight_scales
 from neon8.settings.methods import parse
 from neon8.settings.stages import SolveSettings
@@ -76,8 +77,7 @@ def solve_quietly(
     settings = with_overrides(settings)
     own, chosen = _wishes(observation, settings, graph)
     wide = wide_layers(settings.precision, observation, graph)
-    centred = frozenset() if graph is None else symmetric(graph)
-    tensors = partial(_tensors, observation, settings, own, chosen, centred)
+    tensors = partial(_tensors, observation, settings, own, chosen, graph)
     known, recipe = tensors(), None
     wider: frozenset[str] = frozenset()
     scheme = settings.scheme
@@ -96,9 +96,7 @@ def solve_quietly(
             observation = replace(observation, scale_groups=groups)
             recipe = recipe.with_groups(groups)
             own, chosen = _wishes(observation, settings, graph)
-            tensors = partial(
-                _tensors, observation, settings, own, chosen, centred, graph=graph
-            )
+            tensors = partial(_tensors, observation, settings, own, chosen, graph)
             known = with_own(tensors(), apart)
         closed = [*own, *chosen]
         wider = streams(graph, observation.scale_groups, seen, known, closed)
@@ -137,17 +135,13 @@ def _tensors(
     settings: SolveSettings,
     own: Mapping[str, Entry],
     chosen: Mapping[str, str],
-    centred: Collection[str],
+    graph: Graph | None,
     narrow: Mapping[str, Grid] = NOTHING,
-    *,
-    graph: Graph | None = None,
 ) -> dict[str, TensorScale]:
-    """Solve each scale group of the network once, without the recipe.
+    """Solve each scale group of the network once, without factors and offsets.
 
-    own, chosen: ranges and precisions set by the user, by group.  centred: tensors
-    whose groups get the symmetric scheme, unless the user has set one for them.
-    narrow: grids of groups for which the user has set nothing.  graph: where groups
-    get values from others, see branches().
+    own, chosen: ranges and precisions set by the user, by group.  narrow: grids of
+    groups for which the user has set nothing.
     """
     if not observation.samples:
         raise CalibrationError(
@@ -168,7 +162,12 @@ def _tensors(
     for facts in observation.layers.values():
         layers[groups[facts.input]].append(facts.patches)
 
+    centred = frozenset() if graph is None else symmetric(graph)
     without_zero_point = {groups[name] for name in centred if name in groups}
+    recipe = None if settings.plain else graph
+    means = {} if recipe is None else averaged(recipe, groups)
+    limits = {} if recipe is None else bounds(recipe, groups)
+    samples = len(observation.samples)
 
     def scale_of(group: str) -> TensorScale:
         entry = own.get(group)
@@ -181,14 +180,22 @@ def _tensors(
             rule = replace(settings, scheme=grid.scheme, bits=grid.bits)
         if group in without_zero_point:
             rule = replace(rule, scheme="symmetric")
+        bits, more = rule.bits, means.get(group, 0) if entry is None else 0
+        rule = replace(rule, bits=min(bits + more, max(BITS)))
         histogram = reduce(merge, histograms[group])
         try:
-            return _solve(histogram, entry, rule, layers[group])
+            found = _solve(histogram, entry, rule, layers[group])
         except CalibrationError as error:
             if entry is not None:
                 raise TableError(f"{entry.where}: {error}") from error
             text = f"{observation.model_name}: tensor {group!r}: {error}"
             raise CalibrationError(text) from error
+        if more:
+            found = at_bits(found, bits)
+            found = replace(found, reasons=(AVERAGED, *found.reasons))
+        if entry is None and group in limits:
+            found = with_reserve(found, limits[group], samples=samples)
+        return found
 
     with ThreadPoolExecutor(usable()) as threads:  # their loops are in C
         solved = dict(zip(histograms, threads.map(scale_of, histograms), strict=True))

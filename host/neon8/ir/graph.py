@@ -267,6 +267,11 @@ class Node:
         return False
 
     @property
+    def averaged(self) -> int:
+        """How many values an output is the mean of, if it is one; else 1."""
+        return 1
+
+    @property
     def by_value(self) -> bool:
         """True if it looks at single values, whatever their places."""
         return False

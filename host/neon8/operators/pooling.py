@@ -70,6 +70,11 @@ class Pool(Activated):
     precedes_activation = True
 
     @property
+    def averaged(self) -> int:
+        """The taps of an average."""
+        return self.kernel[0] * self.kernel[1] if self.kind == "average" else 1
+
+    @property
     def gives_float(self) -> bool:
         """True of an average that nothing clamps."""
         return self.kind == "average" and self.activation.identity

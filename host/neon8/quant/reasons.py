@@ -35,6 +35,8 @@ MEANINGS = {
     "equalized": "its channels have factors, so that they share a range",
     "absorbed": "its channels have offsets, which biases take back, so that they share "
     "a range",
+    "averaged": "only means read it, which clipping harms more than rounding",
+    "reserve": "wider than the values seen, since other samples have larger ones",
     "own": "finer steps than what it is joined with, which gets it requantized",
     "corrected": "its bias has what rounded weights take from the means",
     "chosen": "its weights were rounded so that their errors cancel on samples",
@@ -51,6 +53,8 @@ RECIPE = frozenset(
         "step",
         "equalized",
         "absorbed",
+        "averaged",
+        "reserve",
         "own",
         "corrected",
         "chosen",

@@ -40,7 +40,9 @@ NARROWER = (0.5, 0.7, 0.85)
 SAME = 0.02
 """Ranges that differ by less of their width are the same."""
 INT16_BITS = 16
-DEFAULT = frozenset({"step", "equalized", "absorbed", "corrected"})
+DEFAULT = frozenset(
+    {"step", "equalized", "absorbed", "averaged", "reserve", "corrected"}
+)
 """Reason codes of what calibration does by default."""
 LEAST_GAIN = 0.1
 """In dB; a smaller gain is no help."""
@@ -272,8 +274,8 @@ def wider(pair: Pair, names: Sequence[str], *, target: str) -> Change:
 def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change]:
     """The default recipe, for a table without any of it.
 
-    It brings steps and bias corrections, and factors and offsets for the tensors that
-    gain by them; all other tensors stay as they are.  path: of the network.
+    It brings steps and bias corrections, and the tensors of which it changed something;
+    all others stay as they are.  path: of the network.
     """
     codes = {code for entry in pair.table.tensors.values() for code in entry.reasons}
     codes |= {code for entry in pair.table.layers.values() for code in entry.reasons}
@@ -287,7 +289,7 @@ def recipe(pair: Pair, samples: Sequence[Sample], path: Path) -> Iterator[Change
     equal = {
         name: each
         for name, each in made.tensors.items()
-        if each.factors or each.offsets
+        if DEFAULT.intersection(each.reasons)
     }
     yield Change(
         target="the network",

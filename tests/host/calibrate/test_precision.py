@@ -55,7 +55,7 @@ def test_a_group_gets_the_most_bits(made, name):
         **dict.fromkeys("xyz", 8),
         **dict.fromkeys("rp", 13),
     }
-    assert table.tensors["p"].reasons == ("int16",)
+    assert "int16" in table.tensors["p"].reasons
     prog = lower(neon8.load_graph(made[0]), table)
     assert prog.tensors["p"].dtype == "int16"
     before = solved(made).tensors["p"]  # which clips some of it

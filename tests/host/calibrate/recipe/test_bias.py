@@ -69,7 +69,8 @@ def test_the_mean_is_kept(case, rounding, tmp_path):
 
 def test_what_has_no_error_is_not_corrected(tmp_path):
     """Weights on a lattice; a channel without weights; an input of mean zero."""
-    weight = RNG.integers(-99, 100, (3, 4, 1, 1)).astype(F) * F(STEP)
+    rng = np.random.default_rng(3)  # few weights may lie so by chance
+    weight = rng.integers(-99, 100, (3, 4, 1, 1)).astype(F) * F(STEP)
     weight[1] = 0
     nodes = [node("Conv", "x w", "y", "c"), node("Conv", "z v", "o", "d")]
     weights = {"w": weight, "v": RNG.normal(size=weight.shape).astype(F)}
